@@ -1,0 +1,92 @@
+"""The one type that every meter reader returns: the private readings of one system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sunveil.errors import MeterError
+
+
+class Label(StrEnum):
+    """Which instant of its interval a time stamp names."""
+
+    START = "start"
+    MIDDLE = "middle"
+    END = "end"
+
+    @property
+    def fraction(self) -> float:
+        """Where in the interval the stamp stands: 0 at its start, 1 at its end."""
+        return {"start": 0.0, "middle": 0.5, "end": 1.0}[self.value]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """All readings of one system, evenly spaced, in UTC: private data.
+
+    Parameters
+    ----------
+    system_id
+        The curator's name of the system.
+    times
+        UTC start of each interval, ``datetime64[s]``, increasing and distinct, whole multiples of
+        ``interval_minutes`` apart. Intervals without a reading are left out.
+    power_kw
+        Mean power over each interval, finite. [kW]
+    interval_minutes
+        Length of one interval. [minutes]
+    timezone
+        The clock that the stamps were declared to be on: ``"UTC"``, ``"UTC-07:00"``, an IANA name.
+    label
+        Which instant of the interval the stamps were declared to name.
+    notes
+        What the reader did to get here, one sentence each, without any reading's value.
+
+    Privacy
+    -------
+    ``repr`` shows the size and span of the record only.
+    """
+
+    system_id: str
+    times: NDArray[np.datetime64]
+    power_kw: NDArray[np.float64]
+    interval_minutes: float
+    timezone: str = "UTC"
+    label: Label = Label.START
+    notes: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if len(self.times) != len(self.power_kw):
+            raise MeterError(f"system {self.system_id} has times and readings of unequal number")
+        if len(self.times) == 0:
+            raise MeterError(f"system {self.system_id} has no readings at all")
+        if not np.isfinite(self.power_kw).all():
+            raise MeterError(f"system {self.system_id} has readings that are not finite numbers")
+        if not 1.0 <= self.interval_minutes <= 60.0:
+            raise MeterError(
+                f"system {self.system_id} has readings every {self.interval_minutes:g} minutes;"
+                " Sunveil needs 1 to 60 minutes, so resample them first"
+            )
+        if (np.diff(self.times) <= np.timedelta64(0, "s")).any():
+            raise MeterError(f"system {self.system_id} has times that do not increase")
+
+    def __repr__(self) -> str:
+        return (
+            f"Record({self.system_id!r}, {len(self.times)} readings of"
+            f" {self.interval_minutes:g} min, {self.times[0]} to {self.times[-1]} UTC, private)"
+        )
+
+    @property
+    def middles(self) -> NDArray[np.datetime64]:
+        """The UTC middle of each interval."""
+        return self.times + np.timedelta64(int(self.interval_minutes * 30), "s")
+
+    def to_series(self) -> pd.Series[float]:
+        """Return the power in kW indexed by the UTC start of each interval."""
+        index = pd.DatetimeIndex(self.times).tz_localize("UTC")
+        return pd.Series(self.power_kw, index=index, name="power_kw")

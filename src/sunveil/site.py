@@ -1,0 +1,257 @@
+"""Where a system is, how it faces, and what it gives: the PVWatts v5 chain of the paper's II-A.
+
+The chain is pvlib's, step by step: :func:`incidence_cosine` is the paper's eq. 1,
+:func:`plane_irradiance` its eq. 2, :func:`cell_temperature`, :func:`dc_power` and
+:func:`ac_power` its eq. 3. It is written for clarity, for one plane at a time;
+:mod:`sunveil.atlas` does the same for thousands of planes at once and is tested against it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+import pvlib
+from numpy.typing import NDArray
+
+from sunveil.errors import ParameterError
+
+Array = NDArray[np.float64]
+
+
+class SkyModel(StrEnum):
+    """How the diffuse light of the sky is spread over the dome."""
+
+    ISOTROPIC = "isotropic"
+    HAYDAVIES = "haydavies"
+    PEREZ = "perez-driesse"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place on the globe.
+
+    Parameters
+    ----------
+    latitude
+        North positive, in [-90, 90]. [degrees]
+    longitude
+        East positive, in [-180, 180]. [degrees]
+    altitude
+        Height above the sea; looked up in pvlib's coarse map when left out. [m]
+    """
+
+    latitude: float
+    longitude: float
+    altitude: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, limit in (("latitude", 90.0), ("longitude", 180.0)):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and -limit <= value <= limit):
+                raise ParameterError(
+                    f"{name} must be between {-limit:g} and {limit:g} degrees, and {value:g} is not;"
+                    " north and east are positive"
+                )
+        if self.altitude is None:
+            height = float(pvlib.location.lookup_altitude(self.latitude, self.longitude))
+            object.__setattr__(self, "altitude", height)
+        elif not (math.isfinite(self.altitude) and -500.0 <= self.altitude <= 9000.0):
+            raise ParameterError(
+                f"altitude must be between -500 and 9000 metres, and {self.altitude:g} is not"
+            )
+
+    @property
+    def height(self) -> float:
+        """The altitude, known for certain. [m]"""
+        assert self.altitude is not None
+        return self.altitude
+
+    def sun(self, times: pd.DatetimeIndex) -> pd.DataFrame:
+        """Return pvlib's solar position (``apparent_zenith``, ``azimuth``, ...) at ``times``."""
+        return pvlib.solarposition.get_solarposition(
+            times, self.latitude, self.longitude, altitude=self.height
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """One way to face.
+
+    Parameters
+    ----------
+    surface_azimuth
+        Clockwise from north; brought into [0, 360). [degrees]
+    surface_tilt
+        From horizontal, in [0, 90]. [degrees]
+    """
+
+    surface_azimuth: float
+    surface_tilt: float
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.surface_azimuth):
+            raise ParameterError("surface_azimuth must be a finite number of degrees")
+        if not (math.isfinite(self.surface_tilt) and 0.0 <= self.surface_tilt <= 90.0):
+            raise ParameterError(
+                f"surface_tilt must be between 0 and 90 degrees, and {self.surface_tilt:g} is not"
+            )
+        object.__setattr__(self, "surface_azimuth", self.surface_azimuth % 360.0)
+
+    @property
+    def normal(self) -> Array:
+        """The unit vector out of the plane: east, north, up."""
+        return normals(np.array([self.surface_azimuth]), np.array([self.surface_tilt]))[0]
+
+    def angle_to(self, other: Plane) -> float:
+        """Return the angle between two planes. [degrees]"""
+        cosine = float(np.clip(self.normal @ other.normal, -1.0, 1.0))
+        return math.degrees(math.acos(cosine))
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What stands between the light on the modules and the meter.
+
+    The defaults are PVWatts': they are assumed, never inferred, and named in every result.
+
+    Parameters
+    ----------
+    system
+        Soiling, wiring, mismatch and the like, as a fraction of DC power.
+    inverter_efficiency
+        Nominal inverter efficiency, as a fraction.
+    gamma_pdc
+        Temperature coefficient of DC power. [1/°C]
+    """
+
+    system: float = 0.14
+    inverter_efficiency: float = 0.96
+    gamma_pdc: float = -0.004
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.system < 1.0:
+            raise ParameterError(f"system losses must be in [0, 1), and {self.system:g} is not")
+        if not 0.5 <= self.inverter_efficiency <= 1.0:
+            raise ParameterError(
+                f"inverter_efficiency must be in [0.5, 1], and {self.inverter_efficiency:g} is not"
+            )
+        if not -0.02 <= self.gamma_pdc <= 0.0:
+            raise ParameterError(
+                f"gamma_pdc must be in [-0.02, 0] per °C, and {self.gamma_pdc:g} is not"
+            )
+
+    @property
+    def factor(self) -> float:
+        """AC power per unit of DC power far from the inverter's limit."""
+        return (1.0 - self.system) * self.inverter_efficiency
+
+
+def normals(surface_azimuth: Array, surface_tilt: Array) -> Array:
+    """Return the unit normals (east, north, up) of planes, one per row."""
+    azimuth, tilt = np.radians(surface_azimuth), np.radians(surface_tilt)
+    return np.stack(
+        [np.sin(tilt) * np.sin(azimuth), np.sin(tilt) * np.cos(azimuth), np.cos(tilt)], axis=-1
+    )
+
+
+def incidence_cosine(plane: Plane, zenith: Array, azimuth: Array) -> Array:
+    """Return cos θ of the angle of incidence: paper eq. 1.
+
+    Parameters
+    ----------
+    plane
+        The plane of the array.
+    zenith, azimuth
+        Position of the sun. [degrees]
+    """
+    return np.asarray(
+        pvlib.irradiance.aoi_projection(
+            plane.surface_tilt, plane.surface_azimuth, zenith, azimuth
+        )
+    )
+
+
+def plane_irradiance(
+    plane: Plane,
+    weather: pd.DataFrame,
+    sun: pd.DataFrame,
+    *,
+    sky_model: SkyModel = SkyModel.HAYDAVIES,
+    albedo: float = 0.2,
+    modifier: bool = True,
+) -> pd.DataFrame:
+    """Return what reaches the cells of a plane: paper eq. 2.
+
+    Parameters
+    ----------
+    plane
+        The plane of the array.
+    weather
+        ``ghi``, ``dni`` and ``dhi``. [W/m²]
+    sun
+        ``apparent_zenith`` and ``azimuth`` at the same times. [degrees]
+    sky_model
+        The model of the sky's diffuse light.
+    albedo
+        Fraction of global irradiance that the ground sends back.
+    modifier
+        Apply pvlib's physical incidence-angle modifier to direct, sky and ground parts; the
+        paper's f(θ) on the direct part, and its hemispherical integral (Marion) on the others.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``poa_global`` and its parts ``poa_direct``, ``poa_sky_diffuse``,
+        ``poa_ground_diffuse``. [W/m²]
+    """
+    parts = pvlib.irradiance.get_total_irradiance(
+        plane.surface_tilt,
+        plane.surface_azimuth,
+        sun["apparent_zenith"],
+        sun["azimuth"],
+        weather["dni"],
+        weather["ghi"],
+        weather["dhi"],
+        dni_extra=pvlib.irradiance.get_extra_radiation(weather.index),
+        airmass=pvlib.atmosphere.get_relative_airmass(sun["apparent_zenith"]),
+        albedo=albedo,
+        model=sky_model.value,
+    )
+    out = pd.DataFrame(
+        {
+            name: parts[name].fillna(0.0)
+            for name in ("poa_direct", "poa_sky_diffuse", "poa_ground_diffuse")
+        }
+    )
+    if modifier:
+        cosine = incidence_cosine(
+            plane, sun["apparent_zenith"].to_numpy(), sun["azimuth"].to_numpy()
+        )
+        aoi = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
+        out["poa_direct"] *= pvlib.iam.physical(aoi)
+        diffuse = pvlib.iam.marion_diffuse("physical", plane.surface_tilt)
+        out["poa_sky_diffuse"] *= float(diffuse["sky"])
+        # a flat plane sees no ground, and Marion's integral over nothing is not a number
+        out["poa_ground_diffuse"] *= float(np.nan_to_num(diffuse["ground"]))
+    out["poa_global"] = out.sum(axis=1)
+    return out
+
+
+def cell_temperature(poa_global: Array, temp_air: Array, wind_speed: Array) -> Array:
+    """Return the cell temperature by Faiman's model with pvlib's defaults. [°C]"""
+    return np.asarray(pvlib.temperature.faiman(poa_global, temp_air, wind_speed))
+
+
+def dc_power(poa_global: Array, temp_cell: Array, *, pdc0: float, losses: Losses) -> Array:
+    """Return DC power before the inverter: paper eq. 3 with ζ as PVWatts' losses. [unit of pdc0]"""
+    power = pvlib.pvsystem.pvwatts_dc(poa_global, temp_cell, pdc0, losses.gamma_pdc)
+    return np.asarray(power) * (1.0 - losses.system)
+
+
+def ac_power(pdc: Array, *, losses: Losses, limit: float = math.inf) -> Array:
+    """Return AC power: nominal efficiency up to the inverter's limit. [unit of pdc]"""
+    return np.minimum(pdc * losses.inverter_efficiency, limit)
