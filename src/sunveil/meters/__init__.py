@@ -1,0 +1,19 @@
+"""Private generation data: files and frames to records of one system each."""
+
+from sunveil.meters.frames import from_pandas, records_from_frame
+from sunveil.meters.options import Duplicates, MeterOptions, Unit, UnitSwitch
+from sunveil.meters.read import iter_meters, read_meters
+from sunveil.meters.record import Label, Record
+
+__all__ = [
+    "Duplicates",
+    "Label",
+    "MeterOptions",
+    "Record",
+    "Unit",
+    "UnitSwitch",
+    "from_pandas",
+    "iter_meters",
+    "read_meters",
+    "records_from_frame",
+]

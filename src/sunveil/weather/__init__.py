@@ -1,0 +1,21 @@
+"""Public irradiance and temperature, one type out of every source, cached by place and year."""
+
+from sunveil.weather.base import Weather
+from sunveil.weather.cache import WeatherCache
+from sunveil.weather.clearsky import clearsky
+from sunveil.weather.files import read_weather
+from sunveil.weather.load import get_weather
+from sunveil.weather.nsrdb import get_nsrdb
+from sunveil.weather.pvgis import get_pvgis
+from sunveil.weather.typical import covering
+
+__all__ = [
+    "Weather",
+    "WeatherCache",
+    "clearsky",
+    "covering",
+    "get_nsrdb",
+    "get_pvgis",
+    "get_weather",
+    "read_weather",
+]

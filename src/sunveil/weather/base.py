@@ -2,16 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import datetime as dt
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sunveil.errors import WeatherError
-from sunveil.site import Site
+from sunveil.errors import ParameterError, WeatherError
+from sunveil.site import Array, Site
 
 COLUMNS = ("ghi", "dni", "dhi", "temp_air", "wind_speed")
+SUN = ("zenith", "azimuth")
+
+When = str | dt.date | dt.datetime | np.datetime64 | pd.Timestamp
+
+
+def instant(when: When) -> pd.Timestamp:
+    """Return ``when`` as a UTC instant; a naive one is taken to be in UTC already."""
+    try:
+        stamp = pd.Timestamp(when)
+    except (ValueError, TypeError) as error:
+        raise ParameterError(f"{when!r} is not a time; write it like 2016-07-01T00:00Z") from error
+    if pd.isna(stamp):
+        raise ParameterError("a time is missing where the span of the weather is given")
+    return stamp.tz_localize("UTC") if stamp.tz is None else stamp.tz_convert("UTC")
+
+
+def utc_seconds(times: pd.DatetimeIndex) -> NDArray[np.datetime64]:
+    """Return UTC times as plain ``datetime64[s]``."""
+    # With its time zone on, the index would give an array of Python objects, which is slow.
+    return np.asarray(times.tz_localize(None).to_numpy(), dtype="datetime64[s]")
+
+
+def utc_index(stamps: NDArray[np.datetime64]) -> pd.DatetimeIndex:
+    """Return plain UTC stamps as an index that knows its time zone."""
+    return pd.DatetimeIndex(stamps).tz_localize("UTC")
+
+
+def span(start: When, end: When) -> tuple[pd.Timestamp, pd.Timestamp]:
+    """Return both ends of a half-open span in UTC, which must not be empty."""
+    first, last = instant(start), instant(end)
+    if last <= first:
+        raise ParameterError(f"the span from {first} to {last} is empty: its end must be later")
+    return first, last
+
+
+def years_of(start: When, end: When) -> range:
+    """Return the UTC calendar years that the half-open span touches."""
+    first, last = span(start, end)
+    return range(first.year, (last - pd.Timedelta(1, "ns")).year + 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +76,12 @@ class Weather:
         Where the values come from, for the record: ``"clearsky"``, ``"nsrdb"``, a file name.
     clear
         True when the values are what a cloudless sky would give, whatever the real sky did.
+    typical
+        True for a typical year, whose months come from different real years: its times carry
+        one stand-in year, and :func:`sunveil.weather.covering` lays it over real years.
+    zenith, azimuth
+        Apparent zenith and azimuth of the sun at ``times`` where already known; ask
+        :meth:`sun` rather than these. [degrees]
     """
 
     site: Site
@@ -46,24 +93,70 @@ class Weather:
     wind_speed: NDArray[np.float64]
     source: str
     clear: bool = False
+    typical: bool = False
+    zenith: NDArray[np.float64] | None = None
+    azimuth: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if self.times.tz is None or str(self.times.tz) != "UTC":
             raise WeatherError(f"the weather from {self.source} must have its times in UTC")
         if not self.times.is_monotonic_increasing or self.times.has_duplicates:
-            raise WeatherError(f"the weather from {self.source} must have increasing, distinct times")
+            raise WeatherError(
+                f"the weather from {self.source} must have increasing, distinct times"
+            )
         if len(self.times) < 2:
-            raise WeatherError(f"the weather from {self.source} is empty: at least two times are needed")
-        for name in COLUMNS:
+            raise WeatherError(
+                f"the weather from {self.source} is empty: at least two times are needed"
+            )
+        for name in (*COLUMNS, *SUN):
             values = getattr(self, name)
-            if len(values) != len(self.times):
+            if values is not None and len(values) != len(self.times):
                 raise WeatherError(f"{name} of {self.source} does not have one value per time")
 
     @property
     def step_minutes(self) -> float:
-        """The usual spacing of the times. [minutes]"""
-        seconds = np.diff(self.times.to_numpy().astype("datetime64[s]").astype(np.int64))
+        """Usual spacing of the times [minutes]."""
+        seconds = np.diff(utc_seconds(self.times)).astype(np.int64)
         return float(np.median(seconds)) / 60.0
+
+    def sun(self) -> tuple[Array, Array]:
+        """Return the sun's apparent zenith and azimuth at ``times``, computed at most once.
+
+        Returns
+        -------
+        zenith, azimuth
+            Azimuth is clockwise from north. [degrees]
+        """
+        if self.zenith is None or self.azimuth is None:
+            position = self.site.sun(self.times)
+            # The type is frozen to its readers; this only fills in what its fields already imply.
+            object.__setattr__(self, "zenith", position["apparent_zenith"].to_numpy(np.float64))
+            object.__setattr__(self, "azimuth", position["azimuth"].to_numpy(np.float64))
+        assert self.zenith is not None
+        assert self.azimuth is not None
+        return self.zenith, self.azimuth
+
+    def between(self, start: When, end: When) -> Weather:
+        """Return the part with ``start <= times < end``."""
+        first, last = span(start, end)
+        low, high = self.times.searchsorted(pd.DatetimeIndex([first, last]))
+        if high - low < 2:
+            raise WeatherError(
+                f"the weather from {self.source} covers {self.times[0]:%Y-%m-%d} to"
+                f" {self.times[-1]:%Y-%m-%d}, with fewer than two times from {first:%Y-%m-%d %H:%M}"
+                f" to {last:%Y-%m-%d %H:%M} UTC; give weather of the span asked for"
+            )
+        if low == 0 and high == len(self.times):
+            return self
+        return self._rows(slice(int(low), int(high)))
+
+    def _rows(self, rows: slice) -> Weather:
+        cut: dict[str, Any] = {
+            name: values[rows]
+            for name in (*COLUMNS, *SUN)
+            if (values := getattr(self, name)) is not None
+        }
+        return replace(self, times=self.times[rows], **cut)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the values as a frame in pvlib's names, indexed by UTC time."""
@@ -71,7 +164,13 @@ class Weather:
 
     @classmethod
     def from_frame(
-        cls, frame: pd.DataFrame, *, site: Site, source: str, clear: bool = False
+        cls,
+        frame: pd.DataFrame,
+        *,
+        site: Site,
+        source: str,
+        clear: bool = False,
+        typical: bool = False,
     ) -> Weather:
         """Make weather of a frame with pvlib's column names and a time-zone-aware index.
 
@@ -84,12 +183,34 @@ class Weather:
             )
         missing = [name for name in ("ghi", "dni", "dhi") if name not in frame]
         if missing:
-            raise WeatherError(f"the weather from {source} lacks the column(s) {', '.join(missing)}")
+            raise WeatherError(
+                f"the weather from {source} lacks the column(s) {', '.join(missing)};"
+                " name them as pvlib does"
+            )
         defaults = {"temp_air": 20.0, "wind_speed": 1.0}
-        values = {
+        values: dict[str, Any] = {
             name: frame[name].to_numpy(dtype=np.float64)
             if name in frame
             else np.full(len(frame), defaults[name])
             for name in COLUMNS
         }
-        return cls(site=site, times=index.tz_convert("UTC"), source=source, clear=clear, **values)
+        return cls(
+            site=site,
+            times=index.tz_convert("UTC"),
+            source=source,
+            clear=clear,
+            typical=typical,
+            **values,
+        )
+
+
+def joined(parts: list[Weather]) -> Weather:
+    """Return consecutive spans of one source as one."""
+    if len(parts) == 1:
+        return parts[0]
+    known = all(part.zenith is not None and part.azimuth is not None for part in parts)
+    names = (*COLUMNS, *SUN) if known else COLUMNS
+    values: dict[str, Any] = dict.fromkeys(SUN)
+    values |= {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    times = utc_index(np.concatenate([utc_seconds(part.times) for part in parts]))
+    return replace(parts[0], times=times, **values)

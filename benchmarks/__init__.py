@@ -1,0 +1,1 @@
+"""Benchmarks: Sunveil and its peers on simulated and on real series."""

@@ -1,0 +1,237 @@
+"""From the stamps in a file to instants in UTC."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sunveil.errors import MeterError, ParameterError
+from sunveil.meters.record import Label
+from sunveil.meters.wording import Rows, name_rows
+
+Micros = NDArray[np.int64]
+MINUTE = 60_000_000
+_OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{1,2})(?::?(\d{2}))?", re.IGNORECASE)
+# Meters with a clock are younger, and a wrong century is what a misread date looks like.
+_EARLIEST, _LATEST = (
+    int(np.datetime64(f"{year}-01-01", "us").astype(np.int64)) for year in (1980, 2101)
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stamps:
+    """The stamps of one system as its source gives them.
+
+    Parameters
+    ----------
+    wall
+        What the clock showed, as microseconds since 1970 on that clock. [µs]
+    offset
+        How far each stamp says that its clock is ahead of UTC, NaN where it does not say. [min]
+    zone
+        The name of the clock, where the source states it beside the stamps.
+    """
+
+    wall: Micros
+    offset: NDArray[np.float64]
+    zone: str | None = None
+
+    def keep(self, which: NDArray[np.bool_] | Rows) -> Stamps:
+        """Return some of the stamps."""
+        return Stamps(self.wall[which], self.offset[which], self.zone)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instants:
+    """Instants in UTC, the name of the clock they were read from, and what was done."""
+
+    utc: Micros
+    timezone: str
+    notes: tuple[str, ...] = ()
+
+
+def parse_timezone(text: str) -> tuple[tzinfo, str]:
+    """Return the zone that a text names, and its canonical name."""
+    name = text.strip()
+    if name.upper() in {"UTC", "GMT", "Z"}:
+        return UTC, "UTC"
+    if match := _OFFSET.fullmatch(name):
+        sign, hours, minutes = match.groups()
+        offset = (1 if sign == "+" else -1) * (60 * int(hours) + int(minutes or 0))
+        if abs(offset) > 14 * 60 or int(minutes or 0) > 59:
+            raise ParameterError(f"timezone {text!r} is further from UTC than any clock on Earth")
+        return timezone(timedelta(minutes=offset)), name_offset(offset)
+    try:
+        return ZoneInfo(name), name
+    except (KeyError, ValueError, OSError):
+        raise ParameterError(
+            f"timezone {text!r} is not known: give UTC, an offset such as UTC-07:00,"
+            " or an IANA name such as America/Denver"
+        ) from None
+
+
+def name_offset(minutes: float) -> str:
+    """Return ``"UTC-07:00"`` for -420 minutes, and ``"UTC"`` for none."""
+    if minutes == 0:
+        return "UTC"
+    hours, rest = divmod(abs(round(minutes)), 60)
+    return f"UTC{'-' if minutes < 0 else '+'}{hours:02d}:{rest:02d}"
+
+
+def to_utc(
+    stamps: Stamps, rows: Rows, *, timezone: str | None, label: Label, where: str
+) -> Instants:
+    """Return the instants that stamps name.
+
+    Parameters
+    ----------
+    stamps
+        The stamps, in the order of the file.
+    rows
+        The row of each stamp, for messages.
+    timezone
+        The declared clock, needed for stamps that carry no offset.
+    label
+        Which instant of its interval a stamp names.
+    where
+        The name of the source, for messages.
+    """
+    _refuse_far_years(stamps.wall, rows, where)
+    naive = np.isnan(stamps.offset)
+    if naive.all():
+        return _localise(stamps.wall, rows, timezone=timezone, label=label, where=where)
+    if naive.any():
+        raise MeterError(
+            f"{where} has times without a UTC offset at {name_rows(rows[naive])} and with one"
+            " elsewhere; write them all the same way"
+        )
+    utc = stamps.wall - (stamps.offset * MINUTE).astype(np.int64)
+    return _named(utc, stamps, timezone)
+
+
+def _refuse_far_years(wall: Micros, rows: Rows, where: str) -> None:
+    far = (wall < _EARLIEST) | (wall >= _LATEST)
+    if far.any():
+        raise MeterError(
+            f"{where} has times before 1980 or after 2100 at {name_rows(rows[far])};"
+            " check how its dates are written (--time-format)"
+        )
+
+
+def _named(utc: Micros, stamps: Stamps, declared: str | None) -> Instants:
+    """Name the clock of stamps that carry their own offsets."""
+    offsets = np.unique(stamps.offset)
+    own = stamps.zone or (name_offset(float(offsets[0])) if len(offsets) == 1 else "UTC")
+    if declared is None:
+        return Instants(utc, own)
+    zone, name = parse_timezone(declared)
+    local = pd.DatetimeIndex(utc.view("M8[us]")).tz_localize("UTC").tz_convert(zone)
+    shown = local.tz_localize(None).to_numpy().astype("M8[us]").view(np.int64)
+    if stamps.zone is not None or (shown == stamps.wall).all():
+        # A stored zone is a choice of display, its instants are UTC: nothing contradicts.
+        return Instants(utc, name)
+    told = own if len(offsets) == 1 else "several offsets"
+    return Instants(
+        utc, own, (f"The stamps carry {told}, which was kept over the declared timezone {name}.",)
+    )
+
+
+def _localise(
+    wall: Micros, rows: Rows, *, timezone: str | None, label: Label, where: str
+) -> Instants:
+    if timezone is None:
+        raise MeterError(
+            f"{where} has times without a UTC offset: name its clock with --timezone,"
+            " such as UTC, UTC-07:00 or America/Denver"
+        )
+    zone, name = parse_timezone(timezone)
+    fixed = zone.utcoffset(None)
+    if fixed is not None:
+        return Instants(wall - fixed // timedelta(microseconds=1), name)
+    early = _wall_to_utc(wall, zone, daylight=True)
+    late = _wall_to_utc(wall, zone, daylight=False)
+    skipped = early == _NAT
+    if skipped.any():
+        early, late = _place_skipped(
+            early, late, wall, zone, label=label, rows=rows, where=where, name=name
+        )
+    second = _second_passes(wall, early != late)
+    once = (early != late).any() and not second.any()
+    notes = (
+        ("The hour that the clock repeats in autumn is there once; it was taken as the first.",)
+        if once
+        else ()
+    )
+    return Instants(np.where(second, late, early), name, notes)
+
+
+_NAT = np.iinfo(np.int64).min
+
+
+def _wall_to_utc(wall: Micros, zone: tzinfo, *, daylight: bool) -> Micros:
+    index = pd.DatetimeIndex(wall.view("M8[us]")).tz_localize(
+        zone, ambiguous=np.full(len(wall), daylight), nonexistent="NaT"
+    )
+    return index.tz_convert("UTC").tz_localize(None).to_numpy().astype("M8[us]").view(np.int64)
+
+
+def _place_skipped(
+    early: Micros,
+    late: Micros,
+    wall: Micros,
+    zone: tzinfo,
+    *,
+    label: Label,
+    rows: Rows,
+    where: str,
+    name: str,
+) -> tuple[Micros, Micros]:
+    """Place stamps that the clock skips in spring, where that can be done.
+
+    The end of the last interval before the change is often written as the skipped hour's first
+    instant, which is the same instant as the one the clock jumps to.
+    """
+    skipped = np.flatnonzero(early == _NAT)
+    before = _wall_to_utc(wall[skipped] - 1, zone, daylight=True)
+    misplaced = skipped[(before == _NAT) | (label is not Label.END)]
+    if len(misplaced):
+        raise MeterError(
+            f"{where} has times that clocks in {name} skip in spring, at"
+            f" {name_rows(rows[misplaced])}; if its clock keeps standard time all year, give"
+            " --timezone as an offset such as UTC-07:00"
+        )
+    early, late = early.copy(), late.copy()
+    early[skipped] = late[skipped] = before + 1
+    return early, late
+
+
+def _second_passes(wall: Micros, ambiguous: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which stamps of the repeated hour belong to its second pass, by the order of rows.
+
+    In a file in the order of time, the second pass starts where the clock steps back. Elsewhere
+    the second of two equal stamps is the later one.
+    """
+    second = np.zeros(len(wall), dtype=bool)
+    where = np.flatnonzero(ambiguous)
+    if not len(where):
+        return second
+    if len(wall) > 1 and np.median(np.diff(wall)) < 0:
+        return _second_passes(wall[::-1], ambiguous[::-1])[::-1]
+    steps_back = np.diff(wall) <= 0
+    if not (steps_back & ~(ambiguous[1:] & ambiguous[:-1])).any():
+        starts = np.r_[True, np.diff(where) > 1]
+        back = np.r_[False, np.diff(wall[where]) <= 0] & ~starts
+        run = np.cumsum(starts) - 1
+        before = np.cumsum(back)
+        second[where] = before > before[np.flatnonzero(starts)][run]
+        return second
+    order = where[np.argsort(wall[where], kind="stable")]
+    repeated = np.r_[False, np.diff(wall[order]) == 0]
+    second[order[repeated]] = True
+    return second

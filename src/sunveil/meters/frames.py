@@ -1,0 +1,149 @@
+"""Readings that are already in pandas."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sunveil.errors import MeterError
+from sunveil.meters.assemble import Raw, to_record
+from sunveil.meters.clock import Stamps, name_offset
+from sunveil.meters.columns import Column, find_roles
+from sunveil.meters.options import MeterOptions, parse_unit
+from sunveil.meters.record import Label, Record
+from sunveil.meters.units import find_unit
+from sunveil.meters.wording import name_rows
+
+
+def from_pandas(
+    power: pd.Series[Any],
+    *,
+    system_id: str = "system",
+    unit: str = "kW",
+    timezone: str | None = None,
+    label: Label | str = Label.START,
+    **choices: Any,
+) -> Record:
+    """Make a record of a series indexed by time.
+
+    Parameters
+    ----------
+    power
+        Readings indexed by time, with a time zone, or without one and with ``timezone``. [unit]
+    system_id
+        The name of the system.
+    unit
+        ``"W"``, ``"kW"``, ``"Wh"`` or ``"kWh"``.
+    timezone
+        The clock of an index without a time zone.
+    label
+        Which instant of its interval the index names.
+    **choices
+        Further fields of :class:`MeterOptions`: ``duplicates``, ``unit_switch``, ...
+    """
+    options = MeterOptions(unit=unit, timezone=timezone, label=label, **choices)
+    where = f"the series of {system_id}"
+    if not isinstance(power, pd.Series) or not isinstance(power.index, pd.DatetimeIndex):
+        raise MeterError(f"{where} must be a pandas Series indexed by time (a DatetimeIndex)")
+    if power.empty:
+        raise MeterError(f"{where} is empty")
+    rows = np.arange(1, len(power) + 1, dtype=np.int64)
+    values = _numbers(power, where)
+    raw = Raw(str(system_id), where, rows, _stamps(power.index, where), values, parse_unit(unit))
+    return to_record(raw, options)
+
+
+def records_from_frame(frame: pd.DataFrame, options: MeterOptions | None = None) -> list[Record]:
+    """Make records of a frame in long form: a system, a time and a reading in each row.
+
+    Parameters
+    ----------
+    frame
+        Columns found by their usual names or by ``options``; without a column of systems the
+        frame is one system, and an index of times serves where no column does.
+    options
+        How to read it.
+    """
+    options = options or MeterOptions()
+    where = "the frame"
+    if frame.empty:
+        raise MeterError(f"{where} is empty")
+    if isinstance(frame.index, pd.DatetimeIndex) and options.time_column is None:
+        frame = frame.rename_axis("time").reset_index()
+    columns = [
+        Column(
+            str(name),
+            pd.api.types.is_datetime64_any_dtype(frame[name]),
+            pd.api.types.is_numeric_dtype(frame[name])
+            and not pd.api.types.is_bool_dtype(frame[name]),
+        )
+        for name in frame.columns
+    ]
+    roles = find_roles(columns, options, where=where)
+    unit, notes = find_unit(columns[roles.power].name, options.known_unit, where=where)
+    values = _numbers(frame.iloc[:, roles.power], where)
+    index = _index(frame.iloc[:, roles.time], where)
+    rows = np.arange(1, len(frame) + 1, dtype=np.int64)
+    stamps = _stamps(index, where)
+    if roles.system is None:
+        return [to_record(Raw("system", where, rows, stamps, values, unit, notes), options)]
+    groups = frame.groupby(frame.columns[roles.system], sort=True).indices
+    return [
+        to_record(
+            Raw(
+                str(name),
+                f"{where}, system {name},",
+                rows[part],
+                stamps.keep(part),
+                values[part],
+                unit,
+                notes,
+            ),
+            options,
+        )
+        for name, part in ((n, np.asarray(p, dtype=np.int64)) for n, p in groups.items())
+    ]
+
+
+def _index(column: pd.Series[Any], where: str) -> pd.DatetimeIndex:
+    if pd.api.types.is_datetime64_any_dtype(column):
+        return pd.DatetimeIndex(column)
+    try:
+        return pd.DatetimeIndex(pd.to_datetime(column))
+    except (ValueError, TypeError):
+        raise MeterError(
+            f"{where} has times that cannot be read; convert them with pandas.to_datetime first"
+        ) from None
+
+
+def _numbers(column: pd.Series[Any], where: str) -> NDArray[np.float64]:
+    values = pd.to_numeric(column, errors="coerce")
+    bad = (values.isna() & column.notna()).to_numpy()
+    if bad.any():
+        raise MeterError(
+            f"{where} has text where readings should be, at {name_rows(np.flatnonzero(bad) + 1)}"
+        )
+    return values.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def _stamps(index: pd.DatetimeIndex, where: str) -> Stamps:
+    lost = np.flatnonzero(np.asarray(index.isna()))
+    if len(lost):
+        raise MeterError(f"{where} has readings without a time at {name_rows(lost + 1)}")
+    zone = None if index.tz is None else _zone_name(index.tz)
+    plain = index if index.tz is None else index.tz_convert("UTC").tz_localize(None)
+    wall = plain.to_numpy().astype("M8[us]").view(np.int64)
+    return Stamps(wall, np.full(len(wall), np.nan if zone is None else 0.0), zone)
+
+
+def _zone_name(zone: tzinfo) -> str:
+    """Return the name of a zone: an IANA name, or an offset."""
+    fixed = zone.utcoffset(None)
+    named = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    if named is not None:
+        return str(named)
+    return str(zone) if fixed is None else name_offset(fixed.total_seconds() / 60)

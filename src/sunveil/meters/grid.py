@@ -1,0 +1,172 @@
+"""From instants to evenly spaced intervals: the spacing, the snapping and the duplicates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.errors import MeterError
+from sunveil.meters.options import Duplicates
+from sunveil.meters.wording import Rows, count, name_rows, percent
+
+Mask = NDArray[np.bool_]
+# More off-grid readings than this are another spacing, not a logger's hiccup.
+_STRAYS = 0.01
+# As many equal steps in a row, of another length than the usual one, are another spacing.
+_SUSTAINED = 48
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """Readings on their way to a record, in the order of time.
+
+    Parameters
+    ----------
+    seconds
+        When: the stamp first, the start of the interval once on the grid. [s since 1970, UTC]
+    power
+        The readings. [the unit of the source, then kW]
+    rows
+        The row of the source that each came from.
+    where
+        The name of the source, for messages.
+    notes
+        What was done so far.
+    """
+
+    seconds: NDArray[np.int64]
+    power: NDArray[np.float64]
+    rows: Rows
+    where: str
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.power)
+
+    def keep(self, which: Mask | Rows, *notes: str) -> Readings:
+        """Return some of the readings, with notes on why."""
+        return replace(
+            self,
+            seconds=self.seconds[which],
+            power=self.power[which],
+            rows=self.rows[which],
+            notes=(*self.notes, *notes),
+        )
+
+    def with_power(self, power: NDArray[np.float64], *notes: str) -> Readings:
+        """Return the readings with other values, with notes on why."""
+        return replace(self, power=power, notes=(*self.notes, *notes))
+
+
+def find_interval(readings: Readings) -> int:
+    """Return the usual spacing of sorted readings, in seconds."""
+    where = readings.where
+    steps = np.diff(readings.seconds)
+    apart = steps > 0
+    if not apart.any():
+        raise MeterError(
+            f"{where} has readings at fewer than two times, which shows no interval;"
+            " give a longer record"
+        )
+    minutes = np.minimum(np.rint(steps[apart] / 60.0).astype(np.int64), 1441)
+    usual = int(np.bincount(minutes).argmax())
+    if usual == 0:
+        raise MeterError(
+            f"{where} has readings less than a minute apart; average them to 1 to 60 minutes first"
+        )
+    if usual > 60:
+        raise MeterError(
+            f"{where} has readings more than an hour apart; Sunveil needs one every 1 to 60 minutes"
+        )
+    _refuse_second_spacing(minutes, usual, readings.rows[1:][apart], where)
+    return usual * 60
+
+
+def _refuse_second_spacing(minutes: NDArray[np.int64], usual: int, rows: Rows, where: str) -> None:
+    edges = np.flatnonzero(np.r_[True, minutes[1:] != minutes[:-1], True])
+    lengths = np.diff(edges)
+    other = np.flatnonzero((lengths >= _SUSTAINED) & (minutes[edges[:-1]] != usual))
+    if len(other):
+        stretch = slice(edges[other[0]], edges[other[0] + 1])
+        raise MeterError(
+            f"{where} has readings {usual} minutes apart, but {minutes[stretch][0]} minutes apart"
+            f" at {name_rows(rows[stretch])}; bring it to one spacing, or split it into two files"
+        )
+
+
+def snap(readings: Readings, interval: int, *, fraction: float) -> Readings:
+    """Bring stamps that waver by some seconds onto the grid of interval starts.
+
+    Parameters
+    ----------
+    readings
+        Sorted readings, stamped.
+    interval
+        Length of an interval. [s]
+    fraction
+        Where in its interval a stamp stands: 0 at the start, 1 at the end.
+    """
+    starts = readings.seconds - round(fraction * interval)
+    phase = _phase(starts, interval)
+    slots = np.floor_divide(starts - phase + interval // 2, interval)
+    placed = phase + slots * interval
+    stray = np.abs(starts - placed) > max(10, 0.05 * interval)
+    snapped = replace(readings, seconds=placed)
+    if not stray.any():
+        return snapped
+    if stray.mean() > _STRAYS:
+        raise MeterError(
+            f"{readings.where} has readings {interval // 60} minutes apart, but at other times than"
+            f" that at {name_rows(readings.rows[stray])}; bring it to one even spacing first"
+        )
+    left = count(int(stray.sum()))
+    return snapped.keep(
+        ~stray, f"{left} off the even spacing, among {name_rows(readings.rows[stray])}, left out."
+    )
+
+
+def _phase(starts: NDArray[np.int64], interval: int) -> int:
+    """Return how far after whole multiples of the interval most starts are, in seconds."""
+    rest = starts % interval
+    common = int(np.bincount(rest).argmax())
+    around = (rest - common + interval // 2) % interval - interval // 2
+    phase = common + int(np.median(around))
+    minute = round(phase / 60) * 60
+    return (minute if abs(phase - minute) <= 10 else phase) % interval
+
+
+def merge_duplicates(readings: Readings, policy: Duplicates) -> Readings:
+    """Leave one reading per time; different ones for one time are settled by ``policy``."""
+    fresh = np.r_[True, np.diff(readings.seconds) > 0]
+    if fresh.all():
+        return readings
+    heads = np.flatnonzero(fresh)
+    low = np.minimum.reduceat(readings.power, heads)
+    high = np.maximum.reduceat(readings.power, heads)
+    # At night two readings of a meter's own noise may differ: nothing hangs on which one stays.
+    dark = 0.005 * max(float(np.quantile(readings.power, 0.99)), 0.0)
+    torn = (high > low) & (high > dark)
+    extra = len(readings) - len(heads)
+    if not torn.any():
+        note = f"{count(extra)} repeated, among {name_rows(readings.rows[~fresh])}, dropped."
+        return readings.keep(heads, note)
+    tears = torn[np.cumsum(fresh) - 1]
+    if policy is Duplicates.REFUSE:
+        raise MeterError(
+            f"{readings.where} has different readings for the same time at"
+            f" {name_rows(readings.rows[tears])}; choose one with --duplicates mean, first or last,"
+            " or, if its clock follows daylight saving, name it with --timezone"
+        )
+    sizes = np.diff(np.r_[heads, len(readings)])
+    note = (
+        f"{count(int(torn.sum()), 'time')} with different readings, among"
+        f" {name_rows(readings.rows[tears])}, settled by the {policy.value} of them"
+        f" ({percent(int(torn.sum()), len(heads))} of the record)."
+    )
+    if policy is Duplicates.MEAN:
+        means = np.add.reduceat(readings.power, heads) / sizes
+        return readings.keep(heads, note).with_power(means)
+    chosen = heads if policy is Duplicates.FIRST else heads + sizes - 1
+    return readings.keep(chosen, note)

@@ -1,0 +1,183 @@
+"""What is wrong with readings, one rule each: handled with a note, or refused with the remedy.
+
+Notes and errors name rows, times and counts, never the value of a reading.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sunveil.errors import MeterError
+from sunveil.meters.grid import Mask, Readings
+from sunveil.meters.options import MeterOptions, UnitSwitch
+from sunveil.meters.switches import find_switches, repair_switches
+from sunveil.meters.wording import count, name_rows, name_time, percent
+
+# What loggers write for "nothing came".
+_SENTINELS = (-999.0, -9999.0, -99999.0)
+_STUCK_HOURS = 6.0
+_STUCK_READINGS = 8
+
+
+def drop_missing(readings: Readings) -> Readings:
+    """Leave out empty readings and loggers' stand-ins for them; refuse infinities."""
+    infinite = np.isinf(readings.power)
+    if infinite.any():
+        raise MeterError(
+            f"{readings.where} has infinite readings at {name_rows(readings.rows[infinite])};"
+            " remove them or leave the cells empty"
+        )
+    missing = np.isnan(readings.power)
+    if missing.all():
+        raise MeterError(f"{readings.where} has no reading that is a number")
+    if missing.any():
+        readings = readings.keep(
+            ~missing, f"{count(int(missing.sum()), 'empty reading')} left out."
+        )
+    sentinel = np.isin(readings.power, _SENTINELS)
+    if sentinel.any():
+        told = f"{count(int(sentinel.sum()))} that a logger writes for missing, left out."
+        readings = readings.keep(~sentinel, told)
+    if not len(readings):
+        raise MeterError(f"{readings.where} has no reading that is a number")
+    return readings
+
+
+def refuse_register(readings: Readings) -> None:
+    """Refuse a counter that only ever grows: its differences are the readings."""
+    steps = np.diff(readings.power)
+    if len(steps) >= 48 and (steps < 0).mean() < 0.005 and (steps > 0).mean() > 0.1:
+        raise MeterError(
+            f"{readings.where} counts up without end, as a meter's register does;"
+            " give the differences between its readings instead"
+        )
+
+
+def clean(readings: Readings, options: MeterOptions, *, interval: int) -> Readings:
+    """Apply every rule to readings in kW on their grid.
+
+    Parameters
+    ----------
+    readings
+        Sorted readings, one per interval start. [kW]
+    options
+        What the curator chose.
+    interval
+        Length of an interval. [s]
+    """
+    if not readings.power.any():
+        raise MeterError(f"{readings.where} has only zeros: check that this is a generation meter")
+    refuse_register(readings)
+    readings = settle_units(readings, UnitSwitch(options.unit_switch), interval=interval)
+    readings = drop_spikes(readings)
+    readings = settle_negatives(readings, allow_net=options.allow_net)
+    readings = drop_stuck(readings, interval=interval)
+    return note_gaps(readings, interval=interval)
+
+
+def settle_units(readings: Readings, policy: UnitSwitch, *, interval: int) -> Readings:
+    """Refuse or repair a record whose unit changes on the way."""
+    if policy is UnitSwitch.IGNORE:
+        return readings
+    switches = find_switches(readings.seconds, readings.power, interval=interval)
+    if switches is None:
+        return readings
+    low = readings.rows[switches.low]
+    first = int(switches.starts[0])
+    if policy is UnitSwitch.REFUSE:
+        raise MeterError(
+            f"{readings.where} changes its unit by a factor of about 1000 at row"
+            f" {readings.rows[first]} ({name_time(readings.seconds[first])}): the smaller unit is"
+            f" at {name_rows(readings.rows[~switches.low])}, the larger at {name_rows(low)};"
+            " correct the file, or use --unit-switch repair"
+        )
+    note = (
+        f"The unit changed by a factor of 1000 at {count(len(switches.starts), 'time')}, first at"
+        f" {name_time(readings.seconds[first])}; all was brought to the unit of the longer part."
+    )
+    return readings.with_power(repair_switches(readings.power, switches), note)
+
+
+def drop_spikes(readings: Readings) -> Readings:
+    """Leave out readings that no system could give beside its others."""
+    power = readings.power
+    rank = len(power) - 1 - max(1, round(0.001 * len(power)))
+    if rank < 1:
+        return readings
+    usual = float(np.partition(power, rank)[rank])
+    wild = np.abs(power) > 20.0 * usual
+    if usual <= 0.0 or not wild.any():
+        return readings
+    told = f"{count(int(wild.sum()), 'impossible spike')}, among {name_rows(readings.rows[wild])}"
+    return readings.keep(~wild, f"{told}, left out.")
+
+
+def settle_negatives(readings: Readings, *, allow_net: bool) -> Readings:
+    """Clip a meter's own small consumption at zero; refuse a net meter."""
+    power = readings.power
+    negative = power < 0.0
+    if not negative.any():
+        return readings
+    bottom, top = (float(each) for each in np.quantile(power, (0.01, 0.99)))
+    if top <= 0.0 or -bottom > 3.0 * top:
+        raise MeterError(
+            f"{readings.where} counts hardly any generation as positive: if it counts generation"
+            " as negative, use --negate"
+        )
+    deep = power < -0.1 * top
+    if deep.mean() > 0.01:
+        if not allow_net:
+            raise MeterError(
+                f"{readings.where} goes far below zero at {name_rows(readings.rows[deep])}, as a"
+                " net meter does: give the generation alone, or read it anyway with --allow-net"
+            )
+        told = f"{count(int(negative.sum()))} below zero, as of a net meter, set to zero."
+        return readings.with_power(np.where(negative, 0.0, power), told)
+    clipped = readings.with_power(np.where(negative, 0.0, power))
+    shallow = int((negative & ~deep).sum())
+    notes = []
+    if shallow:
+        notes.append(f"{count(shallow)} slightly below zero (night consumption) set to zero.")
+    if deep.any():
+        told = f"{count(int(deep.sum()))} far below zero, among {name_rows(readings.rows[deep])}"
+        notes.append(f"{told}, left out.")
+    return clipped.keep(~deep, *notes)
+
+
+def drop_stuck(readings: Readings, *, interval: int) -> Readings:
+    """Leave out long runs of one value, unless at the top, where an inverter clips."""
+    power = readings.power
+    if len(power) < 2:
+        return readings
+    same = (np.diff(power) == 0.0) & (np.diff(readings.seconds) == interval)
+    edges = np.flatnonzero(np.r_[True, ~same, True])
+    lengths = np.diff(edges)
+    least = max(_STUCK_READINGS, int(np.ceil(_STUCK_HOURS * 3600 / interval)))
+    level = power[edges[:-1]]
+    top = float(np.quantile(power, 0.99))
+    runs = (lengths >= least) & (level > 0.05 * top) & (level < 0.95 * float(power.max()))
+    if not runs.any():
+        return readings
+    stuck: Mask = np.repeat(runs, lengths)
+    times = readings.seconds[stuck]
+    told = f"{count(int(stuck.sum()))} stuck at one value in"
+    place = f"between {name_time(times[0])} and {name_time(times[-1])}"
+    return readings.keep(
+        ~stuck, f"{told} {count(int(runs.sum()), 'stretch', 'stretches')} {place} left out."
+    )
+
+
+def note_gaps(readings: Readings, *, interval: int) -> Readings:
+    """Say how much of the record's span has no reading."""
+    span = int(readings.seconds[-1] - readings.seconds[0]) // interval + 1
+    missing = span - len(readings)
+    if missing <= 0:
+        return readings
+    steps = np.diff(readings.seconds)
+    longest = int(steps.argmax())
+    note = (
+        f"{percent(missing, span)} of the intervals have no reading; the longest gap is"
+        f" from {name_time(readings.seconds[longest] + interval)}"
+        f" to {name_time(readings.seconds[longest + 1])}."
+    )
+    return readings.keep(np.ones(len(readings), dtype=bool), note)

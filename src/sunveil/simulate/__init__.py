@@ -1,0 +1,75 @@
+"""A seeded simulator of PV fleets, to measure an inference with.
+
+It is built to be honest rather than convenient: what makes the power differs from what an
+inference is given and from the models an inference uses.
+
+- **True sky** (:mod:`~sunveil.simulate.sky`), every 5 minutes: Ineichen clear sky under a
+  turbidity of climatology x a site's factor (lognormal, 15%) x day-to-day AR(1) (12%, correlation
+  0.8); days clear, partly cloudy or overcast by a Markov chain with seasons, 25 to 75% of a site's
+  days clear; clouds passing with correlation times of 15 minutes and 2 hours; enhancement by cloud
+  edges up to a clear-sky index of 1.2; beam and diffuse split by Erbs-Driesse relative to the clear
+  sky, so that clear instants are Ineichen's own. Air temperature with latitude, height, season,
+  hour and weather systems (AR(1), 4 K); wind lognormal.
+- **Satellite's sky** (:mod:`~sunveil.simulate.satellite`), every 30 minutes: snapshots of clouds
+  smeared over 30 to 60 minutes, misplaced by 12 minutes, 30% wrong in depth, the small ones lost;
+  another turbidity (15% bias, 5% slow drift, 8% of each day); GHI and DNI biases (2% and 3%);
+  temperature off by 1.5 K.
+- **Systems** (:mod:`~sunveil.simulate.systems`): planes and capacities with the weights of two
+  public lists (OEDI PVDAQ in the US, Open Climate Fix's in the UK), at 25 cities.
+- **Power** (:mod:`~sunveil.simulate.power`): PVWatts through pvlib every 5 minutes, with
+  Perez-Driesse transposition, incidence losses on every part of the light, Sandia's cell
+  temperature, PVWatts' inverter with its part-load curve and limit; then averages over the meter's
+  interval and 2% noise on each reading. Two-plane systems and trackers too.
+- **Faults** (:mod:`~sunveil.simulate.faults`): clipping, horizons, clocks, short and
+  broken records.
+
+The same seed gives the same fleet.
+"""
+
+from __future__ import annotations
+
+from sunveil.simulate.faults import (
+    clipped,
+    daylight_saving_stamps,
+    fast_clock,
+    missing_and_snow,
+    summer_only,
+    western_horizon,
+)
+from sunveil.simulate.fleet import simulate_fleet
+from sunveil.simulate.power import Horizon, simulate_power
+from sunveil.simulate.satellite import SatelliteErrors
+from sunveil.simulate.sky import Skies, simulate_sky
+from sunveil.simulate.systems import (
+    CITIES,
+    City,
+    Mount,
+    SystemTruth,
+    Tracker,
+    draw_systems,
+    east_west,
+    tracking,
+)
+
+__all__ = [
+    "CITIES",
+    "City",
+    "Horizon",
+    "Mount",
+    "SatelliteErrors",
+    "Skies",
+    "SystemTruth",
+    "Tracker",
+    "clipped",
+    "daylight_saving_stamps",
+    "draw_systems",
+    "east_west",
+    "fast_clock",
+    "missing_and_snow",
+    "simulate_fleet",
+    "simulate_power",
+    "simulate_sky",
+    "summer_only",
+    "tracking",
+    "western_horizon",
+]

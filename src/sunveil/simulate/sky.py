@@ -1,0 +1,194 @@
+"""The sky that makes the power: clear sky, clouds, air."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import pvlib
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from sunveil.errors import ParameterError
+from sunveil.simulate.noise import Calendar, autoregressive, wander
+from sunveil.simulate.satellite import SatelliteErrors, see_from_space
+from sunveil.simulate.split import clear_sky, split_beam
+from sunveil.site import Array, Site
+from sunveil.weather.base import Weather
+
+CLEAR, PARTLY, OVERCAST = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Skies:
+    """The sky that was, and what a satellite product says of it.
+
+    Parameters
+    ----------
+    true
+        The weather that makes the power, with the sun's position.
+    satellite
+        The weather that an inference is given.
+    clear_index
+        GHI over clear-sky GHI at each instant of ``true``.
+    day
+        Number of the local day of each instant of ``true``.
+    """
+
+    true: Weather
+    satellite: Weather
+    clear_index: Array
+    day: NDArray[np.int64]
+
+
+def simulate_sky(
+    site: Site,
+    year: int,
+    *,
+    seed: int,
+    step_minutes: int = 5,
+    satellite_minutes: int = 30,
+    errors: SatelliteErrors | None = None,
+    clear_days: float | None = None,
+) -> Skies:
+    """Return a year of sky over a site, true and as seen from space.
+
+    Parameters
+    ----------
+    site
+        Where.
+    year
+        Calendar year, in UTC.
+    seed
+        The same seed gives the same sky.
+    step_minutes
+        Spacing of the true sky; must divide an hour. [minutes]
+    satellite_minutes
+        Spacing of the satellite's snapshots; must divide an hour. [minutes]
+    errors
+        How wrong the satellite is; the usual errors when left out.
+    clear_days
+        Fraction of days that are clear; drawn between 0.25 and 0.75 when left out.
+    """
+    for name, minutes in (("step_minutes", step_minutes), ("satellite_minutes", satellite_minutes)):
+        if minutes < 1 or 60 % minutes:
+            raise ParameterError(f"{name} must divide an hour, and {minutes} does not")
+    streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4)]
+    times = middles(year, step_minutes)
+    calendar = Calendar.of(times, latitude=site.latitude, longitude=site.longitude)
+    turbidity = draw_turbidity(site, year, rng=streams[0], days=calendar.days)
+    sky = clear_sky(site, times, turbidity=turbidity[calendar.index])
+    index = draw_clear_index(streams[1], calendar, step_minutes=step_minutes, clear_days=clear_days)
+    ghi, dni, dhi = split_beam(sky, index)
+    temp_air, wind_speed = draw_air(site, streams[2], calendar, step_minutes=step_minutes)
+    true = Weather(
+        site=site,
+        times=times,
+        ghi=ghi,
+        dni=dni,
+        dhi=dhi,
+        temp_air=temp_air,
+        wind_speed=wind_speed,
+        source="simulated sky",
+        zenith=sky.zenith,
+        azimuth=sky.azimuth,
+    )
+    satellite = see_from_space(
+        true,
+        rng=streams[3],
+        times=middles(year, satellite_minutes),
+        turbidity=turbidity[calendar.index],
+        clear_index=index,
+        errors=errors or SatelliteErrors(),
+    )
+    return Skies(true=true, satellite=satellite, clear_index=index, day=calendar.index)
+
+
+def middles(year: int, step_minutes: int) -> pd.DatetimeIndex:
+    """Return the middles of a UTC year's intervals."""
+    step = pd.Timedelta(minutes=step_minutes)
+    start, end = (pd.Timestamp(year=y, month=1, day=1, tz="UTC") for y in (year, year + 1))
+    return pd.date_range(start, end, freq=step, inclusive="left") + step / 2
+
+
+def draw_turbidity(site: Site, year: int, *, rng: np.random.Generator, days: int) -> Array:
+    """Return the Linke turbidity of each local day: climatology, a site's factor, and weather."""
+    months = pd.date_range(f"{year}-01-01", periods=12, freq="MS", tz="UTC") + pd.Timedelta(days=14)
+    maps = pvlib.clearsky.lookup_linke_turbidity(
+        months, site.latitude, site.longitude, interp_turbidity=False
+    )
+    climatology = np.interp(np.arange(1, days + 1), months.day_of_year, maps, period=365.25)
+    factor = np.exp(0.15 * rng.standard_normal())
+    weather = np.exp(0.12 * autoregressive(rng, days, correlation=0.8))
+    return np.asarray(np.clip(climatology * factor * weather, 1.3, 9.0))
+
+
+def draw_day_types(
+    rng: np.random.Generator, calendar: Calendar, *, clear_days: float
+) -> NDArray[np.int64]:
+    """Return the type of each local day by a Markov chain.
+
+    A day repeats the one before with probability 0.4 and is else drawn afresh, so that the long-run
+    fractions are those asked for. Summers have more clear days, and more broken than full cloud.
+    """
+    clear = np.clip(clear_days + 0.12 * calendar.summer, 0.05, 0.95)
+    partly = (1.0 - clear) * (0.55 + 0.15 * calendar.summer)
+    draw = rng.random(calendar.days)
+    fresh = np.where(draw < clear, CLEAR, np.where(draw < clear + partly, PARTLY, OVERCAST))
+    keep = rng.random(calendar.days) < 0.4
+    keep[0] = False
+    # a day that keeps takes the type of the last day drawn afresh
+    last = np.maximum.accumulate(np.where(keep, 0, np.arange(calendar.days)))
+    return np.asarray(fresh[last], dtype=np.int64)
+
+
+def draw_clear_index(
+    rng: np.random.Generator,
+    calendar: Calendar,
+    *,
+    step_minutes: int,
+    clear_days: float | None = None,
+) -> Array:
+    """Return GHI over clear-sky GHI at each instant.
+
+    A Gaussian process with memories of 15 minutes and 2 hours stands for the clouds overhead: where
+    it passes the day's threshold a cloud hides the sun, and just below it the cloud's edge adds
+    light. Days with no cloud, and gaps wide enough, are exactly 1.
+    """
+    if clear_days is None:
+        clear_days = float(rng.uniform(0.25, 0.75))
+    kinds = draw_day_types(rng, calendar, clear_days=clear_days)
+    days, size = calendar.days, len(calendar.index)
+    # three clear days in ten have a few small clouds
+    few = np.where(rng.random(days) < 0.3, rng.uniform(0.01, 0.1, days), 0.0)
+    cover = np.choose(kinds, [few, 0.1 + 0.8 * rng.beta(2, 2, days), rng.uniform(0.95, 1.05, days)])
+    depth = np.choose(kinds, [0.6, rng.normal(0.45, 0.12, days), rng.normal(0.28, 0.12, days)])
+
+    def passing(minutes: float) -> Array:
+        return wander(rng, size, step_minutes=step_minutes, memory_minutes=minutes)
+
+    overhead = np.sqrt(0.6) * passing(15.0) + np.sqrt(0.4) * passing(120.0)
+    above = overhead - ndtri(1.0 - np.clip(cover, 0.0, 1.0))[calendar.index]
+    hidden = np.clip(above / 0.3 + 0.5, 0.0, 1.0)
+    through = np.clip(depth[calendar.index] * np.exp(0.25 * passing(40.0)), 0.04, 0.85)
+    edge = np.clip(1.0 + above / 0.8, 0.0, 1.0) * (1.0 - hidden)
+    added = np.clip(0.06 * np.abs(passing(10.0)), 0.0, 0.2) * edge
+    return np.asarray(1.0 - hidden * (1.0 - through) + added)
+
+
+def draw_air(
+    site: Site, rng: np.random.Generator, calendar: Calendar, *, step_minutes: int
+) -> tuple[Array, Array]:
+    """Return air temperature and wind speed at each instant [°C, m/s]."""
+    latitude = abs(site.latitude)
+    mean = 33.0 - 0.45 * latitude - 0.005 * site.height + rng.normal(0.0, 2.0)
+    season = (4.0 + 0.15 * latitude) * calendar.summer
+    # weather systems pass over days, not at midnight: join the daily values by straight lines
+    systems = 4.0 * autoregressive(rng, calendar.days + 1, correlation=0.7)
+    moment = calendar.index + calendar.hour / 24.0
+    synoptic = np.interp(moment, np.arange(calendar.days + 1), systems)
+    swing = 5.0 * np.cos(2.0 * np.pi * (calendar.hour - 15.0) / 24.0)
+    gusts = wander(rng, len(moment), step_minutes=step_minutes, memory_minutes=180.0)
+    wind = 2.5 * np.exp(0.5 * gusts + 0.2 * rng.standard_normal())
+    return mean + season[calendar.index] + synoptic + swing, np.clip(wind, 0.1, 20.0)

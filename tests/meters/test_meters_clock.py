@@ -1,0 +1,146 @@
+"""Offsets, zones, daylight saving and labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from meter_makers import refusal, sunny, write_csv
+
+from sunveil.errors import ParameterError
+from sunveil.meters import MeterOptions, read_meters
+
+DENVER_AUTUMN, DENVER_SPRING = "2016-11-05", "2016-03-12"
+
+
+def local_file(path, zone, *, start, minutes=15):
+    """Write a record in the wall time of a zone, as a meter with that clock does."""
+    power = sunny(3, minutes=minutes, start=start, noon=19.0)
+    return power, write_csv(path, power.tz_convert(zone).tz_localize(None))
+
+
+@pytest.mark.parametrize("minutes", [5, 15, 60])
+@pytest.mark.parametrize("start", [DENVER_AUTUMN, DENVER_SPRING])
+def test_daylight_saving_is_undone_at_both_changes(tmp_path, start, minutes):
+    power, path = local_file(tmp_path / "a.csv", "America/Denver", start=start, minutes=minutes)
+    (record,) = read_meters(path, timezone="America/Denver")
+    assert record.timezone == "America/Denver"
+    assert (record.times == power.index.tz_localize(None).to_numpy()).all()
+    assert (record.power_kw == power.to_numpy()).all()
+
+
+def test_the_repeated_hour_is_told_apart_where_readings_are_missing(tmp_path):
+    power = sunny(3, start=DENVER_AUTUMN, noon=19.0)
+    power = power.drop(pd.to_datetime(["2016-11-06 07:30Z", "2016-11-06 08:15Z"]))
+    path = write_csv(tmp_path / "a.csv", power.tz_convert("America/Denver").tz_localize(None))
+    (record,) = read_meters(path, timezone="America/Denver")
+    assert (record.times == power.index.tz_localize(None).to_numpy()).all()
+
+
+@pytest.mark.parametrize("order", ["backwards", "shuffled"])
+def test_the_repeated_hour_is_told_apart_in_other_orders_of_rows(tmp_path, order):
+    power = sunny(3, start=DENVER_AUTUMN, noon=19.0)
+    rows = np.arange(len(power))[::-1] if order == "backwards" else np.r_[100:288, 0:100]
+    moved = power.iloc[rows]
+    path = write_csv(tmp_path / "a.csv", moved.tz_convert("America/Denver").tz_localize(None))
+    (record,) = read_meters(path, timezone="America/Denver")
+    assert (record.times == power.index.tz_localize(None).to_numpy()).all()
+    assert (record.power_kw == power.to_numpy()).all()
+    assert any("sorted" in note for note in record.notes)
+
+
+def test_a_repeated_hour_that_is_there_once_is_noted(tmp_path):
+    power = sunny(3, start=DENVER_AUTUMN, noon=19.0)
+    once = power[(power.index < "2016-11-06 08:00Z") | (power.index >= "2016-11-06 09:00Z")]
+    path = write_csv(tmp_path / "a.csv", once.tz_convert("America/Denver").tz_localize(None))
+    (record,) = read_meters(path, timezone="America/Denver")
+    assert (record.times == once.index.tz_localize(None).to_numpy()).all()
+    assert any("repeats in autumn" in note for note in record.notes)
+
+
+def test_stamps_that_the_clock_skips_are_refused_with_their_rows(tmp_path):
+    power = sunny(3, start=DENVER_SPRING).tz_localize(None)
+    message = refusal(write_csv(tmp_path / "a.csv", power), timezone="America/Denver")
+    assert "skip in spring, at rows 105 to 108" in message
+    assert "UTC-07:00" in message
+
+
+def test_the_end_of_the_last_interval_before_the_skipped_hour_is_placed(tmp_path):
+    power = sunny(3, start=DENVER_SPRING, noon=19.0)
+    ends = (power.index + pd.Timedelta("15min")).tz_convert("America/Denver").tz_localize(None)
+    written = pd.Series(power.to_numpy(), index=ends)
+    written = written.rename({pd.Timestamp("2016-03-13 03:00"): pd.Timestamp("2016-03-13 02:00")})
+    path = write_csv(tmp_path / "a.csv", written)
+    (record,) = read_meters(path, timezone="America/Denver", label="end")
+    assert (record.times == power.index.tz_localize(None).to_numpy()).all()
+
+
+def test_naive_stamps_need_a_timezone(tmp_path):
+    assert "--timezone" in refusal(write_csv(tmp_path / "a.csv", sunny()))
+
+
+def test_stamps_keep_their_own_offset_against_a_declared_zone(tmp_path):
+    power = sunny().tz_convert("Etc/GMT+7")
+    path = write_csv(tmp_path / "a.csv", power, stamp="%Y-%m-%d %H:%M:%S%z")
+    (record,) = read_meters(path, timezone="Europe/Berlin")
+    assert record.timezone == "UTC-07:00"
+    assert record.times[0] == np.datetime64("2016-07-01T00:00:00")
+    assert "UTC-07:00, which was kept over the declared timezone Europe/Berlin" in record.notes[0]
+
+
+def test_stamps_that_agree_with_the_declared_zone_take_its_name(tmp_path):
+    power = sunny(3, start=DENVER_AUTUMN).tz_convert("America/Denver")
+    path = write_csv(tmp_path / "a.csv", power, stamp="%Y-%m-%d %H:%M:%S%z")
+    (record,) = read_meters(path, timezone="America/Denver")
+    assert (record.timezone, record.notes) == ("America/Denver", ())
+    (record,) = read_meters(path)
+    assert (record.timezone, record.notes) == ("UTC", ())
+
+
+def test_a_parquet_file_of_instants_takes_the_zone_stored_with_it(tmp_path):
+    power = sunny().tz_convert("-07:00").rename_axis("time").reset_index()
+    power.to_parquet(tmp_path / "a.parquet")
+    (record,) = read_meters(tmp_path / "a.parquet")
+    assert record.timezone == "UTC-07:00"
+    (record,) = read_meters(tmp_path / "a.parquet", timezone="America/Denver")
+    assert (record.timezone, record.notes) == ("America/Denver", ())
+
+
+def test_stamps_with_and_without_offset_in_one_file_are_refused(tmp_path):
+    path = write_csv(tmp_path / "a.csv", sunny(), stamp="%Y-%m-%d %H:%M:%SZ")
+    path.write_text(path.read_text().replace("01:00:00Z", "01:00:00"))
+    assert "without a UTC offset at rows 5 to 485 (6 of them)" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("utc", "UTC"),
+        ("Z", "UTC"),
+        ("+00:00", "UTC"),
+        ("-07:00", "UTC-07:00"),
+        ("UTC-7", "UTC-07:00"),
+        ("GMT+0530", "UTC+05:30"),
+        ("Etc/GMT+7", "Etc/GMT+7"),
+    ],
+)
+def test_a_timezone_may_be_written_in_many_ways(tmp_path, text, name):
+    (record,) = read_meters(write_csv(tmp_path / "a.csv", sunny()), timezone=text)
+    assert record.timezone == name
+
+
+@pytest.mark.parametrize(
+    "text", ["Mars/Olympus", "+25:00", "America", "", "../etc/passwd", "-07:75"]
+)
+def test_a_timezone_that_is_none_is_refused(text):
+    with pytest.raises(ParameterError, match="timezone"):
+        MeterOptions(timezone=text)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("unit", "horsepower"), ("label", "centre"), ("duplicates", "max"), ("unit_switch", "yes")],
+)
+def test_an_option_out_of_its_range_is_refused(field, value):
+    with pytest.raises(ParameterError, match=field):
+        MeterOptions(**{field: value})

@@ -1,0 +1,218 @@
+"""Bad input is refused in one sentence that names the place and the remedy."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from meter_makers import assert_no_reading_told, refusal, sunny, write_csv
+
+import sunveil.meters
+from sunveil.errors import MeterError, ParameterError
+from sunveil.meters import MeterOptions, from_pandas, read_meters, records_from_frame
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b" \n\n", "is empty"),
+        ("a.csv", b"# only a comment\n", "no header and no readings"),
+        ("a.csv", b"time,power_kw\n", "a header but no readings"),
+        ("a.csv", b"time,power_kw\n,\n,\n", "header but no readings"),
+        ("a.csv", b"once upon a time\nthere was a meter\n", "not a table"),
+        ("a.csv", b"once, upon, a\ntime, there, was\n", "--time-column, one of 'once'"),
+        ("a.csv", b"time,power_kw\n\x00\x01\x02\n", "not a text file"),
+        ("a.csv", "time,power_kw\n2016".encode("utf-16"), "not a text file"),
+        ("a.csv", b"2016-07-01 00:00,1.5\n2016-07-01 00:15,1.5\n", "has no header"),
+        ("a.csv", b"a,2016-07-01 00:00,1.5\na,2016-07-01 00:15,1.5\n", "has no header"),
+        ("a.csv", b"time,note\n2016-07-01 00:00,x\n", "text where 'note'"),
+        ("a.csv", b"time\n2016-07-01 00:00\n", "not a table"),
+        ("a.csv", b"time,system_id\n2016-07-01 00:00,x\n", "no column of readings"),
+        ("a.csv", b"time,x,y\n2016-07-01 00:00,a,b\n", "no column of numbers"),
+        ("a.parquet", b"PAR1 and then nothing", "damaged"),
+        ("a.csv.gz", b"\x1f\x8b\x08 and then nothing", "damaged"),
+        ("a.xlsx", b"PK\x03\x04....", "save its table as CSV"),
+    ],
+)
+def test_a_file_that_is_no_table_of_readings_is_refused(tmp_path, name, content, words):
+    (tmp_path / name).write_bytes(content)
+    message = refusal(tmp_path / name, timezone="UTC")
+    assert words in message
+    assert name in message
+    assert "1.5" not in message
+
+
+def test_random_bytes_are_refused(tmp_path):
+    for seed in range(20):
+        (tmp_path / "a.csv").write_bytes(np.random.default_rng(seed).bytes(3000))
+        refusal(tmp_path / "a.csv")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    assert "there is no file or folder" in refusal(tmp_path / "none.csv")
+    assert "there is no file or folder" in refusal(tmp_path / "bad\x00name.csv")
+
+
+def test_a_folder_without_meters_is_refused(tmp_path):
+    (tmp_path / "readme.md").write_text("nothing here")
+    assert "has no meter files" in refusal(tmp_path)
+
+
+def test_a_system_in_two_files_is_refused(tmp_path):
+    sunny().rename_axis("time").reset_index().to_parquet(tmp_path / "a.parquet")
+    write_csv(tmp_path / "a.csv", sunny())
+    message = refusal(tmp_path, timezone="UTC")
+    assert "'a' is in both a.csv and a.parquet" in message
+
+
+def test_a_link_to_nowhere_is_refused(tmp_path):
+    os.symlink(tmp_path / "nowhere.csv", tmp_path / "a.csv")
+    assert "there is no file" in refusal(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("option", ["time_column", "power_column", "system_column"])
+def test_a_missing_column_is_named_with_those_there_are(tmp_path, option):
+    message = refusal(write_csv(tmp_path / "a.csv", sunny()), **{option: "kwatts"})
+    assert "no column 'kwatts'" in message
+    assert f"--{option.replace('_', '-')}" in message
+    assert "'time', 'power_kw'" in message
+
+
+def test_several_columns_of_numbers_are_listed(tmp_path):
+    power = sunny()
+    pd.DataFrame({"time": power.index, "ac_kw": power.to_numpy(), "temp": 1.0}).to_csv(
+        tmp_path / "a.csv", index=False
+    )
+    message = refusal(tmp_path / "a.csv")
+    assert "--power-column, one of 'ac_kw', 'temp'" in message
+
+
+def test_one_column_cannot_be_two_things(tmp_path):
+    path = write_csv(tmp_path / "a.csv", sunny())
+    assert "two things" in refusal(path, power_column="time")
+
+
+@pytest.mark.parametrize("name", ["value", "Global [W/m^2]", "poa_irradiance_w", "generation"])
+def test_a_column_that_does_not_say_its_unit_needs_one(tmp_path, name):
+    assert "--unit" in refusal(write_csv(tmp_path / "a.csv", sunny(), names=f"time,{name}"))
+
+
+def spoiled(path, row, cell):
+    """Write a record with another cell in place of one reading, or of one stamp."""
+    lines = write_csv(path, sunny()).read_text().splitlines()
+    time, value = lines[row].split(",")
+    lines[row] = cell.format(time=time, value=value)
+    path.write_text("\n".join(lines))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("cell", "words"),
+    [
+        ("{time},broken", "text where 'power_kw' should be a number, at row 60"),
+        ("{time},inf", "infinite readings at row 60"),
+        ("{time},-Infinity", "infinite readings at row 60"),
+        ("yesterday,{value}", "times that cannot be read at row 60"),
+        ("2016-13-41 00:00,{value}", "times that cannot be read at row 60"),
+        (",{value}", "readings without a time at row 60"),
+        ("1816-07-01 00:00,{value}", "before 1980 or after 2100 at row 60"),
+        ("2916-07-01 00:00,{value}", "before 1980 or after 2100 at row 60"),
+    ],
+)
+def test_a_bad_cell_is_named_by_its_row(tmp_path, cell, words):
+    message = refusal(spoiled(tmp_path / "a.csv", 60, cell), timezone="UTC")
+    assert words in message
+    assert_no_reading_told(message, sunny())
+
+
+def test_text_in_a_parquet_column_is_named_by_its_row(tmp_path):
+    power = sunny()
+    cells = [str(value) for value in power]
+    cells[10:12] = ["x", "y"]
+    pd.DataFrame({"time": power.index, "power_kw": cells}).to_parquet(tmp_path / "a.parquet")
+    assert "at rows 11 to 12" in refusal(tmp_path / "a.parquet")
+
+
+def test_a_record_without_any_number_is_refused(tmp_path):
+    assert "no reading that is a number" in refusal(
+        write_csv(tmp_path / "a.csv", sunny() * np.nan), timezone="UTC", unit="kW"
+    )
+
+
+def test_dates_that_can_be_read_in_two_ways_need_a_format(tmp_path):
+    path = write_csv(tmp_path / "a.csv", sunny(1), stamp="%d/%m/%Y %H:%M")
+    assert "--time-format" in refusal(path, timezone="UTC")
+    (record,) = read_meters(path, timezone="UTC", time_format="%d/%m/%Y %H:%M")
+    assert record.times[0] == np.datetime64("2016-07-01T00:00:00")
+
+
+def test_a_format_that_is_none_is_refused(tmp_path):
+    path = write_csv(tmp_path / "a.csv", sunny())
+    with pytest.raises(ParameterError, match="time_format"):
+        read_meters(path, time_format="%Q")
+    assert "rows 1 to 576" in refusal(path, timezone="UTC", time_format="%d/%m/%Y")
+
+
+def test_rows_without_a_system_are_refused(tmp_path):
+    power = sunny()
+    frame = pd.DataFrame({"system_id": "a", "time": power.index, "power_kw": power.to_numpy()})
+    frame.loc[5, "system_id"] = None
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    assert "without a system" in refusal(tmp_path / "a.csv")
+
+
+def test_errors_of_a_long_table_name_the_system(tmp_path):
+    power = sunny()
+    frame = pd.DataFrame({"system_id": "roof", "time": power.index, "power_kw": 0.0})
+    frame.to_csv(tmp_path / "fleet.csv", index=False)
+    assert "fleet.csv, system roof, has only zeros" in refusal(tmp_path / "fleet.csv")
+
+
+def test_a_series_of_another_shape_is_refused():
+    with pytest.raises(MeterError, match="DatetimeIndex"):
+        from_pandas(pd.Series([1.0, 2.0]))
+    with pytest.raises(MeterError, match="is empty"):
+        from_pandas(sunny().iloc[:0])
+    with pytest.raises(MeterError, match="text where readings should be, at row 2"):
+        from_pandas(sunny().astype(object).where(lambda s: np.arange(len(s)) != 1, "x"))
+    with pytest.raises(MeterError, match="--timezone"):
+        from_pandas(sunny().tz_localize(None))
+    with pytest.raises(MeterError, match="without a time at row 1"):
+        from_pandas(pd.Series([1.0, 2.0], index=pd.DatetimeIndex([None, "2016-07-01"])))
+
+
+def test_a_frame_gives_one_record_per_system():
+    first, second = sunny(seed=1), sunny(seed=2)
+    frame = pd.concat(
+        pd.DataFrame({"system_id": name, "time": power.index, "power_kw": power.to_numpy()})
+        for name, power in (("b", first), ("a", second))
+    )
+    records = records_from_frame(frame)
+    assert [record.system_id for record in records] == ["a", "b"]
+    assert (records[1].power_kw == first.to_numpy()).all()
+
+
+def test_a_frame_indexed_by_time_is_one_system():
+    power = sunny()
+    (record,) = records_from_frame(power.to_frame())
+    assert (record.power_kw == power.to_numpy()).all()
+    texts = pd.DataFrame({"time": power.index.strftime("%Y-%m-%d %H:%M"), "power_kw": power})
+    (record,) = records_from_frame(texts.reset_index(drop=True), MeterOptions(timezone="UTC"))
+    assert (record.power_kw == power.to_numpy()).all()
+
+
+def test_a_frame_without_readings_or_times_is_refused():
+    with pytest.raises(MeterError, match="is empty"):
+        records_from_frame(pd.DataFrame())
+    with pytest.raises(MeterError, match="times that cannot be read"):
+        records_from_frame(pd.DataFrame({"time": ["x"], "power_kw": [1.0]}))
+
+
+def test_all_that_is_exported_is_there():
+    assert all(hasattr(sunveil.meters, name) for name in sunveil.meters.__all__)
+    assert {"Record", "Label", "read_meters", "from_pandas", "MeterOptions"} <= set(
+        sunveil.meters.__all__
+    )

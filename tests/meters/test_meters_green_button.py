@@ -1,0 +1,211 @@
+"""Green Button feeds, made here: flow directions, multipliers, units, and hostile XML."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from meter_makers import refusal, sunny
+
+from sunveil.meters import read_meters
+
+FORWARD, NET, REVERSE, TOTAL = 1, 4, 19, 20
+BASE = "https://utility.example/espi/1_1/resource"
+
+
+def entry(content, *, own, up="", related=()):
+    links = "".join(f'<link rel="related" href="{BASE}{href}"/>' for href in related)
+    return (
+        f'<entry><link rel="self" href="{BASE}{own}"/><link rel="up" href="{BASE}{up}"/>{links}'
+        f"<content>{content}</content></entry>"
+    )
+
+
+def reading_type(number, flow, **fields):
+    fields = {"flowDirection": flow, "powerOfTenMultiplier": 0, "uom": 72} | fields
+    cells = "".join(
+        f"<espi:{name}>{value}</espi:{name}>" for name, value in fields.items() if value is not None
+    )
+    return entry(f"<espi:ReadingType>{cells}</espi:ReadingType>", own=f"/ReadingType/{number}")
+
+
+def block(meter, number, starts, durations, values):
+    readings = "".join(
+        f"<espi:IntervalReading><espi:timePeriod><espi:duration>{length}</espi:duration>"
+        f"<espi:start>{start}</espi:start></espi:timePeriod><espi:value>{value}</espi:value>"
+        "</espi:IntervalReading>"
+        for start, length, value in zip(starts, durations, values, strict=True)
+    )
+    up = f"/MeterReading/{meter}/IntervalBlock"
+    return entry(
+        f"<espi:IntervalBlock>{readings}</espi:IntervalBlock>", own=f"{up}/{number}", up=up
+    )
+
+
+def meter_reading(meter, kind):
+    return entry(
+        "<espi:MeterReading/>",
+        own=f"/MeterReading/{meter}",
+        related=(f"/MeterReading/{meter}/IntervalBlock", f"/ReadingType/{kind}"),
+    )
+
+
+def feed(*entries):
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?><feed xmlns="http://www.w3.org/2005/Atom"'
+        f' xmlns:espi="http://naesb.org/espi">{"".join(entries)}</feed>'
+    )
+
+
+def blocks(power, meter=1, *, per_hour=4, uom=72, multiplier=0, days=6):
+    """Return one interval block per day."""
+    starts = power.index.tz_localize(None).to_numpy().astype("M8[s]").astype(np.int64)
+    scale = 1000.0 / (per_hour if uom == 72 else 1) / 10.0**multiplier
+    counts = np.rint(power.to_numpy() * scale).astype(np.int64)
+    parts = zip(np.split(starts, days), np.split(counts, days), strict=True)
+    length = 3600 // per_hour
+    return [
+        block(meter, number, times, [length] * len(times), values)
+        for number, (times, values) in enumerate(parts)
+    ]
+
+
+def simple(tmp_path, flow=REVERSE, *, extra=(), **fields):
+    path = tmp_path / "roof.xml"
+    path.write_text(feed(*extra, reading_type(1, flow, **fields), *blocks(sunny())))
+    return path
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    multiplier=st.sampled_from([-3, 0, 1]),
+    uom=st.sampled_from([72, 38]),
+    minutes=st.sampled_from([5, 15, 60]),
+    label=st.sampled_from(["start", "end"]),
+)
+def test_generation_is_read_in_any_unit_and_multiplier(
+    tmp_path_factory, multiplier, uom, minutes, label
+):
+    power = sunny(minutes=minutes)
+    per_hour = 60 // minutes
+    body = blocks(power, per_hour=per_hour, uom=uom, multiplier=multiplier)
+    kind = reading_type(1, REVERSE, powerOfTenMultiplier=multiplier, uom=uom)
+    path = tmp_path_factory.mktemp("feed") / "roof.xml"
+    path.write_text(feed(kind, *body))
+    (record,) = read_meters(path, label=label)
+    assert record.system_id == "roof"
+    assert record.timezone == "UTC"
+    assert record.label == "start"
+    assert (record.times == power.index.tz_localize(None).to_numpy()).all()
+    one_count = 10.0**multiplier / 1000.0 * (per_hour if uom == 72 else 1)
+    np.testing.assert_allclose(record.power_kw, power.to_numpy(), atol=0.51 * one_count)
+
+
+@pytest.mark.parametrize(
+    ("flow", "words"),
+    [
+        (FORWARD, "a consumption meter"),
+        (NET, "a net meter"),
+        (TOTAL, "a net meter"),
+        (0, "does not say its flow direction"),
+        (None, "does not say its flow direction"),
+    ],
+)
+def test_a_meter_of_anything_but_generation_is_named_and_refused(tmp_path, flow, words):
+    path = simple(tmp_path, flow)
+    message = refusal(path)
+    assert words in message
+    assert "--allow-net" in message
+    (record,) = read_meters(path, allow_net=True)
+    assert any(words in note for note in record.notes)
+    assert len(record.times) == 576
+
+
+def test_export_beside_import_is_a_net_export_meter(tmp_path):
+    power = sunny()
+    path = tmp_path / "house.xml"
+    path.write_text(
+        feed(
+            meter_reading(1, "in"),
+            meter_reading(2, "out"),
+            reading_type("in", FORWARD),
+            reading_type("out", REVERSE),
+            *blocks(power * 0 + 1.0, 1),
+            *blocks(power, 2),
+        )
+    )
+    assert "a net-export meter" in refusal(path)
+    (record,) = read_meters(path, allow_net=True)
+    np.testing.assert_allclose(record.power_kw, power.to_numpy(), atol=0.003)
+
+
+def test_a_usage_point_that_says_it_is_a_generator_is_read(tmp_path):
+    point = entry(
+        "<espi:UsagePoint><espi:roleFlags>0008</espi:roleFlags></espi:UsagePoint>",
+        own="/UsagePoint/1",
+    )
+    (record,) = read_meters(simple(tmp_path, FORWARD, extra=[point]))
+    assert any("generator" in note for note in record.notes)
+
+
+def test_local_time_parameters_are_noted(tmp_path):
+    clock = entry(
+        "<espi:LocalTimeParameters><espi:dstOffset>3600</espi:dstOffset>"
+        "<espi:tzOffset>-28800</espi:tzOffset></espi:LocalTimeParameters>",
+        own="/LocalTimeParameters/1",
+    )
+    (record,) = read_meters(simple(tmp_path, extra=[clock]))
+    assert any("UTC-08:00, and 60 minutes more in summer" in note for note in record.notes)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"uom": 169}, "neither energy in Wh nor power in W"),
+        ({"commodity": 7}, "neither energy in Wh nor power in W"),
+        ({"accumulationBehaviour": 3}, "register"),
+    ],
+)
+def test_other_counts_are_refused(tmp_path, fields, words):
+    assert words in refusal(simple(tmp_path, **fields))
+
+
+BOMB = (
+    '<?xml version="1.0"?><!DOCTYPE feed [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;">'
+    "]><feed>&b;</feed>"
+)
+OUTSIDE = (
+    '<?xml version="1.0"?><!DOCTYPE feed [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
+    "<feed>&x;</feed>"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (BOMB, "which no Green Button feed needs"),
+        (OUTSIDE, "which no Green Button feed needs"),
+        ("<feed><entry>", "not well-formed XML"),
+        ("<html><body>log in first</body></html>", "without interval blocks"),
+        (feed(*blocks(sunny())), "no ReadingType"),
+        (feed(reading_type(1, REVERSE), block(1, 1, [], [], [])), "without readings"),
+        (
+            feed(reading_type(1, REVERSE), block(1, 1, [900, 1800], [900, 900], [5, "many"])),
+            "at row 2",
+        ),
+        (
+            feed(
+                reading_type(1, REVERSE), block(1, 1, [0, 900, 1800], [900, 900, 3600], [5, 5, 5])
+            ),
+            "different lengths, at row 3",
+        ),
+        (
+            feed(reading_type(1, REVERSE), reading_type(2, FORWARD), *blocks(sunny())),
+            "does not link",
+        ),
+    ],
+)
+def test_feeds_that_cannot_be_trusted_are_refused_in_one_sentence(tmp_path, text, words):
+    (tmp_path / "feed.xml").write_text(text)
+    assert words in refusal(tmp_path / "feed.xml")

@@ -1,0 +1,296 @@
+"""Each fault of a record: handled and noted, or refused with its rows and the remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from meter_makers import assert_no_reading_told, refusal, sunny, write_csv
+
+from sunveil.errors import MeterError
+from sunveil.meters import from_pandas, read_meters
+
+
+def told(record, words):
+    """Return the one note that holds some words."""
+    (note,) = [note for note in record.notes if words in note]
+    return note
+
+
+def test_a_clean_record_has_no_notes():
+    power = sunny(30)
+    record = from_pandas(power)
+    assert record.notes == ()
+    assert (record.power_kw == power.to_numpy()).all()
+
+
+def test_gaps_are_left_out_and_noted_with_their_share():
+    power = sunny(10)
+    record = from_pandas(power.drop(power.index[96:192]))
+    assert len(record.times) == 9 * 96
+    assert told(record, "no reading").startswith("10% of the intervals have no reading")
+    assert "from 2016-07-02 00:00 UTC to 2016-07-03 00:00 UTC" in told(record, "no reading")
+
+
+def test_empty_readings_are_left_out_and_noted(tmp_path):
+    power = sunny(10)
+    power.iloc[40:50] = np.nan
+    path = write_csv(tmp_path / "a.csv", power)
+    path.write_text(path.read_text() + "2016-07-11 00:00:00,NaN\n2016-07-11 00:15:00,n/a\n,\n")
+    (record,) = read_meters(path, timezone="UTC")
+    assert len(record.times) == 950
+    assert told(record, "empty") == "12 empty readings left out."
+
+
+def test_what_loggers_write_for_missing_is_left_out():
+    power = sunny(10)
+    power.iloc[40:45] = -9999.0
+    assert "5 readings" in told(from_pandas(power, unit="W"), "for missing")
+
+
+def test_rows_out_of_order_are_sorted():
+    power = sunny()
+    record = from_pandas(power.sample(frac=1.0, random_state=3))
+    assert (record.power_kw == power.to_numpy()).all()
+    assert "sorted" in told(record, "sorted")
+
+
+def test_exact_duplicates_are_dropped_and_noted():
+    power = sunny()
+    record = from_pandas(pd.concat([power.iloc[:60], power.iloc[40:]]))
+    assert (record.power_kw == power.to_numpy()).all()
+    assert told(record, "repeated").startswith("20 readings repeated")
+
+
+def test_different_readings_for_one_time_are_refused_with_their_rows(tmp_path):
+    power = sunny()
+    twice = pd.concat([power.iloc[:51], power.iloc[48:50] + 0.5, power.iloc[51:]])
+    message = refusal(write_csv(tmp_path / "a.csv", twice), timezone="UTC")
+    assert "different readings for the same time at rows 49 to 53 (4 of them)" in message
+    assert "--duplicates" in message
+    assert_no_reading_told(message, twice)
+
+
+@pytest.mark.parametrize(("policy", "added"), [("mean", 0.25), ("first", 0.0), ("last", 0.5)])
+def test_different_readings_for_one_time_are_settled_as_told(policy, added):
+    power = sunny()
+    twice = pd.concat([power, power.iloc[48:50] + 0.5])
+    record = from_pandas(twice, duplicates=policy)
+    expected = power.to_numpy().copy()
+    expected[48:50] += added
+    np.testing.assert_allclose(record.power_kw, expected)
+    assert policy in told(record, "different readings")
+
+
+def test_duplicates_of_night_noise_are_no_conflict():
+    power = sunny()
+    record = from_pandas(pd.concat([power, power.iloc[:4] - 0.001]))
+    assert (record.power_kw == power.to_numpy()).all()
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 1000), minutes=st.sampled_from([1, 5, 15, 60]))
+def test_stamps_that_waver_by_seconds_are_brought_to_the_grid(seed, minutes):
+    power = sunny(2, minutes=minutes)
+    rng = np.random.default_rng(seed)
+    jitter = pd.to_timedelta(rng.integers(-4, 5, len(power)), unit="s")
+    record = from_pandas(pd.Series(power.to_numpy(), index=power.index + jitter))
+    assert record.interval_minutes == minutes
+    assert (record.times == power.index.tz_localize(None).to_numpy()).all()
+
+
+def test_a_grid_off_the_hour_is_kept():
+    power = sunny()
+    record = from_pandas(power.shift(freq="1min"))
+    assert (record.times == power.shift(freq="1min").index.tz_localize(None).to_numpy()).all()
+
+
+def test_a_few_strays_off_the_grid_are_left_out():
+    power = sunny(10)
+    stray = pd.Series(1.0, index=power.index[[50, 150]] + pd.Timedelta("7min"))
+    record = from_pandas(pd.concat([power, stray]))
+    assert (record.power_kw == power.to_numpy()).all()
+    assert told(record, "off the even spacing").startswith("2 readings")
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (5, "5 minutes apart, but 15 minutes apart at rows 2 to 577"),
+        (10, "15 minutes apart, but 10 minutes apart at rows 578 to 720"),
+        (60, "15 minutes apart, but 60 minutes apart at rows 578 to 648"),
+    ],
+)
+def test_two_spacings_in_one_file_are_refused_with_the_rows(tmp_path, other, words):
+    mixed = pd.concat([sunny(6), sunny(1 if other == 10 else 3, minutes=other, start="2016-07-07")])
+    message = refusal(write_csv(tmp_path / "a.csv", mixed), timezone="UTC")
+    assert words in message
+    assert "one spacing" in message
+    assert_no_reading_told(message, mixed)
+
+
+def test_many_readings_off_the_grid_are_refused_with_the_rows(tmp_path):
+    power = sunny(10)
+    stray = power.iloc[300:340].shift(freq="7min")
+    mixed = pd.concat([power, stray]).sort_index()
+    message = refusal(write_csv(tmp_path / "a.csv", mixed), timezone="UTC")
+    assert "at rows 302 to 380 (40 of them)" in message
+
+
+@pytest.mark.parametrize(
+    ("step", "words"), [("20s", "less than a minute"), ("1D", "an hour apart")]
+)
+def test_readings_too_near_or_too_far_apart_are_refused(step, words):
+    index = pd.date_range("2016-07-01", periods=500, freq=step, tz="UTC")
+    with pytest.raises(MeterError, match=words):
+        from_pandas(pd.Series(np.arange(500.0) % 7, index=index))
+
+
+def test_small_negatives_at_night_become_zero():
+    power = sunny(10)
+    night = power == 0.0
+    record = from_pandas(power.where(~night, -0.1))
+    assert (record.power_kw == power.to_numpy()).all()
+    assert told(record, "night consumption").startswith(f"{night.sum()} readings")
+
+
+def test_a_net_meter_is_named_and_refused_unless_allowed():
+    power = sunny(10) - 1.0
+    with pytest.raises(MeterError, match="net meter") as caught:
+        from_pandas(power)
+    assert "--allow-net" in str(caught.value)
+    record = from_pandas(power, allow_net=True)
+    assert record.power_kw.min() == 0.0
+    assert "net meter" in told(record, "net meter")
+
+
+def test_generation_counted_as_negative_is_refused_and_can_be_turned():
+    power = sunny(10)
+    with pytest.raises(MeterError, match="--negate"):
+        from_pandas(-power)
+    assert (from_pandas(-power, negate=True).power_kw == power.to_numpy()).all()
+
+
+def test_a_few_deep_negatives_are_left_out():
+    power = sunny(10)
+    power.iloc[50] = -2.0
+    record = from_pandas(power)
+    assert len(record.times) == 959
+    assert "row 51" in told(record, "far below zero")
+
+
+def test_impossible_spikes_are_left_out():
+    power = sunny(10)
+    power.iloc[[50, 500]] *= 1e4
+    record = from_pandas(power.drop(power.index[500]))
+    assert record.power_kw.max() < 5.0
+    assert "row 51" in told(record, "spike")
+
+
+def switched(days=30, *, at=1500, factor=1000.0):
+    """Return a record whose unit changes at a reading, and the same without the change."""
+    true = sunny(days)
+    broken = true.copy()
+    broken.iloc[at:] *= factor
+    return true, broken
+
+
+@pytest.mark.parametrize("factor", [1000.0, 0.001])
+@pytest.mark.parametrize("at", [960, 1008])
+def test_a_unit_that_switches_is_refused_with_its_place(tmp_path, factor, at):
+    _, broken = switched(factor=factor, at=at)
+    message = refusal(write_csv(tmp_path / "a.csv", broken), timezone="UTC")
+    assert "changes its unit" in message
+    assert "--unit-switch repair" in message
+    assert_no_reading_told(message, broken)
+    row = int(message.split("at row ")[1].split(" ")[0])
+    # Within the night around the change, no reading tells where it was.
+    assert abs(row - 1 - at) < 40 if at == 960 else abs(row - 1 - at) <= 1
+
+
+@pytest.mark.parametrize("factor", [1000.0, 0.001])
+@pytest.mark.parametrize("at", [960, 1008, 2208])
+def test_a_unit_that_switches_is_repaired_to_the_longer_part(factor, at):
+    true, broken = switched(factor=factor, at=at)
+    record = from_pandas(broken, unit_switch="repair")
+    scale = factor if at < 1440 else 1.0
+    np.testing.assert_allclose(record.power_kw, true.to_numpy() * scale, rtol=1e-9)
+    assert "factor of 1000" in told(record, "unit changed")
+
+
+def test_a_unit_that_switches_twice_is_repaired():
+    true = sunny(40)
+    broken = true.copy()
+    broken.iloc[960:1920] *= 1000.0
+    record = from_pandas(broken, unit_switch="repair")
+    np.testing.assert_allclose(record.power_kw, true.to_numpy(), rtol=1e-9)
+
+
+def test_an_outage_at_standby_power_is_no_switch_of_unit():
+    power = sunny(30)
+    rng = np.random.default_rng(1)
+    power.iloc[960:1920] = rng.uniform(0.003, 0.004, 960)
+    assert not any("unit" in note for note in from_pandas(power).notes)
+
+
+def test_a_dark_week_is_no_switch_of_unit():
+    power = sunny(30)
+    power.iloc[960:1632] *= 0.01
+    assert from_pandas(power).notes == ()
+
+
+def test_a_stuck_value_is_left_out_with_its_times():
+    power = sunny(10)
+    power.iloc[40:80] = 1.234
+    record = from_pandas(power)
+    assert len(record.times) == 920
+    note = told(record, "stuck")
+    assert "40 readings stuck at one value in 1 stretch" in note
+    assert "2016-07-01 10:00 UTC and 2016-07-01 19:45 UTC" in note
+    assert "1.234" not in note
+
+
+def test_a_clipping_inverter_is_not_stuck():
+    power = sunny(10).clip(upper=1.0)
+    assert from_pandas(power).notes == ()
+
+
+def test_constant_nights_are_not_stuck():
+    power = sunny(10)
+    assert from_pandas(power.where(power > 0.0, 0.01)).notes == ()
+
+
+def test_a_register_that_counts_up_is_refused():
+    with pytest.raises(MeterError, match="register"):
+        from_pandas(sunny(10).cumsum(), unit="kWh")
+
+
+def test_only_zeros_are_refused():
+    with pytest.raises(MeterError, match="only zeros"):
+        from_pandas(sunny() * 0.0)
+
+
+def test_one_reading_is_refused():
+    with pytest.raises(MeterError, match="fewer than two times"):
+        from_pandas(sunny().iloc[50:51])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from([0.0, -9999.0, 3.0]),
+        min_size=1,
+        max_size=60,
+    )
+)
+def test_any_numbers_give_a_valid_record_or_one_sentence(values):
+    index = pd.date_range("2016-07-01 09:00", periods=len(values), freq="15min", tz="UTC")
+    try:
+        record = from_pandas(pd.Series(values, index=index, dtype=float))
+    except MeterError as error:
+        assert "\n" not in str(error)  # noqa: PT017  either outcome is right
+    else:
+        assert np.isfinite(record.power_kw).all()
+        assert (record.power_kw >= 0.0).all()

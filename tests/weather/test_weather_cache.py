@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sunveil.site import Site
+from sunveil.weather import Weather, WeatherCache
+from sunveil.weather.cache import Key, stored_precision
+
+
+def key_of(site: Site, *, year: int = 2016, source: str = "made", step: int = 60) -> Key:
+    return Key.of(site, year, source=source, dataset="up", step_minutes=step, high=True)
+
+
+@pytest.fixture
+def weather(golden, sky_frame) -> Weather:
+    frame = sky_frame(2016, 60).iloc[:200]
+    return stored_precision(Weather.from_frame(frame, site=golden, source="made"))
+
+
+def same(one: Weather, other: Weather) -> bool:
+    return one.times.equals(other.times) and all(
+        np.array_equal(getattr(one, name), getattr(other, name))
+        for name in ("ghi", "dni", "dhi", "temp_air", "wind_speed", "zenith", "azimuth")
+    )
+
+
+def test_what_was_stored_comes_back_the_same(golden, weather, own_cache):
+    assert own_cache.store(key_of(golden), weather)
+    back = own_cache.load(key_of(golden), golden, source="made")
+    assert back is not None
+    assert same(weather, back)
+
+
+def test_nothing_comes_back_for_another_key(golden, weather, own_cache):
+    own_cache.store(key_of(golden), weather)
+    elsewhere = Site(golden.latitude + 0.001, golden.longitude, golden.altitude)
+    higher = Site(golden.latitude, golden.longitude, golden.height + 10)
+    for key in (
+        key_of(golden, year=2017),
+        key_of(golden, source="other"),
+        key_of(golden, step=30),
+        key_of(elsewhere),
+        key_of(higher),
+    ):
+        assert own_cache.load(key, golden, source="made") is None
+
+
+def test_places_a_few_metres_apart_share_an_entry(golden):
+    near = Site(golden.latitude + 0.00004, golden.longitude - 0.00003, golden.height + 0.2)
+    assert key_of(near) == key_of(golden)
+
+
+def test_zero_and_minus_zero_degrees_are_one_place():
+    assert key_of(Site(-0.00001, 0.00001, 0.0)).name == key_of(Site(0.0, 0.0, 0.0)).name
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "text", "header", "swapped"])
+def test_a_damaged_entry_is_noticed_and_dropped(golden, weather, own_cache, damage):
+    key = key_of(golden)
+    own_cache.store(key, weather)
+    path = own_cache.path(key)
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[-100] ^= 1
+    path.write_bytes(
+        {
+            "cut": whole[:-50],
+            "flipped": bytes(flipped),
+            "empty": b"",
+            "text": b"not a cache entry",
+            "header": b"[1, 2]\n" + whole.partition(b"\n")[2],
+            "swapped": whole.replace(b"made", b"mode", 1),
+        }[damage]
+    )
+    assert own_cache.load(key, golden, source="made") is None
+    assert not path.exists()
+
+
+def test_a_failed_write_leaves_nothing(golden, weather, own_cache):
+    own_cache.path(key_of(golden)).mkdir(parents=True)  # cannot be replaced by a file
+    assert not own_cache.store(key_of(golden), weather)
+    assert [entry.name for entry in own_cache.folder.iterdir()] == [key_of(golden).name]
+
+
+def test_the_folder_comes_from_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUNVEIL_CACHE", str(tmp_path / "here"))
+    assert WeatherCache().folder == tmp_path / "here"
+    monkeypatch.delenv("SUNVEIL_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "there"))
+    assert "sunveil" in str(WeatherCache().folder)
+    assert WeatherCache(tmp_path).folder == tmp_path
+
+
+def rewrite(folder: Path, weather: Weather, count: int) -> None:
+    cache = WeatherCache(folder)
+    for _ in range(count):
+        cache.store(key_of(weather.site), weather)
+
+
+def test_readers_see_whole_entries_while_processes_and_threads_write(golden, weather, own_cache):
+    key = key_of(golden)
+    own_cache.store(key, weather)
+    process = multiprocessing.get_context("spawn").Process(
+        target=rewrite, args=(own_cache.folder, weather, 300)
+    )
+    process.start()
+    with ThreadPoolExecutor(3) as pool:
+        for _ in range(3):
+            pool.submit(rewrite, own_cache.folder, weather, 100)
+        seen = [own_cache.load(key, golden, source="made") for _ in range(300)]
+        while process.is_alive():
+            seen.append(own_cache.load(key, golden, source="made"))
+            process.join(0.002)
+    assert process.exitcode == 0
+    assert all(one is not None and same(one, weather) for one in seen)
+    assert [entry.name for entry in own_cache.folder.iterdir()] == [key.name]

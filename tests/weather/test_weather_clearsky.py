@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pvlib
+import pytest
+
+from sunveil.errors import ParameterError
+from sunveil.site import Site
+from sunveil.weather import WeatherCache, clearsky
+from sunveil.weather.cache import Key
+from sunveil.weather.clearsky import climate_temperature
+
+
+@pytest.mark.parametrize("year", [2016, 2017])
+@pytest.mark.parametrize("place", [(39.742, -105.1727, 1795.0), (-33.9, 18.4, 20.0)])
+def test_clear_sky_is_that_of_pvlib(year, place):
+    site = Site(*place)
+    ours = clearsky(site, str(year), str(year + 1), step_minutes=60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pvlib asks pandas for a deprecated name
+        theirs = pvlib.location.Location(*place[:2], tz="UTC", altitude=place[2]).get_clearsky(
+            ours.times
+        )
+    for name in ("ghi", "dni", "dhi"):
+        np.testing.assert_allclose(getattr(ours, name), theirs[name], atol=1e-3)
+    assert ours.ghi.max() > 900.0
+    assert ours.clear
+    assert ours.source == "clearsky"
+
+
+def test_the_sun_comes_with_the_clear_sky(golden):
+    weather = clearsky(golden, "2016-03-01", "2016-03-04")
+    assert weather.zenith is not None
+    position = golden.sun(weather.times)
+    zenith, azimuth = weather.sun()
+    np.testing.assert_allclose(zenith, position["apparent_zenith"], atol=1e-4)
+    np.testing.assert_allclose(azimuth, position["azimuth"], atol=1e-4)
+
+
+def test_times_are_the_middles_of_a_utc_grid_and_the_span_is_half_open(golden):
+    weather = clearsky(golden, "2016-12-31T23:07:30Z", "2017-01-01T00:22:30Z")
+    expected = pd.date_range("2016-12-31T23:07:30Z", "2017-01-01T00:07:30Z", freq="15min")
+    assert list(weather.times) == list(expected)
+
+
+def test_a_span_given_in_local_time_is_the_same_instants(golden):
+    local = clearsky(golden, "2016-07-01T00:00-07:00", "2016-07-02T00:00-07:00")
+    utc = clearsky(golden, "2016-07-01T07:00", "2016-07-02T07:00")
+    assert local.times.equals(utc.times)
+    assert len(local.times) == 96
+
+
+@pytest.mark.parametrize(("year", "days"), [(2015, 365), (2016, 366)])
+def test_a_year_has_all_its_days(golden, year, days):
+    weather = clearsky(golden, f"{year}", f"{year + 1}", step_minutes=60)
+    assert len(weather.times) == 24 * days
+    assert weather.step_minutes == 60.0
+
+
+def test_a_cached_answer_equals_the_first_to_the_last_bit(golden):
+    first = clearsky(golden, "2015-12-01", "2016-02-01", step_minutes=30)
+    second = clearsky(golden, "2015-12-01", "2016-02-01", step_minutes=30)
+    pd.testing.assert_frame_equal(first.to_frame(), second.to_frame(), check_exact=True)
+    for one, other in zip(first.sun(), second.sun(), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert len(list(WeatherCache().folder.iterdir())) == 2
+
+
+def test_a_cached_year_is_read_rather_than_computed(golden, own_cache):
+    clearsky(golden, "2016", "2017", step_minutes=60)
+    (entry,) = own_cache.folder.iterdir()
+    other = clearsky(Site(0.0, 0.0, 0.0), "2016", "2017", step_minutes=60, cache=WeatherCache(
+        own_cache.folder / "other"
+    ))  # fmt: skip
+    key = Key.of(golden, 2016, source="clearsky", dataset="ineichen", step_minutes=60, high=True)
+    assert own_cache.path(key) == entry
+    own_cache.store(key, other)
+    again = clearsky(golden, "2016", "2017", step_minutes=60)
+    np.testing.assert_array_equal(again.ghi, other.ghi)
+    assert again.site == golden
+
+
+def test_altitude_makes_another_clear_sky(golden):
+    low = clearsky(Site(golden.latitude, golden.longitude, 0.0), "2016-06-20", "2016-06-21")
+    high = clearsky(golden, "2016-06-20", "2016-06-21")
+    assert high.dni.max() > low.dni.max() + 20.0
+
+
+def test_a_folder_that_cannot_be_written_costs_only_the_cache(golden, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    blocked = clearsky(
+        golden, "2016-06-20", "2016-06-21", cache=WeatherCache(tmp_path / "file" / "cache")
+    )
+    np.testing.assert_array_equal(blocked.ghi, clearsky(golden, "2016-06-20", "2016-06-21").ghi)
+
+
+@pytest.mark.parametrize("step", [0, -15, 7, 2880])
+def test_a_step_that_does_not_divide_the_day_is_refused(golden, step):
+    with pytest.raises(ParameterError, match="must divide a day"):
+        clearsky(golden, "2016", "2017", step_minutes=step)
+
+
+@pytest.mark.parametrize(
+    ("start", "end"), [("2017", "2016"), ("2016", "2016"), ("soon", "2017"), (None, "2017")]
+)
+def test_a_span_that_is_no_span_is_refused(golden, start, end):
+    with pytest.raises(ParameterError):
+        clearsky(golden, start, end)
+
+
+@pytest.mark.parametrize(
+    ("place", "july", "january"),
+    [((40.0, 0.0, 1800.0), 27, 3), ((28.0, 0.0, 0.0), 31, 20), ((52.0, 0.0, 0.0), 20, 5)],
+)
+def test_daytime_temperatures_are_plausible(place, july, january):
+    times = pd.date_range("2016", "2017", freq="h", tz="UTC", inclusive="left")
+    daytime = (times.hour >= 9) & (times.hour < 17)
+    temperature = climate_temperature(Site(*place), times)
+    assert abs(temperature[daytime & (times.month == 7)].mean() - july) < 2.0
+    assert abs(temperature[daytime & (times.month == 1)].mean() - january) < 2.0
+
+
+def test_the_southern_summer_is_in_january_and_afternoons_are_warmest():
+    times = pd.date_range("2016", "2017", freq="h", tz="UTC", inclusive="left")
+    # 150° east: 15 h solar time is 5 h UTC.
+    values = pd.Series(climate_temperature(Site(-35.0, 150.0, 0.0), times), index=times)
+    by_month = values.groupby(values.index.month).mean()
+    assert by_month.idxmax() == 1
+    assert by_month.idxmin() == 7
+    assert values.groupby(values.index.hour).mean().idxmax() == 5
