@@ -129,4 +129,4 @@ def fit_score(measured: Array, profiles: NDArray[np.floating]) -> Array:
     profiles
         The candidates' normalised profiles of the same day, shape (candidates, N).
     """
-    return -np.mean((profiles - measured) ** 2, axis=1)
+    return np.asarray(-np.mean((profiles - measured) ** 2, axis=1))

@@ -53,7 +53,7 @@ class Site:
             value = getattr(self, name)
             if not (math.isfinite(value) and -limit <= value <= limit):
                 raise ParameterError(
-                    f"{name} must be between {-limit:g} and {limit:g} degrees, and {value:g} is not;"
+                    f"{name} must be between {-limit:g} and {limit:g} degrees, not {value:g};"
                     " north and east are positive"
                 )
         if self.altitude is None:
@@ -72,8 +72,10 @@ class Site:
 
     def sun(self, times: pd.DatetimeIndex) -> pd.DataFrame:
         """Return pvlib's solar position (``apparent_zenith``, ``azimuth``, ...) at ``times``."""
-        return pvlib.solarposition.get_solarposition(
-            times, self.latitude, self.longitude, altitude=self.height
+        return pd.DataFrame(
+            pvlib.solarposition.get_solarposition(
+                times, self.latitude, self.longitude, altitude=self.height
+            )
         )
 
 
@@ -104,7 +106,8 @@ class Plane:
     @property
     def normal(self) -> Array:
         """The unit vector out of the plane: east, north, up."""
-        return normals(np.array([self.surface_azimuth]), np.array([self.surface_tilt]))[0]
+        both = normals(np.array([self.surface_azimuth]), np.array([self.surface_tilt]))
+        return np.asarray(both[0])
 
     def angle_to(self, other: Plane) -> float:
         """Return the angle between two planes. [degrees]"""
@@ -169,9 +172,7 @@ def incidence_cosine(plane: Plane, zenith: Array, azimuth: Array) -> Array:
         Position of the sun. [degrees]
     """
     return np.asarray(
-        pvlib.irradiance.aoi_projection(
-            plane.surface_tilt, plane.surface_azimuth, zenith, azimuth
-        )
+        pvlib.irradiance.aoi_projection(plane.surface_tilt, plane.surface_azimuth, zenith, azimuth)
     )
 
 
@@ -216,7 +217,9 @@ def plane_irradiance(
         weather["dni"],
         weather["ghi"],
         weather["dhi"],
-        dni_extra=pvlib.irradiance.get_extra_radiation(weather.index),
+        dni_extra=pvlib.irradiance.get_extra_radiation(
+            pd.DatetimeIndex(weather.index).day_of_year.to_numpy()
+        ),
         airmass=pvlib.atmosphere.get_relative_airmass(sun["apparent_zenith"]),
         albedo=albedo,
         model=sky_model.value,

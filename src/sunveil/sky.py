@@ -12,7 +12,6 @@ import functools
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-import pandas as pd
 import pvlib
 from numpy.typing import NDArray
 
@@ -154,17 +153,68 @@ def extra_radiation(times: NDArray[np.datetime64]) -> Array:
     return np.asarray(SOLAR_CONSTANT * series)
 
 
-def unit_power(
-    sky: Sky, normals: Array, *, losses: Losses | None = None, albedo: float = 0.2, heat: float = 1.0
+def plane_light(
+    sky: Sky, normals: Array, *, albedo: float = 0.2, diffuse_modifier: bool = True
 ) -> Array:
-    """Return the AC power of planes per kW of DC capacity, without the inverter's limit.
+    """Return the light that enters the cells of planes: paper eq. 2.
 
     Parameters
     ----------
     sky
         The light, n instants.
     normals
-        Unit normals (east, north, up), one plane per row.
+        Unit normals (east, north, up): one plane per row, shape (planes, 3); or one plane that
+        turns, shape (n, 3), when ``normals`` has a row per instant and a leading axis of one.
+    albedo
+        Fraction of global light that the ground sends back.
+    diffuse_modifier
+        Apply an incidence-angle modifier to sky and ground light too; the paper's f(θ) is on the
+        direct light only.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (planes, n). [W/m²]
+    """
+    if normals.ndim == 3:
+        cosine = np.maximum(np.einsum("kij,ij->ki", normals, sky.sun), 0.0)
+        cos_tilt = normals[:, :, 2]
+    else:
+        cosine = np.maximum(normals @ sky.sun.T, 0.0)
+        cos_tilt = normals[:, 2:3]
+    up = np.maximum(sky.sun[:, 2], LOWEST_FOR_DIFFUSE)
+    beam = sky.dni + sky.dhi * sky.circumsolar / up  # circumsolar light comes from the sun
+    dome = sky.dhi * (1.0 - sky.circumsolar)
+    band = sky.dhi * sky.horizon
+    sin_tilt = np.sqrt(np.maximum(1.0 - cos_tilt**2, 0.0))
+    sky_view, ground_view = (1.0 + cos_tilt) / 2.0, albedo * (1.0 - cos_tilt) / 2.0
+    if diffuse_modifier:
+        tilt = np.degrees(np.arctan2(sin_tilt, cos_tilt))
+        sky_modifier, ground_modifier = diffuse_modifiers(tilt)
+        sky_view, ground_view = sky_view * sky_modifier, ground_view * ground_modifier
+        sin_tilt = sin_tilt * sky_modifier
+    light = direct_modifier(np.minimum(cosine, 1.0)) * (cosine * beam)
+    light += sky_view * dome + sin_tilt * band
+    light += ground_view * sky.ghi
+    return np.asarray(np.maximum(light, 0.0, out=light))
+
+
+def unit_power(
+    sky: Sky,
+    normals: Array,
+    *,
+    losses: Losses | None = None,
+    albedo: float = 0.2,
+    heat: float = 1.0,
+) -> Array:
+    """Return the AC power of planes per kW of DC capacity, without the inverter's limit: eq. 3.
+
+    Parameters
+    ----------
+    sky
+        The light, n instants.
+    normals
+        As for :func:`plane_light`.
     losses
         What stands between light and meter; PVWatts' defaults when None.
     albedo
@@ -178,23 +228,14 @@ def unit_power(
         Shape (planes, n). [kW/kW]
     """
     losses = losses or Losses()
-    up = np.maximum(sky.sun[:, 2], LOWEST_FOR_DIFFUSE)
-    cosine = np.maximum(normals @ sky.sun.T, 0.0)
-    beam = sky.dni + sky.dhi * sky.circumsolar / up  # circumsolar light comes from the sun
-    dome = sky.dhi * (1.0 - sky.circumsolar)
-    band = sky.dhi * sky.horizon
-    cos_tilt = normals[:, 2:3]
-    sin_tilt = np.sqrt(np.maximum(1.0 - cos_tilt**2, 0.0))
-    tilt = np.degrees(np.arctan2(sin_tilt, cos_tilt))
-    sky_modifier, ground_modifier = diffuse_modifiers(tilt)
-    effective = direct_modifier(np.minimum(cosine, 1.0)) * (cosine * beam)
-    effective += sky_modifier * ((1.0 + cos_tilt) / 2.0 * dome + sin_tilt * band)
-    effective += (ground_modifier * albedo * (1.0 - cos_tilt) / 2.0) * sky.ghi
-    np.maximum(effective, 0.0, out=effective)
-    warmth = sky.temp_air + effective * (heat / (25.0 + 6.84 * SHELTER * sky.wind_speed)) - 25.0
-    effective *= 1e-3 * losses.factor
-    effective *= 1.0 + losses.gamma_pdc * warmth
-    return np.asarray(effective)
+    power = plane_light(sky, normals, albedo=albedo)
+    warmth = power * (heat / (25.0 + 6.84 * SHELTER * sky.wind_speed))
+    warmth += sky.temp_air - 25.0
+    warmth *= losses.gamma_pdc
+    warmth += 1.0
+    power *= 1e-3 * (1.0 - losses.system)
+    power *= warmth
+    return part_load(power, losses)
 
 
 def diffuse_shares(
@@ -229,6 +270,21 @@ def diffuse_shares(
     return circumsolar, horizon
 
 
+def part_load(pdc: Array, losses: Losses) -> Array:
+    """Return AC power for DC power, both per kW of DC capacity: PVWatts' inverter below its limit.
+
+    The inverter's own size is not known here and is taken to be the array's: the curve is so flat
+    that a ratio of 1.3 changes it by less than half a percent above a tenth of full power.
+    """
+    # (a ζ - b + c / ζ) ζ with PVWatts' coefficients, so that no power needs no special case
+    scale = losses.inverter_efficiency / 0.9637
+    out = -0.0162 * pdc
+    out += 0.9858
+    out *= pdc
+    out -= 0.0059
+    return np.maximum(scale * out, 0.0, out=out)
+
+
 def sky_at(
     weather: Weather,
     times: NDArray[np.datetime64],
@@ -257,9 +313,7 @@ def sky_at(
     vectors = sun_vectors(*base.sun())
     sun = np.stack([np.interp(seconds, grid, vectors[:, i]) for i in range(3)], axis=-1)
     sun /= np.linalg.norm(sun, axis=1, keepdims=True)
-    values = {
-        name: np.interp(seconds, grid, getattr(base, name)) for name in ("ghi", "dni", "dhi")
-    }
+    values = {name: np.interp(seconds, grid, getattr(base, name)) for name in ("ghi", "dni", "dhi")}
     clearness = np.ones(len(times))
     if base is not weather:
         values, clearness = _measured(weather, base, seconds, sun=sun, clear=values)
@@ -300,9 +354,3 @@ def _measured(
     out["dni"] = np.minimum(out["dni"], out["ghi"] / up)
     out["dhi"] = np.maximum(out["ghi"] - out["dni"] * up, 0.0)
     return out, ratios["dni"]
-
-
-def clear_times(start: np.datetime64, end: np.datetime64) -> tuple[pd.Timestamp, pd.Timestamp]:
-    """Return a span with a day's margin on either side, so that shifted clocks stay inside."""
-    day = np.timedelta64(1, "D")
-    return pd.Timestamp(start - day, tz="UTC"), pd.Timestamp(end + day, tz="UTC")

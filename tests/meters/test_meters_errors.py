@@ -28,6 +28,7 @@ from sunveil.meters import MeterOptions, from_pandas, read_meters, records_from_
         ("a.csv", "time,power_kw\n2016".encode("utf-16"), "not a text file"),
         ("a.csv", b"2016-07-01 00:00,1.5\n2016-07-01 00:15,1.5\n", "has no header"),
         ("a.csv", b"a,2016-07-01 00:00,1.5\na,2016-07-01 00:15,1.5\n", "has no header"),
+        ("a.csv", b"1467331200,1.5\n1467332100,1.5\n", "has no header"),
         ("a.csv", b"time,note\n2016-07-01 00:00,x\n", "text where 'note'"),
         ("a.csv", b"time\n2016-07-01 00:00\n", "not a table"),
         ("a.csv", b"time,system_id\n2016-07-01 00:00,x\n", "no column of readings"),

@@ -186,6 +186,7 @@ OUTSIDE = (
     [
         (BOMB, "which no Green Button feed needs"),
         (OUTSIDE, "which no Green Button feed needs"),
+        ('<!DOCTYPE feed SYSTEM "feed.dtd"><feed/>', "which no Green Button feed needs"),
         ("<feed><entry>", "not well-formed XML"),
         ("<html><body>log in first</body></html>", "without interval blocks"),
         (feed(*blocks(sunny())), "no ReadingType"),

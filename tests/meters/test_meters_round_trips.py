@@ -212,10 +212,11 @@ def test_the_ways_of_writing_csv_make_no_difference(tmp_path):
     (tmp_path / "tabs.tsv").write_text(text.replace(",", "\t"))
     (tmp_path / "trailing.csv").write_text(text.replace("\n", ",\n").replace("kw,", "kw", 1))
     (tmp_path / "latin.csv").write_bytes(("°," + text.replace("\n2", "\n,2")).encode("latin-1"))
-    (tmp_path / "odd [1]*'s.csv").write_text(text)
+    (tmp_path / "odd [1]'s.csv").write_text(text)
+    (tmp_path / "p*.csv").write_text(text)
     pd.read_csv(tmp_path / "plain.csv").to_csv(tmp_path / "packed.csv.gz", index=False)
     records = read_meters(tmp_path, timezone="UTC")
-    assert len(records) == 10
+    assert len(records) == 11
     assert "packed" in {record.system_id for record in records}
     for record in records:
         assert_equal(record, power)

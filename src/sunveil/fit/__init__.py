@@ -1,0 +1,1 @@
+"""Fitting a plane, a capacity and a clock to the readings of one system."""

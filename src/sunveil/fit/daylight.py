@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sunveil.meters.record import Record
 from sunveil.site import Array
 from sunveil.sky import Sky, sky_at
-from sunveil.weather.base import Weather
+from sunveil.weather.base import Weather, utc_seconds
 
 LOWEST = float(np.sin(np.radians(3.0)))
 TARGET_MINUTES = 30.0
@@ -22,10 +22,16 @@ class Daylight:
 
     Parameters
     ----------
+    starts
+        UTC start of each interval, by the sun's clock.
+    interval_minutes
+        Length of one interval. [minutes]
     power
         Mean power of each interval. [kW]
     day
         Number of the solar day of each reading.
+    slot
+        Number of the interval within its solar day.
     middle
         The sky at the middle of each interval.
     nodes
@@ -34,8 +40,11 @@ class Daylight:
         The weight of each node.
     """
 
+    starts: NDArray[np.datetime64]
+    interval_minutes: float
     power: Array
     day: NDArray[np.int64]
+    slot: NDArray[np.int64]
     middle: Sky
     nodes: tuple[Sky, ...]
     weights: tuple[float, ...]
@@ -49,8 +58,11 @@ class Daylight:
     def take(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Daylight:
         """Return the chosen readings only."""
         return Daylight(
+            self.starts[chosen],
+            self.interval_minutes,
             self.power[chosen],
             self.day[chosen],
+            self.slot[chosen],
             self.middle.take(chosen),
             tuple(node.take(chosen) for node in self.nodes),
             self.weights,
@@ -109,19 +121,43 @@ def daylight(
     starts = record.times - np.asarray(ahead_seconds).astype("timedelta64[s]")
     length = record.interval_minutes * 60.0
     middle = sky_at(weather, starts + np.timedelta64(round(length / 2), "s"), clear)
-    up = middle.sun[:, 2] > LOWEST
+    up = (middle.sun[:, 2] > LOWEST) & _covered(weather, starts, length)
     starts, middle = starts[up], middle.take(up)
-    places, weights = np.polynomial.legendre.leggauss(2 if length > 900 else 1)
-    if len(places) == 1:
-        nodes: tuple[Sky, ...] = (middle,)
-    else:
-        offsets = np.round((places + 1.0) / 2.0 * length).astype("timedelta64[s]")
-        nodes = tuple(sky_at(weather, starts + offset, clear) for offset in offsets)
     solar = starts.astype("datetime64[s]").astype(np.int64) + int(clear.site.longitude * 240.0)
+    nodes, weights = _nodes(starts, length, weather=weather, clear=clear)
     return Daylight(
+        starts=starts,
+        interval_minutes=record.interval_minutes,
         power=record.power_kw[up],
         day=solar // 86400,
+        slot=(solar % 86400) // int(length),
         middle=middle,
         nodes=nodes,
-        weights=tuple(float(w) / 2.0 for w in weights),
+        weights=weights,
     )
+
+
+def earlier(data: Daylight, seconds: int, *, weather: Weather, clear: Weather) -> Daylight:
+    """Return the same readings with the skies of some seconds earlier: another clock."""
+    starts = data.starts - np.timedelta64(seconds, "s")
+    nodes, _ = _nodes(starts, data.interval_minutes * 60.0, weather=weather, clear=clear)
+    return replace(data, starts=starts, nodes=nodes)
+
+
+def _nodes(
+    starts: NDArray[np.datetime64], length: float, *, weather: Weather, clear: Weather
+) -> tuple[tuple[Sky, ...], tuple[float, ...]]:
+    """Return the sky at the Gauss-Legendre nodes of intervals, and the nodes' weights."""
+    places, weights = np.polynomial.legendre.leggauss(2 if length > 900.0 else 1)
+    offsets = np.round((places + 1.0) / 2.0 * length).astype("timedelta64[s]")
+    nodes = tuple(sky_at(weather, starts + offset, clear) for offset in offsets)
+    return nodes, tuple(float(w) / 2.0 for w in weights)
+
+
+def _covered(weather: Weather, starts: NDArray[np.datetime64], length: float) -> NDArray[np.bool_]:
+    """Return which intervals have weather close by, so that none is made up across a gap."""
+    known = utc_seconds(weather.times).astype(np.float64)
+    middle = starts.astype("datetime64[s]").astype(np.float64) + length / 2.0
+    place = np.clip(np.searchsorted(known, middle), 1, len(known) - 1)
+    gap = np.minimum(np.abs(middle - known[place - 1]), np.abs(middle - known[place]))
+    return np.asarray(gap <= max(1.05 * weather.step_minutes * 60.0, 1800.0))

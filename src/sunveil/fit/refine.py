@@ -13,12 +13,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sunveil.fit.daylight import Daylight
 from sunveil.site import Array, Losses, Plane, normals
 from sunveil.sky import unit_power
 
 STEEPEST = 89.9
+# Readings for which the model gives less than this share of the bright power have no say.
+DIMMEST = 0.04
 NAMES = ("east", "north", "log_capacity", "haze", "heat", "log_limit")
 _STEPS = np.array([0.25, 0.25, 0.005, 0.05, 0.05, 0.005])
 
@@ -38,17 +41,23 @@ class ErrorModel:
     haze_prior
         Mean and standard deviation of the haze: the Linke turbidity of clear hours less that of
         pvlib's monthly maps.
+    heat_prior
+        Mean and standard deviation of the modules' heat, over that of an open rack.
+    cloud
+        Extra standard deviation, as a fraction of the modelled power, where the weather says that
+        all direct light is hidden; in proportion where it says that a part is.
     together
-        How many readings in a row err alike; what n readings tell is divided by it.
+        How many readings err alike: what n readings tell is divided by it, since what is wrong
+        with a model of the sky is wrong for hours and for months.
     """
 
     relative: float = 0.04
     absolute: float = 0.02
     reach: float = 2.0
-    haze_prior: tuple[float, float] = (-0.3, 0.5)
-    heat_prior: tuple[float, float] = (1.2, 0.25)
+    haze_prior: tuple[float, float] = (-0.2, 0.4)
+    heat_prior: tuple[float, float] = (1.25, 0.12)
     cloud: float = 0.3
-    together: float = 8.0
+    together: float = 60.0
 
     @property
     def priors(self) -> dict[int, tuple[float, float]]:
@@ -126,8 +135,12 @@ class Fit:
     ----------
     point
         The best point.
+    power
+        Measured power of each reading. [kW]
     modelled
         Modelled power of each reading. [kW]
+    scale
+        Standard deviation of each reading's error. [kW]
     weight
         The say that each reading has left, in [0, 1].
     residual
@@ -141,7 +154,9 @@ class Fit:
     """
 
     point: Point
+    power: Array
     modelled: Array
+    scale: Array
     weight: Array
     residual: Array
     jacobian: Array
@@ -150,8 +165,8 @@ class Fit:
 
     @property
     def objective(self) -> float:
-        """Mean Welsch weight over the readings that matter: higher is better."""
-        return float(self.weight.mean())
+        """Share of the measured energy that the point explains: higher is better."""
+        return float(self.weight @ self.power / self.power.sum())
 
 
 def modelled_power(data: Daylight, point: Point, *, losses: Losses, albedo: float) -> Array:
@@ -178,6 +193,7 @@ def refine(
     scales: tuple[float, ...] = (2.5, 1.6, 1.0),
     iterations: int = 8,
     bright: float | None = None,
+    hidden: NDArray[np.bool_] | None = None,
 ) -> Fit:
     """Refine a point against all readings at once.
 
@@ -197,6 +213,8 @@ def refine(
         Most steps at each scale.
     bright
         The record's bright power, which the absolute error refers to. [kW]
+    hidden
+        Readings that have no say: something hides the sun from the plane.
     """
     errors = errors or ErrorModel()
     bright = bright if bright is not None else bright_power(data.power)
@@ -216,6 +234,7 @@ def refine(
                 ),
                 bright=bright,
                 free=free,
+                hidden=hidden,
             )
             step = _step(fit, errors)
             point = Point.from_array(point.to_array() + step)
@@ -238,6 +257,7 @@ def linearise(
     errors: ErrorModel,
     bright: float,
     free: tuple[int, ...],
+    hidden: NDArray[np.bool_] | None = None,
 ) -> Fit:
     """Return residuals, weights and derivatives at a point."""
     modelled = modelled_power(data, point, losses=losses, albedo=albedo)
@@ -245,7 +265,9 @@ def linearise(
     scale = np.hypot(np.hypot(errors.relative, cloud) * modelled, errors.absolute * bright)
     residual = (data.power - modelled) / scale
     weight = np.exp(-0.5 * (residual / errors.reach) ** 2)
-    weight[modelled < 0.04 * bright] = 0.0
+    weight[modelled < DIMMEST * bright] = 0.0
+    if hidden is not None:
+        weight[hidden] = 0.0
     values = point.to_array()
     jacobian = np.empty((len(data), len(free)))
     for column, index in enumerate(free):
@@ -263,7 +285,7 @@ def linearise(
     for index, (_, deviation) in errors.priors.items():
         if index in free:
             information[free.index(index), free.index(index)] += deviation**-2
-    return Fit(point, modelled, weight, residual, jacobian, information, free)
+    return Fit(point, data.power, modelled, scale, weight, residual, jacobian, information, free)
 
 
 def _step(fit: Fit, errors: ErrorModel) -> Array:
@@ -275,7 +297,7 @@ def _step(fit: Fit, errors: ErrorModel) -> Array:
             gradient[fit.free.index(index)] -= (values[index] - mean) / deviation**2
     damped = fit.information + 1e-6 * np.diag(np.diag(fit.information) + 1e-12)
     step = np.linalg.solve(damped, gradient)
-    length = float(np.hypot(step[0], step[1]))
+    length = float(np.hypot(step[0], step[1])) if fit.free[:2] == (0, 1) else 0.0
     if length > 8.0:
         step *= 8.0 / length
     out = np.zeros(len(_STEPS))

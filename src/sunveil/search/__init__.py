@@ -1,0 +1,1 @@
+"""Searching a finite grid of candidates."""

@@ -1,0 +1,173 @@
+"""Clocks: find stamps that do not fit the sun, and say how to repair them.
+
+A clock left free to the minute is nearly confounded with the azimuth, so only plausible faults
+are considered: whole and half hours, half an interval (a stamp that names another instant of its
+interval than declared), and an hour of daylight saving left in or taken out twice. First and last
+light propose (:mod:`sunveil.fit.light`); agreement over the planes decides, and the declared clock
+stays unless the evidence is strong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.estimate import ClockFinding, DaylightSaving
+from sunveil.fit.daylight import daylight
+from sunveil.fit.light import DAY, Ends, day_ends
+from sunveil.fit.start import coarse_agreement, coarse_grid
+from sunveil.meters.record import Label, Record
+from sunveil.site import Losses, Site
+from sunveil.weather.base import Weather
+
+# Less than this is within what light can tell of an unknown plane. [minutes]
+SUSPICIOUS_MINUTES = 18.0
+# An hour of daylight saving, within what light can tell. [minutes]
+SAVING_MINUTES = (35.0, 85.0)
+# How much more agreement a repair must bring than the declared clock.
+LEAST_GAIN = 1.02
+# How many minutes more of first and last light it must explain. [minutes]
+LEAST_LIGHT_MINUTES = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """One clock: how far the stamps run ahead of the declared clock, and how they save daylight."""
+
+    offset_minutes: float
+    saving: DaylightSaving = DaylightSaving.AS_DECLARED
+
+    @property
+    def declared(self) -> bool:
+        """True when this is the clock as it was declared."""
+        return self.offset_minutes == 0.0 and self.saving is DaylightSaving.AS_DECLARED
+
+    def ahead_seconds(self, saving: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return how far each reading's clock runs ahead of the sun. [s]"""
+        hour = {
+            DaylightSaving.AS_DECLARED: 0,
+            DaylightSaving.LEFT_IN: 3600,
+            DaylightSaving.APPLIED_TWICE: -3600,
+        }[self.saving]
+        return np.asarray(round(self.offset_minutes * 60.0) + hour * saving.astype(np.int64))
+
+
+def saving_rule(site: Site, timezone: str) -> ZoneInfo | None:
+    """Return the zone whose daylight-saving dates apply: the declared one, or one by place."""
+    try:
+        declared = ZoneInfo(timezone)
+    except (ZoneInfoNotFoundError, ValueError, IsADirectoryError):
+        declared = None
+    if declared is not None and not timezone.upper().startswith(("UTC", "ETC/", "GMT")):
+        return declared
+    latitude, longitude = site.latitude, site.longitude
+    if latitude > 15.0 and -170.0 < longitude < -50.0:
+        return ZoneInfo("America/Denver")
+    if latitude > 33.0 and -25.0 < longitude < 45.0:
+        return ZoneInfo("Europe/Berlin")
+    if latitude < -24.0 and 140.0 < longitude < 180.0:
+        return ZoneInfo("Australia/Sydney")
+    return None
+
+
+def saving_days(days: NDArray[np.int64], rule: ZoneInfo | None) -> NDArray[np.bool_]:
+    """Return which days (numbers since 1970) lie in daylight saving."""
+    if rule is None or len(days) == 0:
+        return np.zeros(len(days), dtype=bool)
+    unique, inverse = np.unique(days, return_inverse=True)
+    noons = (unique * DAY + DAY // 2).astype("datetime64[s]").astype(object)
+    saving = np.array([bool(rule.dst(noon)) for noon in noons])
+    return np.asarray(saving[inverse])
+
+
+def reading_saving(record: Record, site: Site) -> NDArray[np.bool_]:
+    """Return which readings lie in daylight saving by the rule that applies."""
+    days = record.times.astype("datetime64[s]").astype(np.int64) // DAY
+    return saving_days(days, saving_rule(site, record.timezone))
+
+
+def propose(ends: Ends, saving: NDArray[np.bool_], interval_minutes: float) -> list[Hypothesis]:
+    """Return the clocks that first and last light make plausible, the declared one first."""
+    winter, summer = ends.typical(~saving), ends.typical(saving)
+    kind, base = DaylightSaving.AS_DECLARED, ends.typical()
+    low, high = SAVING_MINUTES
+    if low < abs(summer - winter) < high:
+        kind = DaylightSaving.LEFT_IN if summer > winter else DaylightSaving.APPLIED_TWICE
+        base = winter
+    out = [Hypothesis(0.0)]
+    if kind is not DaylightSaving.AS_DECLARED:
+        out.append(Hypothesis(0.0, kind))
+    if np.isfinite(base) and abs(base) > SUSPICIOUS_MINUTES:
+        steps = {30.0 * k for k in range(-26, 27) if abs(30.0 * k - base) <= 30.0}
+        if interval_minutes < 60.0:
+            steps = {step for step in steps if abs(step - base) <= 20.0 or step % 60.0 == 0.0}
+        out += [Hypothesis(step, kind) for step in sorted(steps) if step != 0.0]
+    return out
+
+
+def find_clock(
+    record: Record, weather: Weather, clear: Weather, *, losses: Losses, albedo: float
+) -> tuple[Hypothesis, float]:
+    """Return the clock that fits the sun, and the agreement gained over the declared one.
+
+    Parameters
+    ----------
+    record
+        The readings on their declared clock.
+    weather, clear
+        The weather, and the clear sky, at the site.
+    losses, albedo
+        What is assumed.
+    """
+    ends = day_ends(record, clear)
+    if len(ends.day) == 0:
+        return Hypothesis(0.0), 0.0
+    rule = saving_rule(clear.site, record.timezone)
+    options = propose(ends, saving_days(ends.day, rule), record.interval_minutes)
+    if len(options) == 1:
+        return options[0], 0.0
+    grid, saving = coarse_grid(), reading_saving(record, clear.site)
+    shares, planes = [], []
+    for option in options:
+        data = daylight(record, weather, clear, ahead_seconds=option.ahead_seconds(saving))
+        found = coarse_agreement(data, grid, losses=losses, albedo=albedo)
+        shares.append(found.counts.max() / max(1, int(found.possible.max())))
+        planes.append(grid[found.best()[0]])
+    best = int(np.argmax(shares))
+    if shares[best] < LEAST_GAIN * shares[0]:
+        return options[0], 0.0
+    # light again, now that each clock has its plane: the repair must explain the ends of the day
+    left = [
+        _unexplained(options[i], day_ends(record, clear, normal=planes[i].normal), rule)
+        for i in (0, best)
+    ]
+    if left[1] > left[0] - LEAST_LIGHT_MINUTES:
+        return options[0], 0.0
+    return options[best], float(shares[best] - shares[0])
+
+
+def _unexplained(option: Hypothesis, ends: Ends, rule: ZoneInfo | None) -> float:
+    """Return how far light still is from the sun under a clock. [minutes]"""
+    saving = saving_days(ends.day, rule)
+    ahead = ends.ahead_minutes - option.ahead_seconds(saving) / 60.0
+    left = replace(ends, ahead_minutes=ahead)
+    parts = np.array([left.typical(saving), left.typical(~saving), left.typical()])
+    return float(np.nanmax(np.abs(parts)))
+
+
+def finding(hypothesis: Hypothesis, record: Record, *, gain: float) -> ClockFinding:
+    """Say what was found: half an interval is a label, anything else an offset."""
+    offset, label = hypothesis.offset_minutes, record.label
+    half = record.interval_minutes / 2.0
+    later = {Label.START: Label.MIDDLE, Label.MIDDLE: Label.END}
+    earlier = {after: before for before, after in later.items()}
+    if record.interval_minutes >= 30.0 and abs(offset) == half:
+        moved = later.get(label) if offset > 0.0 else earlier.get(label)
+        if moved is not None:
+            offset, label = 0.0, moved
+    return ClockFinding(
+        offset_minutes=offset, label=label, daylight_saving=hypothesis.saving, gain=gain
+    )

@@ -1,0 +1,129 @@
+"""One fixed plane, or something else: two planes, a tracker.
+
+A free mixture of fixed planes is fitted to the readings by non-negative least squares, with the
+same robust weights as the single plane. Where the truth is one plane, the mixture explains
+hardly more energy; where it is an east-west roof or a tracker, it explains visibly more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+from sunveil.atlas import Grid
+from sunveil.fit.daylight import Daylight
+from sunveil.fit.refine import ErrorModel, Point, bright_power
+from sunveil.site import Array, Losses
+from sunveil.sky import unit_power
+
+WINDOW_DAYS = 10
+FEWEST = 4
+BRIGHT_QUANTILE = 0.8
+MOST_READINGS = 2500
+ITERATIONS = 4
+# Narrower than the fit's own errors, to see small misfits.
+SCALE = 0.6
+# A mixture that explains this much more energy than the plane says that it is not one plane.
+LEAST_GAIN = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneTest:
+    """How one plane compares with a mixture of planes.
+
+    Parameters
+    ----------
+    plane, mixture
+        Share of the measured energy that each explains within narrow errors.
+    """
+
+    plane: float
+    mixture: float
+
+    @property
+    def gain(self) -> float:
+        """How much more energy the mixture explains, as a fraction."""
+        return self.mixture / max(self.plane, 1e-9) - 1.0
+
+    @property
+    def one_plane(self) -> bool:
+        """True unless the mixture is visibly better."""
+        return self.gain < LEAST_GAIN
+
+
+def envelope(data: Daylight) -> Daylight:
+    """Return, of every ten days and time of day, a reading that is among the brightest."""
+    light = data.power / np.maximum(data.middle.ghi, 20.0)
+    group = (data.day - data.day.min()) // WINDOW_DAYS * 10_000 + data.slot
+    order = np.lexsort((light, group))
+    _, first, count = np.unique(group[order], return_index=True, return_counts=True)
+    enough = count >= FEWEST
+    pick = first[enough] + np.round(BRIGHT_QUANTILE * (count[enough] - 1)).astype(np.intp)
+    return data.take(np.sort(order[pick]))
+
+
+def mixture_grid() -> Grid:
+    """Return the fixed planes that a mixture may hold, 30° apart."""
+    azimuth, tilt = [np.array([0.0])], [np.array([0.0])]
+    for one in (12.0, 25.0, 40.0, 60.0, 85.0):
+        azimuth.append(np.arange(12) * 30.0)
+        tilt.append(np.full(12, one))
+    return Grid(np.concatenate(azimuth), np.concatenate(tilt))
+
+
+def compare_planes(
+    data: Daylight, point: Point, *, losses: Losses, albedo: float, errors: ErrorModel
+) -> PlaneTest:
+    """Compare one plane with a free mixture of planes.
+
+    Parameters
+    ----------
+    data
+        The readings and the sky they saw.
+    point
+        The fitted plane.
+    losses, albedo, errors
+        As the fit had them.
+    """
+    bright = bright_power(data.power)
+    below = data.take(data.power < 0.97 * point.limit)
+    first = envelope(below)
+    few = below.take(np.arange(0, len(below), max(1, len(below) // MOST_READINGS)))
+    candidates = np.concatenate([point.plane.normal.reshape(1, 3), mixture_grid().normals])
+
+    def profiles(part: Daylight) -> Array:
+        total = np.zeros((len(candidates), len(part)))
+        for node, weight in zip(part.nodes, part.weights, strict=True):
+            sky = node.hazier(point.haze)
+            total += weight * unit_power(
+                sky, candidates, losses=losses, albedo=albedo, heat=point.heat
+            )
+        return total.T
+
+    cloud = errors.cloud * np.maximum(1.0 - few.middle.clearness, 0.0)
+    relative = np.hypot(errors.relative, cloud)
+
+    def deviations(modelled: Array) -> tuple[Array, Array]:
+        scale = SCALE * np.hypot(relative * modelled, errors.absolute * bright)
+        residual = (few.power - modelled) / scale
+        return np.exp(-0.5 * (residual / errors.reach) ** 2), scale
+
+    def explained(modelled: Array) -> float:
+        return float(deviations(modelled)[0] @ few.power / few.power.sum())
+
+    seen = profiles(few)
+    alone = seen[:, :1] @ np.array([point.capacity])
+    mixed = seen @ nnls(profiles(first), first.power)[0]
+    for _ in range(ITERATIONS):
+        weight, scale = deviations(alone)
+        weight /= scale**2
+        alone = seen[:, 0] * float(
+            (weight * seen[:, 0]) @ few.power / ((weight * seen[:, 0]) @ seen[:, 0])
+        )
+        weight, scale = deviations(mixed)
+        root = np.sqrt(weight) / scale
+        mixed = seen @ nnls(seen * root[:, None], few.power * root)[0]
+    plane = explained(alone)
+    return PlaneTest(plane=plane, mixture=max(plane, explained(mixed)))

@@ -1,0 +1,378 @@
+"""Readings and weather in, metadata out.
+
+:func:`infer` takes pandas objects, :func:`infer_record` a :class:`~sunveil.meters.Record`. Both
+compose the stages in flow order: clock, coarse search, refinement, intervals, flags.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from sunveil import paper
+from sunveil.errors import ParameterError, TooLittleData, WeatherError
+from sunveil.estimate import Assumptions, Estimate, Flag
+from sunveil.fit.best import best_fit
+from sunveil.fit.clocks import Hypothesis, find_clock, finding, reading_saving
+from sunveil.fit.daylight import Daylight, coarsen, daylight, earlier
+from sunveil.fit.intervals import Doubts, covariance, spread
+from sunveil.fit.planes import compare_planes
+from sunveil.fit.refine import ErrorModel, Fit, bright_power, modelled_power
+from sunveil.meters import MeterOptions, from_pandas, records_from_frame
+from sunveil.meters.record import Label, Record
+from sunveil.profiles import Group
+from sunveil.site import Losses, Site, SkyModel
+from sunveil.weather import Weather, WeatherCache, clearsky, get_weather
+
+FEWEST_READINGS = 60
+FEWEST_DAYS = 90
+MARGIN = pd.Timedelta(days=2)
+# An undeclared label matters least when the stamp is taken as the middle of a short interval.
+SHORT_INTERVAL = 30.0
+SHIFT_SECONDS = 300
+# Weather that was measured is right on average; monthly maps are hazier than clear hours are.
+MEASURED_HAZE = (0.0, 0.4)
+LOW_AGREEMENT_CLEAR = 0.15
+LOW_AGREEMENT_MEASURED = 0.35
+AGREES_WITHIN = 0.15
+
+
+Kind = TypeVar("Kind", bound=StrEnum)
+
+
+class Method(StrEnum):
+    """How the plane is inferred."""
+
+    DEFAULT = "default"
+    PAPER = "paper"
+
+
+class Clock(StrEnum):
+    """What is done about a clock that does not fit the sun."""
+
+    REPAIR = "repair"
+    GIVEN = "given"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an inference assumes and does.
+
+    Parameters
+    ----------
+    method
+        ``default``: agreement over all readings and a robust refinement; ``paper``: the paper's.
+    clock
+        ``repair``: test the clock and repair it first; ``given``: take it as declared.
+    losses
+        What stands between light and meter.
+    albedo
+        Fraction of global light that the ground sends back.
+    group
+        How the paper's method groups days.
+    label_known
+        False when nobody declared which instant of its interval a stamp names.
+    """
+
+    method: Method = Method.DEFAULT
+    clock: Clock = Clock.REPAIR
+    losses: Losses = field(default_factory=Losses)
+    albedo: float = 0.2
+    group: Group = Group.MONTH
+    label_known: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.albedo <= 1.0:
+            raise ParameterError(f"albedo must be between 0 and 1, and {self.albedo:g} is not")
+
+
+def infer(
+    power: pd.Series[float] | Record,
+    *,
+    latitude: float,
+    longitude: float,
+    altitude: float | None = None,
+    weather: str | Weather | pd.DataFrame = "clearsky",
+    timezone: str | None = None,
+    unit: str = "kW",
+    label: str = "auto",
+    method: str = "default",
+    clock: str = "repair",
+    losses: Losses | None = None,
+    albedo: float = 0.2,
+    group: str = "month",
+    cache: WeatherCache | None = None,
+) -> Estimate:
+    """Infer azimuth, tilt and DC capacity of one system from its generation data.
+
+    Parameters
+    ----------
+    power
+        A series of power indexed by time, or a record that a reader returned. For a frame of
+        several systems, see :func:`infer_frame`.
+    latitude, longitude
+        The place; north and east are positive. [degrees]
+    altitude
+        Height above the sea; looked up when left out. [m]
+    weather
+        ``"clearsky"`` (no network, no key), ``"nsrdb"``, ``"pvgis"``, a file's path, a
+        :class:`~sunveil.weather.Weather`, or a frame in pvlib's names.
+    timezone
+        Time zone of times that have none: ``"UTC"``, ``"-07:00"``, an IANA name.
+    unit
+        Unit of a series: W, kW, Wh or kWh.
+    label
+        Which instant of its interval a stamp names: ``start``, ``middle``, ``end``; or ``auto``:
+        the middle of intervals below 30 minutes, the start of longer ones.
+    method
+        ``default`` or ``paper``.
+    clock
+        ``repair`` or ``given``.
+    losses
+        System losses, inverter efficiency, temperature coefficient; PVWatts' when left out.
+    albedo
+        Fraction of light that the ground sends back.
+    group
+        How the paper's method groups days: ``week``, ``month`` or ``quarter``.
+    cache
+        Where weather is kept; the user's cache folder when left out.
+
+    Returns
+    -------
+    Estimate
+        Plane, capacity, their 90% intervals, the clock, and what to know before trusting them.
+
+    Privacy
+    -------
+    None: the estimate is as private as the readings. Releases are another matter.
+    """
+    site = Site(latitude, longitude, altitude)
+    options = Options(
+        method=_choice(Method, "method", method),
+        clock=_choice(Clock, "clock", clock),
+        losses=losses or Losses(),
+        albedo=albedo,
+        group=_choice(Group, "group", group),
+        label_known=label != "auto",
+    )
+    if isinstance(power, Record):
+        record = power
+    else:
+        chosen = Label.START if label == "auto" else _choice(Label, "label", label)
+        name = "system" if power.name is None else str(power.name)
+        record = from_pandas(
+            power, system_id=name, unit=unit, timezone=timezone, label=chosen.value
+        )
+        record = with_label(record, known=options.label_known)
+    found = get_weather(weather, site, *record_span(record), cache=cache)
+    return infer_record(record, found, options=options, cache=cache)
+
+
+def infer_frame(
+    frame: pd.DataFrame,
+    *,
+    unit: str = "auto",
+    timezone: str | None = None,
+    label: str = "auto",
+    **settings: Any,
+) -> list[Estimate]:
+    """Infer every system of a long frame of one place, in the order of the systems.
+
+    Parameters
+    ----------
+    frame
+        Columns ``system_id``, ``time`` and ``power_kw``.
+    unit, timezone, label
+        As for :func:`infer`; the unit is told by the column's name when left out.
+    **settings
+        The other parameters of :func:`infer`.
+    """
+    known = label != "auto"
+    chosen = _choice(Label, "label", label) if known else Label.START
+    options = MeterOptions(unit=unit, timezone=timezone, label=chosen)
+    return [
+        infer(with_label(record, known=known), label=label, **settings)
+        for record in records_from_frame(frame, options)
+    ]
+
+
+def with_label(record: Record, *, known: bool) -> Record:
+    """Return a record with its undeclared label chosen: see :func:`infer`."""
+    if known or record.interval_minutes >= SHORT_INTERVAL:
+        return record
+    return record.relabelled(Label.MIDDLE)
+
+
+def record_span(record: Record) -> tuple[pd.Timestamp, pd.Timestamp]:
+    """Return the span of a record with a margin for wrong clocks, in UTC."""
+    first, last = (pd.Timestamp(t, tz="UTC") for t in (record.times[0], record.times[-1]))
+    return first - MARGIN, last + MARGIN
+
+
+def infer_record(
+    record: Record,
+    weather: Weather,
+    *,
+    options: Options | None = None,
+    cache: WeatherCache | None = None,
+) -> Estimate:
+    """Infer the metadata of one system.
+
+    Parameters
+    ----------
+    record
+        The readings.
+    weather
+        The weather over their span.
+    options
+        What is assumed and done.
+    cache
+        Where clear-sky weather is kept.
+    """
+    options = options or Options()
+    clear = weather if weather.clear else clearsky(weather.site, *record_span(record), cache=cache)
+    hypothesis, gain = _clock(record, weather, clear, options=options)
+    short = coarsen(record)
+    ahead = hypothesis.ahead_seconds(reading_saving(short, clear.site))
+    data = daylight(short, weather, clear, ahead_seconds=ahead)
+    _enough(record, data, weather)
+    errors = ErrorModel() if weather.clear else ErrorModel(haze_prior=MEASURED_HAZE)
+    fit = best_fit(data, losses=options.losses, albedo=options.albedo, errors=errors)
+    flags = _flags(data, fit, hypothesis, options=options, errors=errors, clear=weather.clear)
+    common: dict[str, Any] = {
+        "system_id": record.system_id,
+        "ac_limit_kw": fit.point.limit if Flag.CLIPPING in flags else None,
+        "clock": finding(hypothesis, record, gain=gain),
+        "agreement": agreement(data, fit),
+        "flags": flags,
+        "assumptions": Assumptions(
+            losses=options.losses,
+            albedo=options.albedo,
+            sky_model=SkyModel.PEREZ.value,
+            weather=weather.source,
+            method=options.method.value,
+        ),
+        "notes": record.notes,
+    }
+    if options.method is Method.PAPER:
+        saving = reading_saving(record, clear.site)
+        moved = hypothesis.ahead_seconds(saving).astype("timedelta64[s]")
+        return _paper_estimate(
+            replace(record, times=record.times - moved), weather, options, common
+        )
+    other = earlier(data, SHIFT_SECONDS, weather=weather, clear=clear)
+    there = modelled_power(other, fit.point, losses=options.losses, albedo=options.albedo)
+    found = spread(
+        fit,
+        covariance(
+            fit,
+            data.day // 7,
+            errors=errors,
+            doubts=_doubts(record, options),
+            clock_response=(there - fit.modelled) / fit.scale / (SHIFT_SECONDS / 60.0),
+        ),
+    )
+    return Estimate(
+        plane=fit.point.plane,
+        dc_capacity_kw=fit.point.capacity,
+        azimuth_interval=found.azimuth,
+        tilt_interval=found.tilt,
+        capacity_interval=found.capacity,
+        plane_error_degrees=found.plane_error_degrees,
+        **common,
+    )
+
+
+def agreement(data: Daylight, fit: Fit) -> float:
+    """Return the share of bright readings within 15% of the model."""
+    bright = fit.modelled > 0.2 * bright_power(data.power)
+    close = np.abs(data.power - fit.modelled) <= AGREES_WITHIN * fit.modelled
+    return float(close[bright].mean()) if bright.any() else 0.0
+
+
+def _choice(kind: type[Kind], name: str, value: str) -> Kind:
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(member.value for member in kind)
+        raise ParameterError(f"{name} must be one of {known}, and {value!r} is not") from None
+
+
+def _clock(
+    record: Record, weather: Weather, clear: Weather, *, options: Options
+) -> tuple[Hypothesis, float]:
+    if options.clock is Clock.GIVEN:
+        return Hypothesis(0.0), 0.0
+    return find_clock(record, weather, clear, losses=options.losses, albedo=options.albedo)
+
+
+def _enough(record: Record, data: Daylight, weather: Weather) -> None:
+    lit = int(np.count_nonzero(data.power > 0.0))
+    if len(data) == 0:
+        raise WeatherError(
+            f"the weather from {weather.source} covers none of the daylight readings of system"
+            f" {record.system_id}; give weather of the same dates"
+        )
+    if lit < FEWEST_READINGS:
+        raise TooLittleData(
+            f"system {record.system_id} has {lit} daylight readings with power, and at least"
+            f" {FEWEST_READINGS} are needed; give a longer record, or check its time zone"
+        )
+
+
+def _doubts(record: Record, options: Options) -> Doubts:
+    if options.label_known or record.interval_minutes >= SHORT_INTERVAL:
+        return Doubts()
+    return Doubts(clock_minutes=record.interval_minutes / 4.0)
+
+
+def _flags(
+    data: Daylight,
+    fit: Fit,
+    hypothesis: Hypothesis,
+    *,
+    options: Options,
+    errors: ErrorModel,
+    clear: bool,
+) -> tuple[Flag, ...]:
+    planes = compare_planes(
+        data, fit.point, losses=options.losses, albedo=options.albedo, errors=errors
+    )
+    least = LOW_AGREEMENT_CLEAR if clear else LOW_AGREEMENT_MEASURED
+    found = {
+        Flag.CLIPPING: np.count_nonzero(fit.modelled >= 0.999 * fit.point.limit)
+        > 0.005 * len(data),
+        Flag.LOW_AGREEMENT: agreement(data, fit) < least,
+        Flag.TOO_LITTLE_DATA: len(np.unique(data.day)) < FEWEST_DAYS,
+        Flag.CLOCK_REPAIRED: not hypothesis.declared,
+        Flag.NOT_ONE_PLANE: not planes.one_plane,
+    }
+    return tuple(flag for flag in Flag if found[flag])
+
+
+def _paper_estimate(
+    record: Record, weather: Weather, options: Options, common: dict[str, Any]
+) -> Estimate:
+    fit = paper.fit_paper(
+        record, weather, group=options.group, losses=options.losses, albedo=options.albedo
+    )
+    azimuth, tilt, capacity, radius = paper.resampled(fit)
+    if weather.clear:
+        common["notes"] = (
+            *common["notes"],
+            "the paper's method chooses clear days by measured weather; under a clear sky every day"
+            " looks clear, so its choice of days says nothing",
+        )
+    return Estimate(
+        plane=fit.plane,
+        dc_capacity_kw=fit.capacity,
+        azimuth_interval=azimuth,
+        tilt_interval=tilt,
+        capacity_interval=capacity,
+        plane_error_degrees=radius,
+        **common,
+    )

@@ -1,0 +1,133 @@
+"""The paper's II-C: daily normalisation, groups of days, and their prototypical clear days."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.errors import TooLittleData
+from sunveil.meters.record import Record
+from sunveil.site import Array, Site, SkyModel
+from sunveil.sky import Sky, plane_light, sky_at
+from sunveil.weather.base import Weather
+
+DAY = 86400
+
+
+class Group(StrEnum):
+    """How days are put into groups."""
+
+    WEEK = "week"
+    MONTH = "month"
+    QUARTER = "quarter"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """A prototypical day of one group: private data.
+
+    Parameters
+    ----------
+    group
+        Number of the group.
+    day
+        Number of the solar day.
+    times
+        UTC middles of its N intervals.
+    power
+        Power over the day, normalised to [0, 1].
+    scale
+        What the power was divided by. [kW]
+    """
+
+    group: int
+    day: int
+    times: NDArray[np.datetime64]
+    power: Array
+    scale: float
+
+    def __repr__(self) -> str:
+        return f"Profile(group {self.group}, {len(self.times)} intervals, private)"
+
+
+def normalise(values: Array) -> Array:
+    """Bring each row to [0, 1]; a row without variation becomes zero."""
+    low = values.min(axis=-1, keepdims=True)
+    span = values.max(axis=-1, keepdims=True) - low
+    scaled = np.divide(values - low, span, out=np.zeros_like(values), where=span > 0.0)
+    return np.asarray(scaled)
+
+
+def group_of(days: NDArray[np.int64], group: Group) -> NDArray[np.int64]:
+    """Return the number of the group that each day (since 1970) belongs to."""
+    if group is Group.WEEK:
+        return np.asarray((days + 3) // 7)  # day 0 was a Thursday
+    months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    return np.asarray(months if group is Group.MONTH else months // 3)
+
+
+def correlation(first: Array, second: Array) -> Array:
+    """Return the correlation of each row of two matrices; without variation, -1."""
+    a = first - first.mean(axis=1, keepdims=True)
+    b = second - second.mean(axis=1, keepdims=True)
+    scale = np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
+    out = np.full(len(a), -1.0)
+    return np.asarray(np.divide((a * b).sum(axis=1), scale, out=out, where=scale > 0.0))
+
+
+def whole_days(
+    record: Record, site: Site
+) -> tuple[NDArray[np.int64], NDArray[np.datetime64], Array]:
+    """Return the solar days that have every reading: numbers, interval middles, powers [kW]."""
+    step = round(record.interval_minutes * 60.0)
+    per_day = DAY // step
+    turn = round(site.longitude * 240.0 / step) * step
+    local = record.times.astype("datetime64[s]").astype(np.int64) + turn
+    origin = int(local[0] % step)
+    day = (local - origin) // DAY
+    number, start, count = np.unique(day, return_index=True, return_counts=True)
+    full = count == per_day
+    if not full.any():
+        raise TooLittleData(
+            f"system {record.system_id} has no day with all its {per_day} readings; the paper's"
+            " method needs whole days, so use the default method"
+        )
+    rows = start[full][:, None] + np.arange(per_day)
+    return number[full], record.times[rows] + np.timedelta64(step // 2, "s"), record.power_kw[rows]
+
+
+def prototypical_days(record: Record, weather: Weather, *, group: Group) -> list[Profile]:
+    """Return the clearest day of each group: the day whose DNI and GHI correlate best."""
+    days, times, power = whole_days(record, weather.site)
+    sky = sky_at(weather, times.ravel(), sky_model=SkyModel.ISOTROPIC)
+    up = sky.sun[:, 2] > 0.0
+    dni = np.where(up, sky.dni, 0.0).reshape(times.shape)
+    ghi = np.where(up, sky.ghi, 0.0).reshape(times.shape)
+    clearness = np.where(power.max(axis=1) > 0.0, correlation(dni, ghi), -2.0)
+    groups = group_of(days, group)
+    out = []
+    for number in np.unique(groups):
+        members = np.flatnonzero(groups == number)
+        best = int(members[clearness[members].argmax()])
+        if clearness[best] > -1.0:
+            out.append(
+                Profile(
+                    group=int(number),
+                    day=int(days[best]),
+                    times=times[best],
+                    power=normalise(power[best]),
+                    scale=float(np.ptp(power[best])),
+                )
+            )
+    if not out:
+        raise TooLittleData(f"system {record.system_id} has no day with any power")
+    return out
+
+
+def candidate_profiles(sky: Sky, normals: Array, *, albedo: float) -> Array:
+    """Return the normalised irradiance of candidates over one day: the paper's p̂, its eq. 2."""
+    light = plane_light(sky, normals, albedo=albedo, diffuse_modifier=False)
+    return normalise(np.where(sky.sun[:, 2] > 0.0, light, 0.0))
