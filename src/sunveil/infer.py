@@ -29,7 +29,7 @@ from sunveil.site import Losses, Site, SkyModel
 from sunveil.weather import Weather, WeatherCache, clearsky, get_weather
 
 FEWEST_READINGS = 60
-FEWEST_DAYS = 90
+FEWEST_DAYS = 120
 MARGIN = pd.Timedelta(days=2)
 # An undeclared label matters least when the stamp is taken as the middle of a short interval.
 SHORT_INTERVAL = 30.0

@@ -1,1 +1,47 @@
-"""Thin commands over the library."""
+"""The ``sunveil`` command: a thin skin over the library.
+
+Nothing heavy is imported here: each command brings what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from sunveil import __version__
+from sunveil.cli.demo import demo_command
+from sunveil.cli.errors import FAILURE, INTERRUPTED, sentence
+from sunveil.cli.infer import infer_command
+from sunveil.errors import SunveilError
+
+__all__ = ["cli", "main"]
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="sunveil", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Infer how solar PV systems face, and how large they are, from their meters."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+cli.add_command(infer_command)
+cli.add_command(demo_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    What a user can put right is said in one sentence on stderr, with exit code 2. Any other
+    exception is a defect of Sunveil's and keeps its traceback.
+    """
+    try:
+        cli.main(arguments, prog_name="sunveil", standalone_mode=False)
+    except click.Abort:
+        return INTERRUPTED
+    except (SunveilError, click.ClickException, OSError) as error:
+        click.echo(f"sunveil: {sentence(error)}", err=True)
+        return FAILURE
+    return 0

@@ -55,7 +55,7 @@ def _refined(
             losses=losses,
             albedo=albedo,
             errors=errors,
-            scales=(1.6, 1.0),
+            scales=(1.3, 1.0),
             hidden=hidden,
         )
     return fit

@@ -43,10 +43,10 @@ class Doubts:
         Factor on the standard deviations that the fit states.
     """
 
-    clock_minutes: float = 1.0
-    capacity: float = 0.035
-    angle: float = 0.4
-    stretch: float = 1.0
+    clock_minutes: float = 0.7
+    capacity: float = 0.04
+    angle: float = 0.3
+    stretch: float = 0.9
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,13 @@ MOST_READINGS = 2500
 ITERATIONS = 4
 # Narrower than the fit's own errors, to see small misfits.
 SCALE = 0.6
-# A mixture that explains this much more energy than the plane says that it is not one plane.
-LEAST_GAIN = 0.02
+# It is not one plane when a mixture explains this much more energy ...
+LEAST_GAIN = 0.015
+# ... while leaving the plane itself less than this share of the capacity ...
+LARGEST_OWN_SHARE = 0.65
+NEAR_DEGREES = 8.0
+# ... or when it explains so much more that the plane cannot be right.
+CLEAR_GAIN = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +42,13 @@ class PlaneTest:
     ----------
     plane, mixture
         Share of the measured energy that each explains within narrow errors.
+    own_share
+        Share of the mixture's capacity that stands within 8° of the plane.
     """
 
     plane: float
     mixture: float
+    own_share: float
 
     @property
     def gain(self) -> float:
@@ -49,8 +57,9 @@ class PlaneTest:
 
     @property
     def one_plane(self) -> bool:
-        """True unless the mixture is visibly better."""
-        return self.gain < LEAST_GAIN
+        """True unless a mixture that is really another is visibly better."""
+        another = self.gain >= LEAST_GAIN and self.own_share < LARGEST_OWN_SHARE
+        return not (another or self.gain >= CLEAR_GAIN)
 
 
 def envelope(data: Daylight) -> Daylight:
@@ -115,7 +124,8 @@ def compare_planes(
 
     seen = profiles(few)
     alone = seen[:, :1] @ np.array([point.capacity])
-    mixed = seen @ nnls(profiles(first), first.power)[0]
+    shares, _ = nnls(profiles(first), first.power)
+    mixed = seen @ shares
     for _ in range(ITERATIONS):
         weight, scale = deviations(alone)
         weight /= scale**2
@@ -124,6 +134,12 @@ def compare_planes(
         )
         weight, scale = deviations(mixed)
         root = np.sqrt(weight) / scale
-        mixed = seen @ nnls(seen * root[:, None], few.power * root)[0]
+        shares, _ = nnls(seen * root[:, None], few.power * root)
+        mixed = seen @ shares
     plane = explained(alone)
-    return PlaneTest(plane=plane, mixture=max(plane, explained(mixed)))
+    near = candidates @ candidates[0] > np.cos(np.radians(NEAR_DEGREES))
+    return PlaneTest(
+        plane=plane,
+        mixture=max(plane, explained(mixed)),
+        own_share=float(shares[near].sum() / max(shares.sum(), 1e-9)),
+    )

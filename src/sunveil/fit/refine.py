@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sunveil.fit.daylight import Daylight
 from sunveil.site import Array, Losses, Plane, normals
-from sunveil.sky import unit_power
+from sunveil.sky import Sky, unit_power
 
 STEEPEST = 89.9
 # Readings for which the model gives less than this share of the bright power have no say.
@@ -169,15 +169,38 @@ class Fit:
         return float(self.weight @ self.power / self.power.sum())
 
 
-def modelled_power(data: Daylight, point: Point, *, losses: Losses, albedo: float) -> Array:
-    """Return the mean power that a point would give over each interval. [kW]"""
+def hazy_nodes(data: Daylight, haze: float) -> tuple[Sky, ...]:
+    """Return the skies at the nodes of the intervals under some haze."""
+    return tuple(sky.hazier(haze) for sky in data.nodes)
+
+
+def modelled_power(
+    data: Daylight,
+    point: Point,
+    *,
+    losses: Losses,
+    albedo: float,
+    skies: tuple[Sky, ...] | None = None,
+) -> Array:
+    """Return the mean power that a point would give over each interval. [kW]
+
+    Parameters
+    ----------
+    data
+        The readings and the sky they saw.
+    point
+        The point.
+    losses, albedo
+        What is assumed.
+    skies
+        The skies under the point's haze, where they are known already.
+    """
     plane = point.plane
     normal = normals(np.array([plane.surface_azimuth]), np.array([plane.surface_tilt]))
     total = np.zeros(len(data))
-    for sky, weight in zip(data.nodes, data.weights, strict=True):
-        power = unit_power(
-            sky.hazier(point.haze), normal, losses=losses, albedo=albedo, heat=point.heat
-        )
+    skies = skies if skies is not None else hazy_nodes(data, point.haze)
+    for sky, weight in zip(skies, data.weights, strict=True):
+        power = unit_power(sky, normal, losses=losses, albedo=albedo, heat=point.heat)
         total += weight * power[0]
     total *= point.capacity
     return np.minimum(total, point.limit)
@@ -190,8 +213,8 @@ def refine(
     losses: Losses,
     albedo: float = 0.2,
     errors: ErrorModel | None = None,
-    scales: tuple[float, ...] = (2.5, 1.6, 1.0),
-    iterations: int = 8,
+    scales: tuple[float, ...] = (1.5, 1.0),
+    iterations: int = 10,
     bright: float | None = None,
     hidden: NDArray[np.bool_] | None = None,
 ) -> Fit:
@@ -260,7 +283,8 @@ def linearise(
     hidden: NDArray[np.bool_] | None = None,
 ) -> Fit:
     """Return residuals, weights and derivatives at a point."""
-    modelled = modelled_power(data, point, losses=losses, albedo=albedo)
+    skies = hazy_nodes(data, point.haze)
+    modelled = modelled_power(data, point, losses=losses, albedo=albedo, skies=skies)
     cloud = errors.cloud * np.maximum(1.0 - data.middle.clearness, 0.0)
     scale = np.hypot(np.hypot(errors.relative, cloud) * modelled, errors.absolute * bright)
     residual = (data.power - modelled) / scale
@@ -279,7 +303,13 @@ def linearise(
             continue
         moved = values.copy()
         moved[index] += _STEPS[index]
-        other = modelled_power(data, Point(*moved), losses=losses, albedo=albedo)
+        other = modelled_power(
+            data,
+            Point(*moved),
+            losses=losses,
+            albedo=albedo,
+            skies=None if NAMES[index] == "haze" else skies,
+        )
         jacobian[:, column] = (other - modelled) / (_STEPS[index] * scale)
     information = (jacobian * weight[:, None]).T @ jacobian / errors.together
     for index, (_, deviation) in errors.priors.items():

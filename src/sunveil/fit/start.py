@@ -10,7 +10,7 @@ from sunveil.fit.refine import Point, bright_power
 from sunveil.scores import Agreement, Tolerance, agreement_counts, capacity_grid
 from sunveil.site import Array, Losses
 
-MOST_READINGS = 2500
+MOST_READINGS = 2000
 TOLERANCE = Tolerance(relative=0.15, floor=0.08)
 TYPICAL_HEAT = 1.25
 TYPICAL_HAZE = -0.2
@@ -28,17 +28,23 @@ def coarse_grid() -> Grid:
     return Grid(np.concatenate(azimuth), np.concatenate(tilt))
 
 
-def thinned(data: Daylight, *, limit: float = float("inf")) -> Daylight:
-    """Return at most some thousand readings, evenly spread, without those at the limit."""
-    places = np.arange(0, len(data), max(1, len(data) // MOST_READINGS))
+def thinned(data: Daylight, *, limit: float, most: int) -> Daylight:
+    """Return some of the readings, evenly spread, without those at the limit."""
+    places = np.arange(0, len(data), max(1, len(data) // most))
     return data.take(places[data.power[places] < 0.95 * limit])
 
 
 def coarse_agreement(
-    data: Daylight, grid: Grid, *, losses: Losses, albedo: float, limit: float = float("inf")
+    data: Daylight,
+    grid: Grid,
+    *,
+    losses: Losses,
+    albedo: float,
+    limit: float = float("inf"),
+    most: int = MOST_READINGS,
 ) -> Agreement:
     """Return the agreement counts of a grid of planes and all plausible capacities."""
-    few = thinned(data, limit=limit)
+    few = thinned(data, limit=limit, most=most)
     bright = bright_power(data.power)
     atlas = make_atlas(grid, few.middle, losses=losses, albedo=albedo, heat=TYPICAL_HEAT)
     capacities = capacity_grid(0.6 * bright, 6.0 * bright)

@@ -1,0 +1,147 @@
+"""``sunveil demo``: a fleet with known planes, inferred and reported on."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sunveil.cli.files import write_whole
+from sunveil.cli.progress import progress
+from sunveil.errors import ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sunveil.report import Case
+    from sunveil.simulate import City, SystemTruth
+
+CITY = "Denver"
+YEAR = 2019
+SKY_MINUTES = 10
+# From this many systems on, the last three show what real records suffer from.
+FEWEST_WITH_FAULTS = 6
+
+
+@click.command("demo", context_settings={"show_default": True})
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    default=Path("demo"),
+    help="Folder for meters.csv and report.html; made if need be.",
+)
+@click.option("--systems", type=click.IntRange(1, 500), default=12, help="How many systems.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, help="Same seed, same fleet.")
+def demo_command(out: Path, systems: int, seed: int) -> None:
+    """Simulate a small fleet, infer it, and write a report to look at.
+
+    All systems are at one site under one changing sky. The inference is given their meter file and
+    the place, nothing else: its irradiance is the embedded clear sky. In a fleet of six or more
+    the last three are a roof that faces both east and west, a system with too small an
+    inverter, and one whose clock is an hour fast.
+    """
+    from sunveil.cli.truth import show_cases
+    from sunveil.report import write_report
+
+    out = _folder(out)
+    city = _city()
+    truths, meters = _simulate(city, systems, seed, path=out / "meters.csv")
+    cases = _infer(meters, city, truths)
+    click.echo(show_cases([(truths[case.estimate.system_id], case.estimate) for case in cases]))
+    site = city.site
+    click.echo(
+        f"The same by hand: sunveil infer {shlex.quote(str(meters))} --latitude {site.latitude:g}"
+        f" --longitude {site.longitude:g} --altitude {site.height:g}"
+    )
+    report = out / "report.html"
+    write_report(report, cases)
+    click.echo(f"Report: {report}")
+
+
+def _folder(out: Path) -> Path:
+    if out.exists() and not out.is_dir():
+        raise ParameterError(f"--out {out} is a file; name a folder")
+    out.mkdir(parents=True, exist_ok=True)
+    return out
+
+
+def _city() -> City:
+    from sunveil.simulate import CITIES
+
+    return next(city for city in CITIES if city.name == CITY)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What befalls one system of the fleet: itself, and the stamps of its readings."""
+
+    change: Callable[[SystemTruth], SystemTruth] = lambda truth: truth
+    fast_minutes: float = 0.0
+
+
+def _stories(systems: int) -> list[Story]:
+    from sunveil.simulate import clipped
+
+    faults = [Story(_two_roofs), Story(clipped), Story(fast_minutes=60.0)]
+    if systems < FEWEST_WITH_FAULTS:
+        return [Story()] * systems
+    return [Story()] * (systems - len(faults)) + faults
+
+
+def _two_roofs(truth: SystemTruth) -> SystemTruth:
+    """Return a system on both sides of a ridge that runs north and south."""
+    from sunveil.simulate import east_west
+    from sunveil.site import Plane
+
+    return east_west(replace(truth, planes=((Plane(90.0, 25.0), 1.0),)))
+
+
+def _simulate(
+    city: City, systems: int, seed: int, *, path: Path
+) -> tuple[dict[str, SystemTruth], Path]:
+    """Write the meter file of a simulated fleet, and return what is true of its systems."""
+    from sunveil.simulate import draw_systems, fast_clock, simulate_power, simulate_sky
+
+    sky = simulate_sky(city.site, YEAR, seed=seed, step_minutes=SKY_MINUTES)
+    pairs = list(zip(draw_systems(systems, seed=seed), _stories(systems), strict=True))
+    truths, readings = {}, {}
+    for number, (drawn, story) in enumerate(progress(pairs, "simulating", total=systems)):
+        truth = story.change(replace(drawn, site=city.site, timezone=city.timezone))
+        power = simulate_power(truth, sky, seed=seed + number)
+        truths[truth.system_id] = truth
+        readings[truth.system_id] = fast_clock(power, story.fast_minutes)
+    write_whole(path, _long_csv(readings))
+    return truths, path
+
+
+def _long_csv(readings: dict[str, pd.Series[float]]) -> str:
+    import pandas as pd
+
+    lines = ["system_id,time,power_kw"]
+    for system_id, power in readings.items():
+        stamps = pd.DatetimeIndex(power.index).strftime("%Y-%m-%dT%H:%MZ")
+        lines += [f"{system_id},{t},{p:.4f}" for t, p in zip(stamps, power, strict=True)]
+    return "\n".join(lines) + "\n"
+
+
+def _infer(meters: Path, city: City, truths: dict[str, SystemTruth]) -> list[Case]:
+    """Infer every system of the meter file under the embedded clear sky."""
+    from sunveil.cli.run import SiteWeather
+    from sunveil.infer import infer_record, record_span
+    from sunveil.meters import read_meters
+    from sunveil.report import Case
+
+    records = read_meters(meters)
+    weather = SiteWeather("clearsky", city.site, [record_span(record) for record in records])
+    cases = []
+    for record in progress(records, "inferring", total=len(records)):
+        sky = weather.over(record_span(record))
+        estimate = infer_record(record, sky)
+        truth = truths[record.system_id]
+        cases.append(Case(truth=truth, record=record, weather=sky, estimate=estimate))
+    return cases

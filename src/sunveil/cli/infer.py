@@ -1,0 +1,255 @@
+"""``sunveil infer``: meters in, a table or JSON out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sunveil.cli.errors import sentence
+from sunveil.cli.files import check_target, write_whole
+from sunveil.cli.progress import progress
+from sunveil.errors import SunveilError
+
+if TYPE_CHECKING:
+    from sunveil.cli.run import Outcome, Refusal
+    from sunveil.infer import Options
+    from sunveil.meters import Record
+    from sunveil.site import Site
+
+# Options that are fields of MeterOptions under the same name; the label needs a thought more.
+METER_FIELDS = (
+    "time_column",
+    "power_column",
+    "system_column",
+    "time_format",
+    "unit",
+    "timezone",
+    "duplicates",
+    "unit_switch",
+    "negate",
+    "allow_net",
+)
+WEATHER_NAMES = ("clearsky", "nsrdb", "pvgis")
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _choice(*values: str) -> click.Choice[str]:
+    return click.Choice(values, case_sensitive=False)
+
+
+# One table, in the order of the help text; names follow the library's parameters.
+SITE_OPTIONS = (
+    click.option("--latitude", type=float, required=True, help="North positive. [degrees]"),
+    click.option("--longitude", type=float, required=True, help="East positive. [degrees]"),
+    click.option("--altitude", type=float, help="Above the sea; looked up if left out. [m]"),
+)
+METER_OPTIONS = (
+    click.option(
+        "--timezone",
+        help="Clock of stamps without an offset: UTC, UTC-07:00, or an IANA name such as"
+        " America/Denver for stamps that follow daylight saving.",
+    ),
+    click.option(
+        "--label",
+        type=_choice("auto", "start", "middle", "end"),
+        default="auto",
+        help="Which instant of its interval a stamp names; auto: the middle of intervals below 30"
+        " minutes, the start of longer ones.",
+    ),
+    click.option(
+        "--unit",
+        type=_choice("auto", "W", "kW", "Wh", "kWh"),
+        default="auto",
+        metavar="[auto|W|kW|Wh|kWh]",
+        help="Unit of the readings; auto: by the column's name.",
+    ),
+    click.option("--time-column", help="Name of the column of times."),
+    click.option("--power-column", help="Name of the column of readings."),
+    click.option("--system-column", help="Name of the column of systems."),
+    click.option("--time-format", help="How times are written, such as '%d/%m/%Y %H:%M'."),
+    click.option(
+        "--duplicates",
+        type=_choice("refuse", "mean", "first", "last"),
+        default="refuse",
+        help="What to do with different readings for one time.",
+    ),
+    click.option(
+        "--unit-switch",
+        type=_choice("refuse", "repair", "ignore"),
+        default="refuse",
+        help="What to do when the unit changes within a record.",
+    ),
+    click.option("--negate", is_flag=True, help="Generation is counted as negative."),
+    click.option("--allow-net", is_flag=True, help="Read a net meter all the same."),
+)
+WEATHER_OPTIONS = (
+    click.option(
+        "--weather",
+        default="clearsky",
+        metavar="clearsky|nsrdb|pvgis|FILE",
+        help="Where irradiance comes from: the embedded clear sky needs no network and no key; a"
+        " FILE is PSM3, PSM4, PVGIS, TMY3 or EPW.",
+    ),
+    click.option("--nsrdb-key", envvar="NSRDB_API_KEY", show_envvar=True, help="Key of the NSRDB."),
+    click.option(
+        "--nsrdb-email",
+        envvar="NSRDB_EMAIL",
+        show_envvar=True,
+        help="E-mail address that belongs to the key.",
+    ),
+)
+INFERENCE_OPTIONS = (
+    click.option(
+        "--method",
+        type=_choice("default", "paper"),
+        default="default",
+        help="All readings and a robust refinement, or the paper's method.",
+    ),
+    click.option(
+        "--clock",
+        type=_choice("repair", "given"),
+        default="repair",
+        help="Repair a clock that does not fit the sun, or take it as given.",
+    ),
+    click.option(
+        "--group",
+        type=_choice("week", "month", "quarter"),
+        default="month",
+        help="How the paper's method groups days.",
+    ),
+    click.option("--losses", type=float, default=0.14, help="System losses, a fraction."),
+    click.option(
+        "--inverter-efficiency", type=float, default=0.96, help="Nominal efficiency, a fraction."
+    ),
+    click.option(
+        "--albedo", type=float, default=0.2, help="Share of light that the ground sends back."
+    ),
+)
+OUTPUT_OPTIONS = (
+    click.option("--json", "as_json", is_flag=True, help="A JSON list instead of a table."),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write there, whole or not at all, instead of printing.",
+    ),
+)
+
+
+def _all_options(function: Function) -> Function:
+    groups = (SITE_OPTIONS, METER_OPTIONS, WEATHER_OPTIONS, INFERENCE_OPTIONS, OUTPUT_OPTIONS)
+    for option in reversed([option for group in groups for option in group]):
+        function = option(function)
+    return function
+
+
+@click.command("infer", context_settings={"show_default": True})
+@click.argument("meters", type=click.Path(path_type=Path))
+@_all_options
+def infer_command(
+    meters: Path, *, weather: str, as_json: bool, out: Path | None, **given: Any
+) -> None:
+    """Infer azimuth, tilt and DC capacity of every system in METERS.
+
+    METERS is a file or a folder of files at one site: CSV or Parquet with one system each, or many
+    in long form (system_id, time, power_kw), or Green Button XML.
+
+    Exit code 0: at least one system was inferred; those that could not be are named on stderr with
+    the reason, and are objects with system_id and error in the JSON. Exit code 2: none was, or
+    the input cannot be read; stderr says why in one sentence, and nothing is written.
+    """
+    from sunveil.site import Site
+
+    site = Site(given["latitude"], given["longitude"], given["altitude"])
+    options = _options(given)
+    if out is not None:
+        check_target(out, meters, *([] if weather in WEATHER_NAMES else [Path(weather)]))
+    records = _records(meters, given)
+    outcomes = _outcomes(records, site, weather, given=given, options=options)
+    refused = _refused(outcomes)
+    text = _as_json(outcomes) if as_json else _as_table(outcomes)
+    if out is None:
+        click.echo(text)
+    else:
+        write_whole(out, text + "\n")
+        click.echo(f"Wrote {len(outcomes) - len(refused)} of {len(outcomes)} systems to {out}")
+    for each in refused:
+        reason = sentence(SunveilError(each.reason))
+        click.echo(f"sunveil: left out {each.system_id}: {reason}", err=True)
+
+
+def _options(given: dict[str, Any]) -> Options:
+    from sunveil.infer import Clock, Method, Options
+    from sunveil.profiles import Group
+    from sunveil.site import Losses
+
+    return Options(
+        method=Method(given["method"]),
+        clock=Clock(given["clock"]),
+        losses=Losses(system=given["losses"], inverter_efficiency=given["inverter_efficiency"]),
+        albedo=given["albedo"],
+        group=Group(given["group"]),
+        label_known=given["label"] != "auto",
+    )
+
+
+def _records(meters: Path, given: dict[str, Any]) -> list[Record]:
+    from sunveil.infer import with_label
+    from sunveil.meters import MeterOptions, iter_meters
+
+    known = given["label"] != "auto"
+    options = MeterOptions(
+        label=given["label"] if known else "start", **{name: given[name] for name in METER_FIELDS}
+    )
+    return [
+        with_label(record, known=known)
+        for record in progress(iter_meters(meters, options), "reading", unit="system")
+    ]
+
+
+def _outcomes(
+    records: Sequence[Record],
+    site: Site,
+    weather: str,
+    *,
+    given: dict[str, Any],
+    options: Options,
+) -> list[Outcome]:
+    from sunveil.cli.run import SiteWeather, infer_all
+    from sunveil.infer import record_span
+
+    extra: dict[str, Any] = {}
+    if weather == "nsrdb":
+        extra = {"api_key": given["nsrdb_key"], "email": given["nsrdb_email"]}
+    sky = SiteWeather(weather, site, [record_span(record) for record in records], **extra)
+    found = infer_all(records, sky, options=options)
+    return list(progress(found, "inferring", total=len(records)))
+
+
+def _refused(outcomes: Sequence[Outcome]) -> list[Refusal]:
+    """Return the systems that were refused, unless all were: that is an error."""
+    from sunveil.cli.run import Refusal
+
+    refused = [each for each in outcomes if isinstance(each, Refusal)]
+    if len(refused) < len(outcomes):
+        return refused
+    reasons = list(dict.fromkeys(each.reason for each in refused))
+    if len(reasons) == 1:
+        raise SunveilError(reasons[0])
+    raise SunveilError(f"none of {len(refused)} systems can be inferred; the first: {reasons[0]}")
+
+
+def _as_json(outcomes: Sequence[Outcome]) -> str:
+    return json.dumps([each.to_dict() for each in outcomes], indent=2, allow_nan=False)
+
+
+def _as_table(outcomes: Sequence[Outcome]) -> str:
+    from sunveil.cli.show import show_estimates
+    from sunveil.estimate import Estimate
+
+    return show_estimates([each for each in outcomes if isinstance(each, Estimate)])

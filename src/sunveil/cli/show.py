@@ -1,0 +1,148 @@
+"""Estimates as plain text that a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sunveil.cli.errors import printable
+from sunveil.estimate import FLAG_MEANINGS, Assumptions, DaylightSaving, Estimate, Flag, Interval
+
+AGREEMENT = "Agreement: the share of bright readings within 15% of the model."
+WHOLE_CIRCLE = 360.0
+MOST_NAMED = 5  # systems named in front of a note that they share
+
+
+def show_estimates(estimates: Sequence[Estimate]) -> str:
+    """Return a table of estimates, and below it what must be known to read it."""
+    head = ("system", "azimuth", "tilt", "DC capacity", "agreement", "flags")
+    rows = [
+        (
+            estimate.system_id,
+            show_azimuth(estimate),
+            show_tilt(estimate),
+            show_capacity(estimate),
+            f"{100.0 * estimate.agreement:.0f}%",
+            show_flags(estimate),
+        )
+        for estimate in estimates
+    ]
+    return "\n".join([aligned([head, *rows]), "", AGREEMENT, *explanations(estimates)])
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as lines with their columns aligned, the first row underlined."""
+    clean = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*clean, strict=True)]
+    clean.insert(1, ["-" * width for width in widths])
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in clean
+    )
+
+
+def explanations(estimates: Sequence[Estimate]) -> list[str]:
+    """Return what must be known to read a table of estimates, one line each."""
+    lines = ["In brackets: 90% intervals."]
+    raised = {flag for estimate in estimates for flag in estimate.flags}
+    lines += [f"{flag.value}: {FLAG_MEANINGS[flag]}." for flag in Flag if flag in raised]
+    said = [
+        (estimate.system_id, line)
+        for estimate in estimates
+        for line in (*_limit(estimate), *_clock(estimate), *estimate.notes)
+    ]
+    lines += _grouped(said, everyone=len(estimates))
+    lines += [show_assumptions(each) for each in _distinct(e.assumptions for e in estimates)]
+    return lines
+
+
+def show_azimuth(estimate: Estimate) -> str:
+    """Return an azimuth with its interval."""
+    interval = estimate.azimuth_interval
+    if interval.width >= WHOLE_CIRCLE:
+        return f"{estimate.surface_azimuth:.1f}° (any)"
+    return f"{estimate.surface_azimuth:.1f}° {_between(interval)}"
+
+
+def show_tilt(estimate: Estimate) -> str:
+    """Return a tilt with its interval."""
+    return f"{estimate.surface_tilt:.1f}° {_between(estimate.tilt_interval)}"
+
+
+def show_capacity(estimate: Estimate) -> str:
+    """Return a capacity with its interval."""
+    low, high = estimate.capacity_interval.low, estimate.capacity_interval.high
+    places = _places(estimate.dc_capacity_kw)
+    return f"{estimate.dc_capacity_kw:.{places}f} kW ({low:.{places}f} to {high:.{places}f})"
+
+
+def show_flags(estimate: Estimate) -> str:
+    """Return the flags' names, or a dash."""
+    return ", ".join(flag.value for flag in estimate.flags) or "-"
+
+
+def show_assumptions(assumed: Assumptions) -> str:
+    """Return what was assumed in one line."""
+    losses = assumed.losses
+    return (
+        f"Assumed: system losses {100.0 * losses.system:g}%,"
+        f" inverter efficiency {100.0 * losses.inverter_efficiency:g}%,"
+        f" {100.0 * losses.gamma_pdc:g}% of power per °C, albedo {assumed.albedo:g};"
+        f" weather: {printable(assumed.weather)}; method: {assumed.method}."
+    )
+
+
+def clock_sentence(estimate: Estimate) -> str:
+    """Return what was wrong with a clock that was repaired."""
+    clock = estimate.clock
+    faults = []
+    if clock.offset_minutes != 0.0:
+        way = "ahead of" if clock.offset_minutes > 0.0 else "behind"
+        faults.append(f"the stamps run {abs(clock.offset_minutes):g} minutes {way} their clock")
+    if clock.daylight_saving is DaylightSaving.LEFT_IN:
+        faults.append("an hour of daylight saving was left in the stamps")
+    elif clock.daylight_saving is DaylightSaving.APPLIED_TWICE:
+        faults.append("an hour of daylight saving was taken out of the stamps twice")
+    if not faults:
+        faults.append(f"the stamps name the {clock.label.value} of their intervals")
+    return f"{' and '.join(faults)}; this was repaired first (--clock given leaves it)"
+
+
+def _clock(estimate: Estimate) -> list[str]:
+    return [clock_sentence(estimate)] if Flag.CLOCK_REPAIRED in estimate.flags else []
+
+
+def _limit(estimate: Estimate) -> list[str]:
+    limit = estimate.ac_limit_kw
+    return [] if limit is None else [f"its inverter gives {limit:.{_places(limit)}f} kW at most"]
+
+
+def _between(interval: Interval) -> str:
+    return f"({interval.low:.1f} to {interval.high:.1f})"
+
+
+def _places(kilowatts: float) -> int:
+    """Return how many decimals show three digits or so."""
+    return 2 if kilowatts < 10.0 else 1 if kilowatts < 100.0 else 0
+
+
+def _grouped(said: Iterable[tuple[str, str]], *, everyone: int) -> list[str]:
+    """Return each line once, after the names of the systems that it is about."""
+    about: dict[str, list[str]] = {}
+    for system_id, line in said:
+        about.setdefault(line, []).append(system_id)
+    return [
+        printable(f"{_names(systems, everyone)}: {line.rstrip('.')}.")
+        for line, systems in about.items()
+    ]
+
+
+def _names(systems: list[str], everyone: int) -> str:
+    if len(systems) == everyone > 1:
+        return "all systems"
+    more = len(systems) - MOST_NAMED
+    named = ", ".join(systems[:MOST_NAMED])
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def _distinct(values: Iterable[Assumptions]) -> list[Assumptions]:
+    return list(dict.fromkeys(values))

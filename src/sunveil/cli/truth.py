@@ -1,0 +1,66 @@
+"""Estimates beside what is true, for simulated fleets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from sunveil.cli.show import (
+    aligned,
+    explanations,
+    show_azimuth,
+    show_capacity,
+    show_flags,
+    show_tilt,
+)
+from sunveil.estimate import Estimate
+from sunveil.simulate import SystemTruth
+
+Pair = tuple[SystemTruth, Estimate]
+
+
+def show_cases(pairs: Sequence[Pair]) -> str:
+    """Return a table of true against inferred, the typical errors, and what to know."""
+    head = ("system", "true azimuth, tilt, DC", "azimuth", "tilt", "DC capacity", "off by", "flags")
+    rows = [
+        (
+            truth.system_id,
+            _truth(truth),
+            show_azimuth(estimate),
+            show_tilt(estimate),
+            show_capacity(estimate),
+            _angle(truth, estimate),
+            show_flags(estimate),
+        )
+        for truth, estimate in pairs
+    ]
+    notes = explanations([estimate for _, estimate in pairs])
+    return "\n".join([aligned([head, *rows]), "", *_errors(pairs), *notes])
+
+
+def _truth(truth: SystemTruth) -> str:
+    planes = " + ".join(
+        f"{plane.surface_azimuth:.1f}°, {plane.surface_tilt:.1f}°" for plane, _ in truth.planes
+    )
+    return f"{planes}, {truth.dc_capacity_kw:.4g} kW"
+
+
+def _angle(truth: SystemTruth, estimate: Estimate) -> str:
+    """Return the angle between the true and the inferred plane, where there is one true plane."""
+    return f"{truth.plane.angle_to(estimate.plane):.1f}°" if len(truth.planes) == 1 else "-"
+
+
+def _errors(pairs: Sequence[Pair]) -> list[str]:
+    single = [(truth, estimate) for truth, estimate in pairs if len(truth.planes) == 1]
+    if not single:
+        return []
+    azimuth = median(
+        abs((e.surface_azimuth - t.plane.surface_azimuth + 180.0) % 360.0 - 180.0)
+        for t, e in single
+    )
+    tilt = median(abs(e.surface_tilt - t.plane.surface_tilt) for t, e in single)
+    capacity = median(abs(e.dc_capacity_kw / t.dc_capacity_kw - 1.0) for t, e in single)
+    return [
+        f"Median error over {len(single)} systems of one plane: azimuth {azimuth:.1f}°,"
+        f" tilt {tilt:.1f}°, capacity {100.0 * capacity:.1f}%."
+    ]

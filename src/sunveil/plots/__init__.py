@@ -1,0 +1,26 @@
+"""Figures: the light on a site's planes, and what an inference made of readings.
+
+Every function draws on the axes it is given, or makes its own; none shows a figure or changes
+matplotlib's settings. Figures with several panels take and return a tuple of axes. Figures that
+show readings are as private as the readings, and say so in their lower right corner.
+"""
+
+from sunveil.plots.clear_days import plot_clear_days
+from sunveil.plots.errors import plot_errors
+from sunveil.plots.irradiance import (
+    plot_irradiance_by_azimuth,
+    plot_irradiance_by_tilt,
+    plot_yearly_irradiance,
+)
+from sunveil.plots.score_map import plot_score_map
+from sunveil.plots.style import mark_private
+
+__all__ = [
+    "mark_private",
+    "plot_clear_days",
+    "plot_errors",
+    "plot_irradiance_by_azimuth",
+    "plot_irradiance_by_tilt",
+    "plot_score_map",
+    "plot_yearly_irradiance",
+]

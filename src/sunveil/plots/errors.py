@@ -1,0 +1,173 @@
+"""Errors of a fleet's estimates against the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.errors import ParameterError
+from sunveil.estimate import Estimate, Interval
+from sunveil.plots.style import ACCENT, QUIET, dress, name_axes, new_row
+from sunveil.simulate import SystemTruth
+from sunveil.site import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Mask = NDArray[np.bool_]
+
+# Below this tilt a degree of the plane is six or more of its azimuth. [degrees]
+NEAR_FLAT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Signed error of one quantity of one system, and where its 90% interval ends.
+
+    Parameters
+    ----------
+    error
+        Inferred less true.
+    low, high
+        Ends of the 90% interval less the truth, so that it holds the truth when zero is inside.
+    """
+
+    error: float
+    low: float
+    high: float
+
+    @property
+    def covered(self) -> bool:
+        """True when the 90% interval holds the truth."""
+        return self.low <= 0.0 <= self.high
+
+
+def has_one_plane(truth: SystemTruth) -> bool:
+    """Return whether a system is one fixed plane, so that its estimate can be right at all."""
+    return len(truth.planes) == 1 and truth.tracker is None
+
+
+def azimuth_errors(truth: SystemTruth, estimate: Estimate) -> Errors:
+    """Return the error of the azimuth, the short way round. [degrees]"""
+    error = (estimate.surface_azimuth - truth.plane.surface_azimuth + 180.0) % 360.0 - 180.0
+    interval = estimate.azimuth_interval
+    if interval.width >= 360.0:
+        return Errors(error, error - 180.0, error + 180.0)
+    below = (estimate.surface_azimuth - interval.low) % 360.0
+    above = (interval.high - estimate.surface_azimuth) % 360.0
+    return Errors(error, error - below, error + above)
+
+
+def tilt_errors(truth: SystemTruth, estimate: Estimate) -> Errors:
+    """Return the error of the tilt. [degrees]"""
+    return _errors(estimate.surface_tilt, estimate.tilt_interval, truth.plane.surface_tilt)
+
+
+def capacity_errors(truth: SystemTruth, estimate: Estimate) -> Errors:
+    """Return the error of the DC capacity. [% of the truth]"""
+    scale = 100.0 / truth.dc_capacity_kw
+    found = _errors(estimate.dc_capacity_kw, estimate.capacity_interval, truth.dc_capacity_kw)
+    return Errors(found.error * scale, found.low * scale, found.high * scale)
+
+
+def plot_errors(
+    truths: Sequence[SystemTruth],
+    estimates: Sequence[Estimate],
+    *,
+    axes: Sequence[Axes] | None = None,
+) -> tuple[Axes, ...]:
+    """Draw the errors of azimuth, tilt and capacity against the truth, with 90% intervals.
+
+    Nearly flat planes are hollow in the azimuth's panel, since they have no azimuth to speak of,
+    and their bars may run off the panel. Pairs of planes and trackers are left out.
+
+    Parameters
+    ----------
+    truths, estimates
+        One of each per system, in the same order.
+    axes
+        Three panels; new ones when left out.
+    """
+    if len(truths) != len(estimates):
+        raise ParameterError("errors need one truth per estimate, in the same order")
+    pairs = [pair for pair in zip(truths, estimates, strict=True) if has_one_plane(pair[0])]
+    if not pairs:
+        raise ParameterError("errors need at least one system with one fixed plane")
+    if axes is not None and len(axes) != 3:
+        raise ParameterError("errors are drawn on three panels: azimuth, tilt and capacity")
+    panels = tuple(axes) if axes is not None else new_row(3, 10.0, 3.2)
+    planes = [truth.plane for truth, _ in pairs]
+    solid = np.array([plane.surface_tilt >= NEAR_FLAT for plane in planes])
+    everyone = np.ones(len(pairs), dtype=bool)
+    azimuths = np.array([plane.surface_azimuth for plane in planes])
+    tilts = np.array([plane.surface_tilt for plane in planes])
+    capacities = np.array([truth.dc_capacity_kw for truth, _ in pairs])
+    _panel(panels[0], azimuths, [azimuth_errors(*pair) for pair in pairs], solid=solid)
+    _panel(panels[1], tilts, [tilt_errors(*pair) for pair in pairs], solid=everyone)
+    _panel(panels[2], capacities, [capacity_errors(*pair) for pair in pairs], solid=everyone)
+    _finish_azimuth(panels[0], any_flat=not solid.all())
+    name_axes(panels[1], x="True tilt [°]", y="Error of tilt [°]", title="Tilt")
+    panels[1].set_xlim(left=min(0.0, float(tilts.min())))
+    name_axes(
+        panels[2],
+        x="True DC capacity [kW]",
+        y="Error of capacity [%]",
+        title="DC capacity",
+    )
+    _capacity_axis(panels[2], capacities)
+    return panels
+
+
+def _errors(found: float, interval: Interval, truth: float) -> Errors:
+    return Errors(found - truth, interval.low - truth, interval.high - truth)
+
+
+def _panel(ax: Axes, truth: Array, errors: Sequence[Errors], *, solid: Mask) -> None:
+    dress(ax)
+    ax.axhline(0.0, color=QUIET, linewidth=0.8, zorder=1.5)
+    error = np.array([e.error for e in errors])
+    low, high = np.array([e.low for e in errors]), np.array([e.high for e in errors])
+    # an interval may exclude its own estimate by rounding, and bars have no negative length
+    bars = np.maximum(np.stack([error - low, high - error]), 0.0)
+    for chosen, face in ((solid, ACCENT), (~solid, "white")):
+        if chosen.any():
+            ax.errorbar(
+                truth[chosen],
+                error[chosen],
+                yerr=bars[:, chosen],
+                linestyle="none",
+                marker="o",
+                markersize=5.0,
+                markerfacecolor=face,
+                markeredgecolor=ACCENT,
+                ecolor="#7FB8D8",
+                elinewidth=1.0,
+                capsize=0.0,
+            )
+    counted = solid if solid.any() else ~solid
+    reach = float(np.abs(np.stack([low, high])[:, counted]).max())
+    reach = max(reach, 1.1 * float(np.abs(error).max()), 0.5)
+    ax.set_ylim(-1.12 * reach, 1.12 * reach)
+
+
+def _finish_azimuth(ax: Axes, *, any_flat: bool) -> None:
+    note = f" (hollow: tilt below {NEAR_FLAT:g}°)" if any_flat else ""
+    name_axes(ax, x="True azimuth [°]", y="Error of azimuth [°]", title=f"Azimuth{note}")
+    ax.set_xlim(0.0, 360.0)
+    ax.set_xticks([0, 90, 180, 270, 360], ["0°\nN", "90°\nE", "180°\nS", "270°\nW", "360°\nN"])
+
+
+def _capacity_axis(ax: Axes, capacities: Array) -> None:
+    """Give capacities that span far a logarithmic axis with plain numbers."""
+    if capacities.max() < 8.0 * capacities.min():
+        return
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())

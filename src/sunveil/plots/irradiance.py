@@ -1,0 +1,265 @@
+"""The light on the planes of a site: the paper's figures 3a to 3c, for anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sunveil.atlas import plane_grid
+from sunveil.errors import ParameterError, WeatherError
+from sunveil.plots.style import (
+    ACCENT,
+    CONTRAST,
+    INK,
+    SMALL,
+    as_polar,
+    compass_point,
+    dress,
+    hours_axis,
+    legend_beside,
+    name_axes,
+    new_axes,
+    new_polar,
+    place_name,
+    polar_map,
+    solar_hour,
+)
+from sunveil.site import Array, Plane, Site, normals
+from sunveil.sky import plane_light, sky_at
+from sunveil.weather import Weather, WeatherCache, clearsky
+from sunveil.weather.base import When, instant, utc_seconds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LIGHT = "Plane-of-array irradiance [W/m²]"
+SOLAR_TIME = "Solar time [h]"
+DEFAULT_TILTS = (0.0, 15.0, 30.0, 45.0, 60.0, 75.0, 90.0)
+MAP_STEP = 5.0
+# A day whose sun stays below this is no day to draw. [degrees of zenith]
+LOWEST_NOON = 88.0
+_BLOCK = 150
+
+
+def plot_irradiance_by_azimuth(
+    site: Site,
+    date: When,
+    *,
+    azimuths: Sequence[float] | None = None,
+    tilt: float = 25.0,
+    weather: Weather | None = None,
+    cache: WeatherCache | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a day's light on planes of one tilt that face different ways: paper fig. 3a.
+
+    Parameters
+    ----------
+    site
+        Where.
+    date
+        The solar day.
+    azimuths
+        Clockwise from north; from east through the equator's side to west when left out. [degrees]
+    tilt
+        From horizontal. [degrees]
+    weather
+        The weather of that day; the clear sky when left out.
+    cache
+        Where clear skies are kept.
+    ax
+        Where to draw.
+    """
+    chosen = _toward_equator(site) if azimuths is None else azimuths
+    planes = [Plane(azimuth, tilt) for azimuth in chosen]
+    hours, light = _day_light(site, date, planes, weather=weather, cache=cache)
+    ax = new_axes() if ax is None else ax
+    dress(ax)
+    for plane, values, colour in zip(planes, light, _from_to(len(planes)), strict=True):
+        words = f"{plane.surface_azimuth:g}° {compass_point(plane.surface_azimuth)}"
+        ax.plot(hours, values, color=colour, linewidth=1.8, label=words)
+    _finish_day(ax, hours, light)
+    # the tops of summer's curves lie too close for labels on the lines themselves
+    legend_beside(ax, "Azimuth")
+    name_axes(ax, x=SOLAR_TIME, y=LIGHT, title=f"By azimuth at {tilt:g}° tilt, {_day(date)}")
+    return ax
+
+
+def plot_irradiance_by_tilt(
+    site: Site,
+    date: When,
+    *,
+    tilts: Sequence[float] = DEFAULT_TILTS,
+    azimuth: float | None = None,
+    weather: Weather | None = None,
+    cache: WeatherCache | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a day's light on planes of one azimuth and different tilts: paper fig. 3b.
+
+    Parameters
+    ----------
+    site
+        Where.
+    date
+        The solar day.
+    tilts
+        From horizontal. [degrees]
+    azimuth
+        Clockwise from north; toward the equator when left out: 180 in the north. [degrees]
+    weather
+        The weather of that day; the clear sky when left out.
+    cache
+        Where clear skies are kept.
+    ax
+        Where to draw.
+    """
+    facing = _toward_equator(site)[2] if azimuth is None else azimuth
+    planes = [Plane(facing, tilt) for tilt in tilts]
+    hours, light = _day_light(site, date, planes, weather=weather, cache=cache)
+    ax = new_axes() if ax is None else ax
+    dress(ax)
+    for plane, values, colour in zip(planes, light, _light_to_dark(len(planes)), strict=True):
+        words = f"{plane.surface_tilt:g}°"
+        ax.plot(hours, values, color=colour, linewidth=1.8, label=words)
+    _finish_day(ax, hours, light)
+    legend_beside(ax, "Tilt")
+    name_axes(ax, x=SOLAR_TIME, y=LIGHT, title=f"By tilt at {facing:g}° azimuth, {_day(date)}")
+    return ax
+
+
+def plot_yearly_irradiance(
+    site: Site,
+    year: int,
+    *,
+    weather: Weather | None = None,
+    cache: WeatherCache | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the year's mean daily light over azimuth and tilt, its optimum marked: paper fig. 3c.
+
+    Parameters
+    ----------
+    site
+        Where.
+    year
+        Calendar year, in UTC.
+    weather
+        Weather that covers the year; the clear sky when left out.
+    cache
+        Where clear skies are kept.
+    ax
+        Polar axes to draw on.
+    """
+    polar = new_polar() if ax is None else as_polar(ax)
+    start, end = f"{year:04d}-01-01", f"{year + 1:04d}-01-01"
+    if weather is None:
+        found = clearsky(site, start, end, step_minutes=60, cache=cache)
+    else:
+        found = weather.between(start, end)
+    grid = plane_grid(MAP_STEP, MAP_STEP)
+    energy = _daily_energy(found, grid.normals)
+    best = grid[int(energy.argmax())]
+    rows = round(90.0 / MAP_STEP) + 1
+    polar_map(
+        polar,
+        energy.reshape(rows, -1),
+        cmap="YlOrBr",
+        label="Mean plane-of-array irradiation [kWh/m² per day]",
+    )
+    place = np.radians(best.surface_azimuth), best.surface_tilt
+    polar.plot(*place, marker="+", color=INK, markersize=11, markeredgewidth=1.6)
+    words = f"azimuth {best.surface_azimuth:.0f}°, tilt {best.surface_tilt:.0f}°"
+    name_axes(polar, title=f"Over the year {year}, {place_name(site)}")
+    polar.set_xlabel(
+        f"Angle: azimuth [°]; radius: tilt [°]\n+ best: {words}, {energy.max():.2f} kWh/m² per day",
+        fontsize=SMALL,
+        color=INK,
+    )
+    return polar
+
+
+def _daily_energy(weather: Weather, directions: Array) -> Array:
+    """Return the mean irradiation of planes. [kWh/m² per day]"""
+    lit = weather.ghi > 0.0
+    if not lit.any():
+        raise WeatherError(f"the weather from {weather.source} has no light in that year")
+    sky = sky_at(weather, utc_seconds(weather.times)[lit])
+    share = np.count_nonzero(lit) / len(weather.times)
+    # in blocks, so that a year of all planes never stands in memory at once
+    parts = [
+        plane_light(sky, directions[first : first + _BLOCK]).mean(axis=1)
+        for first in range(0, len(directions), _BLOCK)
+    ]
+    return np.asarray(np.concatenate(parts) * share * 24.0 / 1000.0)
+
+
+def _day_light(
+    site: Site,
+    date: When,
+    planes: Sequence[Plane],
+    *,
+    weather: Weather | None,
+    cache: WeatherCache | None,
+) -> tuple[Array, Array]:
+    """Return the hours of sun of a solar day, and the light on each plane. [h, W/m²]"""
+    if not planes:
+        raise ParameterError("give at least one azimuth and one tilt to draw")
+    times = _solar_day(site, date)
+    first, last = (pd.Timestamp(t, tz="UTC") for t in (times[0], times[-1]))
+    hour = pd.Timedelta(hours=1)
+    clear = clearsky(site, first - hour, last + hour, cache=cache)
+    if clear.sun()[0].min() > LOWEST_NOON:
+        raise ParameterError(f"the sun hardly rises on {_day(date)} there; choose another date")
+    if weather is None:
+        sky = sky_at(clear, times)
+    else:
+        sky = sky_at(weather.between(first - hour, last + hour), times, clear)
+    sky = sky.take(sky.sun[:, 2] > 0.0)
+    hours = solar_hour(site, sky.sun)
+    order = np.argsort(hours)
+    angles = np.array([[p.surface_azimuth, p.surface_tilt] for p in planes])
+    light = plane_light(sky, normals(angles[:, 0], angles[:, 1]))
+    return hours[order], light[:, order]
+
+
+def _solar_day(site: Site, date: When) -> NDArray[np.datetime64]:
+    """Return every 5 minutes of a day by the site's mean solar clock, in UTC."""
+    midnight = np.datetime64(instant(date).strftime("%Y-%m-%d"), "s")
+    turn = np.timedelta64(round(site.longitude * 240.0), "s")
+    return np.asarray(midnight - turn + np.arange(0, 86400, 300).astype("timedelta64[s]"))
+
+
+def _finish_day(ax: Axes, hours: Array, light: Array) -> None:
+    hours_axis(ax, float(hours[0]), float(hours[-1]))
+    ax.set_ylim(0.0, max(1.0, float(light.max())) * 1.06)
+
+
+def _toward_equator(site: Site) -> tuple[float, float, float, float, float]:
+    """Return five azimuths from east to west on the side where the sun is at noon. [degrees]"""
+    north = site.latitude < 0.0
+    return (90.0, 45.0, 0.0, 315.0, 270.0) if north else (90.0, 135.0, 180.0, 225.0, 270.0)
+
+
+def _from_to(count: int) -> list[str]:
+    return _blend([ACCENT, "#5B5B5B", CONTRAST], count)
+
+
+def _light_to_dark(count: int) -> list[str]:
+    return _blend(["#8CC5E3", ACCENT, "#00253B"], count)
+
+
+def _blend(colours: list[str], count: int) -> list[str]:
+    from matplotlib.colors import LinearSegmentedColormap, to_hex
+
+    blend = LinearSegmentedColormap.from_list("blend", colours)
+    return [to_hex(blend(place)) for place in np.linspace(0.0, 1.0, count)]
+
+
+def _day(date: When) -> str:
+    stamp = instant(date)
+    return f"{stamp.day} {stamp:%B %Y}"

@@ -1,0 +1,164 @@
+"""How well every plane explains the readings, as a map over azimuth and tilt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sunveil.atlas import plane_grid
+from sunveil.estimate import Estimate
+from sunveil.fit.clipping import find_limit
+from sunveil.fit.daylight import Daylight
+from sunveil.fit.start import coarse_agreement
+from sunveil.meters.record import Record
+from sunveil.plots.seen import repaired_daylight
+from sunveil.plots.style import (
+    CONTRAST,
+    INK,
+    SMALL,
+    as_polar,
+    mark_private,
+    name_axes,
+    new_polar,
+    polar_map,
+)
+from sunveil.site import Array, Plane
+from sunveil.weather import Weather, WeatherCache
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.projections.polar import PolarAxes
+
+MAP_STEP = 5.0
+MAP_READINGS = 1500
+
+
+def plot_score_map(
+    record: Record,
+    weather: Weather,
+    estimate: Estimate,
+    *,
+    truth: Plane | None = None,
+    cache: WeatherCache | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the share of readings that each plane explains, with the estimate and its 90% region.
+
+    The score of a plane is the agreement count at its best capacity; the estimate is refined
+    further than the count, so the two need not peak at the same degree.
+
+    Parameters
+    ----------
+    record, weather
+        What the estimate was inferred from.
+    estimate
+        The estimate, whose clock is used.
+    truth
+        The true plane where it is known.
+    cache
+        Where clear skies are kept.
+    ax
+        Polar axes to draw on.
+
+    Privacy
+    -------
+    None: the map is made of readings, and is marked so.
+    """
+    polar = new_polar() if ax is None else as_polar(ax)
+    data = repaired_daylight(record, weather, estimate, cache=cache)
+    return draw_score_map(data, estimate, truth=truth, ax=polar)
+
+
+def draw_score_map(data: Daylight, estimate: Estimate, *, truth: Plane | None, ax: Axes) -> Axes:
+    """Draw :func:`plot_score_map` from readings already paired with their sky."""
+    polar = as_polar(ax)
+    polar_map(
+        polar,
+        100.0 * agreement_map(data, estimate),
+        cmap="PuBu",
+        label="Readings that agree [%]",
+    )
+    _draw_region(polar, estimate)
+    if truth is not None:
+        polar.plot(
+            np.radians(truth.surface_azimuth),
+            truth.surface_tilt,
+            marker="o",
+            markersize=4.5,
+            linestyle="none",
+            color=INK,
+            markeredgecolor="white",
+            markeredgewidth=0.8,
+            label="truth",
+        )
+    _finish(polar, estimate)
+    mark_private(polar)
+    return polar
+
+
+def agreement_map(data: Daylight, estimate: Estimate) -> Array:
+    """Return the best share of readings that agree with each plane of a 5° grid.
+
+    One row per tilt from 0 to 90, one column per azimuth from 0 to 355. [fraction]
+    """
+    assumed = estimate.assumptions
+    # a fixed seed: the same readings give the same map; a stride could fall in step with the days
+    few = min(len(data), MAP_READINGS)
+    chosen = np.sort(np.random.default_rng(0).choice(len(data), few, replace=False))
+    found = coarse_agreement(
+        data.take(chosen),
+        plane_grid(MAP_STEP, MAP_STEP),
+        losses=assumed.losses,
+        albedo=assumed.albedo,
+        limit=find_limit(data.power, data.day),
+    )
+    share = found.counts.max(axis=1) / max(1, int(found.possible.max()))
+    return np.asarray(share.reshape(round(90.0 / MAP_STEP) + 1, -1))
+
+
+def around(plane: Plane, degrees: float) -> tuple[Array, Array]:
+    """Return azimuths and tilts of the planes at an angle from ``plane``, as a closed curve."""
+    normal = plane.normal
+    azimuth, tilt = np.radians(plane.surface_azimuth), np.radians(plane.surface_tilt)
+    level = np.array([np.cos(azimuth), -np.sin(azimuth), 0.0])
+    slope = np.array(
+        [np.cos(tilt) * np.sin(azimuth), np.cos(tilt) * np.cos(azimuth), -np.sin(tilt)]
+    )
+    turn = np.linspace(0.0, 2.0 * np.pi, 181)[:, None]
+    radius = np.radians(min(degrees, 179.0))
+    ring = np.cos(radius) * normal + np.sin(radius) * (np.cos(turn) * level + np.sin(turn) * slope)
+    tilts = np.degrees(np.arccos(np.clip(ring[:, 2], -1.0, 1.0)))
+    azimuths = np.degrees(np.arctan2(ring[:, 0], ring[:, 1])) % 360.0
+    return azimuths, np.minimum(tilts, 90.0)
+
+
+def _draw_region(ax: PolarAxes, estimate: Estimate) -> None:
+    azimuths, tilts = around(estimate.plane, estimate.plane_error_degrees)
+    ax.plot(np.radians(azimuths), tilts, color=CONTRAST, linewidth=1.3, label="90% region")
+    ax.plot(
+        np.radians(estimate.surface_azimuth),
+        estimate.surface_tilt,
+        marker="+",
+        markersize=10,
+        linestyle="none",
+        color=CONTRAST,
+        markeredgewidth=1.8,
+        label="estimate",
+    )
+
+
+def _finish(ax: PolarAxes, estimate: Estimate) -> None:
+    ax.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.14),
+        ncols=3,
+        frameon=False,
+        fontsize=SMALL,
+        labelcolor=INK,
+        handlelength=1.2,
+        columnspacing=1.2,
+    )
+    azimuth, tilt = estimate.surface_azimuth, estimate.surface_tilt
+    name_axes(ax, title=f"Estimate: azimuth {azimuth:.1f}°, tilt {tilt:.1f}°")
+    ax.set_xlabel("Angle: azimuth [°]; radius: tilt [°]", fontsize=SMALL, color=INK)

@@ -1,0 +1,76 @@
+"""What an estimate says of the readings it came from: the repaired clock and the modelled power."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sunveil.errors import WeatherError
+from sunveil.estimate import Estimate
+from sunveil.fit.clocks import Hypothesis, reading_saving
+from sunveil.fit.daylight import Daylight, coarsen, daylight
+from sunveil.fit.refine import ErrorModel, Point, modelled_power
+from sunveil.infer import MEASURED_HAZE, record_span
+from sunveil.meters.record import Record
+from sunveil.site import Array
+from sunveil.weather import Weather, WeatherCache, clearsky
+
+
+def repaired_daylight(
+    record: Record, weather: Weather, estimate: Estimate, *, cache: WeatherCache | None = None
+) -> Daylight:
+    """Return the daylight readings on the clock that the estimate found.
+
+    Parameters
+    ----------
+    record, weather
+        What the estimate was inferred from.
+    estimate
+        The estimate.
+    cache
+        Where clear skies are kept.
+    """
+    first, last = weather.times[0], weather.times[-1]
+    span = record_span(record)
+    if span[1] < first or span[0] > last:
+        raise _uncovered(record, weather)
+    clear = weather if weather.clear else clearsky(weather.site, *span, cache=cache)
+    clock, short = estimate.clock, coarsen(record)
+    # a label found to be another one is half an interval or a whole one of offset
+    moved = (clock.label.fraction - record.label.fraction) * record.interval_minutes
+    hypothesis = Hypothesis(clock.offset_minutes + moved, clock.daylight_saving)
+    ahead = hypothesis.ahead_seconds(reading_saving(short, weather.site))
+    data = daylight(short, weather, clear, ahead_seconds=ahead)
+    if len(data) == 0:
+        raise _uncovered(record, weather)
+    return data
+
+
+def _uncovered(record: Record, weather: Weather) -> WeatherError:
+    return WeatherError(
+        f"the weather from {weather.source} covers none of the daylight readings of system"
+        f" {record.system_id}; give weather of the same dates"
+    )
+
+
+def estimated_power(data: Daylight, estimate: Estimate, *, clear: bool) -> Array:
+    """Return the power that an estimate gives over each interval, in typical haze and heat. [kW]
+
+    Parameters
+    ----------
+    data
+        The readings and their skies.
+    estimate
+        The estimate.
+    clear
+        True when the weather is a clear sky from monthly maps, which are hazier than clear days.
+    """
+    typical = ErrorModel()
+    point = Point.of(
+        estimate.plane,
+        estimate.dc_capacity_kw,
+        haze=typical.haze_prior[0] if clear else MEASURED_HAZE[0],
+        heat=typical.heat_prior[0],
+        limit=np.inf if estimate.ac_limit_kw is None else estimate.ac_limit_kw,
+    )
+    assumed = estimate.assumptions
+    return modelled_power(data, point, losses=assumed.losses, albedo=assumed.albedo)

@@ -1,0 +1,175 @@
+"""The page: its figures, its text, and how it gets to disk."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sunveil.errors import ParameterError, SunveilError
+from sunveil.plots import (
+    plot_errors,
+    plot_irradiance_by_azimuth,
+    plot_irradiance_by_tilt,
+    plot_yearly_irradiance,
+)
+from sunveil.plots.clear_days import draw_clear_days
+from sunveil.plots.embed import Drawing, embedded, loose_figure
+from sunveil.plots.errors import NEAR_FLAT
+from sunveil.plots.score_map import draw_score_map
+from sunveil.plots.seen import repaired_daylight
+from sunveil.plots.style import place_name
+from sunveil.report.case import Case
+from sunveil.report.words import assumptions, kilowatts, meanings, summary, table_row
+from sunveil.site import Site
+from sunveil.weather import WeatherCache
+
+MOST_SHOWN = 6
+
+
+def write_report(
+    path: Path,
+    cases: Sequence[Case],
+    *,
+    title: str = "What the meters say of the panels",
+    cache: WeatherCache | None = None,
+) -> None:
+    """Write one self-contained HTML page about some systems, whole or not at all.
+
+    Parameters
+    ----------
+    path
+        Where; a file that stands there is replaced. Readable by its owner only.
+    cases
+        The systems; all are listed and six are drawn, those with flags before others.
+    title
+        The page's heading.
+    cache
+        Where clear skies are kept.
+
+    Privacy
+    -------
+    None: the page shows readings and estimates, and says that it is private to the curator.
+    """
+    if not cases:
+        raise ParameterError("a report needs at least one system")
+    path = Path(path)
+    if path.is_dir() or not path.parent.is_dir():
+        # said before the work rather than after it
+        raise SunveilError(
+            f"the report cannot be written to {path}; name a file in a folder that exists"
+        )
+    put_in_place(path, render_report(cases, title=title, cache=cache))
+
+
+def render_report(cases: Sequence[Case], *, title: str, cache: WeatherCache | None = None) -> str:
+    """Return the page as text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("sunveil"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    site = Counter(case.weather.site for case in cases).most_common(1)[0][0]
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        summary=summary(cases),
+        rows=[table_row(case) for case in cases],
+        any_truth=any(case.truth is not None for case in cases),
+        meanings=meanings(cases),
+        assumptions=assumptions(cases),
+        errors=_draw_errors(cases),
+        light=_draw_light(site, cases, cache=cache),
+        place=place_name(site),
+        shown=[_draw_case(case, cache=cache) for case in worth_drawing(cases)],
+        near_flat=NEAR_FLAT,
+    )
+
+
+def worth_drawing(cases: Sequence[Case]) -> list[Case]:
+    """Return as many cases as are drawn, in their order: a few with flags, then the first."""
+    flagged = [i for i, case in enumerate(cases) if case.estimate.flags][: MOST_SHOWN // 2]
+    others = [i for i in range(len(cases)) if i not in flagged]
+    return [cases[i] for i in sorted([*flagged, *others[: MOST_SHOWN - len(flagged)]])]
+
+
+def _draw_errors(cases: Sequence[Case]) -> Drawing | None:
+    known = [(case.known, case.estimate) for case in cases if case.known is not None]
+    truths = [truth for truth, _ in known if truth is not None]
+    if not truths:
+        return None
+    figure = loose_figure(10.0, 3.3)
+    plot_errors(truths, [estimate for _, estimate in known], axes=figure.subplots(1, 3))
+    return embedded(figure, "Errors of azimuth, tilt and capacity against the truth, per system")
+
+
+def _draw_light(
+    site: Site, cases: Sequence[Case], *, cache: WeatherCache | None
+) -> tuple[Drawing, ...]:
+    """Return the site's irradiance figures for the year in which the readings begin."""
+    year = min(int(str(case.record.times[0])[:4]) for case in cases)
+    # the middle of summer, whichever half of the globe: paper fig. 3 is of a 15 July
+    date = f"{year}-07-15" if site.latitude >= 0.0 else f"{year}-01-15"
+    daily: list[tuple[Callable[..., Any], str]] = [
+        (plot_irradiance_by_azimuth, "Light over a summer day on planes of different azimuths"),
+        (plot_irradiance_by_tilt, "Light over a summer day on planes of different tilts"),
+    ]
+    drawings = []
+    for plot, words in daily:
+        figure = loose_figure(5.6, 3.6)
+        plot(site, date, cache=cache, ax=figure.subplots())
+        drawings.append(embedded(figure, words))
+    figure = loose_figure(5.2, 4.4)
+    plot_yearly_irradiance(
+        site, year, cache=cache, ax=figure.subplots(subplot_kw={"projection": "polar"})
+    )
+    words = "Mean daily light over the year for every azimuth and tilt, with the best plane marked"
+    return (*drawings, embedded(figure, words))
+
+
+def _draw_case(case: Case, *, cache: WeatherCache | None) -> dict[str, Any]:
+    estimate, name = case.estimate, case.estimate.system_id
+    data = repaired_daylight(case.record, case.weather, estimate, cache=cache)
+    days = loose_figure(10.0, 2.7)
+    draw_clear_days(data, case.weather, estimate, axes=days.subplots(1, 4, sharey=True))
+    map_ = loose_figure(5.2, 4.8)
+    draw_score_map(
+        data,
+        estimate,
+        truth=None if case.known is None else case.known.plane,
+        ax=map_.subplots(subplot_kw={"projection": "polar"}),
+    )
+    return {
+        "row": table_row(case),
+        "place": place_name(case.weather.site),
+        "radius": f"{estimate.plane_error_degrees:.1f}°",
+        "limit": None if estimate.ac_limit_kw is None else kilowatts(estimate.ac_limit_kw),
+        "notes": estimate.notes,
+        "days": embedded(days, f"Measured and modelled power of {name} on four clear days"),
+        "map": embedded(map_, f"Share of readings of {name} that each azimuth and tilt explains"),
+    }
+
+
+def put_in_place(path: Path, page: str) -> None:
+    """Write a page in one step, so that a reader sees the old one or the new one, whole."""
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(page)
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary is not None:
+            with suppress(OSError):
+                os.unlink(temporary)
+        raise SunveilError(
+            f"the report cannot be written to {path} ({error.strerror or error}); give a file in a"
+            " folder that exists and can be written"
+        ) from error

@@ -1,0 +1,139 @@
+"""The numbers and words of a report: pure functions of its cases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sunveil.estimate import FLAG_MEANINGS, DaylightSaving, Flag, Interval
+from sunveil.plots.errors import NEAR_FLAT, azimuth_errors, capacity_errors, tilt_errors
+from sunveil.report.case import Case
+from sunveil.simulate import SystemTruth
+
+FLAG_WORDS = {
+    Flag.CLIPPING: "clipping",
+    Flag.LOW_AGREEMENT: "low agreement",
+    Flag.TOO_LITTLE_DATA: "too little data",
+    Flag.CLOCK_REPAIRED: "clock repaired",
+    Flag.NOT_ONE_PLANE: "not one fixed plane",
+}
+
+
+def summary(cases: Sequence[Case]) -> dict[str, Any]:
+    """Return the headline numbers: counts, and errors where truths are known."""
+    known = [(case.known, case.estimate) for case in cases if case.known is not None]
+    pairs = [(truth, estimate) for truth, estimate in known if truth is not None]
+    out: dict[str, Any] = {"systems": len(cases), "known": len(pairs)}
+    out["readings"] = sum(len(case.record.times) for case in cases)
+    out["odd"] = sum(1 for case in cases if case.truth is not None and case.known is None)
+    if not pairs:
+        return out
+    azimuth = [azimuth_errors(*pair) for pair in pairs]
+    tilt = [tilt_errors(*pair) for pair in pairs]
+    capacity = [capacity_errors(*pair) for pair in pairs]
+    tilted = [
+        abs(one.error)
+        for one, (truth, _) in zip(azimuth, pairs, strict=True)
+        if truth.plane.surface_tilt >= NEAR_FLAT
+    ]
+    angles = [truth.plane.angle_to(estimate.plane) for truth, estimate in pairs]
+    return out | {
+        "azimuth": f"{np.median(tilted):.1f}°" if tilted else None,
+        "tilt": f"{np.median([abs(one.error) for one in tilt]):.1f}°",
+        "capacity": f"{np.median([abs(one.error) for one in capacity]):.1f}%",
+        "angle": f"{np.median(angles):.1f}°",
+        "covered": [
+            (name, sum(one.covered for one in errors))
+            for name, errors in (("azimuth", azimuth), ("tilt", tilt), ("capacity", capacity))
+        ],
+    }
+
+
+def table_row(case: Case) -> dict[str, Any]:
+    """Return one line of the table of systems, ready to print."""
+    estimate, truth = case.estimate, case.truth
+    any_azimuth = estimate.azimuth_interval.width >= 360.0
+    row: dict[str, Any] = {
+        "system_id": estimate.system_id,
+        "azimuth": f"{estimate.surface_azimuth:.1f}°",
+        "azimuth_interval": "any" if any_azimuth else _degrees(estimate.azimuth_interval),
+        "tilt": f"{estimate.surface_tilt:.1f}°",
+        "tilt_interval": _degrees(estimate.tilt_interval),
+        "capacity": kilowatts(estimate.dc_capacity_kw),
+        "capacity_interval": _capacities(estimate.capacity_interval),
+        "flags": [FLAG_WORDS[flag] for flag in estimate.flags if flag is not Flag.CLOCK_REPAIRED],
+        "clock": clock_words(case),
+        "agreement": f"{100.0 * estimate.agreement:.0f}%",
+        "truth": None,
+    }
+    if truth is not None:
+        row["truth"] = {
+            "azimuth": f"{truth.plane.surface_azimuth:.1f}°" if case.known else "",
+            "tilt": f"{truth.plane.surface_tilt:.1f}°" if case.known else "",
+            "kind": _kind(truth),
+            "capacity": kilowatts(truth.dc_capacity_kw),
+            "angle": f"{truth.plane.angle_to(estimate.plane):.1f}°" if case.known else "",
+        }
+    return row
+
+
+def _kind(truth: SystemTruth) -> str:
+    if truth.tracker is not None:
+        return "tracker"
+    return "" if len(truth.planes) == 1 else f"{len(truth.planes)} planes"
+
+
+def _degrees(interval: Interval) -> str:
+    return f"{interval.low:.0f}° to {interval.high:.0f}°"
+
+
+def _capacities(interval: Interval) -> str:
+    return f"{kilowatts(interval.low)} to {kilowatts(interval.high)}"
+
+
+def kilowatts(value: float) -> str:
+    """Return a power with three digits, and never in powers of ten."""
+    digits = 2 - math.floor(math.log10(value)) if value > 0.0 else 0
+    return f"{value:,.{min(max(digits, 0), 6)}f}"
+
+
+def clock_words(case: Case) -> str:
+    """Return what was done to a clock, in words; nothing when it fits the sun."""
+    clock, parts = case.estimate.clock, []
+    if Flag.CLOCK_REPAIRED not in case.estimate.flags:
+        return ""
+    if clock.offset_minutes:
+        way = "fast" if clock.offset_minutes > 0.0 else "slow"
+        parts.append(f"{abs(clock.offset_minutes):.0f} min {way}")
+    if clock.label is not case.record.label:
+        parts.append(f"stamps name the {clock.label.value} of their interval")
+    if clock.daylight_saving is DaylightSaving.LEFT_IN:
+        parts.append("daylight saving left in")
+    elif clock.daylight_saving is DaylightSaving.APPLIED_TWICE:
+        parts.append("daylight saving taken out twice")
+    return ", ".join(parts)
+
+
+def meanings(cases: Sequence[Case]) -> list[tuple[str, str]]:
+    """Return the flags that any case has, with what they mean."""
+    seen = {flag for case in cases for flag in case.estimate.flags}
+    return [(FLAG_WORDS[flag], FLAG_MEANINGS[flag]) for flag in Flag if flag in seen]
+
+
+def assumptions(cases: Sequence[Case]) -> list[str]:
+    """Return each different set of assumptions once, in words."""
+    sentences = []
+    for case in cases:
+        made = case.estimate.assumptions
+        losses = made.losses
+        method = "the paper's method" if made.method == "paper" else "the default method"
+        sentences.append(
+            f"System losses of {100 * losses.system:.3g}%, an inverter efficiency of"
+            f" {100 * losses.inverter_efficiency:.3g}%, a temperature coefficient of"
+            f" {100 * losses.gamma_pdc:.2g}% per °C, ground that reflects {100 * made.albedo:.3g}%"
+            f" of the light, the {made.sky_model} sky, weather from {made.weather}, {method}."
+        )
+    return list(dict.fromkeys(sentences))

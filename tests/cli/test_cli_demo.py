@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+
+import pytest
+
+from sunveil.cli import main
+from sunveil.estimate import Flag
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("a demo") / "out"
+
+
+@pytest.fixture(scope="module")
+def said(folder):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(["demo", "--out", str(folder), "--systems", "6", "--seed", "3"])
+    assert (code, err.getvalue()) == (0, "")
+    return out.getvalue()
+
+
+def test_the_last_line_names_the_report(said, folder):
+    assert said.splitlines()[-1] == f"Report: {folder / 'report.html'}"
+    assert (folder / "report.html").stat().st_size > 1000
+    assert sorted(path.name for path in folder.iterdir()) == ["meters.csv", "report.html"]
+
+
+def test_true_stands_beside_inferred(said):
+    rows = [line for line in said.splitlines() if re.match(r"sim-\d+ ", line)]
+    assert len(rows) == 6
+    off = [float(found) for row in rows for found in re.findall(r"kW \([^)]*\)  +([\d.]+)°", row)]
+    assert len(off) == 5
+    assert max(off) < 8.0
+
+
+def test_the_systems_with_a_story_are_flagged(said):
+    rows = [line for line in said.splitlines() if re.match(r"sim-\d+ ", line)]
+    for row, flag in zip(
+        rows[3:], (Flag.NOT_ONE_PLANE, Flag.CLIPPING, Flag.CLOCK_REPAIRED), strict=True
+    ):
+        assert flag.value in row
+
+
+def test_the_command_for_the_same_by_hand_works(said, sunveil):
+    line = next(line for line in said.splitlines() if line.startswith("The same by hand: "))
+    command = shlex.split(line.removeprefix("The same by hand: "))
+    assert command[0] == "sunveil"
+    by_hand = sunveil(*command[1:])
+    assert by_hand.code == 0
+    assert by_hand.out.count("\nsim-") >= 6
+
+
+def test_a_folder_that_is_a_file_is_refused(sunveil, tmp_path):
+    (tmp_path / "taken").write_text("")
+    for out in (tmp_path / "taken", tmp_path / "taken" / "below"):
+        refused = sunveil("demo", "--out", out)
+        assert (refused.code, refused.out) == (2, "")
+        assert refused.err.count("\n") == 1
+        assert "taken" in refused.err
+
+
+@pytest.mark.parametrize("option", [("--systems", "0"), ("--seed", "-1"), ("--systems", "x")])
+def test_an_impossible_fleet_is_refused(sunveil, tmp_path, option):
+    refused = sunveil("demo", "--out", tmp_path / "new", *option)
+    assert (refused.code, refused.out) == (2, "")
+    assert option[0] in refused.err
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from sunveil.site import Plane
+
+KEYS = {
+    "system_id",
+    "surface_azimuth",
+    "surface_azimuth_interval",
+    "surface_tilt",
+    "surface_tilt_interval",
+    "dc_capacity_kw",
+    "dc_capacity_kw_interval",
+    "clock_offset_minutes",
+    "agreement",
+    "flags",
+    "assumptions",
+}
+
+
+def angle(told: dict, plane: tuple[float, float]) -> float:
+    return Plane(told["surface_azimuth"], told["surface_tilt"]).angle_to(Plane(*plane))
+
+
+@pytest.fixture
+def write_csv(tmp_path):
+    def write(name: str, power: pd.Series, *, stamp: str = "%Y-%m-%dT%H:%MZ") -> None:
+        rows = [f"{when:{stamp}},{value:.5f}" for when, value in power.items()]
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(["time,power_kw", *rows]) + "\n")
+        return path
+
+    return write
+
+
+def test_a_long_file_of_three_systems_gives_three_json_objects(
+    sunveil, three_systems, planes, place
+):
+    said = sunveil("infer", three_systems, *place, "--json")
+    assert (said.code, said.err) == (0, "")
+    told = json.loads(said.out)
+    assert [each["system_id"] for each in told] == ["east", "south", "west"]
+    for each in told:
+        assert set(each) >= KEYS
+        assert angle(each, planes[each["system_id"]]) < 3.0
+        assert each["dc_capacity_kw"] == pytest.approx(5.0, rel=0.06)
+        assert each["assumptions"]["weather"] == "clearsky"
+
+
+def test_a_table_shows_intervals_and_names_what_was_assumed(sunveil, three_systems, place):
+    said = sunveil("infer", three_systems, *place, "--losses", "0.1", "--albedo", "0.25")
+    assert (said.code, said.err) == (0, "")
+    head, rule, *rows = said.out.splitlines()
+    assert head.split()[:3] == ["system", "azimuth", "tilt"]
+    assert [row.split()[0] for row in rows[:3]] == ["east", "south", "west"]
+    assert rule.startswith("---")
+    assert "° (" in rows[0]
+    assert " to " in rows[0]
+    assert " kW (" in rows[0]
+    assert "system losses 10%" in rows[-1]
+    assert "inverter efficiency 96%" in rows[-1]
+    assert "albedo 0.25" in rows[-1]
+
+
+def test_a_folder_gives_one_system_for_each_file(sunveil, three_roofs, tmp_path, write_csv, place):
+    for name, power in three_roofs.items():
+        write_csv(f"meters/{name}.csv", power)
+    said = sunveil("infer", tmp_path / "meters", *place, "--json")
+    assert said.code == 0
+    assert [each["system_id"] for each in json.loads(said.out)] == ["east", "south", "west"]
+
+
+def test_the_paper_s_method_is_had_by_name(sunveil, one_system, place):
+    said = sunveil("infer", one_system, *place, "--method", "paper", "--group", "quarter", "--json")
+    (told,) = json.loads(said.out)
+    assert told["assumptions"]["method"] == "paper"
+    assert told["surface_azimuth"] == int(told["surface_azimuth"])
+
+
+def test_a_fast_clock_is_repaired_and_said_unless_it_is_given(
+    sunveil, three_roofs, write_csv, place
+):
+    power = three_roofs["south"]
+    path = write_csv("fast.csv", power.set_axis(power.index + pd.Timedelta(hours=1)))
+    repaired = sunveil("infer", path, *place)
+    assert "clock_repaired: the declared clock did not fit the sun" in repaired.out
+    assert "fast: the stamps run 60 minutes ahead of their clock" in repaired.out
+    given = sunveil("infer", path, *place, "--clock", "given", "--json")
+    (told,) = json.loads(given.out)
+    assert told["clock_offset_minutes"] == 0
+    assert told["flags"] == []
+    assert angle(told, (180.0, 35.0)) > 5.0
+
+
+def test_the_options_of_the_meters_reach_the_reader(sunveil, three_roofs, tmp_path, planes, place):
+    power = three_roofs["west"].tz_convert("Etc/GMT+7")
+    power = power.set_axis(power.index + pd.Timedelta(hours=1))
+    rows = [f"roof;{when:%d/%m/%Y %H:%M};{-1000 * value:.2f}" for when, value in power.items()]
+    rows.insert(1, rows[0].rpartition(";")[0] + ";0.5")
+    path = tmp_path / "odd.csv"
+    path.write_text("\n".join(["who;when;what", *rows]) + "\n")
+    said = sunveil(
+        *("infer", path, *place, "--json"),
+        *("--time-column", "when", "--power-column", "what", "--system-column", "who"),
+        *("--time-format", "%d/%m/%Y %H:%M", "--timezone", "UTC-07:00", "--unit", "W"),
+        *("--clock", "given", "--label", "end", "--duplicates", "first", "--unit-switch", "ignore"),
+        *("--negate", "--allow-net"),
+    )
+    assert said.code == 0, said.err
+    (told,) = json.loads(said.out)
+    assert told["system_id"] == "roof"
+    assert told["clock_label"] == "end"
+    assert angle(told, planes["west"]) < 3.0
+    assert told["dc_capacity_kw"] == pytest.approx(5.0, rel=0.06)
+
+
+def test_the_inverter_s_efficiency_sets_the_capacity(sunveil, one_system, place):
+    usual, ideal = (
+        json.loads(sunveil("infer", one_system, *place, "--json", *more).out)[0]
+        for more in ((), ("--inverter-efficiency", "1"))
+    )
+    assert ideal["dc_capacity_kw"] == pytest.approx(0.96 * usual["dc_capacity_kw"], rel=0.01)
+    assert ideal["assumptions"]["inverter_efficiency"] == 1.0
+
+
+def test_weather_comes_from_a_file(sunveil, one_system, weather_file, planes, place):
+    path = weather_file(2019)
+    said = sunveil("infer", one_system, *place, "--weather", path, "--json")
+    assert said.code == 0, said.err
+    (told,) = json.loads(said.out)
+    assert "sky2019.csv" in told["assumptions"]["weather"]
+    assert angle(told, planes["south"]) < 3.0
+
+
+def test_out_writes_what_would_have_been_printed(sunveil, one_system, tmp_path, place):
+    out = tmp_path / "result.json"
+    out.write_text("old")
+    printed = sunveil("infer", one_system, *place, "--json")
+    said = sunveil("infer", one_system, *place, "--json", "--out", out)
+    assert said.code == 0
+    assert str(out) in said.out
+    assert out.read_text() == printed.out
+    assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_a_system_that_cannot_be_inferred_leaves_the_others(
+    sunveil, three_roofs, write_long, tmp_path, place
+):
+    systems = {"good": three_roofs["south"], "short": three_roofs["west"].iloc[:48]}
+    path = write_long(tmp_path / "mixed.csv", systems)
+    table = sunveil("infer", path, *place)
+    assert table.code == 0
+    assert "good" in table.out
+    assert "short" not in table.out
+    assert table.err.count("\n") == 1
+    assert table.err.startswith("sunveil: left out short: ")
+    told = json.loads(sunveil("infer", path, *place, "--json").out)
+    assert [each["system_id"] for each in told] == ["good", "short"]
+    assert set(told[1]) == {"system_id", "error"}
+    assert "longer record" in told[1]["error"]
+
+
+def test_systems_of_which_none_can_be_inferred_are_one_error(
+    sunveil, three_roofs, write_long, tmp_path, place
+):
+    systems = {name: power.iloc[:48] for name, power in three_roofs.items()}
+    said = sunveil("infer", write_long(tmp_path / "short.csv", systems), *place, "--json")
+    assert (said.code, said.out) == (2, "")
+    assert said.err.count("\n") == 1
+    assert "none of 3 systems" in said.err
+
+
+def test_systems_of_different_years_share_one_command(
+    sunveil, clear_power, three_roofs, write_long, weather_file, tmp_path, place
+):
+    systems = {"old": clear_power(start="2012-03-01"), "young": three_roofs["south"]}
+    path = write_long(tmp_path / "years.csv", systems)
+    told = json.loads(sunveil("infer", path, *place, "--json").out)
+    assert ["error" in each for each in told] == [False, False]
+    told = json.loads(sunveil("infer", path, *place, "--json", "--weather", weather_file(2019)).out)
+    assert ["error" in each for each in told] == [True, False]
+    assert "not a day in common" in told[0]["error"]

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import sunveil as package
+from sunveil.cli import infer as infer_options
+from sunveil.cli.progress import progress
+from sunveil.infer import Clock, Method
+from sunveil.meters import Duplicates, Label, MeterOptions, Unit, UnitSwitch
+from sunveil.profiles import Group
+
+SUNVEIL = (sys.executable, "-m", "sunveil")
+
+
+def python(code: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout
+
+
+def test_the_version_is_printed():
+    done = subprocess.run([*SUNVEIL, "--version"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        f"sunveil {package.__version__}\n",
+        "",
+    )
+
+
+def test_without_a_command_help_is_printed(sunveil):
+    said = sunveil()
+    assert said.code == 0
+    assert "infer" in said.out
+    assert "demo" in said.out
+
+
+def test_help_brings_nothing_heavy():
+    loaded = python(
+        "import sys; from sunveil.cli import main; main(['infer', '--help']);"
+        "print('LOADED', *{name.partition('.')[0] for name in sys.modules})"
+    ).partition("LOADED")[2]
+    heavy = {"numpy", "pandas", "pvlib", "matplotlib", "numba", "scipy", "duckdb", "tqdm"}
+    assert not heavy & set(loaded.split())
+
+
+def test_a_bad_file_gives_one_sentence_and_exit_code_2_from_the_shell(tmp_path):
+    bad = tmp_path / "bad.csv"
+    bad.write_text("no table at all")
+    done = subprocess.run(
+        [*SUNVEIL, "infer", str(bad), "--latitude", "40", "--longitude", "-105"],
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith("sunveil: bad.csv ")
+
+
+def test_a_reader_that_hangs_up_is_no_traceback():
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [*SUNVEIL, "infer", "--help"], stdout=writing, stderr=subprocess.PIPE, timeout=60
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode == 1
+    assert done.stderr == b""
+
+
+def test_an_interrupt_ends_quietly_with_130(tmp_path: Path):
+    folder = tmp_path / "demo"
+    # A background job may have been started with interrupts ignored.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from sunveil.cli import main;"
+        f"sys.exit(main(['demo', '--systems', '500', '--out', {str(folder)!r}]))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        for _ in range(600):
+            if folder.exists() or child.poll() is not None:
+                break
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert out == b""
+    assert err.strip() == b""
+    assert list(folder.iterdir()) == []
+
+
+def test_a_bar_is_shown_on_terminals_only(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    for stream, shown in ((Terminal(), True), (io.StringIO(), False)):
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert list(progress([1, 2, 3], "counting", total=3)) == [1, 2, 3]
+        assert ("counting" in stream.getvalue()) == shown
+
+
+def choices(option: str) -> list[str]:
+    (found,) = (each for each in infer_options.infer_command.params if each.name == option)
+    return list(found.type.choices)
+
+
+@pytest.mark.parametrize(
+    ("option", "kind", "auto"),
+    [
+        ("method", Method, False),
+        ("clock", Clock, False),
+        ("group", Group, False),
+        ("label", Label, True),
+        ("unit", Unit, True),
+        ("duplicates", Duplicates, False),
+        ("unit_switch", UnitSwitch, False),
+    ],
+)
+def test_the_choices_are_the_library_s_own(option, kind, auto):
+    expected = {member.value for member in kind} | ({"auto"} if auto else set())
+    assert set(choices(option)) == expected
+
+
+def test_every_field_of_the_meter_options_is_an_option():
+    fields = set(MeterOptions.__dataclass_fields__)
+    assert {*infer_options.METER_FIELDS, "label"} == fields
+    assert fields <= {each.name for each in infer_options.infer_command.params}
+
+
+def test_the_defaults_are_the_library_s_own():
+    given = {each.name: each.default for each in infer_options.infer_command.params}
+    losses = package.Losses()
+    assert given["losses"] == losses.system
+    assert given["inverter_efficiency"] == losses.inverter_efficiency
+    assert given["albedo"] == 0.2

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sunveil.cli.show import aligned, clock_sentence, show_estimates
+from sunveil.estimate import (
+    FLAG_MEANINGS,
+    Assumptions,
+    ClockFinding,
+    DaylightSaving,
+    Estimate,
+    Flag,
+    Interval,
+)
+from sunveil.meters import Label
+from sunveil.site import Losses, Plane
+
+ROOF = Estimate(
+    system_id="roof",
+    plane=Plane(161.2, 20.0),
+    dc_capacity_kw=5.321,
+    azimuth_interval=Interval(159.0, 163.4),
+    tilt_interval=Interval(18.5, 21.5),
+    capacity_interval=Interval(5.1, 5.5),
+    plane_error_degrees=1.5,
+    ac_limit_kw=None,
+    clock=ClockFinding(0.0, Label.START),
+    agreement=0.618,
+    flags=(),
+    assumptions=Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default"),
+)
+
+
+def test_a_row_reads_as_value_and_interval():
+    row = show_estimates([ROOF]).splitlines()[2]
+    assert row.split("  ") == [
+        "roof  ".strip(), "", "161.2° (159.0 to 163.4)", "20.0° (18.5 to 21.5)",
+        "5.32 kW (5.10 to 5.50)", "62%", "", "", "", "-",
+    ]  # fmt: skip
+
+
+def test_an_azimuth_that_could_be_any_is_said_to_be():
+    flat = replace(ROOF, azimuth_interval=Interval(0.0, 360.0))
+    assert "161.2° (any)" in show_estimates([flat])
+
+
+def test_large_capacities_are_shown_without_decimals():
+    large = replace(ROOF, dc_capacity_kw=1153.5, capacity_interval=Interval(1100.2, 1201.9))
+    assert "1154 kW (1100 to 1202)" in show_estimates([large])
+
+
+@pytest.mark.parametrize("flag", Flag)
+def test_a_flag_is_explained_where_it_is_raised_and_only_there(flag):
+    assert FLAG_MEANINGS[flag] in show_estimates([replace(ROOF, flags=(flag,))])
+    assert FLAG_MEANINGS[flag] not in show_estimates([ROOF])
+
+
+def test_the_limit_of_a_clipping_inverter_is_told():
+    assert "roof: its inverter gives 3.90 kW at most." in show_estimates(
+        [replace(ROOF, ac_limit_kw=3.9, flags=(Flag.CLIPPING,))]
+    )
+
+
+@pytest.mark.parametrize(
+    ("clock", "words"),
+    [
+        (ClockFinding(60.0, Label.START), "run 60 minutes ahead of"),
+        (ClockFinding(-30.0, Label.START), "run 30 minutes behind"),
+        (ClockFinding(0.0, Label.START, DaylightSaving.LEFT_IN), "left in"),
+        (ClockFinding(0.0, Label.START, DaylightSaving.APPLIED_TWICE), "twice"),
+        (ClockFinding(0.0, Label.END), "the end of their intervals"),
+    ],
+)
+def test_a_repair_is_told_in_words(clock, words):
+    repaired = replace(ROOF, clock=clock, flags=(Flag.CLOCK_REPAIRED,))
+    assert words in clock_sentence(repaired)
+    assert words in show_estimates([repaired])
+
+
+def test_a_note_that_systems_share_is_told_once():
+    noted = [replace(ROOF, system_id=f"s{i}", notes=("gaps were left out",)) for i in range(7)]
+    assert "all systems: gaps were left out." in show_estimates(noted)
+    some = show_estimates([*noted, ROOF])
+    assert "s0, s1, s2, s3, s4 and 2 more: gaps were left out." in some
+    assert some.count("gaps") == 1
+
+
+def test_different_assumptions_are_all_named():
+    other = replace(ROOF, assumptions=replace(ROOF.assumptions, losses=Losses(system=0.1)))
+    told = show_estimates([ROOF, other])
+    assert "losses 14%" in told
+    assert "losses 10%" in told
+
+
+def test_columns_are_aligned():
+    assert aligned([("a", "b"), ("long", "x")]) == "a     b\n----  -\nlong  x"

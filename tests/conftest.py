@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sunveil.site import Losses, Plane, Site, ac_power, cell_temperature, dc_power, plane_irradiance
+from sunveil.weather import clearsky
+
+
+@pytest.fixture(scope="session", autouse=True)
+def apart_from_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep every test out of the user's cache folder and of the user's keys."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SUNVEIL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.delenv("NSRDB_API_KEY", raising=False)
+        patch.delenv("NSRDB_EMAIL", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session")
+def golden_site() -> Site:
+    return Site(39.742, -105.1727, 1795.0)
+
+
+@pytest.fixture(scope="session")
+def clear_power(golden_site: Site) -> Callable[..., pd.Series]:
+    """Return a maker of cloudless records with 2% noise: kW by the UTC start of the interval."""
+
+    def make(
+        surface_azimuth: float = 200.0,
+        surface_tilt: float = 30.0,
+        *,
+        dc_capacity_kw: float = 5.0,
+        start: str = "2019-03-01",
+        days: int = 120,
+        minutes: int = 60,
+        limit: float = np.inf,
+    ) -> pd.Series:
+        begin = pd.Timestamp(start, tz="UTC")
+        sky = clearsky(golden_site, begin, begin + pd.Timedelta(days=days), step_minutes=15)
+        frame, losses = sky.to_frame(), Losses()
+        light = plane_irradiance(
+            Plane(surface_azimuth, surface_tilt), frame, golden_site.sun(sky.times)
+        )["poa_global"].to_numpy()
+        warm = cell_temperature(light, sky.temp_air, sky.wind_speed)
+        direct = dc_power(light, warm, pdc0=dc_capacity_kw, losses=losses)
+        power = pd.Series(ac_power(direct, losses=losses, limit=limit), index=sky.times)
+        readings = power.resample(f"{minutes}min").mean().rename("power_kw")
+        return readings * np.random.default_rng(1).normal(1.0, 0.02, len(readings))
+
+    return make

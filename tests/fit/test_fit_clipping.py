@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from sunveil.fit.clipping import find_limit
+from sunveil.fit.daylight import coarsen, daylight
+from sunveil.meters import from_pandas
+from sunveil.simulate import clipped
+
+
+@pytest.mark.parametrize("ratio", [1.5, 1.7])
+@pytest.mark.parametrize("minutes", [15, 60])
+def test_a_planted_limit_is_found_within_two_percent(power_of, clear, ratio, minutes):
+    power = power_of(180.0, 30.0, change=partial(clipped, dc_ac_ratio=ratio), step_minutes=minutes)
+    data = daylight(coarsen(from_pandas(power)), clear, clear)
+    assert find_limit(data.power, data.day) == pytest.approx(5.0 / ratio, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("azimuth", "tilt"), [(180.0, 30.0), (90.0, 25.0), (270.0, 40.0), (180.0, 5.0), (10.0, 20.0)]
+)
+def test_no_limit_is_found_where_there_is_none(power_of, clear, azimuth, tilt):
+    data = daylight(from_pandas(power_of(azimuth, tilt)), clear, clear)
+    assert find_limit(data.power, data.day) == np.inf
+
+
+def test_readings_without_power_have_no_limit():
+    assert find_limit(np.zeros(100), np.arange(100)) == np.inf
+
+
+def test_a_pile_on_a_few_days_is_not_a_limit():
+    rng = np.random.default_rng(0)
+    power = np.concatenate([rng.uniform(0.0, 5.0, 3000), np.full(200, 5.0)])
+    few = np.concatenate([np.arange(3000) // 12, np.zeros(200, dtype=int)])
+    many = np.concatenate([np.arange(3000) // 12, np.arange(200)])
+    calm = power < 4.9
+    calm[3000:] = True  # the pile's own days only
+    assert find_limit(power[calm], few[calm]) == np.inf
+    assert find_limit(power[calm], many[calm]) == pytest.approx(5.0, rel=0.02)

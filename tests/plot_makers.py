@@ -1,0 +1,57 @@
+"""A roof under skies that are always clear, for the tests of figures and reports."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+
+import numpy as np
+
+from sunveil.estimate import Assumptions, ClockFinding, Estimate, Interval
+from sunveil.infer import record_span
+from sunveil.meters.record import Label, Record
+from sunveil.simulate import SystemTruth
+from sunveil.site import Losses, Plane, Site
+from sunveil.sky import sky_at, unit_power
+from sunveil.weather import Weather, clearsky
+
+GOLDEN = Site(39.742, -105.1727, 1795.0)
+ROOF = Plane(200.0, 30.0)
+CAPACITY = 5.0
+
+
+@functools.cache
+def sunny(days: int = 360) -> tuple[Record, Weather]:
+    """Half-hourly readings of a roof under skies that are always clear, and those skies."""
+    times = np.datetime64("2019-01-03T00:00", "s") + np.arange(days * 48) * np.timedelta64(
+        1800, "s"
+    )
+    record = Record("roof", times, np.zeros(len(times)), 30.0, "UTC-07:00")
+    weather = clearsky(GOLDEN, *record_span(record))
+    sky = sky_at(weather, record.middles)
+    power = unit_power(sky.hazier(-0.2), ROOF.normal.reshape(1, 3), heat=1.25)[0]
+    return replace(record, power_kw=CAPACITY * power), weather
+
+
+def estimate_of(plane: Plane = ROOF, **changes: object) -> Estimate:
+    azimuth, tilt = plane.surface_azimuth, plane.surface_tilt
+    made = Estimate(
+        system_id="roof",
+        plane=plane,
+        dc_capacity_kw=CAPACITY,
+        azimuth_interval=Interval((azimuth - 4.0) % 360.0, (azimuth + 4.0) % 360.0),
+        tilt_interval=Interval(max(tilt - 2.0, 0.0), tilt + 2.0),
+        capacity_interval=Interval(4.7, 5.3),
+        plane_error_degrees=3.0,
+        ac_limit_kw=None,
+        clock=ClockFinding(0.0, Label.START),
+        agreement=0.9,
+        flags=(),
+        assumptions=Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default"),
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def truth_of(plane: Plane = ROOF, **changes: object) -> SystemTruth:
+    made = SystemTruth("roof", GOLDEN, ((plane, 1.0),), CAPACITY)
+    return replace(made, **changes)  # type: ignore[arg-type]

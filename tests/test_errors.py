@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from sunveil import errors
+from sunveil.errors import (
+    MeterError,
+    ParameterError,
+    SourceError,
+    SunveilError,
+    TooLittleData,
+    WeatherError,
+)
+
+EVERY = (SourceError, MeterError, WeatherError, ParameterError, TooLittleData)
+
+
+def test_every_error_is_caught_as_a_sunveil_error():
+    for kind in EVERY:
+        with pytest.raises(SunveilError, match="what went wrong"):
+            raise kind("what went wrong")
+
+
+def test_no_error_of_the_module_is_left_out_of_the_tree():
+    found = {
+        value for value in vars(errors).values() if isinstance(value, type) and value is not object
+    }
+    assert found == {SunveilError, *EVERY}
+
+
+def test_meters_and_weather_are_sources_and_cannot_be_taken_for_each_other():
+    assert issubclass(MeterError, SourceError)
+    assert issubclass(WeatherError, SourceError)
+    assert not issubclass(MeterError, WeatherError)
+    assert not issubclass(TooLittleData, SourceError)
+
+
+def test_a_bad_argument_is_a_value_error_too():
+    assert issubclass(ParameterError, ValueError)
+
+
+def test_the_tree_in_the_docstring_names_every_error():
+    assert errors.__doc__ is not None
+    for kind in (SunveilError, *EVERY):
+        assert kind.__name__ in errors.__doc__

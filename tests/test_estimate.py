@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import json
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from sunveil.estimate import (
+    FLAG_MEANINGS,
+    Assumptions,
+    ClockFinding,
+    DaylightSaving,
+    Estimate,
+    Flag,
+    Interval,
+)
+from sunveil.meters.record import Label
+from sunveil.site import Losses, Plane
+
+
+@pytest.fixture
+def estimate() -> Estimate:
+    return Estimate(
+        system_id="roof",
+        plane=Plane(182.3456, 21.2345),
+        dc_capacity_kw=5.4321987,
+        azimuth_interval=Interval(179.001, 185.999),
+        tilt_interval=Interval(19.994, 22.5),
+        capacity_interval=Interval(5.1, 5.7654321),
+        plane_error_degrees=1.23456,
+        ac_limit_kw=4.4444444,
+        clock=ClockFinding(60.0, Label.END, DaylightSaving.LEFT_IN, gain=0.1),
+        agreement=0.654321,
+        flags=(Flag.CLIPPING, Flag.CLOCK_REPAIRED),
+        assumptions=Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default"),
+        notes=("2% of the intervals have no reading.",),
+    )
+
+
+def test_an_estimate_becomes_plain_json_and_back(estimate):
+    plain = estimate.to_dict()
+    assert json.loads(json.dumps(plain)) == plain
+
+
+def test_the_dictionary_says_what_was_inferred(estimate):
+    plain = estimate.to_dict()
+    assert plain["system_id"] == "roof"
+    assert plain["surface_azimuth"] == 182.35
+    assert plain["surface_azimuth_interval"] == [179.0, 186.0]
+    assert plain["surface_tilt"] == 21.23
+    assert plain["surface_tilt_interval"] == [19.99, 22.5]
+    assert plain["dc_capacity_kw"] == 5.4322
+    assert plain["dc_capacity_kw_interval"] == [5.1, 5.7654]
+    assert plain["plane_error_degrees"] == 1.23
+    assert plain["ac_limit_kw"] == 4.4444
+    assert plain["agreement"] == 0.6543
+
+
+def test_the_dictionary_says_what_became_of_the_clock_and_what_to_beware_of(estimate):
+    plain = estimate.to_dict()
+    assert plain["clock_offset_minutes"] == 60.0
+    assert plain["clock_label"] == "end"
+    assert plain["clock_daylight_saving"] == "left_in"
+    assert plain["flags"] == ["clipping", "clock_repaired"]
+    assert plain["notes"] == ["2% of the intervals have no reading."]
+
+
+def test_the_dictionary_names_every_assumption(estimate):
+    assert estimate.to_dict()["assumptions"] == {
+        "system_losses": 0.14,
+        "inverter_efficiency": 0.96,
+        "gamma_pdc_per_degC": -0.004,
+        "albedo": 0.2,
+        "sky_model": "perez-driesse",
+        "weather": "clearsky",
+        "method": "default",
+    }
+
+
+def test_capacities_of_any_size_keep_five_digits(estimate):
+    large = replace(estimate, dc_capacity_kw=1153512.34, ac_limit_kw=None)
+    small = replace(estimate, dc_capacity_kw=0.00123456789)
+    assert large.to_dict()["dc_capacity_kw"] == 1153500.0
+    assert large.to_dict()["ac_limit_kw"] is None
+    assert small.to_dict()["dc_capacity_kw"] == 0.0012346
+
+
+def test_an_estimate_speaks_pvlibs_names_and_cannot_be_changed(estimate):
+    assert (estimate.surface_azimuth, estimate.surface_tilt) == (182.3456, 21.2345)
+    with pytest.raises(FrozenInstanceError):
+        estimate.dc_capacity_kw = 1.0
+
+
+def test_the_width_of_an_interval_is_its_high_end_less_its_low():
+    assert Interval(19.5, 22.0).width == 2.5
+
+
+def test_every_flag_has_a_meaning():
+    assert set(FLAG_MEANINGS) == set(Flag)

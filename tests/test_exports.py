@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import sunveil
+
+FIRST = (
+    "import sunveil",
+    "import sunveil.infer",
+    "from sunveil.infer import Options",
+    "from sunveil import infer_frame",
+    "import sunveil; sunveil.infer; import sunveil.infer",
+    "import sunveil.cli.run",
+    "import importlib; importlib.import_module('sunveil.infer')",
+)
+
+
+def test_every_name_in_all_can_be_had():
+    for name in sunveil.__all__:
+        assert not isinstance(getattr(sunveil, name), ModuleType)
+        assert name in dir(sunveil)
+
+
+def test_all_is_what_is_exported():
+    assert sorted(sunveil.__all__) == sunveil.__all__
+    assert set(sunveil.__all__) == set(sunveil._HOME_OF)
+    assert set(sunveil.__all__) == _imported_for_type_checkers()
+
+
+def _imported_for_type_checkers() -> set[str]:
+    tree = ast.parse(Path(sunveil.__file__).read_text(encoding="utf-8"))
+    (guarded,) = (node for node in tree.body if isinstance(node, ast.If))
+    return {
+        alias.name
+        for node in guarded.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="nonesuch"):
+        sunveil.nonesuch  # noqa: B018
+
+
+def test_infer_is_the_function_whatever_was_imported_before():
+    code = f"""
+import importlib, sys
+for first in {FIRST!r}:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sunveil"]:
+        del sys.modules[name]
+    exec(first, {{}})
+    import sunveil
+    from sunveil import infer
+    assert type(sunveil.infer) is type(infer) is type(lambda: 0), first
+    assert sys.modules["sunveil.infer"].infer is infer is sunveil.infer, first
+print("seen", len({FIRST!r}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error::ImportWarning", "-c", code],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.stdout == f"seen {len(FIRST)}\n", done.stderr
+
+
+def test_importing_the_package_brings_nothing_heavy():
+    code = "import sys, sunveil; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numpy", "pandas", "pvlib"} & set(done.stdout.split())

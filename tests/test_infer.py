@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sunveil
+from sunveil.estimate import Estimate, Flag
+from sunveil.infer import Clock, Method, Options
+from sunveil.meters import Label, from_pandas
+from sunveil.site import Losses, Plane, Site
+from sunveil.weather import clearsky
+
+Maker = Callable[..., pd.Series]
+GOLDEN = {"latitude": 39.742, "longitude": -105.1727, "altitude": 1795.0}
+
+
+@pytest.fixture(scope="module")
+def power(clear_power: Maker) -> pd.Series:
+    return clear_power()
+
+
+@pytest.fixture(scope="module")
+def estimate(power: pd.Series) -> Estimate:
+    return sunveil.infer(power, **GOLDEN)
+
+
+def test_a_series_gives_an_estimate_near_the_truth(estimate):
+    assert isinstance(estimate, Estimate)
+    assert estimate.plane.angle_to(Plane(200.0, 30.0)) < 3.0
+    assert estimate.dc_capacity_kw == pytest.approx(5.0, rel=0.06)
+    assert estimate.tilt_interval.low <= estimate.surface_tilt <= estimate.tilt_interval.high
+    assert estimate.flags == ()
+
+
+def test_the_estimate_bears_the_name_of_the_series(power, estimate):
+    assert estimate.system_id == "power_kw"
+    assert sunveil.infer(power.rename("roof 7"), **GOLDEN).system_id == "roof 7"
+    assert sunveil.infer(power.rename(None), **GOLDEN).system_id == "system"
+
+
+def test_a_record_is_inferred_as_its_series_is(power, estimate):
+    record = from_pandas(power, system_id="power_kw")
+    assert sunveil.infer(record, **GOLDEN) == estimate
+
+
+def test_an_estimate_is_told_in_plain_json(estimate):
+    told = json.loads(json.dumps(estimate.to_dict(), allow_nan=False))
+    assert told["surface_azimuth"] == round(estimate.surface_azimuth, 2)
+    assert told["surface_tilt_interval"][0] <= told["surface_tilt"]
+    assert told["assumptions"]["system_losses"] == 0.14
+    assert told["assumptions"]["inverter_efficiency"] == 0.96
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("W", 1e3), ("Wh", 1e3), ("kWh", 1.0), ("kw", 1.0)])
+def test_the_unit_of_a_series_is_heeded(power, estimate, unit, factor):
+    other = sunveil.infer(power * factor, unit=unit, **GOLDEN)
+    assert other.dc_capacity_kw == pytest.approx(estimate.dc_capacity_kw, rel=1e-3)
+
+
+@pytest.mark.parametrize("label", ["start", "middle", "end"])
+def test_the_label_says_where_in_its_interval_a_stamp_stands(power, estimate, label):
+    moved = power.set_axis(power.index + pd.Timedelta(minutes=60 * Label(label).fraction))
+    other = sunveil.infer(moved, label=label, clock="given", **GOLDEN)
+    assert other.plane.angle_to(estimate.plane) < 0.01
+    assert other.clock.label is Label(label)
+
+
+def test_an_undeclared_label_is_the_middle_of_short_intervals_and_the_start_of_long_ones(
+    clear_power, estimate
+):
+    assert estimate.clock.label is Label.START
+    short = sunveil.infer(clear_power(minutes=15), clock="given", **GOLDEN)
+    assert short.clock.label is Label.MIDDLE
+
+
+def test_an_undeclared_label_of_short_intervals_widens_the_interval_of_the_azimuth(clear_power):
+    short = clear_power(minutes=15)
+    told = sunveil.infer(short, label="middle", clock="given", **GOLDEN)
+    untold = sunveil.infer(short, clock="given", **GOLDEN)
+    assert told.plane == untold.plane
+    assert untold.azimuth_interval.width > 1.1 * told.azimuth_interval.width
+
+
+def test_times_without_a_zone_need_one(power, estimate):
+    naive = power.tz_convert("Etc/GMT+7").tz_localize(None)
+    with pytest.raises(sunveil.MeterError, match="timezone"):
+        sunveil.infer(naive, **GOLDEN)
+    for zone in ("UTC-07:00", "Etc/GMT+7"):
+        other = sunveil.infer(naive, timezone=zone, **GOLDEN)
+        assert other.plane.angle_to(estimate.plane) < 0.01
+
+
+def test_a_fast_clock_is_repaired_unless_the_clock_is_given(clear_power):
+    power = clear_power(150.0, 35.0)
+    fast = power.set_axis(power.index + pd.Timedelta(hours=1))
+    repaired = sunveil.infer(fast, **GOLDEN)
+    assert repaired.clock.offset_minutes == 60.0
+    assert Flag.CLOCK_REPAIRED in repaired.flags
+    assert repaired.plane.angle_to(Plane(150.0, 35.0)) < 3.0
+    given = sunveil.infer(fast, clock="given", **GOLDEN)
+    assert given.clock.offset_minutes == 0.0
+    assert Flag.CLOCK_REPAIRED not in given.flags
+    assert given.plane.angle_to(Plane(150.0, 35.0)) > 5.0
+
+
+def test_clipping_is_flagged_with_its_limit(clear_power):
+    clipped = sunveil.infer(clear_power(limit=2.5), **GOLDEN)
+    assert Flag.CLIPPING in clipped.flags
+    assert clipped.ac_limit_kw == pytest.approx(2.5, rel=0.02)
+    assert clipped.dc_capacity_kw == pytest.approx(5.0, rel=0.1)
+
+
+def test_a_few_weeks_are_flagged_as_too_little_data(clear_power):
+    assert Flag.TOO_LITTLE_DATA in sunveil.infer(clear_power(days=25), **GOLDEN).flags
+
+
+def test_the_paper_s_method_gives_a_plane_of_its_grid(power):
+    found = sunveil.infer(power, method="paper", group="quarter", **GOLDEN)
+    assert found.assumptions.method == "paper"
+    assert found.surface_azimuth == round(found.surface_azimuth)
+    assert found.surface_tilt == round(found.surface_tilt)
+    assert any("clear" in note for note in found.notes)
+    assert found.plane.angle_to(Plane(200.0, 30.0)) < 15.0
+
+
+def test_assumed_losses_set_the_capacity_and_not_the_plane(power, estimate):
+    ideal = sunveil.infer(power, losses=Losses(system=0.0), **GOLDEN)
+    assert ideal.dc_capacity_kw == pytest.approx(0.86 * estimate.dc_capacity_kw, rel=0.01)
+    assert ideal.plane.angle_to(estimate.plane) < 0.3
+    assert ideal.assumptions.losses.system == 0.0
+
+
+def test_weather_may_be_given_as_weather_or_as_a_frame(power, estimate):
+    sky = clearsky(Site(**GOLDEN), "2019-01-01", "2020-01-01")
+    assert sunveil.infer(power, weather=sky, **GOLDEN).plane.angle_to(estimate.plane) < 0.01
+    frame = sunveil.infer(power, weather=sky.to_frame(), **GOLDEN)
+    assert frame.plane.angle_to(Plane(200.0, 30.0)) < 3.0
+    assert frame.assumptions.weather == "the frame"
+
+
+def test_weather_of_another_year_is_refused(power):
+    sky = clearsky(Site(**GOLDEN), "2016-01-01", "2017-01-01")
+    with pytest.raises(sunveil.WeatherError, match="2016"):
+        sunveil.infer(power, weather=sky, **GOLDEN)
+
+
+def test_a_frame_gives_one_estimate_for_each_system_in_order(clear_power):
+    planes = {"b": (140.0, 20.0), "a": (220.0, 40.0)}
+    frame = pd.concat(
+        pd.DataFrame({"system_id": name, "time": series.index, "power_kw": series.to_numpy()})
+        for name, series in ((name, clear_power(*plane)) for name, plane in planes.items())
+    )
+    found = sunveil.infer_frame(frame, **GOLDEN)
+    assert [each.system_id for each in found] == ["a", "b"]
+    for each in found:
+        assert each.plane.angle_to(Plane(*planes[each.system_id])) < 3.0
+
+
+def test_a_frame_s_label_and_clock_are_handed_on(clear_power):
+    series = clear_power()
+    frame = pd.DataFrame({"system_id": "a", "time": series.index, "power_kw": series.to_numpy()})
+    (found,) = sunveil.infer_frame(frame, label="end", clock="given", **GOLDEN)
+    assert found.clock.label is Label.END
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("method", "magic", "default, paper"),
+        ("clock", "mend", "repair, given"),
+        ("label", "centre", "start, middle, end"),
+        ("group", "decade", "week"),
+        ("unit", "MW", "kWh"),
+        ("weather", 7, "clearsky"),
+        ("timezone", "Mars/Olympus", "Mars"),
+    ],
+)
+def test_an_unknown_choice_is_refused_with_the_known_ones(power, name, value, allowed):
+    with pytest.raises(sunveil.SunveilError, match=allowed):
+        sunveil.infer(power, **{**GOLDEN, name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("latitude", 91.0),
+        ("latitude", np.nan),
+        ("longitude", 181.0),
+        ("longitude", -np.inf),
+        ("altitude", np.inf),
+        ("albedo", np.nan),
+        ("albedo", 1.5),
+    ],
+)
+def test_a_number_out_of_its_range_is_refused_by_name(power, name, value):
+    with pytest.raises(sunveil.ParameterError, match=name):
+        sunveil.infer(power, **{**GOLDEN, name: value})
+
+
+@pytest.mark.parametrize("losses", [{"system": np.nan}, {"inverter_efficiency": np.inf}])
+def test_losses_that_are_not_numbers_are_refused(losses):
+    with pytest.raises(sunveil.ParameterError):
+        Losses(**losses)
+
+
+def test_readings_that_carry_no_inference_are_refused_as_such(power):
+    with pytest.raises(sunveil.TooLittleData, match="longer record"):
+        sunveil.infer(power.iloc[:48], **GOLDEN)
+    with pytest.raises(sunveil.SunveilError):
+        sunveil.infer(power * 0.0, **GOLDEN)
+
+
+def test_readings_that_are_no_numbers_are_refused(power):
+    with pytest.raises(sunveil.MeterError):
+        sunveil.infer(power * np.nan, **GOLDEN)
+    with pytest.raises(sunveil.MeterError):
+        sunveil.infer(power.where(power < 1.0, np.inf), **GOLDEN)
+    with pytest.raises(sunveil.MeterError, match="empty"):
+        sunveil.infer(power.iloc[:0], **GOLDEN)
+    with pytest.raises(sunveil.MeterError, match="DatetimeIndex"):
+        sunveil.infer(power.reset_index(drop=True), **GOLDEN)
+
+
+def test_options_default_to_those_of_infer():
+    assert Options() == Options(method=Method.DEFAULT, clock=Clock.REPAIR, losses=Losses())

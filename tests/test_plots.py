@@ -1,0 +1,360 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+
+from plot_makers import CAPACITY, GOLDEN, ROOF, estimate_of, sunny, truth_of
+from sunveil.errors import ParameterError, TooLittleData, WeatherError
+from sunveil.estimate import ClockFinding, DaylightSaving, Interval
+from sunveil.meters.record import Label
+from sunveil.plots import (
+    mark_private,
+    plot_clear_days,
+    plot_errors,
+    plot_irradiance_by_azimuth,
+    plot_irradiance_by_tilt,
+    plot_score_map,
+    plot_yearly_irradiance,
+)
+from sunveil.plots.clear_days import clear_days
+from sunveil.plots.errors import azimuth_errors
+from sunveil.plots.score_map import agreement_map, around
+from sunveil.plots.seen import repaired_daylight
+from sunveil.simulate import Tracker
+from sunveil.site import Plane, Site, normals
+from sunveil.weather import clearsky
+
+CHINO = Site(34.0122, -117.6889, 200.0)
+SYDNEY = Site(-33.87, 151.21, 20.0)
+
+
+@pytest.fixture(autouse=True)
+def figures_are_closed() -> Iterator[None]:
+    plt.switch_backend("Agg")
+    yield
+    plt.close("all")
+
+
+def drawn(ax: Axes) -> Axes:
+    """Draw the whole figure, so that whatever would warn does."""
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.canvas.draw()
+    return ax
+
+
+def private_marks(ax: Axes) -> int:
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    return sum("private: contains readings" in text.get_text() for text in figure.texts)
+
+
+def peak_hours(ax: Axes) -> list[float]:
+    return [float(line.get_xdata()[np.argmax(line.get_ydata())]) for line in ax.get_lines()]
+
+
+def test_planes_that_face_east_peak_before_those_that_face_west() -> None:
+    ax = drawn(plot_irradiance_by_azimuth(CHINO, "2016-07-15", azimuths=(90, 180, 270)))
+    east, south, west = peak_hours(ax)
+    assert east < 11.5 < south < 12.5 < west
+    assert south == pytest.approx(12.0, abs=0.1)
+    assert east + west == pytest.approx(24.0, abs=0.3)
+    assert "[W/m²]" in ax.get_ylabel()
+    assert "[h]" in ax.get_xlabel()
+    assert "25° tilt, 15 July 2016" in ax.get_title(loc="left")
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+        "90° E",
+        "180° S",
+        "270° W",
+    ]
+
+
+def test_steep_planes_get_little_of_the_summer_noon() -> None:
+    ax = drawn(plot_irradiance_by_tilt(CHINO, "2016-07-15", tilts=(15, 45, 90)))
+    tops = [float(np.max(line.get_ydata())) for line in ax.get_lines()]
+    assert tops[0] > tops[1] > 2.0 * tops[2]
+    assert 900.0 < tops[0] < 1100.0
+    assert "[W/m²]" in ax.get_ylabel()
+    assert "180° azimuth" in ax.get_title(loc="left")
+
+
+def test_south_of_the_equator_planes_face_north_unless_told_otherwise() -> None:
+    ax = plot_irradiance_by_tilt(SYDNEY, "2019-06-21", tilts=(30,))
+    assert "0° azimuth" in ax.get_title(loc="left")
+    noon = float(np.max(ax.get_lines()[0].get_ydata()))
+    other = plot_irradiance_by_tilt(SYDNEY, "2019-06-21", tilts=(30,), azimuth=180)
+    assert noon > 2.0 * float(np.max(other.get_lines()[0].get_ydata()))
+    by_azimuth = plot_irradiance_by_azimuth(SYDNEY, "2019-06-21")
+    assert "0° N" in [text.get_text() for text in by_azimuth.get_legend().get_texts()]
+
+
+def test_given_weather_replaces_the_clear_sky() -> None:
+    clear = clearsky(CHINO, "2016-07-01", "2016-08-01")
+    dull = replace(
+        clear, ghi=0.3 * clear.ghi, dni=0.0 * clear.dni, dhi=0.3 * clear.ghi, clear=False
+    )
+    bright = plot_irradiance_by_azimuth(CHINO, "2016-07-15", azimuths=(180,))
+    grey = plot_irradiance_by_azimuth(CHINO, "2016-07-15", azimuths=(180,), weather=dull)
+    tops = [float(np.max(ax.get_lines()[0].get_ydata())) for ax in (bright, grey)]
+    assert tops[1] == pytest.approx(0.3 * tops[0], rel=0.15)
+
+
+def test_the_best_plane_of_chino_is_the_papers() -> None:
+    ax = drawn(plot_yearly_irradiance(CHINO, 2016))
+    azimuth, tilt = (float(values[0]) for values in ax.get_lines()[-1].get_data())
+    # the paper's map puts it between 165° and 180° of azimuth and 35° and 40° of tilt
+    assert 165.0 <= np.degrees(azimuth) <= 180.0
+    assert 30.0 <= tilt <= 40.0
+    assert "tilt [°]" in ax.get_xlabel()
+    bar = ax.figure.axes[-1]
+    assert "[kWh/m² per day]" in bar.get_ylabel()
+
+
+def test_maps_are_compasses_with_north_up_and_east_at_the_right() -> None:
+    ax = drawn(plot_yearly_irradiance(CHINO, 2016))
+    words = [text.get_text() for text in ax.get_xticklabels()]
+    assert words == ["N", "NE", "E", "SE", "S", "SW", "W", "NW"]
+    middle, north, east = ax.transData.transform([(0.0, 0.0), (0.0, 45.0), (np.pi / 2.0, 45.0)])
+    assert north[1] > middle[1] + 1.0
+    assert east[0] > middle[0] + 1.0
+
+
+def test_a_map_refuses_axes_that_are_not_polar() -> None:
+    _, ax = plt.subplots()
+    with pytest.raises(ParameterError, match="projection='polar'"):
+        plot_yearly_irradiance(CHINO, 2016, ax=ax)
+
+
+def test_a_day_without_sun_is_refused_in_one_sentence() -> None:
+    with pytest.raises(ParameterError, match="hardly rises on 21 December 2019"):
+        plot_irradiance_by_azimuth(Site(80.0, 20.0, 0.0), "2019-12-21")
+
+
+def test_no_planes_at_all_are_refused() -> None:
+    with pytest.raises(ParameterError, match="at least one"):
+        plot_irradiance_by_tilt(CHINO, "2016-07-15", tilts=())
+
+
+def test_a_year_that_the_weather_does_not_cover_is_refused() -> None:
+    with pytest.raises(WeatherError, match="covers"):
+        plot_yearly_irradiance(CHINO, 2012, weather=clearsky(CHINO, "2016-01-01", "2016-02-01"))
+
+
+def test_clear_days_show_readings_as_dots_on_the_modelled_line() -> None:
+    record, weather = sunny()
+    panels = plot_clear_days(record, weather, estimate_of())
+    drawn(panels[0])
+    assert len(panels) == 4
+    assert panels[0].get_ylabel() == "AC power [kW]"
+    for ax in panels:
+        lines = {line.get_gid(): line for line in ax.get_lines()}
+        measured, modelled = (lines[name].get_ydata() for name in ("measured", "modelled"))
+        assert measured.max() > 1.0
+        assert np.abs(measured - modelled).max() < 0.03 * CAPACITY
+        assert np.isin(measured, record.power_kw).all()
+        assert "[h]" in ax.get_xlabel()
+    assert private_marks(panels[0]) == 1
+
+
+def test_an_inverters_limit_cuts_the_modelled_line() -> None:
+    record, weather = sunny()
+    panels = plot_clear_days(record, weather, estimate_of(ac_limit_kw=1.5))
+    tops = [line.get_ydata().max() for ax in panels for line in ax.get_lines()]
+    assert sorted(tops)[:4] == pytest.approx([1.5] * 4)
+
+
+@pytest.mark.parametrize(
+    ("clock", "minutes"),
+    [
+        (ClockFinding(60.0, Label.START), 60),
+        (ClockFinding(0.0, Label.MIDDLE), 15),
+        (ClockFinding(-30.0, Label.START), -30),
+    ],
+)
+def test_readings_are_drawn_on_the_repaired_clock(clock: ClockFinding, minutes: int) -> None:
+    record, weather = sunny()
+    shifted = replace(record, times=record.times + np.timedelta64(60 * minutes, "s"))
+    right = repaired_daylight(record, weather, estimate_of())
+    repaired = repaired_daylight(shifted, weather, estimate_of(clock=clock))
+    assert np.array_equal(right.starts, repaired.starts)
+    assert np.array_equal(right.power, repaired.power)
+
+
+def test_daylight_saving_left_in_is_taken_out_in_summer_only() -> None:
+    record, weather = sunny()
+    clock = ClockFinding(0.0, Label.START, DaylightSaving.LEFT_IN)
+    data = repaired_daylight(record, weather, estimate_of(clock=clock))
+    plain = repaired_daylight(record, weather, estimate_of())
+    for month, hours in (("2019-01", 0), ("2019-07", 1)):
+        ours, theirs = (
+            one.starts[one.starts.astype("datetime64[M]") == np.datetime64(month)][100:101]
+            for one in (data, plain)
+        )
+        power = [one.power[np.isin(one.starts, at)] for one, at in ((data, ours), (plain, theirs))]
+        late = np.timedelta64(hours, "h")
+        found = plain.power[np.isin(plain.starts, ours + late)]
+        assert power[0] == pytest.approx(found)
+
+
+def test_the_clearest_day_of_each_season_is_chosen() -> None:
+    record, weather = sunny()
+    rng = np.random.default_rng(4)
+    data = repaired_daylight(record, weather, estimate_of())
+    clear = data.day.min() + np.array([40, 130, 230, 320])
+    clouds = np.where(np.isin(data.day, clear), 1.0, rng.uniform(0.1, 1.0, len(data)))
+    assert list(clear_days(replace(data, power=data.power * clouds), 4)) == list(clear)
+
+
+def test_days_with_gaps_are_not_chosen() -> None:
+    record, weather = sunny()
+    data = repaired_daylight(record, weather, estimate_of())
+    before = clear_days(data, 4)
+    rows = np.flatnonzero(np.isin(data.day, before))
+    kept = np.setdiff1d(np.arange(len(data)), rows[::2])
+    assert not np.isin(clear_days(data.take(kept), 4), before).any()
+
+
+def test_a_short_record_leaves_unused_panels_blank() -> None:
+    record, weather = sunny()
+    short = replace(record, times=record.times[:96], power_kw=record.power_kw[:96])
+    _, axes = plt.subplots(1, 4, layout="constrained")
+    panels = plot_clear_days(short, weather, estimate_of(), axes=axes)
+    drawn(panels[0])
+    assert [ax.axison for ax in panels] == [True, True, False, False]
+
+
+def test_a_record_without_power_has_no_clear_day() -> None:
+    record, weather = sunny()
+    dark = replace(record, power_kw=np.zeros(len(record.times)))
+    with pytest.raises(TooLittleData, match="no day with any power"):
+        plot_clear_days(dark, weather, estimate_of())
+
+
+def test_weather_of_other_dates_is_refused() -> None:
+    record, _ = sunny()
+    other = replace(clearsky(GOLDEN, "2012-05-01", "2012-06-01"), clear=False)
+    with pytest.raises(WeatherError, match="none of the daylight readings"):
+        plot_clear_days(record, other, estimate_of())
+
+
+def test_the_score_peaks_at_the_plane_that_made_the_readings() -> None:
+    record, weather = sunny()
+    estimate = estimate_of()
+    share = agreement_map(repaired_daylight(record, weather, estimate), estimate)
+    tilt, azimuth = np.unravel_index(int(share.argmax()), share.shape)
+    assert share.shape == (19, 72)
+    assert share.max() > 0.9
+    assert ROOF.angle_to(Plane(5.0 * azimuth, 5.0 * tilt)) <= 6.0
+
+
+def test_the_score_map_marks_estimate_region_truth_and_privacy() -> None:
+    record, weather = sunny()
+    ax = drawn(plot_score_map(record, weather, estimate_of(), truth=Plane(190.0, 25.0)))
+    marks = {line.get_label(): line for line in ax.get_lines()}
+    assert set(marks) == {"90% region", "estimate", "truth"}
+    assert marks["estimate"].get_xdata() == pytest.approx(np.radians(200.0))
+    assert marks["truth"].get_ydata() == pytest.approx(25.0)
+    assert private_marks(ax) == 1
+    assert "[%]" in ax.figure.axes[-1].get_ylabel()
+    assert "[°]" in ax.get_xlabel()
+    without = plot_score_map(record, weather, estimate_of())
+    assert "truth" not in [line.get_label() for line in without.get_lines()]
+
+
+@pytest.mark.parametrize("plane", [Plane(0.0, 0.0), Plane(359.0, 20.0), Plane(90.0, 70.0)])
+def test_the_region_is_a_circle_on_the_sphere(plane: Plane) -> None:
+    azimuths, tilts = around(plane, 8.0)
+    angles = np.degrees(np.arccos(normals(azimuths, tilts) @ plane.normal))
+    assert angles == pytest.approx(8.0, abs=1e-6)
+    assert (azimuths[0], tilts[0]) == pytest.approx((azimuths[-1], tilts[-1]))
+
+
+def test_the_region_of_a_wall_stays_on_the_map() -> None:
+    _, tilts = around(Plane(180.0, 88.0), 8.0)
+    assert tilts.max() == 90.0
+
+
+def test_errors_are_drawn_with_intervals_and_units() -> None:
+    truths = [truth_of(Plane(190.0, 28.0)), truth_of(Plane(100.0, 4.0))]
+    estimates = [estimate_of(Plane(193.0, 29.0)), estimate_of(Plane(60.0, 4.5))]
+    panels = plot_errors(truths, estimates)
+    drawn(panels[0])
+    assert [ax.get_title(loc="left").split(" (")[0] for ax in panels] == [
+        "Azimuth",
+        "Tilt",
+        "DC capacity",
+    ]
+    for ax, units in zip(panels, (("°", "°"), ("°", "°"), ("kW", "%")), strict=True):
+        assert f"[{units[0]}]" in ax.get_xlabel()
+        assert f"[{units[1]}]" in ax.get_ylabel()
+    solid, hollow = (container[0] for container in panels[0].containers)
+    assert solid.get_ydata() == pytest.approx([3.0])
+    assert hollow.get_ydata() == pytest.approx([-40.0])
+    assert to_hex(hollow.get_markerfacecolor()) == "#ffffff"
+    assert to_hex(solid.get_markerfacecolor()) != "#ffffff"
+    (bars,) = panels[0].containers[0][2]
+    assert bars.get_segments()[0][:, 1] == pytest.approx([-1.0, 7.0])
+    assert private_marks(panels[0]) == 0
+
+
+def test_azimuth_errors_go_the_short_way_past_north() -> None:
+    found = azimuth_errors(truth_of(Plane(358.0, 30.0)), estimate_of(Plane(1.0, 30.0)))
+    assert (found.error, found.low, found.high) == pytest.approx((3.0, -1.0, 7.0))
+    assert found.covered
+    narrow = estimate_of(Plane(1.0, 30.0), azimuth_interval=Interval(0.0, 2.0))
+    assert not azimuth_errors(truth_of(Plane(358.0, 30.0)), narrow).covered
+
+
+def test_an_interval_of_all_azimuths_covers_any_truth() -> None:
+    anything = estimate_of(Plane(10.0, 1.0), azimuth_interval=Interval(0.0, 360.0))
+    for azimuth in (0.0, 100.0, 189.0, 191.0, 300.0):
+        assert azimuth_errors(truth_of(Plane(azimuth, 1.0)), anything).covered
+
+
+def test_pairs_of_planes_and_trackers_are_left_out_of_errors() -> None:
+    pair = truth_of(planes=((Plane(90.0, 20.0), 0.5), (Plane(270.0, 20.0), 0.5)))
+    tracker = truth_of(tracker=Tracker())
+    panels = plot_errors([pair, truth_of(), tracker], [estimate_of()] * 3)
+    assert len(panels[1].containers[0][0].get_ydata()) == 1
+    with pytest.raises(ParameterError, match="one fixed plane"):
+        plot_errors([pair, tracker], [estimate_of()] * 2)
+
+
+def test_capacities_that_span_far_get_a_logarithmic_axis() -> None:
+    truths = [truth_of(dc_capacity_kw=kw) for kw in (2.0, 5.0, 400.0)]
+    panels = plot_errors(truths, [estimate_of()] * 3)
+    drawn(panels[2])
+    assert panels[2].get_xscale() == "log"
+    assert all("10^" not in text.get_text() for text in panels[2].get_xticklabels())
+
+
+def test_truths_without_estimates_are_refused() -> None:
+    with pytest.raises(ParameterError, match="one truth per estimate"):
+        plot_errors([truth_of()], [])
+
+
+def test_the_private_mark_is_written_once() -> None:
+    _, axes = plt.subplots(1, 2, layout="constrained")
+    for ax in axes:
+        mark_private(ax)
+    assert private_marks(drawn(axes[0])) == 1
+
+
+def test_figures_stay_on_the_axes_they_are_given_and_leave_settings_alone() -> None:
+    before = dict(mpl.rcParams)
+    figure, ax = plt.subplots(layout="constrained")
+    polar = plt.figure().add_subplot(projection="polar")
+    count = len(plt.get_fignums())
+    assert plot_irradiance_by_azimuth(CHINO, "2016-07-15", ax=ax) is ax
+    record, weather = sunny()
+    assert plot_score_map(record, weather, estimate_of(), ax=polar) is polar
+    assert len(plt.get_fignums()) == count
+    assert dict(mpl.rcParams) == before
+    assert len(figure.axes) == 1

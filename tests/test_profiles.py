@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from sunveil.errors import TooLittleData
+from sunveil.meters import Record
+from sunveil.profiles import (
+    Group,
+    candidate_profiles,
+    correlation,
+    group_of,
+    normalise,
+    prototypical_days,
+    whole_days,
+)
+from sunveil.site import Plane, Site
+from sunveil.sky import sky_at, unit_power
+from sunveil.weather import Weather, WeatherCache, clearsky
+from sunveil.weather.base import utc_seconds
+
+GOLDEN = Site(39.742, -105.1727, 1795.0)
+CLEAR_DAYS = (date(2019, 1, 9), date(2019, 2, 20), date(2019, 3, 3))
+
+
+def number(day: date) -> int:
+    return (day - date(1970, 1, 1)).days
+
+
+@pytest.fixture(scope="module")
+def clear(tmp_path_factory: pytest.TempPathFactory) -> Weather:
+    cache = WeatherCache(tmp_path_factory.mktemp("cache"))
+    return clearsky(GOLDEN, "2018-12-31", "2019-04-02", step_minutes=30, cache=cache)
+
+
+@pytest.fixture(scope="module")
+def broken(clear) -> Weather:
+    """Three months in which sun and cloud take turns by the hour, but for a day in each."""
+    solar = utc_seconds(clear.times).astype(np.int64) + int(GOLDEN.longitude * 240.0)
+    cloudy = ~np.isin(solar // 86400, [number(day) for day in CLEAR_DAYS])
+    beam = np.where(cloudy, utc_seconds(clear.times).astype(np.int64) // 3600 % 2, 1.0)
+    light = np.where(cloudy, 1.0 - 0.8 * beam, 1.0)
+    return replace(clear, dni=clear.dni * beam, ghi=clear.ghi * light, source="broken", clear=False)
+
+
+@pytest.fixture(scope="module")
+def record(clear) -> Record:
+    """Hourly readings of a flat plane, from solar midnight on New Year's Day."""
+    times = np.arange("2019-01-01T07", "2019-04-01T07", dtype="datetime64[h]")
+    times = times.astype("datetime64[s]")
+    sky = sky_at(clear, times + np.timedelta64(1800, "s"))
+    power = np.where(sky.sun[:, 2] > 0.0, unit_power(sky, np.array([[0.0, 0.0, 1.0]]))[0], 0.0)
+    return Record("flat", times, 5.0 * power, 60.0)
+
+
+@given(arrays.arrays(np.float64, (3, 8), elements=st.floats(-1e6, 1e6)))
+def test_every_row_is_brought_to_the_unit_interval(values):
+    found = normalise(values)
+    assert (found >= 0.0).all()
+    assert (found <= 1.0).all()
+    varies = np.ptp(values, axis=1) > 0.0
+    assert (found[varies].max(axis=1) == 1.0).all()
+    assert (found[~varies] == 0.0).all()
+
+
+def test_normalising_forgets_scale_and_offset():
+    row = np.array([[0.0, 1.0, 4.0, 2.0]])
+    np.testing.assert_allclose(normalise(3.0 * row + 7.0), [[0.0, 0.25, 1.0, 0.5]])
+
+
+@pytest.mark.parametrize(
+    ("group", "last", "first"),
+    [
+        (Group.WEEK, date(2019, 6, 9), date(2019, 6, 10)),  # Sunday, Monday
+        (Group.MONTH, date(2019, 1, 31), date(2019, 2, 1)),
+        (Group.MONTH, date(2020, 2, 29), date(2020, 3, 1)),
+        (Group.QUARTER, date(2019, 3, 31), date(2019, 4, 1)),
+        (Group.QUARTER, date(2019, 12, 31), date(2020, 1, 1)),
+    ],
+)
+def test_groups_change_between_these_days(group, last, first):
+    before, after = group_of(np.array([number(last), number(first)]), group)
+    assert after == before + 1
+
+
+@pytest.mark.parametrize(
+    ("group", "first", "last"),
+    [
+        (Group.WEEK, date(2018, 12, 31), date(2019, 1, 6)),  # Monday, Sunday
+        (Group.MONTH, date(2019, 2, 1), date(2019, 2, 28)),
+        (Group.QUARTER, date(2019, 4, 1), date(2019, 6, 30)),
+    ],
+)
+def test_groups_hold_these_days_together(group, first, last):
+    days = np.arange(number(first), number(last) + 1)
+    assert len(set(group_of(days, group))) == 1
+
+
+def test_a_year_has_its_groups():
+    days = np.arange(number(date(2019, 1, 1)), number(date(2020, 1, 1)))
+    counts = {group: len(set(group_of(days, group))) for group in Group}
+    assert counts == {Group.WEEK: 53, Group.MONTH: 12, Group.QUARTER: 4}
+
+
+def test_correlation_is_numpys_row_by_row():
+    rng = np.random.default_rng(0)
+    one, other = rng.random((6, 20)), rng.random((6, 20))
+    expected = [np.corrcoef(a, b)[0, 1] for a, b in zip(one, other, strict=True)]
+    np.testing.assert_allclose(correlation(one, other), expected)
+
+
+def test_a_row_without_variation_correlates_with_nothing():
+    flat, rising = np.ones((1, 5)), np.arange(5.0).reshape(1, 5)
+    assert correlation(flat, rising) == -1.0
+    assert correlation(rising, rising) == pytest.approx(1.0)
+
+
+def test_whole_days_run_from_solar_midnight_to_solar_midnight(record):
+    days, times, power = whole_days(record, GOLDEN)
+    assert times.shape == power.shape == (90, 24)
+    assert days[0] == number(date(2019, 1, 1))
+    assert times[0, 0] == np.datetime64("2019-01-01T07:30:00")
+    # light in the middle, none at the ends
+    assert (power[:, [0, 1, 22, 23]] == 0.0).all()
+    assert (power[:, 12] > 0.0).all()
+
+
+def test_a_day_with_a_reading_missing_is_left_out(record):
+    keep = np.ones(len(record.times), dtype=bool)
+    keep[24 * 10 + 13] = False
+    partial = replace(record, times=record.times[keep], power_kw=record.power_kw[keep])
+    days, times, power = whole_days(partial, GOLDEN)
+    assert number(date(2019, 1, 11)) not in days
+    assert len(days) == 89
+    everything, _, whole = whole_days(record, GOLDEN)
+    np.testing.assert_array_equal(power, whole[np.isin(everything, days)])
+    assert (np.diff(times, axis=1) == np.timedelta64(3600, "s")).all()
+
+
+def test_days_that_are_never_whole_are_refused_with_the_remedy(record):
+    odd = np.arange(len(record.times)) % 24 != 12
+    partial = replace(record, times=record.times[odd], power_kw=record.power_kw[odd])
+    with pytest.raises(TooLittleData, match="use the default method"):
+        whole_days(partial, GOLDEN)
+
+
+def test_the_planted_clear_day_of_each_month_is_found(record, broken):
+    found = prototypical_days(record, broken, group=Group.MONTH)
+    assert [profile.day for profile in found] == [number(day) for day in CLEAR_DAYS]
+    for profile in found:
+        assert profile.power.min() == 0.0
+        assert profile.power.max() == 1.0
+        assert len(profile.times) == 24
+
+
+def test_the_scale_of_a_day_is_what_it_was_divided_by(record, broken):
+    found = prototypical_days(record, broken, group=Group.MONTH)[1]
+    chosen = np.isin(record.middles, found.times)
+    np.testing.assert_allclose(found.power * found.scale, record.power_kw[chosen])
+
+
+def test_weeks_give_more_days_than_quarters(record, broken):
+    found = {group: len(prototypical_days(record, broken, group=group)) for group in Group}
+    assert found == {Group.WEEK: 13, Group.MONTH: 3, Group.QUARTER: 1}
+
+
+def test_a_day_without_power_is_never_prototypical(record, broken):
+    days, _, _ = whole_days(record, GOLDEN)
+    power = record.power_kw.copy().reshape(90, 24)
+    power[days == number(CLEAR_DAYS[0])] = 0.0
+    outage = replace(record, power_kw=power.ravel())
+    found = prototypical_days(outage, broken, group=Group.MONTH)
+    assert len(found) == 3
+    assert found[0].day != number(CLEAR_DAYS[0])
+
+
+def test_a_record_without_any_power_is_refused(record, broken):
+    dead = replace(record, power_kw=np.zeros(len(record.times)))
+    with pytest.raises(TooLittleData, match="no day with any power"):
+        prototypical_days(dead, broken, group=Group.MONTH)
+
+
+def test_a_profile_does_not_show_its_readings(record, broken):
+    shown = repr(prototypical_days(record, broken, group=Group.MONTH)[0])
+    assert "private" in shown
+    assert "0." not in shown
+
+
+def test_candidates_peak_when_the_sun_faces_them(clear):
+    day = np.arange("2019-03-20T07:30", "2019-03-21T07:30", 1800, dtype="datetime64[s]")
+    normals = np.stack([Plane(azimuth, 40.0).normal for azimuth in (90.0, 180.0, 270.0)])
+    found = candidate_profiles(sky_at(clear, day), normals, albedo=0.2)
+    assert found.shape == (3, 48)
+    assert (found.min(axis=1) == 0.0).all()
+    assert (found.max(axis=1) == 1.0).all()
+    east, south, west = found.argmax(axis=1)
+    assert east < south < west
+    assert abs(int(south) - 23.5) <= 1.5

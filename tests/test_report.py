@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+import base64
+import re
+import stat
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from plot_makers import estimate_of, sunny, truth_of
+from sunveil.errors import ParameterError, SunveilError, TooLittleData
+from sunveil.estimate import ClockFinding, DaylightSaving, Flag, Interval
+from sunveil.meters.record import Label
+from sunveil.report import Case, write_report
+from sunveil.report.page import put_in_place, worth_drawing
+from sunveil.report.words import clock_words, kilowatts, summary
+from sunveil.simulate import SystemTruth, Tracker
+from sunveil.site import Plane
+
+NASTY = "<script>alert('1')</script>&\"roof\""
+
+
+class Page(HTMLParser):
+    """What a browser would see of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+        self.text = re.sub(r"\s+", " ", self.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    def pictures(self) -> list[str]:
+        sources = [str(image["src"]) for image in self.all("img")]
+        assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
+        return [base64.b64decode(source.partition(",")[2]).decode() for source in sources]
+
+
+def case(
+    name: str = "roof",
+    *,
+    plane: Plane | None = None,
+    truth: SystemTruth | None = None,
+    **changes: object,
+) -> Case:
+    record, weather = sunny()
+    estimate = estimate_of(plane or Plane(202.0, 31.0), system_id=name, **changes)
+    return Case(truth, replace(record, system_id=name), weather, estimate)
+
+
+def read(path: Path) -> Page:
+    return Page(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of systems of every kind, one with a nasty name."""
+    cases = [
+        case(NASTY, truth=truth_of()),
+        case(
+            "flat-one",
+            plane=Plane(10.0, 1.0),
+            azimuth_interval=Interval(0.0, 360.0),
+            ac_limit_kw=1234.4,
+            clock=ClockFinding(60.0, Label.START),
+            flags=(Flag.CLIPPING, Flag.CLOCK_REPAIRED),
+        ),
+        case("follower", truth=truth_of(tracker=Tracker()), flags=(Flag.NOT_ONE_PLANE,)),
+    ]
+    path = tmp_path_factory.mktemp("full") / "report.html"
+    write_report(path, cases, title="A <b>title</b>")
+    return path
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of one system of which nothing is known."""
+    path = tmp_path_factory.mktemp("bare") / "report.html"
+    path.write_text("old", encoding="utf-8")
+    write_report(path, [case()])
+    return path
+
+
+def test_a_report_needs_nothing_but_itself(full: Path) -> None:
+    page = read(full)
+    assert "http" not in re.sub(r"base64,[^\"]+", "", full.read_text(encoding="utf-8"))
+    assert not page.all("link")
+    for _, attributes in page.tags:
+        for name in ("src", "href", "action", "data", "poster", "srcset"):
+            assert str(attributes.get(name, "data:")).startswith("data:")
+    assert list(full.parent.iterdir()) == [full]
+    assert full.stat().st_size < 3_000_000
+
+
+def test_every_figure_has_words_for_those_who_cannot_see_it(full: Path) -> None:
+    words = [str(image.get("alt", "")) for image in read(full).all("img")]
+    # errors, three of the site's light, clear days and the map of each of three systems
+    assert len(words) == 10
+    assert all(len(one) > 20 for one in words)
+    assert len(set(words)) == 10
+
+
+def test_figures_with_readings_are_marked_private_and_others_are_not(full: Path) -> None:
+    page = read(full)
+    marked = ["sunveil-private" in picture for picture in page.pictures()]
+    assert marked == [False] * 4 + [True] * 6
+    assert "Private to the curator" in page.text
+
+
+def test_names_of_systems_and_titles_cannot_inject_markup(full: Path) -> None:
+    page = read(full)
+    assert not page.all("script")
+    assert not page.all("b")
+    assert page.text.count(NASTY) == 2  # in the table, and over its figures
+    assert "A <b>title</b>" in page.text
+    assert any(NASTY in str(image["alt"]) for image in page.all("img"))
+
+
+def test_every_system_is_told_with_what_to_know_of_it(full: Path) -> None:
+    page = read(full)
+    assert "Azimuth 10.0° (any)" in page.text
+    assert "cuts the power off at 1,234 kW" in page.text
+    assert "was repaired: 60 min fast" in page.text
+    assert "not one fixed plane: two planes or a tracker" in page.text
+    assert "In truth this is not one fixed plane (tracker)" in page.text
+    assert "1 more is not one fixed plane" in page.text
+    assert page.text.count("System losses of 14%, an inverter efficiency of 96%") == 1
+    assert "weather from clearsky" in page.text
+
+
+def test_without_truths_no_errors_are_claimed(bare: Path) -> None:
+    page = read(bare)
+    assert "Median error" not in page.text
+    assert "How far off" not in page.text
+    assert "In truth" not in page.text
+    assert len(page.all("img")) == 5
+
+
+def test_a_report_replaces_the_old_one_for_its_owner_only(bare: Path) -> None:
+    assert bare.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert stat.S_IMODE(bare.stat().st_mode) == 0o600
+
+
+def test_the_same_cases_give_the_same_bytes(bare: Path, tmp_path: Path) -> None:
+    write_report(tmp_path / "again.html", [case()])
+    assert (tmp_path / "again.html").read_bytes() == bare.read_bytes()
+
+
+def test_a_failed_report_leaves_the_old_one_alone(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old", encoding="utf-8")
+    good = case()
+    dark = replace(good, record=replace(good.record, power_kw=0.0 * good.record.power_kw))
+    with pytest.raises(TooLittleData):
+        write_report(path, [dark])
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_page_that_cannot_be_put_in_place_leaves_nothing_behind(tmp_path: Path) -> None:
+    taken = tmp_path / "report.html"
+    taken.mkdir()
+    # a folder that appeared while the page was drawn
+    with pytest.raises(SunveilError, match="cannot be written"):
+        put_in_place(taken, "page")
+    assert list(tmp_path.iterdir()) == [taken]
+
+
+def test_places_where_no_file_can_be_are_refused(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "nowhere" / "report.html"):
+        with pytest.raises(SunveilError, match="folder that exists"):
+            write_report(path, [case()])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_report_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="at least one system"):
+        write_report(tmp_path / "report.html", [])
+    assert not list(tmp_path.iterdir())
+
+
+def test_six_systems_are_drawn_with_flagged_ones_among_them() -> None:
+    cases = [case(f"system-{i}") for i in range(8)]
+    cases.append(case("odd-one", flags=(Flag.NOT_ONE_PLANE,)))
+    drawn = [one.estimate.system_id for one in worth_drawing(cases)]
+    assert drawn == [*(f"system-{i}" for i in range(5)), "odd-one"]
+    assert len(worth_drawing([cases[-1]] * 9)) == 6
+
+
+def test_the_summary_counts_errors_against_known_truths() -> None:
+    roof = Plane(200.0, 30.0)
+    found = summary(
+        [
+            case("a", plane=Plane(201.0, 30.0), truth=truth_of(roof)),
+            case("b", plane=Plane(202.0, 31.0), truth=truth_of(roof)),
+            case("c", plane=Plane(209.0, 36.0), truth=truth_of(roof)),
+            # flat: counts for tilt and capacity, not in the median of azimuths
+            case("d", plane=Plane(20.0, 2.0), truth=truth_of(Plane(200.0, 1.0), dc_capacity_kw=4)),
+            case("e", truth=truth_of(tracker=Tracker())),
+            case("f"),
+        ]
+    )
+    assert (found["systems"], found["known"], found["odd"]) == (6, 4, 1)
+    assert (found["azimuth"], found["tilt"], found["capacity"]) == ("2.0°", "1.0°", "0.0%")
+    assert found["covered"] == [("azimuth", 2), ("tilt", 3), ("capacity", 3)]
+
+
+@pytest.mark.parametrize(
+    ("clock", "words"),
+    [
+        (ClockFinding(60.0, Label.START), "60 min fast"),
+        (ClockFinding(-30.0, Label.START), "30 min slow"),
+        (ClockFinding(0.0, Label.END), "stamps name the end of their interval"),
+        (ClockFinding(0.0, Label.START, DaylightSaving.LEFT_IN), "daylight saving left in"),
+        (
+            ClockFinding(60.0, Label.START, DaylightSaving.APPLIED_TWICE),
+            "60 min fast, daylight saving taken out twice",
+        ),
+    ],
+)
+def test_a_repaired_clock_is_said_in_words(clock: ClockFinding, words: str) -> None:
+    assert clock_words(case(clock=clock, flags=(Flag.CLOCK_REPAIRED,))) == words
+    assert clock_words(case()) == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(2.0, "2.00"), (15.62, "15.6"), (1153.5, "1,154"), (0.05, "0.0500"), (0.0, "0")],
+)
+def test_capacities_have_three_digits(value: float, words: str) -> None:
+    assert kilowatts(value) == words

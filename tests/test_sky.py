@@ -1,0 +1,384 @@
+"""The fast physics against pvlib's own.
+
+Where the tolerance is not rounding error there is a reason: the modifier of direct light is read
+off a table of 2,049 cosines and Marion's off a table of whole degrees (together below 0.002 W/m²),
+and below 5° of elevation pvlib's Hay-Davies and ours hold the sun up at different heights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pvlib
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sunveil.site import Losses, Plane, Site, SkyModel, incidence_cosine, normals, plane_irradiance
+from sunveil.sky import (
+    SHELTER,
+    Sky,
+    diffuse_modifiers,
+    direct_modifier,
+    extra_radiation,
+    part_load,
+    plane_light,
+    relative_airmass,
+    sky_at,
+    sun_vectors,
+    unit_power,
+)
+from sunveil.weather import Weather, WeatherCache, clearsky
+from sunveil.weather.base import utc_seconds
+
+SITES = (
+    Site(39.742, -105.1727, 1795.0),
+    Site(52.52, 13.4, 34.0),
+    Site(-33.87, 151.2, 20.0),
+    Site(1.35, 103.8, 15.0),
+)
+PLANES = [
+    Plane(0.0, 0.0),
+    Plane(180.0, 30.0),
+    Plane(270.0, 18.0),
+    Plane(37.0, 62.5),
+    Plane(95.0, 90.0),
+    Plane(200.0, 5.3),
+    Plane(359.0, 45.0),
+    Plane(0.0, 25.0),
+]
+NORMALS = np.stack([plane.normal for plane in PLANES])
+LOW_SUN = np.sin(np.radians(5.0))
+azimuths = st.floats(0.0, 360.0)
+tilts = st.floats(0.0, 90.0)
+
+
+@pytest.fixture(scope="module")
+def years(tmp_path_factory: pytest.TempPathFactory) -> dict[Site, Weather]:
+    """A year of clear hours at every site."""
+    cache = WeatherCache(tmp_path_factory.mktemp("cache"))
+    return {
+        site: clearsky(site, "2019-01-01", "2020-01-01", step_minutes=60, cache=cache)
+        for site in SITES
+    }
+
+
+def at_its_own_times(weather: Weather, sky_model: SkyModel = SkyModel.PEREZ) -> Sky:
+    return sky_at(weather, utc_seconds(weather.times), sky_model=sky_model)
+
+
+def pvlib_light(plane: Plane, sky: Sky, sky_model: SkyModel, *, albedo: float) -> np.ndarray:
+    """What pvlib's parts add up to when light around the sun enters the glass as the beam does."""
+    zenith = np.degrees(np.arccos(sky.sun[:, 2]))
+    azimuth = np.degrees(np.arctan2(sky.sun[:, 0], sky.sun[:, 1])) % 360.0
+    cosine = incidence_cosine(plane, zenith, azimuth)
+    tilt, turn = plane.surface_tilt, plane.surface_azimuth
+    if sky_model is SkyModel.ISOTROPIC:
+        around, dome = 0.0, pvlib.irradiance.isotropic(tilt, sky.dhi)
+    else:
+        model = getattr(pvlib.irradiance, sky_model.value.replace("-", "_"))
+        parts = model(
+            tilt,
+            turn,
+            sky.dhi,
+            sky.dni,
+            sky.dni_extra,
+            zenith,
+            azimuth,
+            return_components=True,
+        )
+        around = parts["poa_circumsolar"]
+        dome = parts["poa_isotropic"] + parts.get("poa_horizon", 0.0)
+    ground = pvlib.irradiance.get_ground_diffuse(tilt, sky.ghi, albedo=albedo)
+    glass = pvlib.iam.physical(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
+    diffuse = pvlib.iam.marion_diffuse("physical", tilt)
+    beam = glass * (sky.dni * np.maximum(cosine, 0.0) + around)
+    return np.asarray(
+        beam + dome * float(diffuse["sky"]) + ground * float(np.nan_to_num(diffuse["ground"]))
+    )
+
+
+@pytest.mark.parametrize("sky_model", SkyModel)
+@pytest.mark.parametrize("site", SITES, ids=lambda site: f"{site.latitude:g}")
+def test_light_on_planes_is_pvlibs_over_a_year(years, site, sky_model):
+    sky = at_its_own_times(years[site], sky_model)
+    sky = sky.take(sky.sun[:, 2] > LOW_SUN)
+    assert len(sky) > 3500
+    found = plane_light(sky, NORMALS, albedo=0.25)
+    for row, plane in zip(found, PLANES, strict=True):
+        theirs = pvlib_light(plane, sky, sky_model, albedo=0.25)
+        np.testing.assert_allclose(row, theirs, atol=2e-3, rtol=0.0)
+
+
+@pytest.mark.parametrize("sky_model", SkyModel)
+@pytest.mark.parametrize("site", SITES, ids=lambda site: f"{site.latitude:g}")
+def test_light_of_a_low_sun_is_pvlibs_to_less_than_a_percent_of_full_sun(years, site, sky_model):
+    sky = at_its_own_times(years[site], sky_model)
+    sky = sky.take((sky.sun[:, 2] > 0.0) & (sky.sun[:, 2] <= LOW_SUN))
+    assert len(sky) > 20
+    found = plane_light(sky, NORMALS)
+    for row, plane in zip(found, PLANES, strict=True):
+        theirs = pvlib_light(plane, sky, sky_model, albedo=0.2)
+        np.testing.assert_allclose(row, theirs, atol=8.0, rtol=0.0)
+
+
+@pytest.mark.parametrize(
+    ("sky_model", "most"),
+    [(SkyModel.ISOTROPIC, 2e-3), (SkyModel.HAYDAVIES, 12.0), (SkyModel.PEREZ, 12.0)],
+)
+def test_light_on_planes_is_that_of_the_clear_chain(years, sky_model, most):
+    """Isotropic: the same. Otherwise the chain lets light around the sun enter as the dome's."""
+    weather = years[SITES[0]]
+    zenith, azimuth = weather.sun()
+    up = zenith < 85.0
+    sun = pd.DataFrame({"apparent_zenith": zenith, "azimuth": azimuth}, index=weather.times)[up]
+    found = plane_light(at_its_own_times(weather, sky_model).take(up), NORMALS)
+    for row, plane in zip(found, PLANES, strict=True):
+        chain = plane_irradiance(plane, weather.to_frame()[up], sun, sky_model=sky_model)
+        np.testing.assert_allclose(row, chain["poa_global"], atol=most, rtol=0.0)
+
+
+def test_power_of_planes_is_pvlibs_pvwatts_with_the_wind_of_a_roof(years):
+    sky = at_its_own_times(years[SITES[1]])
+    sky = sky.take(sky.sun[:, 2] > LOW_SUN)
+    losses = Losses(system=0.1, inverter_efficiency=0.95, gamma_pdc=-0.0035)
+    found = unit_power(sky, NORMALS, losses=losses)
+    for row, plane in zip(found, PLANES, strict=True):
+        light = pvlib_light(plane, sky, SkyModel.PEREZ, albedo=0.2)
+        cell = pvlib.temperature.faiman(light, sky.temp_air, SHELTER * sky.wind_speed)
+        dc = 0.9 * pvlib.pvsystem.pvwatts_dc(light, cell, 1.0, -0.0035)
+        ac = pvlib.inverter.pvwatts(dc, 1.0, eta_inv_nom=0.95)
+        np.testing.assert_allclose(row, ac, atol=1e-5, rtol=0.0)
+
+
+def test_the_inverters_curve_is_pvwatts_below_its_limit():
+    dc = np.linspace(0.0, 0.99, 200)
+    losses = Losses(inverter_efficiency=0.94)
+    theirs = pvlib.inverter.pvwatts(dc, 1.0, eta_inv_nom=0.94)
+    np.testing.assert_allclose(part_load(dc, losses), theirs, atol=1e-12)
+
+
+def test_modules_twice_as_hot_give_less(years):
+    sky = at_its_own_times(years[SITES[0]])
+    sky = sky.take(sky.ghi > 300.0)
+    cool, hot = (unit_power(sky, NORMALS[1:2], heat=heat) for heat in (1.0, 2.0))
+    assert (hot < cool).all()
+    assert hot.sum() > 0.8 * cool.sum()
+
+
+def test_extra_radiation_is_spencers_at_the_start_of_each_day():
+    days = np.arange("2019-01-01", "2020-01-01", dtype="datetime64[D]")
+    theirs = pvlib.irradiance.get_extra_radiation(np.arange(1, 366))
+    np.testing.assert_allclose(extra_radiation(days.astype("datetime64[s]")), theirs, atol=1e-9)
+
+
+def test_extra_radiation_runs_on_through_the_day_and_into_the_leap_day():
+    hours = np.arange("2020-02-28", "2020-03-02", dtype="datetime64[h]").astype("datetime64[s]")
+    steps = np.diff(extra_radiation(hours))
+    assert (steps < 0.0).all()
+    assert np.abs(steps).max() < 0.05
+
+
+def test_airmass_is_kasten_and_youngs():
+    zenith = np.linspace(0.0, 89.0, 90)
+    theirs = pvlib.atmosphere.get_relative_airmass(zenith)
+    np.testing.assert_allclose(relative_airmass(np.cos(np.radians(zenith))), theirs, rtol=1e-9)
+
+
+def test_the_glass_by_table_is_the_glass_by_formula():
+    cosine = np.linspace(0.0, 1.0, 5001)
+    theirs = pvlib.iam.physical(np.degrees(np.arccos(cosine)))
+    # what matters is the modifier times the cosine
+    np.testing.assert_allclose(direct_modifier(cosine) * cosine, theirs * cosine, atol=2e-6)
+
+
+def test_the_glass_for_diffuse_light_is_marions():
+    some = np.array([0.0, 3.0, 17.5, 45.2, 71.0, 90.0])
+    sky, ground = diffuse_modifiers(some)
+    for place, tilt in enumerate(some):
+        theirs = pvlib.iam.marion_diffuse("physical", tilt)
+        assert sky[place] == pytest.approx(float(theirs["sky"]), abs=1e-5)
+        assert ground[place] == pytest.approx(float(np.nan_to_num(theirs["ground"])), abs=1e-3)
+
+
+def test_the_vector_of_the_sun_gives_its_angles_back():
+    zenith, azimuth = np.array([10.0, 60.0, 89.0]), np.array([15.0, 180.0, 300.0])
+    vector = sun_vectors(zenith, azimuth)
+    np.testing.assert_allclose(np.degrees(np.arccos(vector[:, 2])), zenith)
+    np.testing.assert_allclose(np.degrees(np.arctan2(vector[:, 0], vector[:, 1])) % 360.0, azimuth)
+
+
+def test_a_plane_that_turns_gets_at_each_instant_what_a_fixed_one_would(years):
+    sky = at_its_own_times(years[SITES[0]])
+    sky = sky.take(np.flatnonzero(sky.sun[:, 2] > LOW_SUN)[: len(PLANES)])
+    fixed = plane_light(sky, NORMALS)
+    turning = plane_light(sky, NORMALS[None])
+    np.testing.assert_allclose(turning[0], np.diagonal(fixed), atol=1e-9)
+
+
+# Symmetries and limits.
+
+
+@pytest.fixture(scope="module")
+def noons(years) -> Sky:
+    """Instants through the year, with the sun everywhere from low to high."""
+    sky = at_its_own_times(years[SITES[0]])
+    return sky.take(np.flatnonzero(sky.sun[:, 2] > 0.02)[::37])
+
+
+def one(azimuth: float, tilt: float) -> np.ndarray:
+    return normals(np.array([azimuth]), np.array([tilt]))
+
+
+@settings(max_examples=50)
+@given(azimuth=azimuths, tilt=tilts, meridian=azimuths)
+def test_a_plane_mirrored_with_the_sun_gives_the_same(noons, azimuth, tilt, meridian):
+    turn = np.degrees(np.arctan2(noons.sun[:, 0], noons.sun[:, 1]))
+    zenith = np.degrees(np.arccos(noons.sun[:, 2]))
+    mirrored = replace(noons, sun=sun_vectors(zenith, 2.0 * meridian - turn))
+    ours = unit_power(noons, one(azimuth, tilt))
+    theirs = unit_power(mirrored, one(2.0 * meridian - azimuth, tilt))
+    np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+@settings(max_examples=50)
+@given(azimuth=azimuths, tilt=tilts, turns=st.integers(-3, 3))
+def test_whole_turns_of_the_azimuth_change_nothing(noons, azimuth, tilt, turns):
+    ours = unit_power(noons, one(azimuth, tilt))
+    theirs = unit_power(noons, one(azimuth + 360.0 * turns, tilt))
+    np.testing.assert_allclose(ours, theirs, atol=1e-9)
+
+
+@settings(max_examples=30)
+@given(azimuth=azimuths)
+def test_a_flat_plane_does_not_care_where_it_faces(noons, azimuth):
+    np.testing.assert_allclose(
+        unit_power(noons, one(azimuth, 0.0)), unit_power(noons, one(0.0, 0.0)), atol=1e-12
+    )
+
+
+@settings(max_examples=50)
+@given(azimuth=azimuths, tilt=tilts, albedo=st.floats(0.0, 1.0), heat=st.floats(0.5, 2.0))
+def test_power_is_never_negative_nor_absurd(noons, azimuth, tilt, albedo, heat):
+    power = unit_power(noons, one(azimuth, tilt), albedo=albedo, heat=heat)
+    assert (power >= 0.0).all()
+    assert (power < 1.7).all()
+
+
+@settings(max_examples=50)
+@given(azimuth=azimuths, tilt=st.floats(1.0, 90.0), low=st.floats(0.0, 0.5), more=st.floats(0, 0.5))
+def test_brighter_ground_gives_a_tilted_plane_more_light(noons, azimuth, tilt, low, more):
+    dull, bright = (plane_light(noons, one(azimuth, tilt), albedo=a) for a in (low, low + more))
+    assert (bright >= dull).all()
+    if more > 0.01:
+        assert bright.sum() > dull.sum()
+
+
+def test_a_wall_that_faces_away_from_the_sun_gets_diffuse_light_only(noons):
+    for place in range(0, len(noons), 10):
+        sky = noons.take(np.array([place]))
+        away = np.degrees(np.arctan2(sky.sun[0, 0], sky.sun[0, 1])) + 180.0
+        no_beam = replace(sky, dni=np.zeros(1))
+        np.testing.assert_allclose(
+            plane_light(sky, one(away, 90.0)), plane_light(no_beam, one(away, 90.0))
+        )
+        assert plane_light(sky, one(away, 90.0))[0, 0] < sky.dhi[0] + 0.2 * sky.ghi[0]
+
+
+def test_a_plane_that_faces_the_sun_gets_more_beam_than_any_other(noons):
+    beam_only = replace(noons, dhi=np.zeros(len(noons)), ghi=np.zeros(len(noons)))
+    facing = plane_light(beam_only, beam_only.sun[None])
+    np.testing.assert_allclose(facing[0], noons.dni, rtol=1e-9)
+    assert (plane_light(beam_only, NORMALS) <= facing + 1e-9).all()
+
+
+# Haze.
+
+
+def ineichen(site: Site, sky: Sky, turbidity: float) -> dict[str, np.ndarray]:
+    """Return pvlib's clear sky at the instants of a sky, with the airmass that a site has."""
+    zenith = np.degrees(np.arccos(sky.sun[:, 2]))
+    airmass = pvlib.atmosphere.get_absolute_airmass(
+        pvlib.atmosphere.get_relative_airmass(zenith), pvlib.atmosphere.alt2pres(site.height)
+    )
+    return pvlib.clearsky.ineichen(
+        zenith, airmass, turbidity, altitude=site.height, dni_extra=sky.dni_extra
+    )
+
+
+@pytest.mark.parametrize("site", SITES, ids=lambda site: f"{site.latitude:g}")
+@pytest.mark.parametrize("more", [-0.5, 0.5, 1.0])
+def test_haze_dims_the_sky_as_another_turbidity_does(years, site, more):
+    sky = at_its_own_times(years[site])
+    sky = sky.take(np.flatnonzero(sky.sun[:, 2] > np.sin(np.radians(15.0)))[::17])
+    base, other = ineichen(site, sky, 3.0), ineichen(site, sky, 3.0 + more)
+    hazy = replace(sky, **{name: base[name] for name in ("ghi", "dni", "dhi")}).hazier(more)
+    for name in ("ghi", "dni", "dhi"):
+        # where the air is very clear, Ineichen holds the beam below a limit, which haze leaves out
+        np.testing.assert_allclose(getattr(hazy, name), other[name], rtol=0.01, atol=8.0)
+
+
+def test_haze_takes_from_the_beam_and_gives_to_the_dome(noons):
+    hazy = noons.hazier(0.5)
+    assert (hazy.dni < noons.dni).all()
+    assert (hazy.ghi < noons.ghi).all()
+    high = noons.sun[:, 2] > np.sin(np.radians(15.0))
+    assert (hazy.dhi[high] > noons.dhi[high]).all()
+    clear = noons.hazier(-0.5)
+    assert (clear.dni > noons.dni).all()
+    assert (clear.dhi[high] < noons.dhi[high]).all()
+
+
+def test_no_haze_changes_nothing(noons):
+    assert noons.hazier(0.0) is noons
+
+
+@settings(max_examples=30)
+@given(more=st.floats(-0.5, 1.5))
+def test_haze_can_be_taken_back(noons, more):
+    back = noons.hazier(more).hazier(-more)
+    np.testing.assert_allclose(back.dni, noons.dni, rtol=1e-9)
+    np.testing.assert_allclose(back.ghi, noons.ghi, rtol=1e-9)
+    high = noons.sun[:, 2] > np.sin(np.radians(15.0))
+    np.testing.assert_allclose(back.dhi[high], noons.dhi[high], atol=2.0)
+
+
+# Weather laid onto instants.
+
+
+def test_weather_between_its_times_is_interpolated(years):
+    weather = years[SITES[0]]
+    place = int(weather.ghi.argmax())
+    stamps = utc_seconds(weather.times)
+    between = np.array([stamps[place] + np.timedelta64(900, "s")])
+    found = sky_at(weather, between)
+    expected = 0.75 * weather.ghi[place] + 0.25 * weather.ghi[place + 1]
+    assert found.ghi[0] == pytest.approx(expected)
+    assert np.linalg.norm(found.sun[0]) == pytest.approx(1.0)
+    assert found.clearness[0] == 1.0
+
+
+def test_measured_weather_keeps_its_share_of_the_clear_sky_between_its_times(years):
+    clear = years[SITES[0]]
+    measured = replace(
+        clear, ghi=0.8 * clear.ghi, dni=0.5 * clear.dni, source="measured", clear=False
+    )
+    stamps = utc_seconds(clear.times)
+    times = stamps[clear.ghi > 300.0][:200] + np.timedelta64(600, "s")
+    found, bare = sky_at(measured, times, clear), sky_at(clear, times)
+    bright = bare.ghi > 300.0
+    np.testing.assert_allclose(found.ghi[bright], 0.8 * bare.ghi[bright], rtol=1e-6)
+    np.testing.assert_allclose(found.dni[bright], 0.5 * bare.dni[bright], rtol=1e-6)
+    np.testing.assert_allclose(found.clearness[bright], 0.5, rtol=1e-6)
+    closure = found.ghi - found.dni * found.sun[:, 2]
+    np.testing.assert_allclose(found.dhi[bright], closure[bright], rtol=1e-9)
+
+
+def test_a_part_of_a_sky_keeps_its_rows(noons):
+    some = np.array([3, 1])
+    part = noons.take(some)
+    assert len(part) == 2
+    np.testing.assert_array_equal(part.sun, noons.sun[some])
+    np.testing.assert_array_equal(part.horizon, noons.horizon[some])
