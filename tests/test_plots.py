@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -28,7 +29,7 @@ from sunveil.plots.errors import azimuth_errors
 from sunveil.plots.score_map import agreement_map, around
 from sunveil.plots.seen import repaired_daylight
 from sunveil.simulate import Tracker
-from sunveil.site import Plane, Site, normals
+from sunveil.site import Plane, Site, SkyModel, normals, plane_irradiance
 from sunveil.weather import clearsky
 
 CHINO = Site(34.0122, -117.6889, 200.0)
@@ -112,6 +113,17 @@ def test_the_best_plane_of_chino_is_the_papers() -> None:
     # the paper's map puts it between 165° and 180° of azimuth and 35° and 40° of tilt
     assert 165.0 <= np.degrees(azimuth) <= 180.0
     assert 30.0 <= tilt <= 40.0
+    weather = clearsky(CHINO, "2016-01-01", "2017-01-01", step_minutes=60)
+    light = plane_irradiance(
+        Plane(float(np.degrees(azimuth)), tilt),
+        weather.to_frame(),
+        CHINO.sun(weather.times),
+        sky_model=SkyModel.PEREZ,
+    )
+    daily = float(light["poa_global"].sum()) / 366.0 / 1000.0
+    written = re.search(r"([\d.]+) kWh/m² per day", ax.get_xlabel())
+    assert written is not None
+    assert float(written[1]) == pytest.approx(daily, rel=0.01)
     assert "tilt [°]" in ax.get_xlabel()
     bar = ax.figure.axes[-1]
     assert "[kWh/m² per day]" in bar.get_ylabel()
@@ -212,13 +224,25 @@ def test_the_clearest_day_of_each_season_is_chosen() -> None:
     assert list(clear_days(replace(data, power=data.power * clouds), 4)) == list(clear)
 
 
-def test_days_with_gaps_are_not_chosen() -> None:
+def test_smooth_days_are_chosen_before_jagged_ones_of_more_energy() -> None:
     record, weather = sunny()
     data = repaired_daylight(record, weather, estimate_of())
     before = clear_days(data, 4)
-    rows = np.flatnonzero(np.isin(data.day, before))
-    kept = np.setdiff1d(np.arange(len(data)), rows[::2])
-    assert not np.isin(clear_days(data.take(kept), 4), before).any()
+    jagged = np.where(np.arange(len(data)) % 2 == 0, 1.3, 0.8)
+    power = np.where(np.isin(data.day, before), data.power * jagged, data.power)
+    assert not np.isin(clear_days(replace(data, power=power), 4), before).any()
+
+
+def test_days_with_gaps_are_not_chosen_however_bright() -> None:
+    record, weather = sunny()
+    data = repaired_daylight(record, weather, estimate_of())
+    before = clear_days(data, 4)
+    chosen = np.isin(data.day, before)
+    brighter = replace(data, power=np.where(chosen, 1.2 * data.power, data.power))
+    assert list(clear_days(brighter, 4)) == list(before)
+    # without the dim ends of those days
+    cut = brighter.take(~chosen | (data.power > 0.4 * data.power.max()))
+    assert not np.isin(clear_days(cut, 4), before).any()
 
 
 def test_a_short_record_leaves_unused_panels_blank() -> None:

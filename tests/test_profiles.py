@@ -5,7 +5,7 @@ from datetime import date
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -59,6 +59,7 @@ def record(clear) -> Record:
     return Record("flat", times, 5.0 * power, 60.0)
 
 
+@settings(deadline=None)
 @given(arrays.arrays(np.float64, (3, 8), elements=st.floats(-1e6, 1e6)))
 def test_every_row_is_brought_to_the_unit_interval(values):
     found = normalise(values)

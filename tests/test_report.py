@@ -131,10 +131,12 @@ def test_every_system_is_told_with_what_to_know_of_it(full: Path) -> None:
     page = read(full)
     assert "Azimuth 10.0° (any)" in page.text
     assert "cuts the power off at 1,234 kW" in page.text
+    assert page.text.count("with a confidence of 90%") == 2
+    assert page.text.count("No single plane explains these readings") == 1
     assert "was repaired: 60 min fast" in page.text
     assert "not one fixed plane: two planes or a tracker" in page.text
     assert "In truth this is not one fixed plane (tracker)" in page.text
-    assert "1 more is not one fixed plane" in page.text
+    assert "One more is not one fixed plane" in page.text
     assert page.text.count("System losses of 14%, an inverter efficiency of 96%") == 1
     assert "weather from clearsky" in page.text
 

@@ -99,7 +99,7 @@ def test_readings_count_only_where_the_model_reaches_the_floor():
     assert found.counts.max(axis=1).tolist() == [2, 2]
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(
     power=st.lists(readings, min_size=1, max_size=12),
     changed=readings,
@@ -120,7 +120,7 @@ def test_one_reading_moves_any_count_by_at_most_one(power, changed, where, seed,
     np.testing.assert_array_equal(one.possible, other.possible)
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(
     power=st.lists(readings, min_size=2, max_size=12),
     where=st.integers(0, 11),
@@ -138,7 +138,7 @@ def test_a_reading_more_adds_at_most_one_and_takes_nothing(power, where, seed):
     assert set(np.unique(gained)) <= {0, 1}
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(steps=st.integers(1, 20), seed=st.integers(0, 2**32 - 1))
 def test_more_power_in_whole_steps_moves_the_counts_along_the_capacities(steps, seed):
     rng = np.random.default_rng(seed)
@@ -182,6 +182,7 @@ def test_the_fit_score_is_less_the_mean_square():
     np.testing.assert_allclose(fit_score(measured, profiles), [0.0, -0.0625, -0.5])
 
 
+@settings(deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40))
 def test_the_fit_score_of_normalised_days_lies_between_minus_one_and_zero(seed, size):
     rng = np.random.default_rng(seed)

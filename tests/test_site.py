@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pvlib
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
@@ -68,6 +68,7 @@ def test_the_sun_stands_where_pvlib_says():
     np.testing.assert_allclose(GOLDEN.sun(times)["zenith"], theirs["zenith"], atol=1e-9)
 
 
+@settings(deadline=None)
 @given(azimuths)
 def test_azimuths_are_brought_into_one_turn(azimuth):
     plane = Plane(azimuth, 20.0)
@@ -83,6 +84,7 @@ def test_a_plane_that_cannot_be_is_refused():
         Plane(math.inf, 20.0)
 
 
+@settings(deadline=None)
 @given(azimuths, tilts)
 def test_a_normal_has_length_one_and_its_height_is_the_cosine_of_the_tilt(azimuth, tilt):
     normal = Plane(azimuth, tilt).normal
@@ -95,6 +97,7 @@ def test_normals_point_east_north_and_up():
     np.testing.assert_allclose(found, np.eye(3), atol=1e-12)
 
 
+@settings(deadline=None)
 @given(azimuths, tilts, azimuths, tilts)
 def test_the_angle_between_planes_is_symmetric_and_at_most_their_tilts_together(a, b, c, d):
     one, other = Plane(a, b), Plane(c, d)
@@ -107,6 +110,7 @@ def test_the_azimuth_of_a_flat_plane_says_nothing():
     assert Plane(0.0, 0.0).angle_to(Plane(180.0, 0.0)) == pytest.approx(0.0, abs=1e-6)
 
 
+@settings(deadline=None)
 @given(azimuths, tilts, st.floats(0.0, 95.0), azimuths)
 def test_the_cosine_of_incidence_is_equation_one(azimuth, tilt, zenith, sun_azimuth):
     b, z = math.radians(tilt), math.radians(zenith)
@@ -173,6 +177,7 @@ def test_dc_power_is_capacity_less_losses_at_standard_conditions():
     assert hot == pytest.approx(5.4 * 0.9)
 
 
+@settings(deadline=None)
 @given(st.floats(0.1, 50.0), st.floats(0.0, 1200.0), st.floats(-10.0, 70.0))
 def test_dc_power_grows_in_proportion_to_capacity(capacity, light, warmth):
     one, many = (

@@ -1,8 +1,8 @@
 """The fast physics against pvlib's own.
 
 Where the tolerance is not rounding error there is a reason: the modifier of direct light is read
-off a table of 2,049 cosines and Marion's off a table of whole degrees (together below 0.002 W/m²),
-and below 5° of elevation pvlib's Hay-Davies and ours hold the sun up at different heights.
+off a table of cosines and Marion's off a table of tilts (together below 0.2 W/m², 2e-4 of full
+power), and below 5° of elevation pvlib's Hay-Davies and ours hold the sun up at different heights.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def test_light_on_planes_is_pvlibs_over_a_year(years, site, sky_model):
     found = plane_light(sky, NORMALS, albedo=0.25)
     for row, plane in zip(found, PLANES, strict=True):
         theirs = pvlib_light(plane, sky, sky_model, albedo=0.25)
-        np.testing.assert_allclose(row, theirs, atol=2e-3, rtol=0.0)
+        np.testing.assert_allclose(row, theirs, atol=0.2, rtol=0.0)
 
 
 @pytest.mark.parametrize("sky_model", SkyModel)
@@ -126,7 +126,7 @@ def test_light_of_a_low_sun_is_pvlibs_to_less_than_a_percent_of_full_sun(years, 
 
 @pytest.mark.parametrize(
     ("sky_model", "most"),
-    [(SkyModel.ISOTROPIC, 2e-3), (SkyModel.HAYDAVIES, 12.0), (SkyModel.PEREZ, 12.0)],
+    [(SkyModel.ISOTROPIC, 0.2), (SkyModel.HAYDAVIES, 12.0), (SkyModel.PEREZ, 12.0)],
 )
 def test_light_on_planes_is_that_of_the_clear_chain(years, sky_model, most):
     """Isotropic: the same. Otherwise the chain lets light around the sun enter as the dome's."""
@@ -150,7 +150,7 @@ def test_power_of_planes_is_pvlibs_pvwatts_with_the_wind_of_a_roof(years):
         cell = pvlib.temperature.faiman(light, sky.temp_air, SHELTER * sky.wind_speed)
         dc = 0.9 * pvlib.pvsystem.pvwatts_dc(light, cell, 1.0, -0.0035)
         ac = pvlib.inverter.pvwatts(dc, 1.0, eta_inv_nom=0.95)
-        np.testing.assert_allclose(row, ac, atol=1e-5, rtol=0.0)
+        np.testing.assert_allclose(row, ac, atol=1e-4, rtol=0.0)
 
 
 def test_the_inverters_curve_is_pvwatts_below_its_limit():
@@ -191,7 +191,7 @@ def test_the_glass_by_table_is_the_glass_by_formula():
     cosine = np.linspace(0.0, 1.0, 5001)
     theirs = pvlib.iam.physical(np.degrees(np.arccos(cosine)))
     # what matters is the modifier times the cosine
-    np.testing.assert_allclose(direct_modifier(cosine) * cosine, theirs * cosine, atol=2e-6)
+    np.testing.assert_allclose(direct_modifier(cosine) * cosine, theirs * cosine, atol=2e-5)
 
 
 def test_the_glass_for_diffuse_light_is_marions():
@@ -199,8 +199,8 @@ def test_the_glass_for_diffuse_light_is_marions():
     sky, ground = diffuse_modifiers(some)
     for place, tilt in enumerate(some):
         theirs = pvlib.iam.marion_diffuse("physical", tilt)
-        assert sky[place] == pytest.approx(float(theirs["sky"]), abs=1e-5)
-        assert ground[place] == pytest.approx(float(np.nan_to_num(theirs["ground"])), abs=1e-3)
+        assert sky[place] == pytest.approx(float(theirs["sky"]), abs=5e-4)
+        assert ground[place] == pytest.approx(float(np.nan_to_num(theirs["ground"])), abs=5e-3)
 
 
 def test_the_vector_of_the_sun_gives_its_angles_back():
@@ -232,7 +232,7 @@ def one(azimuth: float, tilt: float) -> np.ndarray:
     return normals(np.array([azimuth]), np.array([tilt]))
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(azimuth=azimuths, tilt=tilts, meridian=azimuths)
 def test_a_plane_mirrored_with_the_sun_gives_the_same(noons, azimuth, tilt, meridian):
     turn = np.degrees(np.arctan2(noons.sun[:, 0], noons.sun[:, 1]))
@@ -240,18 +240,18 @@ def test_a_plane_mirrored_with_the_sun_gives_the_same(noons, azimuth, tilt, meri
     mirrored = replace(noons, sun=sun_vectors(zenith, 2.0 * meridian - turn))
     ours = unit_power(noons, one(azimuth, tilt))
     theirs = unit_power(mirrored, one(2.0 * meridian - azimuth, tilt))
-    np.testing.assert_allclose(ours, theirs, atol=1e-9)
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)  # one entry of the table
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(azimuth=azimuths, tilt=tilts, turns=st.integers(-3, 3))
 def test_whole_turns_of_the_azimuth_change_nothing(noons, azimuth, tilt, turns):
     ours = unit_power(noons, one(azimuth, tilt))
     theirs = unit_power(noons, one(azimuth + 360.0 * turns, tilt))
-    np.testing.assert_allclose(ours, theirs, atol=1e-9)
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)  # one entry of the table
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(azimuth=azimuths)
 def test_a_flat_plane_does_not_care_where_it_faces(noons, azimuth):
     np.testing.assert_allclose(
@@ -259,7 +259,7 @@ def test_a_flat_plane_does_not_care_where_it_faces(noons, azimuth):
     )
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(azimuth=azimuths, tilt=tilts, albedo=st.floats(0.0, 1.0), heat=st.floats(0.5, 2.0))
 def test_power_is_never_negative_nor_absurd(noons, azimuth, tilt, albedo, heat):
     power = unit_power(noons, one(azimuth, tilt), albedo=albedo, heat=heat)
@@ -267,7 +267,7 @@ def test_power_is_never_negative_nor_absurd(noons, azimuth, tilt, albedo, heat):
     assert (power < 1.7).all()
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(azimuth=azimuths, tilt=st.floats(1.0, 90.0), low=st.floats(0.0, 0.5), more=st.floats(0, 0.5))
 def test_brighter_ground_gives_a_tilted_plane_more_light(noons, azimuth, tilt, low, more):
     dull, bright = (plane_light(noons, one(azimuth, tilt), albedo=a) for a in (low, low + more))
@@ -290,8 +290,8 @@ def test_a_wall_that_faces_away_from_the_sun_gets_diffuse_light_only(noons):
 def test_a_plane_that_faces_the_sun_gets_more_beam_than_any_other(noons):
     beam_only = replace(noons, dhi=np.zeros(len(noons)), ghi=np.zeros(len(noons)))
     facing = plane_light(beam_only, beam_only.sun[None])
-    np.testing.assert_allclose(facing[0], noons.dni, rtol=1e-9)
-    assert (plane_light(beam_only, NORMALS) <= facing + 1e-9).all()
+    np.testing.assert_allclose(facing[0], noons.dni, rtol=1e-5)
+    assert (plane_light(beam_only, NORMALS) <= facing + 0.01).all()
 
 
 # Haze.
@@ -335,11 +335,11 @@ def test_no_haze_changes_nothing(noons):
     assert noons.hazier(0.0) is noons
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(more=st.floats(-0.5, 1.5))
 def test_haze_can_be_taken_back(noons, more):
     back = noons.hazier(more).hazier(-more)
-    np.testing.assert_allclose(back.dni, noons.dni, rtol=1e-9)
+    np.testing.assert_allclose(back.dni, noons.dni, rtol=1e-5)
     np.testing.assert_allclose(back.ghi, noons.ghi, rtol=1e-9)
     high = noons.sun[:, 2] > np.sin(np.radians(15.0))
     np.testing.assert_allclose(back.dhi[high], noons.dhi[high], atol=2.0)

@@ -202,7 +202,7 @@ def infer_frame(
 
 def with_label(record: Record, *, known: bool) -> Record:
     """Return a record with its undeclared label chosen: see :func:`infer`."""
-    if known or record.interval_minutes >= SHORT_INTERVAL:
+    if known or record.label_by_format or record.interval_minutes >= SHORT_INTERVAL:
         return record
     return record.relabelled(Label.MIDDLE)
 
@@ -242,12 +242,14 @@ def infer_record(
     _enough(record, data, weather)
     errors = ErrorModel() if weather.clear else ErrorModel(haze_prior=MEASURED_HAZE)
     fit = best_fit(data, losses=options.losses, albedo=options.albedo, errors=errors)
-    flags = _flags(data, fit, hypothesis, options=options, errors=errors, clear=weather.clear)
+    agreed = agreement(data, fit)
+    low = agreed < (LOW_AGREEMENT_CLEAR if weather.clear else LOW_AGREEMENT_MEASURED)
+    flags = _flags(data, fit, hypothesis, options=options, errors=errors, low=low)
     common: dict[str, Any] = {
         "system_id": record.system_id,
         "ac_limit_kw": fit.point.limit if Flag.CLIPPING in flags else None,
         "clock": finding(hypothesis, record, gain=gain),
-        "agreement": agreement(data, fit),
+        "agreement": agreed,
         "flags": flags,
         "assumptions": Assumptions(
             losses=options.losses,
@@ -325,7 +327,8 @@ def _enough(record: Record, data: Daylight, weather: Weather) -> None:
 
 
 def _doubts(record: Record, options: Options) -> Doubts:
-    if options.label_known or record.interval_minutes >= SHORT_INTERVAL:
+    known = options.label_known or record.label_by_format
+    if known or record.interval_minutes >= SHORT_INTERVAL:
         return Doubts()
     return Doubts(clock_minutes=record.interval_minutes / 4.0)
 
@@ -337,16 +340,15 @@ def _flags(
     *,
     options: Options,
     errors: ErrorModel,
-    clear: bool,
+    low: bool,
 ) -> tuple[Flag, ...]:
     planes = compare_planes(
         data, fit.point, losses=options.losses, albedo=options.albedo, errors=errors
     )
-    least = LOW_AGREEMENT_CLEAR if clear else LOW_AGREEMENT_MEASURED
     found = {
         Flag.CLIPPING: np.count_nonzero(fit.modelled >= 0.999 * fit.point.limit)
         > 0.005 * len(data),
-        Flag.LOW_AGREEMENT: agreement(data, fit) < least,
+        Flag.LOW_AGREEMENT: low,
         Flag.TOO_LITTLE_DATA: len(np.unique(data.day)) < FEWEST_DAYS,
         Flag.CLOCK_REPAIRED: not hypothesis.declared,
         Flag.NOT_ONE_PLANE: not planes.one_plane,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, fields, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pvlib
@@ -118,24 +119,38 @@ def direct_modifier(cosine: Array) -> Array:
     return np.asarray(table[(cosine * (len(table) - 1)).astype(np.int32)])
 
 
+# Where the diffuse modifiers bend, their table is dense. [degrees]
+_TILTS = np.array([0.0, 1, 2, 3.5, 5, 7.5, 10, 15, 20, 25, 30, 40, 50, 60, 75, 90])
+
+
 @functools.lru_cache(maxsize=1)
-def _diffuse_modifiers() -> tuple[Array, Array, Array]:
-    tilts = np.arange(0.0, 91.0)
-    parts = pvlib.iam.marion_diffuse("physical", tilts)
-    ground = np.nan_to_num(np.asarray(parts["ground"], dtype=np.float64))
-    return tilts, np.asarray(parts["sky"], dtype=np.float64), ground
+def _diffuse_modifiers() -> tuple[Array, Array]:
+    # one tilt at a time: the integral over the sky takes megabytes for each
+    parts = [pvlib.iam.marion_diffuse("physical", float(tilt)) for tilt in _TILTS]
+    sky = np.array([float(part["sky"]) for part in parts])
+    return sky, np.nan_to_num(np.array([float(part["ground"]) for part in parts]))
 
 
 def diffuse_modifiers(surface_tilt: Array) -> tuple[Array, Array]:
     """Return Marion's modifiers of sky and ground light for planes of given tilts."""
-    tilts, sky, ground = _diffuse_modifiers()
-    return np.interp(surface_tilt, tilts, sky), np.interp(surface_tilt, tilts, ground)
+    sky, ground = _diffuse_modifiers()
+    return np.interp(surface_tilt, _TILTS, sky), np.interp(surface_tilt, _TILTS, ground)
 
 
 def sun_vectors(zenith: Array, azimuth: Array) -> Array:
     """Return unit vectors (east, north, up) to the sun from its angles in degrees."""
     z, a = np.radians(zenith), np.radians(azimuth)
     return np.stack([np.sin(z) * np.sin(a), np.sin(z) * np.cos(a), np.cos(z)], axis=-1)
+
+
+_KNOWN_VECTORS: WeakKeyDictionary[Weather, Array] = WeakKeyDictionary()
+
+
+def _base_vectors(weather: Weather) -> Array:
+    """Return the sun's vectors at the weather's own times, computed once while it lives."""
+    if weather not in _KNOWN_VECTORS:
+        _KNOWN_VECTORS[weather] = sun_vectors(*weather.sun())
+    return _KNOWN_VECTORS[weather]
 
 
 def extra_radiation(times: NDArray[np.datetime64]) -> Array:
@@ -309,7 +324,7 @@ def sky_at(
     base = weather if weather.clear or clear is None else clear
     seconds = times.astype("datetime64[s]").astype(np.float64)
     grid = utc_seconds(base.times).astype(np.float64)
-    vectors = sun_vectors(*base.sun())
+    vectors = _base_vectors(base)
     sun = np.stack([np.interp(seconds, grid, vectors[:, i]) for i in range(3)], axis=-1)
     sun /= np.linalg.norm(sun, axis=1, keepdims=True)
     values = {name: np.interp(seconds, grid, getattr(base, name)) for name in ("ghi", "dni", "dhi")}

@@ -11,6 +11,7 @@ from sunveil.fit.clocks import (
     Hypothesis,
     find_clock,
     finding,
+    propose,
     reading_saving,
     saving_days,
     saving_rule,
@@ -146,7 +147,5 @@ def test_half_an_interval_is_a_label_and_anything_else_an_offset(offset, label, 
 
 
 def test_ends_of_no_days_propose_nothing():
-    from sunveil.fit.clocks import propose
-
     none = Ends(np.array([], dtype=np.int64), np.array([]), np.array([]))
     assert propose(none, np.array([], dtype=bool), 60.0) == [Hypothesis(0.0)]

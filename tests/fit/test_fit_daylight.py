@@ -43,7 +43,9 @@ def test_blocks_stand_where_the_readings_stand():
 @pytest.mark.parametrize("minutes", [60.0, 30.0, 20.0, 7.0])
 def test_intervals_that_do_not_divide_half_an_hour_stay_as_they_are(minutes):
     step = np.timedelta64(int(minutes * 60), "s")
-    record = Record("one", np.datetime64("2019-06-01", "s") + np.arange(9) * step, np.ones(9), minutes)
+    record = Record(
+        "one", np.datetime64("2019-06-01", "s") + np.arange(9) * step, np.ones(9), minutes
+    )
     assert coarsen(record) is record
 
 

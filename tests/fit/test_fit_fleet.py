@@ -43,9 +43,7 @@ def test_half_of_the_azimuths_are_within_two_and_a_half_degrees(fleet):
 
 
 def test_half_of_the_tilts_are_within_two_degrees(fleet):
-    errors = [
-        abs(case.found.surface_tilt - case.truth.plane.surface_tilt) for case in fleet
-    ]
+    errors = [abs(case.found.surface_tilt - case.truth.plane.surface_tilt) for case in fleet]
     assert np.median(errors) <= 2.0
     assert np.quantile(errors, 0.9) <= 6.0
 
@@ -68,7 +66,9 @@ def test_azimuth_intervals_cover_the_truth(fleet):
 
 def test_tilt_intervals_cover_the_truth(fleet):
     covered = [
-        case.found.tilt_interval.low <= case.truth.plane.surface_tilt <= case.found.tilt_interval.high
+        case.found.tilt_interval.low
+        <= case.truth.plane.surface_tilt
+        <= case.found.tilt_interval.high
         for case in fleet
     ]
     assert np.mean(covered) >= 0.8
@@ -115,7 +115,7 @@ def azimuth_covered_by_itself(found: Estimate) -> bool:
 
 
 def test_clocks_that_are_right_are_left_alone(fleet):
-    assert [case.truth.system_id for case in fleet if not case.found.clock.offset_minutes == 0] == []
+    assert {case.found.clock.offset_minutes for case in fleet} == {0.0}
     assert not any(Flag.CLOCK_REPAIRED in case.found.flags for case in fleet)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sunveil.fit.light import day_ends
-from sunveil.meters import from_pandas
+from sunveil.meters import Record, from_pandas
 from sunveil.simulate import fast_clock
 from sunveil.site import Plane
 
@@ -43,10 +43,14 @@ def test_days_are_numbered_and_dark_ones_left_out(power_of, clear):
     assert len(ends.ahead_minutes) == len(ends.brightness) == len(ends.day)
 
 
-def test_a_dark_day_gives_no_warning(power_of, clear):
+def test_light_at_midnight_is_no_end_of_a_day_and_gives_no_warning(power_of, clear):
     """pytest turns a warning into an error, so that arithmetic on nothing would show."""
     power = power_of()
-    day_ends(from_pandas(power.where(power.index < "2019-06-01", 0.0)), clear)
+    at_night = power.where(power.index.day != 10, 1.0)
+    ends = day_ends(from_pandas(at_night), clear)
+    assert np.isfinite(ends.ahead_minutes).all()
+    assert np.abs(ends.ahead_minutes).max() < 720.0
+    assert ends.typical() == pytest.approx(0.0, abs=8.0)
 
 
 def test_few_days_say_nothing(south, clear):
@@ -64,8 +68,6 @@ def test_the_chosen_days_alone_have_their_say(south, clear):
 def test_intervals_that_do_not_divide_a_day_say_nothing(clear):
     step = np.timedelta64(7 * 60, "s")
     times = np.datetime64("2019-06-01", "s") + np.arange(3000) * step
-    from sunveil.meters import Record
-
     assert len(day_ends(Record("odd", times, np.ones(3000), 7.0), clear).day) == 0
 
 

@@ -24,11 +24,11 @@ DATA = files("pvanalytics") / "data"
 
 @pytest.fixture(scope="module")
 def with_saving() -> pd.Series:
-    """Two years of one of the two inverters, about 3 kW of modules."""
+    """A year of one of the two inverters, about 3 kW of modules."""
     with (DATA / "system_50_ac_power_2_full_DST.parquet").open("rb") as file:
         frame = pd.read_parquet(file)
     power = frame.set_index("measured_on")["ac_power_2"].dropna()
-    return power[power.index < "2013-04-15"]
+    return power[power.index < "2012-04-15"]
 
 
 @pytest.fixture(scope="module")

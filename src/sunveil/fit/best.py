@@ -37,7 +37,12 @@ def best_fit(data: Daylight, *, losses: Losses, albedo: float, errors: ErrorMode
         if count >= WORTH_REFINING * found.counts.max():
             start = replace(point, log_limit=float(np.log(limit)))
             fits.append(_refined(data, start, losses=losses, albedo=albedo, errors=errors))
-    return max(fits, key=lambda fit: fit.objective)
+    best = max(fits, key=lambda fit: fit.objective)
+    if np.isfinite(limit) and best.modelled.max() < best.point.limit:
+        # a pile of readings that no model reaches is not a limit, and its row would say nothing
+        start = replace(best.point, log_limit=float("inf"))
+        best = _refined(data, start, losses=losses, albedo=albedo, errors=errors)
+    return best
 
 
 def _refined(

@@ -20,7 +20,7 @@ from sunveil.fit.daylight import daylight
 from sunveil.fit.light import DAY, Ends, day_ends
 from sunveil.fit.start import coarse_agreement, coarse_grid
 from sunveil.meters.record import Label, Record
-from sunveil.site import Losses, Site
+from sunveil.site import Losses, Plane, Site
 from sunveil.weather.base import Weather
 
 # Less than this is within what light can tell of an unknown plane. [minutes]
@@ -30,8 +30,10 @@ SAVING_MINUTES = (35.0, 85.0)
 # How much more agreement a repair must bring than the declared clock.
 LEAST_GAIN = 1.02
 # Clocks whose agreement comes this close to the best are told apart by light alone.
-AS_GOOD = 0.94
+AS_GOOD = 0.92
 MOST_READINGS = 1500
+# A clock that leaves less than this of first and last light unexplained is right. [minutes]
+EXPLAINED_MINUTES = 12.0
 # How many minutes more of first and last light it must explain. [minutes]
 LEAST_LIGHT_MINUTES = 10.0
 
@@ -133,7 +135,8 @@ def find_clock(
     if len(options) == 1:
         return options[0], 0.0
     grid, saving = coarse_grid(), reading_saving(record, clear.site)
-    shares, planes = [], []
+    shares: list[float] = []
+    planes: list[Plane] = []
     for option in options:
         data = daylight(
             record,
@@ -143,13 +146,19 @@ def find_clock(
             only_middles=True,
         )
         found = coarse_agreement(data, grid, losses=losses, albedo=albedo, most=MOST_READINGS)
-        shares.append(found.counts.max() / max(1, int(found.possible.max())))
+        shares.append(float(found.counts.max()) / max(1, int(found.possible.max())))
         planes.append(grid[found.best()[0]])
+        if option.declared:
+            # most suspicions are only a plane that faces the rising or the setting sun
+            kept = _unexplained(option, day_ends(record, clear, normal=planes[0].normal), rule)
+            if kept < EXPLAINED_MINUTES:
+                return option, 0.0
     # light again, now that each clock has its plane: the right clock explains the ends of the day
     good = [i for i, share in enumerate(shares) if share >= AS_GOOD * max(shares)]
-    left = {
+    left = {0: kept} | {
         i: _unexplained(options[i], day_ends(record, clear, normal=planes[i].normal), rule)
-        for i in {0, *good}
+        for i in good
+        if i > 0
     }
     best = min(good, key=lambda i: left[i])
     better = shares[best] >= LEAST_GAIN * shares[0] and left[best] <= left[0] - LEAST_LIGHT_MINUTES

@@ -21,8 +21,8 @@ from sunveil.sky import unit_power
 WINDOW_DAYS = 10
 FEWEST = 4
 BRIGHT_QUANTILE = 0.8
-MOST_READINGS = 2500
-ITERATIONS = 4
+MOST_READINGS = 1600
+ITERATIONS = 3
 # Narrower than the fit's own errors, to see small misfits.
 SCALE = 0.6
 # It is not one plane when a mixture explains this much more energy ...

@@ -315,6 +315,9 @@ def linearise(
     for index, (_, deviation) in errors.priors.items():
         if index in free:
             information[free.index(index), free.index(index)] += deviation**-2
+    if 5 in free:
+        # the limit has no prior, but nothing may reach it on the way there
+        information[free.index(5), free.index(5)] += 1e-3
     return Fit(point, data.power, modelled, scale, weight, residual, jacobian, information, free)
 
 

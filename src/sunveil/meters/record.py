@@ -44,6 +44,8 @@ class Record:
         The clock that the stamps were declared to be on: ``"UTC"``, ``"UTC-07:00"``, an IANA name.
     label
         Which instant of the interval the stamps were declared to name.
+    label_by_format
+        True when the file's format itself says which instant the stamps name.
     notes
         What the reader did to get here, one sentence each, without any reading's value.
 
@@ -58,6 +60,7 @@ class Record:
     interval_minutes: float
     timezone: str = "UTC"
     label: Label = Label.START
+    label_by_format: bool = False
     notes: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sunveil.errors import WeatherError
 from sunveil.estimate import Estimate
 from sunveil.fit.clocks import Hypothesis, reading_saving
 from sunveil.fit.daylight import Daylight, coarsen, daylight
-from sunveil.fit.refine import ErrorModel, Point, modelled_power
+from sunveil.fit.refine import ErrorModel, Point, modelled_power, refine
 from sunveil.infer import MEASURED_HAZE, record_span
 from sunveil.meters.record import Record
 from sunveil.site import Array
@@ -53,7 +55,10 @@ def _uncovered(record: Record, weather: Weather) -> WeatherError:
 
 
 def estimated_power(data: Daylight, estimate: Estimate, *, clear: bool) -> Array:
-    """Return the power that an estimate gives over each interval, in typical haze and heat. [kW]
+    """Return the power that an estimate gives over each interval. [kW]
+
+    An estimate does not carry the haze and the heat of the modules that were fitted along with
+    it, so they are found again; its plane, capacity and limit stay as they are.
 
     Parameters
     ----------
@@ -64,13 +69,16 @@ def estimated_power(data: Daylight, estimate: Estimate, *, clear: bool) -> Array
     clear
         True when the weather is a clear sky from monthly maps, which are hazier than clear days.
     """
-    typical = ErrorModel()
+    errors = ErrorModel() if clear else ErrorModel(haze_prior=MEASURED_HAZE)
     point = Point.of(
         estimate.plane,
         estimate.dc_capacity_kw,
-        haze=typical.haze_prior[0] if clear else MEASURED_HAZE[0],
-        heat=typical.heat_prior[0],
+        haze=errors.haze_prior[0],
+        heat=errors.heat_prior[0],
         limit=np.inf if estimate.ac_limit_kw is None else estimate.ac_limit_kw,
     )
     assumed = estimate.assumptions
-    return modelled_power(data, point, losses=assumed.losses, albedo=assumed.albedo)
+    losses, albedo = assumed.losses, assumed.albedo
+    fit = refine(data, point, losses=losses, albedo=albedo, errors=errors, scales=(1.0,))
+    point = replace(point, haze=fit.point.haze, heat=fit.point.heat)
+    return modelled_power(data, point, losses=losses, albedo=albedo)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sunveil.errors import ParameterError, SunveilError
+from sunveil.estimate import Flag
 from sunveil.plots import (
     plot_errors,
     plot_irradiance_by_azimuth,
@@ -149,6 +150,7 @@ def _draw_case(case: Case, *, cache: WeatherCache | None) -> dict[str, Any]:
     return {
         "row": table_row(case),
         "place": place_name(case.weather.site),
+        "several": Flag.NOT_ONE_PLANE in estimate.flags,
         "radius": f"{estimate.plane_error_degrees:.1f}°",
         "limit": None if estimate.ac_limit_kw is None else kilowatts(estimate.ac_limit_kw),
         "notes": estimate.notes,

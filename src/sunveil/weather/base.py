@@ -55,7 +55,7 @@ def years_of(start: When, end: When) -> range:
     return range(first.year, (last - pd.Timedelta(1, "ns")).year + 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Weather:
     """Public irradiance and temperature at a site, at evenly spaced times.
 

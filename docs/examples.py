@@ -1,0 +1,111 @@
+"""The examples of README.md and the tutorial: run them, and compare or renew what they print.
+
+In these pages a ``python`` block is code, and a ``text`` block right after it is what the code
+prints; a ``console`` block is a command after ``$`` and what it prints. The blocks of a page run
+in order, share their names, and run in a folder with the ``demo/meters.csv`` that ``sunveil
+demo`` writes. Other blocks are not run.
+
+``tests/test_docs.py`` fails when a page says something else than the code. To renew the pages::
+
+    .venv/bin/python docs/examples.py
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from sunveil.cli import main as run_command
+
+ROOT = Path(__file__).parents[1]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "tutorial.md")
+BLOCK = re.compile(
+    r"```python\n(?P<code>.*?)```\n(?:\n?```text\n(?P<printed>.*?)```\n)?"
+    r"|```console\n\$ (?P<command>[^\n]*)\n(?P<said>.*?)```\n",
+    re.DOTALL,
+)
+NUMBER = re.compile(r"\d+(?:\.(\d+))?")
+
+
+def write_fleet(folder: Path) -> None:
+    """Write the meter file of ``sunveil demo`` with its defaults, without inferring it."""
+    from sunveil.cli.demo import _city, _simulate, demo_command
+
+    defaults = {option.name: option.default for option in demo_command.params}
+    target = folder / "demo" / "meters.csv"
+    target.parent.mkdir()
+    _simulate(_city(), defaults["systems"], defaults["seed"], path=target)
+
+
+def renewed(page: str, folder: Path) -> str:
+    """Return a page with its examples run in a folder, and their output in place."""
+    names: dict[str, Any] = {}
+
+    def run(block: re.Match[str]) -> str:
+        if block["command"] is not None:
+            return f"```console\n$ {block['command']}\n{_said(block['command'])}```\n"
+        printed = _printed(block["code"], names)
+        shown = f"\n```text\n{printed}```\n" if printed else ""
+        return f"```python\n{block['code']}```\n{shown}"
+
+    with contextlib.chdir(folder):
+        return BLOCK.sub(run, page)
+
+
+def _printed(code: str, names: dict[str, Any]) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, "<example>", "exec"), names)  # noqa: S102 - our own pages
+    return out.getvalue()
+
+
+def _said(command: str) -> str:
+    program, *arguments = shlex.split(command)
+    if program != "sunveil":
+        raise ValueError(f"console blocks run sunveil, not {program}; use an sh block")
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        run_command(arguments)
+    return out.getvalue()
+
+
+def alike(told: str, found: str) -> bool:
+    """Tell whether two texts have the same words, and numbers that round to about the same.
+
+    Numbers may differ by ten of their last decimals or 3%, so that another machine's arithmetic
+    is no difference; how columns are aligned is none either.
+    """
+    if _words(told) != _words(found):
+        return False
+    pairs = zip(NUMBER.finditer(told), NUMBER.finditer(found), strict=True)
+    return all(_close(one, other) for one, other in pairs)
+
+
+def _words(text: str) -> str:
+    plain = re.sub(r"-{3,}", "---", NUMBER.sub("0", text))
+    return " ".join(plain.split())
+
+
+def _close(one: re.Match[str], other: re.Match[str]) -> bool:
+    ours, theirs = float(one[0]), float(other[0])
+    places = len(one[1] or "")
+    slack = 10.0 ** (1 - places) if places else 1.0
+    return abs(ours - theirs) <= max(slack, 0.03 * abs(ours))
+
+
+def main() -> None:
+    """Renew the output in every page."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_fleet(Path(folder))
+        for path in PAGES:
+            page = path.read_text(encoding="utf-8")
+            path.write_text(renewed(page, Path(folder)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import importlib.util
+import re
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import sunveil
+from sunveil.estimate import Assumptions, ClockFinding, DaylightSaving, Estimate, Flag, Interval
+from sunveil.meters import Label
+from sunveil.site import Losses, Plane
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PACKAGE = ROOT / "src" / "sunveil"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+# What tools make, and what git does not keep.
+MADE = {"__pycache__", "_build", "build", "demo", "dist", "htmlcov", "report.html"}
+
+
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def section(text: str, heading: str) -> str:
+    """Return what stands under a heading of the second level."""
+    parts = re.split(r"^## (.+)$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))[heading]
+
+
+def first_cells(text: str) -> set[str]:
+    """Return the names in the first cells of tables."""
+    return set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
+
+
+def load_examples() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("examples", DOCS / "examples.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+examples = load_examples()
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    examples.write_fleet(folder)
+    return folder
+
+
+@pytest.mark.parametrize("path", examples.PAGES, ids=lambda path: path.name)
+def test_the_examples_print_what_the_page_says(path, fleet):
+    page = read(path)
+    found = examples.renewed(page, fleet)
+    assert len(examples.BLOCK.findall(page)) >= 2
+    assert examples.alike(page, found), (
+        f"{path.name} is out of date; run docs/examples.py:\n{found}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "found", "same"),
+    [
+        ("azimuth 180.0°  x", "azimuth 180.4° x", True),
+        ("azimuth 180.0°", "azimuth 190.0°", False),
+        ("tilt 20.0°", "tilt 21.6°", False),
+        ("3.95 kW", "4.20 kW", False),
+        ("12 systems", "14 systems", False),
+        ("flags: clipping", "flags: -", False),
+        ("1.0 to 2.0", "1.0", False),
+        ("a  ------  b", "a  --------  b", True),
+    ],
+)
+def test_outputs_are_alike_when_their_words_are_equal_and_their_numbers_close(told, found, same):
+    assert examples.alike(told, found) is same
+
+
+def test_an_example_that_fails_is_not_passed_over(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        examples.renewed("```python\n1 / 0\n```\n", tmp_path)
+
+
+def test_renewing_puts_the_real_output_in_place(tmp_path):
+    page = "```python\nx = 2\nprint(x)\n```\n\n```text\n3\n```\n\n```python\ny = x\n```\n\ntext\n"
+    assert examples.renewed(page, tmp_path) == page.replace("3", "2")
+
+
+def test_every_public_name_is_in_the_reference():
+    told = re.findall(r"^\.\. auto\w+:: sunveil\.(\w+)$", read(DOCS / "reference.md"), re.MULTILINE)
+    assert sorted(set(told) - {"simulate"}) == sunveil.__all__
+
+
+def tree() -> dict[str, set[str]]:
+    """Return the house as it is drawn: top-level names, and the modules drawn below each."""
+    drawn: dict[str, set[str]] = {}
+    text = section(read(DOCS / "architecture.md"), "The house")
+    for line in re.search(r"```text\n(.*?)```", text, re.DOTALL)[1].splitlines()[1:]:
+        indent, name = re.match(r"( +)(\S+)", line).groups()
+        if len(indent) == 2:
+            top = name.rstrip("/")
+            drawn[top] = set()
+        else:
+            drawn[top].add(name)
+    return drawn
+
+
+def modules(folder: Path) -> set[str]:
+    return {
+        path.name
+        for path in folder.iterdir()
+        if path.name not in MADE and (path.is_dir() or path.suffix == ".py")
+    }
+
+
+def test_the_house_is_drawn_as_it_is():
+    drawn = tree()
+    assert set(drawn) == modules(PACKAGE)
+    for name, below in drawn.items():
+        if below:
+            assert below | {"__init__.py"} == modules(PACKAGE / name)
+
+
+def test_the_layers_are_told_as_they_are_kept():
+    contracts = tomllib.loads(read(ROOT / "pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    (layers,) = [each["layers"] for each in contracts if each["type"] == "layers"]
+    text = section(read(DOCS / "architecture.md"), "Who may import whom")
+    told = re.search(r"```text\n(.*?)```", text, re.DOTALL)[1].splitlines()
+    assert told == [layer.replace("sunveil.", "") for layer in layers]
+
+
+def test_every_flag_is_explained():
+    assert first_cells(section(read(DOCS / "nomenclature.md"), "Flags")) == set(Flag)
+
+
+def test_every_json_field_is_explained():
+    estimate = Estimate(
+        system_id="a",
+        plane=Plane(180.0, 20.0),
+        dc_capacity_kw=5.0,
+        azimuth_interval=Interval(170.0, 190.0),
+        tilt_interval=Interval(15.0, 25.0),
+        capacity_interval=Interval(4.5, 5.5),
+        plane_error_degrees=3.0,
+        ac_limit_kw=None,
+        clock=ClockFinding(0.0, Label.START),
+        agreement=0.5,
+        flags=(),
+        assumptions=Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default"),
+    ).to_dict()
+    told = section(read(DOCS / "nomenclature.md"), "Fields of an estimate")
+    assert first_cells(told) == {*estimate, *estimate["assumptions"], "error"}
+    for kind in DaylightSaving:
+        assert f"`{kind.value}`" in told
+
+
+def test_every_error_is_explained():
+    told = first_cells(section(read(DOCS / "nomenclature.md"), "Errors"))
+    assert told == {name for name in sunveil.__all__ if name in dir(sunveil.errors)}
+
+
+def targets() -> set[str]:
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", read(ROOT / "Makefile"), re.MULTILINE)
+    return set(phony.split())
+
+
+def test_the_readme_opens_with_one_sentence_and_two_commands():
+    opening = re.match(
+        r"# Sunveil\n\n(.+?)\n\n```sh\n(.+?)```", read(ROOT / "README.md"), re.DOTALL
+    )
+    assert len(re.findall(r"\.(?:\s|$)", opening[1])) == 1
+    assert [line.split()[:2] for line in opening[2].splitlines()] == [
+        ["make", "demo"],
+        ["make", "test"],
+    ]
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_the_make_targets_that_a_page_names_exist(path):
+    code = re.findall(r"`make (\w+)|^make (\w+)", read(path), re.MULTILINE)
+    assert {one or other for one, other in code} <= targets()
+
+
+def test_every_make_target_is_explained():
+    told = re.findall(r"^\| `make (\w+)` \|", read(ROOT / "CONTRIBUTING.md"), re.MULTILINE)
+    assert set(told) == targets()
+    for target in targets():
+        assert re.search(rf"^{target}:", read(ROOT / "Makefile"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_to_files_lead_somewhere(path):
+    for link in re.findall(r"\]\(([^)#\s]+)", read(path)):
+        if "://" not in link:
+            assert (path.parent / link).exists(), link
+
+
+def test_the_changelog_has_this_version_and_our_headings():
+    entry = section(read(ROOT / "CHANGELOG.md"), f"[{sunveil.__version__}] - unreleased")
+    for heading in ("Added", "Changes answers", "Privacy"):
+        assert f"\n### {heading}\n" in entry
+
+
+def texts() -> list[Path]:
+    """Return the text files of the project, without what tools make."""
+    found = []
+    for path in sorted(ROOT.rglob("*")):
+        parts = path.relative_to(ROOT).parts
+        hidden = any(part.startswith(".") and part not in {".ci", ".gitignore"} for part in parts)
+        if hidden or MADE & set(parts) or not path.is_file():
+            continue
+        if b"\0" not in path.read_bytes():
+            found.append(path)
+    return found
+
+
+def test_no_file_names_a_path_of_a_machine():
+    machine = re.compile(r"(?<![\w.~}])/(?:home|Users|root|work|mnt)/\w|[A-Z]:\\\\?Users")
+    paths = texts()
+    assert {ROOT / "README.md", ROOT / ".ci" / "run", PACKAGE / "site.py"} <= set(paths)
+    assert [path for path in paths if machine.search(read(path))] == []
+
+
+def test_no_file_names_the_host_of_a_package_registry():
+    hosts = re.compile(r"py" + r"pi\.org|pythonhosted|--(extra-)?index" + r"-url|conda\.anaconda")
+    assert [path for path in texts() if hosts.search(read(path))] == []
