@@ -12,7 +12,7 @@ import pandas as pd
 
 from benchmarks import peers
 from sunveil.estimate import Estimate, Flag
-from sunveil.infer import Options, infer_record, record_span, with_label
+from sunveil.infer import Options, infer_record, record_span
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Label
 from sunveil.site import Plane, Site
@@ -71,12 +71,10 @@ def ours(
     label: str = "start",
 ) -> Outcome:
     """Infer one system with Sunveil."""
-    known = label != "auto"
     began = time.process_time()
-    record = from_pandas(power, system_id="bench", label=label if known else "start")
-    record = with_label(record, known=known)
+    record = from_pandas(power, system_id="bench", label=label)
     there = get_weather(weather, site, *record_span(record))
-    found = infer_record(record, there, options=Options(label_known=known))
+    found = infer_record(record, there, options=Options())
     cpu = time.process_time() - began
     return score(found, truth, cpu)
 

@@ -5,9 +5,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import settings
 
 from sunveil.site import Losses, Plane, Site, ac_power, cell_temperature, dc_power, plane_irradiance
 from sunveil.weather import clearsky
+
+# How long an example takes says something of the machine, and nothing of the code.
+settings.register_profile("sunveil", deadline=None)
+settings.load_profile("sunveil")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -47,7 +52,8 @@ def clear_power(golden_site: Site) -> Callable[..., pd.Series]:
         )["poa_global"].to_numpy()
         warm = cell_temperature(light, sky.temp_air, sky.wind_speed)
         direct = dc_power(light, warm, pdc0=dc_capacity_kw, losses=losses)
-        power = pd.Series(ac_power(direct, losses=losses, limit=limit), index=sky.times)
+        out = ac_power(direct, pdc0=dc_capacity_kw, losses=losses, limit=limit)
+        power = pd.Series(out, index=sky.times)
         readings = power.resample(f"{minutes}min").mean().rename("power_kw")
         return readings * np.random.default_rng(1).normal(1.0, 0.02, len(readings))
 

@@ -165,9 +165,11 @@ def test_a_flat_plane_without_glass_receives_the_global_light(day):
 
 
 def test_cells_are_as_warm_as_faiman_says():
-    # 800 / (25 + 6.84 · 2) above the air
-    found = cell_temperature(np.array([800.0, 0.0]), np.array([20.0, 5.0]), np.array([2.0, 1.0]))
+    """By hand: 800 / (25 + 6.84 · 2) above the air, where half of the wind reaches the modules."""
+    light, air, wind = np.array([800.0, 0.0]), np.array([20.0, 5.0]), np.array([4.0, 1.0])
+    found = cell_temperature(light, air, wind)
     np.testing.assert_allclose(found, [20.0 + 800.0 / 38.68, 5.0])
+    np.testing.assert_allclose(found, pvlib.temperature.faiman(light, air, wind / 2.0))
 
 
 def test_dc_power_is_capacity_less_losses_at_standard_conditions():
@@ -187,10 +189,29 @@ def test_dc_power_grows_in_proportion_to_capacity(capacity, light, warmth):
     np.testing.assert_allclose(many, capacity * one, rtol=1e-12, atol=1e-12)
 
 
+def test_ac_power_is_pvwatts_inverter_of_the_size_of_the_array():
+    direct = np.linspace(0.0, 12.0, 100)
+    losses = Losses(inverter_efficiency=0.94)
+    theirs = pvlib.inverter.pvwatts(direct, 10.0, eta_inv_nom=0.94)
+    np.testing.assert_allclose(ac_power(direct, pdc0=10.0, losses=losses), theirs, atol=1e-12)
+    # at full load its efficiency is close to the nominal one, at a twentieth far below
+    assert ac_power(np.array([9.0]), pdc0=10.0, losses=losses) == pytest.approx(8.46, rel=0.01)
+    assert ac_power(np.array([0.5]), pdc0=10.0, losses=losses) < 0.92 * 0.5
+
+
 def test_ac_power_stops_at_the_inverters_limit():
-    found = ac_power(np.array([1.0, 5.0, 9.0]), losses=Losses(), limit=4.8)
-    np.testing.assert_allclose(found, [0.96, 4.8, 4.8])
-    assert ac_power(np.array([9.0]), losses=Losses()) == pytest.approx(9.0 * 0.96)
+    direct = np.array([1.0, 5.0, 9.0])
+    free = ac_power(direct, pdc0=10.0, losses=Losses())
+    found = ac_power(direct, pdc0=10.0, losses=Losses(), limit=4.0)
+    np.testing.assert_allclose(found, [free[0], 4.0, 4.0])
+    assert free[1] > 4.0
+
+
+@given(st.floats(0.1, 50.0), st.just(0.0) | st.floats(1e-6, 1.2))
+def test_ac_power_grows_in_proportion_to_the_size_of_the_system(capacity, load):
+    one = ac_power(np.array([load]), pdc0=1.0, losses=Losses())
+    many = ac_power(np.array([load * capacity]), pdc0=capacity, losses=Losses())
+    np.testing.assert_allclose(many, capacity * one, rtol=1e-9, atol=1e-9)
 
 
 def test_losses_out_of_range_are_refused_by_name():

@@ -23,7 +23,7 @@ class Flag(StrEnum):
 FLAG_MEANINGS = {
     Flag.CLIPPING: "the inverter's limit cuts the top off bright days",
     Flag.LOW_AGREEMENT: "few readings look like any single plane under this weather",
-    Flag.TOO_LITTLE_DATA: "too few bright readings, or too short a season, for narrow intervals",
+    Flag.TOO_LITTLE_DATA: "too few days for a whole season, so the intervals are wide",
     Flag.CLOCK_REPAIRED: "the declared clock did not fit the sun and was repaired",
     Flag.NOT_ONE_PLANE: "two planes or a tracker explain the readings far better than one plane",
 }

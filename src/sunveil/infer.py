@@ -23,7 +23,7 @@ from sunveil.fit.intervals import Doubts, covariance, spread
 from sunveil.fit.planes import compare_planes
 from sunveil.fit.refine import ErrorModel, Fit, bright_power, modelled_power
 from sunveil.meters import MeterOptions, from_pandas, records_from_frame
-from sunveil.meters.record import Label, Record
+from sunveil.meters.record import Record
 from sunveil.profiles import Group
 from sunveil.site import Losses, Site, SkyModel
 from sunveil.weather import Weather, WeatherCache, clearsky, get_weather
@@ -31,9 +31,10 @@ from sunveil.weather import Weather, WeatherCache, clearsky, get_weather
 FEWEST_READINGS = 60
 FEWEST_DAYS = 120
 MARGIN = pd.Timedelta(days=2)
-# An undeclared label matters least when the stamp is taken as the middle of a short interval.
 SHORT_INTERVAL = 30.0
 SHIFT_SECONDS = 300
+# Standard deviation of an undeclared label: start, middle or end, as likely each. [intervals]
+UNKNOWN_LABEL = 0.4
 # Weather that was measured is right on average; monthly maps are hazier than clear hours are.
 MEASURED_HAZE = (0.0, 0.4)
 LOW_AGREEMENT_CLEAR = 0.15
@@ -74,8 +75,6 @@ class Options:
         Fraction of global light that the ground sends back.
     group
         How the paper's method groups days.
-    label_known
-        False when nobody declared which instant of its interval a stamp names.
     """
 
     method: Method = Method.DEFAULT
@@ -83,7 +82,6 @@ class Options:
     losses: Losses = field(default_factory=Losses)
     albedo: float = 0.2
     group: Group = Group.MONTH
-    label_known: bool = True
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.albedo <= 1.0:
@@ -112,8 +110,8 @@ def infer(
     Parameters
     ----------
     power
-        A series of power indexed by time, or a record that a reader returned. For a frame of
-        several systems, see :func:`infer_frame`.
+        A series of power indexed by time, or a record that a reader returned, whose own unit, time
+        zone and label then count. For a frame of several systems, see :func:`infer_frame`.
     latitude, longitude
         The place; north and east are positive. [degrees]
     altitude
@@ -150,24 +148,19 @@ def infer(
     -------
     None: the estimate is as private as the readings. Releases are another matter.
     """
-    site = Site(latitude, longitude, altitude)
     options = Options(
         method=_choice(Method, "method", method),
         clock=_choice(Clock, "clock", clock),
         losses=losses or Losses(),
         albedo=albedo,
         group=_choice(Group, "group", group),
-        label_known=label != "auto",
     )
     if isinstance(power, Record):
         record = power
     else:
-        chosen = Label.START if label == "auto" else _choice(Label, "label", label)
         name = "system" if power.name is None else str(power.name)
-        record = from_pandas(
-            power, system_id=name, unit=unit, timezone=timezone, label=chosen.value
-        )
-        record = with_label(record, known=options.label_known)
+        record = from_pandas(power, system_id=name, unit=unit, timezone=timezone, label=label)
+    site = Site(latitude, longitude, altitude)
     found = get_weather(weather, site, *record_span(record), cache=cache)
     return infer_record(record, found, options=options, cache=cache)
 
@@ -191,20 +184,8 @@ def infer_frame(
     **settings
         The other parameters of :func:`infer`.
     """
-    known = label != "auto"
-    chosen = _choice(Label, "label", label) if known else Label.START
-    options = MeterOptions(unit=unit, timezone=timezone, label=chosen)
-    return [
-        infer(with_label(record, known=known), label=label, **settings)
-        for record in records_from_frame(frame, options)
-    ]
-
-
-def with_label(record: Record, *, known: bool) -> Record:
-    """Return a record with its undeclared label chosen: see :func:`infer`."""
-    if known or record.label_by_format or record.interval_minutes >= SHORT_INTERVAL:
-        return record
-    return record.relabelled(Label.MIDDLE)
+    options = MeterOptions(unit=unit, timezone=timezone, label=label)
+    return [infer(record, **settings) for record in records_from_frame(frame, options)]
 
 
 def record_span(record: Record) -> tuple[pd.Timestamp, pd.Timestamp]:
@@ -274,7 +255,7 @@ def infer_record(
             fit,
             data.day // 7,
             errors=errors,
-            doubts=_doubts(record, options),
+            doubts=_doubts(record),
             clock_response=(there - fit.modelled) / fit.scale / (SHIFT_SECONDS / 60.0),
         ),
     )
@@ -326,11 +307,11 @@ def _enough(record: Record, data: Daylight, weather: Weather) -> None:
         )
 
 
-def _doubts(record: Record, options: Options) -> Doubts:
-    known = options.label_known or record.label_by_format
-    if known or record.interval_minutes >= SHORT_INTERVAL:
+def _doubts(record: Record) -> Doubts:
+    # light tells the label of a long interval, but not that of a short one
+    if record.label_known or record.interval_minutes >= SHORT_INTERVAL:
         return Doubts()
-    return Doubts(clock_minutes=record.interval_minutes / 4.0)
+    return Doubts(clock_minutes=UNKNOWN_LABEL * record.interval_minutes)
 
 
 def _flags(
@@ -346,8 +327,7 @@ def _flags(
         data, fit.point, losses=options.losses, albedo=options.albedo, errors=errors
     )
     found = {
-        Flag.CLIPPING: np.count_nonzero(fit.modelled >= 0.999 * fit.point.limit)
-        > 0.005 * len(data),
+        Flag.CLIPPING: np.count_nonzero(fit.modelled >= 0.99 * fit.point.limit) > 0.005 * len(data),
         Flag.LOW_AGREEMENT: low,
         Flag.TOO_LITTLE_DATA: len(np.unique(data.day)) < FEWEST_DAYS,
         Flag.CLOCK_REPAIRED: not hypothesis.declared,

@@ -112,10 +112,18 @@ def resampled(fit: PaperFit, *, seed: int = 0) -> tuple[Interval, Interval, Inte
     winners = np.array([int((row @ fit.group_scores).argmax()) for row in weights])
     turned = (grid.surface_azimuth[winners] - best.surface_azimuth + 180.0) % 360.0 - 180.0
     low, high = np.quantile(turned, [0.05, 0.95])
-    azimuth = Interval((best.surface_azimuth + low) % 360.0, (best.surface_azimuth + high) % 360.0)
-    tilt = Interval(*(float(q) for q in np.quantile(grid.surface_tilt[winners], [0.05, 0.95])))
-    medians = np.median(fit.ratios[draws], axis=1)
-    capacity = Interval(*(float(q) for q in np.quantile(medians, [0.05, 0.95])))
+    azimuth = Interval(
+        float(best.surface_azimuth + min(low, 0.0)) % 360.0 % 360.0,
+        float(best.surface_azimuth + max(high, 0.0)) % 360.0 % 360.0,
+    )
+    tilt = _holding(grid.surface_tilt[winners], best.surface_tilt)
+    capacity = _holding(np.median(fit.ratios[draws], axis=1), fit.capacity)
     cosines = grid.normals[winners] @ best.normal
     radius = float(np.degrees(np.arccos(np.clip(np.quantile(cosines, 0.1), -1.0, 1.0))))
     return azimuth, tilt, capacity, radius
+
+
+def _holding(values: Array, best: float) -> Interval:
+    """Return the 90% interval of resampled values, stretched to hold the best."""
+    low, high = (float(q) for q in np.quantile(values, [0.05, 0.95]))
+    return Interval(min(low, best), max(high, best))

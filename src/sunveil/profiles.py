@@ -102,6 +102,7 @@ def whole_days(
 def prototypical_days(record: Record, weather: Weather, *, group: Group) -> list[Profile]:
     """Return the clearest day of each group: the day whose DNI and GHI correlate best."""
     days, times, power = whole_days(record, weather.site)
+    # only DNI and GHI are used here: no need to spread the diffuse light
     sky = sky_at(weather, times.ravel(), sky_model=SkyModel.ISOTROPIC)
     up = sky.sun[:, 2] > 0.0
     dni = np.where(up, sky.dni, 0.0).reshape(times.shape)

@@ -98,6 +98,8 @@ def agreement_counts(
         What counts as agreement.
     """
     tolerance = tolerance or Tolerance()
+    if len(capacities) < 2:
+        raise ParameterError("agreement needs a grid of at least two capacities")
     step = float(np.log(capacities[1] / capacities[0]))
     # c agrees when log(p/m) - log(c) lies in [log(1-τ), log(1+τ)], in whole steps of the grid
     below = round(-np.log1p(-tolerance.relative) / step)

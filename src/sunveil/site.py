@@ -21,6 +21,9 @@ from sunveil.errors import ParameterError
 
 Array = NDArray[np.float64]
 
+# Wind at the modules over wind at 10 m, where weather services measure it.
+SHELTER = 0.5
+
 
 class SkyModel(StrEnum):
     """How the diffuse light of the sky is spread over the dome."""
@@ -101,7 +104,7 @@ class Plane:
             raise ParameterError(
                 f"surface_tilt must be between 0 and 90 degrees, and {self.surface_tilt:g} is not"
             )
-        object.__setattr__(self, "surface_azimuth", self.surface_azimuth % 360.0)
+        object.__setattr__(self, "surface_azimuth", self.surface_azimuth % 360.0 % 360.0)
 
     @property
     def normal(self) -> Array:
@@ -200,8 +203,8 @@ def plane_irradiance(
     albedo
         Fraction of global irradiance that the ground sends back.
     modifier
-        Apply pvlib's physical incidence-angle modifier to direct, sky and ground parts; the
-        paper's f(θ) on the direct part, and its hemispherical integral (Marion) on the others.
+        Apply pvlib's physical incidence-angle modifier: the paper's f(θ) on the direct light and on
+        the light around the sun, and its hemispherical integrals (Marion) on the rest.
 
     Returns
     -------
@@ -209,44 +212,64 @@ def plane_irradiance(
         ``poa_global`` and its parts ``poa_direct``, ``poa_sky_diffuse``,
         ``poa_ground_diffuse``. [W/m²]
     """
-    parts = pvlib.irradiance.get_total_irradiance(
-        plane.surface_tilt,
-        plane.surface_azimuth,
-        sun["apparent_zenith"],
-        sun["azimuth"],
-        weather["dni"],
-        weather["ghi"],
-        weather["dhi"],
-        dni_extra=pvlib.irradiance.get_extra_radiation(
-            pd.DatetimeIndex(weather.index).day_of_year.to_numpy()
-        ),
-        airmass=pvlib.atmosphere.get_relative_airmass(sun["apparent_zenith"]),
-        albedo=albedo,
-        model=sky_model.value,
-    )
+    zenith, azimuth = (sun[name].to_numpy(np.float64) for name in ("apparent_zenith", "azimuth"))
+    ghi, dni = (weather[name].to_numpy(np.float64) for name in ("ghi", "dni"))
+    circumsolar, rest = _sky_parts(plane, weather, zenith, azimuth, sky_model=sky_model)
+    direct = dni * np.maximum(incidence_cosine(plane, zenith, azimuth), 0.0)
+    ground = np.asarray(pvlib.irradiance.get_ground_diffuse(plane.surface_tilt, ghi, albedo=albedo))
+    if modifier:
+        cosine = incidence_cosine(plane, zenith, azimuth)
+        beam = pvlib.iam.physical(np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))))
+        diffuse = pvlib.iam.marion_diffuse("physical", plane.surface_tilt)
+        direct, circumsolar = direct * beam, circumsolar * beam
+        rest = rest * float(diffuse["sky"])
+        # a flat plane sees no ground, and Marion's integral over nothing is not a number
+        ground = ground * float(np.nan_to_num(diffuse["ground"]))
     out = pd.DataFrame(
         {
-            name: parts[name].fillna(0.0)
-            for name in ("poa_direct", "poa_sky_diffuse", "poa_ground_diffuse")
-        }
-    )
-    if modifier:
-        cosine = incidence_cosine(
-            plane, sun["apparent_zenith"].to_numpy(), sun["azimuth"].to_numpy()
-        )
-        aoi = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
-        out["poa_direct"] *= pvlib.iam.physical(aoi)
-        diffuse = pvlib.iam.marion_diffuse("physical", plane.surface_tilt)
-        out["poa_sky_diffuse"] *= float(diffuse["sky"])
-        # a flat plane sees no ground, and Marion's integral over nothing is not a number
-        out["poa_ground_diffuse"] *= float(np.nan_to_num(diffuse["ground"]))
+            "poa_direct": direct,
+            "poa_sky_diffuse": circumsolar + rest,
+            "poa_ground_diffuse": ground,
+        },
+        index=weather.index,
+    ).fillna(0.0)
     out["poa_global"] = out.sum(axis=1)
     return out
 
 
+def _sky_parts(
+    plane: Plane, weather: pd.DataFrame, zenith: Array, azimuth: Array, *, sky_model: SkyModel
+) -> tuple[Array, Array]:
+    """Return the sky's diffuse light on a plane: from around the sun, and the rest. [W/m²]"""
+    dni, dhi = (weather[name].to_numpy(np.float64) for name in ("dni", "dhi"))
+    if sky_model is SkyModel.ISOTROPIC:
+        whole = np.asarray(pvlib.irradiance.isotropic(plane.surface_tilt, dhi))
+        return np.zeros(len(dhi)), whole
+    days = pd.DatetimeIndex(weather.index).day_of_year.to_numpy()
+    angles = (plane.surface_tilt, plane.surface_azimuth)
+    light = (dhi, dni, np.asarray(pvlib.irradiance.get_extra_radiation(days)))
+    model = {
+        SkyModel.HAYDAVIES: pvlib.irradiance.haydavies,
+        SkyModel.PEREZ: pvlib.irradiance.perez_driesse,
+    }[sky_model]
+    parts = model(*angles, *light, zenith, azimuth, return_components=True)
+    around = np.nan_to_num(np.asarray(parts["poa_circumsolar"], dtype=np.float64))
+    return around, np.nan_to_num(np.asarray(parts["poa_sky_diffuse"], dtype=np.float64)) - around
+
+
 def cell_temperature(poa_global: Array, temp_air: Array, wind_speed: Array) -> Array:
-    """Return the cell temperature by Faiman's model with pvlib's defaults. [°C]"""
-    return np.asarray(pvlib.temperature.faiman(poa_global, temp_air, wind_speed))
+    """Return the cell temperature by Faiman's model with pvlib's defaults. [°C]
+
+    Parameters
+    ----------
+    poa_global
+        Light on the cells. [W/m²]
+    temp_air
+        Air temperature. [°C]
+    wind_speed
+        Wind at 10 m, of which half reaches the modules. [m/s]
+    """
+    return np.asarray(pvlib.temperature.faiman(poa_global, temp_air, SHELTER * wind_speed))
 
 
 def dc_power(poa_global: Array, temp_cell: Array, *, pdc0: float, losses: Losses) -> Array:
@@ -255,6 +278,19 @@ def dc_power(poa_global: Array, temp_cell: Array, *, pdc0: float, losses: Losses
     return np.asarray(power) * (1.0 - losses.system)
 
 
-def ac_power(pdc: Array, *, losses: Losses, limit: float = math.inf) -> Array:
-    """Return AC power: nominal efficiency up to the inverter's limit. [unit of pdc]"""
-    return np.minimum(pdc * losses.inverter_efficiency, limit)
+def ac_power(pdc: Array, *, pdc0: float, losses: Losses, limit: float = math.inf) -> Array:
+    """Return AC power by PVWatts' inverter of the array's own size, up to a limit. [unit of pdc]
+
+    Parameters
+    ----------
+    pdc
+        DC power. [any unit]
+    pdc0
+        DC capacity, which the inverter's part-load curve is drawn over. [unit of pdc]
+    losses
+        The inverter's efficiency.
+    limit
+        The most that comes out. [unit of pdc]
+    """
+    power = pvlib.inverter.pvwatts(pdc, pdc0, eta_inv_nom=losses.inverter_efficiency)
+    return np.asarray(np.minimum(power, limit))

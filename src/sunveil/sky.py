@@ -16,15 +16,13 @@ import numpy as np
 import pvlib
 from numpy.typing import NDArray
 
-from sunveil.site import Array, Losses, Site, SkyModel
+from sunveil.site import SHELTER, Array, Losses, Site, SkyModel
 from sunveil.weather.base import Weather, utc_seconds
 
 # Light below this elevation is neither modelled well nor worth much. [sine]
 LOWEST_SUN = float(np.sin(np.radians(1.0)))
 # Perez and others hold the sun here when spreading diffuse light. [sine]
 LOWEST_FOR_DIFFUSE = float(np.cos(np.radians(85.0)))
-# Wind at the modules over wind at 10 m, where weather services measure it.
-SHELTER = 0.5
 SOLAR_CONSTANT = 1366.1
 
 
@@ -266,6 +264,8 @@ def diffuse_shares(
     zenith = np.degrees(np.arccos(np.clip(sun[:, 2], -1.0, 1.0)))
     lit = (zenith < 89.0) & (dhi > 1.0)
     circumsolar, horizon = np.zeros(len(dni)), np.zeros(len(dni))
+    if not lit.any():
+        return circumsolar, horizon
     # a vertical plane under the sun shows both shares at once
     parts = pvlib.irradiance.perez_driesse(
         90.0,
@@ -362,6 +362,8 @@ def _measured(
         bright = there > 20.0
         ratio = np.divide(getattr(weather, name), there, where=bright, out=np.ones(len(native)))
         ratio = np.clip(ratio, 0.0, 1.6)
+        if not bright.any():  # a polar night, or weather of other dates
+            ratio, bright = np.ones(len(native)), np.ones(len(native), dtype=bool)
         ratios[name] = np.interp(seconds, native[bright], ratio[bright])
         out[name] = clear[name] * ratios[name]
     up = np.maximum(sun[:, 2], LOWEST_SUN)

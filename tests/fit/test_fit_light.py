@@ -46,8 +46,8 @@ def test_days_are_numbered_and_dark_ones_left_out(power_of, clear):
 def test_light_at_midnight_is_no_end_of_a_day_and_gives_no_warning(power_of, clear):
     """pytest turns a warning into an error, so that arithmetic on nothing would show."""
     power = power_of()
-    at_night = power.where(power.index.day != 10, 1.0)
-    ends = day_ends(from_pandas(at_night), clear)
+    lamp = np.random.default_rng(0).uniform(1.0, 2.0, len(power))
+    ends = day_ends(from_pandas(power.where(power.index.day != 10, lamp)), clear)
     assert np.isfinite(ends.ahead_minutes).all()
     assert np.abs(ends.ahead_minutes).max() < 720.0
     assert ends.typical() == pytest.approx(0.0, abs=8.0)

@@ -8,7 +8,7 @@ import pytest
 from meter_makers import refusal, sunny, write_csv
 
 from sunveil.errors import ParameterError
-from sunveil.meters import MeterOptions, read_meters
+from sunveil.meters import Label, MeterOptions, from_pandas, read_meters, records_from_frame
 
 DENVER_AUTUMN, DENVER_SPRING = "2016-11-05", "2016-03-12"
 
@@ -23,7 +23,7 @@ def local_file(path, zone, *, start, minutes=15):
 @pytest.mark.parametrize("start", [DENVER_AUTUMN, DENVER_SPRING])
 def test_daylight_saving_is_undone_at_both_changes(tmp_path, start, minutes):
     power, path = local_file(tmp_path / "a.csv", "America/Denver", start=start, minutes=minutes)
-    (record,) = read_meters(path, timezone="America/Denver")
+    (record,) = read_meters(path, timezone="America/Denver", label="start")
     assert record.timezone == "America/Denver"
     assert (record.times == power.index.tz_localize(None).to_numpy()).all()
     assert (record.power_kw == power.to_numpy()).all()
@@ -33,7 +33,7 @@ def test_the_repeated_hour_is_told_apart_where_readings_are_missing(tmp_path):
     power = sunny(3, start=DENVER_AUTUMN, noon=19.0)
     power = power.drop(pd.to_datetime(["2016-11-06 07:30Z", "2016-11-06 08:15Z"]))
     path = write_csv(tmp_path / "a.csv", power.tz_convert("America/Denver").tz_localize(None))
-    (record,) = read_meters(path, timezone="America/Denver")
+    (record,) = read_meters(path, timezone="America/Denver", label="start")
     assert (record.times == power.index.tz_localize(None).to_numpy()).all()
 
 
@@ -43,7 +43,7 @@ def test_the_repeated_hour_is_told_apart_in_other_orders_of_rows(tmp_path, order
     rows = np.arange(len(power))[::-1] if order == "backwards" else np.r_[100:288, 0:100]
     moved = power.iloc[rows]
     path = write_csv(tmp_path / "a.csv", moved.tz_convert("America/Denver").tz_localize(None))
-    (record,) = read_meters(path, timezone="America/Denver")
+    (record,) = read_meters(path, timezone="America/Denver", label="start")
     assert (record.times == power.index.tz_localize(None).to_numpy()).all()
     assert (record.power_kw == power.to_numpy()).all()
     assert any("sorted" in note for note in record.notes)
@@ -53,7 +53,7 @@ def test_a_repeated_hour_that_is_there_once_is_noted(tmp_path):
     power = sunny(3, start=DENVER_AUTUMN, noon=19.0)
     once = power[(power.index < "2016-11-06 08:00Z") | (power.index >= "2016-11-06 09:00Z")]
     path = write_csv(tmp_path / "a.csv", once.tz_convert("America/Denver").tz_localize(None))
-    (record,) = read_meters(path, timezone="America/Denver")
+    (record,) = read_meters(path, timezone="America/Denver", label="start")
     assert (record.times == once.index.tz_localize(None).to_numpy()).all()
     assert any("repeats in autumn" in note for note in record.notes)
 
@@ -82,7 +82,7 @@ def test_naive_stamps_need_a_timezone(tmp_path):
 def test_stamps_keep_their_own_offset_against_a_declared_zone(tmp_path):
     power = sunny().tz_convert("Etc/GMT+7")
     path = write_csv(tmp_path / "a.csv", power, stamp="%Y-%m-%d %H:%M:%S%z")
-    (record,) = read_meters(path, timezone="Europe/Berlin")
+    (record,) = read_meters(path, timezone="Europe/Berlin", label="start")
     assert record.timezone == "UTC-07:00"
     assert record.times[0] == np.datetime64("2016-07-01T00:00:00")
     assert "UTC-07:00, which was kept over the declared timezone Europe/Berlin" in record.notes[0]
@@ -91,7 +91,7 @@ def test_stamps_keep_their_own_offset_against_a_declared_zone(tmp_path):
 def test_stamps_that_agree_with_the_declared_zone_take_its_name(tmp_path):
     power = sunny(3, start=DENVER_AUTUMN).tz_convert("America/Denver")
     path = write_csv(tmp_path / "a.csv", power, stamp="%Y-%m-%d %H:%M:%S%z")
-    (record,) = read_meters(path, timezone="America/Denver")
+    (record,) = read_meters(path, timezone="America/Denver", label="start")
     assert (record.timezone, record.notes) == ("America/Denver", ())
     (record,) = read_meters(path)
     assert (record.timezone, record.notes) == ("UTC", ())
@@ -144,3 +144,42 @@ def test_a_timezone_that_is_none_is_refused(text):
 def test_an_option_out_of_its_range_is_refused(field, value):
     with pytest.raises(ParameterError, match=field):
         MeterOptions(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("minutes", "label"),
+    [
+        (1, Label.MIDDLE),
+        (15, Label.MIDDLE),
+        (20, Label.MIDDLE),
+        (30, Label.START),
+        (60, Label.START),
+    ],
+)
+def test_an_undeclared_label_is_the_middle_below_half_an_hour_and_else_the_start(
+    tmp_path, minutes, label
+):
+    power = sunny(2, minutes=minutes)
+    path = write_csv(tmp_path / "a.csv", power)
+    (of_file,) = read_meters(path, timezone="UTC")
+    (of_frame,) = records_from_frame(power.to_frame())
+    starts = power.index - label.fraction * pd.Timedelta(minutes=minutes)
+    for record in (of_file, of_frame, from_pandas(power), from_pandas(power, label="auto")):
+        assert record.label is label
+        assert not record.label_known
+        assert (record.times == starts.tz_localize(None).to_numpy()).all()
+        assert (record.power_kw == power.to_numpy()).all()
+
+
+@pytest.mark.parametrize("minutes", [15, 30, 60])
+@pytest.mark.parametrize("label", Label)
+def test_a_declared_label_is_known_and_kept(tmp_path, minutes, label):
+    power = sunny(2, minutes=minutes)
+    path = write_csv(tmp_path / "a.csv", power)
+    (of_file,) = read_meters(path, timezone="UTC", label=label.value)
+    (of_frame,) = records_from_frame(power.to_frame(), MeterOptions(label=label))
+    starts = power.index - label.fraction * pd.Timedelta(minutes=minutes)
+    for record in (of_file, of_frame, from_pandas(power, label=label)):
+        assert record.label is label
+        assert record.label_known
+        assert (record.times == starts.tz_localize(None).to_numpy()).all()

@@ -146,7 +146,7 @@ def test_a_record_without_any_number_is_refused(tmp_path):
 def test_dates_that_can_be_read_in_two_ways_need_a_format(tmp_path):
     path = write_csv(tmp_path / "a.csv", sunny(1), stamp="%d/%m/%Y %H:%M")
     assert "--time-format" in refusal(path, timezone="UTC")
-    (record,) = read_meters(path, timezone="UTC", time_format="%d/%m/%Y %H:%M")
+    (record,) = read_meters(path, timezone="UTC", time_format="%d/%m/%Y %H:%M", label="start")
     assert record.times[0] == np.datetime64("2016-07-01T00:00:00")
 
 

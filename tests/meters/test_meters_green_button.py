@@ -82,7 +82,7 @@ def simple(tmp_path, flow=REVERSE, *, extra=(), **fields):
     multiplier=st.sampled_from([-3, 0, 1]),
     uom=st.sampled_from([72, 38]),
     minutes=st.sampled_from([5, 15, 60]),
-    label=st.sampled_from(["start", "end"]),
+    label=st.sampled_from(["auto", "start", "end"]),
 )
 def test_generation_is_read_in_any_unit_and_multiplier(
     tmp_path_factory, multiplier, uom, minutes, label
@@ -97,6 +97,7 @@ def test_generation_is_read_in_any_unit_and_multiplier(
     assert record.system_id == "roof"
     assert record.timezone == "UTC"
     assert record.label == "start"
+    assert record.label_known
     assert (record.times == power.index.tz_localize(None).to_numpy()).all()
     one_count = 10.0**multiplier / 1000.0 * (per_hour if uom == 72 else 1)
     np.testing.assert_allclose(record.power_kw, power.to_numpy(), atol=0.51 * one_count)

@@ -28,7 +28,7 @@ def test_a_clean_record_has_no_notes():
 
 def test_gaps_are_left_out_and_noted_with_their_share():
     power = sunny(10)
-    record = from_pandas(power.drop(power.index[96:192]))
+    record = from_pandas(power.drop(power.index[96:192]), label="start")
     assert len(record.times) == 9 * 96
     assert told(record, "no reading").startswith("10% of the intervals have no reading")
     assert "from 2016-07-02 00:00 UTC to 2016-07-03 00:00 UTC" in told(record, "no reading")
@@ -96,14 +96,15 @@ def test_stamps_that_waver_by_seconds_are_brought_to_the_grid(seed, minutes):
     power = sunny(2, minutes=minutes)
     rng = np.random.default_rng(seed)
     jitter = pd.to_timedelta(rng.integers(-4, 5, len(power)), unit="s")
-    record = from_pandas(pd.Series(power.to_numpy(), index=power.index + jitter))
+    wavering = pd.Series(power.to_numpy(), index=power.index + jitter)
+    record = from_pandas(wavering, label="start")
     assert record.interval_minutes == minutes
     assert (record.times == power.index.tz_localize(None).to_numpy()).all()
 
 
 def test_a_grid_off_the_hour_is_kept():
     power = sunny()
-    record = from_pandas(power.shift(freq="1min"))
+    record = from_pandas(power.shift(freq="1min"), label="start")
     assert (record.times == power.shift(freq="1min").index.tz_localize(None).to_numpy()).all()
 
 
@@ -244,7 +245,7 @@ def test_a_dark_week_is_no_switch_of_unit():
 def test_a_stuck_value_is_left_out_with_its_times():
     power = sunny(10)
     power.iloc[40:80] = 1.234
-    record = from_pandas(power)
+    record = from_pandas(power, label="start")
     assert len(record.times) == 920
     note = told(record, "stuck")
     assert "40 readings stuck at one value in 1 stretch" in note

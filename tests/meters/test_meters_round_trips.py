@@ -89,6 +89,7 @@ def test_a_record_is_read_back_as_it_was_written(
         (record,) = read_meters(path, options)
     assert record.system_id == "roof 7"
     assert record.label is label
+    assert record.label_known
     assert record.interval_minutes == minutes
     assert record.notes == ()
     assert_equal(record, power)
@@ -140,7 +141,7 @@ def test_a_folder_gives_one_record_per_file_in_the_order_of_names(tmp_path):
     second.rename_axis("time").reset_index().to_parquet(tmp_path / "a.parquet")
     (tmp_path / "notes.md").write_text("not a meter")
     (tmp_path / ".hidden.csv").write_text("not a meter")
-    records = list(iter_meters(tmp_path, timezone="UTC"))
+    records = list(iter_meters(tmp_path, timezone="UTC", label="start"))
     assert [record.system_id for record in records] == ["a", "b"]
     assert_equal(records[0], second)
     assert_equal(records[1], first)
@@ -172,9 +173,8 @@ def test_other_columns_are_left_alone_when_the_names_are_told(tmp_path):
         {"a": power.index, "b": power.to_numpy(), "c": 7.0, "d": "x", "label": False}
     )
     frame.to_csv(tmp_path / "a.csv", index=False)
-    (record,) = read_meters(
-        tmp_path / "a.csv", time_column="A", power_column="b", system_column="d", unit="kW"
-    )
+    names = {"time_column": "A", "power_column": "b", "system_column": "d"}
+    (record,) = read_meters(tmp_path / "a.csv", **names, unit="kW", label="start")
     assert record.system_id == "x"
     assert_equal(record, power)
 
@@ -186,7 +186,7 @@ def test_other_columns_are_left_alone_when_the_names_are_told(tmp_path):
 def test_stamps_in_the_ways_of_many_countries_are_understood(tmp_path, stamp):
     power = sunny(5, start="2022-01-02")
     path = write_csv(tmp_path / "a.csv", power, stamp=stamp)
-    (record,) = read_meters(path, timezone="UTC")
+    (record,) = read_meters(path, timezone="UTC", label="start")
     assert_equal(record, power)
 
 
@@ -198,7 +198,7 @@ def test_seconds_and_milliseconds_since_1970_are_utc(tmp_path, scale):
         tmp_path / "a.csv", index=False
     )
     pd.DataFrame({"timestamp": seconds, "kW": power.to_numpy()}).to_parquet(tmp_path / "b.parquet")
-    for record in read_meters(tmp_path):
+    for record in read_meters(tmp_path, label="start"):
         assert_equal(record, power)
 
 
@@ -215,7 +215,7 @@ def test_the_ways_of_writing_csv_make_no_difference(tmp_path):
     (tmp_path / "odd [1]'s.csv").write_text(text)
     (tmp_path / "p*.csv").write_text(text)
     pd.read_csv(tmp_path / "plain.csv").to_csv(tmp_path / "packed.csv.gz", index=False)
-    records = read_meters(tmp_path, timezone="UTC")
+    records = read_meters(tmp_path, timezone="UTC", label="start")
     assert len(records) == 11
     assert "packed" in {record.system_id for record in records}
     for record in records:

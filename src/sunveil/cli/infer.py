@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sunveil.meters import Record
     from sunveil.site import Site
 
-# Options that are fields of MeterOptions under the same name; the label needs a thought more.
+# Options that are fields of MeterOptions under the same name.
 METER_FIELDS = (
     "time_column",
     "power_column",
@@ -28,6 +28,7 @@ METER_FIELDS = (
     "time_format",
     "unit",
     "timezone",
+    "label",
     "duplicates",
     "unit_switch",
     "negate",
@@ -194,22 +195,14 @@ def _options(given: dict[str, Any]) -> Options:
         losses=Losses(system=given["losses"], inverter_efficiency=given["inverter_efficiency"]),
         albedo=given["albedo"],
         group=Group(given["group"]),
-        label_known=given["label"] != "auto",
     )
 
 
 def _records(meters: Path, given: dict[str, Any]) -> list[Record]:
-    from sunveil.infer import with_label
     from sunveil.meters import MeterOptions, iter_meters
 
-    known = given["label"] != "auto"
-    options = MeterOptions(
-        label=given["label"] if known else "start", **{name: given[name] for name in METER_FIELDS}
-    )
-    return [
-        with_label(record, known=known)
-        for record in progress(iter_meters(meters, options), "reading", unit="system")
-    ]
+    options = MeterOptions(**{name: given[name] for name in METER_FIELDS})
+    return list(progress(iter_meters(meters, options), "reading", unit="system"))
 
 
 def _outcomes(

@@ -38,7 +38,7 @@ def best_fit(data: Daylight, *, losses: Losses, albedo: float, errors: ErrorMode
             start = replace(point, log_limit=float(np.log(limit)))
             fits.append(_refined(data, start, losses=losses, albedo=albedo, errors=errors))
     best = max(fits, key=lambda fit: fit.objective)
-    if np.isfinite(limit) and best.modelled.max() < best.point.limit:
+    if np.isfinite(limit) and best.modelled.max() < 0.98 * best.point.limit:
         # a pile of readings that no model reaches is not a limit, and its row would say nothing
         start = replace(best.point, log_limit=float("inf"))
         best = _refined(data, start, losses=losses, albedo=albedo, errors=errors)

@@ -34,6 +34,8 @@ AS_GOOD = 0.92
 MOST_READINGS = 1500
 # A clock that leaves less than this of first and last light unexplained is right. [minutes]
 EXPLAINED_MINUTES = 12.0
+# One that leaves more than this cannot be right when another explains the light. [minutes]
+DECISIVE_MINUTES = 35.0
 # How many minutes more of first and last light it must explain. [minutes]
 LEAST_LIGHT_MINUTES = 10.0
 
@@ -161,8 +163,10 @@ def find_clock(
         if i > 0
     }
     best = min(good, key=lambda i: left[i])
-    better = shares[best] >= LEAST_GAIN * shares[0] and left[best] <= left[0] - LEAST_LIGHT_MINUTES
-    if not better:
+    agrees = shares[best] >= LEAST_GAIN * shares[0]
+    # a short record may agree as well with a turned plane, but its days cannot begin at night
+    decisive = left[0] > DECISIVE_MINUTES and left[best] < EXPLAINED_MINUTES
+    if not (agrees or decisive) or left[best] > left[0] - LEAST_LIGHT_MINUTES:
         return options[0], 0.0
     return options[best], float(shares[best] - shares[0])
 

@@ -132,4 +132,4 @@ def _clockwise(centre: float, low: float, high: float) -> Interval:
     """Return the interval around an azimuth; half the circle or more means any azimuth."""
     if high - low > 300.0:
         return Interval(0.0, 360.0)
-    return Interval((centre + low) % 360.0, (centre + high) % 360.0)
+    return Interval((centre + low) % 360.0 % 360.0, (centre + high) % 360.0 % 360.0)

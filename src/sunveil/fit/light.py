@@ -115,5 +115,7 @@ def _middles(power: Array, threshold: float) -> tuple[Array, NDArray[np.bool_]]:
     with np.errstate(divide="ignore", invalid="ignore"):
         rise = (threshold - power[row, before]) / (power[row, first] - power[row, before])
         fall = (power[row, last] - threshold) / (power[row, last] - power[row, after])
-    middle = 0.5 * (before + np.nan_to_num(rise) + last + np.nan_to_num(fall))
+    # days that begin or end lit are not found, and must not overflow either
+    rise, fall = (np.nan_to_num(part, posinf=0.0, neginf=0.0) for part in (rise, fall))
+    middle = 0.5 * (before + rise + last + fall)
     return middle, found

@@ -22,13 +22,13 @@ WINDOW_DAYS = 10
 FEWEST = 4
 BRIGHT_QUANTILE = 0.8
 MOST_READINGS = 1600
-ITERATIONS = 3
+ITERATIONS = 4
 # Narrower than the fit's own errors, to see small misfits.
 SCALE = 0.6
 # It is not one plane when a mixture explains this much more energy ...
-LEAST_GAIN = 0.015
+LEAST_GAIN = 0.008
 # ... while leaving the plane itself less than this share of the capacity ...
-LARGEST_OWN_SHARE = 0.65
+LARGEST_OWN_SHARE = 0.6
 NEAR_DEGREES = 8.0
 # ... or when it explains so much more that the plane cannot be right.
 CLEAR_GAIN = 0.3
@@ -123,23 +123,25 @@ def compare_planes(
         return float(deviations(modelled)[0] @ few.power / few.power.sum())
 
     seen = profiles(few)
-    alone = seen[:, :1] @ np.array([point.capacity])
-    shares, _ = nnls(profiles(first), first.power)
-    mixed = seen @ shares
+    alone = seen[:, 0] * point.capacity
     for _ in range(ITERATIONS):
         weight, scale = deviations(alone)
-        weight /= scale**2
-        alone = seen[:, 0] * float(
-            (weight * seen[:, 0]) @ few.power / ((weight * seen[:, 0]) @ seen[:, 0])
-        )
-        weight, scale = deviations(mixed)
-        root = np.sqrt(weight) / scale
-        shares, _ = nnls(seen * root[:, None], few.power * root)
-        mixed = seen @ shares
+        weight *= seen[:, 0] / scale**2
+        alone = seen[:, 0] * float(weight @ few.power / (weight @ seen[:, 0]))
+    # from the envelope, which knows nothing of the plane, and from the plane itself
+    best, shares = -1.0, np.zeros(len(candidates))
+    for mixed in (seen @ nnls(profiles(first), first.power)[0], alone):
+        for _ in range(ITERATIONS):
+            weight, scale = deviations(mixed)
+            root = np.sqrt(weight) / scale
+            found, _ = nnls(seen * root[:, None], few.power * root)
+            mixed = seen @ found
+        if explained(mixed) > best:
+            best, shares = explained(mixed), found
     plane = explained(alone)
     near = candidates @ candidates[0] > np.cos(np.radians(NEAR_DEGREES))
     return PlaneTest(
         plane=plane,
-        mixture=max(plane, explained(mixed)),
+        mixture=max(plane, best),
         own_share=float(shares[near].sum() / max(shares.sum(), 1e-9)),
     )

@@ -14,6 +14,9 @@ from sunveil.meters.quality import clean, drop_missing
 from sunveil.meters.record import Label, Record
 from sunveil.meters.wording import Rows
 
+# An unknown label matters least when the stamp is the middle of a short interval. [s]
+SHORT_INTERVAL = 1800
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raw:
@@ -48,14 +51,21 @@ class Raw:
 
 def to_record(raw: Raw, options: MeterOptions) -> Record:
     """Return the record of a system, with every rule applied and noted."""
-    label = Label(options.label)
-    instants = to_utc(raw.stamps, raw.rows, timezone=options.timezone, label=label, where=raw.where)
+    known = options.known_label
+    instants = to_utc(
+        raw.stamps,
+        raw.rows,
+        timezone=options.timezone,
+        label=known or Label.START,
+        where=raw.where,
+    )
     seconds = np.floor_divide(instants.utc + 500_000, 1_000_000)
     readings = Readings(
         seconds, raw.values, raw.rows, raw.where, notes=(*raw.notes, *instants.notes)
     )
     readings = _sorted(drop_missing(readings))
     interval = find_interval(readings)
+    label = known or (Label.MIDDLE if interval < SHORT_INTERVAL else Label.START)
     readings = snap(readings, interval, fraction=label.fraction)
     readings = _to_kw(readings, raw.unit, interval=interval, negate=options.negate)
     readings = merge_duplicates(readings, Duplicates(options.duplicates))
@@ -67,6 +77,7 @@ def to_record(raw: Raw, options: MeterOptions) -> Record:
         interval_minutes=interval / 60,
         timezone=instants.timezone,
         label=label,
+        label_known=known is not None,
         notes=readings.notes,
     )
 

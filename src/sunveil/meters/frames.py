@@ -25,7 +25,7 @@ def from_pandas(
     system_id: str = "system",
     unit: str = "kW",
     timezone: str | None = None,
-    label: Label | str = Label.START,
+    label: Label | str = "auto",
     **choices: Any,
 ) -> Record:
     """Make a record of a series indexed by time.
@@ -41,7 +41,7 @@ def from_pandas(
     timezone
         The clock of an index without a time zone.
     label
-        Which instant of its interval the index names.
+        Which instant of its interval the index names; see :class:`MeterOptions`.
     **choices
         Further fields of :class:`MeterOptions`: ``duplicates``, ``unit_switch``, ...
     """

@@ -10,6 +10,8 @@ from sunveil.errors import ParameterError
 from sunveil.meters.clock import parse_timezone
 from sunveil.meters.record import Label
 
+AUTO = "auto"
+
 
 class Unit(StrEnum):
     """What one reading counts: mean power, or energy over its interval."""
@@ -67,7 +69,9 @@ class MeterOptions:
         The clock of stamps without an offset: ``"UTC"``, ``"UTC-07:00"``, ``"Etc/GMT+7"``, or an
         IANA name such as ``"America/Denver"`` for stamps that follow daylight saving.
     label
-        Which instant of its interval a stamp names: ``"start"``, ``"middle"`` or ``"end"``.
+        Which instant of its interval a stamp names: ``"start"``, ``"middle"`` or ``"end"``. With
+        ``"auto"``, nobody knows: stamps of intervals below 30 minutes are taken as their middle,
+        which halves the worst error, and those of longer ones as their start.
     duplicates
         What to do with different readings for one time: ``"refuse"``, ``"mean"``, ``"first"`` or
         ``"last"``.
@@ -85,21 +89,19 @@ class MeterOptions:
     time_format: str | None = None
     unit: str = "auto"
     timezone: str | None = None
-    label: Label | str = Label.START
+    label: Label | str = AUTO
     duplicates: Duplicates | str = Duplicates.REFUSE
     unit_switch: UnitSwitch | str = UnitSwitch.REFUSE
     negate: bool = False
     allow_net: bool = False
 
     def __post_init__(self) -> None:
-        if self.unit != "auto":
+        if self.unit != AUTO:
             object.__setattr__(self, "unit", parse_unit(self.unit))
-        for name, kind in (
-            ("label", Label),
-            ("duplicates", Duplicates),
-            ("unit_switch", UnitSwitch),
-        ):
+        for name, kind in (("duplicates", Duplicates), ("unit_switch", UnitSwitch)):
             object.__setattr__(self, name, _choice(kind, name, getattr(self, name)))
+        if self.label != AUTO:
+            object.__setattr__(self, "label", _choice(Label, "label", self.label))
         if self.timezone is not None:
             parse_timezone(self.timezone)
 
@@ -110,7 +112,12 @@ class MeterOptions:
     @property
     def known_unit(self) -> Unit | None:
         """The unit, unless it is to be found."""
-        return None if self.unit == "auto" else Unit(self.unit)
+        return None if self.unit == AUTO else Unit(self.unit)
+
+    @property
+    def known_label(self) -> Label | None:
+        """The label, unless nobody knows it."""
+        return None if self.label == AUTO else Label(self.label)
 
 
 def parse_unit(text: str) -> Unit:

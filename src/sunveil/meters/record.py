@@ -43,9 +43,9 @@ class Record:
     timezone
         The clock that the stamps were declared to be on: ``"UTC"``, ``"UTC-07:00"``, an IANA name.
     label
-        Which instant of the interval the stamps were declared to name.
-    label_by_format
-        True when the file's format itself says which instant the stamps name.
+        Which instant of the interval the stamps name.
+    label_known
+        Whether somebody said so: the curator, or the file's format.
     notes
         What the reader did to get here, one sentence each, without any reading's value.
 
@@ -60,7 +60,7 @@ class Record:
     interval_minutes: float
     timezone: str = "UTC"
     label: Label = Label.START
-    label_by_format: bool = False
+    label_known: bool = True
     notes: tuple[str, ...] = field(default=())
 
     def __post_init__(self) -> None:

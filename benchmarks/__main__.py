@@ -1,0 +1,266 @@
+"""The whole benchmark: ``python -m benchmarks`` writes ``docs/benchmarks.md``."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+# one thread for every tool: CPU seconds are compared, and two processes share two cores
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+from benchmarks import cost, real, simulated  # noqa: E402
+from benchmarks.measure import (  # noqa: E402
+    Outcome,
+    Truth,
+    coverage,
+    middle,
+    number,
+    ours,
+    run_peers,
+    tail,
+)
+from sunveil.estimate import Flag  # noqa: E402
+from sunveil.meters.record import Label  # noqa: E402
+
+TOOLS = ("sunveil", "pvanalytics", "solar-data-tools")
+Results = list[dict[str, Outcome]]
+# name, hours to move the declared clock, weather, years, bars for azimuth, tilt and capacity
+REAL_ROWS = (
+    ("serf_east", False, (4.0, 6.0, 10.0)),
+    ("serf_east", True, (3.5, 3.0, 10.0)),
+    ("fsec", False, (5.0, 6.0, math.nan)),
+    ("garage", False, (5.0, 5.0, 15.0)),
+    ("serf_2016", False, (3.5, 5.0, math.nan)),
+    ("serf_dst", False, (3.5, 5.0, math.nan)),
+    ("almeria", False, (math.nan,) * 3),
+    ("turin", False, (math.nan,) * 3),
+    ("utrecht", False, (math.nan,) * 3),
+)
+
+
+def say(text: str) -> None:
+    """Tell the person who waits how far the benchmark is."""
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
+def peer_cells(results: Results) -> str:
+    """Return the cells of a row that compare the tools on the systems that all of them ran."""
+    cells = []
+    for tool in TOOLS[1:]:
+        both = [one for one in results if tool in one]
+        mine, its = [one["sunveil"] for one in both], [one[tool] for one in both]
+        if not its:
+            cells += ["-", "-"]
+            continue
+        failed = sum(math.isnan(one.azimuth) for one in its)
+        note = f", {failed} failed" if failed else ""
+        pair = [
+            f"{number(middle(group, 'azimuth'))}/{number(middle(group, 'tilt'))}"
+            for group in (mine, its)
+        ]
+        cells += [
+            f"{pair[0]} against {pair[1]} (n={len(its)}{note})",
+            f"{number(middle(mine, 'cpu'), 2)} against {number(middle(its, 'cpu'), 1)}",
+        ]
+    return " | ".join(cells)
+
+
+def simulated_row(name: str, bar: str, results: Results, *, tails: bool) -> str:
+    """Return one row of the table of simulated fleets."""
+    mine = [one["sunveil"] for one in results]
+
+    def cell(quantity: str) -> str:
+        half = number(middle(mine, quantity))
+        return f"{half} / {number(tail(mine, quantity))}" if tails else half
+
+    cells = " | ".join(cell(name) for name in ("azimuth", "tilt", "capacity", "angle"))
+    return f"| {name} | {len(mine)} | {cells} | {bar} | {peer_cells(results)} |"
+
+
+SIMULATED_HEAD = (
+    "| where | n | azimuth [°] | tilt [°] | capacity [%] | plane [°] | bar |"
+    " Sunveil against pvanalytics: azimuth/tilt | CPU [s] |"
+    " Sunveil against solar-data-tools: azimuth/tilt | CPU [s] |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|"
+)
+
+
+def simulated_part(count: int, stress: int, peers: int, slow: int) -> list[str]:
+    """Measure the simulated fleets."""
+    lines = ["## Simulated fleets", "", SIMULATED_HEAD]
+    covered = []
+    rows = (
+        ("fleet, satellite-like weather", "satellite", "1.5/6, 1/4, 2/6", simulated.SATELLITE),
+        ("fleet, clear sky only", "clear sky", "2.5/8, 2/6, 4/10", simulated.SATELLITE),
+        (
+            "fleet, satellite with calibration biases",
+            "satellite",
+            "none",
+            simulated.CALIBRATED_BADLY,
+        ),
+    )
+    for name, weather, bar, errors in rows:
+        say(name)
+        few = 0 if errors is simulated.CALIBRATED_BADLY else peers
+        results = simulated.measure(
+            simulated.fleet(count, errors=errors), weather, peers=few, slow=min(slow, few)
+        )
+        lines.append(simulated_row(name, bar, results, tails=True))
+        mine = [one["sunveil"] for one in results]
+        covered.append((name, coverage(mine)))
+    for name, make in simulated.STRESSES.items():
+        for weather in ("clear sky", "satellite"):
+            say(f"{name}, {weather}")
+            few = max(1, peers // 4) if weather == "clear sky" else 0
+            results = simulated.measure(
+                islice(make(stress), stress), weather, peers=few, slow=min(1, slow, few)
+            )
+            lines.append(simulated_row(f"{name}, {weather}", "4, 4, 6", results, tails=False))
+    lines += ["", "Median / 95th percentile for fleets, medians for stresses.", ""]
+    lines += ["## Coverage of the 90% intervals", ""]
+    lines += [
+        "| where | azimuth [%] | tilt [%] | capacity [%] | plane [%] |",
+        "|---|---|---|---|---|",
+    ]
+    for name, values in covered:
+        lines.append(f"| {name} | " + " | ".join(f"{value:.0f}" for value in values) + " |")
+    return lines
+
+
+def flags_part(count: int) -> list[str]:
+    """Measure how often systems are said not to be one fixed plane."""
+    lines = [
+        "## Not one fixed plane",
+        "",
+        "| what | n | flagged, clear sky [%] | bar |",
+        "|---|---|---|---|",
+    ]
+    for name, make in simulated.NOT_ONE_PLANE.items():
+        say(name)
+        results = simulated.measure(make(count), "clear sky")
+        flagged = [Flag.NOT_ONE_PLANE in one["sunveil"].flags for one in results]
+        bar = "at most 5" if name.startswith("fixed") else "at least 90"
+        lines.append(
+            f"| {name} | {len(flagged)} | {100.0 * sum(flagged) / len(flagged):.0f} | {bar} |"
+        )
+    return lines
+
+
+def real_part(data: Path | None, *, slow: bool) -> list[str]:
+    """Measure the real, labelled series that can be had here."""
+    cases, missing = real.load_all(data)
+    known = {case.name: case for case in cases}
+    lines = [
+        "## Real systems",
+        "",
+        "Signed errors: azimuth [°] / tilt [°] / capacity [%]. Every tool takes the stamps of"
+        " intervals below half an hour as their middle, and those of longer ones as their start,"
+        " since no source says.",
+        "",
+        "| system, weather | Sunveil | 90% hold az., tilt, kW | bar | pvanalytics |"
+        " solar-data-tools | CPU [s]: ours, pvanalytics, solar-data-tools | clock |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, measured, bars in REAL_ROWS:
+        if name not in known:
+            lines.append(f"| {name} | not here: {missing.get(name, 'no data')} | | | | | | |")
+            continue
+        case = real.with_weather_only(known[name]) if measured else known[name]
+        say(f"{name}{', own weather' if measured else ''}")
+        truth = Truth(case.azimuth, case.tilt, case.dc_kw)
+        weather = case.weather if measured else None
+        mine = ours(
+            case.power,
+            case.site,
+            truth,
+            weather="clearsky" if weather is None else weather,
+            label="auto",
+        )
+        label = Label.MIDDLE if case.interval_minutes < 30.0 else Label.START
+        its = run_peers(
+            case.power, case.site, truth, weather=weather, label=label, slow=slow and not measured
+        )
+        lines.append(real_row(case, mine, its, bars=bars, measured=measured))
+    return lines
+
+
+def real_row(
+    case: real.RealCase,
+    mine: Outcome,
+    its: dict[str, Outcome],
+    *,
+    bars: tuple[float, ...],
+    measured: bool,
+) -> str:
+    """Return one row of the table of real systems."""
+
+    def errors(one: Outcome | None) -> str:
+        if one is None:
+            return "-"
+        values = (one.azimuth, one.tilt, one.capacity)
+        return " / ".join("-" if math.isnan(v) else f"{v:+.1f}" for v in values)
+
+    both = [its.get(tool) for tool in TOOLS[1:]]
+    times = [number(mine.cpu, 2)] + ["-" if o is None else number(o.cpu, 1) for o in both]
+    held = ", ".join("yes" if held else "no" for held in mine.covered[: 3 if case.dc_kw else 2])
+    bar = " / ".join("-" if math.isnan(bar) else f"{bar:g}" for bar in bars)
+    clock = "repaired" if Flag.CLOCK_REPAIRED in mine.flags else "as declared"
+    weather = "its own weather" if measured else "clear sky"
+    cells = [f"{case.name}, {weather}", errors(mine), held, bar]
+    cells += [errors(one) for one in both] + [", ".join(times), clock]
+    return "| " + " | ".join(cells) + " |"
+
+
+def cost_part() -> list[str]:
+    """Measure CPU and memory of one system."""
+    say("cost of one system")
+    seconds, megabytes = cost.measure()
+    return [
+        "## Cost",
+        "",
+        f"One hourly system-year, warm, from CSV file to estimate, clock test included:"
+        f" {seconds:.2f} s of CPU (bar 0.4), {megabytes:.0f} MB at the peak (bar 600).",
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the benchmark and write its page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="folder of real data; SUNVEIL_DATA otherwise")
+    parser.add_argument("--out", type=Path, default=Path("docs/benchmarks.md"))
+    parser.add_argument("--systems", type=int, default=300)
+    parser.add_argument("--stress", type=int, default=30)
+    parser.add_argument("--peers", type=int, default=24, help="systems that the peers run too")
+    parser.add_argument("--slow", type=int, default=4, help="of those, with solar-data-tools")
+    options = parser.parse_args(arguments)
+    lines = [
+        "# Benchmarks",
+        "",
+        "Made by `make bench`"
+        f" (`python -m benchmarks --systems {options.systems} --stress {options.stress}"
+        f" --peers {options.peers} --slow {options.slow}`), with the folder of real data in"
+        f" `SUNVEIL_DATA`; Python {platform.python_version()}, one thread for each tool, two"
+        " processes. Timings are of one run on a shared machine: read them as ratios.",
+        "",
+    ]
+    cores = cost_part()
+    lines += simulated_part(options.systems, options.stress, options.peers, options.slow)
+    lines += ["", *flags_part(max(20, options.systems // 3)), ""]
+    lines += [*real_part(options.data, slow=options.slow > 0), "", *cores, ""]
+    notes = Path(__file__).with_name("notes.md")
+    text = "\n".join(lines) + "\n" + notes.read_text(encoding="utf-8")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    options.out.write_text(text, encoding="utf-8")
+    print(options.out)
+
+
+if __name__ == "__main__":
+    main()
