@@ -23,6 +23,7 @@ from sunveil.fit.intervals import Doubts, covariance, spread
 from sunveil.fit.planes import compare_planes
 from sunveil.fit.refine import ErrorModel, Fit, bright_power, modelled_power
 from sunveil.meters import MeterOptions, from_pandas, records_from_frame
+from sunveil.meters.assemble import SHORT_INTERVAL
 from sunveil.meters.record import Record
 from sunveil.profiles import Group
 from sunveil.site import Losses, Site, SkyModel
@@ -31,7 +32,6 @@ from sunveil.weather import Weather, WeatherCache, clearsky, get_weather
 FEWEST_READINGS = 60
 FEWEST_DAYS = 120
 MARGIN = pd.Timedelta(days=2)
-SHORT_INTERVAL = 30.0
 SHIFT_SECONDS = 300
 # Standard deviation of an undeclared label: start, middle or end, as likely each. [intervals]
 UNKNOWN_LABEL = 0.4
@@ -309,7 +309,7 @@ def _enough(record: Record, data: Daylight, weather: Weather) -> None:
 
 def _doubts(record: Record) -> Doubts:
     # light tells the label of a long interval, but not that of a short one
-    if record.label_known or record.interval_minutes >= SHORT_INTERVAL:
+    if record.label_known or record.interval_minutes * 60.0 >= SHORT_INTERVAL:
         return Doubts()
     return Doubts(clock_minutes=UNKNOWN_LABEL * record.interval_minutes)
 

@@ -180,8 +180,8 @@ def plane_light(
     albedo
         Fraction of global light that the ground sends back.
     diffuse_modifier
-        Apply an incidence-angle modifier to sky and ground light too; the paper's f(θ) is on the
-        direct light only.
+        Apply an incidence-angle modifier to the light of the dome and the ground too; the paper's
+        f(θ) is on the light that comes from the sun only.
 
     Returns
     -------

@@ -29,7 +29,7 @@ def best_fit(data: Daylight, *, losses: Losses, albedo: float, errors: ErrorMode
     errors
         The model of errors.
     """
-    limit = find_limit(data.power, data.day)
+    limit = find_limit(data.power, data.day, interval_minutes=data.interval_minutes)
     grid = coarse_grid()
     found = coarse_agreement(data, grid, losses=losses, albedo=albedo, limit=limit)
     fits = []

@@ -101,7 +101,7 @@ class MeterOptions:
         for name, kind in (("duplicates", Duplicates), ("unit_switch", UnitSwitch)):
             object.__setattr__(self, name, _choice(kind, name, getattr(self, name)))
         if self.label != AUTO:
-            object.__setattr__(self, "label", _choice(Label, "label", self.label))
+            object.__setattr__(self, "label", _label(self.label))
         if self.timezone is not None:
             parse_timezone(self.timezone)
 
@@ -134,3 +134,12 @@ def _choice(kind: type[Choice], name: str, value: str) -> Choice:
     except ValueError:
         allowed = ", ".join(member.value for member in kind)
         raise ParameterError(f"{name} must be one of {allowed}, and {value!r} is not") from None
+
+
+def _label(value: str) -> Label:
+    try:
+        return Label(value)
+    except ValueError:
+        raise ParameterError(
+            f"label must be one of auto, start, middle, end, and {value!r} is not"
+        ) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -88,11 +88,6 @@ class Record:
     def middles(self) -> NDArray[np.datetime64]:
         """The UTC middle of each interval."""
         return self.times + np.timedelta64(int(self.interval_minutes * 30), "s")
-
-    def relabelled(self, label: Label) -> Record:
-        """Return the same stamps, read as naming another instant of their intervals."""
-        moved = round((label.fraction - self.label.fraction) * self.interval_minutes * 60.0)
-        return replace(self, times=self.times - np.timedelta64(moved, "s"), label=label)
 
     def to_series(self) -> pd.Series[float]:
         """Return the power in kW indexed by the UTC start of each interval."""

@@ -111,7 +111,7 @@ def agreement_map(data: Daylight, estimate: Estimate) -> Array:
         plane_grid(MAP_STEP, MAP_STEP),
         losses=assumed.losses,
         albedo=assumed.albedo,
-        limit=find_limit(data.power, data.day),
+        limit=find_limit(data.power, data.day, interval_minutes=data.interval_minutes),
     )
     share = found.counts.max(axis=1) / max(1, int(found.possible.max()))
     return np.asarray(share.reshape(round(90.0 / MAP_STEP) + 1, -1))
