@@ -122,8 +122,8 @@ def test_a_row_without_variation_correlates_with_nothing():
     assert correlation(rising, rising) == pytest.approx(1.0)
 
 
-def test_whole_days_run_from_solar_midnight_to_solar_midnight(record):
-    days, times, power = whole_days(record, GOLDEN)
+def test_whole_days_run_from_solar_midnight_to_solar_midnight(record, clear):
+    days, times, power = whole_days(record, clear)
     assert times.shape == power.shape == (90, 24)
     assert days[0] == number(date(2019, 1, 1))
     assert times[0, 0] == np.datetime64("2019-01-01T07:30:00")
@@ -132,23 +132,38 @@ def test_whole_days_run_from_solar_midnight_to_solar_midnight(record):
     assert (power[:, 12] > 0.0).all()
 
 
-def test_a_day_with_a_reading_missing_is_left_out(record):
+def test_a_day_with_a_daylight_reading_missing_is_left_out(record, clear):
     keep = np.ones(len(record.times), dtype=bool)
     keep[24 * 10 + 13] = False
     partial = replace(record, times=record.times[keep], power_kw=record.power_kw[keep])
-    days, times, power = whole_days(partial, GOLDEN)
+    days, times, power = whole_days(partial, clear)
     assert number(date(2019, 1, 11)) not in days
     assert len(days) == 89
-    everything, _, whole = whole_days(record, GOLDEN)
+    everything, _, whole = whole_days(record, clear)
     np.testing.assert_array_equal(power, whole[np.isin(everything, days)])
     assert (np.diff(times, axis=1) == np.timedelta64(3600, "s")).all()
 
 
-def test_days_that_are_never_whole_are_refused_with_the_remedy(record):
+def test_a_meter_that_sleeps_at_night_has_whole_days(record, clear):
+    _, _, whole = whole_days(record, clear)
+    awake = sky_at(clear, record.middles).sun[:, 2] > 0.0
+    sleepy = replace(record, times=record.times[awake], power_kw=record.power_kw[awake])
+    days, _, power = whole_days(sleepy, clear)
+    assert len(days) == len(whole)
+    np.testing.assert_array_equal(power, whole)
+
+
+def test_days_without_weather_are_left_out(record, clear):
+    days, _, _ = whole_days(record, clear.between("2019-01-20", "2019-02-10"))
+    assert days.min() >= number(date(2019, 1, 20))
+    assert days.max() <= number(date(2019, 2, 10))
+
+
+def test_days_that_are_never_whole_are_refused_with_the_remedy(record, clear):
     odd = np.arange(len(record.times)) % 24 != 12
     partial = replace(record, times=record.times[odd], power_kw=record.power_kw[odd])
     with pytest.raises(TooLittleData, match="use the default method"):
-        whole_days(partial, GOLDEN)
+        whole_days(partial, clear)
 
 
 def test_the_planted_clear_day_of_each_month_is_found(record, broken):
@@ -171,8 +186,8 @@ def test_weeks_give_more_days_than_quarters(record, broken):
     assert found == {Group.WEEK: 13, Group.MONTH: 3, Group.QUARTER: 1}
 
 
-def test_a_day_without_power_is_never_prototypical(record, broken):
-    days, _, _ = whole_days(record, GOLDEN)
+def test_a_day_without_power_is_never_prototypical(record, broken, clear):
+    days, _, _ = whole_days(record, clear)
     power = record.power_kw.copy().reshape(90, 24)
     power[days == number(CLEAR_DAYS[0])] = 0.0
     outage = replace(record, power_kw=power.ravel())

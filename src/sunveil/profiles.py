@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sunveil.errors import TooLittleData
 from sunveil.meters.record import Record
-from sunveil.site import Array, Site, SkyModel
-from sunveil.sky import Sky, plane_light, sky_at
+from sunveil.site import Array, SkyModel
+from sunveil.sky import Sky, covered, plane_light, sky_at
 from sunveil.weather.base import Weather
 
 DAY = 86400
@@ -79,29 +79,45 @@ def correlation(first: Array, second: Array) -> Array:
 
 
 def whole_days(
-    record: Record, site: Site
+    record: Record, weather: Weather
 ) -> tuple[NDArray[np.int64], NDArray[np.datetime64], Array]:
-    """Return the solar days that have every reading: numbers, interval middles, powers [kW]."""
+    """Return the solar days that have weather and every daylight reading.
+
+    Meters that sleep at night leave no readings there: they count as no power.
+
+    Returns
+    -------
+    days, middles, power
+        Numbers of the days; the middles of their N intervals and the power in them, one day per
+        row. [kW]
+    """
     step = round(record.interval_minutes * 60.0)
     per_day = DAY // step
-    turn = round(site.longitude * 240.0 / step) * step
+    turn = round(weather.site.longitude * 240.0 / step) * step
     local = record.times.astype("datetime64[s]").astype(np.int64) + turn
     origin = int(local[0] % step)
-    day = (local - origin) // DAY
-    number, start, count = np.unique(day, return_index=True, return_counts=True)
-    full = count == per_day
+    first = int((local[0] - origin) // DAY)
+    days = np.arange(first, int((local[-1] - origin) // DAY) + 1)
+    power = np.full(len(days) * per_day, np.nan)
+    power[(local - origin - first * DAY) // step] = record.power_kw
+    starts = first * DAY + origin - turn + step * np.arange(len(power))
+    middles = (starts + step // 2).astype("datetime64[s]")
+    dark = sky_at(weather, middles, sky_model=SkyModel.ISOTROPIC).sun[:, 2] <= 0.0
+    power[dark & np.isnan(power)] = 0.0
+    power[~covered(weather, middles)] = np.nan
+    table = power.reshape(-1, per_day)
+    full = np.isfinite(table).all(axis=1)
     if not full.any():
         raise TooLittleData(
-            f"system {record.system_id} has no day with all its {per_day} readings; the paper's"
-            " method needs whole days, so use the default method"
+            f"system {record.system_id} has no day with weather and all its daylight readings; the"
+            " paper's method needs whole days, so use the default method"
         )
-    rows = start[full][:, None] + np.arange(per_day)
-    return number[full], record.times[rows] + np.timedelta64(step // 2, "s"), record.power_kw[rows]
+    return days[full], middles.reshape(-1, per_day)[full], table[full]
 
 
 def prototypical_days(record: Record, weather: Weather, *, group: Group) -> list[Profile]:
     """Return the clearest day of each group: the day whose DNI and GHI correlate best."""
-    days, times, power = whole_days(record, weather.site)
+    days, times, power = whole_days(record, weather)
     # only DNI and GHI are used here: no need to spread the diffuse light
     sky = sky_at(weather, times.ravel(), sky_model=SkyModel.ISOTROPIC)
     up = sky.sun[:, 2] > 0.0

@@ -349,6 +349,15 @@ def sky_at(
     )
 
 
+def covered(weather: Weather, times: NDArray[np.datetime64]) -> NDArray[np.bool_]:
+    """Return which instants have weather close by, so that none is made up across a gap."""
+    known = utc_seconds(weather.times).astype(np.float64)
+    seconds = times.astype("datetime64[s]").astype(np.float64)
+    place = np.clip(np.searchsorted(known, seconds), 1, len(known) - 1)
+    gap = np.minimum(np.abs(seconds - known[place - 1]), np.abs(seconds - known[place]))
+    return np.asarray(gap <= max(1.05 * weather.step_minutes * 60.0, 1800.0))
+
+
 def _measured(
     weather: Weather, base: Weather, seconds: Array, *, sun: Array, clear: dict[str, Array]
 ) -> tuple[dict[str, Array], Array]:

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sunveil.meters.record import Record
 from sunveil.site import Array
-from sunveil.sky import Sky, sky_at
-from sunveil.weather.base import Weather, utc_seconds
+from sunveil.sky import Sky, covered, sky_at
+from sunveil.weather.base import Weather
 
 LOWEST = float(np.sin(np.radians(3.0)))
 TARGET_MINUTES = 30.0
@@ -124,7 +124,9 @@ def daylight(
     starts = record.times - np.asarray(ahead_seconds).astype("timedelta64[s]")
     length = record.interval_minutes * 60.0
     middle = sky_at(weather, starts + np.timedelta64(round(length / 2), "s"), clear)
-    up = (middle.sun[:, 2] > LOWEST) & _covered(weather, starts, length)
+    up = (middle.sun[:, 2] > LOWEST) & covered(
+        weather, starts + np.timedelta64(round(length / 2), "s")
+    )
     starts, middle = starts[up], middle.take(up)
     solar = starts.astype("datetime64[s]").astype(np.int64) + int(clear.site.longitude * 240.0)
     nodes: tuple[Sky, ...] = (middle,)
@@ -158,12 +160,3 @@ def _nodes(
     offsets = np.round((places + 1.0) / 2.0 * length).astype("timedelta64[s]")
     nodes = tuple(sky_at(weather, starts + offset, clear) for offset in offsets)
     return nodes, tuple(float(w) / 2.0 for w in weights)
-
-
-def _covered(weather: Weather, starts: NDArray[np.datetime64], length: float) -> NDArray[np.bool_]:
-    """Return which intervals have weather close by, so that none is made up across a gap."""
-    known = utc_seconds(weather.times).astype(np.float64)
-    middle = starts.astype("datetime64[s]").astype(np.float64) + length / 2.0
-    place = np.clip(np.searchsorted(known, middle), 1, len(known) - 1)
-    gap = np.minimum(np.abs(middle - known[place - 1]), np.abs(middle - known[place]))
-    return np.asarray(gap <= max(1.05 * weather.step_minutes * 60.0, 1800.0))
