@@ -34,6 +34,8 @@ AS_GOOD = 0.92
 MOST_READINGS = 1500
 # A clock that leaves less than this of first and last light unexplained is right. [minutes]
 EXPLAINED_MINUTES = 12.0
+# What a rare fault must explain beyond a common one. [minutes]
+RARE_MINUTES = 8.0
 # One that leaves more than this cannot be right when another explains the light. [minutes]
 DECISIVE_MINUTES = 35.0
 # How many minutes more of first and last light it must explain. [minutes]
@@ -162,7 +164,9 @@ def find_clock(
         for i in good
         if i > 0
     }
-    best = min(good, key=lambda i: left[i])
+    # half an hour is half a long interval, a common mistake, but a rare one of short intervals
+    rare = 0.0 if record.interval_minutes >= 30.0 else RARE_MINUTES
+    best = min(good, key=lambda i: left[i] + rare * (options[i].offset_minutes % 60.0 != 0.0))
     agrees = shares[best] >= LEAST_GAIN * shares[0]
     # a short record may agree as well with a turned plane, but its days cannot begin at night
     decisive = left[0] > DECISIVE_MINUTES and left[best] < EXPLAINED_MINUTES
