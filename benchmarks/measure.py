@@ -15,7 +15,7 @@ from sunveil.estimate import Estimate, Flag
 from sunveil.infer import Options, infer_record, record_span
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Label
-from sunveil.site import Plane, Site
+from sunveil.site import Mount, Plane, Site
 from sunveil.weather import Weather, get_weather
 
 
@@ -69,12 +69,13 @@ def ours(
     *,
     weather: object = "clearsky",
     label: str = "start",
+    mount: Mount = Mount.UNKNOWN,
 ) -> Outcome:
     """Infer one system with Sunveil."""
     began = time.process_time()
     record = from_pandas(power, system_id="bench", label=label)
     there = get_weather(weather, site, *record_span(record))
-    found = infer_record(record, there, options=Options())
+    found = infer_record(record, there, options=Options(mount=mount))
     cpu = time.process_time() - began
     return score(found, truth, cpu)
 

@@ -74,6 +74,7 @@ def test_the_dictionary_names_every_assumption(estimate):
         "sky_model": "perez-driesse",
         "weather": "clearsky",
         "method": "default",
+        "mount": "unknown",
     }
 
 

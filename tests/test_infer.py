@@ -134,6 +134,14 @@ def test_assumed_losses_set_the_capacity_and_not_the_plane(power, estimate):
     assert ideal.assumptions.losses.system == 0.0
 
 
+def test_hotter_mounts_mean_larger_systems(power, estimate):
+    rack, roof = (sunveil.infer(power, mount=mount, **GOLDEN) for mount in ("rack", "roof"))
+    assert rack.dc_capacity_kw < 0.98 * estimate.dc_capacity_kw
+    assert roof.dc_capacity_kw > 1.02 * estimate.dc_capacity_kw
+    assert roof.assumptions.to_dict()["mount"] == "roof"
+    assert roof.plane.angle_to(rack.plane) < 3.0
+
+
 def test_weather_may_be_given_as_weather_or_as_a_frame(power, estimate):
     sky = clearsky(Site(**GOLDEN), "2019-01-01", "2020-01-01")
     assert sunveil.infer(power, weather=sky, **GOLDEN).plane.angle_to(estimate.plane) < 0.01

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from sunveil.meters.record import Label
-from sunveil.site import Losses, Plane
+from sunveil.site import Losses, Mount, Plane
 
 
 class Flag(StrEnum):
@@ -82,6 +82,7 @@ class Assumptions:
     sky_model: str
     weather: str
     method: str
+    mount: Mount = Mount.UNKNOWN
 
     def to_dict(self) -> dict[str, Any]:
         """Return the assumptions as plain JSON types."""
@@ -93,6 +94,7 @@ class Assumptions:
             "sky_model": self.sky_model,
             "weather": self.weather,
             "method": self.method,
+            "mount": self.mount.value,
         }
 
 

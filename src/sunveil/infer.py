@@ -21,12 +21,12 @@ from sunveil.fit.clocks import Hypothesis, find_clock, finding, reading_saving
 from sunveil.fit.daylight import Daylight, coarsen, daylight, earlier
 from sunveil.fit.intervals import Doubts, covariance, spread
 from sunveil.fit.planes import compare_planes
-from sunveil.fit.refine import ErrorModel, Fit, bright_power, modelled_power
+from sunveil.fit.refine import HEAT_DEVIATION, ErrorModel, Fit, bright_power, modelled_power
 from sunveil.meters import MeterOptions, from_pandas, records_from_frame
 from sunveil.meters.assemble import SHORT_INTERVAL
 from sunveil.meters.record import Record
 from sunveil.profiles import Group
-from sunveil.site import Losses, Site, SkyModel
+from sunveil.site import Losses, Mount, Site, SkyModel
 from sunveil.weather import Weather, WeatherCache, clearsky, get_weather
 
 FEWEST_READINGS = 60
@@ -75,6 +75,9 @@ class Options:
         Fraction of global light that the ground sends back.
     group
         How the paper's method groups days.
+    mount
+        How the modules are mounted, where somebody knows: hot modules give less, so it matters for
+        the capacity.
     """
 
     method: Method = Method.DEFAULT
@@ -82,6 +85,7 @@ class Options:
     losses: Losses = field(default_factory=Losses)
     albedo: float = 0.2
     group: Group = Group.MONTH
+    mount: Mount = Mount.UNKNOWN
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.albedo <= 1.0:
@@ -103,6 +107,7 @@ def infer(
     losses: Losses | None = None,
     albedo: float = 0.2,
     group: str = "month",
+    mount: str = "unknown",
     cache: WeatherCache | None = None,
 ) -> Estimate:
     """Infer azimuth, tilt and DC capacity of one system from its generation data.
@@ -136,6 +141,8 @@ def infer(
         Fraction of light that the ground sends back.
     group
         How the paper's method groups days: ``week``, ``month`` or ``quarter``.
+    mount
+        ``rack``, ``roof`` or ``unknown``; a known mount makes the capacity surer.
     cache
         Where weather is kept; the user's cache folder when left out.
 
@@ -154,6 +161,7 @@ def infer(
         losses=losses or Losses(),
         albedo=albedo,
         group=_choice(Group, "group", group),
+        mount=_choice(Mount, "mount", mount),
     )
     if isinstance(power, Record):
         record = power
@@ -221,7 +229,9 @@ def infer_record(
     ahead = hypothesis.ahead_seconds(reading_saving(short, clear.site))
     data = daylight(short, weather, clear, ahead_seconds=ahead)
     _enough(record, data, weather)
-    errors = ErrorModel() if weather.clear else ErrorModel(haze_prior=MEASURED_HAZE)
+    errors = ErrorModel(heat_prior=(options.mount.heat, HEAT_DEVIATION))
+    if not weather.clear:
+        errors = replace(errors, haze_prior=MEASURED_HAZE)
     fit = best_fit(data, losses=options.losses, albedo=options.albedo, errors=errors)
     agreed = agreement(data, fit)
     low = agreed < (LOW_AGREEMENT_CLEAR if weather.clear else LOW_AGREEMENT_MEASURED)
@@ -238,6 +248,7 @@ def infer_record(
             sky_model=SkyModel.PEREZ.value,
             weather=weather.source,
             method=options.method.value,
+            mount=options.mount,
         ),
         "notes": record.notes,
     }

@@ -118,6 +118,19 @@ class Plane:
         return math.degrees(math.acos(cosine))
 
 
+class Mount(StrEnum):
+    """How the modules are mounted, which decides how hot they run."""
+
+    UNKNOWN = "unknown"
+    RACK = "rack"
+    ROOF = "roof"
+
+    @property
+    def heat(self) -> float:
+        """Their rise over the air's temperature, over that of Faiman's open rack."""
+        return {"unknown": 1.25, "rack": 1.0, "roof": 1.5}[self.value]
+
+
 @dataclass(frozen=True, slots=True)
 class Losses:
     """What stands between the light on the modules and the meter.

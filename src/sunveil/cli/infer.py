@@ -130,6 +130,12 @@ INFERENCE_OPTIONS = (
     click.option(
         "--albedo", type=float, default=0.2, help="Share of light that the ground sends back."
     ),
+    click.option(
+        "--mount",
+        type=_choice("unknown", "rack", "roof"),
+        default="unknown",
+        help="How the modules are mounted; known, it makes the capacity surer.",
+    ),
 )
 OUTPUT_OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="A JSON list instead of a table."),
@@ -187,13 +193,14 @@ def infer_command(
 def _options(given: dict[str, Any]) -> Options:
     from sunveil.infer import Clock, Method, Options
     from sunveil.profiles import Group
-    from sunveil.site import Losses
+    from sunveil.site import Losses, Mount
 
     return Options(
         method=Method(given["method"]),
         clock=Clock(given["clock"]),
         losses=Losses(system=given["losses"], inverter_efficiency=given["inverter_efficiency"]),
         albedo=given["albedo"],
+        mount=Mount(given["mount"]),
         group=Group(given["group"]),
     )
 

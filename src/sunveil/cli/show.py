@@ -86,7 +86,8 @@ def show_assumptions(assumed: Assumptions) -> str:
     return (
         f"Assumed: system losses {100.0 * losses.system:g}%,"
         f" inverter efficiency {100.0 * losses.inverter_efficiency:g}%,"
-        f" {100.0 * losses.gamma_pdc:g}% of power per °C, albedo {assumed.albedo:g};"
+        f" {100.0 * losses.gamma_pdc:g}% of power per °C, albedo {assumed.albedo:g},"
+        f" mount {assumed.mount.value};"
         f" weather: {printable(assumed.weather)}; method: {assumed.method}."
     )
 

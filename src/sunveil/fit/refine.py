@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.fit.daylight import Daylight
-from sunveil.site import Array, Losses, Plane, normals
+from sunveil.site import Array, Losses, Mount, Plane, normals
 from sunveil.sky import Sky, unit_power
 
 STEEPEST = 89.9
 # Readings for which the model gives less than this share of the bright power have no say.
 DIMMEST = 0.04
+# Wider, heat takes up misfits of real systems that are not heat, and spoils their capacity.
+HEAT_DEVIATION = 0.12
 NAMES = ("east", "north", "log_capacity", "haze", "heat", "log_limit")
 _STEPS = np.array([0.25, 0.25, 0.005, 0.05, 0.05, 0.005])
 
@@ -55,7 +57,7 @@ class ErrorModel:
     absolute: float = 0.02
     reach: float = 2.0
     haze_prior: tuple[float, float] = (-0.2, 0.4)
-    heat_prior: tuple[float, float] = (1.25, 0.12)
+    heat_prior: tuple[float, float] = (Mount.UNKNOWN.heat, HEAT_DEVIATION)
     cloud: float = 0.3
     together: float = 60.0
 

@@ -10,7 +10,7 @@ from sunveil.errors import WeatherError
 from sunveil.estimate import Estimate
 from sunveil.fit.clocks import Hypothesis, reading_saving
 from sunveil.fit.daylight import Daylight, coarsen, daylight
-from sunveil.fit.refine import ErrorModel, Point, modelled_power, refine
+from sunveil.fit.refine import HEAT_DEVIATION, ErrorModel, Point, modelled_power, refine
 from sunveil.infer import MEASURED_HAZE, record_span
 from sunveil.meters.record import Record
 from sunveil.site import Array
@@ -69,7 +69,9 @@ def estimated_power(data: Daylight, estimate: Estimate, *, clear: bool) -> Array
     clear
         True when the weather is a clear sky from monthly maps, which are hazier than clear days.
     """
-    errors = ErrorModel() if clear else ErrorModel(haze_prior=MEASURED_HAZE)
+    errors = ErrorModel(heat_prior=(estimate.assumptions.mount.heat, HEAT_DEVIATION))
+    if not clear:
+        errors = replace(errors, haze_prior=MEASURED_HAZE)
     point = Point.of(
         estimate.plane,
         estimate.dc_capacity_kw,

@@ -134,6 +134,7 @@ def assumptions(cases: Sequence[Case]) -> list[str]:
             f"System losses of {100 * losses.system:.3g}%, an inverter efficiency of"
             f" {100 * losses.inverter_efficiency:.3g}%, a temperature coefficient of"
             f" {100 * losses.gamma_pdc:.2g}% per °C, ground that reflects {100 * made.albedo:.3g}%"
-            f" of the light, the {made.sky_model} sky, weather from {made.weather}, {method}."
+            f" of the light, modules on a {made.mount.value} mount, the {made.sky_model} sky,"
+            f" weather from {made.weather}, {method}."
         )
     return list(dict.fromkeys(sentences))
