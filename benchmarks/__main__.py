@@ -231,6 +231,15 @@ def cost_part() -> list[str]:
     ]
 
 
+def replace_part(page: Path, part: list[str]) -> None:
+    """Put a part that was measured anew into a page, in place of the old one."""
+    text = page.read_text(encoding="utf-8")
+    start = text.index(part[0] + "\n")
+    end = text.find("\n## ", start + 1)
+    rest = text[end + 1 :] if end >= 0 else ""
+    page.write_text(text[:start] + "\n".join(part) + "\n\n" + rest, encoding="utf-8")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark and write its page."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -240,7 +249,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--stress", type=int, default=30)
     parser.add_argument("--peers", type=int, default=24, help="systems that the peers run too")
     parser.add_argument("--slow", type=int, default=4, help="of those, with solar-data-tools")
+    parser.add_argument(
+        "--only", choices=("flags", "cost"), help="measure this part anew in a page that exists"
+    )
     options = parser.parse_args(arguments)
+    flagged = max(20, options.systems // 3)
+    if options.only:
+        part = flags_part(flagged) if options.only == "flags" else cost_part()
+        replace_part(options.out, part)
+        print(options.out)
+        return
     lines = [
         "# Benchmarks",
         "",
@@ -253,7 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ]
     cores = cost_part()
     lines += simulated_part(options.systems, options.stress, options.peers, options.slow)
-    lines += ["", *flags_part(max(20, options.systems // 3)), ""]
+    lines += ["", *flags_part(flagged), ""]
     lines += [*real_part(options.data, slow=options.slow > 0), "", *cores, ""]
     notes = Path(__file__).with_name("notes.md")
     text = "\n".join(lines) + "\n" + notes.read_text(encoding="utf-8")

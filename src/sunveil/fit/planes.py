@@ -26,12 +26,12 @@ ITERATIONS = 4
 # Narrower than the fit's own errors, to see small misfits.
 SCALE = 0.6
 # It is not one plane when a mixture explains this much more energy ...
-LEAST_GAIN = 0.008
+LEAST_GAIN = 0.012
 # ... while leaving the plane itself less than this share of the capacity ...
-LARGEST_OWN_SHARE = 0.6
+LARGEST_OWN_SHARE = 0.72
 NEAR_DEGREES = 8.0
 # ... or when it explains so much more that the plane cannot be right.
-CLEAR_GAIN = 0.3
+CLEAR_GAIN = 0.08
 
 
 @dataclass(frozen=True, slots=True)
