@@ -46,6 +46,18 @@ REAL_ROWS = (
 )
 
 
+FLEETS = (
+    ("fleet, satellite-like weather", "satellite", "1.5/6, 1/4, 2/6", simulated.SATELLITE),
+    ("fleet, clear sky only", "clear sky", "2.5/8, 2/6, 4/10", simulated.SATELLITE),
+    (
+        "fleet, satellite with calibration biases",
+        "satellite",
+        "none",
+        simulated.CALIBRATED_BADLY,
+    ),
+)
+
+
 def say(text: str) -> None:
     """Tell the person who waits how far the benchmark is."""
     print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
@@ -97,17 +109,7 @@ def simulated_part(count: int, stress: int, peers: int, slow: int) -> list[str]:
     """Measure the simulated fleets."""
     lines = ["## Simulated fleets", "", SIMULATED_HEAD]
     covered = []
-    rows = (
-        ("fleet, satellite-like weather", "satellite", "1.5/6, 1/4, 2/6", simulated.SATELLITE),
-        ("fleet, clear sky only", "clear sky", "2.5/8, 2/6, 4/10", simulated.SATELLITE),
-        (
-            "fleet, satellite with calibration biases",
-            "satellite",
-            "none",
-            simulated.CALIBRATED_BADLY,
-        ),
-    )
-    for name, weather, bar, errors in rows:
+    for name, weather, bar, errors in FLEETS:
         say(name)
         few = 0 if errors is simulated.CALIBRATED_BADLY else peers
         results = simulated.measure(
@@ -125,14 +127,30 @@ def simulated_part(count: int, stress: int, peers: int, slow: int) -> list[str]:
             )
             lines.append(simulated_row(f"{name}, {weather}", "4, 4, 6", results, tails=False))
     lines += ["", "Median / 95th percentile for fleets, medians for stresses.", ""]
-    lines += ["## Coverage of the 90% intervals", ""]
-    lines += [
+    return lines + coverage_lines(covered)
+
+
+def coverage_lines(covered: list[tuple[str, tuple[float, ...]]]) -> list[str]:
+    """Return the table of how often the intervals held the truth."""
+    lines = [
+        "## Coverage of the 90% intervals",
+        "",
         "| where | azimuth [%] | tilt [%] | capacity [%] | plane [%] |",
         "|---|---|---|---|---|",
     ]
     for name, values in covered:
         lines.append(f"| {name} | " + " | ".join(f"{value:.0f}" for value in values) + " |")
     return lines
+
+
+def coverage_part(count: int) -> list[str]:
+    """Measure the coverage of the intervals on the fleets, without the peers."""
+    covered = []
+    for name, weather, _, errors in FLEETS:
+        say(f"coverage: {name}")
+        results = simulated.measure(simulated.fleet(count, errors=errors), weather)
+        covered.append((name, coverage([one["sunveil"] for one in results])))
+    return coverage_lines(covered)
 
 
 def flags_part(count: int) -> list[str]:
@@ -250,13 +268,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--peers", type=int, default=24, help="systems that the peers run too")
     parser.add_argument("--slow", type=int, default=4, help="of those, with solar-data-tools")
     parser.add_argument(
-        "--only", choices=("flags", "cost"), help="measure this part anew in a page that exists"
+        "--only",
+        choices=("coverage", "flags", "real", "cost"),
+        help="measure this part anew in a page that exists",
     )
     options = parser.parse_args(arguments)
     flagged = max(20, options.systems // 3)
     if options.only:
-        part = flags_part(flagged) if options.only == "flags" else cost_part()
-        replace_part(options.out, part)
+        parts = {
+            "coverage": lambda: coverage_part(options.systems),
+            "flags": lambda: flags_part(flagged),
+            "real": lambda: real_part(options.data, slow=options.slow > 0),
+            "cost": cost_part,
+        }
+        replace_part(options.out, parts[options.only]())
         print(options.out)
         return
     lines = [

@@ -31,6 +31,9 @@ TAIL = 0.05
 class Doubts:
     """What the fit cannot see.
 
+    ``angle`` and ``capacity`` are wider than simulated fleets ask for: real systems differ from any
+    model in more ways than a simulator draws, and an interval that holds only there is not honest.
+
     Parameters
     ----------
     clock_minutes
@@ -44,8 +47,8 @@ class Doubts:
     """
 
     clock_minutes: float = 0.7
-    capacity: float = 0.04
-    angle: float = 0.3
+    capacity: float = 0.055
+    angle: float = 1.0
     stretch: float = 0.9
 
 

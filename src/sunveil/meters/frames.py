@@ -48,7 +48,10 @@ def from_pandas(
     options = MeterOptions(unit=unit, timezone=timezone, label=label, **choices)
     where = f"the series of {system_id}"
     if not isinstance(power, pd.Series) or not isinstance(power.index, pd.DatetimeIndex):
-        raise MeterError(f"{where} must be a pandas Series indexed by time (a DatetimeIndex)")
+        raise MeterError(
+            f"{where} must be a pandas Series indexed by time (a DatetimeIndex); for a frame of"
+            " systems use infer_frame"
+        )
     if power.empty:
         raise MeterError(f"{where} is empty")
     rows = np.arange(1, len(power) + 1, dtype=np.int64)
