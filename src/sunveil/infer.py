@@ -25,7 +25,9 @@ from sunveil.fit.refine import HEAT_DEVIATION, ErrorModel, Fit, bright_power, mo
 from sunveil.meters import MeterOptions, from_pandas, records_from_frame
 from sunveil.meters.assemble import SHORT_INTERVAL
 from sunveil.meters.record import Record
+from sunveil.paper import Search
 from sunveil.profiles import Group
+from sunveil.search.bayesopt import Settings
 from sunveil.site import Losses, Mount, Site, SkyModel
 from sunveil.weather import Weather, WeatherCache, clearsky, get_weather
 
@@ -75,6 +77,9 @@ class Options:
         Fraction of global light that the ground sends back.
     group
         How the paper's method groups days.
+    search
+        How the paper's method looks for its maximiser: ``exhaustive`` over all 32,400 planes, or
+        ``bayesopt``, 110 of them chosen by GP-UCB.
     mount
         How the modules are mounted, where somebody knows: hot modules give less, so it matters for
         the capacity.
@@ -85,6 +90,7 @@ class Options:
     losses: Losses = field(default_factory=Losses)
     albedo: float = 0.2
     group: Group = Group.MONTH
+    search: Search = Search.EXHAUSTIVE
     mount: Mount = Mount.UNKNOWN
 
     def __post_init__(self) -> None:
@@ -107,6 +113,7 @@ def infer(
     losses: Losses | None = None,
     albedo: float = 0.2,
     group: str = "month",
+    search: str = "exhaustive",
     mount: str = "unknown",
     cache: WeatherCache | None = None,
 ) -> Estimate:
@@ -141,6 +148,8 @@ def infer(
         Fraction of light that the ground sends back.
     group
         How the paper's method groups days: ``week``, ``month`` or ``quarter``.
+    search
+        How it looks for its maximiser: ``exhaustive`` or ``bayesopt``.
     mount
         ``rack``, ``roof`` or ``unknown``; a known mount makes the capacity surer.
     cache
@@ -161,6 +170,7 @@ def infer(
         losses=losses or Losses(),
         albedo=albedo,
         group=_choice(Group, "group", group),
+        search=_choice(Search, "search", search),
         mount=_choice(Mount, "mount", mount),
     )
     if isinstance(power, Record):
@@ -351,7 +361,12 @@ def _paper_estimate(
     record: Record, weather: Weather, options: Options, common: dict[str, Any]
 ) -> Estimate:
     fit = paper.fit_paper(
-        record, weather, group=options.group, losses=options.losses, albedo=options.albedo
+        record,
+        weather,
+        group=options.group,
+        losses=options.losses,
+        albedo=options.albedo,
+        search=Settings() if options.search is Search.BAYESOPT else None,
     )
     azimuth, tilt, capacity, radius = paper.resampled(fit)
     if weather.clear:

@@ -1,8 +1,12 @@
-"""``method="paper"``: the inference of the paper's II-C as written, by exhaustive search."""
+"""``method="paper"``: the inference of the paper's II-C as written.
+
+Its maximiser is looked for exhaustively, or by the GP-UCB of its section III.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
@@ -11,12 +15,64 @@ from sunveil.estimate import Interval
 from sunveil.meters.record import Record
 from sunveil.profiles import Group, Profile, candidate_profiles, prototypical_days
 from sunveil.scores import fit_score
+from sunveil.search.bayesopt import BayesResult, Settings, search_bayesian
 from sunveil.search.exhaustive import SearchResult, blocks
 from sunveil.site import Array, Losses, Plane
-from sunveil.sky import sky_at, unit_power
+from sunveil.sky import Sky, sky_at, unit_power
 from sunveil.weather.base import Weather
 
 RESAMPLES = 400
+
+
+class Search(StrEnum):
+    """How the maximiser of the fit score is looked for."""
+
+    EXHAUSTIVE = "exhaustive"
+    BAYESOPT = "bayesopt"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitScore:
+    """The paper's fit score of a record, as a function of candidates: private.
+
+    Parameters
+    ----------
+    days
+        The prototypical day of each group.
+    skies
+        The sky of each of these days.
+    albedo
+        Share of light that the ground sends back.
+    """
+
+    days: tuple[Profile, ...]
+    skies: tuple[Sky, ...]
+    albedo: float
+
+    def __repr__(self) -> str:
+        return f"FitScore({len(self.days)} groups, private)"
+
+    def of_groups(self, grid: Grid) -> Array:
+        """Return ℓ_g(λ), the score of every candidate for every group, shape (groups, grid)."""
+        scores = np.empty((len(self.days), len(grid)))
+        for piece, part in blocks(grid):
+            normals = part.normals
+            for row, (day, sky) in enumerate(zip(self.days, self.skies, strict=True)):
+                profiles = candidate_profiles(sky, normals, albedo=self.albedo)
+                scores[row, piece] = fit_score(day.power, profiles)
+        return scores
+
+    def __call__(self, grid: Grid) -> Array:
+        """Return ℓ(λ), the sum over groups: the paper's ``eq:fit_score``."""
+        return np.asarray(self.of_groups(grid).sum(axis=0))
+
+
+def paper_score(
+    record: Record, weather: Weather, *, group: Group = Group.MONTH, albedo: float = 0.2
+) -> FitScore:
+    """Return the fit score of a record under the weather that chooses its clear days."""
+    days = tuple(prototypical_days(record, weather, group=group))
+    return FitScore(days, tuple(sky_at(weather, day.times) for day in days), albedo)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +84,7 @@ class PaperFit:
     days
         The prototypical day of each group.
     group_scores
-        The score of every candidate for every group, shape (groups, candidates).
+        The score of every candidate looked at for every group, shape (groups, candidates).
     result
         Their sum over groups: the paper's fit score.
     capacity
@@ -36,6 +92,8 @@ class PaperFit:
         prototypical days. [kW]
     ratios
         That ratio for each group. [kW]
+    bayes
+        The run of GP-UCB that chose the candidates looked at, where it did.
     """
 
     days: tuple[Profile, ...]
@@ -43,6 +101,7 @@ class PaperFit:
     result: SearchResult
     capacity: float
     ratios: Array
+    bayes: BayesResult | None = None
 
     @property
     def plane(self) -> Plane:
@@ -63,8 +122,9 @@ def fit_paper(
     group: Group = Group.MONTH,
     losses: Losses | None = None,
     albedo: float = 0.2,
+    search: Settings | None = None,
 ) -> PaperFit:
-    """Score every candidate on the prototypical day of every group.
+    """Score candidates on the prototypical day of every group.
 
     Parameters
     ----------
@@ -78,25 +138,30 @@ def fit_paper(
         How days are put into groups.
     losses, albedo
         What is assumed; losses matter for the capacity only.
+    search
+        What GP-UCB is run with; every candidate is looked at when left out.
     """
     grid = grid or paper_grid()
-    days = tuple(prototypical_days(record, weather, group=group))
-    skies = [sky_at(weather, day.times) for day in days]
-    scores = np.empty((len(days), len(grid)))
-    for piece, part in blocks(grid):
-        for row, (day, sky) in enumerate(zip(days, skies, strict=True)):
-            profiles = candidate_profiles(sky, part.normals, albedo=albedo)
-            scores[row, piece] = fit_score(day.power, profiles)
+    score = paper_score(record, weather, group=group, albedo=albedo)
+    bayes = None if search is None else search_bayesian(grid, score, settings=search)
+    if bayes is not None:
+        seen = np.unique(bayes.points)
+        grid = Grid(grid.surface_azimuth[seen], grid.surface_tilt[seen])
+    scores = score.of_groups(grid)
     result = SearchResult(grid, scores.sum(axis=0))
-    normal = result.best.normal.reshape(1, 3)
-    ratios = np.array(
-        [
-            day.scale
-            / max(float(unit_power(sky, normal, losses=losses, albedo=albedo).max()), 1e-9)
-            for day, sky in zip(days, skies, strict=True)
-        ]
-    )
-    return PaperFit(days, scores, result, float(np.median(ratios)), ratios)
+    ratios = _ratios(score, result.best, losses=losses)
+    return PaperFit(score.days, scores, result, float(np.median(ratios)), ratios, bayes)
+
+
+def _ratios(score: FitScore, plane: Plane, *, losses: Losses | None) -> Array:
+    """Return the measured over the modelled peak of each prototypical day. [kW]"""
+    normal = plane.normal.reshape(1, 3)
+    peaks = [
+        float(unit_power(sky, normal, losses=losses, albedo=score.albedo).max())
+        for sky in score.skies
+    ]
+    scales = np.array([day.scale for day in score.days])
+    return np.asarray(scales / np.maximum(peaks, 1e-9))
 
 
 def resampled(fit: PaperFit, *, seed: int = 0) -> tuple[Interval, Interval, Interval, float]:

@@ -123,6 +123,12 @@ INFERENCE_OPTIONS = (
         default="month",
         help="How the paper's method groups days.",
     ),
+    click.option(
+        "--search",
+        type=_choice("exhaustive", "bayesopt"),
+        default="exhaustive",
+        help="How the paper's method looks for its maximiser: all planes, or 110 by GP-UCB.",
+    ),
     click.option("--losses", type=float, default=0.14, help="System losses, a fraction."),
     click.option(
         "--inverter-efficiency", type=float, default=0.96, help="Nominal efficiency, a fraction."
@@ -192,6 +198,7 @@ def infer_command(
 
 def _options(given: dict[str, Any]) -> Options:
     from sunveil.infer import Clock, Method, Options
+    from sunveil.paper import Search
     from sunveil.profiles import Group
     from sunveil.site import Losses, Mount
 
@@ -202,6 +209,7 @@ def _options(given: dict[str, Any]) -> Options:
         albedo=given["albedo"],
         mount=Mount(given["mount"]),
         group=Group(given["group"]),
+        search=Search(given["search"]),
     )
 
 

@@ -1,0 +1,171 @@
+"""DP-BO, the paper's algorithm 2: one draw from the posterior mean of GP-UCB.
+
+Its guarantee is conditional. The bound on how far a reading can move the posterior mean holds with
+probability 1 - δ over functions drawn from the Gaussian process prior; the fit score of real
+readings is no such draw, and for a given pair of neighbours nothing is proven. What holds in the
+worst case is in the other mechanisms of this room.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.errors import ParameterError
+from sunveil.privacy.guarantee import ConditionalGuarantee, check_epsilon
+from sunveil.privacy.select import draw_exponential
+from sunveil.privacy.units import Readings
+from sunveil.search.gp import check_delta, phi
+
+Array = NDArray[np.float64]
+
+# Posterior means are rounded down to whole steps of this size before the exact draw.
+RESOLUTION = 2.0**-20
+PROOF = "docs/reproduction.md"
+CONDITION = (
+    "It holds if the fit scores of both neighbours are independent draws from the Gaussian process"
+    " prior, with probability 1 - δ over those draws; it does not hold for the worst case."
+)
+DATA_SCALED = "The scores were scaled by the data before the draw, which the argument leaves out."
+
+
+class Bound(StrEnum):
+    """Which of the paper's two constants bounds the posterior mean's sensitivity."""
+
+    APPENDIX = "appendix"
+    ALGORITHM_2 = "algorithm-2"
+
+
+def phi_bar(t: int, candidates: int, delta: float) -> float:
+    """Return φ̄_t = 2 log(|Λ| t² π² / 2δ): φ_t with a third of δ (appendix)."""
+    return phi(t, candidates, delta / 3.0)
+
+
+def nu(candidates: int, delta: float) -> float:
+    """Return ν = log(6|Λ| / δ) (appendix)."""
+    return math.log(6.0 * candidates / delta)
+
+
+def c(candidates: int, delta: float) -> float:
+    """Return c = √(2 log(2|Λ| / δ)), which algorithm 2 uses and the appendix's proof defines."""
+    return math.sqrt(2.0 * math.log(2.0 * candidates / delta))
+
+
+def sensitivity(candidates: int, steps: int, delta: float, bound: Bound = Bound.APPENDIX) -> float:
+    """Return the paper's bound Δ on |μ'_T - μ_T|, which holds under the prior only.
+
+    Parameters
+    ----------
+    candidates
+        |Λ|.
+    steps
+        T, the number of observations.
+    delta
+        The bound fails with at most this probability, under the prior.
+    bound
+        The appendix's 2(√φ̄_{T+1} + √ν), or algorithm 2's own 2√φ_{T+1} + c.
+    """
+    check_delta(delta)
+    if candidates < 1 or steps < 1:
+        raise ParameterError("the sensitivity bound needs at least one candidate and one step")
+    if bound is Bound.ALGORITHM_2:
+        return 2.0 * math.sqrt(phi(steps + 1, candidates, delta)) + c(candidates, delta)
+    wide = math.sqrt(phi_bar(steps + 1, candidates, delta))
+    return 2.0 * (wide + math.sqrt(nu(candidates, delta)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PosteriorScore:
+    """The posterior mean of every candidate, with what its sensitivity bound rests on: private.
+
+    Parameters
+    ----------
+    mean
+        μ_T of every candidate, in the prior's units.
+    steps
+        T, all observations that it was made from.
+    data_scaled
+        Whether scores were brought to the prior by numbers that depend on the data.
+    """
+
+    mean: Array
+    steps: int
+    data_scaled: bool = False
+
+    def __post_init__(self) -> None:
+        if self.mean.ndim != 1 or len(self.mean) == 0 or not np.isfinite(self.mean).all():
+            raise ParameterError("a posterior score is one finite number per candidate")
+
+    def __repr__(self) -> str:
+        return f"PosteriorScore({len(self.mean)} candidates, {self.steps} steps, private)"
+
+
+@dataclass(frozen=True, slots=True)
+class DPBO:
+    """The draw of algorithm 2.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The privacy that one draw is said to cost.
+    bound
+        Which of the paper's constants is used.
+
+    Privacy
+    -------
+    (ε, δ) for one reading per draw, **conditional** on the Gaussian process prior; ``n`` draws cost
+    ``n`` times as much. Argument: ``docs/reproduction.md``.
+    """
+
+    epsilon: float
+    delta: float
+    bound: Bound = Bound.APPENDIX
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_delta(self.delta)
+
+    def sensitivity(self, score: PosteriorScore) -> float:
+        """Return the bound Δ that the draw is made with."""
+        return sensitivity(len(score.mean), score.steps, self.delta, self.bound)
+
+    def probabilities(self, score: PosteriorScore) -> Array:
+        """Return Pr[λ] ∝ exp(ε μ_T(λ) / 2Δ) of every candidate."""
+        exponent = self.epsilon / (2.0 * self.sensitivity(score)) * (score.mean - score.mean.max())
+        weights = np.exp(exponent)
+        return np.asarray(weights / weights.sum())
+
+    def draw(self, score: PosteriorScore) -> int:
+        """Return the index of one candidate, drawn in exact arithmetic: one release."""
+        levels = np.floor(score.mean / RESOLUTION).astype(np.int64)
+        return draw_exponential(
+            levels,
+            sensitivity=math.ceil(self.sensitivity(score) / RESOLUTION),
+            epsilon=self.epsilon,
+        )
+
+    def simulate(
+        self, score: PosteriorScore, draws: int, *, rng: np.random.Generator
+    ) -> NDArray[np.intp]:
+        """Return many draws by floating-point randomness: to look at, never to release."""
+        if draws < 1:
+            raise ParameterError(f"draws must be 1 or more, and {draws} is not")
+        total = np.cumsum(self.probabilities(score))
+        return np.asarray(np.searchsorted(total, rng.random(draws) * total[-1], side="right"))
+
+    def guarantee(self, score: PosteriorScore, *, draws: int = 1) -> ConditionalGuarantee:
+        """Return what some draws from one score cost together: ``draws`` times (ε, δ)."""
+        if draws < 1:
+            raise ParameterError(f"draws must be 1 or more, and {draws} is not")
+        return ConditionalGuarantee(
+            unit=Readings(1),
+            epsilon=draws * self.epsilon,
+            delta=draws * self.delta,
+            proof=PROOF,
+            condition=CONDITION,
+            caveats=(DATA_SCALED,) if score.data_scaled else (),
+        )

@@ -1,0 +1,116 @@
+"""What a release promises, in two types that no code can take for each other.
+
+A :class:`Guarantee` holds for every pair of neighbours and whatever the data are. A
+:class:`ConditionalGuarantee` holds only if an assumption about the data does. Neither is a kind of
+the other, so that what asks for the first is not given the second.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from sunveil.errors import ParameterError
+from sunveil.privacy.units import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """Differential privacy in the worst case: for all neighbours, over the mechanism's coins.
+
+    Parameters
+    ----------
+    unit
+        What neighbours differ in.
+    epsilon, delta
+        For every event A and all neighbours, Pr[A] <= exp(ε) Pr'[A] + δ.
+    proof
+        The page of the documentation that proves it.
+    """
+
+    unit: Unit
+    epsilon: float
+    delta: float
+    proof: str
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        _check_delta(self.delta)
+
+    def __str__(self) -> str:
+        return f"{_amount(self.epsilon, self.delta)}-DP in the worst case, for {self.unit}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee as plain JSON types."""
+        return {"kind": "worst-case", **_common(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionalGuarantee:
+    """Differential privacy only if an assumption about the data holds.
+
+    Parameters
+    ----------
+    unit
+        What neighbours differ in.
+    epsilon, delta
+        As for :class:`Guarantee`, but δ also pays for the assumption's failures.
+    proof
+        Where the argument stands.
+    condition
+        What is assumed, in one sentence.
+    caveats
+        What the argument does not cover and was done all the same.
+    """
+
+    unit: Unit
+    epsilon: float
+    delta: float
+    proof: str
+    condition: str
+    caveats: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        _check_delta(self.delta)
+
+    def __str__(self) -> str:
+        return (
+            f"{_amount(self.epsilon, self.delta)}-DP for {self.unit}, conditional:"
+            f" {' '.join((self.condition, *self.caveats))}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee as plain JSON types."""
+        return {
+            "kind": "conditional",
+            **_common(self),
+            "condition": self.condition,
+            "caveats": list(self.caveats),
+        }
+
+
+def check_epsilon(epsilon: float) -> None:
+    """Refuse an ε that is not a finite number above zero."""
+    if not (math.isfinite(epsilon) and epsilon > 0.0):
+        raise ParameterError(f"epsilon must be a finite number above 0, and {epsilon:g} is not")
+
+
+def _check_delta(delta: float) -> None:
+    if not 0.0 <= delta < math.inf:
+        raise ParameterError(f"delta must be a finite number, 0 or more, and {delta:g} is not")
+
+
+def _amount(epsilon: float, delta: float) -> str:
+    return f"ε = {epsilon:g}" if delta == 0.0 else f"(ε = {epsilon:g}, δ = {delta:g})"
+
+
+def _common(guarantee: Guarantee | ConditionalGuarantee) -> dict[str, Any]:
+    return {
+        "unit": str(guarantee.unit),
+        "adjacency": "replacement",
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
+        "proof": guarantee.proof,
+    }

@@ -1,0 +1,49 @@
+"""What one guarantee protects, as types: some readings, some days, or a whole system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sunveil.errors import ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Up to ``k`` readings of one system, each replaced by any other, or by none."""
+
+    k: int = 1
+
+    def __post_init__(self) -> None:
+        _check_count("readings", self.k)
+
+    def __str__(self) -> str:
+        return "any one reading" if self.k == 1 else f"any {self.k} readings"
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """All readings of up to ``k`` days of one system, replaced by any others, or by none."""
+
+    k: int = 1
+
+    def __post_init__(self) -> None:
+        _check_count("days", self.k)
+
+    def __str__(self) -> str:
+        return "any one day" if self.k == 1 else f"any {self.k} days"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """The whole record of one system, replaced by any other record."""
+
+    def __str__(self) -> str:
+        return "a system's whole record"
+
+
+Unit = Readings | Days | System
+
+
+def _check_count(what: str, k: object) -> None:
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise ParameterError(f"a unit protects a whole number of {what}, 1 or more")

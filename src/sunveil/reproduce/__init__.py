@@ -1,0 +1,1 @@
+"""The paper's figures and statements, made anew: one function for each."""

@@ -1,0 +1,252 @@
+"""Bayesian optimisation by GP-UCB: the paper's algorithm 1, on any finite grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.atlas import Grid
+from sunveil.errors import ParameterError
+from sunveil.search.gp import Kernel, Posterior, check_delta, phi
+from sunveil.site import Array, Plane
+
+
+class Source(StrEnum):
+    """Where a scaling of scores comes from."""
+
+    NONE = "none"
+    PUBLIC = "public"
+    DATA = "data"
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """How scores are brought to the prior's zero mean and unit variance: (ℓ - centre) / spread.
+
+    The paper assumes a prior N(0, 1) and feeds it the fit score as it is: the default. A centre and
+    a spread chosen in public keep its argument as it stands. Taken from the scores themselves they
+    depend on the data, which the paper's privacy argument does not cover, and ``source`` says so.
+
+    Parameters
+    ----------
+    centre, spread
+        What is subtracted, and what the difference is divided by.
+    source
+        Where the two come from.
+    """
+
+    centre: float = 0.0
+    spread: float = 1.0
+    source: Source = Source.NONE
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.centre) and math.isfinite(self.spread) and self.spread > 0.0):
+            raise ParameterError("a scaling needs a finite centre and a finite spread above 0")
+
+    @classmethod
+    def public(cls, centre: float, spread: float) -> Scaling:
+        """Return a scaling by numbers chosen without looking at the readings."""
+        return cls(centre, spread, Source.PUBLIC)
+
+    @classmethod
+    def of(cls, scores: Array) -> Scaling:
+        """Return the scaling that standardises some scores: data-dependent."""
+        if len(scores) < 2:
+            raise ParameterError("standardising scores needs a warm start of at least two points")
+        spread = float(scores.std())
+        return cls(float(scores.mean()), spread if spread > 0.0 else 1.0, Source.DATA)
+
+    def forward(self, score: float) -> float:
+        """Return a score in the prior's units."""
+        return (score - self.centre) / self.spread
+
+    def back(self, values: Array) -> Array:
+        """Return values in the prior's units as scores."""
+        return np.asarray(self.centre + self.spread * values)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What GP-UCB is run with.
+
+    Parameters
+    ----------
+    steps
+        T, the points chosen by the upper confidence bound, after the warm start.
+    warm_start
+        Points looked at before: how many, drawn with ``seed``, or which, by their index.
+    delta
+        δ of the confidence bound: it holds with probability 1 - δ under the prior.
+    kernel
+        The prior's covariance.
+    scaling
+        How scores are brought to the prior; None standardises by the warm start's scores.
+    jitter
+        Variance added to each observation.
+    seed
+        Of the warm start.
+    """
+
+    steps: int = 100
+    warm_start: int | Sequence[int] = 10
+    delta: float = 0.1
+    kernel: Kernel = field(default_factory=Kernel)
+    scaling: Scaling | None = field(default_factory=Scaling)
+    jitter: float = 1e-6
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.steps <= 100_000:
+            raise ParameterError(f"steps must be from 1 to 100,000, and {self.steps} is not")
+        if isinstance(self.warm_start, int) and self.warm_start < 0:
+            raise ParameterError(f"warm_start cannot be negative, and {self.warm_start} is")
+        check_delta(self.delta)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BayesResult:
+    """What GP-UCB looked at, and what it came to believe.
+
+    Parameters
+    ----------
+    grid
+        The candidates.
+    points
+        Index of each candidate looked at, in order, the warm start first.
+    scores
+        What was observed there.
+    mean, variance
+        Posterior of every candidate, in the prior's units.
+    warm
+        How many of the points are the warm start.
+    settings
+        What it was run with.
+    scaling
+        How scores were brought to the prior, as used.
+    optimum
+        The highest score of the grid where it is known.
+    """
+
+    grid: Grid
+    points: NDArray[np.intp]
+    scores: Array
+    mean: Array
+    variance: Array
+    warm: int
+    settings: Settings
+    scaling: Scaling
+    optimum: float | None
+
+    def __repr__(self) -> str:
+        return f"BayesResult({len(self.points)} of {len(self.grid)} candidates, private)"
+
+    @property
+    def best_index(self) -> int:
+        """The candidate whose evaluation was the highest."""
+        return int(self.points[self.scores.argmax()])
+
+    @property
+    def best(self) -> Plane:
+        """The plane whose evaluation was the highest."""
+        return self.grid[self.best_index]
+
+    @property
+    def likelihood(self) -> Array:
+        """Posterior mean of every candidate as a score: what the paper draws as log-likelihood."""
+        return self.scaling.back(self.mean)
+
+    @property
+    def regret(self) -> Array:
+        """Instantaneous regret r_t: the optimum less what was observed.
+
+        Without a known optimum, the best observation stands in for it.
+        """
+        best = float(self.scores.max()) if self.optimum is None else self.optimum
+        return best - self.scores
+
+    @property
+    def cumulative_regret(self) -> Array:
+        """Cumulative regret R_t."""
+        return np.cumsum(self.regret)
+
+
+def ucb(mean: Array, variance: Array, width: float) -> Array:
+    """Return the acquisition μ_{t-1} + √φ_t σ_{t-1}."""
+    return mean + math.sqrt(width) * np.sqrt(variance)
+
+
+def search_bayesian(
+    grid: Grid,
+    score: Callable[[Grid], Array],
+    *,
+    settings: Settings | None = None,
+    optimum: float | None = None,
+) -> BayesResult:
+    """Look for the best candidate of a grid by GP-UCB.
+
+    Parameters
+    ----------
+    grid
+        The candidates Λ.
+    score
+        Returns one score per candidate of the grid it is given; higher is better.
+    settings
+        Steps, kernel, warm start and scaling.
+    optimum
+        The highest score of the grid where it is known, for the regret.
+    """
+    settings = settings or Settings()
+    warm = _warm_points(settings, len(grid))
+    total = len(warm) + settings.steps
+    first = np.array([_observe(grid, score, index) for index in warm])
+    scaling = Scaling.of(first) if settings.scaling is None else settings.scaling
+    coordinates = settings.kernel.coordinates(grid.surface_azimuth, grid.surface_tilt)
+    posterior = Posterior(coordinates, capacity=total, jitter=settings.jitter)
+    points, scores = list(warm), list(first)
+    for index, seen in zip(warm, first, strict=True):
+        posterior.observe(index, scaling.forward(seen))
+    for t in range(len(warm) + 1, total + 1):
+        width = phi(t, len(grid), settings.delta)
+        index = int(ucb(posterior.mean, posterior.variance, width).argmax())
+        seen = _observe(grid, score, index)
+        posterior.observe(index, scaling.forward(seen))
+        points.append(index)
+        scores.append(seen)
+    return BayesResult(
+        grid=grid,
+        points=np.asarray(points, dtype=np.intp),
+        scores=np.asarray(scores, dtype=np.float64),
+        mean=posterior.mean,
+        variance=posterior.variance,
+        warm=len(warm),
+        settings=settings,
+        scaling=scaling,
+        optimum=optimum,
+    )
+
+
+def _warm_points(settings: Settings, candidates: int) -> list[int]:
+    """Return the indices of the warm start."""
+    asked = settings.warm_start
+    if isinstance(asked, int):
+        if asked > candidates:
+            raise ParameterError(f"a warm start of {asked} is more than the grid's {candidates}")
+        rng = np.random.default_rng(settings.seed)
+        return [int(index) for index in rng.choice(candidates, size=asked, replace=False)]
+    chosen = [int(index) for index in asked]
+    if any(not 0 <= index < candidates for index in chosen):
+        raise ParameterError(f"warm_start names candidates outside 0 to {candidates - 1}")
+    return chosen
+
+
+def _observe(grid: Grid, score: Callable[[Grid], Array], index: int) -> float:
+    piece = slice(index, index + 1)
+    seen = float(score(Grid(grid.surface_azimuth[piece], grid.surface_tilt[piece]))[0])
+    if not math.isfinite(seen):
+        raise ParameterError("a score must be a finite number for every candidate")
+    return seen
