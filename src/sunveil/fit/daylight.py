@@ -95,6 +95,7 @@ def coarsen(record: Record, minutes: float = TARGET_MINUTES) -> Record:
         timezone=record.timezone,
         label=record.label,
         notes=record.notes,
+        cleaning=record.cleaning,
     )
 
 

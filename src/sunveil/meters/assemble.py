@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.meters.clock import Stamps, to_utc
-from sunveil.meters.grid import Readings, find_interval, merge_duplicates, snap
+from sunveil.meters.grid import Readings, find_interval, merge_by_time, merge_duplicates, snap
 from sunveil.meters.options import Duplicates, MeterOptions, Unit
-from sunveil.meters.quality import clean, drop_missing
-from sunveil.meters.record import Label, Record
+from sunveil.meters.quality import clean, clean_each, drop_infinite, drop_missing
+from sunveil.meters.record import Cleaning, Label, Record
 from sunveil.meters.wording import Rows
 
 # An unknown label matters least when the stamp is the middle of a short interval. [s]
@@ -63,13 +63,19 @@ def to_record(raw: Raw, options: MeterOptions) -> Record:
     readings = Readings(
         seconds, raw.values, raw.rows, raw.where, notes=(*raw.notes, *instants.notes)
     )
-    readings = _sorted(drop_missing(readings))
-    interval = find_interval(readings)
+    each = options.cleaning is Cleaning.EACH
+    # The spacing is told by all stamps where a missing reading is as private as any other.
+    interval = find_interval(_sorted(readings)) if each else 0
+    readings = _sorted(drop_missing(drop_infinite(readings) if each else readings))
+    interval = interval or find_interval(readings)
     label = known or (Label.MIDDLE if interval < SHORT_INTERVAL else Label.START)
     readings = snap(readings, interval, fraction=label.fraction)
     readings = _to_kw(readings, raw.unit, interval=interval, negate=options.negate)
-    readings = merge_duplicates(readings, Duplicates(options.duplicates))
-    readings = clean(readings, options, interval=interval)
+    duplicates = Duplicates(options.duplicates)
+    if each:
+        readings = clean_each(merge_by_time(readings, duplicates))
+    else:
+        readings = clean(merge_duplicates(readings, duplicates), options, interval=interval)
     return Record(
         system_id=raw.system_id,
         times=readings.seconds.view("M8[s]"),
@@ -79,6 +85,7 @@ def to_record(raw: Raw, options: MeterOptions) -> Record:
         label=label,
         label_known=known is not None,
         notes=readings.notes,
+        cleaning=Cleaning(options.cleaning),
     )
 
 

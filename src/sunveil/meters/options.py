@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from sunveil.errors import ParameterError
 from sunveil.meters.clock import parse_timezone
-from sunveil.meters.record import Label
+from sunveil.meters.record import Cleaning, Label
 
 AUTO = "auto"
 
@@ -81,6 +81,11 @@ class MeterOptions:
         Turn the sign of every reading, for meters that count generation as negative.
     allow_net
         Read a net or consumption meter as if it were a generation meter.
+    cleaning
+        ``"record"``: all rules, which look at the record as a whole. ``"each"``: only what can be
+        said of one reading alone, as private releases need it: readings below zero become zero,
+        infinities and loggers' stand-ins are left out, and nothing is refused or dropped because
+        of other readings. Duplicates are then told by their times alone.
     """
 
     time_column: str | None = None
@@ -94,11 +99,17 @@ class MeterOptions:
     unit_switch: UnitSwitch | str = UnitSwitch.REFUSE
     negate: bool = False
     allow_net: bool = False
+    cleaning: Cleaning | str = Cleaning.RECORD
 
     def __post_init__(self) -> None:
         if self.unit != AUTO:
             object.__setattr__(self, "unit", parse_unit(self.unit))
-        for name, kind in (("duplicates", Duplicates), ("unit_switch", UnitSwitch)):
+        kinds: tuple[tuple[str, type[StrEnum]], ...] = (
+            ("duplicates", Duplicates),
+            ("unit_switch", UnitSwitch),
+            ("cleaning", Cleaning),
+        )
+        for name, kind in kinds:
             object.__setattr__(self, name, _choice(kind, name, getattr(self, name)))
         if self.label != AUTO:
             object.__setattr__(self, "label", _label(self.label))

@@ -43,6 +43,16 @@ def drop_missing(readings: Readings) -> Readings:
     return readings
 
 
+def drop_infinite(readings: Readings) -> Readings:
+    """Leave out infinite readings without a word, as if they were missing."""
+    return readings.keep(~np.isinf(readings.power))
+
+
+def clean_each(readings: Readings) -> Readings:
+    """Apply what can be said of one reading alone: nothing is made below zero."""
+    return readings.with_power(np.maximum(readings.power, 0.0))
+
+
 def refuse_register(readings: Readings) -> None:
     """Refuse a counter that only ever grows: its differences are the readings."""
     steps = np.diff(readings.power)

@@ -25,6 +25,13 @@ class Label(StrEnum):
         return {"start": 0.0, "middle": 0.5, "end": 1.0}[self.value]
 
 
+class Cleaning(StrEnum):
+    """What the rules that readings went through looked at."""
+
+    RECORD = "record"
+    EACH = "each"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Record:
     """All readings of one system, evenly spaced, in UTC: private data.
@@ -48,6 +55,9 @@ class Record:
         Whether somebody said so: the curator, or the file's format.
     notes
         What the reader did to get here, one sentence each, without any reading's value.
+    cleaning
+        Whether rules looked at the record as a whole, or at each reading alone. Private releases
+        take the second only: what a rule drops must not depend on other readings.
 
     Privacy
     -------
@@ -62,6 +72,7 @@ class Record:
     label: Label = Label.START
     label_known: bool = True
     notes: tuple[str, ...] = field(default=())
+    cleaning: Cleaning = Cleaning.EACH
 
     def __post_init__(self) -> None:
         if len(self.times) != len(self.power_kw):

@@ -23,14 +23,20 @@ from sunveil.search.gp import check_delta, phi
 
 Array = NDArray[np.float64]
 
-# Posterior means are rounded down to whole steps of this size before the exact draw.
+# Posterior means are rounded down to whole steps of this size before the exact draw, and held to
+# a range whose steps 64 bits can count: neither moves neighbours further apart.
 RESOLUTION = 2.0**-20
+LARGEST = 2.0**40
 PROOF = "docs/reproduction.md"
 CONDITION = (
     "It holds if the fit scores of both neighbours are independent draws from the Gaussian process"
     " prior, with probability 1 - δ over those draws; it does not hold for the worst case."
 )
 DATA_SCALED = "The scores were scaled by the data before the draw, which the argument leaves out."
+UNPROVEN_BOUND = (
+    "It was drawn with algorithm 2's constant, smaller than the one the appendix argues."
+)
+VACUOUS = "With δ of 1 or more it says nothing."
 
 
 class Bound(StrEnum):
@@ -141,7 +147,8 @@ class DPBO:
 
     def draw(self, score: PosteriorScore) -> int:
         """Return the index of one candidate, drawn in exact arithmetic: one release."""
-        levels = np.floor(score.mean / RESOLUTION).astype(np.int64)
+        held = np.clip(score.mean, -LARGEST, LARGEST)
+        levels = np.floor(held / RESOLUTION).astype(np.int64)
         return draw_exponential(
             levels,
             sensitivity=math.ceil(self.sensitivity(score) / RESOLUTION),
@@ -152,20 +159,29 @@ class DPBO:
         self, score: PosteriorScore, draws: int, *, rng: np.random.Generator
     ) -> NDArray[np.intp]:
         """Return many draws by floating-point randomness: to look at, never to release."""
-        if draws < 1:
-            raise ParameterError(f"draws must be 1 or more, and {draws} is not")
+        _check_draws(draws)
         total = np.cumsum(self.probabilities(score))
         return np.asarray(np.searchsorted(total, rng.random(draws) * total[-1], side="right"))
 
     def guarantee(self, score: PosteriorScore, *, draws: int = 1) -> ConditionalGuarantee:
         """Return what some draws from one score cost together: ``draws`` times (ε, δ)."""
-        if draws < 1:
-            raise ParameterError(f"draws must be 1 or more, and {draws} is not")
+        _check_draws(draws)
+        delta = draws * self.delta
+        caveats = {
+            DATA_SCALED: score.data_scaled,
+            UNPROVEN_BOUND: self.bound is Bound.ALGORITHM_2,
+            VACUOUS: delta >= 1.0,
+        }
         return ConditionalGuarantee(
             unit=Readings(1),
             epsilon=draws * self.epsilon,
-            delta=draws * self.delta,
+            delta=delta,
             proof=PROOF,
             condition=CONDITION,
-            caveats=(DATA_SCALED,) if score.data_scaled else (),
+            caveats=tuple(words for words, said in caveats.items() if said),
         )
+
+
+def _check_draws(draws: object) -> None:
+    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
+        raise ParameterError(f"draws must be a whole number from 1, and {draws!r} is not")

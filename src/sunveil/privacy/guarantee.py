@@ -14,6 +14,8 @@ from typing import Any
 from sunveil.errors import ParameterError
 from sunveil.privacy.units import Unit
 
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 50.0
+
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
@@ -95,6 +97,16 @@ def check_epsilon(epsilon: float) -> None:
     """Refuse an ε that is not a finite number above zero."""
     if not (math.isfinite(epsilon) and epsilon > 0.0):
         raise ParameterError(f"epsilon must be a finite number above 0, and {epsilon:g} is not")
+
+
+def check_release_epsilon(epsilon: float) -> None:
+    """Refuse an ε that no release can mean: zero, not finite, too small or absurdly large."""
+    check_epsilon(epsilon)
+    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        raise ParameterError(
+            f"epsilon must be from {SMALLEST_EPSILON:g} to {LARGEST_EPSILON:g}, and {epsilon:g} is"
+            " not: less gives an answer of chance, more protects nobody"
+        )
 
 
 def _check_delta(delta: float) -> None:

@@ -1,12 +1,64 @@
-"""Private selection in exact arithmetic, through OpenDP."""
+"""Drawing from a finite distribution in exact arithmetic, through OpenDP.
+
+Candidates of equal score are equally likely, so that a draw is two: of a score among the scores
+that occur, by its total weight, and of a candidate among its equals. Hundreds of thousands of
+candidates have some hundreds of scores: the draw's time no longer grows with their number, and
+hardly depends on how peaked they are.
+
+Proof: ``docs/proofs/sampling.md``.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+# Logarithms of weights are rounded down to whole multiples of 2**-BITS before the draw.
+BITS = 32
+# The ε that is kept back so that rounding, here and in the weights, cannot exceed the claim.
+SLACK = 2.0**-24
+# Spans of scores up to this are counted in one pass; wider ones are sorted.
+_COUNTABLE = 50_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """The scores that occur, and how many candidates have each: private.
+
+    Parameters
+    ----------
+    levels
+        Distinct scores, increasing.
+    counts
+        How many candidates have each.
+    """
+
+    levels: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        return "Table(private)"
+
+    @classmethod
+    def of(cls, levels: NDArray[np.int64]) -> Table:
+        """Return the table of some scores."""
+        low = int(levels.min())
+        if int(levels.max()) - low > _COUNTABLE:
+            distinct, counts = np.unique(levels, return_counts=True)
+            return cls(distinct, counts.astype(np.int64))
+        tally = np.bincount(levels - low)
+        present = np.flatnonzero(tally)
+        return cls(present + low, tally[present])
+
+    def spread(self, values: Array, levels: NDArray[np.int64]) -> Array:
+        """Return the value of its level for every candidate."""
+        return values[np.searchsorted(self.levels, levels)]
 
 
 @cache
@@ -15,6 +67,12 @@ def _opendp() -> Any:
 
     dp.enable_features("contrib")
     return dp
+
+
+def _noisy_max(levels: NDArray[np.int64], measure: Any, scale: float) -> int:
+    dp = _opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
+    return int(dp.m.make_noisy_max(*space, measure, scale=scale)(levels))
 
 
 def draw_exponential(levels: NDArray[np.int64], *, sensitivity: int, epsilon: float) -> int:
@@ -29,9 +87,29 @@ def draw_exponential(levels: NDArray[np.int64], *, sensitivity: int, epsilon: fl
     epsilon
         The ε of one draw.
     """
-    dp = _opendp()
-    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
-    select = dp.m.make_noisy_max(
-        *space, dp.zero_concentrated_divergence(), scale=2.0 * sensitivity / epsilon
-    )
-    return int(select(levels))
+    scale = 2.0 * sensitivity / epsilon
+    return _noisy_max(levels, _opendp().zero_concentrated_divergence(), scale)
+
+
+def draw_weighted(log_weights: Array) -> int:
+    """Return one index with probability proportional to the exponential of its log-weight.
+
+    OpenDP's exponential mechanism on the log-weights as whole numbers, at the scale at which it
+    draws exactly in these proportions.
+    """
+    steps = np.floor((log_weights - log_weights.max()) * 2.0**BITS).astype(np.int64)
+    return _noisy_max(steps, _opendp().zero_concentrated_divergence(), 2.0**BITS)
+
+
+def draw_uniform(count: int) -> int:
+    """Return one of ``count`` indices, all equally likely."""
+    if count == 1:
+        return 0
+    return _noisy_max(np.zeros(count, dtype=np.int64), _opendp().max_divergence(), 1.0)
+
+
+def draw_level(table: Table, log_probabilities: Array, levels: NDArray[np.int64]) -> int:
+    """Return one candidate, given the log-probability of a candidate of each level."""
+    chosen = draw_weighted(log_probabilities + np.log(table.counts))
+    equals = np.flatnonzero(levels == table.levels[chosen])
+    return int(equals[draw_uniform(len(equals))])

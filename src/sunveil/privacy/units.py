@@ -44,6 +44,20 @@ class System:
 Unit = Readings | Days | System
 
 
+def implies(larger: Unit, smaller: Unit) -> bool:
+    """Return whether a guarantee for one unit is one for another, at the same ε.
+
+    A whole record holds any days, and ``k`` days hold any ``k`` readings; never the reverse.
+    """
+    if isinstance(larger, System):
+        return True
+    if isinstance(smaller, System):
+        return False
+    if isinstance(larger, Readings) and isinstance(smaller, Days):
+        return False
+    return larger.k >= smaller.k
+
+
 def _check_count(what: str, k: object) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise ParameterError(f"a unit protects a whole number of {what}, 1 or more")

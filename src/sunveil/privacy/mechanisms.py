@@ -1,0 +1,158 @@
+"""The mechanisms that hold in the worst case, each with its exact probabilities.
+
+==================== ======================= ===========================================
+mechanism            takes                   for
+==================== ======================= ===========================================
+``PermuteAndFlip``   a :class:`Score`        one release
+``Exponential``      a :class:`Score`        many releases, accounted by ρ = ε²/8 each
+``Window``           a :class:`Placement`    a whole record (:mod:`sunveil.privacy.window`)
+==================== ======================= ===========================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
+from sunveil.privacy.score import Score
+from sunveil.privacy.select import SLACK, Table, draw_level
+
+Array = NDArray[np.float64]
+
+# Below this a coin never matters against 1 in double precision.
+_NEVER = -38.0
+_PANELS, _NODES = 56, 14
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential:
+    """The exponential mechanism: Pr[i] ∝ exp(ε level_i / 2Δ).
+
+    Parameters
+    ----------
+    epsilon
+        What one draw costs.
+
+    Privacy
+    -------
+    Pure ε-DP for the score's unit; also ρ = ε²/8 of zero-concentrated DP. Proof:
+    ``docs/proofs/exponential.md``.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        check_release_epsilon(self.epsilon)
+
+    @property
+    def rho(self) -> float:
+        """What one draw costs in zero-concentrated differential privacy."""
+        return self.epsilon**2 / 8.0
+
+    def guarantee(self, score: Score) -> Guarantee:
+        """Return what one draw from the score promises."""
+        return Guarantee(score.unit, self.epsilon, 0.0, "docs/proofs/exponential.md")
+
+    def probabilities(self, score: Score) -> Array:
+        """Return the probability of every candidate."""
+        table = Table.of(score.levels)
+        return table.spread(np.exp(self._log(table, score.sensitivity)), score.levels)
+
+    def draw(self, score: Score) -> int:
+        """Return the index of one candidate: one release."""
+        table = Table.of(score.levels)
+        return draw_level(table, self._log(table, score.sensitivity), score.levels)
+
+    def _log(self, table: Table, sensitivity: int) -> Array:
+        gaps = _gaps(table, sensitivity, self.epsilon)
+        return gaps - _log_sum(gaps, table.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class PermuteAndFlip:
+    """Permute-and-flip: try candidates in random order, take i with exp(ε (level_i - top) / 2Δ).
+
+    Equivalently, every candidate flips its coin and one of those that showed heads is taken, all
+    equally likely. Never worse in expected score than the exponential mechanism at the same ε.
+
+    Parameters
+    ----------
+    epsilon
+        What one draw costs.
+
+    Privacy
+    -------
+    Pure ε-DP for the score's unit. Proof: ``docs/proofs/permute-and-flip.md``.
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        check_release_epsilon(self.epsilon)
+
+    def guarantee(self, score: Score) -> Guarantee:
+        """Return what one draw from the score promises."""
+        return Guarantee(score.unit, self.epsilon, 0.0, "docs/proofs/permute-and-flip.md")
+
+    def probabilities(self, score: Score) -> Array:
+        """Return the probability of every candidate."""
+        table = Table.of(score.levels)
+        return table.spread(np.exp(self._log(table, score.sensitivity)), score.levels)
+
+    def draw(self, score: Score) -> int:
+        """Return the index of one candidate: one release."""
+        table = Table.of(score.levels)
+        return draw_level(table, self._log(table, score.sensitivity), score.levels)
+
+    def _log(self, table: Table, sensitivity: int) -> Array:
+        return log_heads(_gaps(table, sensitivity, self.epsilon), table.counts)
+
+
+def _gaps(table: Table, sensitivity: int, epsilon: float) -> Array:
+    """Return how far each level is below the top, in nats."""
+    below = (table.levels - table.levels[-1]).astype(np.float64)
+    return np.asarray((epsilon - SLACK) / (2.0 * sensitivity) * below)
+
+
+def _log_sum(logs: Array, counts: NDArray[np.int64]) -> float:
+    top = float(logs.max())
+    return top + float(np.log((counts * np.exp(logs - top)).sum()))
+
+
+def log_heads(log_coins: Array, counts: NDArray[np.int64]) -> Array:
+    """Return the log-probability that permute-and-flip takes one given candidate of each group.
+
+    A candidate whose coin shows heads with q is taken with q ∫ Π (1 - t q_j) dt over t from 0 to 1,
+    the product being over all others: t is its own place in the order. The integral is by
+    Gauss-Legendre on panels that halve towards zero, since the product may fall as fast as
+    exp(-t Σ q).
+
+    Parameters
+    ----------
+    log_coins
+        Log-probability of heads of each group's candidates; the largest is zero.
+    counts
+        How many candidates each group has.
+    """
+    places, weights = _nodes()
+    fair = log_coins > _NEVER
+    coins, many = np.exp(log_coins[fair]), counts[fair].astype(np.float64)
+    rare = float((counts[~fair] * np.exp(log_coins[~fair])).sum())
+    tails = 1.0 - np.outer(places, coins)
+    with np.errstate(divide="ignore"):
+        product = np.exp(np.log(tails) @ many - places * rare)
+    shares = np.empty(len(log_coins))
+    shares[fair] = (weights * product) @ (1.0 / tails)
+    shares[~fair] = float(weights @ product)
+    return np.asarray(log_coins + np.log(shares))
+
+
+def _nodes() -> tuple[Array, Array]:
+    """Return places and weights of the integral over [0, 1]."""
+    x, w = np.polynomial.legendre.leggauss(_NODES)
+    edges = np.concatenate([[0.0], 2.0 ** -np.arange(_PANELS - 1, -1.0, -1.0)])
+    low, width = edges[:-1, None], np.diff(edges)[:, None]
+    return (low + width * (x + 1.0) / 2.0).ravel(), (width * w / 2.0).ravel()

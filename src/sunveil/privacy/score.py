@@ -1,0 +1,107 @@
+"""Scores that carry what they protect: the only thing a mechanism accepts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.errors import ParameterError
+from sunveil.privacy.units import System, Unit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Score:
+    """How well each candidate of a public list explains private data, in whole numbers: private.
+
+    Parameters
+    ----------
+    levels
+        One whole number per candidate; higher is better.
+    sensitivity
+        How far any level can move between neighbours.
+    unit
+        What neighbours differ in.
+    proof
+        The page of the documentation that proves the sensitivity.
+    """
+
+    levels: NDArray[np.int64]
+    sensitivity: int
+    unit: Unit
+    proof: str
+
+    def __post_init__(self) -> None:
+        if self.levels.dtype != np.int64 or self.levels.ndim != 1 or len(self.levels) == 0:
+            raise ParameterError("a score is one whole number (int64) per candidate, in one row")
+        if isinstance(self.sensitivity, bool) or not isinstance(self.sensitivity, int):
+            raise ParameterError("the sensitivity of a score is a whole number")
+        if self.sensitivity < 1:
+            raise ParameterError("the sensitivity of a score is 1 or more")
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def __repr__(self) -> str:
+        return (
+            f"Score({len(self.levels)} candidates, sensitivity {self.sensitivity} for {self.unit},"
+            " private)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One public dimension of candidates.
+
+    Parameters
+    ----------
+    size
+        How many values it has.
+    step
+        Distance between neighbouring values, in its own unit.
+    wraps
+        Whether the last value is next to the first.
+    """
+
+    size: int
+    step: float = 1.0
+    wraps: bool = False
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or not self.step > 0.0:
+            raise ParameterError("an axis has at least one value and a positive step")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """Where among public axes a whole record is best explained: private.
+
+    Any function of the record may have placed it: neighbours, which replace the whole record, may
+    be placed anywhere.
+
+    Parameters
+    ----------
+    place
+        The position along each axis.
+    axes
+        The axes.
+    """
+
+    place: tuple[int, ...]
+    axes: tuple[Axis, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.place) != len(self.axes) or not self.axes:
+            raise ParameterError("a placement has one position per axis, and at least one axis")
+        if any(not 0 <= p < a.size for p, a in zip(self.place, self.axes, strict=True)):
+            raise ParameterError("a placement lies outside its axes")
+
+    @property
+    def unit(self) -> Unit:
+        """What neighbours differ in: the whole record."""
+        return System()
+
+    def __repr__(self) -> str:
+        sizes = " x ".join(str(axis.size) for axis in self.axes)
+        return f"Placement(among {sizes}, private)"

@@ -1,0 +1,131 @@
+"""Everything that is chosen before a reading is looked at: public, and fixed by a fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sunveil.atlas import Grid
+from sunveil.errors import ParameterError
+from sunveil.privacy.score import Axis
+from sunveil.scores import Tolerance
+from sunveil.site import Losses
+from sunveil.tally import Capacities
+
+# Modules run hotter than on an open rack, and clear air is a little clearer than the climate's
+# mean: the middle of what the simulated fleets show.
+TYPICAL_HEAT = 1.25
+TYPICAL_HAZE = -0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The public choices of a release.
+
+    Parameters
+    ----------
+    step
+        Spacing of azimuths and of tilts; nearly flat planes have fewer azimuths. [degrees]
+    highest_tilt
+        The steepest candidate. [degrees]
+    capacities
+        The candidates' DC capacities. [kW]
+    tolerance
+        When a reading agrees with a candidate.
+    thresholds
+        Shares of a day's lit intervals that must agree for its first, second, ... vote.
+    fewest
+        Readings of a day that must agree for any vote.
+    clocks
+        How far the declared clock may run ahead of the sun's; more than one makes the clock one
+        more dimension of the candidates. [minutes]
+    losses, albedo, heat
+        What stands between light and meter.
+    window_steps
+        Spacing of azimuth, of tilt [degrees] and of log-capacity for releases of whole records.
+    """
+
+    step: float = 4.0
+    highest_tilt: float = 84.0
+    capacities: Capacities = field(default_factory=Capacities)
+    tolerance: Tolerance = field(default_factory=lambda: Tolerance(relative=0.1, floor=0.1))
+    thresholds: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
+    fewest: int = 4
+    clocks: tuple[float, ...] = (0.0,)
+    losses: Losses = field(default_factory=Losses)
+    albedo: float = 0.2
+    heat: float = TYPICAL_HEAT
+    window_steps: tuple[float, float, float] = (5.0, 5.0, 0.1)
+
+    def __post_init__(self) -> None:
+        if not (1.0 <= self.step <= 30.0 and math.isclose(360.0 % self.step, 0.0, abs_tol=1e-9)):
+            raise ParameterError("the step of planes is from 1 to 30 degrees and divides 360")
+        if not 0.0 < self.highest_tilt <= 90.0:
+            raise ParameterError("the highest tilt is above 0 and at most 90 degrees")
+        rising = all(a < b for a, b in zip(self.thresholds, self.thresholds[1:], strict=False))
+        if not self.thresholds or not rising:
+            raise ParameterError("thresholds are one or more shares, each above the one before")
+        if self.thresholds[0] <= 0.0 or self.thresholds[-1] > 1.0:
+            raise ParameterError("thresholds are shares above 0 and at most 1")
+        if self.fewest < 1:
+            raise ParameterError("at least one reading must agree for a vote")
+        if not self.clocks or any(not abs(clock) <= 720.0 for clock in self.clocks):
+            raise ParameterError("clocks are one or more numbers of minutes within half a day")
+        if not 0.0 <= self.albedo <= 1.0:
+            raise ParameterError(f"albedo must be between 0 and 1, and {self.albedo:g} is not")
+
+    @property
+    def votes(self) -> int:
+        """How many votes a day has at most for one candidate."""
+        return len(self.thresholds)
+
+    def grid(self) -> Grid:
+        """Return the candidate planes: one that is flat, and rings of azimuths around it."""
+        whole = round(360.0 / self.step)
+        azimuths, tilts = [np.array([180.0])], [np.array([0.0])]
+        for tilt in np.arange(self.step, self.highest_tilt + 1e-9, self.step):
+            # below ten degrees or so a step of azimuth hardly turns the plane
+            ring = whole if tilt > 10.0 else max(8, whole // 2 if tilt > 6.0 else whole // 4)
+            azimuths.append(np.arange(ring) * 360.0 / ring)
+            tilts.append(np.full(ring, tilt))
+        return Grid(np.concatenate(azimuths), np.concatenate(tilts))
+
+    def axes(self) -> tuple[Axis, Axis, Axis]:
+        """Return the axes of azimuth, tilt and log-capacity for releases of whole records."""
+        azimuth, tilt, capacity = self.window_steps
+        spread = math.log(self.capacities.high / self.capacities.low)
+        return (
+            Axis(round(360.0 / azimuth), azimuth, wraps=True),
+            Axis(math.floor(90.0 / tilt) + 1, tilt),
+            Axis(math.ceil(spread / capacity) + 1, capacity),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the choices as plain JSON types."""
+        return {
+            "planes_step_degrees": self.step,
+            "highest_tilt_degrees": self.highest_tilt,
+            "capacities_kw": [self.capacities.low, self.capacities.high],
+            "capacities_log_step": self.capacities.step,
+            "tolerance": self.tolerance.relative,
+            "floor": self.tolerance.floor,
+            "thresholds": list(self.thresholds),
+            "fewest": self.fewest,
+            "clocks_minutes": list(self.clocks),
+            "losses": self.losses.system,
+            "inverter_efficiency": self.losses.inverter_efficiency,
+            "gamma_pdc": self.losses.gamma_pdc,
+            "albedo": self.albedo,
+            "heat": self.heat,
+            "window_steps": list(self.window_steps),
+        }
+
+    def fingerprint(self) -> str:
+        """Return a digest that changes with any of the choices."""
+        text = json.dumps(self.to_dict(), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()

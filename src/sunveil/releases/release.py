@@ -1,0 +1,193 @@
+"""One call: readings and weather in, a private release out."""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+
+from sunveil.errors import ParameterError
+from sunveil.meters import from_pandas
+from sunveil.meters.record import Record
+from sunveil.paper import paper_grid, paper_score
+from sunveil.privacy.dpbo import DPBO, PosteriorScore
+from sunveil.privacy.guarantee import check_release_epsilon
+from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
+from sunveil.privacy.score import Score
+from sunveil.privacy.units import Days, Readings, System, Unit
+from sunveil.privacy.window import best_window
+from sunveil.releases.answer import ExpectedErrors, Release
+from sunveil.releases.choices import Choices
+from sunveil.releases.frame import Frame, frame_of
+from sunveil.releases.score import day_score, placement, reading_score
+from sunveil.search.bayesopt import Settings, Source, search_bayesian
+from sunveil.weather import Weather, WeatherCache
+
+DELTA = 0.1
+
+
+class Mechanism(StrEnum):
+    """Which mechanism draws a release."""
+
+    DEFAULT = "default"
+    EXPONENTIAL = "exponential"
+    PAPER = "paper"
+
+
+def release(
+    readings: Record | pd.Series[float],
+    weather: Weather,
+    *,
+    unit: Unit,
+    epsilon: float,
+    mechanism: Mechanism | str = Mechanism.DEFAULT,
+    choices: Choices | None = None,
+    delta: float | None = None,
+    frame: Frame | None = None,
+    expected: ExpectedErrors | None = None,
+    cache: WeatherCache | None = None,
+) -> Release:
+    """Release azimuth, tilt and DC capacity of one system under differential privacy.
+
+    Nothing is recorded: each call is a release of its own, and releases of one system add up.
+
+    Parameters
+    ----------
+    readings
+        A record that was read with ``cleaning="each"``, or a series of power in kW indexed by
+        time with its zone. The clock is taken as declared.
+    weather
+        Public weather, which brings the place.
+    unit
+        What is protected: ``Readings(k)``, ``Days(k)`` or ``System()``.
+    epsilon
+        The privacy that this release costs.
+    mechanism
+        ``default``: permute-and-flip, and the window for ``System()``; ``exponential``: the
+        exponential mechanism, whose repeated use is cheaper to account; ``paper``: the paper's
+        DP-BO, whose guarantee is conditional and which releases no capacity.
+    choices
+        The public choices; the defaults when left out.
+    delta
+        δ of the paper's mechanism, 0.1 when left out; the others have none.
+    frame
+        A frame made before for the same weather, calendar and choices.
+    expected
+        The errors to expect, to be put beside the answer.
+    cache
+        Where clear skies are kept.
+
+    Privacy
+    -------
+    ``ε``-DP for the unit, in the worst case, by ``docs/proofs``; with ``paper``, (ε, δ) under its
+    prior only. Neighbours differ by replacement, and a missing reading is as private as any.
+    """
+    mechanism = _mechanism(mechanism)
+    check_release_epsilon(epsilon)
+    record = readings if isinstance(readings, Record) else _from_series(readings)
+    if mechanism is Mechanism.PAPER:
+        return _by_paper(record, weather, unit=unit, mechanism=DPBO(epsilon, _delta(delta)))
+    if delta is not None:
+        raise ParameterError("delta is for the paper's mechanism only; the others have none")
+    if isinstance(unit, System) and mechanism is Mechanism.EXPONENTIAL:
+        raise ParameterError(
+            "a whole system is released by the window, which is the default mechanism"
+        )
+    if frame is None:
+        frame = frame_of(record, weather, choices, cache=cache)
+    elif choices is not None and choices != frame.choices:
+        raise ParameterError("give the choices or a frame made with them, not two that differ")
+    if isinstance(unit, System):
+        return _by_window(record, frame, epsilon=epsilon, expected=expected)
+    drawn = (Exponential if mechanism is Mechanism.EXPONENTIAL else PermuteAndFlip)(epsilon)
+    return _by_score(unit_score(frame, record, unit), frame, drawn, expected=expected)
+
+
+def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
+    """Return the score that protects a unit."""
+    if isinstance(unit, Readings):
+        return reading_score(frame, record, unit.k)
+    return day_score(frame, record, unit.k)
+
+
+def _by_score(
+    score: Score,
+    frame: Frame,
+    mechanism: PermuteAndFlip | Exponential,
+    *,
+    expected: ExpectedErrors | None,
+) -> Release:
+    guarantee = mechanism.guarantee(score)
+    clock, plane, capacity = np.unravel_index(mechanism.draw(score), frame.shape)
+    clocks = frame.choices.clocks
+    return Release(
+        surface_azimuth=float(frame.grid.surface_azimuth[plane]),
+        surface_tilt=float(frame.grid.surface_tilt[plane]),
+        dc_capacity_kw=float(frame.choices.capacities.values[capacity]),
+        clock_minutes=float(clocks[clock]) if len(clocks) > 1 else None,
+        guarantee=guarantee,
+        mechanism="permute-and-flip" if isinstance(mechanism, PermuteAndFlip) else "exponential",
+        expected=expected,
+        public=frame.choices.to_dict(),
+    )
+
+
+def _by_window(
+    record: Record, frame: Frame, *, epsilon: float, expected: ExpectedErrors | None
+) -> Release:
+    placed = placement(frame, record)
+    window = best_window(epsilon, placed.axes)
+    guarantee = window.guarantee(placed)
+    azimuth, tilt, capacity = (
+        place * axis.step for place, axis in zip(window.draw(placed), placed.axes, strict=True)
+    )
+    return Release(
+        surface_azimuth=azimuth,
+        surface_tilt=tilt,
+        dc_capacity_kw=frame.choices.capacities.low * math.exp(capacity),
+        guarantee=guarantee,
+        mechanism="window",
+        expected=expected,
+        public={**frame.choices.to_dict(), "window_widths": list(window.widths)},
+    )
+
+
+def _by_paper(record: Record, weather: Weather, *, unit: Unit, mechanism: DPBO) -> Release:
+    if unit != Readings(1):
+        raise ParameterError("the paper's mechanism protects one reading: use the unit readings:1")
+    grid = paper_grid()
+    settings = Settings(warm_start=0, delta=mechanism.delta)
+    found = search_bayesian(grid, paper_score(record, weather), settings=settings)
+    score = PosteriorScore(
+        found.mean, len(found.points), data_scaled=found.scaling.source is Source.DATA
+    )
+    guarantee = mechanism.guarantee(score)
+    plane = grid[mechanism.draw(score)]
+    return Release(
+        surface_azimuth=plane.surface_azimuth,
+        surface_tilt=plane.surface_tilt,
+        dc_capacity_kw=None,
+        guarantee=guarantee,
+        mechanism="paper",
+        public={"steps": settings.steps, "bound": mechanism.bound.value},
+    )
+
+
+def _delta(delta: float | None) -> float:
+    return DELTA if delta is None else delta
+
+
+def _mechanism(name: Mechanism | str) -> Mechanism:
+    try:
+        return Mechanism(name)
+    except ValueError:
+        raise ParameterError(
+            f"mechanism must be default, exponential or paper, and {name!r} is not"
+        ) from None
+
+
+def _from_series(power: pd.Series[float]) -> Record:
+    name = "system" if power.name is None else str(power.name)
+    return from_pandas(power, system_id=name, cleaning="each")

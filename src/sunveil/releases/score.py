@@ -1,0 +1,95 @@
+"""Scores of a record in a public frame, each with its unit and its proven sensitivity."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sunveil.meters.record import Record
+from sunveil.privacy.score import Placement, Score
+from sunveil.privacy.units import Days, Readings
+from sunveil.releases.frame import Frame
+from sunveil.tally import count_days, count_readings
+
+
+def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
+    """Return how many readings agree with every candidate.
+
+    Parameters
+    ----------
+    frame
+        The public frame.
+    record
+        The readings.
+    k
+        How many readings neighbours differ in.
+
+    Privacy
+    -------
+    Neighbours differ in ``k`` readings; each moves any count by at most one, so the sensitivity is
+    ``k``. Proof: ``docs/proofs/agreement.md``.
+    """
+    unit = Readings(k)
+    power = frame.readings(record)
+    counts = [count_readings(power, profiles, frame.bins) for profiles in frame.profiles]
+    levels = np.stack(counts).ravel().astype(np.int64)
+    return Score(levels, k, unit, "docs/proofs/agreement.md")
+
+
+def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
+    """Return how many votes every candidate has from the record's days.
+
+    Parameters
+    ----------
+    frame
+        The public frame.
+    record
+        The readings.
+    k
+        How many days neighbours differ in.
+
+    Privacy
+    -------
+    Neighbours differ in all readings of ``k`` solar days; each day has at most as many votes as
+    there are thresholds, so the sensitivity is ``k`` times their number. Proof:
+    ``docs/proofs/day-votes.md``.
+    """
+    unit = Days(k)
+    power = frame.readings(record)
+    choices = frame.choices
+    counts = [
+        count_days(
+            power,
+            profiles,
+            frame.bins,
+            days=frame.days,
+            thresholds=choices.thresholds,
+            fewest=choices.fewest,
+        )
+        for profiles in frame.profiles
+    ]
+    levels = np.stack(counts).ravel().astype(np.int64)
+    return Score(levels, k * choices.votes, unit, "docs/proofs/day-votes.md")
+
+
+def placement(frame: Frame, record: Record) -> Placement:
+    """Return where the record is best explained among the axes for whole records.
+
+    The plane and the capacity with the highest agreement count, the first of equals, rounded to
+    the nearest values of the axes.
+
+    Privacy
+    -------
+    Neighbours differ in the whole record, and may be placed anywhere: no sensitivity is needed.
+    """
+    best = int(reading_score(frame, record).levels.argmax())
+    _, plane, capacity = np.unravel_index(best, frame.shape)
+    azimuth, tilt, log_capacity = axes = frame.choices.axes()
+    steps = int(capacity) * frame.choices.capacities.step / log_capacity.step
+    place = (
+        round(frame.grid.surface_azimuth[plane] / azimuth.step) % azimuth.size,
+        min(round(frame.grid.surface_tilt[plane] / tilt.step), tilt.size - 1),
+        min(math.floor(steps + 0.5), log_capacity.size - 1),
+    )
+    return Placement(place, axes)
