@@ -7,9 +7,10 @@ import pytest
 
 from sunveil.atlas import plane_grid
 from sunveil.meters import Record, from_pandas
-from sunveil.paper import PaperFit, fit_paper, paper_grid, resampled
+from sunveil.paper import PaperFit, fit_paper, paper_grid, paper_score, resampled
 from sunveil.profiles import Group, candidate_profiles
 from sunveil.scores import fit_score
+from sunveil.search.bayesopt import Settings
 from sunveil.simulate import Skies, SystemTruth, simulate_power, simulate_sky
 from sunveil.site import Plane, Site
 from sunveil.sky import sky_at
@@ -86,3 +87,36 @@ def test_the_papers_grid_is_360_by_90():
     grid = paper_grid()
     assert len(grid) == 32400
     assert (grid.surface_azimuth.max(), grid.surface_tilt.max()) == (359.0, 89.0)
+
+
+def test_the_fit_score_is_a_function_of_candidates_that_hides_its_readings(sky, record, fit):
+    score = paper_score(record, sky.satellite)
+    np.testing.assert_allclose(score(plane_grid(2.0, 2.0)), fit.result.scores, rtol=1e-12)
+    assert repr(score) == "FitScore(12 groups, private)"
+
+
+def test_a_search_by_gp_ucb_scores_only_what_it_looked_at(sky, record, fit):
+    grid, settings = plane_grid(2.0, 2.0), Settings(steps=60)
+    found = fit_paper(record, sky.satellite, grid=grid, search=settings)
+    assert fit.bayes is None
+    assert found.bayes is not None
+    assert len(found.bayes.points) == 70
+    seen = np.unique(found.bayes.points)
+    np.testing.assert_array_equal(found.result.grid.surface_azimuth, grid.surface_azimuth[seen])
+    np.testing.assert_array_equal(found.result.grid.surface_tilt, grid.surface_tilt[seen])
+    np.testing.assert_allclose(found.result.scores, fit.result.scores[seen], rtol=1e-12)
+    assert found.plane == found.bayes.best
+    assert found.result.scores.max() == pytest.approx(found.bayes.scores.max(), rel=1e-12)
+
+
+def test_a_search_by_gp_ucb_comes_near_the_exhaustive_one(sky, record, fit):
+    found = fit_paper(record, sky.satellite, grid=plane_grid(2.0, 2.0), search=Settings())
+    turned = (found.plane.surface_azimuth - fit.plane.surface_azimuth + 180.0) % 360.0 - 180.0
+    assert abs(turned) <= 10.0
+    assert found.plane.surface_tilt == pytest.approx(fit.plane.surface_tilt, abs=6.0)
+    assert found.capacity == pytest.approx(fit.capacity, rel=0.03)
+    azimuth, tilt, capacity, _ = resampled(found)
+    width = (azimuth.high - azimuth.low) % 360.0
+    assert (found.plane.surface_azimuth - azimuth.low) % 360.0 <= width
+    assert tilt.low <= found.plane.surface_tilt <= tilt.high
+    assert capacity.low <= found.capacity <= capacity.high

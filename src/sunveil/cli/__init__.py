@@ -13,6 +13,7 @@ from sunveil import __version__
 from sunveil.cli.demo import demo_command
 from sunveil.cli.errors import FAILURE, INTERRUPTED, sentence
 from sunveil.cli.infer import infer_command
+from sunveil.cli.reproduce import reproduce_command
 from sunveil.errors import SunveilError
 
 __all__ = ["cli", "main"]
@@ -29,6 +30,7 @@ def cli(context: click.Context) -> None:
 
 cli.add_command(infer_command)
 cli.add_command(demo_command)
+cli.add_command(reproduce_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

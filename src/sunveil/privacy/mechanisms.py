@@ -56,10 +56,14 @@ class Exponential:
         """Return what one draw from the score promises."""
         return Guarantee(score.unit, self.epsilon, 0.0, "docs/proofs/exponential.md")
 
+    def log_probabilities(self, score: Score) -> Array:
+        """Return the logarithm of the probability of every candidate, finite for all."""
+        table = Table.of(score.levels)
+        return table.spread(self._log(table, score.sensitivity), score.levels)
+
     def probabilities(self, score: Score) -> Array:
         """Return the probability of every candidate."""
-        table = Table.of(score.levels)
-        return table.spread(np.exp(self._log(table, score.sensitivity)), score.levels)
+        return np.exp(self.log_probabilities(score))
 
     def draw(self, score: Score) -> int:
         """Return the index of one candidate: one release."""
@@ -97,10 +101,14 @@ class PermuteAndFlip:
         """Return what one draw from the score promises."""
         return Guarantee(score.unit, self.epsilon, 0.0, "docs/proofs/permute-and-flip.md")
 
+    def log_probabilities(self, score: Score) -> Array:
+        """Return the logarithm of the probability of every candidate, finite for all."""
+        table = Table.of(score.levels)
+        return table.spread(self._log(table, score.sensitivity), score.levels)
+
     def probabilities(self, score: Score) -> Array:
         """Return the probability of every candidate."""
-        table = Table.of(score.levels)
-        return table.spread(np.exp(self._log(table, score.sensitivity)), score.levels)
+        return np.exp(self.log_probabilities(score))
 
     def draw(self, score: Score) -> int:
         """Return the index of one candidate: one release."""

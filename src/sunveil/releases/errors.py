@@ -2,70 +2,114 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sunveil.atlas import Grid
+from sunveil.privacy.score import Axis
 from sunveil.releases.answer import Spread
 from sunveil.releases.frame import Frame
 from sunveil.site import Array, Plane
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Distances:
-    """How far every candidate is from the truth, and how likely it is to be released.
+class Law:
+    """The distribution of one error.
+
+    Parameters
+    ----------
+    errors
+        The errors that occur.
+    probabilities
+        How likely each is.
+    """
+
+    errors: Array
+    probabilities: Array
+
+    @property
+    def mean(self) -> float:
+        """The expected error."""
+        return float(self.probabilities @ self.errors / self.probabilities.sum())
+
+    @property
+    def spread(self) -> Spread:
+        """The expected error, and what nine in ten stay within."""
+        order = np.argsort(self.errors)
+        total = np.cumsum(self.probabilities[order])
+        nine = min(int(np.searchsorted(total, 0.9 * total[-1])), len(total) - 1)
+        return Spread(self.mean, float(self.errors[order][nine]))
+
+    @classmethod
+    def pooled(cls, laws: Sequence[Law]) -> Law:
+        """Return the law of an error that follows each of some laws equally often."""
+        return cls(
+            np.concatenate([law.errors for law in laws]),
+            np.concatenate([law.probabilities / law.probabilities.sum() for law in laws]),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ErrorLaws:
+    """The distributions of a release's three errors.
 
     Parameters
     ----------
     azimuth, tilt
-        Of each plane. [degrees]
+        Of the plane. [degrees]
     capacity
-        Of each capacity. [%]
-    planes, capacities
-        Probability of each plane and of each capacity.
+        Of the capacity. [%]
     """
 
-    azimuth: Array
-    tilt: Array
-    capacity: Array
-    planes: Array
-    capacities: Array
+    azimuth: Law
+    tilt: Law
+    capacity: Law
 
+    @property
     def means(self) -> tuple[float, float, float]:
-        """Return the expected errors of azimuth, tilt [degrees] and capacity [%]."""
-        return (
-            float(self.planes @ self.azimuth),
-            float(self.planes @ self.tilt),
-            float(self.capacities @ self.capacity),
-        )
+        """The expected errors of azimuth, tilt [degrees] and capacity [%]."""
+        return self.azimuth.mean, self.tilt.mean, self.capacity.mean
 
 
-def distances(frame: Frame, probabilities: Array, truth: Plane, capacity_kw: float) -> Distances:
-    """Return the distances and probabilities of a frame's candidates."""
+def framed_laws(frame: Frame, probabilities: Array, truth: Plane, capacity_kw: float) -> ErrorLaws:
+    """Return the laws of a draw from a frame's candidates."""
     table = probabilities.reshape(frame.shape).sum(axis=0)
-    return Distances(
-        *plane_errors(frame.grid, truth),
-        capacity_errors(frame.choices.capacities.values, capacity_kw),
-        table.sum(axis=1),
-        table.sum(axis=0),
+    planes = table.sum(axis=1)
+    return ErrorLaws(
+        Law(azimuth_errors(frame.grid.surface_azimuth, truth), planes),
+        Law(np.abs(frame.grid.surface_tilt - truth.surface_tilt), planes),
+        Law(capacity_errors(frame.choices.capacities.values, capacity_kw), table.sum(axis=0)),
     )
 
 
-def plane_errors(grid: Grid, truth: Plane) -> tuple[Array, Array]:
-    """Return the errors of azimuth, the short way round, and of tilt. [degrees]"""
-    around = np.abs((grid.surface_azimuth - truth.surface_azimuth + 180.0) % 360.0 - 180.0)
-    return around, np.abs(grid.surface_tilt - truth.surface_tilt)
+def window_laws(
+    axes: tuple[Axis, ...],
+    probabilities: Array,
+    truth: Plane,
+    capacity_kw: float,
+    *,
+    lowest_kw: float,
+) -> ErrorLaws:
+    """Return the laws of a draw from the axes of whole records."""
+    azimuth, tilt, capacity = (
+        np.linspace(0.0, axis.step * (axis.size - 1), axis.size) for axis in axes
+    )
+    return ErrorLaws(
+        Law(azimuth_errors(azimuth, truth), probabilities.sum(axis=(1, 2))),
+        Law(np.abs(tilt - truth.surface_tilt), probabilities.sum(axis=(0, 2))),
+        Law(
+            capacity_errors(lowest_kw * np.exp(capacity), capacity_kw),
+            probabilities.sum(axis=(0, 1)),
+        ),
+    )
+
+
+def azimuth_errors(azimuths: Array, truth: Plane) -> Array:
+    """Return the errors of azimuths, the short way round. [degrees]"""
+    return np.asarray(np.abs((azimuths - truth.surface_azimuth + 180.0) % 360.0 - 180.0))
 
 
 def capacity_errors(capacities: Array, truth_kw: float) -> Array:
-    """Return the relative errors of capacities. [%]"""
+    """Return the errors of capacities, as shares of the truth. [%]"""
     return np.asarray(100.0 * np.abs(capacities / truth_kw - 1.0))
-
-
-def spread(errors: Array, probabilities: Array) -> Spread:
-    """Return the mean and the ninth decile of errors with given probabilities."""
-    order = np.argsort(errors)
-    total = np.cumsum(probabilities[order])
-    within = errors[order][min(int(np.searchsorted(total, 0.9 * total[-1])), len(errors) - 1)]
-    return Spread(float(probabilities @ errors / total[-1]), float(within))

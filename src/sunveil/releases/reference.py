@@ -1,14 +1,13 @@
 """The errors to expect of a release, from public inputs alone.
 
-They cannot be computed from the record that is released: its own error distribution is private. A few
-simulated systems at the same place, over as many days, stand in for it (see
+They cannot be computed from the record that is released: its own error distribution is private. A
+few simulated systems at the same place, over as many days, stand in for it (see
 :mod:`sunveil.simulate`), each scored as a record would be, and the mechanism's distribution for
 each is computed exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,15 +16,15 @@ from sunveil.errors import ParameterError
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
-from sunveil.privacy.units import Unit
-from sunveil.privacy.window import Window, best_window
-from sunveil.releases.answer import ExpectedErrors, Spread
+from sunveil.privacy.units import System, Unit
+from sunveil.privacy.window import best_window
+from sunveil.releases.answer import ExpectedErrors
 from sunveil.releases.choices import Choices
-from sunveil.releases.errors import Distances, capacity_errors, distances, plane_errors, spread
+from sunveil.releases.errors import ErrorLaws, Law, framed_laws, window_laws
 from sunveil.releases.frame import Frame, frame_of
 from sunveil.releases.score import placement, unit_score
 from sunveil.simulate import Skies, SystemTruth, draw_systems, simulate_power, simulate_sky
-from sunveil.site import Array, Site
+from sunveil.site import Site
 from sunveil.weather import WeatherCache, clearsky
 
 SYSTEMS = 6
@@ -111,20 +110,21 @@ def expected_errors(
     exponential
         Whether the exponential mechanism draws it instead of the default.
     """
-    found = [
-        error_distances(reference.frame, record, truth, unit=unit, epsilon=epsilon, exponential=exponential)
+    laws = [
+        error_laws(
+            reference.frame, record, truth, unit=unit, epsilon=epsilon, exponential=exponential
+        )
         for record, truth in zip(reference.records, reference.truths, strict=True)
     ]
-    count = len(reference.records)
     return ExpectedErrors(
-        azimuth=_pooled([(each.azimuth, each.planes) for each in found]),
-        tilt=_pooled([(each.tilt, each.planes) for each in found]),
-        capacity=_pooled([(each.capacity, each.capacities) for each in found]),
-        basis=f"{count} simulated systems at the place, each mechanism's distribution exact",
+        azimuth=Law.pooled([each.azimuth for each in laws]).spread,
+        tilt=Law.pooled([each.tilt for each in laws]).spread,
+        capacity=Law.pooled([each.capacity for each in laws]).spread,
+        basis=f"{len(laws)} simulated systems at the place, each mechanism's distribution exact",
     )
 
 
-def error_distances(
+def error_laws(
     frame: Frame,
     record: Record,
     truth: SystemTruth,
@@ -132,16 +132,27 @@ def error_distances(
     unit: Unit,
     epsilon: float,
     exponential: bool = False,
-) -> Distances:
-    """Return the exact distribution of a release's errors for a system whose truth is known."""
+) -> ErrorLaws:
+    """Return the exact laws of a release's errors for a system whose truth is known.
+
+    Privacy
+    -------
+    None: made of a record, they are as private as it is.
+    """
+    if isinstance(unit, System):
+        placed = placement(frame, record)
+        window = best_window(epsilon, placed.axes)
+        lowest = frame.choices.capacities.low
+        return window_laws(
+            placed.axes,
+            window.probabilities(placed),
+            truth.plane,
+            truth.dc_capacity_kw,
+            lowest_kw=lowest,
+        )
     score = unit_score(frame, record, unit)
     mechanism = Exponential(epsilon) if exponential else PermuteAndFlip(epsilon)
-    return distances(frame, mechanism.probabilities(score), truth.plane, truth.dc_capacity_kw)
-
-
-def _pooled(parts: Sequence[tuple[Array, Array]]) -> Spread:
-    errors = np.concatenate([errors for errors, _ in parts])
-    return spread(errors, np.concatenate([weights for _, weights in parts]))
+    return framed_laws(frame, mechanism.probabilities(score), truth.plane, truth.dc_capacity_kw)
 
 
 def _read(truth: SystemTruth, sky: Skies, *, minutes: int, seed: int) -> Record:

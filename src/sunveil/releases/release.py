@@ -16,12 +16,12 @@ from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from sunveil.privacy.guarantee import check_release_epsilon
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
 from sunveil.privacy.score import Score
-from sunveil.privacy.units import Days, Readings, System, Unit
+from sunveil.privacy.units import Readings, System, Unit
 from sunveil.privacy.window import best_window
 from sunveil.releases.answer import ExpectedErrors, Release
 from sunveil.releases.choices import Choices
 from sunveil.releases.frame import Frame, frame_of
-from sunveil.releases.score import day_score, placement, reading_score
+from sunveil.releases.score import placement, unit_score
 from sunveil.search.bayesopt import Settings, Source, search_bayesian
 from sunveil.weather import Weather, WeatherCache
 
@@ -103,13 +103,6 @@ def release(
         return _by_window(record, frame, epsilon=epsilon, expected=expected)
     drawn = (Exponential if mechanism is Mechanism.EXPONENTIAL else PermuteAndFlip)(epsilon)
     return _by_score(unit_score(frame, record, unit), frame, drawn, expected=expected)
-
-
-def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
-    """Return the score that protects a unit."""
-    if isinstance(unit, Readings):
-        return reading_score(frame, record, unit.k)
-    return day_score(frame, record, unit.k)
 
 
 def _by_score(

@@ -73,6 +73,13 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
     return Score(levels, k * choices.votes, unit, "docs/proofs/day-votes.md")
 
 
+def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
+    """Return the score that protects a unit."""
+    if isinstance(unit, Readings):
+        return reading_score(frame, record, unit.k)
+    return day_score(frame, record, unit.k)
+
+
 def placement(frame: Frame, record: Record) -> Placement:
     """Return where the record is best explained among the axes for whole records.
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.estimate import Flag
+from sunveil.files import write_whole
 from sunveil.plots import (
     plot_errors,
     plot_irradiance_by_azimuth,
@@ -28,6 +26,9 @@ from sunveil.report.case import Case
 from sunveil.report.words import assumptions, kilowatts, meanings, summary, table_row
 from sunveil.site import Site
 from sunveil.weather import WeatherCache
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 MOST_SHOWN = 6
 
@@ -69,17 +70,8 @@ def write_report(
 
 def render_report(cases: Sequence[Case], *, title: str, cache: WeatherCache | None = None) -> str:
     """Return the page as text."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("sunveil"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     site = Counter(case.weather.site for case in cases).most_common(1)[0][0]
-    return environment.get_template("report.html.j2").render(
+    return page_template("report.html.j2").render(
         title=title,
         summary=summary(cases),
         rows=[table_row(case) for case in cases],
@@ -92,6 +84,20 @@ def render_report(cases: Sequence[Case], *, title: str, cache: WeatherCache | No
         shown=[_draw_case(case, cache=cache) for case in worth_drawing(cases)],
         near_flat=NEAR_FLAT,
     )
+
+
+def page_template(name: str) -> Template:
+    """Return a template of a page, which escapes whatever is put into it."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("sunveil"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name)
 
 
 def worth_drawing(cases: Sequence[Case]) -> list[Case]:
@@ -161,16 +167,9 @@ def _draw_case(case: Case, *, cache: WeatherCache | None) -> dict[str, Any]:
 
 def put_in_place(path: Path, page: str) -> None:
     """Write a page in one step, so that a reader sees the old one or the new one, whole."""
-    temporary = None
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(page)
-        os.replace(temporary, path)
+        write_whole(path, page, private=True)
     except OSError as error:
-        if temporary is not None:
-            with suppress(OSError):
-                os.unlink(temporary)
         raise SunveilError(
             f"the report cannot be written to {path} ({error.strerror or error}); give a file in a"
             " folder that exists and can be written"

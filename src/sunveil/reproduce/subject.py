@@ -7,12 +7,20 @@ any meter file.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from sunveil.meters import Record, from_pandas
+import numpy as np
+
+from sunveil.errors import MeterError
+from sunveil.infer import record_span
+from sunveil.meters import MeterOptions, Record, from_pandas, read_meters
+from sunveil.plots.style import place_name
 from sunveil.simulate import Mount, SystemTruth, simulate_power, simulate_sky
 from sunveil.site import Losses, Plane, Site
-from sunveil.weather import Weather
+from sunveil.weather import Weather, get_weather
 
 CHINO = Site(34.0122, -117.6889)
 YEAR = 2016
@@ -77,4 +85,78 @@ def simulated_subject(*, seed: int = SEED) -> Subject:
             " its errors"
         ),
         private=False,
+    )
+
+
+def meter_subject(
+    meters: Path,
+    site: Site,
+    *,
+    weather: str = "clearsky",
+    reported: Plane | None = None,
+    system: str | None = None,
+    options: MeterOptions | None = None,
+    weather_options: Mapping[str, Any] | None = None,
+) -> Subject:
+    """Return a system of a meter file, on the clock that the file declares: private.
+
+    Parameters
+    ----------
+    meters
+        The file, or a folder of files.
+    site
+        Where the system is.
+    weather
+        As for :func:`~sunveil.weather.get_weather`.
+    reported
+        The plane that it is said to have.
+    system
+        Which of the file's systems; needed if it has several.
+    options
+        How the file is read.
+    weather_options
+        Handed to the source of the weather.
+    """
+    record = _one(read_meters(meters, options or MeterOptions()), meters, system)
+    found = get_weather(weather, site, *record_span(record), **(weather_options or {}))
+    return Subject(
+        record, found, reported, _words(record, found, site, meters=meters), private=True
+    )
+
+
+def _words(record: Record, weather: Weather, site: Site, *, meters: Path) -> str:
+    words = (
+        f"the system {record.system_id} of {meters.name} at {place_name(site)}, with"
+        f" readings every {record.interval_minutes:g} minutes from {_day(record.times[0])} to"
+        f" {_day(record.times[-1])}, on the clock that the file declares ({record.timezone}), under"
+        f" weather from {weather.source}"
+    )
+    if weather.times[-1] - weather.times[0] < record.times[-1] - record.times[0]:
+        words += f" for {weather.times[0]:%Y-%m-%d} to {weather.times[-1]:%Y-%m-%d} of it"
+    if weather.clear:
+        words += (
+            "; as every day looks clear in it, the paper's choice of clear days says nothing here"
+        )
+    return words
+
+
+def _day(time: np.datetime64) -> str:
+    return str(time)[:10]
+
+
+def _one(records: list[Record], meters: Path, system: str | None) -> Record:
+    """Return the record that is meant."""
+    if system is None:
+        if len(records) > 1:
+            raise MeterError(
+                f"{meters.name} has {len(records)} systems, such as {records[0].system_id};"
+                " choose one with --system"
+            )
+        return records[0]
+    for record in records:
+        if record.system_id == system:
+            return record
+    raise MeterError(
+        f"{meters.name} has no system {system!r}, but {len(records)} others, such as"
+        f" {records[0].system_id}"
     )

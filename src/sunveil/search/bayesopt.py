@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sunveil.atlas import Grid
 from sunveil.errors import ParameterError
-from sunveil.search.gp import Kernel, Posterior, check_delta, phi
+from sunveil.search.gp import Kernel, Posterior, check_delta, check_jitter, phi
 from sunveil.site import Array, Plane
 
 
@@ -47,6 +47,13 @@ class Scaling:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.centre) and math.isfinite(self.spread) and self.spread > 0.0):
             raise ParameterError("a scaling needs a finite centre and a finite spread above 0")
+        if self.source is Source.NONE and (self.centre, self.spread) != (0.0, 1.0):
+            raise ParameterError("a scaling must name its source: Scaling.public or Scaling.of")
+
+    def __repr__(self) -> str:
+        if self.source is Source.DATA:
+            return "Scaling(by the data, private)"
+        return f"Scaling({self.centre:g}, {self.spread:g}, {self.source.value})"
 
     @classmethod
     def public(cls, centre: float, spread: float) -> Scaling:
@@ -59,7 +66,9 @@ class Scaling:
         if len(scores) < 2:
             raise ParameterError("standardising scores needs a warm start of at least two points")
         spread = float(scores.std())
-        return cls(float(scores.mean()), spread if spread > 0.0 else 1.0, Source.DATA)
+        # equal scores spread by rounding alone, and nothing is to be divided by that
+        flat = spread <= 1e-12 * float(np.abs(scores).max())
+        return cls(float(scores.mean()), 1.0 if flat else spread, Source.DATA)
 
     def forward(self, score: float) -> float:
         """Return a score in the prior's units."""
@@ -101,11 +110,20 @@ class Settings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.steps <= 100_000:
-            raise ParameterError(f"steps must be from 1 to 100,000, and {self.steps} is not")
-        if isinstance(self.warm_start, int) and self.warm_start < 0:
-            raise ParameterError(f"warm_start cannot be negative, and {self.warm_start} is")
+        if not (_is_whole(self.steps) and 1 <= self.steps <= 100_000):
+            raise ParameterError(
+                f"steps must be a whole number from 1 to 100,000, and {self.steps!r} is not"
+            )
+        named = self.warm_start if isinstance(self.warm_start, Sequence) else (self.warm_start,)
+        if not all(_is_whole(number) for number in named):
+            raise ParameterError(
+                "warm_start must be a whole number of points, or a sequence of their indices, with"
+                " none below 0"
+            )
+        if not _is_whole(self.seed):
+            raise ParameterError(f"seed must be a whole number from 0, and {self.seed!r} is not")
         check_delta(self.delta)
+        check_jitter(self.jitter)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,10 +221,10 @@ def search_bayesian(
     settings = settings or Settings()
     warm = _warm_points(settings, len(grid))
     total = len(warm) + settings.steps
-    first = np.array([_observe(grid, score, index) for index in warm])
-    scaling = Scaling.of(first) if settings.scaling is None else settings.scaling
     coordinates = settings.kernel.coordinates(grid.surface_azimuth, grid.surface_tilt)
     posterior = Posterior(coordinates, capacity=total, jitter=settings.jitter)
+    first = np.array([_observe(grid, score, index) for index in warm])
+    scaling = Scaling.of(first) if settings.scaling is None else settings.scaling
     points, scores = list(warm), list(first)
     for index, seen in zip(warm, first, strict=True):
         posterior.observe(index, scaling.forward(seen))
@@ -230,18 +248,22 @@ def search_bayesian(
     )
 
 
+def _is_whole(value: object) -> bool:
+    """Tell whether something is a whole number, 0 or more: neither a truth value nor a float."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 0)
+
+
 def _warm_points(settings: Settings, candidates: int) -> list[int]:
     """Return the indices of the warm start."""
     asked = settings.warm_start
-    if isinstance(asked, int):
-        if asked > candidates:
-            raise ParameterError(f"a warm start of {asked} is more than the grid's {candidates}")
-        rng = np.random.default_rng(settings.seed)
-        return [int(index) for index in rng.choice(candidates, size=asked, replace=False)]
-    chosen = [int(index) for index in asked]
-    if any(not 0 <= index < candidates for index in chosen):
-        raise ParameterError(f"warm_start names candidates outside 0 to {candidates - 1}")
-    return chosen
+    if isinstance(asked, Sequence):
+        if any(index >= candidates for index in asked):
+            raise ParameterError(f"warm_start names candidates outside 0 to {candidates - 1}")
+        return [int(index) for index in asked]
+    if asked > candidates:
+        raise ParameterError(f"a warm start of {asked} is more than the grid's {candidates}")
+    rng = np.random.default_rng(settings.seed)
+    return [int(index) for index in rng.choice(candidates, size=asked, replace=False)]
 
 
 def _observe(grid: Grid, score: Callable[[Grid], Array], index: int) -> float:

@@ -41,7 +41,7 @@ class Kernel:
     wrap: bool = False
 
     def __post_init__(self) -> None:
-        if len(self.length_scale) != 2:
+        if not isinstance(self.length_scale, tuple) or len(self.length_scale) != 2:
             raise ParameterError("length_scale is two numbers of degrees: of azimuth, of tilt")
         for name, value in zip(("azimuth", "tilt"), self.length_scale, strict=True):
             if not (math.isfinite(value) and 0.0 < value <= 10_000.0):
@@ -76,12 +76,18 @@ def check_delta(delta: float) -> None:
         raise ParameterError(f"delta must be above 0 and below 1, and {delta:g} is not")
 
 
+def check_jitter(jitter: float) -> None:
+    """Refuse a jitter that drowns the scores, or that rounding would drown."""
+    if not (math.isfinite(jitter) and 1e-12 <= jitter <= 1.0):
+        raise ParameterError(f"jitter must be from 1e-12 to 1, and {jitter:g} is not")
+
+
 class Posterior:
     """Posterior mean and variance on every point of a grid, kept exact after each observation.
 
     With the Cholesky factor L of Σ(Λ_t, Λ_t) + ηI, the matrix V = L⁻¹ Σ(Λ_t, Λ) gains one row per
-    observation; the paper's ``eq:posterior`` is then μ_t = Vᵀ L⁻¹ ℓ_t, and σ_t² is 1 less the column
-    sums of V². One observation costs t products per point instead of the t² of solving anew.
+    observation; the paper's ``eq:posterior`` is then μ_t = Vᵀ L⁻¹ ℓ_t, and σ_t² is 1 less the
+    column sums of V². One observation costs t products per point instead of the t² of solving anew.
 
     Parameters
     ----------
@@ -95,8 +101,7 @@ class Posterior:
     """
 
     def __init__(self, points: Array, *, capacity: int, jitter: float = 1e-6) -> None:
-        if not (math.isfinite(jitter) and 1e-12 <= jitter <= 1.0):
-            raise ParameterError(f"jitter must be from 1e-12 to 1, and {jitter:g} is not")
+        check_jitter(jitter)
         if capacity * len(points) > MOST_NUMBERS:
             raise ParameterError(
                 f"{capacity:,} observations of {len(points):,} candidates take more than"
@@ -114,6 +119,8 @@ class Posterior:
 
     def observe(self, index: int, score: float) -> None:
         """Take in the score of one point, in the prior's units."""
+        if self._count == len(self._rows):
+            raise ParameterError(f"a posterior for {self._count:,} observations takes no more")
         before = self._rows[: self._count]
         seen = before[:, index]
         # In exact arithmetic the pivot is at least the jitter; rounding must not say otherwise.

@@ -1,0 +1,154 @@
+"""How often GP-UCB finds the exhaustive maximiser, over a simulated fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sunveil.meters import from_pandas
+from sunveil.paper import paper_grid, paper_score
+from sunveil.plots.embed import loose_figure
+from sunveil.plots.style import ACCENT, CONTRAST, SMALL, dress, halo, name_axes
+from sunveil.reproduce.answers import NEAR_AZIMUTH, NEAR_TILT, is_near
+from sunveil.reproduce.artefact import Artefact
+from sunveil.reproduce.likelihood import plane_data
+from sunveil.search.bayesopt import Settings, search_bayesian
+from sunveil.search.exhaustive import search_exhaustive
+from sunveil.simulate import simulate_fleet
+from sunveil.site import Array, Plane
+
+SYSTEMS, SEED, SKY_MINUTES = 20, 2016, 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hunt:
+    """One search for the maximiser of one system's fit score.
+
+    Parameters
+    ----------
+    truth, maximiser, found
+        The system's plane, the exhaustive maximiser, and the best candidate looked at.
+    near
+        After each observation, whether the best so far lies near the maximiser.
+    seen
+        After each observation, whether any so far does.
+    """
+
+    truth: Plane
+    maximiser: Plane
+    found: Plane
+    near: Array
+    seen: Array
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the search as plain JSON types."""
+        return {
+            "truth": plane_data(self.truth),
+            "maximiser": plane_data(self.maximiser),
+            "best_looked_at": plane_data(self.found),
+            "near": bool(self.near[-1]),
+        }
+
+
+def hunts(settings: Settings, *, systems: int = SYSTEMS, seed: int = SEED) -> Iterator[Hunt]:
+    """Yield a search with the given settings for each system of a simulated fleet."""
+    grid = paper_grid()
+    for truth, power, weather in simulate_fleet(systems, seed=seed, sky_minutes=SKY_MINUTES):
+        score = paper_score(from_pandas(power, label="start"), weather)
+        found = search_exhaustive(grid, score)
+        run = search_bayesian(grid, score, settings=settings)
+        close = is_near(grid, found.best)[run.points]
+        yield Hunt(truth.plane, found.best, run.best, best_so_far(run.scores, close), ever(close))
+
+
+def best_so_far(scores: Array, flags: Array) -> Array:
+    """Return the flag of the highest score so far, the first of equals, after each."""
+    top = np.maximum.accumulate(scores)
+    new = np.concatenate([[True], scores[1:] > top[:-1]])
+    holder = np.maximum.accumulate(np.where(new, np.arange(len(scores)), 0))
+    return np.asarray(flags[holder])
+
+
+def ever(flags: Array) -> Array:
+    """Return whether any flag so far is true, after each."""
+    return np.asarray(np.logical_or.accumulate(flags))
+
+
+def fleet_search(
+    *,
+    systems: int = SYSTEMS,
+    seed: int = SEED,
+    settings: Settings | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Artefact:
+    """Draw the share of a simulated fleet whose maximiser GP-UCB has found, over the steps.
+
+    Parameters
+    ----------
+    systems, seed
+        Of the fleet.
+    settings
+        Of the search; the library's own when left out.
+    progress
+        Called with how many systems are done, and how many there are.
+    """
+    settings = settings or Settings()
+    done: list[Hunt] = []
+    for hunt in hunts(settings, systems=systems, seed=seed):
+        done.append(hunt)
+        if progress is not None:
+            progress(len(done), systems)
+    return _artefact(done, settings, seed)
+
+
+def _artefact(done: list[Hunt], settings: Settings, seed: int) -> Artefact:
+    near = np.mean([hunt.near for hunt in done], axis=0)
+    seen = np.mean([hunt.seen for hunt in done], axis=0)
+    warm = len(near) - settings.steps
+    steps = np.arange(1 - warm, settings.steps + 1)
+    found = sum(bool(hunt.near[-1]) for hunt in done)
+    figure = loose_figure(6.8, 3.4)
+    ax = figure.add_subplot()
+    dress(ax)
+    for values, colour, words in (
+        (seen, CONTRAST, "any candidate looked at is near"),
+        (near, ACCENT, "the best looked at is near"),
+    ):
+        ax.step(steps, 100.0 * values, where="post", color=colour, linewidth=1.7, label=words)
+    if warm:
+        ax.axvspan(1 - warm, 0, color="#F0F0F0", zorder=0.3, linewidth=0)
+        halo(ax.text(1.2 - warm, 96.0, "warm start", fontsize=SMALL, rotation=90, va="top"))
+    ax.set_xlim(1 - warm, settings.steps)
+    ax.set_ylim(0.0, 103.0)
+    ax.legend(loc="lower right", frameon=False, fontsize=SMALL)
+    name_axes(
+        ax,
+        x="Steps of GP-UCB",
+        y="Systems [%]",
+        title=f"Maximiser found to {NEAR_AZIMUTH:g}° of azimuth and {NEAR_TILT:g}° of tilt",
+    )
+    return Artefact(
+        name="3e-fleet-search",
+        title="How soon GP-UCB finds the maximiser of a fleet's systems",
+        words=(
+            f"After {settings.steps} steps and a warm start of {warm}, the best candidate looked at"
+            f" lies within {NEAR_AZIMUTH:g}° of azimuth and {NEAR_TILT:g}° of tilt of the"
+            f" exhaustive maximiser on {found} of {len(done)} simulated systems."
+        ),
+        figure=figure,
+        data={
+            "systems": len(done),
+            "seed": seed,
+            "steps": settings.steps,
+            "warm_start": warm,
+            "length_scale": list(settings.kernel.length_scale),
+            "found": found,
+            "step": steps.tolist(),
+            "share_best_is_near": near.tolist(),
+            "share_any_is_near": seen.tolist(),
+            "hunts": [hunt.to_dict() for hunt in done],
+        },
+    )

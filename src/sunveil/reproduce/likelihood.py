@@ -1,0 +1,144 @@
+"""The posterior log-likelihood over azimuth and tilt, in hexagons: the ground of figures 6a and 6c.
+
+What the paper calls the log-likelihood of a candidate is the posterior mean of its fit score. Half
+of all candidates lie within a twentieth of its span below the highest, so that colours run with
+the logarithm of how far below it a region lies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sunveil.plots.style import CONTRAST, INK, halo
+from sunveil.reproduce.experiment import Experiment
+from sunveil.reproduce.hexagons import colour_bar, draw_hexagons, hexagons, mark_plane, region_data
+from sunveil.search.bayesopt import BayesResult
+from sunveil.site import Array, Plane
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+# Regions closer to the highest than this share of the whole span are coloured alike.
+FINEST = 1 / 300
+# Where lines are drawn, in shares of the whole span below the highest.
+LINES = (0.01, 0.05, 0.2, 0.6)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LikelihoodMap:
+    """The mean log-likelihood of each hexagonal region.
+
+    Parameters
+    ----------
+    values
+        One entry per region; NaN where it holds no candidate.
+    highest, lowest
+        Over all candidates.
+    """
+
+    values: Array
+    highest: float
+    lowest: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the map as plain JSON types."""
+        values = [None if np.isnan(value) else float(value) for value in self.values]
+        return {
+            "regions": {**region_data(hexagons()), "log_likelihood": values},
+            "highest": self.highest,
+            "lowest": self.lowest,
+        }
+
+
+def likelihood_map(result: BayesResult) -> LikelihoodMap:
+    """Return the posterior mean of a run, binned in hexagons."""
+    grid, likelihood = result.grid, result.likelihood
+    return LikelihoodMap(
+        hexagons().mean(grid.surface_azimuth, grid.surface_tilt, values=likelihood),
+        float(likelihood.max()),
+        float(likelihood.min()),
+    )
+
+
+def draw_likelihood(ax: Axes, drawn: LikelihoodMap) -> None:
+    """Colour a map by how far below the highest log-likelihood each region lies."""
+    from matplotlib.colors import LogNorm
+
+    span = max(drawn.highest - drawn.lowest, 1e-12)
+    below = np.clip(drawn.highest - drawn.values, FINEST * span, span)
+    colours = _part("PuBu_r", 0.12, 0.97)
+    cells = draw_hexagons(ax, below, cmap=colours, norm=LogNorm(FINEST * span, span), zorder=0.5)
+    bar = colour_bar([ax], cells, "Log-likelihood\nbelow the highest")
+    bar.ax.invert_yaxis()
+    bar.ax.yaxis.set_major_formatter(lambda value, _: f"−{value:g}")
+
+
+def outline_likelihood(ax: Axes, result: BayesResult) -> None:
+    """Draw the log-likelihood as lines, each at a share of the whole span below the highest."""
+    grid, likelihood = result.grid, result.likelihood
+    azimuths, tilts = np.unique(grid.surface_azimuth), np.unique(grid.surface_tilt)
+    span = max(float(likelihood.max() - likelihood.min()), 1e-12)
+    lines = ax.contour(
+        azimuths,
+        tilts,
+        ((likelihood.max() - likelihood) / span).reshape(len(tilts), len(azimuths)),
+        levels=LINES,
+        colors=INK,
+        linewidths=0.8,
+        zorder=1.5,
+    )
+    names = ax.clabel(lines, fmt=lambda share: f"−{share * span:.2g}", fontsize=7.0)
+    for name in names:
+        halo(name)
+
+
+def _part(name: str, first: float, last: float) -> Colormap:
+    """Return a part of a colour map, so that marks read over its darkest end."""
+    import matplotlib as mpl
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list(
+        f"{name}-part", mpl.colormaps[name](np.linspace(first, last, 128))
+    )
+
+
+def mark_planes(ax: Axes, experiment: Experiment, best: Plane | None = None) -> None:
+    """Mark the reported plane, the maximiser and the best candidate looked at."""
+    reported = experiment.subject.reported
+    ring = {"marker": "o", "markersize": 13.0, "fillstyle": "none", "markeredgewidth": 1.8}
+    if reported is not None:
+        mark_plane(ax, reported, **{**ring, "markeredgewidth": 3.6}, color="white")
+        mark_plane(ax, reported, **ring, color=CONTRAST, label=f"reported {named(reported)}")
+    found = experiment.exhaustive.best
+    cross = {"marker": "+", "markersize": 11.0}
+    mark_plane(ax, found, **cross, markeredgewidth=3.2, color="white")
+    mark_plane(
+        ax, found, **cross, markeredgewidth=1.4, color=INK, label=f"maximiser {named(found)}"
+    )
+    if best is not None:
+        mark_plane(
+            ax,
+            best,
+            marker="D",
+            markersize=4.2,
+            color="#F0E442",
+            markeredgecolor=INK,
+            markeredgewidth=0.6,
+            label=f"best looked at {named(best)}",
+        )
+
+
+def named(plane: Plane) -> str:
+    """Return a plane as the paper writes it."""
+    return f"({plane.surface_azimuth:.0f}°, {plane.surface_tilt:.0f}°)"
+
+
+def plane_data(plane: Plane | None) -> dict[str, float] | None:
+    """Return a plane as plain JSON types. [degrees]"""
+    if plane is None:
+        return None
+    return {"surface_azimuth": plane.surface_azimuth, "surface_tilt": plane.surface_tilt}
