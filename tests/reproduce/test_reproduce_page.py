@@ -13,7 +13,6 @@ from sunveil.privacy.units import Readings
 from sunveil.reproduce.artefact import Artefact, Statement
 from sunveil.reproduce.page import Draws, Section, render_page
 from sunveil.reproduce.subject import Subject
-from sunveil.site import Plane
 
 NASTY = "<script>alert('1')</script>&\"roof\""
 VOID = {"meta", "img", "br", "link", "hr", "input"}
@@ -65,9 +64,9 @@ def guarantee(draws: int) -> ConditionalGuarantee:
     )
 
 
-def subject(*, private: bool = False, reported: Plane | None = None) -> Subject:
+def subject(*, private: bool = False) -> Subject:
     record, weather = sunny(3)
-    return Subject(record, weather, reported, f"a system named {NASTY}", private)
+    return Subject(record, weather, None, f"a system named {NASTY}", private)
 
 
 STATEMENTS = (
@@ -77,14 +76,14 @@ STATEMENTS = (
 )
 
 
-def render(count: int = 10_000, **changes: object) -> str:
+def render(count: int = 10_000, *, private: bool = False) -> str:
     sections = (
         Section("First part", "About it.", (artefact("1a-one"), artefact("1b-two", 8.0))),
         Section("Second part", "More.", (artefact("2-three"),)),
     )
     files = ["1a-one.png", "1a-one.svg", "1a-one.json", "statements.json"]
     return render_page(
-        subject(**changes),  # type: ignore[arg-type]
+        subject(private=private),
         sections,
         statements=STATEMENTS,
         draws=Draws(count, guarantee(1), guarantee(count)),
@@ -161,11 +160,6 @@ def test_only_somebody_s_readings_make_a_page_private(page: Page) -> None:
     assert "Private to the curator" not in page.text
     private = Page(render(private=True))
     assert private.text.count("Private to the curator") == 2
-
-
-def test_the_reported_plane_is_told_where_there_is_one(page: Page) -> None:
-    assert "reported plane" not in page.text
-    assert "reported plane is azimuth 158°, tilt 45°" in Page(render(reported=Plane(158, 45))).text
 
 
 def test_the_same_figures_give_the_same_page() -> None:

@@ -44,6 +44,7 @@ def test_a_system_of_a_file_is_private_and_on_its_declared_clock(tmp_path):
     assert subject.reported == Plane(180.0, 30.0)
     assert "the system b of two.csv at 39.74° N, 105.17° W" in subject.words
     assert "UTC-07:00" in subject.words
+    assert "reported plane is azimuth 180°, tilt 30°" in subject.words
     # under an embedded clear sky the paper's choice of days means nothing, which is said
     assert "every day looks clear" in subject.words
 
@@ -58,6 +59,7 @@ def test_weather_of_a_part_of_the_readings_is_said_to_be(tmp_path):
     subject = meter_subject(path, HERE, weather=str(tmp_path / "sky.csv"), options=options)
     assert "weather from sky.csv for 2019-06-10 to 2019-06-20 of it" in subject.words
     assert "every day looks clear" not in subject.words
+    assert "reported" not in subject.words
 
 
 def test_a_file_of_several_systems_needs_a_name_and_a_right_one(tmp_path):

@@ -86,6 +86,13 @@ def test_a_point_may_be_seen_three_hundred_times(jitter):
     assert posterior.variance[5] <= 1e-6
 
 
+def test_rounding_makes_no_variance_negative():
+    """After three thousand looks the variance is far below what rounding can tell from zero."""
+    posterior = after(lay(Kernel()), [(5, -0.3)] * 3000, 1e-12)
+    assert (posterior.variance >= 0.0).all()
+    assert posterior.mean[5] == pytest.approx(-0.3, abs=1e-6)
+
+
 @pytest.mark.parametrize("other", [1, 4, 8])
 def test_points_that_differ_by_next_to_nothing_may_disagree(other):
     """A tilt of 1e-6°, an azimuth of 1e-9° and one of 1e-4° away, seen by turns with -1 and 1."""

@@ -10,12 +10,16 @@ Proof: ``docs/proofs/sampling.md``.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sunveil.errors import ParameterError
+from sunveil.privacy.guarantee import check_epsilon
 
 Array = NDArray[np.float64]
 
@@ -87,7 +91,16 @@ def draw_exponential(levels: NDArray[np.int64], *, sensitivity: int, epsilon: fl
     epsilon
         The ε of one draw.
     """
+    check_epsilon(epsilon)
+    # without noise enough, OpenDP would return the highest level as it is
+    if sensitivity < 1 or levels.ndim != 1 or len(levels) == 0 or levels.dtype != np.int64:
+        raise ParameterError(
+            "an exact draw needs one 64-bit whole number per candidate, at least one candidate, and"
+            " a sensitivity of 1 or more"
+        )
     scale = 2.0 * sensitivity / epsilon
+    if not math.isfinite(scale):
+        raise ParameterError(f"epsilon is too small to draw with, and {epsilon:g} is given")
     return _noisy_max(levels, _opendp().zero_concentrated_divergence(), scale)
 
 

@@ -44,6 +44,19 @@ class System:
 Unit = Readings | Days | System
 
 
+def parse_unit(text: str) -> Unit:
+    """Return the unit that a text names: ``readings:1``, ``days:7``, ``system``."""
+    kind, _, count = text.strip().lower().partition(":")
+    if kind == "system" and not count:
+        return System()
+    if kind in ("readings", "days") and (not count or count.isdecimal()):
+        k = int(count) if count else 1
+        return Readings(k) if kind == "readings" else Days(k)
+    raise ParameterError(
+        f"a unit of protection is readings:K, days:K or system, and {text!r} is none of these"
+    )
+
+
 def implies(larger: Unit, smaller: Unit) -> bool:
     """Return whether a guarantee for one unit is one for another, at the same ε.
 

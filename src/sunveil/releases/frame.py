@@ -60,6 +60,11 @@ class Calendar:
         )
 
     @property
+    def days(self) -> int:
+        """How many days it spans."""
+        return -(-self.count * round(self.interval_minutes * 60.0) // DAY)
+
+    @property
     def times(self) -> NDArray[np.datetime64]:
         """UTC start of each interval."""
         step = round(self.interval_minutes * 60.0)

@@ -150,21 +150,30 @@ def _by_window(
 def _by_paper(record: Record, weather: Weather, *, unit: Unit, mechanism: DPBO) -> Release:
     if unit != Readings(1):
         raise ParameterError("the paper's mechanism protects one reading: use the unit readings:1")
-    grid = paper_grid()
-    settings = Settings(warm_start=0, delta=mechanism.delta)
-    found = search_bayesian(grid, paper_score(record, weather), settings=settings)
-    score = PosteriorScore(
-        found.mean, len(found.points), data_scaled=found.scaling.source is Source.DATA
-    )
+    score = posterior(record, weather, delta=mechanism.delta)
     guarantee = mechanism.guarantee(score)
-    plane = grid[mechanism.draw(score)]
+    plane = paper_grid()[mechanism.draw(score)]
     return Release(
         surface_azimuth=plane.surface_azimuth,
         surface_tilt=plane.surface_tilt,
         dc_capacity_kw=None,
         guarantee=guarantee,
         mechanism="paper",
-        public={"steps": settings.steps, "bound": mechanism.bound.value},
+        public={"steps": score.steps, "bound": mechanism.bound.value},
+    )
+
+
+def posterior(record: Record, weather: Weather, *, delta: float) -> PosteriorScore:
+    """Return what the paper's mechanism draws from: the posterior mean of GP-UCB after 100 steps.
+
+    Privacy
+    -------
+    None: it is as private as the readings.
+    """
+    settings = Settings(warm_start=0, delta=delta)
+    found = search_bayesian(paper_grid(), paper_score(record, weather), settings=settings)
+    return PosteriorScore(
+        found.mean, len(found.points), data_scaled=found.scaling.source is Source.DATA
     )
 
 

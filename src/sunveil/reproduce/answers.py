@@ -28,7 +28,7 @@ DECADES, FINENESS = (-3, 9), 24
 
 def azimuth_error(azimuth: Array, target: float) -> Array:
     """Return how far azimuths are from one, the short way round. [degrees]"""
-    return np.asarray(np.abs(azimuth - target))
+    return np.asarray(np.abs((azimuth - target + 180.0) % 360.0 - 180.0))
 
 
 def is_near(grid: Grid, plane: Plane) -> Array:

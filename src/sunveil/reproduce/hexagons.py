@@ -148,7 +148,7 @@ def legend_below(ax: Axes, columns: int = 3) -> None:
     figure.legend(
         handles,
         labels,
-        loc="outside lower center",
+        loc="outside lower left",  # the right corner may say that the figure is private
         ncols=columns,
         frameon=False,
         fontsize=SMALL,

@@ -76,12 +76,10 @@ def render_page(
     files
         Names of the files beside the page.
     """
-    reported = subject.reported
     return page_template("reproduction.html.j2").render(
         title=TITLE,
         subject=subject,
         readings=len(subject.record.times),
-        plane=None if reported is None else _plane(reported.surface_azimuth, reported.surface_tilt),
         counts=_counts(statements),
         statements=[_row(statement) for statement in statements],
         sections=[_drawn(section) for section in sections],
@@ -131,10 +129,6 @@ def _figure(artefact: Artefact) -> dict[str, Any]:
         # too wide to be read on a phone without moving it
         "broad": bool(width > BROAD * height),
     }
-
-
-def _plane(azimuth: float, tilt: float) -> str:
-    return f"azimuth {azimuth:g}°, tilt {tilt:g}°"
 
 
 def _groups(files: Sequence[str]) -> list[tuple[str, list[str]]]:

@@ -119,9 +119,13 @@ def meter_subject(
     """
     record = _one(read_meters(meters, options or MeterOptions()), meters, system)
     found = get_weather(weather, site, *record_span(record), **(weather_options or {}))
-    return Subject(
-        record, found, reported, _words(record, found, site, meters=meters), private=True
-    )
+    words = _words(record, found, site, meters=meters)
+    if reported is not None:
+        words += (
+            f"; its reported plane is azimuth {reported.surface_azimuth:g}°,"
+            f" tilt {reported.surface_tilt:g}°"
+        )
+    return Subject(record, found, reported, words, private=True)
 
 
 def _words(record: Record, weather: Weather, site: Site, *, meters: Path) -> str:

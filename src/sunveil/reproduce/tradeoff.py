@@ -133,6 +133,9 @@ def privacy_tradeoff(experiment: Experiment, *, draws: int) -> Artefact:
     for ax, (name, title, unit) in zip(panels, MEASURES, strict=True):
         _draw_panel(ax, [*curves, other], name)
         _draw_levels(ax, getattr(chance, name), getattr(best, name))
+        most = max(float(curve.of(name).max()) for curve in curves)
+        # room for what is written above the lines
+        ax.set_ylim(0.0, 1.24 * max(most, getattr(chance, name)))
         _draw_band(ax, found)
         name_axes(ax, x="Privacy parameter ε", y=unit, title=title)
     _draw_sampled(panels[0], sampled, draws)
@@ -210,7 +213,6 @@ def _draw_panel(ax: Axes, curves: list[Curve], name: str) -> None:
 
 def _draw_levels(ax: Axes, chance: float, best: float) -> None:
     """Mark what chance gives and what is left without any privacy."""
-    ax.set_ylim(0.0, 1.22 * chance)
     for level, words, above in ((chance, "chance", True), (best, "ε = ∞", False)):
         ax.axhline(level, color=QUIET, linewidth=0.9, zorder=1.4)
         halo(
@@ -253,7 +255,7 @@ def _draw_words(panels: tuple[Axes, ...], found: Information) -> None:
     legend = panels[0].figure.legend(
         handles,
         labels,
-        loc="outside lower center",
+        loc="outside lower left",  # the right corner may say that the figure is private
         ncols=len(handles),
         frameon=False,
         fontsize=SMALL,
@@ -271,7 +273,7 @@ def _draw_words(panels: tuple[Axes, ...], found: Information) -> None:
     if found.first is None or found.last is None:
         return
     ax.text(
-        float(np.sqrt(found.first * found.last)),
+        _inside(float(np.sqrt(found.first * found.last))),
         0.985,
         f"carries information:\nε from {in_words(found.first)} to {in_words(found.last)}",
         ha="center",
@@ -279,3 +281,8 @@ def _draw_words(panels: tuple[Axes, ...], found: Information) -> None:
         color=INK,
         **style,
     )
+
+
+def _inside(epsilon: float) -> float:
+    """Return the ε nearest to one at which words still fit between the panel's sides."""
+    return float(np.clip(epsilon, EPSILONS[0] * 10.0**2.6, EPSILONS[-1] / 10.0**2.6))

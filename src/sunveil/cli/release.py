@@ -1,0 +1,296 @@
+"""``sunveil release``: meters in, private releases out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from sunveil.cli.files import check_target, write_whole
+from sunveil.cli.infer import SITE_OPTIONS, WEATHER_NAMES, WEATHER_OPTIONS
+from sunveil.cli.progress import progress
+
+if TYPE_CHECKING:
+    from sunveil.cli.run import SiteWeather
+    from sunveil.meters import Record
+    from sunveil.privacy.units import Unit
+    from sunveil.releases.answer import ExpectedErrors, Release
+    from sunveil.releases.choices import Choices
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+PRIVACY_OPTIONS = (
+    click.option(
+        "--unit",
+        required=True,
+        metavar="readings:K|days:K|system",
+        help="What is protected: any K readings, any K days, or the whole record.",
+    ),
+    click.option(
+        "--epsilon", type=float, required=True, help="What each system's release costs it."
+    ),
+    click.option(
+        "--mechanism",
+        type=click.Choice(("default", "exponential", "paper"), case_sensitive=False),
+        default="default",
+        help="default: permute-and-flip, or the window for a whole record; exponential: cheaper"
+        " to account when repeated; paper: conditional, and without capacity.",
+    ),
+    click.option("--delta", type=float, help="δ of the paper's mechanism. [0.1]"),
+    click.option(
+        "--capacities",
+        nargs=2,
+        type=float,
+        default=(0.5, 2000.0),
+        metavar="LOW HIGH",
+        help="Public range of capacities; never take it from the readings. [kW]",
+    ),
+    click.option(
+        "--clock",
+        "clocks",
+        type=float,
+        multiple=True,
+        metavar="MINUTES",
+        help="How far the declared clock may run ahead; several make it part of the answer. [0]",
+    ),
+    click.option(
+        "--expected/--no-expected",
+        default=True,
+        help="Say the errors to expect, from simulated systems at the place.",
+    ),
+)
+# Rules that look at a record as a whole have no place here, and --unit means something else.
+METER_OPTIONS = (
+    click.option(
+        "--timezone",
+        help="Clock of stamps without an offset: UTC, UTC-07:00, or an IANA name such as"
+        " America/Denver for stamps that follow daylight saving. It is taken as declared.",
+    ),
+    click.option(
+        "--label",
+        type=click.Choice(("auto", "start", "middle", "end"), case_sensitive=False),
+        default="auto",
+        help="Which instant of its interval a stamp names; auto: the middle of intervals below 30"
+        " minutes, the start of longer ones.",
+    ),
+    click.option(
+        "--power-unit",
+        type=click.Choice(("auto", "W", "kW", "Wh", "kWh"), case_sensitive=False),
+        default="auto",
+        metavar="[auto|W|kW|Wh|kWh]",
+        help="Unit of the readings; auto: by the column's name.",
+    ),
+    click.option("--time-column", help="Name of the column of times."),
+    click.option("--power-column", help="Name of the column of readings."),
+    click.option("--system-column", help="Name of the column of systems."),
+    click.option("--time-format", help="How times are written, such as '%d/%m/%Y %H:%M'."),
+    click.option(
+        "--duplicates",
+        type=click.Choice(("refuse", "mean", "first", "last"), case_sensitive=False),
+        default="refuse",
+        help="What to do with several readings for one time.",
+    ),
+    click.option("--negate", is_flag=True, help="Generation is counted as negative."),
+)
+OUTPUT_OPTIONS = (
+    click.option("--json", "as_json", is_flag=True, help="A JSON list instead of a table."),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write there, whole or not at all, instead of printing.",
+    ),
+)
+METER_FIELDS = (
+    "timezone",
+    "label",
+    "time_column",
+    "power_column",
+    "system_column",
+    "time_format",
+    "duplicates",
+    "negate",
+)
+UNRECORDED = (
+    "NOTHING WAS RECORDED: no ledger counts what these releases spend. Each system's release costs"
+    " it ε = {epsilon:g}; releasing the same system again adds to that."
+)
+
+
+def _all_options(function: Function) -> Function:
+    groups = (SITE_OPTIONS, PRIVACY_OPTIONS, METER_OPTIONS, WEATHER_OPTIONS, OUTPUT_OPTIONS)
+    for option in reversed([option for group in groups for option in group]):
+        function = option(function)
+    return function
+
+
+@click.command("release", context_settings={"show_default": True})
+@click.argument("meters", type=click.Path(path_type=Path))
+@_all_options
+def release_command(
+    meters: Path, *, weather: str, as_json: bool, out: Path | None, **given: Any
+) -> None:
+    """Release azimuth, tilt and DC capacity of every system in METERS under privacy.
+
+    METERS is read as by infer, but each reading is taken as it is: rules that look at the record as
+    a whole would themselves tell something. Systems are named by random release ids, in random
+    order. Each draw is a release: run it once.
+    """
+    from sunveil.cli.run import SiteWeather
+    from sunveil.infer import record_span
+    from sunveil.privacy.guarantee import check_release_epsilon
+    from sunveil.privacy.units import parse_unit
+    from sunveil.site import Site
+
+    unit = parse_unit(given["unit"])
+    check_release_epsilon(given["epsilon"])
+    choices = _choices(given)
+    site = Site(given["latitude"], given["longitude"], given["altitude"])
+    if out is not None:
+        check_target(out, meters, *([] if weather in WEATHER_NAMES else [Path(weather)]))
+    records = _records(meters, given)
+    extra = _server(weather, given)
+    sky = SiteWeather(weather, site, [record_span(record) for record in records], **extra)
+    expected = _expected(records, sky, unit=unit, given=given, choices=choices)
+    found = _releases(records, sky, unit=unit, given=given, choices=choices, expected=expected)
+    text = _as_json(found) if as_json else _as_table(found)
+    if out is None:
+        click.echo(text)
+    else:
+        write_whole(out, text + "\n")
+        click.echo(f"Wrote {len(found)} releases to {out}")
+    click.echo(f"sunveil: {UNRECORDED.format(epsilon=given['epsilon'])}", err=True)
+
+
+def _choices(given: dict[str, Any]) -> Choices:
+    from sunveil.releases.choices import Choices
+    from sunveil.tally import Capacities
+
+    low, high = given["capacities"]
+    return Choices(capacities=Capacities(low, high), clocks=given["clocks"] or (0.0,))
+
+
+def _records(meters: Path, given: dict[str, Any]) -> list[Record]:
+    from sunveil.meters import MeterOptions, iter_meters
+
+    options = MeterOptions(
+        unit=given["power_unit"],
+        cleaning="each",
+        **{name: given[name] for name in METER_FIELDS},
+    )
+    return list(progress(iter_meters(meters, options), "reading", unit="system"))
+
+
+def _server(weather: str, given: dict[str, Any]) -> dict[str, Any]:
+    if weather != "nsrdb":
+        return {}
+    return {"api_key": given["nsrdb_key"], "email": given["nsrdb_email"]}
+
+
+def _expected(
+    records: Sequence[Record],
+    sky: SiteWeather,
+    *,
+    unit: Unit,
+    given: dict[str, Any],
+    choices: Choices,
+) -> ExpectedErrors | None:
+    """Return the errors to expect, for the first record's calendar."""
+    if not given["expected"] or given["mechanism"] == "paper":
+        return None
+    from sunveil.infer import record_span
+    from sunveil.releases.frame import Calendar, prepared
+    from sunveil.releases.reference import expected_errors, make_reference
+
+    weather = sky.over(record_span(records[0]))
+    calendar = Calendar.of(prepared(records[0]), longitude=weather.site.longitude)
+    reference = make_reference(
+        weather.site,
+        measured=not weather.clear,
+        days=calendar.days,
+        interval_minutes=calendar.interval_minutes,
+        choices=choices,
+    )
+    return expected_errors(
+        reference,
+        unit=unit,
+        epsilon=given["epsilon"],
+        exponential=given["mechanism"] == "exponential",
+    )
+
+
+def _releases(
+    records: Sequence[Record],
+    sky: SiteWeather,
+    *,
+    unit: Unit,
+    given: dict[str, Any],
+    choices: Choices,
+    expected: ExpectedErrors | None,
+) -> list[Release]:
+    """Return one release per system, in an order that says nothing of theirs."""
+    from sunveil.infer import record_span
+    from sunveil.releases.frame import Calendar, Frame, make_frame, prepared
+    from sunveil.releases.release import release
+
+    paper = given["mechanism"] == "paper"
+    frames: dict[tuple[Calendar, int], Frame] = {}
+
+    def one(record: Record) -> Release:
+        weather = sky.over(record_span(record))
+        frame = None
+        if not paper:
+            calendar = Calendar.of(prepared(record), longitude=weather.site.longitude)
+            known = calendar, id(weather)
+            frame = frames.get(known) or make_frame(weather, calendar, choices)
+            frames[known] = frame
+        return release(
+            record,
+            weather,
+            unit=unit,
+            epsilon=given["epsilon"],
+            mechanism=given["mechanism"],
+            delta=given["delta"],
+            frame=frame,
+            expected=expected,
+        )
+
+    found = [one(record) for record in progress(records, "releasing", total=len(records))]
+    return sorted(found, key=lambda each: each.release_id)
+
+
+def _as_json(found: Sequence[Release]) -> str:
+    return json.dumps([each.to_dict() for each in found], indent=2, allow_nan=False)
+
+
+def _as_table(found: Sequence[Release]) -> str:
+    from sunveil.cli.show import aligned
+
+    head = ("release", "azimuth", "tilt", "DC capacity")
+    rows = [
+        (
+            each.release_id,
+            f"{each.surface_azimuth:.0f}°",
+            f"{each.surface_tilt:.0f}°",
+            "-" if each.dc_capacity_kw is None else f"{each.dc_capacity_kw:.3g} kW",
+        )
+        for each in found
+    ]
+    first = found[0]
+    lines = [aligned([head, *rows]), "", f"{first.mechanism}: {first.guarantee}."]
+    if first.expected is not None:
+        lines.append(_told(first.expected))
+    return "\n".join(lines)
+
+
+def _told(expected: ExpectedErrors) -> str:
+    parts = [
+        f"azimuth {expected.azimuth.mean:.1f}° ({expected.azimuth.within:.0f}°)",
+        f"tilt {expected.tilt.mean:.1f}° ({expected.tilt.within:.0f}°)",
+    ]
+    if expected.capacity is not None:
+        parts.append(f"capacity {expected.capacity.mean:.0f}% ({expected.capacity.within:.0f}%)")
+    return f"Errors to expect, mean (nine in ten within): {', '.join(parts)}; {expected.basis}."
