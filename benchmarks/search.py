@@ -145,6 +145,7 @@ def main() -> None:
     for number, case in enumerate(cases(SYSTEMS), start=1):
         print(f"system {number} of {SYSTEMS}", end="\r", file=sys.stderr)
         fleet.append(case)
+    print(file=sys.stderr)
     print_times(fleet[0])
     print_found(fleet)
 

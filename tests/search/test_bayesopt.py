@@ -104,6 +104,13 @@ def test_regret_is_what_the_optimum_is_better_by_and_adds_up(grid):
     assert found.cumulative_regret[-1] == pytest.approx(found.regret.sum())
 
 
+def test_rounding_of_the_optimum_makes_no_regret_negative(grid):
+    optimum = float(np.nextafter(hill(grid).max(), -1.0))
+    where = (int(hill(grid).argmax()),)
+    found = search_bayesian(grid, hill, settings=Settings(warm_start=where), optimum=optimum)
+    assert (found.regret >= 0.0).all()
+
+
 def test_without_a_known_optimum_regret_is_to_the_best_that_was_seen(grid):
     found = search_bayesian(grid, hill, settings=Settings(steps=5))
     assert found.optimum is None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sunveil.meters.clock import Stamps, to_utc
 from sunveil.meters.grid import Readings, find_interval, merge_by_time, merge_duplicates, snap
 from sunveil.meters.options import Duplicates, MeterOptions, Unit
-from sunveil.meters.quality import clean, clean_each, drop_infinite, drop_missing
+from sunveil.meters.quality import blank_each, clean, clean_each, drop_missing
 from sunveil.meters.record import Cleaning, Label, Record
 from sunveil.meters.wording import Rows
 
@@ -64,10 +64,10 @@ def to_record(raw: Raw, options: MeterOptions) -> Record:
         seconds, raw.values, raw.rows, raw.where, notes=(*raw.notes, *instants.notes)
     )
     each = options.cleaning is Cleaning.EACH
-    # The spacing is told by all stamps where a missing reading is as private as any other.
-    interval = find_interval(_sorted(readings)) if each else 0
-    readings = _sorted(drop_missing(drop_infinite(readings) if each else readings))
-    interval = interval or find_interval(readings)
+    # Spacing, grid and duplicates are told by all stamps where a missing reading is as private as
+    # any other: what is blank stays in its place until they are settled.
+    readings = _sorted(blank_each(readings) if each else drop_missing(readings))
+    interval = find_interval(readings)
     label = known or (Label.MIDDLE if interval < SHORT_INTERVAL else Label.START)
     readings = snap(readings, interval, fraction=label.fraction)
     readings = _to_kw(readings, raw.unit, interval=interval, negate=options.negate)

@@ -173,16 +173,20 @@ def merge_duplicates(readings: Readings, policy: Duplicates) -> Readings:
 
 
 def merge_by_time(readings: Readings, policy: Duplicates) -> Readings:
-    """Leave one reading per time, told by the times alone, whatever the readings say."""
-    fresh = np.r_[True, np.diff(readings.seconds) > 0]
-    if fresh.all():
-        return readings
-    if policy is Duplicates.REFUSE:
+    """Leave one reading per time and no blank, whatever the readings say.
+
+    Whether a time is there twice is told by the stamps alone: rows without a reading count too.
+    """
+    again = np.r_[False, np.diff(readings.seconds) == 0]
+    if again.any() and policy is Duplicates.REFUSE:
         raise MeterError(
-            f"{readings.where} has more than one reading for the same time at"
-            f" {name_rows(readings.rows[~fresh])}; choose one with --duplicates mean, first or last"
+            f"{readings.where} has more than one row for the same time at"
+            f" {name_rows(readings.rows[again])}; choose one with --duplicates mean, first or last"
         )
-    heads = np.flatnonzero(fresh)
+    readings = readings.keep(~np.isnan(readings.power))
+    if not len(readings):
+        raise MeterError(f"{readings.where} has no reading that is a number")
+    heads = np.flatnonzero(np.r_[True, np.diff(readings.seconds) > 0])
     sizes = np.diff(np.r_[heads, len(readings)])
     if policy is Duplicates.MEAN:
         means = np.add.reduceat(readings.power, heads) / sizes

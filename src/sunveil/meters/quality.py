@@ -15,6 +15,8 @@ from sunveil.meters.wording import count, name_rows, name_time, percent
 
 # What loggers write for "nothing came".
 _SENTINELS = (-999.0, -9999.0, -99999.0)
+# More than any plant gives, and little enough that sums of readings stay finite. [any unit]
+_LARGEST = 1e12
 _STUCK_HOURS = 6.0
 _STUCK_READINGS = 8
 
@@ -43,9 +45,11 @@ def drop_missing(readings: Readings) -> Readings:
     return readings
 
 
-def drop_infinite(readings: Readings) -> Readings:
-    """Leave out infinite readings without a word, as if they were missing."""
-    return readings.keep(~np.isinf(readings.power))
+def blank_each(readings: Readings) -> Readings:
+    """Blank infinities and loggers' stand-ins, and hold the rest to what can be added up."""
+    power = readings.power
+    none = np.isinf(power) | np.isin(power, _SENTINELS)
+    return readings.with_power(np.where(none, np.nan, np.clip(power, -_LARGEST, _LARGEST)))
 
 
 def clean_each(readings: Readings) -> Readings:

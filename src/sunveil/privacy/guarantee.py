@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from sunveil.errors import ParameterError
@@ -95,8 +96,10 @@ class ConditionalGuarantee:
 
 def check_epsilon(epsilon: float) -> None:
     """Refuse an ε that is not a finite number above zero."""
-    if not (math.isfinite(epsilon) and epsilon > 0.0):
-        raise ParameterError(f"epsilon must be a finite number above 0, and {epsilon:g} is not")
+    given: Any = epsilon
+    number = isinstance(given, Real) and not isinstance(given, bool)
+    if not (number and 0.0 < given < math.inf):
+        raise ParameterError(f"epsilon must be a finite number above 0, and {epsilon} is not")
 
 
 def check_release_epsilon(epsilon: float) -> None:

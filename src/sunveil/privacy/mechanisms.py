@@ -11,6 +11,7 @@ mechanism            takes                   for
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,9 @@ Array = NDArray[np.float64]
 # Below this a coin never matters against 1 in double precision.
 _NEVER = -38.0
 _PANELS, _NODES = 56, 14
+# Levels further below the top than this are raised to it, which keeps rounding below SLACK and
+# moves no level further than the top or itself moves. [nats]
+_DEEPEST = 2.0**22
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +125,10 @@ class PermuteAndFlip:
 
 def _gaps(table: Table, sensitivity: int, epsilon: float) -> Array:
     """Return how far each level is below the top, in nats."""
-    below = (table.levels - table.levels[-1]).astype(np.float64)
-    return np.asarray((epsilon - SLACK) / (2.0 * sensitivity) * below)
+    nats = (epsilon - SLACK) / (2.0 * sensitivity)
+    deepest = min(math.floor(_DEEPEST / nats), np.iinfo(np.int64).max)
+    below = np.maximum(table.levels - table.levels[-1], -deepest)
+    return np.asarray(nats * below.astype(np.float64))
 
 
 def _log_sum(logs: Array, counts: NDArray[np.int64]) -> float:
@@ -149,11 +155,10 @@ def log_heads(log_coins: Array, counts: NDArray[np.int64]) -> Array:
     fair = log_coins > _NEVER
     coins, many = np.exp(log_coins[fair]), counts[fair].astype(np.float64)
     rare = float((counts[~fair] * np.exp(log_coins[~fair])).sum())
-    tails = 1.0 - np.outer(places, coins)
-    with np.errstate(divide="ignore"):
-        product = np.exp(np.log(tails) @ many - places * rare)
+    heads = np.outer(places, coins)
+    product = np.exp(np.log1p(-heads) @ many - places * rare)
     shares = np.empty(len(log_coins))
-    shares[fair] = (weights * product) @ (1.0 / tails)
+    shares[fair] = (weights * product) @ (1.0 / (1.0 - heads))
     shares[~fair] = float(weights @ product)
     return np.asarray(log_coins + np.log(shares))
 

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 from sunveil.errors import ParameterError
 from sunveil.privacy.units import System, Unit
 
+# No count comes near it, and differences of levels up to it are 64-bit numbers.
+_LARGEST = 2**62
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Score:
@@ -37,8 +40,10 @@ class Score:
             raise ParameterError("a score is one whole number (int64) per candidate, in one row")
         if isinstance(self.sensitivity, bool) or not isinstance(self.sensitivity, int):
             raise ParameterError("the sensitivity of a score is a whole number")
-        if self.sensitivity < 1:
-            raise ParameterError("the sensitivity of a score is 1 or more")
+        if not 1 <= self.sensitivity <= _LARGEST:
+            raise ParameterError("the sensitivity of a score is 1 or more, and at most 2**62")
+        if self.levels.min() < -_LARGEST or self.levels.max() > _LARGEST:
+            raise ParameterError("the levels of a score lie within 2**62 of zero")
 
     def __len__(self) -> int:
         return len(self.levels)

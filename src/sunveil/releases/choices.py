@@ -70,7 +70,7 @@ class Choices:
         rising = all(a < b for a, b in zip(self.thresholds, self.thresholds[1:], strict=False))
         if not self.thresholds or not rising:
             raise ParameterError("thresholds are one or more shares, each above the one before")
-        if self.thresholds[0] <= 0.0 or self.thresholds[-1] > 1.0:
+        if not (self.thresholds[0] > 0.0 and self.thresholds[-1] <= 1.0):
             raise ParameterError("thresholds are shares above 0 and at most 1")
         if self.fewest < 1:
             raise ParameterError("at least one reading must agree for a vote")
@@ -78,6 +78,19 @@ class Choices:
             raise ParameterError("clocks are one or more numbers of minutes within half a day")
         if not 0.0 <= self.albedo <= 1.0:
             raise ParameterError(f"albedo must be between 0 and 1, and {self.albedo:g} is not")
+        if not 0.0 <= self.heat <= 10.0:
+            raise ParameterError(f"heat must be between 0 and 10, and {self.heat:g} is not")
+        self._check_window()
+
+    def _check_window(self) -> None:
+        azimuth, tilt, capacity = self.window_steps
+        if not (azimuth >= 1.0 and math.isclose(360.0 / azimuth, round(360.0 / azimuth))):
+            raise ParameterError("the window's step of azimuth is 1 degree or more and divides 360")
+        if not (1.0 <= tilt <= 90.0 and 0.01 <= capacity <= 0.7):
+            raise ParameterError(
+                "the window's step of tilt is from 1 to 90 degrees, and that of log-capacity from"
+                " 0.01 to 0.7"
+            )
 
     @property
     def votes(self) -> int:

@@ -28,6 +28,9 @@ class Law:
     errors: Array
     probabilities: Array
 
+    def __repr__(self) -> str:
+        return f"Law({len(self.errors)} errors, as private as what they were made of)"
+
     @property
     def mean(self) -> float:
         """The expected error."""

@@ -8,7 +8,7 @@ reading agrees with no candidate.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from sunveil.weather import Weather, WeatherCache, clearsky
 
 # Shorter intervals are averaged to this, which no reading can change. [minutes]
 SHORTEST = 15.0
+# Readings are held to this and to zero, each alone, so that their sums are finite. [kW]
+LARGEST = 1e15
 DAY = 86400
 
 
@@ -152,7 +154,8 @@ def prepared(record: Record) -> Record:
             f"system {record.system_id} was read with rules that look at the whole record, which a"
             " private release cannot use; read it with cleaning='each'"
         )
-    return coarsen(record, SHORTEST)
+    held = np.clip(record.power_kw, 0.0, LARGEST)
+    return coarsen(replace(record, power_kw=held), SHORTEST)
 
 
 def make_frame(

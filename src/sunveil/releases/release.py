@@ -86,6 +86,8 @@ def release(
     """
     mechanism = _mechanism(mechanism)
     check_release_epsilon(epsilon)
+    if not isinstance(unit, Unit):
+        raise ParameterError("the unit must be Readings(k), Days(k) or System()")
     record = readings if isinstance(readings, Record) else _from_series(readings)
     if mechanism is Mechanism.PAPER:
         return _by_paper(record, weather, unit=unit, mechanism=DPBO(epsilon, _delta(delta)))
@@ -191,5 +193,6 @@ def _mechanism(name: Mechanism | str) -> Mechanism:
 
 
 def _from_series(power: pd.Series[float]) -> Record:
-    name = "system" if power.name is None else str(power.name)
-    return from_pandas(power, system_id=name, cleaning="each")
+    name = getattr(power, "name", None)
+    system_id = "system" if name is None else str(name)
+    return from_pandas(power, system_id=system_id, cleaning="each")

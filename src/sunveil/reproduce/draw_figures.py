@@ -1,4 +1,4 @@
-"""What draws from DP-BO look like at ε = δ = 0.1, and how flat their distribution is: figure 6c."""
+"""What draws from DP-BO look like at ε = δ = 0.1, and how flat their distribution is: figure 5c."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def simulate_draws(experiment: Experiment, mechanism: DPBO, *, draws: int) -> Dr
 
 
 def dp_draws(experiment: Experiment, *, draws: int) -> Artefact:
-    """Draw many answers of DP-BO at ε = δ = 0.1 over the log-likelihood: figure 6c.
+    """Draw many answers of DP-BO at ε = δ = 0.1 over the log-likelihood: figure 5c.
 
     Beside it stand the answers at the ε at which half of what can be known of the azimuth is told.
 
@@ -151,7 +151,7 @@ def dp_draws(experiment: Experiment, *, draws: int) -> Artefact:
         mark_private(panels[0, 0])
     return Artefact(
         name="3c-dp-draws",
-        title=f"{draws:,} draws of DP-BO at ε = δ = 0.1 (figure 6c)",
+        title=f"{draws:,} draws of DP-BO at ε = δ = 0.1 (figure 5c)",
         words=(
             f"At ε = {EPSILON:g} the likeliest candidate is drawn {paper.largest:.4f} times as"
             " often as if all were equally likely, and the least likely"

@@ -14,6 +14,7 @@ from sunveil.reproduce.capacity import capacity_and_peak, capacity_statement, si
 from sunveil.reproduce.draw_figures import dp_draws
 from sunveil.reproduce.experiment import Experiment, paper_mechanism, run_experiment
 from sunveil.reproduce.files import as_json, check_folder, make_folder, write_artefact, write_file
+from sunveil.reproduce.fleet_search import fleet_search
 from sunveil.reproduce.irradiance import (
     daily_statement,
     irradiance_by_azimuth,
@@ -203,6 +204,8 @@ def _search(shelf: _Shelf, experiment: Experiment, draws: int) -> Iterable[Told]
         put("drawing the posterior", lambda: posterior_map(experiment)),
         put("drawing where GP-UCB looked", lambda: sampled_hexagons(experiment)),
         put("drawing the regret", lambda: regret_curves(experiment)),
+        # simulated systems, never somebody's
+        shelf.put("searching twenty simulated systems", fleet_search),
     )
     yield (
         Section(

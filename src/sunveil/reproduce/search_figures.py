@@ -51,7 +51,7 @@ __all__ = ["fleet_search", "posterior_map", "regret_curves", "regret_growth", "s
 
 
 def posterior_map(experiment: Experiment) -> Artefact:
-    """Draw the posterior log-likelihood of azimuth and tilt after the long run: figure 6a."""
+    """Draw the posterior log-likelihood of azimuth and tilt after the long run: figure 5a."""
     run = experiment.long
     drawn = likelihood_map(run)
     figure = loose_figure(7.6, 4.5)
@@ -65,7 +65,7 @@ def posterior_map(experiment: Experiment) -> Artefact:
     top = run.grid[int(run.likelihood.argmax())]
     return Artefact(
         name="3a-posterior-map",
-        title="Posterior log-likelihood over azimuth and tilt (figure 6a)",
+        title="Posterior log-likelihood over azimuth and tilt (figure 5a)",
         words=(
             f"After {len(run.points)} of {len(run.grid):,} candidates the posterior mean is highest"
             f" at {named(top)}, {drawn.highest:.4f}; the exhaustive maximiser is"
@@ -83,7 +83,7 @@ def posterior_map(experiment: Experiment) -> Artefact:
 
 
 def sampled_hexagons(experiment: Experiment) -> Artefact:
-    """Draw how often GP-UCB looked at each hexagonal region in the short run: figure 6b."""
+    """Draw how often GP-UCB looked at each hexagonal region in the short run: figure 5b."""
     run = experiment.short
     grid, cells = run.grid, hexagons()
     azimuth, tilt = grid.surface_azimuth[run.points], grid.surface_tilt[run.points]
@@ -100,7 +100,7 @@ def sampled_hexagons(experiment: Experiment) -> Artefact:
     near, area = float(close[run.points].mean()), float(close.mean())
     return Artefact(
         name="3b-sampled-hexagons",
-        title="How often each hexagonal region was looked at (figure 6b)",
+        title="How often each hexagonal region was looked at (figure 5b)",
         words=(
             f"{near:.0%} of the {len(run.points)} steps lie within {NEAR_AZIMUTH:g}° of azimuth and"
             f" {NEAR_TILT:g}° of tilt of the maximiser, where {area:.1%} of the candidates are. The"

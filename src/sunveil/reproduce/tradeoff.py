@@ -1,4 +1,4 @@
-"""What privacy costs in accuracy, over a wide range of ε and δ: figure 7."""
+"""What privacy costs in accuracy, over a wide range of ε and δ: figure 6."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def chance_rmse(grid: Grid, planes: dict[str, Plane]) -> dict[str, Any]:
 
 
 def privacy_tradeoff(experiment: Experiment, *, draws: int) -> Artefact:
-    """Draw the error of DP-BO's answers against ε for several δ: figure 7 and what it leaves out.
+    """Draw the error of DP-BO's answers against ε for several δ: figure 6 and what it leaves out.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def privacy_tradeoff(experiment: Experiment, *, draws: int) -> Artefact:
     south = by_chance["south at 45 degrees"]["normalised_rmse"]
     return Artefact(
         name="4-privacy-tradeoff",
-        title="Error of DP-BO's answers against ε and δ (figure 7)",
+        title="Error of DP-BO's answers against ε and δ (figure 6)",
         words=(
             f"{_range_words(found)} At the paper's ε = {EPSILON:g} the error is that of chance. The"
             f" expected answer of chance is the middle of the grid, ({chance.azimuth:.1f}°,"

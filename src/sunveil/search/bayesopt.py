@@ -184,7 +184,8 @@ class BayesResult:
 
         Without a known optimum, the best observation stands in for it.
         """
-        best = float(self.scores.max()) if self.optimum is None else self.optimum
+        # one candidate scored alone may differ in its last digit from the same among many
+        best = max(float(self.scores.max()), -math.inf if self.optimum is None else self.optimum)
         return best - self.scores
 
     @property

@@ -1,0 +1,257 @@
+"""Pairs of neighbours that try to break a claim: simulated records, and replacements in them.
+
+A pair comes close to the claim when nearly all of the probability is on candidates that lose all
+that a unit gives, and another candidate gains it. So some records fit one candidate in every
+reading, and some replacements fit another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sunveil.meters.record import Record
+from sunveil.privacy.units import Days, Readings, Unit
+from sunveil.releases.choices import Choices
+from sunveil.releases.frame import DAY, SHORTEST, Calendar, Frame, make_frame
+from sunveil.releases.score import reading_score
+from sunveil.simulate import CITIES, draw_systems, simulate_power, simulate_sky
+from sunveil.site import Array
+from sunveil.tally import Capacities
+from sunveil.weather import WeatherCache, clearsky
+
+YEAR = 2019
+# Few candidates, so that a pair takes a millisecond; two clocks, so that this dimension is there.
+SMALL = Choices(
+    step=30.0,
+    capacities=Capacities(1.0, 30.0, 0.1),
+    clocks=(0.0, 60.0),
+    window_steps=(30.0, 15.0, 0.5),
+)
+# A record that fits one candidate must be long enough for nearly all of the probability to be
+# there: a day is worth half of ε to it.
+NATS = 10.0
+FEWEST_DAYS, MOST_DAYS = 6, 240
+FIRST_DAY, LAST_DAY = 50, 310
+SYSTEMS = 3
+# No finite reading is larger. [kW]
+ENORMOUS = float(np.finfo(np.float64).max)
+
+Rng = np.random.Generator
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
+    """A small public frame, and simulated records in it.
+
+    Parameters
+    ----------
+    frame
+        The frame.
+    interval_minutes
+        Length of the readings' intervals; short ones are averaged on their way to a score.
+        [minutes]
+    bases
+        Readings over the calendar, NaN where there is none. [kW]
+    """
+
+    frame: Frame
+    interval_minutes: float
+    bases: tuple[Array, ...]
+
+    @property
+    def times(self) -> NDArray[np.datetime64]:
+        """UTC start of every interval of the readings."""
+        calendar = self.frame.calendar
+        count = calendar.count * self.ratio
+        return replace(calendar, interval_minutes=self.interval_minutes, count=count).times
+
+    @property
+    def ratio(self) -> int:
+        """How many readings are averaged to one of the frame's."""
+        return round(self.frame.calendar.interval_minutes / self.interval_minutes)
+
+    def record(self, power: Array) -> Record:
+        """Return readings as a record."""
+        held = ~np.isnan(power)
+        return Record("audit", self.times[held], power[held], self.interval_minutes)
+
+    def fitting(self, candidate: int) -> Array:
+        """Return readings that one candidate explains, every one."""
+        clock, plane, capacity = np.unravel_index(candidate, self.frame.shape)
+        logs = self.frame.profiles[clock][plane].astype(np.float64)
+        shares = np.exp(logs, where=np.isfinite(logs), out=np.zeros(len(logs)))
+        power = np.zeros(self.frame.calendar.count)
+        power[self.frame.lit] = self.frame.choices.capacities.values[capacity] * shares
+        return np.repeat(power, self.ratio)
+
+    def best(self, power: Array) -> int:
+        """Return the candidate that most readings agree with."""
+        return int(reading_score(self.frame, self.record(power)).levels.argmax())
+
+
+def make_setting(
+    *,
+    epsilon: float,
+    interval_minutes: float = 60.0,
+    measured: bool = False,
+    seed: int = 1,
+    choices: Choices = SMALL,
+    cache: WeatherCache | None = None,
+) -> Setting:
+    """Return a setting at a random place and time of the year.
+
+    Parameters
+    ----------
+    epsilon
+        The claim that pairs are to come close to: the smaller, the longer the records.
+    interval_minutes
+        Of the readings. [minutes]
+    measured
+        Whether candidates are modelled under a satellite's weather, or under a clear sky.
+    seed
+        The same seed gives the same setting.
+    choices
+        The public choices.
+    cache
+        Where clear skies are kept.
+    """
+    rng = np.random.default_rng(seed)
+    site = CITIES[rng.integers(len(CITIES))].site
+    coarse = max(interval_minutes, SHORTEST)
+    days = math.ceil(2.0 * NATS / epsilon * coarse / 60.0)
+    days = min(max(days, FEWEST_DAYS), MOST_DAYS)
+    first = int(rng.integers(FIRST_DAY, LAST_DAY - days))
+    # the whole solar days between two stamps
+    ends = np.datetime64(f"{YEAR}-01-01", "s") + np.array([first, first + days - 1]) * DAY
+    calendar = Calendar.of(Record("audit", ends, np.zeros(2), coarse), longitude=site.longitude)
+    sky = simulate_sky(site, YEAR, seed=seed, step_minutes=round(SHORTEST))
+    span = (f"{YEAR - 1}-12-29", f"{YEAR + 1}-01-04")
+    weather = sky.satellite if measured else clearsky(site, *span, cache=cache)
+    bare = Setting(make_frame(weather, calendar, choices, cache=cache), interval_minutes, ())
+    simulated = []
+    for number, truth in enumerate(draw_systems(SYSTEMS, seed=seed)):
+        power = simulate_power(
+            replace(truth, site=site), sky, seed=seed + number, step_minutes=round(coarse)
+        )
+        starts = pd.DatetimeIndex(power.index).tz_localize(None).to_numpy()
+        held = slice(at := int(np.searchsorted(starts, calendar.times[0])), at + calendar.count)
+        simulated.append(np.repeat(power.to_numpy()[held], bare.ratio))
+    return replace(bare, bases=tuple(_bases(bare, simulated, rng)))
+
+
+def neighbour_pairs(
+    setting: Setting, unit: Unit, *, pairs: int, seed: int = 1
+) -> Iterator[tuple[Record, Record]]:
+    """Yield records with neighbours of them, many neighbours of one record after another.
+
+    Parameters
+    ----------
+    setting
+        The frame and the records.
+    unit
+        What neighbours differ in.
+    pairs
+        How many.
+    seed
+        The same seed gives the same pairs.
+    """
+    rng = np.random.default_rng(seed)
+    for number, power in enumerate(setting.bases):
+        share = len(range(number, pairs, len(setting.bases)))
+        if share:
+            record, best = setting.record(power), setting.best(power)
+            for turn in range(share):
+                other = ALTERNATIVES[turn % len(ALTERNATIVES)](setting, best, rng)
+                mask = _replaced(setting, unit, rng)
+                yield record, setting.record(_never_empty(setting, np.where(mask, other, power)))
+
+
+def _bases(setting: Setting, simulated: list[Array], rng: Rng) -> Iterator[Array]:
+    """Yield records that fit one candidate, simulated ones, sparse ones, and none of these."""
+    last = len(setting.frame) // len(setting.frame.profiles) - 1
+    # the first candidate is flat and smallest, the last one of a clock steepest and largest
+    for candidate in (_random_candidate(setting, rng), 0, last, _random_candidate(setting, rng)):
+        yield setting.fitting(candidate)
+    yield from simulated
+    for share in (0.5, 0.02):
+        kept = rng.random(len(simulated[0])) < share
+        # one at the beginning of each day, so that some are left whichever days are replaced
+        kept.reshape(-1, _per_day(setting))[:, : setting.ratio] = True
+        yield np.where(kept, simulated[0], np.nan)
+    yield np.zeros(len(simulated[0]))
+    yield np.full(len(simulated[0]), 3.0)
+
+
+def _random_candidate(setting: Setting, rng: Rng) -> int:
+    return int(rng.integers(len(setting.frame)))
+
+
+def _replaced(setting: Setting, unit: Unit, rng: Rng) -> Mask:
+    """Return which readings a neighbour has replaced."""
+    count = setting.frame.calendar.count * setting.ratio
+    mask = np.zeros(count, dtype=bool)
+    if isinstance(unit, Readings):
+        lit = np.flatnonzero(np.repeat(setting.frame.lit, setting.ratio))
+        mask[rng.choice(lit, unit.k, replace=False)] = True
+    elif isinstance(unit, Days):
+        chosen = rng.choice(count // _per_day(setting), unit.k, replace=False)
+        mask.reshape(-1, _per_day(setting))[chosen] = True
+    else:
+        mask[:] = True
+    return mask
+
+
+def _per_day(setting: Setting) -> int:
+    return DAY // round(setting.interval_minutes * 60.0)
+
+
+def _never_empty(setting: Setting, power: Array) -> Array:
+    """Return readings with some among them: a record without any cannot be made."""
+    if np.isnan(power).all():
+        power[: setting.ratio] = 0.0
+    return power
+
+
+def _filled(setting: Setting, value: float) -> Array:
+    return np.full(setting.frame.calendar.count * setting.ratio, value)
+
+
+def _lonely(setting: Setting, best: int, rng: Rng) -> Array:
+    """Return readings of one interval in the light, and no others."""
+    power = _filled(setting, math.nan)
+    place = int(rng.choice(np.flatnonzero(setting.frame.lit))) * setting.ratio
+    held = slice(place, place + setting.ratio)
+    power[held] = setting.fitting(best)[held]
+    return power
+
+
+def _foreign(setting: Setting, best: int, rng: Rng) -> Array:
+    del best
+    return setting.bases[rng.integers(len(setting.bases))]
+
+
+def _other(setting: Setting, best: int, rng: Rng) -> Array:
+    del best
+    return setting.fitting(_random_candidate(setting, rng))
+
+
+# What readings are replaced by, given the best candidate before.
+ALTERNATIVES: tuple[Callable[[Setting, int, Rng], Array], ...] = (
+    _other,
+    lambda setting, best, rng: _filled(setting, math.nan),
+    lambda setting, best, rng: _filled(setting, 0.0),
+    lambda setting, best, rng: _filled(setting, ENORMOUS),
+    _other,
+    lambda setting, best, rng: setting.fitting(best),
+    _foreign,
+    _lonely,
+    lambda setting, best, rng: _filled(setting, float(rng.uniform(0.1, 30.0))),
+    lambda setting, best, rng: setting.fitting(best) * rng.uniform(0.5, 2.0),
+)
