@@ -79,7 +79,7 @@ class Options:
         How the paper's method groups days.
     search
         How the paper's method looks for its maximiser: ``exhaustive`` over all 32,400 planes, or
-        ``bayesopt``, 110 of them chosen by GP-UCB.
+        ``bayesopt``, at most 110 of them chosen by GP-UCB.
     mount
         How the modules are mounted, where somebody knows: hot modules give less, so it matters for
         the capacity.
@@ -369,6 +369,12 @@ def _paper_estimate(
         search=Settings() if options.search is Search.BAYESOPT else None,
     )
     azimuth, tilt, capacity, radius = paper.resampled(fit)
+    if fit.bayes is not None:
+        common["notes"] = (
+            *common["notes"],
+            f"GP-UCB looked at {len(fit.result.grid)} of {len(fit.bayes.grid):,} planes, and the"
+            " intervals know only these",
+        )
     if weather.clear:
         common["notes"] = (
             *common["notes"],

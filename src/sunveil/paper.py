@@ -13,9 +13,10 @@ import numpy as np
 from sunveil.atlas import Grid, plane_grid
 from sunveil.estimate import Interval
 from sunveil.meters.record import Record
+from sunveil.privacy.dpbo import PosteriorScore
 from sunveil.profiles import Group, Profile, candidate_profiles, prototypical_days
 from sunveil.scores import fit_score
-from sunveil.search.bayesopt import BayesResult, Settings, search_bayesian
+from sunveil.search.bayesopt import BayesResult, Settings, Source, search_bayesian
 from sunveil.search.exhaustive import SearchResult, blocks
 from sunveil.site import Array, Losses, Plane
 from sunveil.sky import Sky, sky_at, unit_power
@@ -103,6 +104,9 @@ class PaperFit:
     ratios: Array
     bayes: BayesResult | None = None
 
+    def __repr__(self) -> str:
+        return f"PaperFit({len(self.days)} groups, {len(self.result.grid)} candidates, private)"
+
     @property
     def plane(self) -> Plane:
         """The candidate with the highest fit score."""
@@ -162,6 +166,20 @@ def _ratios(score: FitScore, plane: Plane, *, losses: Losses | None) -> Array:
     ]
     scales = np.array([day.scale for day in score.days])
     return np.asarray(scales / np.maximum(peaks, 1e-9))
+
+
+def posterior_score(result: BayesResult) -> PosteriorScore:
+    """Return what DP-BO draws from: the posterior mean, with what its sensitivity bound rests on.
+
+    Privacy
+    -------
+    None: it is as private as the readings.
+    """
+    return PosteriorScore(
+        mean=result.mean,
+        steps=len(result.points),
+        data_scaled=result.scaling.source is Source.DATA,
+    )
 
 
 def resampled(fit: PaperFit, *, seed: int = 0) -> tuple[Interval, Interval, Interval, float]:

@@ -216,22 +216,22 @@ def test_permute_and_flip_never_expects_less_than_the_exponential_mechanism(leve
     assert ours >= theirs - 1e-9
 
 
+TELLING = ([5, 5, 8, 20], 5)
+
+
 @BOTH
 def test_draws_follow_the_probabilities(kind):
-    """The other mechanism, or the sensitivity forgotten, gives hundreds; the limit is about 43."""
-    score, draws = made([0, 5, 5, 10, 20, 20, 20], 5), 3000
-    mechanism = kind(1.5)
-    counts = np.bincount([mechanism.draw(score) for _ in range(draws)], minlength=len(score))
-    expected = draws * mechanism.probabilities(score)
-    assert expected.min() > 20.0
-    assert ((counts - expected) ** 2 / expected).sum() < chi2.isf(FALSE_ALARM, len(score) - 1)
+    """The other mechanism gives over 120, a sensitivity forgotten over 1000; the limit is 35."""
+    score, draws = made(*TELLING), 2500
+    counts = np.bincount([kind(1.0).draw(score) for _ in range(draws)], minlength=4)
+    expected = draws * kind(1.0).probabilities(score)
+    assert ((counts - expected) ** 2 / expected).sum() < chi2.isf(FALSE_ALARM, 3)
 
 
-def test_the_two_mechanisms_differ_where_they_are_told_apart():
-    """So that the test of draws can tell them apart at all."""
-    score = made([0, 5, 5, 10, 20, 20, 20], 5)
-    one, other = PermuteAndFlip(1.5).probabilities(score), Exponential(1.5).probabilities(score)
-    assert (3000.0 * (one - other) ** 2 / other).sum() > 100.0
+def test_the_test_of_draws_can_tell_the_two_mechanisms_apart():
+    score = made(*TELLING)
+    one, other = PermuteAndFlip(1.0).probabilities(score), Exponential(1.0).probabilities(score)
+    assert (2500.0 * (one - other) ** 2 / other).sum() > 120.0
 
 
 @BOTH

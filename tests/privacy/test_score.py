@@ -41,7 +41,9 @@ def test_a_sensitivity_is_a_whole_number_from_one(sensitivity):
         Score(np.array([1, 2]), sensitivity, Readings(1), "")
 
 
-@pytest.mark.parametrize(("size", "step"), [(0, 1.0), (-1, 1.0), (5, 0.0), (5, -1.0), (5, math.nan)])
+@pytest.mark.parametrize(
+    ("size", "step"), [(0, 1.0), (-1, 1.0), (5, 0.0), (5, -1.0), (5, math.nan)]
+)
 def test_an_axis_without_values_or_step_is_refused(size, step):
     with pytest.raises(ParameterError, match="at least one value and a positive step"):
         Axis(size, step)

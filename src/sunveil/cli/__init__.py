@@ -13,7 +13,9 @@ from sunveil import __version__
 from sunveil.cli.demo import demo_command
 from sunveil.cli.errors import FAILURE, INTERRUPTED, sentence
 from sunveil.cli.infer import infer_command
+from sunveil.cli.release import release_command
 from sunveil.cli.reproduce import reproduce_command
+from sunveil.cli.utility import utility_command
 from sunveil.errors import SunveilError
 
 __all__ = ["cli", "main"]
@@ -30,6 +32,8 @@ def cli(context: click.Context) -> None:
 
 cli.add_command(infer_command)
 cli.add_command(demo_command)
+cli.add_command(release_command)
+cli.add_command(utility_command)
 cli.add_command(reproduce_command)
 
 

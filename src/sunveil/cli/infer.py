@@ -127,7 +127,7 @@ INFERENCE_OPTIONS = (
         "--search",
         type=_choice("exhaustive", "bayesopt"),
         default="exhaustive",
-        help="How the paper's method looks for its maximiser: all planes, or 110 by GP-UCB.",
+        help="How the paper's method looks for its maximiser: all planes, or some by GP-UCB.",
     ),
     click.option("--losses", type=float, default=0.14, help="System losses, a fraction."),
     click.option(

@@ -147,12 +147,12 @@ def release_command(
 
     unit = parse_unit(given["unit"])
     check_release_epsilon(given["epsilon"])
-    choices = _choices(given)
+    choices = make_choices(given)
     site = Site(given["latitude"], given["longitude"], given["altitude"])
     if out is not None:
         check_target(out, meters, *([] if weather in WEATHER_NAMES else [Path(weather)]))
-    records = _records(meters, given)
-    extra = _server(weather, given)
+    records = read_records(meters, given)
+    extra = server_options(weather, given)
     sky = SiteWeather(weather, site, [record_span(record) for record in records], **extra)
     expected = _expected(records, sky, unit=unit, given=given, choices=choices)
     found = _releases(records, sky, unit=unit, given=given, choices=choices, expected=expected)
@@ -165,15 +165,17 @@ def release_command(
     click.echo(f"sunveil: {UNRECORDED.format(epsilon=given['epsilon'])}", err=True)
 
 
-def _choices(given: dict[str, Any]) -> Choices:
+def make_choices(given: dict[str, Any]) -> Choices:
+    """Return the public choices that were given."""
     from sunveil.releases.choices import Choices
     from sunveil.tally import Capacities
 
     low, high = given["capacities"]
-    return Choices(capacities=Capacities(low, high), clocks=given["clocks"] or (0.0,))
+    return Choices(capacities=Capacities(low, high), clocks=given.get("clocks") or (0.0,))
 
 
-def _records(meters: Path, given: dict[str, Any]) -> list[Record]:
+def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
+    """Return the records of a file or folder, each reading taken as it is."""
     from sunveil.meters import MeterOptions, iter_meters
 
     options = MeterOptions(
@@ -184,7 +186,8 @@ def _records(meters: Path, given: dict[str, Any]) -> list[Record]:
     return list(progress(iter_meters(meters, options), "reading", unit="system"))
 
 
-def _server(weather: str, given: dict[str, Any]) -> dict[str, Any]:
+def server_options(weather: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Return what a server of weather must be told."""
     if weather != "nsrdb":
         return {}
     return {"api_key": given["nsrdb_key"], "email": given["nsrdb_email"]}

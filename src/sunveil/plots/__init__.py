@@ -14,6 +14,7 @@ from sunveil.plots.irradiance import (
 )
 from sunveil.plots.score_map import plot_score_map
 from sunveil.plots.style import mark_private
+from sunveil.plots.utility import plot_utility
 
 __all__ = [
     "mark_private",
@@ -22,5 +23,6 @@ __all__ = [
     "plot_irradiance_by_azimuth",
     "plot_irradiance_by_tilt",
     "plot_score_map",
+    "plot_utility",
     "plot_yearly_irradiance",
 ]

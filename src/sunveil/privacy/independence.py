@@ -14,6 +14,7 @@ import numpy as np
 
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.privacy.score import Placement, Score
+from sunveil.privacy.units import Unit
 
 Data = TypeVar("Data")
 
@@ -59,6 +60,8 @@ class IndependenceFinding:
 
     Parameters
     ----------
+    name
+        What was replayed.
     unit
         What neighbours differ in.
     pairs
@@ -71,6 +74,7 @@ class IndependenceFinding:
         Pairs whose neighbour was refused: a refusal is an output as well.
     """
 
+    name: str
     unit: str
     pairs: int
     choices_changed: int
@@ -90,7 +94,11 @@ class IndependenceFinding:
 
 
 def audit_independence(
-    replay: Callable[[Data], Replay[Data]], pairs: Iterable[tuple[Data, Data]], *, unit: str
+    replay: Callable[[Data], Replay[Data]],
+    pairs: Iterable[tuple[Data, Data]],
+    *,
+    unit: Unit,
+    name: str,
 ) -> IndependenceFinding:
     """Record how releases of neighbours are made, and replay each with the other's data.
 
@@ -102,6 +110,8 @@ def audit_independence(
         Neighbours.
     unit
         What they differ in.
+    name
+        What is replayed.
     """
     looked = choices = frames = scores = refused = 0
     base: tuple[Data, Replay[Data]] | None = None
@@ -121,7 +131,7 @@ def audit_independence(
         scores += not same
     if not looked:
         raise ParameterError("an audit needs at least one pair of neighbours")
-    return IndependenceFinding(unit, looked, choices, frames, scores, refused)
+    return IndependenceFinding(name, str(unit), looked, choices, frames, scores, refused)
 
 
 def _same(ours: Score | Placement, theirs: Score | Placement) -> bool:

@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 
 # Logarithms of weights are rounded down to whole multiples of 2**-BITS before the draw.
 BITS = 32
+# What lies further below the top, in nats, is held here, so that 64 bits can count it.
+FARTHEST = 2.0**30
 # The ε that is kept back so that rounding, here and in the weights, cannot exceed the claim.
 SLACK = 2.0**-24
 # Spans of scores up to this are counted in one pass; wider ones are sorted.
@@ -110,7 +112,8 @@ def draw_weighted(log_weights: Array) -> int:
     OpenDP's exponential mechanism on the log-weights as whole numbers, at the scale at which it
     draws exactly in these proportions.
     """
-    steps = np.floor((log_weights - log_weights.max()) * 2.0**BITS).astype(np.int64)
+    below = np.maximum(log_weights - log_weights.max(), -FARTHEST)
+    steps = np.floor(below * 2.0**BITS).astype(np.int64)
     return _noisy_max(steps, _opendp().zero_concentrated_divergence(), 2.0**BITS)
 
 

@@ -73,10 +73,12 @@ class Window:
     def probabilities(self, placement: Placement) -> Array:
         """Return the probability of every candidate, in the shape of the axes."""
         self._check(placement)
-        held = np.ix_(*self._members(placement))
-        weights = np.ones([axis.size for axis in self.axes])
-        weights[held] = math.exp(self.epsilon - SLACK)
-        return np.asarray(weights / weights.sum())
+        likelier = math.exp(self.epsilon - SLACK)
+        # from the numbers of candidates, so that it is to the last bit the same for every placement
+        total = self.inside * likelier + (self.size - self.inside)
+        found = np.full([axis.size for axis in self.axes], 1.0 / total)
+        found[np.ix_(*self._members(placement))] = likelier / total
+        return found
 
     def draw(self, placement: Placement) -> tuple[int, ...]:
         """Return the place of one candidate along each axis: one release."""
@@ -173,8 +175,8 @@ def _with_priors(
         raise ParameterError("give one prior per axis")
     pairs = []
     for axis, prior in zip(axes, given, strict=True):
-        usable = len(prior) == axis.size and bool((prior >= 0.0).all()) and prior.sum() > 0.0
-        if not usable:
+        usable = len(prior) == axis.size and bool((prior >= 0.0).all())
+        if not (usable and 0.0 < prior.sum() < math.inf):
             raise ParameterError("a prior has one weight of zero or more per value, not all zero")
         pairs.append((axis, np.asarray(prior / prior.sum())))
     return pairs

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
 
 from sunveil.errors import ParameterError
 from sunveil.meters.record import Record
+from sunveil.paper import paper_score
 from sunveil.privacy.audit import (
     FEWEST,
     ExactAudit,
     ExactFinding,
     SamplerFinding,
+    audit_exact,
     audit_sampler,
 )
 from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from sunveil.privacy.guarantee import check_release_epsilon
 from sunveil.privacy.independence import IndependenceFinding, audit_independence
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
-from sunveil.privacy.score import Placement, Score
-from sunveil.privacy.units import Days, Readings, System
+from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.privacy.window import Window, best_window
-from sunveil.releases.neighbours import Setting, make_setting, neighbour_pairs
+from sunveil.releases.frame import Frame
+from sunveil.releases.neighbours import Mask, Setting, make_setting, neighbour_pairs
 from sunveil.releases.release import DELTA, posterior
 from sunveil.releases.replay import make_replay
 from sunveil.releases.score import placement, unit_score
@@ -37,6 +42,8 @@ FINE, REPLAYED, PAPER = 4, 40, 500
 FEWEST_PAPER, MOST_PAPER = 3, 40
 FINE_MINUTES = 5.0
 UNITS = (Readings(1), Days(1))
+
+Given = TypeVar("Given")
 
 
 class Watch(Protocol):
@@ -144,9 +151,7 @@ def run_audit(
             _exact_paper(stage, paper),
         ),
         samplers=tuple(_samplers(stage, epsilon, paper, draws)),
-        independence=tuple(
-            _independence(stage, unit, epsilon, cache) for unit in (*UNITS, System())
-        ),
+        independence=tuple(_independence(stage, epsilon, cache)),
     )
 
 
@@ -160,15 +165,30 @@ class _Stage:
     seed: int
     watch: Watch
 
-    def of(
-        self, unit: Readings | Days | System, pairs: int, doing: str
-    ) -> Iterator[tuple[Setting, Record, Record]]:
-        """Yield pairs with their setting."""
-        shares = ((self.hourly, pairs - pairs // FINE), (self.fine, pairs // FINE))
-        for setting, share in shares:
-            made = neighbour_pairs(setting, unit, pairs=share, seed=self.seed)
-            for record, neighbour in self.watch(made, doing, share):
-                yield setting, record, neighbour
+    def show(
+        self,
+        setting: Setting,
+        unit: Unit,
+        score: Callable[[Frame, Record], Given],
+        *,
+        pairs: int,
+        among: Mask | None = None,
+    ) -> Iterator[tuple[Given, Given]]:
+        """Yield what a mechanism takes for neighbours, made once for a record with many."""
+        made = neighbour_pairs(setting, unit, pairs=pairs, seed=self.seed, among=among)
+        base: tuple[Record, Given] | None = None
+        for record, neighbour in self.watch(made, f"pairs for {unit}", pairs):
+            if base is None or base[0] is not record:
+                base = record, score(setting.frame, record)
+            yield base[1], score(setting.frame, neighbour)
+
+    def show_all(
+        self, unit: Unit, score: Callable[[Frame, Record], Given]
+    ) -> Iterator[tuple[Given, Given]]:
+        """Yield the same for all settings."""
+        fine = self.pairs // FINE
+        yield from self.show(self.hourly, unit, score, pairs=self.pairs - fine)
+        yield from self.show(self.fine, unit, score, pairs=fine)
 
 
 def _unwatched(
@@ -184,68 +204,63 @@ def _exact_scores(stage: _Stage, unit: Readings | Days, epsilon: float) -> list[
         ExactAudit(PermuteAndFlip(epsilon), name="permute-and-flip"),
         ExactAudit(Exponential(epsilon), name="exponential"),
     )
-    base: tuple[Record, Score] | None = None
-    for setting, record, neighbour in stage.of(unit, stage.pairs, f"pairs for {unit}"):
-        if base is None or base[0] is not record:
-            base = record, unit_score(setting.frame, record, unit)
-        theirs = unit_score(setting.frame, neighbour, unit)
+    for first, second in stage.show_all(unit, partial(unit_score, unit=unit)):
         for audit in audits:
-            audit.look(base[1], theirs)
+            audit.look(first, second)
     return [audit.finding() for audit in audits]
 
 
 def _exact_window(stage: _Stage, epsilon: float) -> ExactFinding:
-    audit: ExactAudit[Placement] = ExactAudit(_window(stage, epsilon), name="window")
-    base: tuple[Record, Placement] | None = None
-    for setting, record, neighbour in stage.of(System(), stage.pairs, f"pairs for {System()}"):
-        if base is None or base[0] is not record:
-            base = record, placement(setting.frame, record)
-        audit.look(base[1], placement(setting.frame, neighbour))
-    return audit.finding()
+    pairs = stage.show_all(System(), placement)
+    return audit_exact(_window(stage, epsilon), pairs, name="window")
 
 
 def _exact_paper(stage: _Stage, paper: DPBO) -> ExactFinding:
-    """Show a few pairs, of whole simulated records, to the paper's mechanism."""
-    audit: ExactAudit[PosteriorScore] = ExactAudit(paper, name="paper")
-    setting = stage.hourly
+    """Show the paper's mechanism a few pairs that differ in a reading of a prototypical day."""
+    hourly = stage.hourly
+    whole = replace(hourly, fitted=(), simulated=hourly.simulated[:1], sparse=(), flat=())
+    days = paper_score(hourly.record(hourly.simulated[0]), hourly.frame.weather).days
+    half = np.timedelta64(round(hourly.interval_minutes * 30.0), "s")
+    among = np.isin(hourly.times + half, np.concatenate([day.times for day in days]))
+    among &= np.repeat(hourly.frame.lit, hourly.ratio)
     count = min(max(stage.pairs // PAPER, FEWEST_PAPER), MOST_PAPER)
-    simulated = Setting(setting.frame, setting.interval_minutes, (setting.simulated[0],))
-    made = neighbour_pairs(simulated, Readings(1), pairs=count, seed=stage.seed)
-    first: PosteriorScore | None = None
-    for record, neighbour in stage.watch(made, "pairs for the paper's mechanism", count):
-        first = first or posterior(record, setting.frame.weather, delta=paper.delta)
-        audit.look(first, posterior(neighbour, setting.frame.weather, delta=paper.delta))
-    return audit.finding()
+    score = partial(_posterior, delta=paper.delta)
+    pairs = stage.show(whole, Readings(1), score, pairs=count, among=among)
+    return audit_exact(paper, pairs, name="paper")
 
 
-def _samplers(
-    stage: _Stage, epsilon: float, paper: DPBO, draws: int
-) -> Iterator[SamplerFinding]:
+def _posterior(frame: Frame, record: Record, *, delta: float) -> PosteriorScore:
+    return posterior(record, frame.weather, delta=delta)
+
+
+def _samplers(stage: _Stage, epsilon: float, paper: DPBO, draws: int) -> Iterator[SamplerFinding]:
     """Draw for a simulated record with most of its readings missing, which has no clear winner."""
     setting = stage.hourly
-    frame, record = setting.frame, setting.record(setting.sparse[0])
+    frame, record = setting.frame, setting.record(setting.sparse[-1])
     for unit in UNITS:
         score = unit_score(frame, record, unit)
         yield audit_sampler(PermuteAndFlip(epsilon), score, draws, name="permute-and-flip")
         yield audit_sampler(Exponential(epsilon), score, draws, name="exponential")
-    window = _window(stage, epsilon)
-    yield audit_sampler(window, placement(frame, record), draws, name="window")
-    whole = setting.record(setting.simulated[0])
-    score_of_paper = posterior(whole, frame.weather, delta=paper.delta)
-    yield audit_sampler(paper, score_of_paper, draws, name="paper")
+    placed = placement(frame, record)
+    yield audit_sampler(_window(stage, epsilon), placed, draws, name="window")
+    belief = _posterior(frame, setting.record(setting.simulated[0]), delta=paper.delta)
+    yield audit_sampler(paper, belief, draws, name="paper")
 
 
 def _independence(
-    stage: _Stage, unit: Readings | Days | System, epsilon: float, cache: WeatherCache | None
-) -> IndependenceFinding:
+    stage: _Stage, epsilon: float, cache: WeatherCache | None
+) -> Iterator[IndependenceFinding]:
+    """Replay releases of both kinds of readings for every unit."""
     pairs = max(stage.pairs // REPLAYED, FEWEST_PAIRS)
-    parts = []
-    for setting, share in ((stage.hourly, pairs - pairs // 2), (stage.fine, pairs // 2)):
-        made = neighbour_pairs(setting, unit, pairs=share, seed=stage.seed)
-        replay = make_replay(setting, unit, epsilon=epsilon, cache=cache)
-        watched = stage.watch(made, f"replays for {unit}", share)
-        parts.append(audit_independence(replay, watched, unit=str(unit)))
-    return parts[0] + parts[1]
+    for setting, name in (
+        (stage.hourly, "hourly readings, clear sky"),
+        (stage.fine, f"readings every {FINE_MINUTES:g} minutes, measured weather"),
+    ):
+        for unit in (*UNITS, System()):
+            made = neighbour_pairs(setting, unit, pairs=pairs, seed=stage.seed)
+            watched = stage.watch(made, f"replays for {unit}", pairs)
+            replay = make_replay(setting, unit, epsilon=epsilon, cache=cache)
+            yield audit_independence(replay, watched, unit=unit, name=name)
 
 
 def _window(stage: _Stage, epsilon: float) -> Window:

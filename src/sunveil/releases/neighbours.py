@@ -39,6 +39,7 @@ NATS = 10.0
 FEWEST_DAYS, MOST_DAYS = 6, 240
 FIRST_DAY, LAST_DAY = 50, 310
 SYSTEMS = 3
+SPARSE = (0.5, 0.05)
 # No finite reading is larger. [kW]
 ENORMOUS = float(np.finfo(np.float64).max)
 
@@ -57,13 +58,22 @@ class Setting:
     interval_minutes
         Length of the readings' intervals; short ones are averaged on their way to a score.
         [minutes]
-    bases
-        Readings over the calendar, NaN where there is none. [kW]
+    fitted, simulated, sparse, flat
+        Readings over the calendar, NaN where there is none: such that one candidate explains them
+        all, of simulated systems, mostly missing, and all alike. [kW]
     """
 
     frame: Frame
     interval_minutes: float
-    bases: tuple[Array, ...]
+    fitted: tuple[Array, ...] = ()
+    simulated: tuple[Array, ...] = ()
+    sparse: tuple[Array, ...] = ()
+    flat: tuple[Array, ...] = ()
+
+    @property
+    def bases(self) -> tuple[Array, ...]:
+        """All readings that neighbours are made of."""
+        return self.fitted + self.simulated + self.sparse + self.flat
 
     @property
     def times(self) -> NDArray[np.datetime64]:
@@ -134,7 +144,7 @@ def make_setting(
     sky = simulate_sky(site, YEAR, seed=seed, step_minutes=round(SHORTEST))
     span = (f"{YEAR - 1}-12-29", f"{YEAR + 1}-01-04")
     weather = sky.satellite if measured else clearsky(site, *span, cache=cache)
-    bare = Setting(make_frame(weather, calendar, choices, cache=cache), interval_minutes, ())
+    bare = Setting(make_frame(weather, calendar, choices, cache=cache), interval_minutes)
     simulated = []
     for number, truth in enumerate(draw_systems(SYSTEMS, seed=seed)):
         power = simulate_power(
@@ -143,11 +153,18 @@ def make_setting(
         starts = pd.DatetimeIndex(power.index).tz_localize(None).to_numpy()
         held = slice(at := int(np.searchsorted(starts, calendar.times[0])), at + calendar.count)
         simulated.append(np.repeat(power.to_numpy()[held], bare.ratio))
-    return replace(bare, bases=tuple(_bases(bare, simulated, rng)))
+    candidates = (*_extremes(bare.frame), *rng.integers(len(bare.frame), size=2).tolist())
+    return replace(
+        bare,
+        fitted=tuple(bare.fitting(candidate) for candidate in candidates),
+        simulated=tuple(simulated),
+        sparse=tuple(_sparse(bare, simulated[0], share, rng) for share in SPARSE),
+        flat=(_filled(bare, 0.0), _filled(bare, 3.0)),
+    )
 
 
 def neighbour_pairs(
-    setting: Setting, unit: Unit, *, pairs: int, seed: int = 1
+    setting: Setting, unit: Unit, *, pairs: int, seed: int = 1, among: Mask | None = None
 ) -> Iterator[tuple[Record, Record]]:
     """Yield records with neighbours of them, many neighbours of one record after another.
 
@@ -161,45 +178,44 @@ def neighbour_pairs(
         How many.
     seed
         The same seed gives the same pairs.
+    among
+        Which readings of the calendar may be replaced one by one; those in daylight when left out.
     """
     rng = np.random.default_rng(seed)
+    single = np.flatnonzero(np.repeat(setting.frame.lit, setting.ratio) if among is None else among)
     for number, power in enumerate(setting.bases):
         share = len(range(number, pairs, len(setting.bases)))
         if share:
             record, best = setting.record(power), setting.best(power)
             for turn in range(share):
                 other = ALTERNATIVES[turn % len(ALTERNATIVES)](setting, best, rng)
-                mask = _replaced(setting, unit, rng)
+                mask = _replaced(setting, unit, single, rng)
                 yield record, setting.record(_never_empty(setting, np.where(mask, other, power)))
 
 
-def _bases(setting: Setting, simulated: list[Array], rng: Rng) -> Iterator[Array]:
-    """Yield records that fit one candidate, simulated ones, sparse ones, and none of these."""
-    last = len(setting.frame) // len(setting.frame.profiles) - 1
-    # the first candidate is flat and smallest, the last one of a clock steepest and largest
-    for candidate in (_random_candidate(setting, rng), 0, last, _random_candidate(setting, rng)):
-        yield setting.fitting(candidate)
-    yield from simulated
-    for share in (0.5, 0.02):
-        kept = rng.random(len(simulated[0])) < share
-        # one at the beginning of each day, so that some are left whichever days are replaced
-        kept.reshape(-1, _per_day(setting))[:, : setting.ratio] = True
-        yield np.where(kept, simulated[0], np.nan)
-    yield np.zeros(len(simulated[0]))
-    yield np.full(len(simulated[0]), 3.0)
+def _extremes(frame: Frame) -> tuple[int, int]:
+    """Return the flat and smallest candidate of the first clock, and its steepest and largest."""
+    return 0, len(frame) // len(frame.profiles) - 1
+
+
+def _sparse(setting: Setting, power: Array, share: float, rng: Rng) -> Array:
+    """Return readings with a share of them left."""
+    kept = rng.random(len(power)) < share
+    # one at the beginning of each day, so that some are left whichever days are replaced
+    kept.reshape(-1, _per_day(setting))[:, : setting.ratio] = True
+    return np.where(kept, power, np.nan)
 
 
 def _random_candidate(setting: Setting, rng: Rng) -> int:
     return int(rng.integers(len(setting.frame)))
 
 
-def _replaced(setting: Setting, unit: Unit, rng: Rng) -> Mask:
+def _replaced(setting: Setting, unit: Unit, single: NDArray[np.intp], rng: Rng) -> Mask:
     """Return which readings a neighbour has replaced."""
     count = setting.frame.calendar.count * setting.ratio
     mask = np.zeros(count, dtype=bool)
     if isinstance(unit, Readings):
-        lit = np.flatnonzero(np.repeat(setting.frame.lit, setting.ratio))
-        mask[rng.choice(lit, unit.k, replace=False)] = True
+        mask[rng.choice(single, unit.k, replace=False)] = True
     elif isinstance(unit, Days):
         chosen = rng.choice(count // _per_day(setting), unit.k, replace=False)
         mask.reshape(-1, _per_day(setting))[chosen] = True

@@ -11,7 +11,7 @@ import pandas as pd
 from sunveil.errors import ParameterError
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
-from sunveil.paper import paper_grid, paper_score
+from sunveil.paper import paper_grid, paper_score, posterior_score
 from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from sunveil.privacy.guarantee import check_release_epsilon
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
@@ -22,7 +22,7 @@ from sunveil.releases.answer import ExpectedErrors, Release
 from sunveil.releases.choices import Choices
 from sunveil.releases.frame import Frame, frame_of
 from sunveil.releases.score import placement, unit_score
-from sunveil.search.bayesopt import Settings, Source, search_bayesian
+from sunveil.search.bayesopt import Settings, search_bayesian
 from sunveil.weather import Weather, WeatherCache
 
 DELTA = 0.1
@@ -173,9 +173,8 @@ def posterior(record: Record, weather: Weather, *, delta: float) -> PosteriorSco
     None: it is as private as the readings.
     """
     settings = Settings(warm_start=0, delta=delta)
-    found = search_bayesian(paper_grid(), paper_score(record, weather), settings=settings)
-    return PosteriorScore(
-        found.mean, len(found.points), data_scaled=found.scaling.source is Source.DATA
+    return posterior_score(
+        search_bayesian(paper_grid(), paper_score(record, weather), settings=settings)
     )
 
 

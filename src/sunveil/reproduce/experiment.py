@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sunveil.paper import FitScore, paper_grid, paper_score
+from sunveil.paper import FitScore, paper_grid, paper_score, posterior_score
 from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from sunveil.reproduce.subject import Subject
-from sunveil.search.bayesopt import BayesResult, Settings, Source, search_bayesian
+from sunveil.search.bayesopt import BayesResult, Settings, search_bayesian
 from sunveil.search.exhaustive import SearchResult, search_exhaustive
 
 SHORT, LONG = 100, 300
@@ -42,15 +42,6 @@ class Experiment:
     def posterior(self) -> PosteriorScore:
         """What DP-BO draws from: the posterior mean after 100 steps."""
         return posterior_score(self.short)
-
-
-def posterior_score(result: BayesResult) -> PosteriorScore:
-    """Return the posterior mean of a run with what its sensitivity bound rests on."""
-    return PosteriorScore(
-        mean=result.mean,
-        steps=len(result.points),
-        data_scaled=result.scaling.source is Source.DATA,
-    )
 
 
 def run_experiment(subject: Subject) -> Experiment:

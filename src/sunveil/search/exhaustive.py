@@ -28,6 +28,9 @@ class SearchResult:
     grid: Grid
     scores: Array
 
+    def __repr__(self) -> str:
+        return f"SearchResult({len(self.grid)} candidates, private)"
+
     @property
     def best_index(self) -> int:
         """The candidate with the highest score, the first of equals."""

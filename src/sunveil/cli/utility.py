@@ -1,0 +1,213 @@
+"""``sunveil utility``: what releases are worth, before anything is spent."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from sunveil.cli.files import check_target
+from sunveil.cli.infer import WEATHER_NAMES, WEATHER_OPTIONS
+from sunveil.cli.progress import progress
+from sunveil.cli.release import METER_OPTIONS, make_choices, read_records, server_options
+from sunveil.errors import ParameterError
+from sunveil.files import write_whole
+
+if TYPE_CHECKING:
+    from sunveil.releases.utility import Curve, Known
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+PRIVATE = "PRIVATE TO THE CURATOR: drawn from meter readings; do not publish it or pass it on."
+PUBLIC = "Public: drawn from simulated systems alone."
+SIMULATED_PLACE = (39.74, -105.17)
+
+OWN_OPTIONS = (
+    click.option(
+        "--systems",
+        type=click.IntRange(1, 200),
+        default=6,
+        help="How many systems are simulated where no METERS are given.",
+    ),
+    click.option("--seed", type=click.IntRange(min=0), default=1, help="Same seed, same systems."),
+    click.option(
+        "--epsilon",
+        "epsilons",
+        type=float,
+        multiple=True,
+        help="Where to compute errors; several times for several. [0.01 to 10]",
+    ),
+    click.option("--azimuth", type=float, help="Known azimuth of the system in METERS. [degrees]"),
+    click.option("--tilt", type=float, help="Its known tilt. [degrees]"),
+    click.option("--capacity", type=float, help="Its known DC capacity. [kW]"),
+    click.option("--latitude", type=float, help="North positive. [degrees]"),
+    click.option("--longitude", type=float, help="East positive. [degrees]"),
+    click.option("--altitude", type=float, help="Above the sea; looked up if left out. [m]"),
+    click.option(
+        "--capacities",
+        nargs=2,
+        type=float,
+        default=(0.5, 2000.0),
+        metavar="LOW HIGH",
+        help="Public range of capacities. [kW]",
+    ),
+)
+OUTPUT_OPTIONS = (
+    click.option("--json", "as_json", is_flag=True, help="JSON instead of a table."),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Write a figure (.png, .svg) or JSON (.json) there, whole or not at all.",
+    ),
+)
+
+
+def _all_options(function: Function) -> Function:
+    groups = (OWN_OPTIONS, METER_OPTIONS, WEATHER_OPTIONS, OUTPUT_OPTIONS)
+    for option in reversed([option for group in groups for option in group]):
+        function = option(function)
+    return function
+
+
+@click.command("utility", context_settings={"show_default": True})
+@click.argument("meters", type=click.Path(path_type=Path), required=False)
+@_all_options
+@click.pass_context
+def utility_command(
+    context: click.Context, /, *, meters: Path | None, as_json: bool, out: Path | None, **given: Any
+) -> None:
+    """Say how far releases are expected to be off, for every unit and mechanism, against ε.
+
+    Expectations are exact, not sampled. With METERS, one system's own readings are used, which
+    makes the answer private to the curator: errors are against its known plane and capacity, or
+    else against what infer says. Without, systems are simulated at --latitude and --longitude.
+    """
+    from sunveil.releases.utility import EPSILONS, utility_curves
+
+    if out is not None:
+        _check_out(out, meters, given["weather"])
+    known = _simulated(given, context) if meters is None else [_metered(meters, given)]
+    curves = utility_curves(
+        list(progress(known, "scoring", total=len(known))), given["epsilons"] or EPSILONS
+    )
+    private = meters is not None
+    text = _as_json(curves, private=private)
+    if out is not None:
+        _write(out, curves, text, private=private)
+        click.echo(f"Wrote {out}")
+    elif as_json:
+        click.echo(text)
+    else:
+        click.echo(_as_table(curves))
+    click.echo(f"sunveil: {PRIVATE if private else PUBLIC}", err=True)
+
+
+def _check_out(out: Path, meters: Path | None, weather: str) -> None:
+    if out.suffix.lower() not in (".png", ".svg", ".json"):
+        raise ParameterError(f"--out {out} must end in .png, .svg or .json")
+    inputs = [path for path in (meters,) if path is not None]
+    check_target(out, *inputs, *([] if weather in WEATHER_NAMES else [Path(weather)]))
+
+
+def _simulated(given: dict[str, Any], context: click.Context) -> list[Known]:
+    from sunveil.releases.reference import make_reference
+    from sunveil.releases.utility import Known
+    from sunveil.site import Site
+
+    for name in ("azimuth", "tilt", "capacity"):
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise ParameterError(f"--{name} is about the system in METERS, and none is given")
+    if (given["latitude"] is None) != (given["longitude"] is None):
+        raise ParameterError("give both --latitude and --longitude, or neither")
+    if given["weather"] not in ("clearsky",):
+        raise ParameterError("simulated systems bring their own weather; leave --weather out")
+    latitude, longitude = SIMULATED_PLACE
+    if given["latitude"] is not None:
+        latitude, longitude = given["latitude"], given["longitude"]
+    reference = make_reference(
+        Site(latitude, longitude, given["altitude"]),
+        measured=True,
+        choices=make_choices(given),
+        systems=given["systems"],
+        seed=given["seed"],
+    )
+    return [
+        Known(reference.frame, record, truth.plane, truth.dc_capacity_kw)
+        for record, truth in zip(reference.records, reference.truths, strict=True)
+    ]
+
+
+def _metered(meters: Path, given: dict[str, Any]) -> Known:
+    from sunveil.infer import infer_record, record_span
+    from sunveil.releases.frame import frame_of
+    from sunveil.releases.utility import Known
+    from sunveil.site import Plane, Site
+    from sunveil.weather import get_weather
+
+    if given["latitude"] is None or given["longitude"] is None:
+        raise ParameterError("METERS need --latitude and --longitude, for the sun")
+    records = read_records(meters, given)
+    if len(records) != 1:
+        raise ParameterError(f"{meters} has {len(records)} systems; give one system's readings")
+    record = records[0]
+    site = Site(given["latitude"], given["longitude"], given["altitude"])
+    extra = server_options(given["weather"], given)
+    weather = get_weather(given["weather"], site, *record_span(record), **extra)
+    told = [given[name] for name in ("azimuth", "tilt", "capacity")]
+    if any(value is None for value in told):
+        if any(value is not None for value in told):
+            raise ParameterError("give --azimuth, --tilt and --capacity together, or none of them")
+        estimate = infer_record(record, weather)
+        told = [estimate.surface_azimuth, estimate.surface_tilt, estimate.dc_capacity_kw]
+    azimuth, tilt, capacity = told
+    frame = frame_of(record, weather, make_choices(given))
+    return Known(frame, record, Plane(azimuth, tilt), capacity)
+
+
+def _as_json(curves: Sequence[Curve], *, private: bool) -> str:
+    told = {
+        "private": private,
+        "note": PRIVATE if private else PUBLIC,
+        "curves": [curve.to_dict() for curve in curves],
+    }
+    return json.dumps(told, indent=2, allow_nan=False)
+
+
+def _as_table(curves: Sequence[Curve]) -> str:
+    from sunveil.cli.show import aligned
+
+    head = ("unit", "mechanism", "guarantee", "ε", "azimuth", "tilt", "DC capacity")
+    rows = [
+        (
+            curve.unit,
+            curve.mechanism,
+            curve.kind,
+            f"{epsilon:g}",
+            f"{curve.azimuth[i]:.1f}°",
+            f"{curve.tilt[i]:.1f}°",
+            "-" if curve.capacity is None else f"{curve.capacity[i]:.1f}%",
+        )
+        for curve in curves
+        for i, epsilon in enumerate(curve.epsilons)
+    ]
+    return "\n".join([aligned([head, *rows]), "", "Expected errors of a release, exact."])
+
+
+def _write(out: Path, curves: Sequence[Curve], text: str, *, private: bool) -> None:
+    if out.suffix.lower() == ".json":
+        write_whole(out, text + "\n", private=private)
+        return
+    from sunveil.plots.embed import loose_figure
+    from sunveil.plots.utility import plot_utility
+
+    figure = loose_figure(11.0, 4.4)
+    plot_utility(curves, private=private, axes=list(figure.subplots(1, 3)))
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=out.suffix.lower()[1:], dpi=150)
+    write_whole(out, buffer.getvalue(), private=private)

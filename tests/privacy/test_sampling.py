@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from sunveil.privacy import select
+from sunveil.privacy.guarantee import LARGEST_EPSILON, SMALLEST_EPSILON
+from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
+from sunveil.privacy.score import Axis, Placement, Score
+from sunveil.privacy.select import (
+    BITS,
+    SLACK,
+    Table,
+    draw_level,
+    draw_uniform,
+    draw_weighted,
+)
+from sunveil.privacy.units import Readings
+from sunveil.privacy.window import Window
+
+# Production randomness cannot be seeded: a right draw fails this once in ten million runs.
+FALSE_ALARM = 1e-7
+# The largest error of a log-weight before it is rounded that ``docs/proofs/sampling.md`` allows.
+ALLOWED = 2.0**-28
+
+
+def far(counts: object, expected: object) -> float:
+    counts, expected = np.asarray(counts, dtype=float), np.asarray(expected, dtype=float)
+    return float(((counts - expected) ** 2 / expected).sum())
+
+
+@given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=40))
+def test_a_table_counts_the_levels_that_occur(levels):
+    given_levels = np.array(levels, dtype=np.int64)
+    table = Table.of(given_levels)
+    assert table.levels.tolist() == sorted(set(levels))
+    assert table.counts.tolist() == [levels.count(level) for level in sorted(set(levels))]
+    spread = table.spread(table.levels.astype(float), given_levels)
+    assert spread.tolist() == [float(level) for level in levels]
+
+
+def test_near_and_far_levels_are_counted_alike(monkeypatch):
+    levels = np.random.default_rng(1).integers(-50, 50, 300)
+    near = Table.of(levels)
+    monkeypatch.setattr(select, "_COUNTABLE", 10)
+    sorted_ = Table.of(levels)
+    np.testing.assert_array_equal(near.levels, sorted_.levels)
+    np.testing.assert_array_equal(near.counts, sorted_.counts)
+
+
+def test_a_table_hides_its_values():
+    assert repr(Table.of(np.array([123456, 123456, 7]))) == "Table(private)"
+
+
+def test_a_weighted_draw_follows_the_weights():
+    """A base of 2 for e gives over 90, a flat draw over 1000; the limit is 35."""
+    logs, draws = np.array([-1.3, 0.9, -0.4, 0.2]), 2500
+    counts = np.bincount([draw_weighted(logs) for _ in range(draws)], minlength=4)
+    expected = draws * np.exp(logs) / np.exp(logs).sum()
+    assert far(counts, expected) < chi2.isf(FALSE_ALARM, 3)
+    base_2 = draws * 2.0**logs / (2.0**logs).sum()
+    assert far(expected, base_2) > 90.0
+
+
+def test_a_uniform_draw_is_uniform():
+    draws = 2000
+    counts = np.bincount([draw_uniform(5) for _ in range(draws)], minlength=5)
+    assert far(counts, np.full(5, draws / 5)) < chi2.isf(FALSE_ALARM, 4)
+    assert draw_uniform(1) == 0
+    assert 0 <= draw_uniform(300_000) < 300_000
+
+
+def test_a_level_is_drawn_by_its_weight_and_a_candidate_among_its_equals():
+    """Levels drawn without their counts give over 500; the limit is 35."""
+    levels, draws = np.array([4, 9, 4, 4]), 2500
+    table = Table.of(levels)
+    probabilities = np.array([0.2, 0.4])
+    found = [draw_level(table, np.log(probabilities), levels) for _ in range(draws)]
+    expected = draws * np.array([0.2, 0.4, 0.2, 0.2])
+    assert far(np.bincount(found, minlength=4), expected) < chi2.isf(FALSE_ALARM, 3)
+
+
+def drawn_with(monkeypatch: pytest.MonkeyPatch, mechanism: object, score: object) -> np.ndarray:
+    """Return the log-probabilities with which OpenDP draws a level: what it was really given."""
+    given_to: list[np.ndarray] = []
+
+    def record(levels: np.ndarray, measure: object, scale: float) -> int:
+        if scale == 2.0**BITS:
+            given_to.append(levels.astype(np.longdouble) / np.longdouble(scale))
+        return 0
+
+    with monkeypatch.context() as patch:
+        patch.setattr(select, "_noisy_max", record)
+        mechanism.draw(score)
+    (logs,) = given_to
+    return logs - np.logaddexp.reduce(logs)
+
+
+def neighbours() -> list[tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(5)
+    pairs = []
+    for _ in range(12):
+        one = rng.binomial(4000, rng.uniform(0.01, 0.5), 3000)
+        pairs.append((one, one + rng.integers(-1, 2, 3000)))
+    one = rng.integers(0, 1_000_000, 400)
+    pairs.append((one, one + 1 - 2 * (np.arange(400) % 2)))
+    return pairs
+
+
+@pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip])
+@pytest.mark.parametrize("epsilon", [SMALLEST_EPSILON, 0.1, 1.0, LARGEST_EPSILON])
+def test_what_is_really_drawn_is_within_epsilon_of_its_neighbour(monkeypatch, kind, epsilon):
+    """The whole numbers that OpenDP gets, in long double: rounding included, slack used up."""
+    for one, other in neighbours():
+        losses = []
+        for levels in (one, other):
+            score = Score(levels.astype(np.int64), 1, Readings(1), "")
+            table = Table.of(score.levels)
+            each = drawn_with(monkeypatch, kind(epsilon), score) - np.log(
+                table.counts.astype(np.longdouble)
+            )
+            losses.append(table.spread(each, score.levels))
+        assert np.abs(losses[0] - losses[1]).max() <= epsilon
+
+
+@pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip])
+@pytest.mark.parametrize("epsilon", [SMALLEST_EPSILON, 1.0, LARGEST_EPSILON])
+def test_what_is_really_drawn_is_what_is_said_to_be_drawn(monkeypatch, kind, epsilon):
+    for levels, _ in neighbours():
+        score = Score(levels.astype(np.int64), 1, Readings(1), "")
+        table = Table.of(score.levels)
+        drawn = drawn_with(monkeypatch, kind(epsilon), score)
+        said = kind(epsilon).log_probabilities(score)
+        told = table.spread(
+            np.asarray(drawn - np.log(table.counts.astype(np.longdouble))), score.levels
+        )
+        assert np.abs(told - said).max() <= 2.0 * (2.0**-BITS + ALLOWED)
+
+
+def test_the_slack_covers_what_rounding_can_add():
+    """Four times a weight's error: two weights and two sums; see ``docs/proofs/sampling.md``."""
+    assert 4.0 * (ALLOWED + 2.0**-BITS) < SLACK < SMALLEST_EPSILON / 1000.0
+
+
+def test_a_window_really_draws_within_epsilon(monkeypatch):
+    axes = (Axis(360, 1.0, wraps=True), Axis(19), Axis(84))
+    for epsilon in (SMALLEST_EPSILON, 1.0, LARGEST_EPSILON):
+        window = Window(epsilon, axes, (31, 4, 9))
+        drawn = drawn_with(monkeypatch, window, Placement((7, 0, 83), axes))
+        inside, outside = math.log(window.inside), math.log(window.size - window.inside)
+        ratio = (drawn[0] - inside) - (drawn[1] - outside)
+        assert epsilon - 2.0 * SLACK < ratio <= epsilon

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from sunveil.errors import ParameterError
+from sunveil.privacy.guarantee import Guarantee
+from sunveil.privacy.score import Axis, Placement
+from sunveil.privacy.select import SLACK
+from sunveil.privacy.units import System
+from sunveil.privacy.window import Window, best_window, window_members
+
+# Production randomness cannot be seeded: a right draw fails this once in ten million runs.
+FALSE_ALARM = 1e-7
+CIRCLE, RANGE = Axis(6, 60.0, wraps=True), Axis(5, 15.0)
+AXES = (CIRCLE, RANGE)
+
+
+def places(axes: tuple[Axis, ...]) -> list[Placement]:
+    return [
+        Placement(place, axes) for place in itertools.product(*(range(axis.size) for axis in axes))
+    ]
+
+
+def mean_distance(axis: Axis, place: int, value: int, fine: int = 200) -> float:
+    """Return the mean distance of a value from a truth anywhere within half a step of a place."""
+    truth = place + (np.arange(fine) + 0.5) / fine - 0.5
+    apart = np.abs(truth - value)
+    if axis.wraps:
+        apart = np.minimum(apart % axis.size, axis.size - apart % axis.size)
+    return float(apart.mean()) * axis.step
+
+
+def slow_errors(window: Window, priors: list[np.ndarray] | None = None) -> list[float]:
+    """Return the expected error along each axis from the probabilities of every placement."""
+    priors = priors or [np.ones(axis.size) for axis in window.axes]
+    errors = np.zeros(len(window.axes))
+    total = 0.0
+    for placed in places(window.axes):
+        weight = math.prod(prior[p] for prior, p in zip(priors, placed.place, strict=True))
+        total += weight
+        for place, probability in np.ndenumerate(window.probabilities(placed)):
+            for number, axis in enumerate(window.axes):
+                errors[number] += (
+                    weight
+                    * probability
+                    * mean_distance(axis, placed.place[number], place[number], fine=8)
+                )
+    return (errors / total).tolist()
+
+
+@given(
+    size=st.integers(1, 30), wraps=st.booleans(), width=st.integers(1, 30), place=st.integers(0, 29)
+)
+def test_a_window_holds_as_many_values_everywhere_and_the_place_itself(size, wraps, width, place):
+    width, place = min(width, size), min(place, size - 1)
+    members = window_members(Axis(size, wraps=wraps), width, place)
+    assert len(set(members.tolist())) == width
+    assert place in members
+    assert members.min() >= 0
+    assert members.max() < size
+
+
+def test_a_window_is_moved_and_not_cut_at_the_ends_of_a_range():
+    axis = Axis(10)
+    assert window_members(axis, 4, 0).tolist() == [0, 1, 2, 3]
+    assert window_members(axis, 4, 5).tolist() == [4, 5, 6, 7]
+    assert window_members(axis, 4, 9).tolist() == [6, 7, 8, 9]
+    assert window_members(Axis(10, wraps=True), 4, 0).tolist() == [9, 0, 1, 2]
+
+
+@pytest.mark.parametrize("epsilon", [1e-4, 1.0, 8.0, 50.0])
+def test_any_two_placements_are_within_exactly_epsilon(epsilon):
+    """Exhaustive: every width, every placement, every candidate."""
+    for widths in itertools.product(range(1, 7), range(1, 6)):
+        window = Window(epsilon, AXES, widths)
+        tables = np.array([window.probabilities(placed) for placed in places(AXES)])
+        np.testing.assert_allclose(tables.sum(axis=(1, 2)), 1.0, rtol=0.0, atol=1e-12)
+        loss = (np.log(tables.max(axis=0)) - np.log(tables.min(axis=0))).max()
+        whole = window.inside == window.size
+        assert loss == pytest.approx(0.0 if whole else epsilon - SLACK, rel=1e-9, abs=1e-12)
+        # the normaliser is the same everywhere: nothing but the ratio tells placements apart
+        assert len(np.unique(tables)) == (1 if whole else 2)
+
+
+@pytest.mark.parametrize("place", [(0, 0), (3, 2)])
+def test_draws_follow_the_probabilities(place):
+    window, draws = Window(1.5, AXES, (3, 2)), 1200
+    placed = Placement(place, AXES)
+    counts = np.zeros((6, 5))
+    for _ in range(draws):
+        counts[window.draw(placed)] += 1.0
+    expected = draws * window.probabilities(placed)
+    assert expected.min() > 20.0
+    assert ((counts - expected) ** 2 / expected).sum() < chi2.isf(FALSE_ALARM, 29)
+
+
+def test_a_window_over_everything_draws_anything():
+    window = Window(4.0, AXES, (6, 5))
+    found = {window.draw(Placement((0, 0), AXES)) for _ in range(60)}
+    assert len(found) > 5
+    assert window.probabilities(Placement((0, 0), AXES)).max() == pytest.approx(1.0 / 30.0)
+
+
+@pytest.mark.parametrize("widths", [(1, 1), (3, 2), (4, 5), (6, 5)])
+@pytest.mark.parametrize("epsilon", [0.1, 2.0, 6.0])
+def test_expected_errors_are_those_of_the_probabilities(epsilon, widths):
+    window = Window(epsilon, AXES, widths)
+    assert window.expected_errors() == pytest.approx(slow_errors(window), rel=1e-9)
+
+
+def test_expected_errors_follow_the_priors():
+    priors = [np.array([0.0, 1.0, 5.0, 1.0, 0.0, 0.0]), np.array([8.0, 3.0, 1.0, 0.0, 0.0])]
+    window = Window(2.0, AXES, (3, 2))
+    assert window.expected_errors(priors) == pytest.approx(slow_errors(window, priors), rel=1e-9)
+    assert window.expected_errors(priors) != window.expected_errors()
+
+
+@pytest.mark.parametrize(
+    "odd", [Axis(7, 2.0, wraps=True), Axis(2, wraps=True), Axis(1, wraps=True)]
+)
+def test_expected_errors_hold_on_circles_of_any_size(odd):
+    for width in range(1, odd.size + 1):
+        window = Window(1.0, (odd,), (width,))
+        assert window.expected_errors() == pytest.approx(slow_errors(window), rel=1e-9)
+
+
+PRIORS = [None, [np.array([0.0, 1.0, 5.0, 1.0, 0.0, 0.0]), np.array([8.0, 3.0, 1.0, 0.0, 0.0])]]
+
+
+@pytest.mark.parametrize("priors", PRIORS, ids=["flat", "given"])
+@pytest.mark.parametrize("epsilon", [1e-4, 0.5, 2.0, 4.0, 8.0, 50.0])
+def test_the_best_window_has_the_least_error_of_all(epsilon, priors):
+    chance = np.array(Window(1e-4, AXES, (6, 5)).expected_errors(priors))
+
+    def loss(widths: tuple[int, ...]) -> float:
+        return float(sum(Window(epsilon, AXES, widths).expected_errors(priors) / chance))
+
+    found = best_window(epsilon, AXES, priors=priors)
+    least = min(loss(widths) for widths in itertools.product(range(1, 7), range(1, 6)))
+    assert loss(found.widths) == pytest.approx(least, rel=1e-12)
+
+
+def test_the_window_narrows_as_epsilon_grows():
+    axes = (Axis(72, 5.0, wraps=True), Axis(19, 5.0), Axis(84, 0.1))
+    sizes = [best_window(epsilon, axes).inside for epsilon in (0.1, 1.0, 4.0, 8.0, 20.0)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1] == 1
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0, 8.0])
+def test_azimuth_alone_is_within_a_hundredth_of_the_optimum_and_never_below(epsilon):
+    window = best_window(epsilon, (Axis(360, 1.0, wraps=True),))
+    (found,) = window.expected_errors()
+    optimum = 180.0 / (1.0 + math.exp(epsilon / 2.0))
+    assert optimum <= found <= 1.01 * optimum
+
+
+@pytest.mark.parametrize("size", [2, 3, 12, 72, 360, 720])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 12.0])
+def test_no_window_on_a_circle_beats_the_optimum_of_all_mechanisms(size, epsilon):
+    axis = Axis(size, 360.0 / size, wraps=True)
+    for width in range(1, size + 1, max(1, size // 24)):
+        (found,) = Window(epsilon, (axis,), (width,)).expected_errors()
+        assert found >= 180.0 / (1.0 + math.exp(epsilon / 2.0))
+
+
+def test_an_axis_of_one_value_is_no_division_by_zero():
+    window = best_window(1.0, (Axis(1), Axis(1, wraps=True)))
+    assert window.widths == (1, 1)
+    assert window.draw(Placement((0, 0), window.axes)) == (0, 0)
+
+
+def test_the_guarantee_is_for_the_whole_record():
+    window = Window(0.7, AXES, (1, 1))
+    found = window.guarantee(Placement((0, 0), AXES))
+    assert found == Guarantee(System(), 0.7, 0.0, "docs/proofs/window.md")
+
+
+def test_a_placement_among_other_candidates_is_refused():
+    window, other = Window(1.0, AXES, (1, 1)), Placement((0, 0), (CIRCLE, Axis(5, 14.0)))
+    for use in (window.guarantee, window.probabilities, window.draw):
+        with pytest.raises(ParameterError, match="among other candidates"):
+            use(other)
+
+
+@pytest.mark.parametrize(
+    ("axes", "widths"),
+    [(AXES, (1,)), (AXES, (1, 1, 1)), ((), ()), (AXES, (0, 1)), (AXES, (7, 1)), (AXES, (1, 6))],
+)
+def test_widths_that_are_none_are_refused(axes, widths):
+    with pytest.raises(ParameterError, match="a window"):
+        Window(1.0, axes, widths)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, 1e9, 1e-9])
+def test_an_epsilon_that_no_release_can_mean_is_refused(epsilon):
+    with pytest.raises(ParameterError, match="epsilon must be"):
+        Window(epsilon, AXES, (1, 1))
+    with pytest.raises(ParameterError, match="epsilon must be"):
+        best_window(epsilon, AXES)
+
+
+@pytest.mark.parametrize(
+    "priors",
+    [
+        [np.ones(6)],
+        [np.ones(5), np.ones(5)],
+        [np.zeros(6), np.ones(5)],
+        [-np.ones(6), np.ones(5)],
+        [np.full(6, np.nan), np.ones(5)],
+        [np.full(6, np.inf), np.ones(5)],
+    ],
+)
+def test_a_prior_that_is_none_is_refused(priors):
+    with pytest.raises(ParameterError, match="prior"):
+        best_window(1.0, AXES, priors=priors)
+    with pytest.raises(ParameterError, match="prior"):
+        Window(1.0, AXES, (1, 1)).expected_errors(priors)
+
+
+def test_a_window_needs_an_axis():
+    with pytest.raises(ParameterError, match="at least one axis"):
+        best_window(1.0, ())
