@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import re
 import tomllib
@@ -16,7 +17,8 @@ from sunveil.site import Losses, Plane
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "src" / "sunveil"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+PROOFS = sorted(DOCS.glob("proofs/*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md")), *PROOFS]
 # What tools make, and what git does not keep.
 MADE = {"__pycache__", "_build", "build", "demo", "dist", "htmlcov", "report.html"}
 
@@ -161,6 +163,37 @@ def test_every_json_field_is_explained():
 def test_every_error_is_explained():
     told = first_cells(section(read(DOCS / "nomenclature.md"), "Errors"))
     assert told == {name for name in sunveil.__all__ if name in dir(sunveil.errors)}
+
+
+def test_every_proof_that_the_code_names_is_a_page_and_every_page_is_named():
+    code = {path: read(path) for path in sorted(PACKAGE.rglob("*.py"))}
+    named = {page for text in code.values() for page in re.findall(r"docs/[\w/-]+\.md", text)}
+    assert [page for page in sorted(named) if not (ROOT / page).is_file()] == []
+    pages = {f"docs/proofs/{path.name}" for path in PROOFS if path.name != "index.md"}
+    assert len(pages) >= 6
+    assert pages <= named
+
+
+def test_every_module_and_test_that_a_proof_names_exists():
+    for path in PROOFS:
+        for test in re.findall(r"`(tests/[\w/]+\.py)`", read(path)):
+            assert (ROOT / test).is_file(), f"{path.name} names {test}"
+        for name in re.findall(r"`(sunveil\.[\w.]+)`", read(path)):
+            assert found(name), f"{path.name} names {name}"
+
+
+def found(name: str) -> bool:
+    """Return whether a dotted name is a module, or something in one."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        try:
+            thing = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[cut:]:
+            thing = getattr(thing, part, None)
+        return thing is not None
+    return False
 
 
 def targets() -> set[str]:

@@ -1,4 +1,4 @@
-"""Infer the plane and the capacity of solar PV systems from their meters.
+"""Infer the plane and the capacity of solar PV systems from meters, and release them privately.
 
 >>> import sunveil
 >>> sunveil.__version__
@@ -26,12 +26,16 @@ if TYPE_CHECKING:
     from sunveil.estimate import Estimate, Flag, Interval
     from sunveil.infer import infer, infer_frame, infer_record
     from sunveil.meters import Record, read_meters
+    from sunveil.privacy.units import Days, Readings, System
+    from sunveil.releases.answer import Release
+    from sunveil.releases.release import release
     from sunveil.site import Losses, Plane, Site
     from sunveil.weather import Weather, get_weather
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Days",
     "Estimate",
     "Flag",
     "Interval",
@@ -39,10 +43,13 @@ __all__ = [
     "MeterError",
     "ParameterError",
     "Plane",
+    "Readings",
     "Record",
+    "Release",
     "Site",
     "SourceError",
     "SunveilError",
+    "System",
     "TooLittleData",
     "Weather",
     "WeatherError",
@@ -51,6 +58,7 @@ __all__ = [
     "infer_frame",
     "infer_record",
     "read_meters",
+    "release",
 ]
 
 _HOMES = {
@@ -65,6 +73,9 @@ _HOMES = {
     "sunveil.estimate": ("Estimate", "Flag", "Interval"),
     "sunveil.infer": ("infer", "infer_frame", "infer_record"),
     "sunveil.meters": ("Record", "read_meters"),
+    "sunveil.privacy.units": ("Days", "Readings", "System"),
+    "sunveil.releases.answer": ("Release",),
+    "sunveil.releases.release": ("release",),
     "sunveil.site": ("Losses", "Plane", "Site"),
     "sunveil.weather": ("Weather", "get_weather"),
 }

@@ -27,7 +27,6 @@ from sunveil.meters.assemble import SHORT_INTERVAL
 from sunveil.meters.record import Record
 from sunveil.paper import Search
 from sunveil.profiles import Group
-from sunveil.search.bayesopt import Settings
 from sunveil.site import Losses, Mount, Site, SkyModel
 from sunveil.weather import Weather, WeatherCache, clearsky, get_weather
 
@@ -366,7 +365,7 @@ def _paper_estimate(
         group=options.group,
         losses=options.losses,
         albedo=options.albedo,
-        search=Settings() if options.search is Search.BAYESOPT else None,
+        search=paper.SEARCH if options.search is Search.BAYESOPT else None,
     )
     azimuth, tilt, capacity, radius = paper.resampled(fit)
     if fit.bayes is not None:

@@ -42,7 +42,7 @@ class Capacities:
 
     low: float = 0.5
     high: float = 2000.0
-    step: float = 0.03
+    step: float = 0.025
 
     def __post_init__(self) -> None:
         if not (0.0 < self.low < self.high < math.inf):

@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from sunveil.privacy.units import Days, Readings, System, implies
+from sunveil.errors import ParameterError
+from sunveil.privacy.units import Days, Readings, System, implies, parse_unit
 
 # From the smallest to the largest, as far as they can be compared.
 UNITS = [Readings(1), Readings(2), Readings(365), Days(1), Days(2), Days(365), System()]
@@ -37,3 +38,27 @@ def test_what_is_implied_by_an_implied_unit_is_implied():
     for first, second, third in itertools.product(UNITS, UNITS, UNITS):
         if implies(first, second) and implies(second, third):
             assert implies(first, third)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("readings:1", Readings(1)),
+        ("readings", Readings(1)),
+        (" Days:7 ", Days(7)),
+        ("days", Days(1)),
+        ("system", System()),
+        ("SYSTEM", System()),
+    ],
+)
+def test_a_unit_is_read_from_its_name(text, unit):
+    assert parse_unit(text) == unit
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "reading:1", "readings:0", "days:-1", "days:1.5", "system:2", "days:x", "k", "days:²"],
+)
+def test_a_text_that_names_no_unit_is_refused(text):
+    with pytest.raises(ParameterError, match="a unit"):
+        parse_unit(text)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import click
 
 from sunveil import __version__
+from sunveil.cli.audit import audit_command
 from sunveil.cli.demo import demo_command
 from sunveil.cli.errors import FAILURE, INTERRUPTED, sentence
 from sunveil.cli.infer import infer_command
@@ -34,6 +35,7 @@ cli.add_command(infer_command)
 cli.add_command(demo_command)
 cli.add_command(release_command)
 cli.add_command(utility_command)
+cli.add_command(audit_command)
 cli.add_command(reproduce_command)
 
 
@@ -44,10 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     exception is a defect of Sunveil's and keeps its traceback.
     """
     try:
-        cli.main(arguments, prog_name="sunveil", standalone_mode=False)
+        code = cli.main(arguments, prog_name="sunveil", standalone_mode=False)
     except click.Abort:
         return INTERRUPTED
     except (SunveilError, click.ClickException, OSError) as error:
         click.echo(f"sunveil: {sentence(error)}", err=True)
         return FAILURE
-    return 0
+    return code if isinstance(code, int) else 0

@@ -78,14 +78,16 @@ def plot_utility(
 
 
 def _finish(panels: tuple[Axes, ...]) -> None:
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     titles = ("Azimuth [°]", "Tilt [°]", "DC capacity [%]")
     for ax, title in zip(panels, titles, strict=True):
         name_axes(ax, x="Privacy parameter ε", y="Expected error" if ax is panels[0] else "")
         ax.set_title(title, fontsize=9.5, loc="left")
         for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1.0,) if axis is ax.xaxis else (1.0, 3.0)))
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            axis.set_minor_formatter(NullFormatter())
     handles, labels = panels[0].get_legend_handles_labels()
     figure = panels[0].get_figure()
     assert figure is not None

@@ -62,12 +62,12 @@ def c(candidates: int, delta: float) -> float:
 
 
 def sensitivity(candidates: int, steps: int, delta: float, bound: Bound = Bound.APPENDIX) -> float:
-    """Return the paper's bound Δ on |μ'_T - μ_T|, which holds under the prior only.
+    """Return the paper's bound Δ on ``|μ'_T - μ_T|``, which holds under the prior only.
 
     Parameters
     ----------
     candidates
-        |Λ|.
+        ``|Λ|``.
     steps
         T, the number of observations.
     delta

@@ -10,6 +10,7 @@ Proof: ``docs/proofs/window.md``.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -150,7 +151,18 @@ def best_window(
         Public weights of the values of each axis; all alike when left out.
     """
     check_release_epsilon(epsilon)
-    tables = [_axis_errors(axis, prior) for axis, prior in _with_priors(axes, priors)]
+    if priors is None:
+        return _even_window(epsilon, axes)
+    return _least(epsilon, axes, [_axis_errors(*pair) for pair in _with_priors(axes, priors)])
+
+
+@functools.lru_cache(maxsize=64)
+def _even_window(epsilon: float, axes: tuple[Axis, ...]) -> Window:
+    """Return the best window where every place is as likely: the same for every record."""
+    return _least(epsilon, axes, [_axis_errors(*pair) for pair in _with_priors(axes, None)])
+
+
+def _least(epsilon: float, axes: tuple[Axis, ...], tables: Sequence[tuple[float, Array]]) -> Window:
     widths = np.ix_(*[np.arange(1, axis.size + 1) for axis in axes])
     held: Array = np.ones([axis.size for axis in axes])
     for width in widths:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,32 +27,27 @@ from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
 from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.privacy.window import Window, best_window
 from sunveil.releases.frame import Frame
-from sunveil.releases.neighbours import Mask, Setting, make_setting, neighbour_pairs
+from sunveil.releases.neighbours import Setting, make_setting, neighbour_pairs
 from sunveil.releases.release import DELTA, posterior
 from sunveil.releases.replay import make_replay
 from sunveil.releases.score import placement, unit_score
 from sunveil.weather import WeatherCache
 
-PAIRS, DRAWS = 3000, 1000
+PAIRS, DRAWS = 2000, 1000
 FEWEST_PAIRS, MOST_PAIRS = 40, 10_000_000
 FEWEST_DRAWS, MOST_DRAWS = int(2 * FEWEST), 10_000_000
 # Of the pairs, every so many are of readings that are averaged first, go through a whole replay, or
 # are shown to the paper's mechanism, a pair of which takes a second.
 FINE, REPLAYED, PAPER = 4, 40, 500
-FEWEST_PAPER, MOST_PAPER = 3, 40
+FEWEST_PAPER, MOST_PAPER = 2, 40
+FEWEST_REPLAYED = 11
 FINE_MINUTES = 5.0
 UNITS = (Readings(1), Days(1))
 
 Given = TypeVar("Given")
-
-
-class Watch(Protocol):
-    """Shows how far along a piece of work is, and hands its items on."""
-
-    def __call__(
-        self, items: Iterable[tuple[Record, Record]], doing: str, total: int, /
-    ) -> Iterable[tuple[Record, Record]]:
-        """Return the items."""
+Pairs = Iterable[tuple[Record, Record]]
+# Hands pairs on, and shows how far along the work on so many of them is.
+Watch = Callable[[Pairs, str, int], Pairs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +81,8 @@ class Audit:
 
     @property
     def pairs(self) -> int:
-        """How many pairs the mechanisms that must hold were shown."""
-        return sum(each.pairs for each in self.exact if each.required)
+        """How many pairs there were for claims that must hold; all mechanisms see the same."""
+        return sum({each.unit: each.pairs for each in self.exact if each.required}.values())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the findings as plain JSON types."""
@@ -139,18 +134,19 @@ def run_audit(
         ),
         pairs=pairs,
         seed=seed,
-        watch=watch or _unwatched,
+        watch=watch or (lambda pairs, doing, total: pairs),
     )
     paper = DPBO(epsilon, DELTA)
+    belief = _belief(stage.hourly, DELTA)
     return Audit(
         epsilon=epsilon,
         seed=seed,
         exact=(
             *(found for unit in UNITS for found in _exact_scores(stage, unit, epsilon)),
             _exact_window(stage, epsilon),
-            _exact_paper(stage, paper),
+            _exact_paper(stage, paper, belief),
         ),
-        samplers=tuple(_samplers(stage, epsilon, paper, draws)),
+        samplers=tuple(_samplers(stage, epsilon, draws, paper=paper, belief=belief)),
         independence=tuple(_independence(stage, epsilon, cache)),
     )
 
@@ -166,16 +162,10 @@ class _Stage:
     watch: Watch
 
     def show(
-        self,
-        setting: Setting,
-        unit: Unit,
-        score: Callable[[Frame, Record], Given],
-        *,
-        pairs: int,
-        among: Mask | None = None,
+        self, setting: Setting, unit: Unit, score: Callable[[Frame, Record], Given], *, pairs: int
     ) -> Iterator[tuple[Given, Given]]:
         """Yield what a mechanism takes for neighbours, made once for a record with many."""
-        made = neighbour_pairs(setting, unit, pairs=pairs, seed=self.seed, among=among)
+        made = neighbour_pairs(setting, unit, pairs=pairs, seed=self.seed)
         base: tuple[Record, Given] | None = None
         for record, neighbour in self.watch(made, f"pairs for {unit}", pairs):
             if base is None or base[0] is not record:
@@ -189,13 +179,6 @@ class _Stage:
         fine = self.pairs // FINE
         yield from self.show(self.hourly, unit, score, pairs=self.pairs - fine)
         yield from self.show(self.fine, unit, score, pairs=fine)
-
-
-def _unwatched(
-    items: Iterable[tuple[Record, Record]], doing: str, total: int, /
-) -> Iterable[tuple[Record, Record]]:
-    del doing, total
-    return items
 
 
 def _exact_scores(stage: _Stage, unit: Readings | Days, epsilon: float) -> list[ExactFinding]:
@@ -215,7 +198,7 @@ def _exact_window(stage: _Stage, epsilon: float) -> ExactFinding:
     return audit_exact(_window(stage, epsilon), pairs, name="window")
 
 
-def _exact_paper(stage: _Stage, paper: DPBO) -> ExactFinding:
+def _exact_paper(stage: _Stage, paper: DPBO, belief: PosteriorScore) -> ExactFinding:
     """Show the paper's mechanism a few pairs that differ in a reading of a prototypical day."""
     hourly = stage.hourly
     whole = replace(hourly, fitted=(), simulated=hourly.simulated[:1], sparse=(), flat=())
@@ -224,16 +207,22 @@ def _exact_paper(stage: _Stage, paper: DPBO) -> ExactFinding:
     among = np.isin(hourly.times + half, np.concatenate([day.times for day in days]))
     among &= np.repeat(hourly.frame.lit, hourly.ratio)
     count = min(max(stage.pairs // PAPER, FEWEST_PAPER), MOST_PAPER)
-    score = partial(_posterior, delta=paper.delta)
-    pairs = stage.show(whole, Readings(1), score, pairs=count, among=among)
+    made = neighbour_pairs(whole, Readings(1), pairs=count, seed=stage.seed, among=among)
+    pairs = (
+        (belief, posterior(neighbour, hourly.frame.weather, delta=paper.delta))
+        for _, neighbour in stage.watch(made, "pairs for the paper's mechanism", count)
+    )
     return audit_exact(paper, pairs, name="paper")
 
 
-def _posterior(frame: Frame, record: Record, *, delta: float) -> PosteriorScore:
-    return posterior(record, frame.weather, delta=delta)
+def _belief(setting: Setting, delta: float) -> PosteriorScore:
+    """Return what the paper's mechanism takes for a whole simulated record."""
+    return posterior(setting.record(setting.simulated[0]), setting.frame.weather, delta=delta)
 
 
-def _samplers(stage: _Stage, epsilon: float, paper: DPBO, draws: int) -> Iterator[SamplerFinding]:
+def _samplers(
+    stage: _Stage, epsilon: float, draws: int, *, paper: DPBO, belief: PosteriorScore
+) -> Iterator[SamplerFinding]:
     """Draw for a simulated record with most of its readings missing, which has no clear winner."""
     setting = stage.hourly
     frame, record = setting.frame, setting.record(setting.sparse[-1])
@@ -243,7 +232,6 @@ def _samplers(stage: _Stage, epsilon: float, paper: DPBO, draws: int) -> Iterato
         yield audit_sampler(Exponential(epsilon), score, draws, name="exponential")
     placed = placement(frame, record)
     yield audit_sampler(_window(stage, epsilon), placed, draws, name="window")
-    belief = _posterior(frame, setting.record(setting.simulated[0]), delta=paper.delta)
     yield audit_sampler(paper, belief, draws, name="paper")
 
 
@@ -251,7 +239,7 @@ def _independence(
     stage: _Stage, epsilon: float, cache: WeatherCache | None
 ) -> Iterator[IndependenceFinding]:
     """Replay releases of both kinds of readings for every unit."""
-    pairs = max(stage.pairs // REPLAYED, FEWEST_PAIRS)
+    pairs = max(stage.pairs // REPLAYED, FEWEST_REPLAYED)
     for setting, name in (
         (stage.hourly, "hourly readings, clear sky"),
         (stage.fine, f"readings every {FINE_MINUTES:g} minutes, measured weather"),

@@ -53,7 +53,7 @@ class Choices:
     step: float = 4.0
     highest_tilt: float = 84.0
     capacities: Capacities = field(default_factory=Capacities)
-    tolerance: Tolerance = field(default_factory=lambda: Tolerance(relative=0.1, floor=0.1))
+    tolerance: Tolerance = field(default_factory=lambda: Tolerance(relative=0.08, floor=0.1))
     thresholds: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
     fewest: int = 4
     clocks: tuple[float, ...] = (0.0,)
@@ -84,8 +84,10 @@ class Choices:
 
     def _check_window(self) -> None:
         azimuth, tilt, capacity = self.window_steps
-        if not (azimuth >= 1.0 and math.isclose(360.0 / azimuth, round(360.0 / azimuth))):
-            raise ParameterError("the window's step of azimuth is 1 degree or more and divides 360")
+        if not (1.0 <= azimuth <= 180.0 and math.isclose(360.0 / azimuth, round(360.0 / azimuth))):
+            raise ParameterError(
+                "the window's step of azimuth is from 1 to 180 degrees and divides 360"
+            )
         if not (1.0 <= tilt <= 90.0 and 0.01 <= capacity <= 0.7):
             raise ParameterError(
                 "the window's step of tilt is from 1 to 90 degrees, and that of log-capacity from"

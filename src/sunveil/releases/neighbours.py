@@ -188,7 +188,7 @@ def neighbour_pairs(
         if share:
             record, best = setting.record(power), setting.best(power)
             for turn in range(share):
-                other = ALTERNATIVES[turn % len(ALTERNATIVES)](setting, best, rng)
+                other = ALTERNATIVES[(number + turn) % len(ALTERNATIVES)](setting, best, rng)
                 mask = _replaced(setting, unit, single, rng)
                 yield record, setting.record(_never_empty(setting, np.where(mask, other, power)))
 
@@ -217,7 +217,10 @@ def _replaced(setting: Setting, unit: Unit, single: NDArray[np.intp], rng: Rng) 
     if isinstance(unit, Readings):
         mask[rng.choice(single, unit.k, replace=False)] = True
     elif isinstance(unit, Days):
-        chosen = rng.choice(count // _per_day(setting), unit.k, replace=False)
+        # the first and the last day more often, since the calendar ends there
+        weights = np.ones(count // _per_day(setting))
+        weights[[0, -1]] = 4.0
+        chosen = rng.choice(len(weights), unit.k, replace=False, p=weights / weights.sum())
         mask.reshape(-1, _per_day(setting))[chosen] = True
     else:
         mask[:] = True

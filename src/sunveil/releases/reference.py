@@ -31,6 +31,8 @@ SYSTEMS = 6
 SEED = 1
 YEAR = 2019
 SKY_MINUTES = 15
+# What the simulator makes of its sky; other intervals are taken as the next shorter of these.
+LENGTHS = (15, 30, 60)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +86,7 @@ def make_reference(
     """
     if days < 1 or systems < 1:
         raise ParameterError("a reference needs at least one day and one system")
-    minutes = int(max(interval_minutes, SKY_MINUTES))
+    minutes = max(each for each in LENGTHS if each <= max(interval_minutes, SKY_MINUTES))
     sky = simulate_sky(site, YEAR, seed=seed, step_minutes=SKY_MINUTES)
     truths = tuple(replace(truth, site=site) for truth in draw_systems(systems, seed=seed))
     records = tuple(
@@ -161,5 +163,5 @@ def _read(truth: SystemTruth, sky: Skies, *, minutes: int, seed: int) -> Record:
 
 
 def _last(record: Record, days: int) -> Record:
-    kept = record.times >= record.times[-1] - np.timedelta64(days, "D")
+    kept = record.times > record.times[-1] - np.timedelta64(days, "D")
     return replace(record, times=record.times[kept], power_kw=record.power_kw[kept])

@@ -22,7 +22,7 @@ from sunveil.releases.release import DELTA, posterior
 from sunveil.releases.score import placement, unit_score
 from sunveil.site import Plane
 
-EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sunveil.meters import from_pandas
-from sunveil.paper import paper_grid, paper_score
+from sunveil.paper import SEARCH, paper_grid, paper_score
 from sunveil.plots.embed import loose_figure
 from sunveil.plots.style import ACCENT, CONTRAST, SMALL, dress, halo, name_axes
 from sunveil.reproduce.answers import NEAR_AZIMUTH, NEAR_TILT, is_near
@@ -95,7 +95,7 @@ def fleet_search(
     progress
         Called with how many systems are done, and how many there are.
     """
-    settings = settings or Settings()
+    settings = settings or SEARCH
     done: list[Hunt] = []
     for hunt in hunts(settings, systems=systems, seed=seed):
         done.append(hunt)

@@ -1,0 +1,200 @@
+"""What private releases are worth: ``python -m benchmarks.releases``.
+
+Expected errors, exact and not sampled, of releases on real systems under the clear sky alone, on a
+simulated fleet, and of the window on a circle; and what a release costs in time. Real series are
+read from the folder that ``SUNVEIL_DATA`` names; without it their rows are left out. With ``--page
+FILE`` the tables are written there too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks import real
+from sunveil.fit.daylight import coarsen
+from sunveil.infer import record_span
+from sunveil.meters import from_pandas
+from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
+from sunveil.privacy.score import Axis
+from sunveil.privacy.units import Days, Readings, System
+from sunveil.privacy.window import best_window
+from sunveil.releases.errors import framed_laws
+from sunveil.releases.frame import frame_of
+from sunveil.releases.release import release
+from sunveil.releases.score import unit_score
+from sunveil.releases.utility import Known, paper_means
+from sunveil.simulate import simulate_fleet
+from sunveil.site import Plane
+from sunveil.weather import get_weather
+
+NAMES = ("serf_east", "fsec", "garage")
+# The clock that the sun shows, where the source's own record is an hour off.
+TRUE_OFFSET = {"fsec": -5.0}
+SYSTEMS, SEED = 100, 40_404
+PAPER = (0.1, 1.0, 10.0)
+ROWS = ((Readings(1), 0.1), (Days(1), 1.0))
+CIRCLE = (1.0, 2.0, 4.0, 8.0)
+NOTE = """# Releases, measured
+
+Expected errors are exact: the mechanism's whole distribution is computed and summed, nothing is
+sampled. Made by `python -m benchmarks.releases --page docs/release-benchmarks.md`; real series are
+not part of the project, see `benchmarks/real.py`.
+"""
+
+
+def known(record, weather, plane: Plane, capacity: float) -> Known:
+    """Return a system whose truth is known, in the frame of its record."""
+    return Known(frame_of(record, weather), record, plane, capacity)
+
+
+def real_systems() -> Iterator[tuple[str, Known]]:
+    """Yield the first year of each real system, averaged to hours, under the clear sky."""
+    cases, missing = real.load_all()
+    by_name = {case.name: case for case in cases}
+    for name in NAMES:
+        if name not in by_name:
+            print(f"{name} is left out: {missing.get(name, 'no data')}", file=sys.stderr)
+            continue
+        case = by_name[name]
+        if name in TRUE_OFFSET:
+            case = real.reclock(case, TRUE_OFFSET[name])
+        power = case.power[case.power.index < case.power.index[0] + pd.Timedelta(days=365)]
+        record = coarsen(from_pandas(power, system_id=name, cleaning="each"), 60.0)
+        weather = get_weather("clearsky", case.site, *record_span(record))
+        yield name, known(record, weather, Plane(case.azimuth, case.tilt), case.dc_kw)
+
+
+def simulated_systems(*, measured: bool) -> Iterator[Known]:
+    """Yield the systems of a simulated fleet under a satellite's weather, or a clear sky."""
+    for truth, power, satellite in simulate_fleet(SYSTEMS, seed=SEED, sky_minutes=10):
+        record = from_pandas(power, system_id=truth.system_id, label="start", cleaning="each")
+        weather = satellite
+        if not measured:
+            weather = get_weather("clearsky", truth.site, *record_span(record))
+        yield known(record, weather, truth.plane, truth.dc_capacity_kw)
+
+
+def means(system: Known, unit: Readings | Days, mechanism) -> tuple[float, float, float]:
+    """Return the expected errors of one release."""
+    score = unit_score(system.frame, system.record, unit)
+    law = framed_laws(
+        system.frame, mechanism.probabilities(score), system.plane, system.dc_capacity_kw
+    )
+    return law.means
+
+
+def cells(errors: Sequence[float]) -> str:
+    """Return errors of azimuth, tilt and capacity as cells of a table."""
+    azimuth, tilt, capacity = errors
+    told = "-" if math.isnan(capacity) else f"{capacity:.1f}%"
+    return f"{azimuth:.1f}° | {tilt:.1f}° | {told}"
+
+
+def accuracy() -> Iterator[str]:
+    """Yield the table of expected errors."""
+    yield "| data | unit | ε | mechanism | azimuth | tilt | capacity |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, system in real_systems():
+        for unit, epsilon in ROWS:
+            for kind in (PermuteAndFlip, Exponential):
+                told = cells(means(system, unit, kind(epsilon)))
+                yield f"| {name}, clear sky | {unit} | {epsilon:g} | {kind.__name__} | {told} |"
+        for epsilon, errors in zip(PAPER, paper_means(system, PAPER), strict=True):
+            yield f"| {name}, clear sky | its own | {epsilon:g} | the paper's | {cells(errors)} |"
+    for measured in (True, False):
+        sky = "satellite-like weather" if measured else "clear sky"
+        yield from fleet_rows(f"{SYSTEMS} simulated, {sky}, median", measured=measured)
+
+
+def fleet_rows(title: str, *, measured: bool) -> Iterator[str]:
+    """Yield the rows of a simulated fleet."""
+    found: dict[tuple[str, float, str], list[tuple[float, float, float]]] = {}
+    for number, system in enumerate(simulated_systems(measured=measured)):
+        for unit, epsilon in ROWS:
+            for kind in (PermuteAndFlip, Exponential):
+                key = str(unit), epsilon, kind.__name__
+                found.setdefault(key, []).append(means(system, unit, kind(epsilon)))
+        if number < 20:  # the paper's is near chance whatever the system
+            for epsilon, errors in zip(PAPER, paper_means(system, PAPER), strict=True):
+                found.setdefault(("its own", epsilon, "the paper's"), []).append(errors)
+    for (unit_name, epsilon, mechanism), errors in found.items():
+        middle = np.median(np.array(errors), axis=0)
+        yield f"| {title} | {unit_name} | {epsilon:g} | {mechanism} | {cells(middle)} |"
+
+
+def circle() -> Iterator[str]:
+    """Yield the table of the window on a circle of whole degrees."""
+    yield "| ε | window [°] | expected error [°] | 180 / (1 + e^(ε/2)) [°] | ratio |"
+    yield "|---|---|---|---|---|"
+    for epsilon in CIRCLE:
+        window = best_window(epsilon, (Axis(360, 1.0, wraps=True),))
+        error, limit = window.expected_errors()[0], 180.0 / (1.0 + math.exp(epsilon / 2.0))
+        ratio = error / limit
+        yield f"| {epsilon:g} | {window.widths[0]} | {error:.4f} | {limit:.4f} | {ratio:.5f} |"
+
+
+def costs() -> Iterator[str]:
+    """Yield what a release costs in time, with its frame made before."""
+    system = next(simulated_systems(measured=False))
+    frame, record = system.frame, system.record
+    yield f"A year of hours, {len(frame):,} candidates, the frame made before; medians of 9."
+    yield ""
+    yield "| unit | ε | score [ms] | draw [ms] | whole release [ms] |"
+    yield "|---|---|---|---|---|"
+    for unit in (Readings(1), Days(1)):
+        for epsilon in (0.1, 1.0, 4.0):
+            score = unit_score(frame, record, unit)
+            scoring = timed(lambda unit=unit: unit_score(frame, record, unit))
+            drawing = timed(lambda score=score, e=epsilon: PermuteAndFlip(e).draw(score))
+            whole = timed(lambda unit=unit, e=epsilon: one(system, unit, e))
+            yield f"| {unit} | {epsilon:g} | {scoring:.0f} | {drawing:.0f} | {whole:.0f} |"
+    yield f"| {System()} | 4 | - | - | {timed(lambda: one(system, System(), 4.0)):.0f} |"
+
+
+def one(system: Known, unit, epsilon: float) -> None:
+    """Make one release."""
+    release(system.record, system.frame.weather, unit=unit, epsilon=epsilon, frame=system.frame)
+
+
+def timed(work, *, times: int = 9) -> float:
+    """Return the median time of some work, after one run that is not counted. [ms]"""
+    work()
+    spans = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        work()
+        spans.append(1e3 * (time.perf_counter() - begun))
+    return float(np.median(spans))
+
+
+def main() -> None:
+    """Print the tables, and write them to a page where one is named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--page", type=Path)
+    page = parser.parse_args().page
+    lines = [NOTE]
+    for title, rows in (
+        ("Accuracy", accuracy()),
+        ("Azimuth alone on a circle", circle()),
+        ("Time", costs()),
+    ):
+        lines.append(f"## {title}\n")
+        print(lines[-1], flush=True)
+        for row in rows:
+            print(row, flush=True)
+            lines.append(row)
+        lines.append("")
+    if page is not None:
+        page.write_text("\n".join(lines), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

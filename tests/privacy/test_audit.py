@@ -1,0 +1,370 @@
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from sunveil.errors import ParameterError
+from sunveil.privacy import audit
+from sunveil.privacy.audit import (
+    ALARM,
+    FEWEST,
+    ExactAudit,
+    ExactFinding,
+    audit_exact,
+    audit_sampler,
+    privacy_delta,
+    privacy_loss,
+)
+from sunveil.privacy.dpbo import DPBO, PosteriorScore
+from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
+from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
+from sunveil.privacy.score import Axis, Placement, Score
+from sunveil.privacy.units import Days, Readings
+from sunveil.privacy.window import Window, best_window
+
+SELECTORS = [PermuteAndFlip, Exponential]
+AXES = (Axis(6, 60.0, wraps=True), Axis(5, 15.0))
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A mechanism whose probabilities are what it is given."""
+
+    epsilon: float = 1.0
+    delta: float = 0.0
+
+    def guarantee(self, score: np.ndarray) -> Guarantee:
+        return Guarantee(Readings(1), self.epsilon, self.delta, "none")
+
+    def probabilities(self, score: np.ndarray) -> np.ndarray:
+        return np.asarray(score)
+
+
+@dataclass(frozen=True)
+class Seeded(Stated):
+    """Draws from one law and claims another."""
+
+    really: np.ndarray | None = None
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
+
+    def draw(self, score: np.ndarray) -> int:
+        law = score if self.really is None else self.really
+        return int(self.rng.choice(len(law), p=law))
+
+
+@dataclass(frozen=True)
+class FactorDropped:
+    """Weighs by exp(ε level / Δ), without the 2."""
+
+    inner: type
+    epsilon: float
+
+    def guarantee(self, score: Score) -> Guarantee:
+        return self.inner(self.epsilon).guarantee(score)
+
+    def log_probabilities(self, score: Score) -> np.ndarray:
+        return self.inner(2.0 * self.epsilon).log_probabilities(score)
+
+    def probabilities(self, score: Score) -> np.ndarray:
+        return np.exp(self.log_probabilities(score))
+
+
+class CutWindow(Window):
+    """Cuts its window at the ends of a range instead of moving it."""
+
+    __slots__ = ()
+
+    def probabilities(self, placement: Placement) -> np.ndarray:
+        inside = []
+        for axis, width, place in zip(self.axes, self.widths, placement.place, strict=True):
+            held = place - (width - 1) // 2 + np.arange(width)
+            there = (held >= 0) & (held < axis.size)
+            inside.append(held % axis.size if axis.wraps else held[there])
+        weights = np.ones([axis.size for axis in self.axes])
+        weights[np.ix_(*inside)] = math.exp(self.epsilon)
+        return weights / weights.sum()
+
+
+def score(*levels: int, sensitivity: int = 1) -> Score:
+    return Score(np.array(levels, dtype=np.int64), sensitivity, Readings(1), "none")
+
+
+def neighbours(sensitivity: int = 1) -> list[tuple[Score, Score]]:
+    """Return every way in which three levels can move."""
+    moves = range(-sensitivity, sensitivity + 1)
+    return [
+        (
+            score(30, 3, 0, sensitivity=sensitivity),
+            score(30 + a, 3 + b, c, sensitivity=sensitivity),
+        )
+        for a, b, c in itertools.product(moves, repeat=3)
+    ]
+
+
+def placements() -> list[tuple[Placement, Placement]]:
+    places = itertools.product(*(range(axis.size) for axis in AXES))
+    every = [Placement(place, AXES) for place in places]
+    return list(itertools.product(every, every))
+
+
+def test_the_loss_is_the_largest_log_ratio_either_way():
+    ours, theirs = np.array([0.5, 0.25, 0.25]), np.array([0.25, 0.375, 0.375])
+    assert privacy_loss(Stated(), ours, theirs) == pytest.approx(math.log(2.0))
+    assert privacy_loss(Stated(), theirs, ours) == pytest.approx(math.log(2.0))
+    assert privacy_loss(Stated(), ours, ours) == 0.0
+
+
+def test_an_output_that_only_one_neighbour_can_have_loses_everything():
+    ours, theirs = np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.25, 0.25])
+    assert privacy_loss(Stated(), ours, theirs) == math.inf
+    assert privacy_loss(Stated(), ours, ours) == 0.0
+    assert privacy_loss(Stated(), ours, np.array([0.5, 0.5])) == math.inf
+    assert privacy_delta(Stated(), ours, np.array([0.5, 0.5]), epsilon=1.0) == 1.0
+
+
+def test_the_delta_is_what_exceeds_the_ratio_summed_the_worse_way():
+    ours, theirs = np.array([0.6, 0.4, 0.0]), np.array([0.3, 0.4, 0.3])
+    # by hand at e^ε = 1.5: 0.6 - 0.45 one way, 0.3 the other
+    delta = privacy_delta(Stated(), ours, theirs, epsilon=math.log(1.5))
+    assert delta == pytest.approx(0.3)
+    assert delta == privacy_delta(Stated(), theirs, ours, epsilon=math.log(1.5))
+    assert privacy_delta(Stated(), ours, theirs, epsilon=50.0) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("mechanism", SELECTORS)
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@pytest.mark.parametrize("sensitivity", [1, 3])
+def test_selection_holds_for_every_move_and_nearly_reaches_its_claim(
+    mechanism, epsilon, sensitivity
+):
+    found = audit_exact(mechanism(epsilon), neighbours(sensitivity))
+    assert found.holds
+    assert found.required
+    assert found.tight
+    assert 0.8 * epsilon <= found.largest <= epsilon
+    assert found.pairs == (2 * sensitivity + 1) ** 3
+
+
+@pytest.mark.parametrize("mechanism", SELECTORS)
+def test_a_dropped_factor_of_two_is_caught(mechanism):
+    found = audit_exact(FactorDropped(mechanism, 1.0), neighbours())
+    assert not found.holds
+    assert not found.tight
+    assert found.share > 1.5
+
+
+@pytest.mark.parametrize("mechanism", SELECTORS)
+def test_an_understated_sensitivity_is_caught(mechanism):
+    doubled = [
+        (score(*first.levels), score(*second.levels)) for first, second in neighbours(sensitivity=2)
+    ]
+    assert not audit_exact(mechanism(1.0), doubled).holds
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_the_window_has_the_claimed_ratio_between_all_placements(epsilon):
+    found = audit_exact(best_window(epsilon, AXES), placements())
+    assert found.holds
+    assert found.share == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_window_that_is_cut_at_the_ends_is_caught():
+    whole = best_window(1.0, AXES)
+    found = audit_exact(CutWindow(1.0, AXES, whole.widths), placements())
+    assert not found.holds
+    # and only there: between places in the middle the ratio is right
+    middle = [pair for pair in placements() if all(each.place[1] == 2 for each in pair)]
+    assert audit_exact(CutWindow(1.0 - 1e-9, AXES, whole.widths), middle).largest <= 1.0
+
+
+def test_the_papers_claim_is_reported_and_not_required():
+    ours = PosteriorScore(np.array([0.4, -0.1, 0.9]), 100)
+    theirs = PosteriorScore(np.array([0.4, 500.0, 0.9]), 100)
+    found = audit_exact(DPBO(1.0, 0.1), [(ours, theirs)], name="paper")
+    assert (found.mechanism, found.kind, found.required) == ("paper", "conditional", False)
+    assert found.largest > found.epsilon
+    assert found.delta_needed > found.delta
+    assert not found.holds
+    calm = audit_exact(DPBO(1.0, 0.1), [(ours, ours)])
+    assert (calm.largest, calm.delta_needed, calm.holds) == (0.0, 0.0, True)
+    assert calm.mechanism == "DPBO"
+
+
+def test_a_claim_with_a_delta_holds_when_that_delta_suffices():
+    pair = (np.array([0.6, 0.4, 0.0]), np.array([0.6, 0.35, 0.05]))
+    assert audit_exact(Stated(1.0, 0.06), [pair]).holds
+    assert not audit_exact(Stated(1.0, 0.04), [pair]).holds
+    assert not audit_exact(Stated(1.0), [pair]).holds
+
+
+def test_the_claim_is_met_without_allowance():
+    at = ExactFinding("m", "u", "worst-case", 1.0, 0.0, 1.0, 0.0, 1)
+    above = ExactFinding("m", "u", "worst-case", 1.0, 0.0, math.nextafter(1.0, 2.0), 0.0, 1)
+    assert at.holds
+    assert not above.holds
+
+
+def test_pairs_are_taken_as_they_come():
+    running: ExactAudit[Score] = ExactAudit(Exponential(1.0))
+    losses = []
+    for first, second in neighbours():
+        running.look(first, second)
+        losses.append(privacy_loss(Exponential(1.0), first, second))
+        assert running.finding().largest == max(losses)
+    assert running.finding().pairs == len(losses)
+
+
+def test_pairs_of_different_claims_are_refused():
+    days = Score(np.array([1, 2, 3]), 1, Days(1), "none")
+    with pytest.raises(ParameterError, match="one claim"):
+        audit_exact(Exponential(1.0), [(score(1, 2, 3), days)])
+    with pytest.raises(ParameterError, match="at least one pair"):
+        audit_exact(Exponential(1.0), [])
+
+
+def test_findings_are_plain_json_even_when_the_loss_is_infinite():
+    ours, theirs = np.array([1.0, 0.0]), np.array([0.5, 0.5])
+    said = audit_exact(Stated(), [(ours, theirs)]).to_dict()
+    assert said["largest"] is None
+    assert said["holds"] is False
+    assert json.loads(json.dumps(said, allow_nan=False)) == said
+    fine = audit_exact(Stated(), [(ours, ours)]).to_dict()
+    assert (fine["largest"], fine["holds"], fine["required"], fine["tight"]) == (
+        0,
+        True,
+        True,
+        False,
+    )
+
+
+def test_an_exact_audit_says_nothing_of_the_data():
+    running: ExactAudit[Score] = ExactAudit(Exponential(1.0))
+    running.look(score(77_777, 3, 0), score(77_776, 3, 0))
+    assert "7777" not in repr(running) + repr(running.finding()) + str(running.finding().to_dict())
+
+
+# The sampler
+
+
+@pytest.mark.parametrize("mechanism", SELECTORS)
+def test_the_real_samplers_draw_what_is_computed(mechanism):
+    found = audit_sampler(mechanism(1.0), score(*range(12), 11, 11, 5, 5), 600)
+    assert found.holds
+    assert found.tested
+    assert found.cells > 3
+    assert found.to_dict()["holds"] is True
+
+
+def test_the_windows_sampler_draws_what_is_computed():
+    found = audit_sampler(best_window(2.0, AXES), Placement((2, 0), AXES), 600, name="window")
+    assert (found.mechanism, found.holds, found.tested) == ("window", True, True)
+
+
+def test_the_papers_sampler_draws_what_is_computed():
+    posterior = PosteriorScore(np.linspace(-9.0, 9.0, 8), 100)
+    assert audit_sampler(DPBO(5.0, 0.1), posterior, 600).holds
+
+
+class TruncatedSoftmax(Exponential):
+    """Draws by the cumulative sum of a softmax in half precision: rare candidates never come."""
+
+    __slots__ = ()
+    rng = np.random.default_rng(1)
+
+    def draw(self, score: Score) -> int:
+        total = np.cumsum(self.probabilities(score).astype(np.float16), dtype=np.float16)
+        return int(np.searchsorted(total, np.float16(self.rng.random()) * total[-1]))
+
+
+def test_a_softmax_that_loses_rare_candidates_is_caught():
+    levels = np.zeros(10_000, dtype=np.int64)
+    levels[:2] = 15
+    peaked = Score(levels, 1, Readings(1), "none")
+    # thousands of candidates share a third of the probability, each below the precision
+    rare = Exponential(1.0).probabilities(peaked)[2:].sum()
+    assert 0.2 < rare < 0.9
+    assert not audit_sampler(TruncatedSoftmax(1.0), peaked, 300).holds
+    assert audit_sampler(Exponential(1.0), peaked, 300).holds
+
+
+class BiasedPick(Exponential):
+    """Takes the first of equals a little more often than the others."""
+
+    __slots__ = ()
+    rng = np.random.default_rng(1)
+
+    def draw(self, score: Score) -> int:
+        law = self.probabilities(score)
+        law[0] += 0.15
+        return int(self.rng.choice(len(law), p=law / law.sum()))
+
+
+def test_a_biased_pick_among_equals_is_caught():
+    assert not audit_sampler(BiasedPick(1.0), score(*[3] * 8), 2000).holds
+
+
+def test_an_impossible_draw_is_caught_whatever_its_share():
+    law, really = np.array([0.5, 0.5, 0.0]), np.array([0.495, 0.5, 0.005])
+    found = audit_sampler(Seeded(really=really), law, 2000)
+    assert found.p_value == 0.0
+    assert not found.holds
+    beyond = audit_sampler(Seeded(really=np.array([0.5, 0.49, 0.01])), law[:2], 2000)
+    assert not beyond.holds
+    lone = audit_sampler(Seeded(really=np.array([0.99, 0.01])), np.array([1.0, 0.0]), 2000)
+    assert (lone.cells, lone.tested, lone.holds) == (1, True, False)
+
+
+def test_nothing_is_tested_where_one_output_takes_all():
+    found = audit_sampler(Exponential(50.0), score(1000, 0), 100)
+    assert (found.cells, found.tested, found.holds) == (1, False, True)
+
+
+def test_cells_are_expected_often_enough_and_hold_every_output():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        expected = 2000.0 * rng.dirichlet(np.full(300, 0.1))
+        cell = audit._cells(expected)
+        held = np.bincount(cell, weights=expected)
+        assert (held >= FEWEST - 1e-9).all()
+        assert held.sum() == pytest.approx(2000.0)
+    assert audit._cells(np.array([10.0, 10.0])).tolist() == [0, 0]
+
+
+def test_the_p_value_is_that_of_the_chi_square_test():
+    law = np.array([0.4, 0.3, 0.2, 0.1])
+    found = audit_sampler(Seeded(rng=np.random.default_rng(5)), law, 1000)
+    again = np.random.default_rng(5)
+    seen = np.bincount([again.choice(4, p=law) for _ in range(1000)])
+    assert found.cells == 4
+    assert found.p_value == pytest.approx(chisquare(seen, 1000 * law).pvalue)
+
+
+def test_a_right_sampler_is_left_alone():
+    """The law of the p-values of fair draws: even, and far from the alarm."""
+    rng = np.random.default_rng(7)
+    law = rng.dirichlet(np.full(60, 0.3))
+    cell = audit._cells(1000 * law)
+    values = [
+        audit._p_value(rng.multinomial(1000, law), 1000 * law, cell=cell) for _ in range(4000)
+    ]
+    assert min(values) > 1e3 * ALARM
+    assert np.quantile(values, [0.05, 0.5]) == pytest.approx([0.05, 0.5], abs=0.02)
+
+
+@pytest.mark.parametrize("draws", [0, 99, True, 500.0])
+def test_too_few_draws_are_refused(draws):
+    with pytest.raises(ParameterError, match="100 draws or more"):
+        audit_sampler(Exponential(1.0), score(1, 2), draws)
+
+
+def test_conditional_and_worst_case_claims_are_told_apart():
+    assert isinstance(
+        DPBO(1.0, 0.1).guarantee(PosteriorScore(np.zeros(2), 1)), ConditionalGuarantee
+    )
+    assert audit_exact(Exponential(1.0), neighbours()[:1]).kind == "worst-case"

@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sunveil.errors import ParameterError
+from sunveil.meters.record import Record
+from sunveil.privacy.audit import ExactFinding, SamplerFinding, audit_exact
+from sunveil.privacy.independence import (
+    IndependenceFinding,
+    Public,
+    Replay,
+    audit_independence,
+)
+from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
+from sunveil.privacy.score import Score
+from sunveil.privacy.units import Days, Readings, System
+from sunveil.releases.auditing import Audit, run_audit
+from sunveil.releases.frame import Frame, frame_of
+from sunveil.releases.neighbours import Setting, make_setting, neighbour_pairs
+from sunveil.releases.replay import as_read, make_replay, public_of
+from sunveil.releases.score import day_score, reading_score
+from sunveil.scores import Tolerance
+
+SELECTORS = [PermuteAndFlip, Exponential]
+ROWS = [
+    ("permute-and-flip", "any one reading"),
+    ("exponential", "any one reading"),
+    ("permute-and-flip", "any one day"),
+    ("exponential", "any one day"),
+    ("window", "a system's whole record"),
+    ("paper", "any one reading"),
+]
+
+
+@pytest.fixture(scope="module")
+def found() -> Audit:
+    return run_audit(pairs=240, draws=150, seed=2)
+
+
+@pytest.fixture(scope="module")
+def hourly() -> Setting:
+    return make_setting(epsilon=1.0, seed=2)
+
+
+def scored(
+    setting: Setting, unit: Readings | Days, score: Callable[[Frame, Record], Score], pairs: int
+) -> list[tuple[Score, Score]]:
+    return [
+        (score(setting.frame, ours), score(setting.frame, theirs))
+        for ours, theirs in neighbour_pairs(setting, unit, pairs=pairs)
+    ]
+
+
+def test_every_mechanism_and_unit_is_audited(found):
+    assert [(each.mechanism, each.unit) for each in found.exact] == ROWS
+    assert [(each.mechanism, each.unit) for each in found.samplers] == ROWS
+    units = [str(unit) for unit in (Readings(1), Days(1), System())]
+    assert [each.unit for each in found.independence] == 2 * units
+
+
+def test_no_loss_exceeds_its_claim_and_each_comes_close(found):
+    *held, paper = found.exact
+    for each in held:
+        assert each.required
+        assert each.pairs == 240
+        assert 0.8 * each.epsilon <= each.largest <= each.epsilon
+    assert not paper.required
+    assert paper.delta == 0.1
+    assert 0.0 < paper.largest < 0.2
+    assert found.pairs == 3 * 240
+    assert found.holds
+
+
+def test_samplers_and_replays_hold(found):
+    assert all(each.holds and each.tested and each.draws == 150 for each in found.samplers)
+    assert all(each.holds and each.pairs >= 10 for each in found.independence)
+
+
+def test_an_audit_is_plain_json(found):
+    said = found.to_dict()
+    assert json.loads(json.dumps(said, allow_nan=False)) == said
+    assert (said["holds"], said["epsilon"], said["seed"]) == (True, 1.0, 2)
+
+
+EXACT = ExactFinding("m", "u", "worst-case", 1.0, 0.0, 0.9, 0.0, 10)
+DRAWN = SamplerFinding("m", "u", 100, 5, 0.5)
+REPLAYED = IndependenceFinding("r", "u", 10, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("exact", "drawn", "replayed", "holds"),
+    [
+        (EXACT, DRAWN, REPLAYED, True),
+        (replace(EXACT, largest=1.1), DRAWN, REPLAYED, False),
+        (replace(EXACT, largest=1.1, kind="conditional"), DRAWN, REPLAYED, True),
+        (EXACT, replace(DRAWN, p_value=1e-12), REPLAYED, False),
+        (EXACT, DRAWN, replace(REPLAYED, choices_changed=1), False),
+        (EXACT, DRAWN, replace(REPLAYED, frames_changed=1), False),
+        (EXACT, DRAWN, replace(REPLAYED, scores_changed=1), False),
+        (EXACT, DRAWN, replace(REPLAYED, refused=1), False),
+    ],
+)
+def test_an_audit_holds_when_all_that_must_does(exact, drawn, replayed, holds):
+    assert Audit(1.0, 1, (exact,), (drawn,), (replayed,)).holds is holds
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"pairs": 39}, "pairs must be a whole number from 40"),
+        ({"pairs": True}, "pairs must be"),
+        ({"pairs": 100.0}, "pairs must be"),
+        ({"draws": 99}, "draws must be a whole number from 100"),
+        ({"seed": -1}, "seed must be a whole number from 0"),
+        ({"epsilon": float("nan")}, "epsilon must be a finite number"),
+        ({"epsilon": float("inf")}, "epsilon must be a finite number"),
+        ({"epsilon": 0.0}, "epsilon must be a finite number"),
+        ({"epsilon": 1e6}, "epsilon must be from"),
+    ],
+)
+def test_bad_numbers_are_refused(wrong, said):
+    with pytest.raises(ParameterError, match=said):
+        run_audit(**wrong)
+
+
+# Planted faults in scores: each must be caught by the exact audit.
+
+
+def votes_for_one(frame: Frame, record: Record) -> Score:
+    """A day's votes as if it had but one."""
+    honest = day_score(frame, record)
+    return Score(honest.levels, 1, honest.unit, honest.proof)
+
+
+def counted_twice(frame: Frame, record: Record) -> Score:
+    honest = reading_score(frame, record)
+    return Score(2 * honest.levels, honest.sensitivity, honest.unit, honest.proof)
+
+
+def clearest_days(frame: Frame, record: Record) -> Score:
+    """Counts the readings of the three days with most energy only."""
+    day = record.times.astype("datetime64[D]").astype(np.int64)
+    day -= day.min()
+    energy = np.bincount(day, weights=np.minimum(record.power_kw, 1e6))
+    kept = np.isin(day, np.argsort(-energy)[:3])
+    part = replace(record, times=record.times[kept], power_kw=record.power_kw[kept])
+    return reading_score(frame, part)
+
+
+def scaled_to_largest(frame: Frame, record: Record) -> Score:
+    """Brings the record's own largest reading to 5 kW first."""
+    top = max(float(record.power_kw.max()), 1e-9)
+    return reading_score(frame, replace(record, power_kw=5.0 * (record.power_kw / top)))
+
+
+def tolerance_by_spread(frame: Frame, record: Record) -> Score:
+    """Widens the tolerance for noisy readings."""
+    noisy = float(np.minimum(record.power_kw, 1e6).std()) > 100.0
+    tolerance = Tolerance(relative=0.4 if noisy else 0.1, floor=0.1)
+    choices = replace(frame.choices, tolerance=tolerance)
+    return reading_score(replace(frame, choices=choices), record)
+
+
+@pytest.mark.parametrize(
+    ("unit", "fault"),
+    [
+        (Days(1), votes_for_one),
+        (Readings(1), counted_twice),
+        (Readings(1), clearest_days),
+        (Readings(1), scaled_to_largest),
+        (Readings(1), tolerance_by_spread),
+    ],
+    ids=lambda value: getattr(value, "__name__", None) or type(value).__name__,
+)
+def test_a_score_that_moves_more_than_it_says_is_caught(unit, fault, hourly):
+    pairs = scored(hourly, unit, fault, 220)
+    for mechanism in SELECTORS:
+        found = audit_exact(mechanism(1.0), pairs)
+        assert not found.holds
+        assert found.share > 1.2
+
+
+@pytest.mark.parametrize("unit", [Readings(1), Readings(3), Days(2)], ids=str)
+def test_honest_scores_hold_for_larger_units_too(unit, hourly):
+    score = day_score if isinstance(unit, Days) else reading_score
+    pairs = scored(hourly, unit, lambda frame, record: score(frame, record, unit.k), 110)
+    for mechanism in SELECTORS:
+        found = audit_exact(mechanism(1.0), pairs)
+        assert found.holds
+        assert found.share > 0.5
+
+
+# Planted faults in what is chosen before a score: each must be caught by replaying it.
+
+
+def replaying(
+    setting: Setting, choose: Callable[[Frame, Record], Frame], *, tell: bool
+) -> Callable[[Record], Replay[Record]]:
+    """Return a replay that changes its frame by the record, and says so in its digests or not."""
+
+    def replay(record: Record) -> Replay[Record]:
+        read = as_read(setting, record)
+        honest = frame_of(read, setting.frame.weather, setting.frame.choices)
+        frame = choose(honest, read)
+        public = public_of(frame if tell else honest, read, epsilon=1.0)
+        return Replay(public, lambda other: reading_score(frame, as_read(setting, other)))
+
+    return replay
+
+
+def own_capacities(frame: Frame, record: Record) -> Frame:
+    """Takes the grid of capacities from the largest reading."""
+    high = float(np.clip(record.power_kw.max(), 2.0, 100.0))
+    capacities = replace(frame.choices.capacities, high=high)
+    return replace(frame, choices=replace(frame.choices, capacities=capacities))
+
+
+def own_tolerance(frame: Frame, record: Record) -> Frame:
+    noisy = float(np.clip(record.power_kw, 0.0, 1e3).std()) > 1.0
+    tolerance = Tolerance(relative=0.3 if noisy else 0.1, floor=0.1)
+    return replace(frame, choices=replace(frame.choices, tolerance=tolerance))
+
+
+def own_clear_days(frame: Frame, record: Record) -> Frame:
+    """Keeps the half of the days that the record has most energy on."""
+    power = np.exp(np.minimum(frame.readings(record), 10.0))
+    energy = np.add.reduceat(power, frame.days[:-1])
+    lengths = np.diff(frame.days)
+    dim = np.repeat(energy < np.median(energy), lengths)
+    profiles = tuple(np.where(dim, np.float32(np.inf), each) for each in frame.profiles)
+    return replace(frame, profiles=profiles)
+
+
+@pytest.mark.parametrize("tell", [True, False], ids=["told", "hidden"])
+@pytest.mark.parametrize("choose", [own_capacities, own_tolerance, own_clear_days])
+def test_a_frame_that_is_taken_from_the_data_is_caught(choose, tell, hourly):
+    pairs = neighbour_pairs(hourly, Days(1), pairs=33)
+    replay = replaying(hourly, choose, tell=tell)
+    found = audit_independence(replay, pairs, unit=Days(1), name="planted")
+    assert not found.holds
+    assert found.scores_changed > 0
+    assert (found.choices_changed + found.frames_changed > 0) is tell
+
+
+def test_an_honest_frame_is_not_called_one(hourly):
+    pairs = neighbour_pairs(hourly, Days(1), pairs=33)
+    replay = replaying(hourly, lambda frame, record: frame, tell=True)
+    assert audit_independence(replay, pairs, unit=Days(1), name="honest").holds
+
+
+def test_a_replay_reads_rows_as_a_curator_has_them(hourly):
+    power = hourly.bases[0].copy()
+    power[[5, 70]] = np.nan
+    record = hourly.record(power)
+    read = as_read(hourly, record)
+    assert np.array_equal(read.times, record.times)
+    assert np.array_equal(read.power_kw, record.power_kw)
+    replay = make_replay(hourly, Readings(1), epsilon=1.0)(record)
+    assert isinstance(replay.public, Public)
+    honest = reading_score(hourly.frame, record)
+    assert np.array_equal(replay.score(record).levels, honest.levels)
+    assert replay.public.frame == hourly.frame.fingerprint()
+
+
+def test_the_digest_of_the_choices_changes_with_any_of_them(hourly):
+    frame = hourly.frame
+    record = hourly.record(hourly.bases[0])
+    first = public_of(frame, record, epsilon=1.0)
+    assert len(first.choices) == len(hashlib.sha256().hexdigest())
+    wider = replace(frame.choices, tolerance=Tolerance(relative=0.2, floor=0.1))
+    assert public_of(replace(frame, choices=wider), record, epsilon=1.0).choices != first.choices
+    assert public_of(frame, record, epsilon=9.0).choices != first.choices
+    other = replace(record, interval_minutes=30.0)
+    assert public_of(frame, other, epsilon=1.0).choices != first.choices
+    assert public_of(frame, record, epsilon=1.0) == first

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sunveil.privacy.guarantee import Guarantee
+from sunveil.privacy.units import Days
+from sunveil.releases.answer import ExpectedErrors, Release, Spread
+
+
+def made(**changes: object) -> Release:
+    guarantee = Guarantee(Days(1), 0.5, 0.0, "docs/proofs/permute-and-flip.md")
+    return Release(180.0, 20.0, 5.0, guarantee, "permute-and-flip", **changes)
+
+
+def test_a_release_tells_all_it_has_as_json():
+    expected = ExpectedErrors(Spread(1.23456, 4.0), Spread(2.0, 5.0), Spread(3.0, 6.0), "x")
+    told = json.loads(made(expected=expected, public={"step": 4.0}, clock_minutes=60.0).to_json())
+    assert told.pop("release_id")
+    assert told == {
+        "surface_azimuth": 180.0,
+        "surface_tilt": 20.0,
+        "dc_capacity_kw": 5.0,
+        "clock_minutes": 60.0,
+        "mechanism": "permute-and-flip",
+        "guarantee": {
+            "kind": "worst-case",
+            "unit": "any one day",
+            "adjacency": "replacement",
+            "epsilon": 0.5,
+            "delta": 0.0,
+            "proof": "docs/proofs/permute-and-flip.md",
+        },
+        "expected_errors": {
+            "surface_azimuth_degrees": {"mean": 1.2346, "within_90_percent": 4.0},
+            "surface_tilt_degrees": {"mean": 2.0, "within_90_percent": 5.0},
+            "dc_capacity_percent": {"mean": 3.0, "within_90_percent": 6.0},
+            "basis": "x",
+        },
+        "public": {"step": 4.0},
+    }
+
+
+def test_what_was_not_released_is_null():
+    told = made().to_dict()
+    assert told["expected_errors"] is None
+    assert told["clock_minutes"] is None
+    without = ExpectedErrors(Spread(1.0, 2.0), Spread(1.0, 2.0), None, "x")
+    assert without.to_dict()["dc_capacity_percent"] is None
+
+
+def test_every_release_has_a_name_of_its_own():
+    assert len({made().release_id for _ in range(50)}) == 50
+
+
+def test_what_is_no_number_is_not_written():
+    with pytest.raises(ValueError, match="JSON"):
+        made(public={"step": float("nan")}).to_json()

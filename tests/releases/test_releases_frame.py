@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sunveil.errors import MeterError
+from sunveil.meters import Record, from_pandas
+from sunveil.releases.choices import Choices
+from sunveil.releases.frame import DAY, Calendar, frame_of, make_frame, prepared
+from sunveil.releases.score import day_score, reading_score
+
+PLANTED = 1234.5678
+
+
+def made(start: int, minutes: float, places: list[int]) -> Record:
+    seconds = start + np.array(sorted(set(places)), dtype=np.int64) * round(minutes * 60)
+    return Record("a", seconds.astype("datetime64[s]"), np.ones(len(seconds)), minutes)
+
+
+@given(
+    start=st.integers(10**9, 10**9 + 10**6),
+    minutes=st.sampled_from([1.0, 5.0, 7.0, 15.0, 30.0, 60.0]),
+    places=st.lists(st.integers(0, 5000), min_size=1, max_size=5),
+    longitude=st.floats(-180.0, 180.0),
+)
+def test_a_calendar_is_whole_solar_days_that_hold_every_stamp(start, minutes, places, longitude):
+    record = made(start, minutes, places)
+    calendar = Calendar.of(record, longitude=longitude)
+    step = round(minutes * 60)
+    assert np.isin(record.times, calendar.times).all()
+    solar = calendar.times.astype(np.int64) + round(longitude * 240.0)
+    seen = (record.times.astype(np.int64) + round(longitude * 240.0)) // DAY
+    assert solar[0] // DAY == seen[0]
+    assert solar[0] % DAY < step
+    assert seen[-1] <= solar[-1] // DAY <= seen[-1] + (DAY % step != 0)
+    assert (np.diff(calendar.times.astype(np.int64)) == step).all()
+    assert seen[-1] - seen[0] + 1 <= calendar.days <= seen[-1] - seen[0] + 2
+
+
+def test_a_frame_does_not_depend_on_any_reading(frame, record, weather, choices):
+    rng = np.random.default_rng(1)
+    for power in (
+        np.zeros(len(record.power_kw)),
+        rng.uniform(0.0, 1e6, len(record.power_kw)),
+        record.power_kw[::-1].copy(),
+    ):
+        other = frame_of(replace(record, power_kw=power), weather, choices)
+        assert other.fingerprint() == frame.fingerprint()
+
+
+def test_a_frame_does_not_depend_on_which_intervals_have_a_reading(frame, changed, weather):
+    kept = np.random.default_rng(2).random(60 * 24) < 0.2
+    kept[[0, -1]] = True
+    other = frame_of(changed(keep=kept), weather, frame.choices)
+    assert other.fingerprint() == frame.fingerprint()
+
+
+def test_the_fingerprint_changes_with_every_public_input(frame, record, weather):
+    prints = {frame.fingerprint()}
+    others = [
+        (record, weather, replace(frame.choices, heat=1.0)),
+        (record, replace(weather, ghi=weather.ghi * 0.99), frame.choices),
+        (record, replace(weather, temp_air=weather.temp_air + 1.0), frame.choices),
+        (replace(record, times=record.times + np.timedelta64(5, "m")), weather, frame.choices),
+    ]
+    for readings, sky, choices in others:
+        prints.add(frame_of(readings, sky, choices).fingerprint())
+    assert len(prints) == 5
+
+
+@pytest.mark.parametrize("measured", [False, True])
+@pytest.mark.parametrize(
+    "cut", [slice(24, None), slice(None, -24), slice(23, None), slice(7 * 24, -7 * 24)]
+)
+def test_a_missing_first_or_last_day_leaves_every_score_as_it_was(
+    record, weather, choices, changed, measured, cut
+):
+    """Another calendar, the same scores: to the last bit, whatever the span of the frame."""
+    sky = replace(weather, clear=False) if measured else weather
+    short = changed(keep=cut)
+    # the same record with its missing readings there, and agreeing with nothing
+    blank = np.ones(len(record.times), dtype=bool)
+    blank[cut] = False
+    whole = replace(record, power_kw=np.where(blank, 0.0, record.power_kw))
+    one, other = frame_of(short, sky, choices), frame_of(whole, sky, choices)
+    assert one.calendar != other.calendar
+    for score in (reading_score, day_score):
+        np.testing.assert_array_equal(score(one, short).levels, score(other, whole).levels)
+        assert score(one, short).levels.max() > 20
+
+
+def test_every_day_is_one_solar_day(frame):
+    times = frame.calendar.times[frame.lit].astype(np.int64)
+    solar = (times + round(frame.weather.site.longitude * 240.0)) // DAY
+    assert frame.days[0] == 0
+    assert frame.days[-1] == len(times)
+    for begin, end in zip(frame.days[:-1], frame.days[1:], strict=True):
+        assert len(set(solar[begin:end])) == 1
+        assert 8 <= end - begin <= 15
+    assert len(frame.days) - 1 == len(set(solar)) == 61
+
+
+def test_missing_readings_agree_with_nothing(frame, changed):
+    found = frame.readings(changed(keep=slice(100, 200)))
+    assert len(found) == frame.lit.sum()
+    assert np.isneginf(found).sum() > 0.8 * len(found)
+    assert np.isfinite(found).any()
+
+
+def test_the_candidates_of_a_frame_are_clocks_planes_and_capacities(frame):
+    assert frame.shape == (1, len(frame.grid), len(frame.choices.capacities))
+    assert len(frame) == math.prod(frame.shape)
+
+
+def test_a_record_cleaned_as_a_whole_is_refused(power, weather, choices, frame):
+    cleaned = from_pandas(power, label="start", cleaning="record")
+    for use in (
+        lambda: frame_of(cleaned, weather, choices),
+        lambda: frame.readings(cleaned),
+        lambda: prepared(cleaned),
+    ):
+        with pytest.raises(MeterError, match="rules that look at the whole record"):
+            use()
+
+
+def test_short_intervals_are_averaged_to_a_quarter_of_an_hour():
+    index = pd.date_range("2019-06-01", periods=24 * 12, freq="5min", tz="UTC")
+    values = np.random.default_rng(3).uniform(0.0, 5.0, len(index))
+    record = from_pandas(pd.Series(values, index=index), label="start", cleaning="each")
+    found = prepared(record)
+    assert found.interval_minutes == 15.0
+    np.testing.assert_allclose(found.power_kw, values.reshape(-1, 3).mean(axis=1))
+    lost = prepared(replace(record, times=record.times[1:], power_kw=record.power_kw[1:]))
+    np.testing.assert_array_equal(lost.power_kw, found.power_kw[1:])
+
+
+@given(
+    place=st.integers(0, 285),
+    many=st.integers(1, 2),
+    value=st.sampled_from([0.0, 3.0, 1e300, 1.7e308, -1.7e308, -1.0]),
+)
+def test_k_short_readings_change_k_averages_and_nothing_else(place, many, value):
+    values = np.full(288, 2.0)
+    times = np.datetime64("2019-06-01T00:05", "s") + np.arange(288) * np.timedelta64(300, "s")
+    one = prepared(Record("a", times, values, 5.0))
+    values = values.copy()
+    values[place : place + many] = value
+    other = prepared(Record("a", times, values, 5.0))
+    np.testing.assert_array_equal(one.times, other.times)
+    assert (one.power_kw != other.power_kw).sum() <= many
+
+
+def test_a_record_on_another_calendar_is_refused_without_telling_a_reading(frame, record):
+    late = replace(record, times=record.times + np.timedelta64(40, "D"))
+    off = replace(record, times=record.times + np.timedelta64(20, "m"))
+    short = Record("a", record.times[:10], np.full(10, PLANTED), 30.0)
+    for bad, words in (
+        (late, "stamps outside the calendar"),
+        (off, "stamps outside the calendar"),
+        (short, "intervals of 30 minutes"),
+    ):
+        planted = replace(bad, power_kw=np.full(len(bad.power_kw), PLANTED))
+        with pytest.raises(MeterError, match=words) as refused:
+            frame.readings(planted)
+        assert "1234" not in str(refused.value)
+
+
+def test_a_calendar_without_daylight_or_weather_is_refused(weather, choices):
+    night, other_year = Calendar(1552282200, 60.0, 5), Calendar(1483228800, 60.0, 48)
+    for calendar in (night, other_year):
+        with pytest.raises(MeterError, match="no daylight in common"):
+            make_frame(weather, calendar, choices)
+
+
+def test_clocks_are_one_more_dimension(record, weather, choices):
+    """Stamps that run an hour ahead agree most with the clock that says so."""
+    wide = replace(choices, clocks=(-60.0, 0.0, 60.0))
+    frame = frame_of(record, weather, wide)
+    assert frame.shape[0] == 3
+    assert len(frame) == 3 * len(frame_of(record, weather, choices))
+    fast = replace(record, times=record.times + np.timedelta64(1, "h"))
+    for readings, clock in ((record, 1), (fast, 2)):
+        levels = reading_score(frame_of(readings, weather, wide), readings).levels
+        best = np.unravel_index(int(levels.argmax()), frame.shape)
+        assert best[0] == clock
+
+
+def test_the_declared_clock_alone_scores_as_it_does_among_others(frame, record, weather):
+    wide = frame_of(record, weather, replace(frame.choices, clocks=(30.0, 0.0)))
+    levels = reading_score(wide, record).levels.reshape(wide.shape)
+    np.testing.assert_array_equal(levels[1].ravel(), reading_score(frame, record).levels)
+    assert (levels[0] != levels[1]).any()
+
+
+def test_a_frame_without_choices_takes_the_defaults(record, weather):
+    short = Calendar.of(record, longitude=-105.0)
+    frame = make_frame(weather, replace(short, count=24))
+    assert frame.choices == Choices()
+    assert len(frame) >= 200_000

@@ -1,0 +1,303 @@
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sunveil.errors import MeterError, ParameterError, SunveilError
+from sunveil.meters import Record, from_pandas
+from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
+from sunveil.privacy.score import Axis
+from sunveil.privacy.units import Days, Readings, System
+from sunveil.privacy.window import best_window
+from sunveil.releases.answer import ExpectedErrors, Spread
+from sunveil.releases.choices import Choices
+from sunveil.releases.frame import frame_of
+from sunveil.releases.reference import error_laws
+from sunveil.releases.release import Mechanism, release
+from sunveil.simulate import SystemTruth
+from sunveil.site import Plane, Site
+
+PLANTED = 1234.5678
+FLIP, EXPONENTIAL = "docs/proofs/permute-and-flip.md", "docs/proofs/exponential.md"
+TRUTH_KW = 5.0
+
+
+def truth_at(site: Site) -> SystemTruth:
+    return SystemTruth("a", site, ((Plane(200.0, 30.0), 1.0),), TRUTH_KW)
+
+
+@pytest.mark.parametrize(
+    ("unit", "mechanism", "name", "proof"),
+    [
+        (Readings(1), "default", "permute-and-flip", FLIP),
+        (Readings(24), Mechanism.DEFAULT, "permute-and-flip", FLIP),
+        (Days(1), "default", "permute-and-flip", FLIP),
+        (Days(3), "exponential", "exponential", EXPONENTIAL),
+        (Readings(1), Mechanism.EXPONENTIAL, "exponential", EXPONENTIAL),
+        (System(), "default", "window", "docs/proofs/window.md"),
+    ],
+)
+def test_every_unit_and_mechanism_gives_a_candidate_and_a_guarantee(
+    record, weather, frame, unit, mechanism, name, proof
+):
+    found = release(record, weather, unit=unit, epsilon=0.7, mechanism=mechanism, frame=frame)
+    assert found.guarantee == Guarantee(unit, 0.7, 0.0, proof)
+    assert type(found.guarantee) is Guarantee
+    assert found.mechanism == name
+    assert found.clock_minutes is None
+    told = json.loads(found.to_json())
+    assert told["guarantee"]["kind"] == "worst-case"
+    assert told["public"].items() >= frame.choices.to_dict().items()
+    if name == "window":
+        assert found.surface_azimuth % 5.0 == found.surface_tilt % 5.0 == 0.0
+        assert told["public"]["window_widths"] == list(
+            best_window(0.7, frame.choices.axes()).widths
+        )
+    else:
+        planes = zip(frame.grid.surface_azimuth, frame.grid.surface_tilt, strict=True)
+        assert (found.surface_azimuth, found.surface_tilt) in set(planes)
+        assert found.dc_capacity_kw in frame.choices.capacities.values
+
+
+@pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])
+def test_at_a_large_epsilon_the_answer_is_near_the_truth(record, weather, frame, unit):
+    found = release(record, weather, unit=unit, epsilon=40.0, frame=frame)
+    assert abs(found.surface_azimuth - 200.0) <= 10.0
+    assert abs(found.surface_tilt - 30.0) <= 10.0
+    assert found.dc_capacity_kw == pytest.approx(TRUTH_KW, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("unit", "epsilon", "azimuth", "tilt", "capacity"),
+    [
+        (Readings(1), 0.1, 12.0, 7.0, 12.0),
+        (Days(1), 1.0, 14.0, 8.0, 12.0),
+        (Readings(1), 1.0, 3.0, 3.0, 6.0),
+    ],
+)
+def test_the_expected_errors_are_small_at_the_epsilon_hoped_for(
+    record, frame, unit, epsilon, azimuth, tilt, capacity
+):
+    """Exact expectations over two months on a grid of ten degrees: a year and four do better."""
+    truth = truth_at(frame.weather.site)
+    means = error_laws(frame, record, truth, unit=unit, epsilon=epsilon).means
+    assert means[0] < azimuth
+    assert means[1] < tilt
+    assert means[2] < capacity
+    other = error_laws(frame, record, truth, unit=unit, epsilon=epsilon, exponential=True).means
+    assert means[0] <= other[0]
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 8.0])
+def test_a_whole_record_is_never_released_better_than_any_mechanism_could(record, frame, epsilon):
+    """On the circle of azimuths 180 / (1 + e^(ε/2)), on average over where the truth may be."""
+    azimuth = frame.choices.axes()[0]
+    window = best_window(epsilon, frame.choices.axes())
+    optimum = 180.0 / (1.0 + math.exp(epsilon / 2.0))
+    assert window.expected_errors()[0] >= optimum
+    assert best_window(epsilon, (azimuth,)).expected_errors()[0] >= optimum
+    assert azimuth == Axis(72, 5.0, wraps=True)
+
+
+def test_a_series_is_read_with_each_reading_cleaned_alone(power, weather, choices):
+    found = release(power, weather, unit=Readings(1), epsilon=50.0, choices=choices)
+    assert abs(found.surface_azimuth - 200.0) <= 10.0
+    assert found.public == choices.to_dict()
+    assert release(power.rename(None), weather, unit=Days(1), epsilon=1.0, choices=choices)
+
+
+def test_the_clock_is_released_where_it_is_one_more_dimension(record, weather, choices):
+    wide = replace(choices, clocks=(0.0, 60.0))
+    fast = replace(record, times=record.times + np.timedelta64(1, "h"))
+    found = release(fast, weather, unit=Readings(1), epsilon=50.0, choices=wide)
+    assert found.clock_minutes == 60.0
+    assert abs(found.surface_azimuth - 200.0) <= 10.0
+
+
+def test_the_errors_to_expect_are_put_beside_the_answer(record, weather, frame):
+    expected = ExpectedErrors(Spread(1.0, 2.0), Spread(1.0, 2.0), None, "a test")
+    for unit in (Readings(1), System()):
+        found = release(record, weather, unit=unit, epsilon=1.0, frame=frame, expected=expected)
+        assert found.expected == expected
+
+
+@pytest.fixture(scope="module")
+def by_paper(record, weather):
+    return release(record, weather, unit=Readings(1), epsilon=0.1, mechanism="paper")
+
+
+def test_the_paper_s_mechanism_is_conditional_and_releases_no_capacity(by_paper):
+    assert type(by_paper.guarantee) is ConditionalGuarantee
+    assert (by_paper.guarantee.epsilon, by_paper.guarantee.delta) == (0.1, 0.1)
+    assert by_paper.guarantee.unit == Readings(1)
+    assert "Gaussian process prior" in by_paper.guarantee.condition
+    assert by_paper.dc_capacity_kw is None
+    assert by_paper.mechanism == "paper"
+    assert json.loads(by_paper.to_json())["guarantee"]["kind"] == "conditional"
+    assert 0.0 <= by_paper.surface_azimuth < 360.0
+    assert 0.0 <= by_paper.surface_tilt <= 90.0
+
+
+@pytest.mark.parametrize("unit", [Readings(2), Days(1), System()])
+def test_the_paper_s_mechanism_protects_one_reading_and_no_more(record, weather, unit):
+    with pytest.raises(ParameterError, match="protects one reading"):
+        release(record, weather, unit=unit, epsilon=1.0, mechanism="paper")
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, math.nan, -0.1])
+def test_the_paper_s_delta_must_be_one(record, weather, delta):
+    with pytest.raises(ParameterError, match="delta"):
+        release(record, weather, unit=Readings(1), epsilon=1.0, mechanism="paper", delta=delta)
+
+
+def refusal(*arguments: object, **options: object) -> str:
+    """Return the one sentence with which a release is refused."""
+    with pytest.raises(SunveilError) as refused:
+        release(*arguments, **options)
+    message = str(refused.value)
+    assert "\n" not in message
+    assert refused.value.__cause__ is None
+    assert len(re.findall(r"[.!?] [A-Z]", message)) == 0
+    return message
+
+
+@pytest.mark.parametrize("mechanism", list(Mechanism))
+@pytest.mark.parametrize(
+    "epsilon", [0.0, -1.0, math.nan, math.inf, -math.inf, 1e9, 1e-9, True, "1", None]
+)
+def test_an_epsilon_that_no_release_can_mean_is_refused(record, weather, mechanism, epsilon):
+    message = refusal(record, weather, unit=Readings(1), epsilon=epsilon, mechanism=mechanism)
+    assert message.startswith("epsilon must be")
+
+
+@pytest.mark.parametrize("unit", ["readings:1", None, 1, Readings])
+def test_a_unit_that_is_none_is_refused(record, weather, unit):
+    assert "Readings(k), Days(k) or System()" in refusal(record, weather, unit=unit, epsilon=1.0)
+
+
+@pytest.mark.parametrize("kind", [Readings, Days])
+@pytest.mark.parametrize("k", [0, -3, 0.5, math.nan, True])
+def test_a_k_below_one_is_refused(kind, k):
+    with pytest.raises(
+        ParameterError, match=f"a whole number of {kind.__name__.lower()}, 1 or more"
+    ):
+        kind(k)
+
+
+def test_a_mechanism_nobody_knows_is_refused(record, weather):
+    message = refusal(record, weather, unit=Days(1), epsilon=1.0, mechanism="laplace")
+    assert message == "mechanism must be default, exponential or paper, and 'laplace' is not"
+
+
+@pytest.mark.parametrize("unit", [Readings(1), System()])
+def test_a_delta_where_none_belongs_is_refused(record, weather, unit):
+    message = refusal(record, weather, unit=unit, epsilon=1.0, delta=1e-6)
+    assert "delta is for the paper's mechanism only" in message
+
+
+def test_the_exponential_mechanism_is_refused_for_a_whole_system(record, weather):
+    message = refusal(record, weather, unit=System(), epsilon=1.0, mechanism="exponential")
+    assert "released by the window" in message
+
+
+def test_a_frame_of_other_choices_is_refused(record, weather, frame):
+    message = refusal(
+        record, weather, unit=Days(1), epsilon=1.0, frame=frame, choices=Choices(step=30.0)
+    )
+    assert "two that differ" in message
+    assert release(
+        record, weather, unit=Days(1), epsilon=1.0, frame=frame, choices=replace(frame.choices)
+    )
+
+
+def planted(count: int = 400, minutes: int = 60, start: str = "2019-04-01") -> pd.Series:
+    index = pd.date_range(start, periods=count, freq=f"{minutes}min", tz="UTC")
+    return pd.Series(PLANTED, index=index, name="sys")
+
+
+def twice() -> pd.Series:
+    return pd.concat([planted(10), planted(3)])
+
+
+def texts() -> pd.Series:
+    return planted().astype(object).where(np.arange(400) != 7, "1234.5678 kW")
+
+
+BAD: dict[str, object] = {
+    "empty": pd.Series([], index=pd.DatetimeIndex([], tz="UTC"), dtype=float),
+    "one reading": planted(1),
+    "a list": [PLANTED] * 5,
+    "a frame": planted().to_frame(),
+    "no index of times": pd.Series([PLANTED] * 5),
+    "no zone": planted().tz_localize(None),
+    "no readings": planted() * math.nan,
+    "infinite": planted() * math.inf,
+    "twice": twice(),
+    "text": texts(),
+    "too coarse": planted(50, 180),
+    "too long ago": planted(50, start="1960-01-01"),
+    "no weather": planted(start="2015-04-01"),
+    "uneven": pd.concat([planted(100), planted(100, 45, start="2019-05-01")]),
+}
+
+
+@pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])
+@pytest.mark.parametrize("name", list(BAD))
+def test_meters_that_cannot_be_released_are_refused_without_telling_a_reading(weather, name, unit):
+    message = refusal(BAD[name], weather, unit=unit, epsilon=1.0, choices=Choices(step=30.0))
+    assert "1234" not in message
+    assert "5678" not in message
+
+
+@pytest.mark.parametrize("mechanism", ["default", "paper"])
+def test_meters_cleaned_as_a_whole_are_refused_where_the_worst_case_is_promised(
+    power, weather, mechanism
+):
+    cleaned = from_pandas(power, label="start", cleaning="record")
+    if mechanism == "paper":
+        assert (
+            release(
+                cleaned, weather, unit=Readings(1), epsilon=1.0, mechanism=mechanism
+            ).guarantee.to_dict()["kind"]
+            == "conditional"
+        )
+    else:
+        message = refusal(cleaned, weather, unit=Readings(1), epsilon=1.0)
+        assert "rules that look at the whole record" in message
+
+
+def test_nothing_that_a_release_passes_through_shows_a_reading(weather, choices):
+    power = planted()
+    record = from_pandas(power, label="start", cleaning="each")
+    frame = frame_of(record, weather, choices)
+    found = release(record, weather, unit=Readings(1), epsilon=1.0, frame=frame)
+    truth = truth_at(weather.site)
+    laws = error_laws(frame, record, truth, unit=Readings(1), epsilon=1.0)
+    shown = [record, *record.notes, frame.calendar, frame.choices, found, found.to_json(), laws]
+    assert len(shown) >= 6
+    for each in shown:
+        assert "1234" not in str(each) + repr(each)
+
+
+@pytest.mark.parametrize("value", [1.7e308, 1e-320, -1.7e308, 0.0])
+@pytest.mark.parametrize("minutes", [5, 60])
+def test_no_reading_however_wild_makes_a_release_fail(weather, choices, value, minutes):
+    """An error is an output too: what one reading says must not decide whether there is one."""
+    power = planted(400 * 60 // minutes, minutes)
+    power.iloc[300:303] = value  # a whole quarter of an hour of them, whose sum may be infinite
+    assert release(power, weather, unit=Readings(1), epsilon=1.0, choices=choices)
+    times = power.index.tz_localize(None).to_numpy().astype("datetime64[s]")
+    by_hand = Record("a", times, power.to_numpy(), float(minutes))
+    assert release(by_hand, weather, unit=Days(1), epsilon=1.0, choices=choices)
+
+
+def test_a_record_without_a_whole_quarter_of_an_hour_is_refused(weather):
+    power = planted(200, 5)
+    with pytest.raises(MeterError, match="no readings at all"):
+        release(power[power.index.minute % 15 != 0], weather, unit=Days(1), epsilon=1.0)
