@@ -19,7 +19,7 @@ EXACT = ExactFinding("exponential", "any one day", "worst-case", 1.0, 0.0, 0.9, 
 PAPER = ExactFinding("paper", "any one reading", "conditional", 1.0, 0.1, 2.5, 0.0, 4)
 DRAWN = SamplerFinding("window", "a system's whole record", 1000, 5, 0.5)
 REPLAYED = IndependenceFinding("hourly readings", "any one day", 50, 0, 0, 0, 0)
-SMALL = ("--pairs", 44, "--draws", 100)
+SMALL = ("--pairs", 44, "--draws", 200)
 
 
 def shown(*, exact=EXACT, drawn=DRAWN, replayed=REPLAYED) -> list[str]:
@@ -66,7 +66,7 @@ def test_what_is_broken_is_named(change, name, end):
 def test_looser_findings_are_told_apart():
     assert row(shown(exact=replace(EXACT, largest=0.5)), "exponential").endswith("holds")
     peaked = replace(DRAWN, cells=1, p_value=1.0)
-    assert row(shown(drawn=peaked), "window").endswith("too peaked to test")
+    assert row(shown(drawn=peaked), "window").endswith("too peaked, not tested")
     exceeded = replace(PAPER, delta_needed=0.5, mechanism="exceeding")
     assert row(shown(exact=exceeded), "exceeding").endswith("conditional, exceeded")
 
@@ -113,7 +113,7 @@ def test_a_planted_fault_ends_with_one_and_is_written_down(sunveil, tmp_path, mo
     [
         (("--pairs", 0), "pairs must be a whole number from 40 to 10,000,000, and 0 is not"),
         (("--pairs", "many"), "'many' is not a valid integer"),
-        (("--draws", 1), "draws must be a whole number from 100 to 10,000,000, and 1 is not"),
+        (("--draws", 1), "draws must be a whole number from 200 to 10,000,000, and 1 is not"),
         (("--seed", -5), "seed must be a whole number from 0 to 4,294,967,295, and -5 is not"),
         (("--epsilon", "nan"), "epsilon must be a finite number above 0, and nan is not"),
         (("--epsilon", 0), "epsilon must be a finite number above 0, and 0.0 is not"),

@@ -40,7 +40,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def found() -> Audit:
-    return run_audit(pairs=240, draws=150, seed=2)
+    return run_audit(pairs=240, draws=250, seed=2)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ def test_no_loss_exceeds_its_claim_and_each_comes_close(found):
 
 
 def test_samplers_and_replays_hold(found):
-    assert all(each.holds and each.tested and each.draws == 150 for each in found.samplers)
+    assert all(each.holds and each.tested and each.draws == 250 for each in found.samplers)
     assert all(each.holds and each.pairs >= 10 for each in found.independence)
 
 
@@ -116,7 +116,7 @@ def test_an_audit_holds_when_all_that_must_does(exact, drawn, replayed, holds):
         ({"pairs": 39}, "pairs must be a whole number from 40"),
         ({"pairs": True}, "pairs must be"),
         ({"pairs": 100.0}, "pairs must be"),
-        ({"draws": 99}, "draws must be a whole number from 100"),
+        ({"draws": 199}, "draws must be a whole number from 200"),
         ({"seed": -1}, "seed must be a whole number from 0"),
         ({"epsilon": float("nan")}, "epsilon must be a finite number"),
         ({"epsilon": float("inf")}, "epsilon must be a finite number"),

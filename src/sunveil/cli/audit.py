@@ -123,7 +123,7 @@ def _exact_verdict(found: ExactFinding) -> str:
 
 
 def _sampler_row(found: SamplerFinding) -> tuple[str, ...]:
-    fair = "holds" if found.tested else "too peaked to test"
+    fair = "holds" if found.tested else "too peaked, not tested"
     return (
         found.mechanism,
         found.unit,

@@ -29,6 +29,7 @@ TIGHT = 0.8
 # many draws per cell only, and its tail at this level holds to within that for this many.
 ALARM = 1e-9
 FEWEST = 50.0
+FEWEST_DRAWS = 200
 
 
 class Mechanism(Protocol[Taken]):
@@ -240,8 +241,8 @@ def audit_sampler(
     name
         What it is called in the finding.
     """
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 2 * FEWEST:
-        raise ParameterError(f"a test of a sampler takes {2 * FEWEST:g} draws or more")
+    if isinstance(draws, bool) or not isinstance(draws, int) or draws < FEWEST_DRAWS:
+        raise ParameterError(f"a test of a sampler takes {FEWEST_DRAWS} draws or more")
     table = mechanism.probabilities(score)
     law = table.ravel()
     drawn = [mechanism.draw(score) for _ in range(draws)]

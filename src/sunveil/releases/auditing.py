@@ -13,7 +13,7 @@ from sunveil.errors import ParameterError
 from sunveil.meters.record import Record
 from sunveil.paper import paper_score
 from sunveil.privacy.audit import (
-    FEWEST,
+    FEWEST_DRAWS,
     ExactAudit,
     ExactFinding,
     SamplerFinding,
@@ -35,7 +35,7 @@ from sunveil.weather import WeatherCache
 
 PAIRS, DRAWS = 2000, 1000
 FEWEST_PAIRS, MOST_PAIRS = 40, 10_000_000
-FEWEST_DRAWS, MOST_DRAWS = int(2 * FEWEST), 10_000_000
+MOST_DRAWS = 10_000_000
 # Of the pairs, every so many are of readings that are averaged first, go through a whole replay, or
 # are shown to the paper's mechanism, a pair of which takes a second.
 FINE, REPLAYED, PAPER = 4, 40, 500

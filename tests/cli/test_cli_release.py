@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from sunveil.site import Plane
+
+UNIT = ("--unit", "days:1", "--epsilon", "10", "--no-expected")
+
+
+def near(told: dict, planes: dict[str, tuple[float, float]]) -> set[str]:
+    """The systems whose plane the release is within eight degrees of."""
+    plane = Plane(told["surface_azimuth"], told["surface_tilt"])
+    return {name for name, true in planes.items() if plane.angle_to(Plane(*true)) < 8.0}
+
+
+def test_every_system_is_released_under_a_random_name(sunveil, three_systems, planes, place):
+    said = sunveil("release", three_systems, *place, *UNIT, "--json")
+    assert said.code == 0
+    told = json.loads(said.out)
+    assert {name for each in told for name in near(each, planes)} == set(planes)
+    assert all(re.fullmatch(r"[0-9a-f-]{36}", each["release_id"]) for each in told)
+    assert not any(f'"{name}"' in said.out for name in planes)
+    for each in told:
+        assert each["guarantee"] == {
+            "kind": "worst-case",
+            "unit": "any one day",
+            "adjacency": "replacement",
+            "epsilon": 10.0,
+            "delta": 0.0,
+            "proof": "docs/proofs/permute-and-flip.md",
+        }
+
+
+def test_two_runs_name_the_releases_anew(sunveil, three_systems, place):
+    names = [
+        {each["release_id"] for each in json.loads(said.out)}
+        for said in (sunveil("release", three_systems, *place, *UNIT, "--json") for _ in range(2))
+    ]
+    assert not names[0] & names[1]
+
+
+def test_it_says_loudly_that_nothing_was_recorded(sunveil, three_systems, place):
+    said = sunveil("release", three_systems, *place, *UNIT)
+    assert "NOTHING WAS RECORDED" in said.err
+    assert "ε = 10" in said.err
+    assert "permute-and-flip: ε = 10-DP in the worst case, for any one day." in said.out
+
+
+def test_the_errors_to_expect_stand_below_the_table(sunveil, three_systems, place):
+    said = sunveil("release", three_systems, *place, "--unit", "readings:1", "--epsilon", "1")
+    assert said.code == 0
+    assert re.search(r"Errors to expect, mean \(nine in ten within\): azimuth \d+\.\d°", said.out)
+
+
+def test_a_whole_record_is_released_by_the_window(sunveil, three_systems, place):
+    said = sunveil(
+        "release",
+        three_systems,
+        *place,
+        *("--unit", "system", "--epsilon", "2", "--no-expected", "--json"),
+        *("--capacities", "1", "50"),
+    )
+    told = json.loads(said.out)
+    assert {each["mechanism"] for each in told} == {"window"}
+    assert all(1.0 <= each["dc_capacity_kw"] <= 56.0 for each in told)
+
+
+def test_the_papers_mechanism_says_that_it_is_conditional(sunveil, three_systems, place):
+    said = sunveil(
+        "release",
+        three_systems,
+        *place,
+        *("--unit", "readings:1", "--epsilon", "0.1", "--mechanism", "paper", "--json"),
+    )
+    for each in json.loads(said.out):
+        assert each["guarantee"]["kind"] == "conditional"
+        assert each["guarantee"]["delta"] == 0.1
+        assert each["dc_capacity_kw"] is None
+
+
+def test_releases_are_written_whole(sunveil, three_systems, place, tmp_path):
+    out = tmp_path / "releases.json"
+    said = sunveil("release", three_systems, *place, *UNIT, "--json", "--out", out)
+    assert said.out == f"Wrote 3 releases to {out}\n"
+    assert len(json.loads(out.read_text())) == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--unit", "weeks:1", "--epsilon", "1"), "readings:K, days:K or system"),
+        (("--unit", "days:0", "--epsilon", "1"), "1 or more"),
+        (("--unit", "days:1", "--epsilon", "0"), "above 0"),
+        (("--unit", "days:1", "--epsilon", "nan"), "above 0"),
+        (("--unit", "days:1", "--epsilon", "1e6"), "protects nobody"),
+        (("--unit", "days:1", "--epsilon", "1", "--delta", "0.1"), "paper's mechanism only"),
+        (("--unit", "days:1", "--epsilon", "1", "--mechanism", "paper"), "readings:1"),
+        (("--unit", "system", "--epsilon", "1", "--mechanism", "exponential"), "window"),
+        (("--unit", "days:1", "--epsilon", "1", "--capacities", "9", "3"), "low < high"),
+        (("--unit", "days:1", "--epsilon", "1", "--clock", "9000"), "half a day"),
+    ],
+)
+def test_bad_choices_are_told_in_one_sentence(sunveil, three_systems, place, given, words):
+    said = sunveil("release", three_systems, *place, *given, "--no-expected")
+    assert said.code == 2
+    assert said.out == ""
+    assert words in said.err
+    assert said.err.count("\n") == 1

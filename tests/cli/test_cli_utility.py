@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+import stat
+
+import pytest
+
+FEW = ("--epsilon", "0.1", "--epsilon", "3", "--systems", "1")
+
+
+def test_simulated_systems_give_public_curves(sunveil):
+    said = sunveil("utility", *FEW, "--json")
+    assert said.code == 0
+    told = json.loads(said.out)
+    assert told["private"] is False
+    assert "Public" in said.err
+    kinds = {(each["unit"], each["mechanism"]): each for each in told["curves"]}
+    assert set(kinds) == {
+        ("readings:1", "permute-and-flip"),
+        ("readings:1", "exponential"),
+        ("days:1", "permute-and-flip"),
+        ("days:1", "exponential"),
+        ("system", "window"),
+        ("readings:1", "paper"),
+    }
+    assert kinds["readings:1", "paper"]["guarantee"] == "conditional"
+    assert kinds["readings:1", "paper"]["dc_capacity_percent"] is None
+    assert kinds["readings:1", "permute-and-flip"]["surface_azimuth_degrees"][0] < 10.0
+    assert kinds["readings:1", "paper"]["surface_azimuth_degrees"][0] > 85.0
+
+
+def test_readings_make_them_private_and_marked_so(sunveil, one_system, place, tmp_path):
+    out = tmp_path / "utility.svg"
+    said = sunveil(
+        "utility",
+        one_system,
+        *place,
+        *("--epsilon", "1"),
+        *("--azimuth", "180", "--tilt", "35", "--capacity", "5"),
+        *("--out", out),
+    )
+    assert said.code == 0
+    assert "PRIVATE TO THE CURATOR" in said.err
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600
+    assert out.read_text(encoding="utf-8").lstrip().startswith("<?xml")
+
+
+def test_a_table_names_every_unit(sunveil):
+    said = sunveil("utility", *FEW)
+    assert "Expected errors of a release, exact." in said.out
+    for unit in ("readings:1", "days:1", "system"):
+        assert unit in said.out
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--out", "figure.pdf"), "must end in .png, .svg or .json"),
+        (("--epsilon", "-1"), "above 0"),
+        (("--azimuth", "180"), "none is given"),
+        (("--latitude", "30"), "both --latitude and --longitude"),
+        (("--weather", "pvgis"), "leave --weather out"),
+    ],
+)
+def test_bad_choices_are_told_in_one_sentence(sunveil, given, words):
+    said = sunveil("utility", "--systems", "1", *given)
+    assert said.code == 2
+    assert words in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_meters_need_a_place_and_one_system(sunveil, three_systems, one_system, place):
+    assert "need --latitude" in sunveil("utility", one_system).err
+    assert "3 systems" in sunveil("utility", three_systems, *place).err
+    half = sunveil("utility", one_system, *place, "--azimuth", "180")
+    assert "together, or none" in half.err

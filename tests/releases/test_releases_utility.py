@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import pytest
+
+from sunveil.errors import ParameterError
+from sunveil.plots import plot_utility
+from sunveil.plots.embed import loose_figure
+from sunveil.releases.choices import Choices
+from sunveil.releases.reference import make_reference
+from sunveil.releases.utility import Curve, Known, utility_curves
+from sunveil.site import Site
+from sunveil.tally import Capacities
+
+EPSILONS = (0.05, 0.5, 5.0)
+
+
+@pytest.fixture(scope="module")
+def systems() -> list[Known]:
+    coarse = Choices(step=10.0, capacities=Capacities(1.0, 40.0, 0.05))
+    made = make_reference(Site(39.74, -105.17), measured=True, systems=2, choices=coarse)
+    return [
+        Known(made.frame, record, truth.plane, truth.dc_capacity_kw)
+        for record, truth in zip(made.records, made.truths, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def curves(systems) -> dict[tuple[str, str], Curve]:
+    return {(c.unit, c.mechanism): c for c in utility_curves(systems, EPSILONS)}
+
+
+def test_more_privacy_costs_accuracy(curves):
+    for curve in curves.values():
+        assert curve.azimuth[0] >= curve.azimuth[-1] - 0.5
+        assert curve.tilt[0] >= curve.tilt[-1] - 0.5
+
+
+def test_a_reading_is_cheaper_to_protect_than_a_day_and_a_day_than_all(curves):
+    reading = curves["readings:1", "permute-and-flip"].azimuth[0]
+    day = curves["days:1", "permute-and-flip"].azimuth[0]
+    whole = curves["system", "window"].azimuth[0]
+    assert reading < day < whole
+
+
+def test_only_the_papers_mechanism_is_conditional_and_without_capacity(curves):
+    odd = {name for name, curve in curves.items() if curve.kind == "conditional"}
+    assert odd == {("readings:1", "paper")}
+    assert {name for name, curve in curves.items() if curve.capacity is None} == odd
+
+
+def test_a_curve_is_the_mean_over_its_systems(systems, curves):
+    alone = [
+        {(c.unit, c.mechanism): c for c in utility_curves([one], EPSILONS)} for one in systems
+    ]
+    for name, curve in curves.items():
+        mean = np.mean([each[name].tilt for each in alone], axis=0)
+        np.testing.assert_allclose(curve.tilt, mean, rtol=1e-9)
+
+
+def test_known_systems_hide_their_readings(systems):
+    assert repr(systems[0]) == "Known(private)"
+
+
+@pytest.mark.parametrize("epsilons", [(), (0.0,), (float("nan"),)])
+def test_curves_need_epsilons_that_a_release_can_have(systems, epsilons):
+    with pytest.raises(ParameterError):
+        utility_curves(systems, epsilons)
+
+
+def test_the_figure_has_a_line_per_curve_and_says_when_it_is_private(curves):
+    for private in (False, True):
+        figure = loose_figure(11.0, 4.4)
+        panels = plot_utility(
+            list(curves.values()), private=private, axes=list(figure.subplots(1, 3))
+        )
+        assert [len(ax.get_lines()) for ax in panels] == [6, 6, 5]
+        said = any("private" in text.get_text() for text in figure.texts)
+        assert said is private
+
+
+def test_the_figure_needs_curves_and_three_panels(curves):
+    with pytest.raises(ParameterError, match="at least one curve"):
+        plot_utility([], private=False)
+    with pytest.raises(ParameterError, match="three panels"):
+        plot_utility(list(curves.values()), private=False, axes=[loose_figure(3, 3).subplots()])
