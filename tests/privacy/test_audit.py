@@ -220,6 +220,12 @@ def test_pairs_are_taken_as_they_come():
     assert running.finding().pairs == len(losses)
 
 
+def test_every_record_is_held_against_its_own_neighbours():
+    low, high = score(0, 0, 0), score(40, 0, 0)
+    pairs = [(low, score(1, 0, 0)), (high, score(41, 0, 0)), (low, score(0, 1, 0))]
+    assert audit_exact(Exponential(1.0), pairs).largest < 1.0
+
+
 def test_pairs_of_different_claims_are_refused():
     days = Score(np.array([1, 2, 3]), 1, Days(1), "none")
     with pytest.raises(ParameterError, match="one claim"):

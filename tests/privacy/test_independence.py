@@ -118,6 +118,12 @@ def test_a_record_is_replayed_once_for_all_its_neighbours():
     assert len(made) == 5
 
 
+def test_every_record_is_held_against_its_own_neighbours():
+    pairs = [((1, 2), (1, 3)), ((50, 60), (50, 61)), ((1, 2), (0, 2))]
+    by_size = replay_with(choices=lambda own: max(own) > 20)
+    assert audit_independence(by_size, pairs, unit=Readings(1), name="n").holds
+
+
 def test_no_pairs_are_refused():
     with pytest.raises(ParameterError, match="at least one pair"):
         audit_independence(replay_with(), [], unit=Readings(1), name="n")

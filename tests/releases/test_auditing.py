@@ -268,6 +268,16 @@ def test_a_replay_reads_rows_as_a_curator_has_them(hourly):
     assert replay.public.frame == hourly.frame.fingerprint()
 
 
+def test_a_replay_makes_the_frame_of_the_record_it_is_given(hourly):
+    power = np.where(np.arange(len(hourly.times)) < 48, hourly.bases[0], np.nan)
+    public = make_replay(hourly, Days(1), epsilon=1.0)(hourly.record(power)).public
+    whole = make_replay(hourly, Days(1), epsilon=1.0)(hourly.record(hourly.bases[0])).public
+    assert whole.calendar == repr(hourly.frame.calendar)
+    assert public.choices == whole.choices
+    assert public.calendar != whole.calendar
+    assert public.frame != whole.frame
+
+
 def test_the_digest_of_the_choices_changes_with_any_of_them(hourly):
     frame = hourly.frame
     record = hourly.record(hourly.bases[0])

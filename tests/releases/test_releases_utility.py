@@ -54,9 +54,7 @@ def test_only_the_papers_mechanism_is_conditional_and_without_capacity(curves):
 
 
 def test_a_curve_is_the_mean_over_its_systems(systems, curves):
-    alone = [
-        {(c.unit, c.mechanism): c for c in utility_curves([one], EPSILONS)} for one in systems
-    ]
+    alone = [{(c.unit, c.mechanism): c for c in utility_curves([one], EPSILONS)} for one in systems]
     for name, curve in curves.items():
         mean = np.mean([each[name].tilt for each in alone], axis=0)
         np.testing.assert_allclose(curve.tilt, mean, rtol=1e-9)

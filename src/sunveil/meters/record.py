@@ -57,7 +57,8 @@ class Record:
         What the reader did to get here, one sentence each, without any reading's value.
     cleaning
         Whether rules looked at the record as a whole, or at each reading alone. Private releases
-        take the second only: what a rule drops must not depend on other readings.
+        take the second only: what a rule drops must not depend on other readings. A record made
+        by hand is taken to hold readings as they came.
 
     Privacy
     -------

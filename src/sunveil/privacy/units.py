@@ -49,7 +49,7 @@ def parse_unit(text: str) -> Unit:
     kind, _, count = text.strip().lower().partition(":")
     if kind == "system" and not count:
         return System()
-    if kind in ("readings", "days") and (not count or count.isdecimal()):
+    if kind in ("readings", "days") and (not count or (count.isdecimal() and len(count) <= 9)):
         k = int(count) if count else 1
         return Readings(k) if kind == "readings" else Days(k)
     raise ParameterError(

@@ -13,6 +13,7 @@ import numpy as np
 from sunveil.atlas import Grid
 from sunveil.errors import ParameterError
 from sunveil.privacy.score import Axis
+from sunveil.privacy.window import Window, best_window
 from sunveil.scores import Tolerance
 from sunveil.site import Losses
 from sunveil.tally import Capacities
@@ -48,6 +49,9 @@ class Choices:
         What stands between light and meter.
     window_steps
         Spacing of azimuth, of tilt [degrees] and of log-capacity for releases of whole records.
+    prior
+        Public weights of the values of these three axes, for the window's widths; all values are
+        taken to be alike when left out. Never take them from the readings.
     """
 
     step: float = 4.0
@@ -61,6 +65,7 @@ class Choices:
     albedo: float = 0.2
     heat: float = TYPICAL_HEAT
     window_steps: tuple[float, float, float] = (5.0, 5.0, 0.1)
+    prior: tuple[tuple[float, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         if not (1.0 <= self.step <= 30.0 and math.isclose(360.0 % self.step, 0.0, abs_tol=1e-9)):
@@ -120,6 +125,12 @@ class Choices:
             Axis(math.ceil(spread / capacity) + 1, capacity),
         )
 
+    def window(self, epsilon: float) -> Window:
+        """Return the window for whole records at an ε, from public inputs alone."""
+        given = self.prior
+        priors = None if given is None else [np.asarray(weights, dtype=float) for weights in given]
+        return best_window(epsilon, self.axes(), priors=priors)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the choices as plain JSON types."""
         return {
@@ -138,6 +149,7 @@ class Choices:
             "albedo": self.albedo,
             "heat": self.heat,
             "window_steps": list(self.window_steps),
+            "prior": None if self.prior is None else [list(weights) for weights in self.prior],
         }
 
     def fingerprint(self) -> str:

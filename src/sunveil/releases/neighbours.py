@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sunveil.meters.record import Record
+from sunveil.meters.record import Cleaning, Record
 from sunveil.privacy.units import Days, Readings, Unit
 from sunveil.releases.choices import Choices
 from sunveil.releases.frame import DAY, SHORTEST, Calendar, Frame, make_frame
@@ -90,7 +90,13 @@ class Setting:
     def record(self, power: Array) -> Record:
         """Return readings as a record."""
         held = ~np.isnan(power)
-        return Record("audit", self.times[held], power[held], self.interval_minutes)
+        return Record(
+            "audit",
+            self.times[held],
+            power[held],
+            self.interval_minutes,
+            cleaning=Cleaning.EACH,
+        )
 
     def fitting(self, candidate: int) -> Array:
         """Return readings that one candidate explains, every one."""

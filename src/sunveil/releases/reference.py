@@ -17,7 +17,6 @@ from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
 from sunveil.privacy.units import System, Unit
-from sunveil.privacy.window import best_window
 from sunveil.releases.answer import ExpectedErrors
 from sunveil.releases.choices import Choices
 from sunveil.releases.errors import ErrorLaws, Law, framed_laws, window_laws
@@ -143,7 +142,7 @@ def error_laws(
     """
     if isinstance(unit, System):
         placed = placement(frame, record)
-        window = best_window(epsilon, placed.axes)
+        window = frame.choices.window(epsilon)
         lowest = frame.choices.capacities.low
         return window_laws(
             placed.axes,

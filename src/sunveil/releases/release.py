@@ -17,11 +17,11 @@ from sunveil.privacy.guarantee import check_release_epsilon
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
 from sunveil.privacy.score import Score
 from sunveil.privacy.units import Readings, System, Unit
-from sunveil.privacy.window import best_window
 from sunveil.releases.answer import ExpectedErrors, Release
 from sunveil.releases.choices import Choices
-from sunveil.releases.frame import Frame, frame_of
+from sunveil.releases.frame import Frame, frame_of, prepared
 from sunveil.releases.score import placement, unit_score
+from sunveil.releases.typical import typical_errors
 from sunveil.search.bayesopt import Settings, search_bayesian
 from sunveil.weather import Weather, WeatherCache
 
@@ -75,7 +75,7 @@ def release(
     frame
         A frame made before for the same weather, calendar and choices.
     expected
-        The errors to expect, to be put beside the answer.
+        The errors to expect, to be put beside the answer; typical ones when left out.
     cache
         Where clear skies are kept.
 
@@ -101,6 +101,9 @@ def release(
         frame = frame_of(record, weather, choices, cache=cache)
     elif choices is not None and choices != frame.choices:
         raise ParameterError("give the choices or a frame made with them, not two that differ")
+    elif (frame.weather.site, frame.weather.clear) != (weather.site, weather.clear):
+        raise ParameterError("the frame was made for another place or another kind of weather")
+    expected = expected or typical_errors(frame, unit=unit, epsilon=epsilon)
     if isinstance(unit, System):
         return _by_window(record, frame, epsilon=epsilon, expected=expected)
     drawn = (Exponential if mechanism is Mechanism.EXPONENTIAL else PermuteAndFlip)(epsilon)
@@ -133,7 +136,7 @@ def _by_window(
     record: Record, frame: Frame, *, epsilon: float, expected: ExpectedErrors | None
 ) -> Release:
     placed = placement(frame, record)
-    window = best_window(epsilon, placed.axes)
+    window = frame.choices.window(epsilon)
     guarantee = window.guarantee(placed)
     azimuth, tilt, capacity = (
         place * axis.step for place, axis in zip(window.draw(placed), placed.axes, strict=True)
@@ -152,6 +155,7 @@ def _by_window(
 def _by_paper(record: Record, weather: Weather, *, unit: Unit, mechanism: DPBO) -> Release:
     if unit != Readings(1):
         raise ParameterError("the paper's mechanism protects one reading: use the unit readings:1")
+    prepared(record)  # refuses a record that was cleaned as a whole
     score = posterior(record, weather, delta=mechanism.delta)
     guarantee = mechanism.guarantee(score)
     plane = paper_grid()[mechanism.draw(score)]

@@ -15,7 +15,6 @@ from sunveil.privacy.dpbo import DPBO
 from sunveil.privacy.guarantee import check_release_epsilon
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
 from sunveil.privacy.units import Days, Readings
-from sunveil.privacy.window import best_window
 from sunveil.releases.errors import ErrorLaws, Law, azimuth_errors, framed_laws, window_laws
 from sunveil.releases.frame import Frame
 from sunveil.releases.release import DELTA, posterior
@@ -152,7 +151,7 @@ def _all_means(
 def window_error(system: Known, epsilon: float) -> ErrorLaws:
     """Return the laws of a whole record's release."""
     placed = placement(system.frame, system.record)
-    probabilities = best_window(epsilon, placed.axes).probabilities(placed)
+    probabilities = system.frame.choices.window(epsilon).probabilities(placed)
     return window_laws(
         placed.axes,
         probabilities,
