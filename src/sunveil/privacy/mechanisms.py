@@ -11,6 +11,7 @@ mechanism            takes                   for
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 
@@ -163,6 +164,7 @@ def log_heads(log_coins: Array, counts: NDArray[np.int64]) -> Array:
     return np.asarray(log_coins + np.log(shares))
 
 
+@functools.cache
 def _nodes() -> tuple[Array, Array]:
     """Return places and weights of the integral over [0, 1]."""
     x, w = np.polynomial.legendre.leggauss(_NODES)
