@@ -22,7 +22,7 @@ def test_every_command_and_option_is_documented(command):
     options = {
         name
         for parameter in cli.commands[command].params
-        for name in parameter.opts
+        for name in (*parameter.opts, *parameter.secondary_opts)
         if name.startswith("--")
     }
     assert options

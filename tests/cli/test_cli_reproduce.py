@@ -27,7 +27,7 @@ from sunveil.reproduce.page import Draws
 from sunveil.reproduce.run import MOST_DRAWS, Reproduction
 
 DRAWS = 300
-FIGURES = 9
+FIGURES = 10
 
 
 def run(*arguments: object) -> tuple[int, str, str]:
@@ -106,8 +106,9 @@ def test_a_meter_file_gives_figures_that_are_private(tmp_path, three_systems, pl
     assert (code, err) == (0, "")
     marked = {path.stem for path in folder.glob("*.svg") if b"sunveil-private" in path.read_bytes()}
     free = {path.stem for path in folder.glob("*.svg")} - marked
-    assert {name[0] for name in free} == {"1", "2"}
-    assert len(marked) == FIGURES - 4
+    assert {name[0] for name in free} == {"1", "2", "3"}
+    assert "3e-fleet-search" in free  # of simulated systems
+    assert len(marked) == FIGURES - 5
     for path in folder.iterdir():
         assert_whole(path)
         own = path.stem in marked or path.stem in {"statements", "report"}
@@ -259,7 +260,9 @@ def test_an_interrupt_at_any_time_leaves_whole_files_only(tmp_path):
         time.sleep(0.002)
     for name, child in children.items():
         out, err = child.communicate(timeout=120)
-        assert (child.returncode, out, err.strip()) == (130, b"", b""), name
+        assert (child.returncode, out) == (130, b""), (name, err)
+        # an interrupt within a destructor is told by Python, and comes true at the next step
+        assert not err.strip() or b"Exception ignored" in err, name
         files = list((tmp_path / name).iterdir()) if (tmp_path / name).exists() else []
         assert len(files) >= instants[name] - 1
         assert not (tmp_path / name / "report.html").exists()

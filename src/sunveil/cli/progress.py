@@ -1,9 +1,13 @@
-"""Progress bars, on terminals only."""
+"""Progress bars, on terminals only, and interrupts that are never lost."""
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -18,3 +22,30 @@ def progress(
     from tqdm import tqdm
 
     return tqdm(items, desc=doing, total=total, unit=f" {unit}", leave=False, file=sys.stderr)
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], None]]:
+    """Yield what raises KeyboardInterrupt if one was asked for and got lost.
+
+    Python drops an interrupt that comes while it runs a destructor or a callback; work of many
+    steps asks here between them.
+    """
+    asked: list[int] = []
+
+    def remember(number: int, _frame: FrameType | None) -> None:
+        asked.append(number)
+        raise KeyboardInterrupt
+
+    def stop() -> None:
+        if asked:
+            raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    before = signal.signal(signal.SIGINT, remember)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)

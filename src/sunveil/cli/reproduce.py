@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from sunveil.cli.errors import printable
 from sunveil.cli.infer import METER_FIELDS, METER_OPTIONS, WEATHER_OPTIONS
+from sunveil.cli.progress import interruptible
 from sunveil.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -89,7 +90,8 @@ def reproduce_command(
     _check_given(context, given)
     # said before a meter file is read rather than after
     check_folder(out)
-    found = reproduce(out, draws=draws, subject=_subject(given), progress=_progress())
+    with interruptible() as stop:
+        found = reproduce(out, draws=draws, subject=_subject(given), progress=_progress(stop))
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
     else:
@@ -188,8 +190,12 @@ def _reported(given: dict[str, Any]) -> Plane | None:
     return None if given["azimuth"] is None else Plane(given["azimuth"], given["tilt"])
 
 
-def _progress() -> Callable[[str], None] | None:
-    """Return what names each step on stderr, if that is a terminal."""
-    if not sys.stderr.isatty():
-        return None
-    return lambda doing: click.echo(f"{doing} ...", err=True)
+def _progress(stop: Callable[[], None]) -> Callable[[str], None]:
+    """Return what names each step on stderr, if that is a terminal, and heeds an interrupt."""
+
+    def say(doing: str) -> None:
+        stop()
+        if sys.stderr.isatty():
+            click.echo(f"{doing} ...", err=True)
+
+    return say
