@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.units import Days, Readings, System, implies, parse_unit
+from sunveil.privacy.units import Days, Readings, System, implies, parse_unit, unit_name
 
 # From the smallest to the largest, as far as they can be compared.
 UNITS = [Readings(1), Readings(2), Readings(365), Days(1), Days(2), Days(365), System()]
@@ -62,3 +62,8 @@ def test_a_unit_is_read_from_its_name(text, unit):
 def test_a_text_that_names_no_unit_is_refused(text):
     with pytest.raises(ParameterError, match="a unit"):
         parse_unit(text)
+
+
+@pytest.mark.parametrize("unit", [Readings(1), Readings(24), Days(7), System()])
+def test_a_unit_is_read_back_from_its_name(unit):
+    assert parse_unit(unit_name(unit)) == unit

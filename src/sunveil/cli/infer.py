@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sunveil.cli.errors import sentence
 from sunveil.cli.files import check_target, write_whole
+from sunveil.cli.options import (
+    METER_FIELDS,
+    METER_OPTIONS,
+    OUTPUT_OPTIONS,
+    SITE_OPTIONS,
+    WEATHER_NAMES,
+    WEATHER_OPTIONS,
+    choice,
+    server_options,
+    taking,
+)
 from sunveil.cli.progress import progress
 from sunveil.errors import SunveilError
 
@@ -20,112 +31,28 @@ if TYPE_CHECKING:
     from sunveil.meters import Record
     from sunveil.site import Site
 
-# Options that are fields of MeterOptions under the same name.
-METER_FIELDS = (
-    "time_column",
-    "power_column",
-    "system_column",
-    "time_format",
-    "unit",
-    "timezone",
-    "label",
-    "duplicates",
-    "unit_switch",
-    "negate",
-    "allow_net",
-)
-WEATHER_NAMES = ("clearsky", "nsrdb", "pvgis")
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def _choice(*values: str) -> click.Choice[str]:
-    return click.Choice(values, case_sensitive=False)
-
-
-# One table, in the order of the help text; names follow the library's parameters.
-SITE_OPTIONS = (
-    click.option("--latitude", type=float, required=True, help="North positive. [degrees]"),
-    click.option("--longitude", type=float, required=True, help="East positive. [degrees]"),
-    click.option("--altitude", type=float, help="Above the sea; looked up if left out. [m]"),
-)
-METER_OPTIONS = (
-    click.option(
-        "--timezone",
-        help="Clock of stamps without an offset: UTC, UTC-07:00, or an IANA name such as"
-        " America/Denver for stamps that follow daylight saving.",
-    ),
-    click.option(
-        "--label",
-        type=_choice("auto", "start", "middle", "end"),
-        default="auto",
-        help="Which instant of its interval a stamp names; auto: the middle of intervals below 30"
-        " minutes, the start of longer ones.",
-    ),
-    click.option(
-        "--unit",
-        type=_choice("auto", "W", "kW", "Wh", "kWh"),
-        default="auto",
-        metavar="[auto|W|kW|Wh|kWh]",
-        help="Unit of the readings; auto: by the column's name.",
-    ),
-    click.option("--time-column", help="Name of the column of times."),
-    click.option("--power-column", help="Name of the column of readings."),
-    click.option("--system-column", help="Name of the column of systems."),
-    click.option("--time-format", help="How times are written, such as '%d/%m/%Y %H:%M'."),
-    click.option(
-        "--duplicates",
-        type=_choice("refuse", "mean", "first", "last"),
-        default="refuse",
-        help="What to do with different readings for one time.",
-    ),
-    click.option(
-        "--unit-switch",
-        type=_choice("refuse", "repair", "ignore"),
-        default="refuse",
-        help="What to do when the unit changes within a record.",
-    ),
-    click.option("--negate", is_flag=True, help="Generation is counted as negative."),
-    click.option("--allow-net", is_flag=True, help="Read a net meter all the same."),
-)
-WEATHER_OPTIONS = (
-    click.option(
-        "--weather",
-        default="clearsky",
-        metavar="clearsky|nsrdb|pvgis|FILE",
-        help="Where irradiance comes from: the embedded clear sky needs no network and no key; a"
-        " FILE is PSM3, PSM4, PVGIS, TMY3 or EPW.",
-    ),
-    click.option("--nsrdb-key", envvar="NSRDB_API_KEY", show_envvar=True, help="Key of the NSRDB."),
-    click.option(
-        "--nsrdb-email",
-        envvar="NSRDB_EMAIL",
-        show_envvar=True,
-        help="E-mail address that belongs to the key.",
-    ),
-)
 INFERENCE_OPTIONS = (
     click.option(
         "--method",
-        type=_choice("default", "paper"),
+        type=choice("default", "paper"),
         default="default",
         help="All readings and a robust refinement, or the paper's method.",
     ),
     click.option(
         "--clock",
-        type=_choice("repair", "given"),
+        type=choice("repair", "given"),
         default="repair",
         help="Repair a clock that does not fit the sun, or take it as given.",
     ),
     click.option(
         "--group",
-        type=_choice("week", "month", "quarter"),
+        type=choice("week", "month", "quarter"),
         default="month",
         help="How the paper's method groups days.",
     ),
     click.option(
         "--search",
-        type=_choice("exhaustive", "bayesopt"),
+        type=choice("exhaustive", "bayesopt"),
         default="exhaustive",
         help="How the paper's method looks for its maximiser: all planes, or some by GP-UCB.",
     ),
@@ -138,32 +65,16 @@ INFERENCE_OPTIONS = (
     ),
     click.option(
         "--mount",
-        type=_choice("unknown", "rack", "roof"),
+        type=choice("unknown", "rack", "roof"),
         default="unknown",
         help="How the modules are mounted; known, it makes the capacity surer.",
     ),
 )
-OUTPUT_OPTIONS = (
-    click.option("--json", "as_json", is_flag=True, help="A JSON list instead of a table."),
-    click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Write there, whole or not at all, instead of printing.",
-    ),
-)
-
-
-def _all_options(function: Function) -> Function:
-    groups = (SITE_OPTIONS, METER_OPTIONS, WEATHER_OPTIONS, INFERENCE_OPTIONS, OUTPUT_OPTIONS)
-    for option in reversed([option for group in groups for option in group]):
-        function = option(function)
-    return function
 
 
 @click.command("infer", context_settings={"show_default": True})
 @click.argument("meters", type=click.Path(path_type=Path))
-@_all_options
+@taking(SITE_OPTIONS, METER_OPTIONS, WEATHER_OPTIONS, INFERENCE_OPTIONS, OUTPUT_OPTIONS)
 def infer_command(
     meters: Path, *, weather: str, as_json: bool, out: Path | None, **given: Any
 ) -> None:
@@ -231,9 +142,7 @@ def _outcomes(
     from sunveil.cli.run import SiteWeather, infer_all
     from sunveil.infer import record_span
 
-    extra: dict[str, Any] = {}
-    if weather == "nsrdb":
-        extra = {"api_key": given["nsrdb_key"], "email": given["nsrdb_email"]}
+    extra = server_options(weather, given)
     sky = SiteWeather(weather, site, [record_span(record) for record in records], **extra)
     found = infer_all(records, sky, options=options)
     return list(progress(found, "inferring", total=len(records)))

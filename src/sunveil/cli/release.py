@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sunveil.cli.files import check_target, write_whole
-from sunveil.cli.infer import SITE_OPTIONS, WEATHER_NAMES, WEATHER_OPTIONS
+from sunveil.cli.options import (
+    CAPACITIES,
+    METER,
+    OUTPUT_OPTIONS,
+    SITE_OPTIONS,
+    WEATHER_NAMES,
+    WEATHER_OPTIONS,
+    choice,
+    server_options,
+    taking,
+)
 from sunveil.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -19,8 +29,6 @@ if TYPE_CHECKING:
     from sunveil.privacy.units import Unit
     from sunveil.releases.answer import ExpectedErrors, Release
     from sunveil.releases.choices import Choices
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 PRIVACY_OPTIONS = (
     click.option(
@@ -34,20 +42,13 @@ PRIVACY_OPTIONS = (
     ),
     click.option(
         "--mechanism",
-        type=click.Choice(("default", "exponential", "paper"), case_sensitive=False),
+        type=choice("default", "exponential", "paper"),
         default="default",
         help="default: permute-and-flip, or the window for a whole record; exponential: cheaper"
         " to account when repeated; paper: conditional, and without capacity.",
     ),
     click.option("--delta", type=float, help="δ of the paper's mechanism. [0.1]"),
-    click.option(
-        "--capacities",
-        nargs=2,
-        type=float,
-        default=(0.5, 2000.0),
-        metavar="LOW HIGH",
-        help="Public range of capacities; never take it from the readings. [kW]",
-    ),
+    CAPACITIES,
     click.option(
         "--clock",
         "clocks",
@@ -63,47 +64,6 @@ PRIVACY_OPTIONS = (
     ),
 )
 # Rules that look at a record as a whole have no place here, and --unit means something else.
-METER_OPTIONS = (
-    click.option(
-        "--timezone",
-        help="Clock of stamps without an offset: UTC, UTC-07:00, or an IANA name such as"
-        " America/Denver for stamps that follow daylight saving. It is taken as declared.",
-    ),
-    click.option(
-        "--label",
-        type=click.Choice(("auto", "start", "middle", "end"), case_sensitive=False),
-        default="auto",
-        help="Which instant of its interval a stamp names; auto: the middle of intervals below 30"
-        " minutes, the start of longer ones.",
-    ),
-    click.option(
-        "--power-unit",
-        type=click.Choice(("auto", "W", "kW", "Wh", "kWh"), case_sensitive=False),
-        default="auto",
-        metavar="[auto|W|kW|Wh|kWh]",
-        help="Unit of the readings; auto: by the column's name.",
-    ),
-    click.option("--time-column", help="Name of the column of times."),
-    click.option("--power-column", help="Name of the column of readings."),
-    click.option("--system-column", help="Name of the column of systems."),
-    click.option("--time-format", help="How times are written, such as '%d/%m/%Y %H:%M'."),
-    click.option(
-        "--duplicates",
-        type=click.Choice(("refuse", "mean", "first", "last"), case_sensitive=False),
-        default="refuse",
-        help="What to do with several readings for one time.",
-    ),
-    click.option("--negate", is_flag=True, help="Generation is counted as negative."),
-)
-OUTPUT_OPTIONS = (
-    click.option("--json", "as_json", is_flag=True, help="A JSON list instead of a table."),
-    click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Write there, whole or not at all, instead of printing.",
-    ),
-)
 METER_FIELDS = (
     "timezone",
     "label",
@@ -114,22 +74,25 @@ METER_FIELDS = (
     "duplicates",
     "negate",
 )
+READING_OPTIONS = (
+    *(METER[name] for name in METER_FIELDS),
+    click.option(
+        "--power-unit",
+        type=choice("auto", "W", "kW", "Wh", "kWh"),
+        default="auto",
+        metavar="[auto|W|kW|Wh|kWh]",
+        help="Unit of the readings; auto: by the column's name.",
+    ),
+)
 UNRECORDED = (
     "NOTHING WAS RECORDED: no ledger counts what these releases spend. Each system's release costs"
     " it ε = {epsilon:g}; releasing the same system again adds to that."
 )
 
 
-def _all_options(function: Function) -> Function:
-    groups = (SITE_OPTIONS, PRIVACY_OPTIONS, METER_OPTIONS, WEATHER_OPTIONS, OUTPUT_OPTIONS)
-    for option in reversed([option for group in groups for option in group]):
-        function = option(function)
-    return function
-
-
 @click.command("release", context_settings={"show_default": True})
 @click.argument("meters", type=click.Path(path_type=Path))
-@_all_options
+@taking(SITE_OPTIONS, PRIVACY_OPTIONS, READING_OPTIONS, WEATHER_OPTIONS, OUTPUT_OPTIONS)
 def release_command(
     meters: Path, *, weather: str, as_json: bool, out: Path | None, **given: Any
 ) -> None:
@@ -184,13 +147,6 @@ def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
         **{name: given[name] for name in METER_FIELDS},
     )
     return list(progress(iter_meters(meters, options), "reading", unit="system"))
-
-
-def server_options(weather: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return what a server of weather must be told."""
-    if weather != "nsrdb":
-        return {}
-    return {"api_key": given["nsrdb_key"], "email": given["nsrdb_email"]}
 
 
 def _expected(

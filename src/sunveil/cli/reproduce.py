@@ -8,13 +8,13 @@ import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from sunveil.cli.errors import printable
-from sunveil.cli.infer import METER_FIELDS, METER_OPTIONS, WEATHER_OPTIONS
+from sunveil.cli.options import METER_FIELDS, METER_OPTIONS, WEATHER_OPTIONS, taking
 from sunveil.cli.progress import interruptible
 from sunveil.errors import ParameterError
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 WIDEST = 100
 MOST_DRAWS = 1_000_000
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 OWN_OPTIONS = (
     click.option(
@@ -64,15 +62,8 @@ SUBJECT_OPTIONS = (
 )
 
 
-def _all_options(function: Function) -> Function:
-    groups = (OWN_OPTIONS, SUBJECT_OPTIONS, METER_OPTIONS, WEATHER_OPTIONS)
-    for option in reversed([option for group in groups for option in group]):
-        function = option(function)
-    return function
-
-
 @click.command("reproduce", context_settings={"show_default": True})
-@_all_options
+@taking(OWN_OPTIONS, SUBJECT_OPTIONS, METER_OPTIONS, WEATHER_OPTIONS)
 @click.pass_context
 def reproduce_command(
     context: click.Context, /, *, out: Path, draws: int, as_json: bool, **given: Any

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from sunveil.cli.files import check_target
-from sunveil.cli.infer import WEATHER_NAMES, WEATHER_OPTIONS
+from sunveil.cli.options import (
+    AS_JSON,
+    CAPACITIES,
+    WEATHER_NAMES,
+    WEATHER_OPTIONS,
+    server_options,
+    taking,
+)
 from sunveil.cli.progress import progress
-from sunveil.cli.release import METER_OPTIONS, make_choices, read_records, server_options
+from sunveil.cli.release import READING_OPTIONS, make_choices, read_records
 from sunveil.errors import ParameterError
 from sunveil.files import write_whole
 
 if TYPE_CHECKING:
     from sunveil.releases.utility import Curve, Known
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 PRIVATE = "PRIVATE TO THE CURATOR: drawn from meter readings; do not publish it or pass it on."
 PUBLIC = "Public: drawn from simulated systems alone."
@@ -48,17 +53,10 @@ OWN_OPTIONS = (
     click.option("--latitude", type=float, help="North positive. [degrees]"),
     click.option("--longitude", type=float, help="East positive. [degrees]"),
     click.option("--altitude", type=float, help="Above the sea; looked up if left out. [m]"),
-    click.option(
-        "--capacities",
-        nargs=2,
-        type=float,
-        default=(0.5, 2000.0),
-        metavar="LOW HIGH",
-        help="Public range of capacities. [kW]",
-    ),
+    CAPACITIES,
 )
 OUTPUT_OPTIONS = (
-    click.option("--json", "as_json", is_flag=True, help="JSON instead of a table."),
+    AS_JSON,
     click.option(
         "--out",
         type=click.Path(path_type=Path),
@@ -68,16 +66,9 @@ OUTPUT_OPTIONS = (
 )
 
 
-def _all_options(function: Function) -> Function:
-    groups = (OWN_OPTIONS, METER_OPTIONS, WEATHER_OPTIONS, OUTPUT_OPTIONS)
-    for option in reversed([option for group in groups for option in group]):
-        function = option(function)
-    return function
-
-
 @click.command("utility", context_settings={"show_default": True})
 @click.argument("meters", type=click.Path(path_type=Path), required=False)
-@_all_options
+@taking(OWN_OPTIONS, READING_OPTIONS, WEATHER_OPTIONS, OUTPUT_OPTIONS)
 @click.pass_context
 def utility_command(
     context: click.Context, /, *, meters: Path | None, as_json: bool, out: Path | None, **given: Any

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import functools
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,98 +32,6 @@ _PANELS, _NODES = 56, 14
 # Levels further below the top than this are raised to it, which keeps rounding below SLACK and
 # moves no level further than the top or itself moves. [nats]
 _DEEPEST = 2.0**22
-
-
-@dataclass(frozen=True, slots=True)
-class Exponential:
-    """The exponential mechanism: Pr[i] ∝ exp(ε level_i / 2Δ).
-
-    Parameters
-    ----------
-    epsilon
-        What one draw costs.
-
-    Privacy
-    -------
-    Pure ε-DP for the score's unit; also ρ = ε²/8 of zero-concentrated DP. Proof:
-    ``docs/proofs/exponential.md``.
-    """
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        check_release_epsilon(self.epsilon)
-
-    @property
-    def rho(self) -> float:
-        """What one draw costs in zero-concentrated differential privacy."""
-        return self.epsilon**2 / 8.0
-
-    def guarantee(self, score: Score) -> Guarantee:
-        """Return what one draw from the score promises."""
-        return Guarantee(score.unit, self.epsilon, 0.0, "docs/proofs/exponential.md")
-
-    def log_probabilities(self, score: Score) -> Array:
-        """Return the logarithm of the probability of every candidate, finite for all."""
-        table = Table.of(score.levels)
-        return table.spread(self._log(table, score.sensitivity), score.levels)
-
-    def probabilities(self, score: Score) -> Array:
-        """Return the probability of every candidate."""
-        return np.exp(self.log_probabilities(score))
-
-    def draw(self, score: Score) -> int:
-        """Return the index of one candidate: one release."""
-        table = Table.of(score.levels)
-        return draw_level(table, self._log(table, score.sensitivity), score.levels)
-
-    def _log(self, table: Table, sensitivity: int) -> Array:
-        gaps = _gaps(table, sensitivity, self.epsilon)
-        return gaps - _log_sum(gaps, table.counts)
-
-
-@dataclass(frozen=True, slots=True)
-class PermuteAndFlip:
-    """Permute-and-flip: try candidates in random order, take i with exp(ε (level_i - top) / 2Δ).
-
-    Equivalently, every candidate flips its coin and one of those that showed heads is taken, all
-    equally likely. Never worse in expected score than the exponential mechanism at the same ε.
-
-    Parameters
-    ----------
-    epsilon
-        What one draw costs.
-
-    Privacy
-    -------
-    Pure ε-DP for the score's unit. Proof: ``docs/proofs/permute-and-flip.md``.
-    """
-
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        check_release_epsilon(self.epsilon)
-
-    def guarantee(self, score: Score) -> Guarantee:
-        """Return what one draw from the score promises."""
-        return Guarantee(score.unit, self.epsilon, 0.0, "docs/proofs/permute-and-flip.md")
-
-    def log_probabilities(self, score: Score) -> Array:
-        """Return the logarithm of the probability of every candidate, finite for all."""
-        table = Table.of(score.levels)
-        return table.spread(self._log(table, score.sensitivity), score.levels)
-
-    def probabilities(self, score: Score) -> Array:
-        """Return the probability of every candidate."""
-        return np.exp(self.log_probabilities(score))
-
-    def draw(self, score: Score) -> int:
-        """Return the index of one candidate: one release."""
-        table = Table.of(score.levels)
-        return draw_level(table, self._log(table, score.sensitivity), score.levels)
-
-    def _log(self, table: Table, sensitivity: int) -> Array:
-        return log_heads(_gaps(table, sensitivity, self.epsilon), table.counts)
 
 
 def _gaps(table: Table, sensitivity: int, epsilon: float) -> Array:
@@ -171,3 +81,99 @@ def _nodes() -> tuple[Array, Array]:
     edges = np.concatenate([[0.0], 2.0 ** -np.arange(_PANELS - 1, -1.0, -1.0)])
     low, width = edges[:-1, None], np.diff(edges)[:, None]
     return (low + width * (x + 1.0) / 2.0).ravel(), (width * w / 2.0).ravel()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection(ABC):
+    """A mechanism that selects a candidate by how far its level is below the top.
+
+    Parameters
+    ----------
+    epsilon
+        What one draw costs.
+    """
+
+    epsilon: float
+    proof: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        check_release_epsilon(self.epsilon)
+
+    @staticmethod
+    @abstractmethod
+    def law(gaps: Array, counts: NDArray[np.int64]) -> Array:
+        """Return the log-probability of one candidate of each group, by its gap in nats."""
+
+    def guarantee(self, score: Score) -> Guarantee:
+        """Return what one draw from the score promises."""
+        return Guarantee(score.unit, self.epsilon, 0.0, self.proof)
+
+    def log_probabilities(self, score: Score) -> Array:
+        """Return the logarithm of the probability of every candidate, finite for all."""
+        table = Table.of(score.levels)
+        return table.spread(self._log(table, score.sensitivity), score.levels)
+
+    def probabilities(self, score: Score) -> Array:
+        """Return the probability of every candidate."""
+        return np.exp(self.log_probabilities(score))
+
+    def draw(self, score: Score) -> int:
+        """Return the index of one candidate: one release."""
+        table = Table.of(score.levels)
+        return draw_level(table, self._log(table, score.sensitivity), score.levels)
+
+    def _log(self, table: Table, sensitivity: int) -> Array:
+        return self.law(_gaps(table, sensitivity, self.epsilon), table.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Exponential(Selection):
+    """The exponential mechanism: Pr[i] ∝ exp(ε level_i / 2Δ).
+
+    Parameters
+    ----------
+    epsilon
+        What one draw costs.
+
+    Privacy
+    -------
+    Pure ε-DP for the score's unit; also ρ = ε²/8 of zero-concentrated DP. Proof:
+    ``docs/proofs/exponential.md``.
+    """
+
+    proof = "docs/proofs/exponential.md"
+
+    @staticmethod
+    def law(gaps: Array, counts: NDArray[np.int64]) -> Array:
+        """Return the log-probability of one candidate of each group, by its gap in nats."""
+        return gaps - _log_sum(gaps, counts)
+
+    @property
+    def rho(self) -> float:
+        """What one draw costs in zero-concentrated differential privacy."""
+        return self.epsilon**2 / 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class PermuteAndFlip(Selection):
+    """Permute-and-flip: try candidates in random order, take i with exp(ε (level_i - top) / 2Δ).
+
+    Equivalently, every candidate flips its coin and one of those that showed heads is taken, all
+    equally likely. Never worse in expected score than the exponential mechanism at the same ε.
+
+    Parameters
+    ----------
+    epsilon
+        What one draw costs.
+
+    Privacy
+    -------
+    Pure ε-DP for the score's unit. Proof: ``docs/proofs/permute-and-flip.md``.
+    """
+
+    proof = "docs/proofs/permute-and-flip.md"
+
+    @staticmethod
+    def law(gaps: Array, counts: NDArray[np.int64]) -> Array:
+        """Return the log-probability of one candidate of each group, by its gap in nats."""
+        return log_heads(gaps, counts)

@@ -57,6 +57,13 @@ def parse_unit(text: str) -> Unit:
     )
 
 
+def unit_name(unit: Unit) -> str:
+    """Return the text that :func:`parse_unit` reads back."""
+    if isinstance(unit, System):
+        return "system"
+    return f"{'readings' if isinstance(unit, Readings) else 'days'}:{unit.k}"
+
+
 def implies(larger: Unit, smaller: Unit) -> bool:
     """Return whether a guarantee for one unit is one for another, at the same ε.
 
