@@ -29,6 +29,8 @@ def apart_from_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     """Keep every test out of the user's cache folder and of the user's keys."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SUNVEIL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        patch.delenv("SUNVEIL_LEDGER", raising=False)
         patch.delenv("NSRDB_API_KEY", raising=False)
         patch.delenv("NSRDB_EMAIL", raising=False)
         yield

@@ -107,7 +107,7 @@ def tree() -> dict[str, set[str]]:
             top = name.rstrip("/")
             drawn[top] = set()
         else:
-            drawn[top].add(name)
+            drawn[top].add(name.rstrip("/"))
     return drawn
 
 

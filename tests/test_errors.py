@@ -4,21 +4,41 @@ import pytest
 
 from sunveil import errors
 from sunveil.errors import (
+    BudgetExceeded,
+    LedgerConflict,
+    LedgerError,
     MeterError,
     ParameterError,
+    ReleaseNotFound,
     SourceError,
     SunveilError,
     TooLittleData,
     WeatherError,
 )
 
-EVERY = (SourceError, MeterError, WeatherError, ParameterError, TooLittleData)
+PLAIN = (
+    SourceError,
+    MeterError,
+    WeatherError,
+    ParameterError,
+    TooLittleData,
+    LedgerError,
+    LedgerConflict,
+    ReleaseNotFound,
+)
+EVERY = (*PLAIN, BudgetExceeded)
 
 
 def test_every_error_is_caught_as_a_sunveil_error():
-    for kind in EVERY:
+    for kind in PLAIN:
         with pytest.raises(SunveilError, match="what went wrong"):
             raise kind("what went wrong")
+
+
+def test_a_budget_that_is_exceeded_says_by_how_much():
+    with pytest.raises(LedgerError, match="too much") as refused:
+        raise BudgetExceeded("too much", requested=2.0, remaining=0.5)
+    assert (refused.value.requested, refused.value.remaining) == (2.0, 0.5)
 
 
 def test_no_error_of_the_module_is_left_out_of_the_tree():

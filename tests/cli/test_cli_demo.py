@@ -25,10 +25,30 @@ def said(folder):
     return out.getvalue()
 
 
-def test_the_last_line_names_the_report(said, folder):
-    assert said.splitlines()[-1] == f"Report: {folder / 'report.html'}"
+def test_the_last_lines_name_the_report_and_the_publication(said, folder):
+    lines = said.splitlines()
+    assert lines[-4] == f"Report: {folder / 'report.html'}"
+    assert lines[-1] == f"Publication: {folder / 'publication'}"
     assert (folder / "report.html").stat().st_size > 1000
-    assert sorted(path.name for path in folder.iterdir()) == ["meters.csv", "report.html"]
+    made = {path.name for path in folder.iterdir() if not path.name.startswith("ledger.db.")}
+    assert made == {"meters.csv", "report.html", "ledger.db", "publication"}
+
+
+def test_the_publication_is_charged_to_a_ledger(said, folder):
+    assert "Promised: nothing that is ever published depends on any one day by more" in said
+    assert "Published: 6 rows at ε = 1 each; 1 is left." in said
+    rows = (folder / "publication" / "systems.csv").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 7
+    assert not any("sim-" in row for row in rows)
+
+
+def test_the_same_demo_again_publishes_the_same_draw_at_no_cost(said, folder, sunveil):
+    again = sunveil("demo", "--out", folder, "--systems", "6", "--seed", "3")
+    assert "1 is left" in again.out
+    first, second = (
+        (folder / name / "systems.csv").read_bytes() for name in ("publication", "publication-2")
+    )
+    assert first == second
 
 
 def test_true_stands_beside_inferred(said):

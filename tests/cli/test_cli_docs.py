@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import click
 import pytest
 
 from sunveil.cli import cli
@@ -16,17 +17,47 @@ def section(command: str) -> str:
     return dict(zip(parts[1::2], parts[2::2], strict=True)).get(command, "")
 
 
-@pytest.mark.parametrize("command", cli.commands)
-def test_every_command_and_option_is_documented(command):
-    told = set(re.findall(r"`(--[\w-]+)`", section(command)))
-    options = {
+def options_of(command: click.Command) -> set[str]:
+    """Return the long options of a command, and of the commands below it."""
+    own = {
         name
-        for parameter in cli.commands[command].params
+        for parameter in command.params
         for name in (*parameter.opts, *parameter.secondary_opts)
         if name.startswith("--")
     }
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    return own.union(*map(options_of, below))
+
+
+@pytest.mark.parametrize("command", cli.commands)
+def test_every_command_and_option_is_documented(command):
+    told = set(re.findall(r"`(--[\w-]+)`", section(command)))
+    options = options_of(cli.commands[command])
     assert options
     assert told == options
+
+
+@pytest.mark.parametrize(
+    ("group", "command"),
+    [
+        (name, below)
+        for name, group in cli.commands.items()
+        if isinstance(group, click.Group)
+        for below in group.commands
+    ],
+)
+def test_every_command_of_a_group_is_documented_with_its_options(group, command):
+    parts = re.split(rf"^### `sunveil {group} ([\w-]+)`$", section(group), flags=re.MULTILINE)
+    told = dict(zip(parts[1::2], parts[2::2], strict=True))
+    assert command in told
+    # what stands before the first of them is said of all
+    known = set(re.findall(r"`(--[\w-]+)`", parts[0] + told[command]))
+    assert options_of(cli.commands[group].commands[command]) <= known
+
+
+def test_the_number_of_commands_is_told():
+    words = ["six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+    assert f"`sunveil` has {words[len(cli.commands) - 6]} commands." in TEXT
 
 
 def test_every_general_option_is_documented():

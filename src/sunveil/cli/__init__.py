@@ -11,9 +11,12 @@ import click
 
 from sunveil import __version__
 from sunveil.cli.audit import audit_command
+from sunveil.cli.dataset import dataset_command
 from sunveil.cli.demo import demo_command
 from sunveil.cli.errors import FAILURE, INTERRUPTED, sentence
 from sunveil.cli.infer import infer_command
+from sunveil.cli.ledger import ledger_command
+from sunveil.cli.publish import publish_command
 from sunveil.cli.release import release_command
 from sunveil.cli.reproduce import reproduce_command
 from sunveil.cli.utility import utility_command
@@ -34,8 +37,11 @@ def cli(context: click.Context) -> None:
 cli.add_command(infer_command)
 cli.add_command(demo_command)
 cli.add_command(release_command)
+cli.add_command(publish_command)
 cli.add_command(utility_command)
 cli.add_command(audit_command)
+cli.add_command(dataset_command)
+cli.add_command(ledger_command)
 cli.add_command(reproduce_command)
 
 

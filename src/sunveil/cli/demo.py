@@ -13,6 +13,7 @@ import click
 from sunveil.cli.files import write_whole
 from sunveil.cli.progress import progress
 from sunveil.errors import ParameterError
+from sunveil.privacy.units import Days
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 CITY = "Denver"
 YEAR = 2019
 SKY_MINUTES = 10
+PROMISED, PUBLISHED = 2.0, 1.0
 # From this many systems on, the last three show what real records suffer from.
 FEWEST_WITH_FAULTS = 6
 
@@ -33,12 +35,12 @@ FEWEST_WITH_FAULTS = 6
     type=click.Path(path_type=Path),
     metavar="DIR",
     default=Path("demo"),
-    help="Folder for meters.csv and report.html; made if need be.",
+    help="Folder for meters.csv, report.html and a publication; made if need be.",
 )
 @click.option("--systems", type=click.IntRange(1, 500), default=12, help="How many systems.")
 @click.option("--seed", type=click.IntRange(min=0), default=1, help="Same seed, same fleet.")
 def demo_command(out: Path, systems: int, seed: int) -> None:
-    """Simulate a small fleet, infer it, and write a report to look at.
+    """Simulate a small fleet, infer it, write a report to look at, and publish it privately.
 
     All systems are at one site under one changing sky. The inference is given their meter file and
     the place, nothing else: its irradiance is the embedded clear sky. In a fleet of six or more
@@ -61,6 +63,8 @@ def demo_command(out: Path, systems: int, seed: int) -> None:
     report = out / "report.html"
     write_report(report, cases)
     click.echo(f"Report: {report}")
+    for line in _publish(meters, city, out, name=f"demo of {systems} systems, seed {seed}"):
+        click.echo(line)
 
 
 def _folder(out: Path) -> Path:
@@ -127,6 +131,51 @@ def _long_csv(readings: dict[str, pd.Series[float]]) -> str:
         stamps = pd.DatetimeIndex(power.index).strftime("%Y-%m-%dT%H:%MZ")
         lines += [f"{system_id},{t},{p:.4f}" for t, p in zip(stamps, power, strict=True)]
     return "\n".join(lines) + "\n"
+
+
+def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
+    """Publish the fleet under a promise, and return what to say of it."""
+    from sunveil.cli.run import SiteWeather
+    from sunveil.infer import record_span
+    from sunveil.ledger.book import Ledger
+    from sunveil.ledger.marks import Marks
+    from sunveil.ledger.promise import Promise
+    from sunveil.meters import MeterOptions, read_meters
+    from sunveil.publish.folder import write_publication
+    from sunveil.publish.system import publish_systems
+
+    # Each reading as it is: rules that look at a whole record would tell something of it.
+    records = read_meters(meters, MeterOptions(cleaning="each"))
+    sky = SiteWeather("clearsky", city.site, [record_span(record) for record in records])
+    weather = {record.system_id: sky.over(record_span(record)) for record in records}
+    folder = _fresh(out, "publication")
+    # One ledger for all runs into the same folder, and its mark beside it, so that both can be
+    # thrown away together. The same fleet published again is the same draw, at no cost.
+    path = out / "ledger.db"
+    with Ledger(path, create=True, marks=Marks(path.with_name(path.name + ".mark"))) as ledger:
+        if name not in {each.name for each in ledger.datasets()}:
+            ledger.create_dataset(name, Promise(Days(1), PROMISED))
+        publication = publish_systems(
+            ledger,
+            name,
+            records,
+            lambda record: weather[record.system_id],
+            unit=Days(1),
+            epsilon=PUBLISHED,
+        )
+        dataset = ledger.dataset(name)
+    write_publication(folder, publication)
+    return [
+        f"Promised: {dataset.promise}.",
+        f"Published: {len(records)} rows at ε = {PUBLISHED:g} each; {dataset.remaining:g} is left.",
+        f"Publication: {folder}",
+    ]
+
+
+def _fresh(out: Path, name: str) -> Path:
+    """Return a folder that does not exist yet: what was published before is not replaced."""
+    tried = [out / name, *(out / f"{name}-{number}" for number in range(2, 1000))]
+    return next(path for path in tried if not path.exists())
 
 
 def _infer(meters: Path, city: City, truths: dict[str, SystemTruth]) -> list[Case]:

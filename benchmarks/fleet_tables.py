@@ -1,0 +1,297 @@
+"""What tables of a fleet are worth, and what the 15/15 rule gives away.
+
+``python -m benchmarks.fleet_tables`` prints the tables. With ``--page FILE`` those of the fleet are
+written there, with ``--rule-page FILE`` those of the 15/15 rule, with its figure beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sunveil.plots.differencing import plot_differencing
+from sunveil.publish.attack import Recovered, differencing_attack
+from sunveil.publish.bins import Bins, groups_of
+from sunveil.publish.counts import cell_counts, count_deviation, draw_counts
+from sunveil.publish.fleet import dry_fleet_tables, fleet_tables, split
+from sunveil.publish.rows import FleetRows
+from sunveil.publish.rule import rule_15_15
+from sunveil.publish.totals import draw_totals, total_deviation
+from sunveil.simulate import draw_systems
+
+SYSTEMS, SEED, RUNS, EPSILON = 10_000, 606, 300, 1.0
+FEEDERS, PER_FEEDER = 100, 10
+HOME_KW = 20.0
+BINS = Bins()
+PAGE = """# Tables of a fleet, measured
+
+A simulated fleet of {systems:,} systems at ε = {epsilon:g} for everything together: half of it for
+counts, a quarter for totals, a quarter for quantiles. Made by `python -m benchmarks.fleet_tables
+--page docs/fleet-benchmarks.md`. Draws cannot be seeded, so the last digits differ from run to run.
+
+"Homes" are the systems of the simulator up to {home:g} kW, clipped at 25 kW. "Mixed" has commercial
+systems up to 1 MW: few, and half of the capacity. There one system can be a hundredth of the total,
+and noise that hides it is more than a hundredth at any part of ε = 1. Clipped at 1 MW the noise is
+large; clipped at 25 kW the total is that of another quantity. Publish homes and large systems as
+two fleets.
+"""
+RULE = """# The 15/15 rule, and what it gives away
+
+Utilities publish the total of a group under the 15/15 rule: at least 15 customers, none of them
+above 15% of the total. Groups that fail are suppressed. The rule looks at one table and says
+nothing of two.
+
+## The attack
+
+A feeder's total is published this year and the next. In between one household joined, as the permit
+register or a look at the roof shows. The difference of the totals is its capacity, to the watt.
+Two groups that overlap in all but one household do the same on one day. Both tables pass the rule.
+
+Against [differentially private totals](proofs/counts.md) the same difference is the capacity plus
+the noise of two draws. That noise is larger than what homes differ by, so the attacker does worse
+than by guessing the mean. Every further publication costs ε of the promise, so that there are not
+many to average.
+
+```{{figure}} {figure}
+:alt: Recovered against true capacity; under the rule all households lie on the diagonal.
+
+Recovered against true capacity of {targets:,} homes. Left: two totals under the rule. Right: two
+private totals, with the error that they state.
+```
+
+## Measured
+
+Simulated systems on {feeders} feeders of {size} each, {per} households of each attacked. Each
+private total is drawn at ε = {epsilon:g} and clipped at 25 kW. Errors are root mean squares over
+homes. Made by `python -m benchmarks.fleet_tables --rule-page docs/rule-15-15.md`.
+"""
+RULE_END = """
+The rule suppresses a feeder where one system is large, and protects nobody on the others. Private
+totals are published for every feeder, with an error that is known in advance.
+
+What private totals do not hide: that a system is there, and on which feeder. Keys and the number of
+systems are public in these tables.
+
+In the code: `sunveil.publish.rule.rule_15_15` and `sunveil.publish.attack.differencing_attack`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A fleet to measure with, and its clipping."""
+
+    name: str
+    rows: FleetRows
+    clip_kw: tuple[float, float]
+
+
+def fleet(*, homes: bool) -> FleetRows:
+    """Return a simulated fleet on feeders, of homes only or of all kinds."""
+    truths = draw_systems(SYSTEMS + SYSTEMS // 10, seed=SEED)
+    kept = [each for each in truths if not homes or each.dc_capacity_kw <= HOME_KW][:SYSTEMS]
+    feeders = np.random.default_rng(SEED).permutation(SYSTEMS) % FEEDERS
+    return FleetRows(
+        tuple(each.system_id for each in kept),
+        np.array([each.plane.surface_azimuth for each in kept]),
+        np.array([each.plane.surface_tilt for each in kept]),
+        np.array([each.dc_capacity_kw for each in kept]),
+        {"feeder": np.array([f"F{feeder:03d}" for feeder in feeders])},
+    )
+
+
+def feeder_rows(rows: FleetRows, feeder: str) -> FleetRows:
+    """Return the rows of one feeder."""
+    inside = np.flatnonzero(rows.keys["feeder"] == feeder)
+    return FleetRows(
+        tuple(rows.system_ids[i] for i in inside),
+        rows.surface_azimuth[inside],
+        rows.surface_tilt[inside],
+        rows.dc_capacity_kw[inside],
+    )
+
+
+def cells(cases: list[Case]) -> Iterator[str]:
+    """Yield how often cells are within three of their stated standard deviations."""
+    yield (
+        "| fleet | sd [systems] | cells as drawn within 3 sd | consistent cells within 3 sd |"
+        " rms error of consistent cells |"
+    )
+    yield "|---|---|---|---|---|"
+    for case in cases:
+        groups = groups_of(case.rows, key=None, keys=None)
+        true = cell_counts(case.rows, BINS, groups).values[:-1].reshape(BINS.shape).sum(axis=2)
+        part = split(EPSILON, None, quantiles=3)["counts"]
+        drawn = [draw_counts(case.rows, BINS, groups, epsilon=part) for _ in range(RUNS)]
+        sd = count_deviation("planes", BINS, drawn[0].deviation)
+        noisy = np.array([each.noisy[0].sum(axis=2) - true for each in drawn])
+        final = np.array([each.systems[0].sum(axis=2) - true for each in drawn])
+        within = [f"{100.0 * np.mean(np.abs(each) <= 3.0 * sd):.2f}%" for each in (noisy, final)]
+        rms = float(np.sqrt(np.mean(final**2)))
+        yield f"| {case.name} | {sd:.2f} | {within[0]} | {within[1]} | {rms:.2f} |"
+
+
+def totals(cases: list[Case]) -> Iterator[str]:
+    """Yield how far drawn totals are from the true ones, clipping included."""
+    yield "| fleet | clipped at [kW] | total [MW] | sd | lost by clipping | within 1% |"
+    yield "|---|---|---|---|---|---|"
+    for case in cases:
+        groups = groups_of(case.rows, key=None, keys=None)
+        true = float(case.rows.dc_capacity_kw.sum())
+        held = float(np.minimum(case.rows.dc_capacity_kw, case.clip_kw[1]).sum())
+        part = split(EPSILON, None, quantiles=3)["totals"]
+        sd = total_deviation(clip_kw=case.clip_kw, epsilon=part)
+        found = [
+            int(draw_totals(case.rows, groups, clip_kw=case.clip_kw, epsilon=part)[0]) / 1e3
+            for _ in range(5 * RUNS)
+        ]
+        within = np.mean(np.abs(np.array(found) - true) <= 0.01 * true)
+        yield (
+            f"| {case.name} | {case.clip_kw[1]:g} | {true / 1e3:.1f} | {100.0 * sd / true:.2f}% |"
+            f" {100.0 * (1.0 - held / true):.1f}% | {100.0 * within:.1f}% of draws |"
+        )
+
+
+def quantiles(cases: list[Case]) -> Iterator[str]:
+    """Yield the errors of quantiles in ranks."""
+    yield "| fleet | quantity | stated: at most [ranks] | mean error with the grid's [ranks] |"
+    yield "|---|---|---|---|"
+    for case in cases:
+        stated = {
+            each.value: each.error
+            for each in dry_fleet_tables(bins=BINS, epsilon=EPSILON, clip_kw=case.clip_kw)
+        }
+        missed: dict[str, list[float]] = {}
+        for _ in range(20):
+            tables = fleet_tables(case.rows, bins=BINS, epsilon=EPSILON, clip_kw=case.clip_kw)
+            for quantity, probability, value, _ in tables.tables[-1].rows:
+                share = float(np.mean(getattr(case.rows, quantity) <= value))
+                missed.setdefault(quantity, []).append(SYSTEMS * abs(share - probability))
+        for quantity, errors in missed.items():
+            yield f"| {case.name} | {quantity} | {stated[quantity]:.0f} | {np.mean(errors):.0f} |"
+
+
+def costs(cases: list[Case]) -> Iterator[str]:
+    """Yield how long the tables take."""
+    rows = cases[0].rows
+    keys = tuple(sorted(set(rows.keys["feeder"].tolist())))
+    shape = " x ".join(map(str, BINS.shape))
+    yield "| what | time [s] |"
+    yield "|---|---|"
+    joint = {"counts": 1.0}
+    spent = timed(
+        lambda: fleet_tables(rows, bins=BINS, epsilon=EPSILON, shares=joint, quantiles=())
+    )
+    yield f"| counts of {shape} cells, with margins | {spent:.3f} |"
+    spent = timed(lambda: fleet_tables(rows, bins=BINS, epsilon=EPSILON))
+    yield f"| everything | {spent:.3f} |"
+    spent = timed(lambda: fleet_tables(rows, bins=BINS, epsilon=EPSILON, key="feeder", keys=keys))
+    yield f"| everything, for each of {FEEDERS} feeders | {spent:.3f} |"
+
+
+def timed(work: Callable[[], object], *, times: int = 3) -> float:
+    """Return the median time of some work, after one run that is not counted. [s]"""
+    work()
+    spans = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        work()
+        spans.append(time.perf_counter() - begun)
+    return float(np.median(spans))
+
+
+def attacked(rows: FleetRows) -> Recovered:
+    """Attack some households of every feeder."""
+    found = [
+        differencing_attack(
+            feeder_rows(rows, feeder), range(PER_FEEDER), epsilon=EPSILON, clip_kw=(0.0, 25.0)
+        )
+        for feeder in sorted(set(rows.keys["feeder"].tolist()))
+    ]
+    return Recovered(
+        np.concatenate([each.true_kw for each in found]),
+        np.concatenate([each.rule_kw for each in found]),
+        np.concatenate([each.private_kw for each in found]),
+        found[0].stated_sd_kw,
+    )
+
+
+def rule(cases: list[tuple[str, FleetRows, Recovered]]) -> Iterator[str]:
+    """Yield what the attack makes of both kinds of totals."""
+    yield (
+        "| fleet | feeders the rule publishes | capacities given away to the watt | error against"
+        " private totals | it states | error of guessing the mean |"
+    )
+    yield "|---|---|---|---|---|---|"
+    for name, rows, found in cases:
+        keys = tuple(sorted(set(rows.keys["feeder"].tolist())))
+        out = sum(not each.suppressed for each in rule_15_15(rows, key="feeder", keys=keys))
+        home = found.true_kw <= HOME_KW
+        missed = float(np.sqrt(np.mean((found.private_kw - found.true_kw)[home] ** 2)))
+        yield (
+            f"| {name} | {out} of {FEEDERS} | {100.0 * found.rule_exact:.1f}% | {missed:.1f} kW |"
+            f" {found.stated_sd_kw:.1f} kW | {np.std(found.true_kw[home]):.1f} kW |"
+        )
+
+
+def write_figure(found: Recovered, path: Path) -> None:
+    """Draw the attack into a file."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    axes = plot_differencing(
+        found.true_kw,
+        found.rule_kw,
+        found.private_kw,
+        stated_sd_kw=found.stated_sd_kw,
+        private=False,
+    )
+    axes[0].get_figure(root=True).savefig(path, dpi=110)
+
+
+def collect(title: str, rows: Iterator[str]) -> list[str]:
+    """Print the rows of a table, and return them under a heading."""
+    lines = [*([f"## {title}", ""] if title else []), *rows]
+    print("\n".join(lines), flush=True)
+    return [*lines, ""]
+
+
+def main() -> None:
+    """Print the tables, and write them to pages where they are named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--rule-page", type=Path)
+    told = parser.parse_args()
+    homes, mixed = fleet(homes=True), fleet(homes=False)
+    if told.page is not None or told.rule_page is None:
+        cases = [Case("homes", homes, (0.0, 25.0)), Case("mixed", mixed, (0.0, 1000.0))]
+        both = [*cases, Case("mixed", mixed, (0.0, 25.0))]
+        lines = [PAGE.format(systems=SYSTEMS, epsilon=EPSILON, home=HOME_KW)]
+        lines += collect("Sector x tilt", cells(cases))
+        lines += collect("Total capacity", totals(both))
+        lines += collect("Quantiles", quantiles(cases))
+        lines += collect("Time", costs(cases))
+        if told.page is not None:
+            told.page.write_text("\n".join(lines), encoding="utf-8")
+    if told.rule_page is not None or told.page is None:
+        found = [("homes", homes, attacked(homes)), ("mixed", mixed, attacked(mixed))]
+        words = RULE.format(
+            figure="rule-15-15.png",
+            targets=len(found[0][2].true_kw),
+            feeders=FEEDERS,
+            size=SYSTEMS // FEEDERS,
+            per=PER_FEEDER,
+            epsilon=EPSILON,
+        )
+        lines = [words, *collect("", rule(found))]
+        if told.rule_page is not None:
+            told.rule_page.write_text("\n".join(lines).rstrip() + "\n" + RULE_END, encoding="utf-8")
+            write_figure(found[0][2], told.rule_page.with_name("rule-15-15.png"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""``sunveil dataset``: promises, one for each dataset."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from sunveil.cli.errors import printable
+
+if TYPE_CHECKING:
+    from sunveil.ledger.records import Dataset
+
+ledger_option = click.option(
+    "--ledger",
+    "where",
+    envvar="SUNVEIL_LEDGER",
+    show_envvar=True,
+    required=True,
+    metavar="FILE|URL",
+    help="The ledger: a file, or a postgresql:// URL.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
+
+
+def show_help(context: click.Context) -> None:
+    """Show the commands of a group that was called by itself."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@click.group("dataset", invoke_without_command=True, context_settings={"show_default": True})
+@click.pass_context
+def dataset_command(context: click.Context) -> None:
+    """Make a promise for a dataset, and see what is left of it."""
+    show_help(context)
+
+
+@dataset_command.command("create")
+@click.argument("name")
+@ledger_option
+@click.option(
+    "--unit",
+    required=True,
+    metavar="readings:K|days:K|system",
+    help="What is protected: any K readings, any K days, or the whole record.",
+)
+@click.option("--epsilon", type=float, required=True, help="The total of all releases, for ever.")
+@click.option(
+    "--delta",
+    type=float,
+    default=0.0,
+    help="0: every release's ε is added up. From 1e-15 to 0.01: releases are added up as ρ of"
+    " zero-concentrated DP, which lets many small ones cost less together.",
+)
+@click.option(
+    "--allow",
+    multiple=True,
+    metavar="MECHANISM",
+    help="A mechanism whose guarantee is conditional and which is allowed all the same, such as"
+    " paper.",
+)
+@json_option
+def create_command(
+    name: str,
+    *,
+    where: str,
+    unit: str,
+    epsilon: float,
+    delta: float,
+    allow: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Promise, for the new dataset NAME, what publishing it may ever cost a household.
+
+    The ledger is made if there is none. A promise is never changed.
+    """
+    from sunveil.ledger.book import Ledger, Promise
+    from sunveil.ledger.records import check_name
+    from sunveil.privacy.units import parse_unit
+
+    # all of it before a file is made
+    promise = Promise(parse_unit(unit), epsilon, delta, tuple(dict.fromkeys(allow)))
+    check_name("dataset", name)
+    with Ledger(where, create=True) as ledger:
+        _show([ledger.create_dataset(name, promise)], as_json=as_json, one=True)
+
+
+@dataset_command.command("list")
+@ledger_option
+@json_option
+def list_command(where: str, *, as_json: bool) -> None:
+    """List the datasets, with what is left of each promise."""
+    from sunveil.ledger.book import Ledger
+
+    with Ledger(where) as ledger:
+        _show(ledger.datasets(), as_json=as_json, one=False)
+
+
+@dataset_command.command("show")
+@click.argument("name")
+@ledger_option
+@json_option
+def show_command(name: str, *, where: str, as_json: bool) -> None:
+    """Show what was promised for the dataset NAME, and what is left of it."""
+    from sunveil.ledger.book import Ledger
+
+    with Ledger(where) as ledger:
+        _show([ledger.dataset(name)], as_json=as_json, one=True)
+
+
+def _show(datasets: Sequence[Dataset], *, as_json: bool, one: bool) -> None:
+    if as_json:
+        told = [dataset.to_dict() for dataset in datasets]
+        click.echo(json.dumps(told[0] if one else told, indent=2, ensure_ascii=False))
+    elif one:
+        click.echo(_paragraph(datasets[0]))
+    else:
+        click.echo(_table(datasets))
+
+
+def _paragraph(dataset: Dataset) -> str:
+    sign = _sign(dataset)
+    return (
+        f"{printable(dataset.name)}: {printable(str(dataset.promise))}.\n"
+        f"Spent {sign} = {dataset.spent:.9g} of {dataset.total:.9g}"
+        f" ({dataset.fleet_spent:.9g} on all systems together, and {dataset.largest_spent:.9g} on"
+        f" the system that was released most); {dataset.remaining:.9g} is left."
+    )
+
+
+def _table(datasets: Sequence[Dataset]) -> str:
+    from sunveil.cli.show import aligned
+
+    head = ["dataset", "protects", "measure", "total", "spent", "left"]
+    rows = [
+        [
+            each.name,
+            str(each.promise.unit),
+            _sign(each),
+            f"{each.total:.9g}",
+            f"{each.spent:.9g}",
+            f"{each.remaining:.9g}",
+        ]
+        for each in datasets
+    ]
+    return aligned([head, *rows]) if rows else "the ledger has no datasets"
+
+
+def _sign(dataset: Dataset) -> str:
+    return "ε" if dataset.promise.measure == "epsilon" else "ρ"

@@ -1,0 +1,290 @@
+"""``sunveil publish``: what a curator can put on a website, charged to a ledger first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sunveil.cli.options import (
+    CAPACITIES,
+    SITE_OPTIONS,
+    WEATHER_OPTIONS,
+    server_options,
+    taking,
+)
+from sunveil.cli.release import READING_OPTIONS, make_choices, read_records
+from sunveil.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sunveil.ledger.book import Ledger
+    from sunveil.publish.fleet import Expected
+    from sunveil.publish.publication import Publication
+    from sunveil.publish.tables import TableChoices
+
+LEDGER_OPTIONS = (
+    click.option(
+        "--ledger",
+        required=True,
+        envvar="SUNVEIL_LEDGER",
+        show_envvar=True,
+        metavar="FILE|URL",
+        help="The ledger that is charged: a file, or a postgresql:// URL.",
+    ),
+    click.option("--dataset", required=True, help="The dataset, whose promise must hold it."),
+    click.option("--epsilon", type=float, required=True, help="What the publication costs."),
+    click.option("--analyst", help="Whose share is charged too."),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Folder to be made, whole or not at all.",
+    ),
+    click.option(
+        "--dry-run", is_flag=True, help="Say the cost and the errors to expect; spend nothing."
+    ),
+)
+
+
+@click.group("publish")
+def publish_command() -> None:
+    """Publish a dataset under its promise: rows of systems, or tables of the fleet."""
+
+
+@publish_command.command("system", context_settings={"show_default": True})
+@click.argument("meters", type=click.Path(path_type=Path))
+@taking(
+    LEDGER_OPTIONS,
+    (
+        click.option(
+            "--unit",
+            required=True,
+            metavar="readings:K|days:K|system",
+            help="What is protected; the promise's own unit, or a larger one.",
+        ),
+        click.option(
+            "--mechanism",
+            type=click.Choice(("default", "exponential"), case_sensitive=False),
+            default="default",
+            help="exponential: cheaper where the promise adds up many releases.",
+        ),
+        CAPACITIES,
+    ),
+    SITE_OPTIONS,
+    READING_OPTIONS,
+    WEATHER_OPTIONS,
+)
+def system_command(meters: Path, **given: Any) -> None:
+    """Publish one row per system in METERS, each named by a random release id."""
+    from sunveil.cli.run import SiteWeather
+    from sunveil.infer import record_span
+    from sunveil.privacy.units import parse_unit
+    from sunveil.publish.system import plan_systems, publish_systems
+    from sunveil.site import Site
+
+    options: dict[str, Any] = {
+        "unit": parse_unit(given["unit"]),
+        "epsilon": given["epsilon"],
+        "mechanism": given["mechanism"],
+        "choices": make_choices(given),
+        "analyst": given["analyst"],
+    }
+    out = _target(given)
+    site = Site(given["latitude"], given["longitude"], given["altitude"])
+    records = read_records(meters, given)
+    spans = [record_span(record) for record in records]
+    extra = server_options(given["weather"], given)
+    sky = SiteWeather(given["weather"], site, spans, **extra)
+    known = {record.system_id: sky.over(record_span(record)) for record in records}
+
+    def weather_of(record: Any) -> Any:
+        return known[record.system_id]
+
+    with _opened(given["ledger"]) as ledger:
+        plan = plan_systems(ledger, given["dataset"], records, weather_of, **options)
+        if out is None:
+            errors = plan.expected
+            _say_plan(plan.cost, plan.remaining, kept=plan.kept)
+            told = [f"azimuth {errors.azimuth.mean:.1f}°", f"tilt {errors.tilt.mean:.1f}°"]
+            if errors.capacity is not None:
+                told.append(f"capacity {errors.capacity.mean:.0f}%")
+            click.echo(f"{plan.systems} systems; errors to expect: {', '.join(told)}.")
+            return
+        publication = publish_systems(ledger, given["dataset"], records, weather_of, **options)
+        _finish(ledger, given["dataset"], out, publication, {})
+
+
+@publish_command.command("fleet", context_settings={"show_default": True})
+@click.argument("estimates", type=click.Path(path_type=Path))
+@taking(
+    LEDGER_OPTIONS,
+    (
+        click.option("--key", help="Public column that divides the fleet, such as feeder."),
+        click.option("--keys", help="Every value it may have, in advance, separated by commas."),
+        click.option("--edition", default="1", help="Public name of the data: 2025, say."),
+        click.option("--sectors", type=int, default=8, help="Sectors of azimuth."),
+        click.option("--tilt-edges", default="0,10,20,30,40,50,90", help="Bands. [degrees]"),
+        click.option("--capacity-edges", default="0,3,5,7,10,20,1000", help="Classes. [kW]"),
+        click.option(
+            "--clip",
+            nargs=2,
+            type=float,
+            default=(0.0, 25.0),
+            metavar="LOW HIGH",
+            help="Public bounds of capacity in totals and quantiles. [kW]",
+        ),
+    ),
+)
+def fleet_command(estimates: Path, **given: Any) -> None:
+    """Publish tables of the fleet in ESTIMATES: counts, totals and quantiles.
+
+    ESTIMATES is what infer --json --out wrote, or a CSV or Parquet table with system_id,
+    surface_azimuth, surface_tilt, dc_capacity_kw and the key's column. The tables protect whole
+    records.
+    """
+    from sunveil.publish.estimates import read_estimates
+    from sunveil.publish.tables import plan_fleet, publish_fleet
+
+    choices = _table_choices(given)
+    out = _target(given)
+    with _opened(given["ledger"]) as ledger:
+        plan = plan_fleet(ledger, given["dataset"], choices=choices, analyst=given["analyst"])
+        if out is None:
+            _say_plan(plan.cost, plan.remaining, kept=plan.kept)
+            click.echo(_expected_table(plan.expected))
+            return
+        rows = read_estimates(estimates, keys=[choices.key] if choices.key else [])
+        publication = publish_fleet(
+            ledger, given["dataset"], rows, choices=choices, analyst=given["analyst"]
+        )
+        _finish(ledger, given["dataset"], out, publication, _figures(publication))
+
+
+@publish_command.command("synthetic", context_settings={"show_default": True})
+@click.argument("estimates", type=click.Path(path_type=Path))
+@taking(LEDGER_OPTIONS)
+def synthetic_command(estimates: Path, **given: Any) -> None:
+    """Publish a synthetic table that is like the fleet in ESTIMATES, and how well it keeps to it.
+
+    It protects whole records, and needs the extra 'synthetic'.
+    """
+    from sunveil.publish.estimates import read_estimates
+    from sunveil.publish.synthetic import plan_synthetic, publish_synthetic
+
+    out = _target(given)
+    rows = read_estimates(estimates)
+    options: dict[str, Any] = {"epsilon": given["epsilon"], "analyst": given["analyst"]}
+    with _opened(given["ledger"]) as ledger:
+        plan = plan_synthetic(ledger, given["dataset"], len(rows), **options)
+        if out is None:
+            _say_plan(plan.cost, plan.remaining, kept=plan.kept)
+            for name, distance in plan.noise.items():
+                click.echo(f"{name}: noise of {100.0 * distance:.1f}% of the systems")
+            return
+        publication = publish_synthetic(ledger, given["dataset"], rows, **options)
+        _finish(ledger, given["dataset"], out, publication, {})
+
+
+def _table_choices(given: dict[str, Any]) -> TableChoices:
+    from sunveil.publish.bins import Bins
+    from sunveil.publish.tables import TableChoices
+
+    keys = given["keys"]
+    return TableChoices(
+        bins=Bins(
+            given["sectors"],
+            _edges("--tilt-edges", given["tilt_edges"]),
+            _edges("--capacity-edges", given["capacity_edges"]),
+        ),
+        epsilon=given["epsilon"],
+        key=given["key"],
+        keys=None if keys is None else tuple(each.strip() for each in keys.split(",")),
+        clip_kw=given["clip"],
+        edition=given["edition"],
+    )
+
+
+def _edges(name: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(each) for each in text.split(","))
+    except ValueError:
+        raise ParameterError(f"{name} is numbers separated by commas") from None
+
+
+def _target(given: dict[str, Any]) -> Path | None:
+    """Return the folder to be made; None for a dry run."""
+    out: Path | None = given["out"]
+    if given["dry_run"]:
+        return None
+    if out is None:
+        raise ParameterError("name a folder with --out, or ask for the cost with --dry-run")
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ParameterError(f"--out {out} is there already; name a new folder")
+    return out
+
+
+def _opened(where: str) -> Ledger:
+    from sunveil.ledger.book import Ledger
+
+    return Ledger(where)
+
+
+def _say_plan(cost: float, remaining: float, *, kept: bool) -> None:
+    if kept:
+        click.echo(f"Drawn before: it costs nothing. {remaining:g} is left.")
+    else:
+        click.echo(f"It would cost {cost:g}; {remaining:g} is left before it.")
+
+
+def _expected_table(expected: Sequence[Expected]) -> str:
+    from sunveil.cli.show import aligned
+
+    head = ("table", "column", "ε", "standard error")
+    rows = [
+        (each.table, each.value, f"{each.epsilon:g}", f"{each.error:.3g} {each.unit}")
+        for each in expected
+    ]
+    return aligned([head, *rows])
+
+
+def _figures(publication: Publication) -> Mapping[str, Callable[[Any], None]]:
+    """Return the figures of a fleet that is not divided: a map of its planes."""
+    table = next((each for each in publication.tables if each.name == "planes"), None)
+    if table is None or table.columns[0].name != "sector":
+        return {}
+
+    def planes(figure: Any) -> None:
+        from sunveil.plots.fleet_tables import plot_planes
+
+        rows = [row for row in table.rows if row[0] != "unknown"]
+        sectors = list(dict.fromkeys(row[0] for row in rows))
+        bands = list(dict.fromkeys(row[1] for row in rows))
+        counts = {(row[0], row[1]): row[2] for row in rows}
+        plot_planes(
+            [[counts[sector, band] for band in bands] for sector in sectors],
+            sectors=sectors,
+            bands=bands,
+            sd=rows[0][4],
+            ax=figure.add_subplot(),
+        )
+
+    return {"map-of-planes": planes}
+
+
+def _finish(
+    ledger: Ledger,
+    dataset: str,
+    out: Path,
+    publication: Publication,
+    figures: Mapping[str, Callable[[Any], None]],
+) -> None:
+    from sunveil.plots.publication import publication_figures
+    from sunveil.publish.folder import write_publication
+
+    drawn = {**publication_figures(publication), **figures}
+    files = write_publication(out, publication, figures=drawn)
+    click.echo(f"{publication.guarantee}.")
+    click.echo(f"{ledger.dataset(dataset).remaining:g} is left of the promise.")
+    click.echo(f"Wrote {len(files)} files to {out}")

@@ -1,0 +1,53 @@
+"""Privacy loss in whole numbers, always rounded up."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from sunveil.errors import ParameterError
+
+# One ε, or one ρ, in the ledger's whole numbers.
+NANO = 10**9
+
+
+def nano(amount: float | Fraction) -> int:
+    """Return an amount of ε or ρ in billionths, rounded up so that nothing is spent unseen.
+
+    A float is read as the shortest number that it prints as: 0.1 is a tenth. Mechanisms keep back
+    far more than the difference (``docs/proofs/sampling.md``).
+    """
+    return math.ceil(exact(amount) * NANO)
+
+
+def nano_below(amount: float | Fraction) -> int:
+    """Return an amount in billionths, rounded down: what a promise may hold at most."""
+    return math.floor(exact(amount) * NANO)
+
+
+def exact(amount: float | Fraction) -> Fraction:
+    """Return an amount as a fraction, a float as the shortest number that it prints as."""
+    if isinstance(amount, float) and not math.isfinite(amount):
+        raise ParameterError("an amount of privacy loss is a finite number")
+    found = Fraction(repr(float(amount))) if isinstance(amount, float) else Fraction(amount)
+    if found < 0:
+        raise ParameterError("an amount of privacy loss is not negative")
+    return found
+
+
+def plain(amount: int) -> float:
+    """Return billionths as a plain number, to be shown."""
+    return amount / NANO
+
+
+def rho_to_epsilon(rho: float, delta: float) -> float:
+    """Return the ε that ρ of zero-concentrated DP gives at δ: ρ + 2 √(ρ log(1/δ))."""
+    return rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
+
+
+def epsilon_to_rho(epsilon: float, delta: float) -> float:
+    """Return the largest ρ whose ε at δ does not exceed a promise, a little less for rounding."""
+    log = math.log(1.0 / delta)
+    # √(log + ε) - √log, written without a difference of nearly equal numbers
+    root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
+    return root**2 * (1.0 - 1e-12)

@@ -1,0 +1,52 @@
+"""Entries bound to one another by their digests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+GENESIS = "0" * 64
+
+
+def canonical(body: dict[str, Any]) -> str:
+    """Return a body as text, the same for equal bodies."""
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest_of(text: str) -> str:
+    """Return the digest of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a ledger.
+
+    Parameters
+    ----------
+    place
+        Its number within its dataset, from 1.
+    kind
+        ``promise``, ``charge``, ``answer`` or ``analyst``.
+    body
+        What happened, as canonical JSON.
+    previous
+        Digest of the entry before.
+    """
+
+    place: int
+    kind: str
+    body: str
+    previous: str
+
+    @property
+    def digest(self) -> str:
+        """What binds the next entry to this one."""
+        return digest_of(f"{self.place}\n{self.kind}\n{self.previous}\n{self.body}")
+
+    def facts(self) -> dict[str, Any]:
+        """Return the body."""
+        found: dict[str, Any] = json.loads(self.body)
+        return found

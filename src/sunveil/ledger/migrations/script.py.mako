@@ -1,0 +1,14 @@
+"""${message}."""
+
+from __future__ import annotations
+
+revision = ${repr(up_revision)}
+down_revision = ${repr(down_revision)}
+
+
+def upgrade() -> None:
+    """Go forward."""
+
+
+def downgrade() -> None:
+    """Go back."""

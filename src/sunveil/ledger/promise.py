@@ -1,0 +1,129 @@
+"""What a curator has promised for a dataset, and what a release costs against it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from sunveil.errors import ParameterError
+from sunveil.ledger.amounts import epsilon_to_rho, exact, nano, nano_below
+from sunveil.ledger.chain import canonical
+from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
+from sunveil.privacy.units import Unit, implies, parse_unit, unit_name
+
+LARGEST_PROMISE = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """No unit of any customer's record changes what is published by more than this, ever.
+
+    Parameters
+    ----------
+    unit
+        What is protected.
+    epsilon
+        The total over all releases, for ever.
+    delta
+        Zero: every release's ε is added up. Above zero: releases are added up as ρ of
+        zero-concentrated DP, and (ε, δ) is what they give together, which lets many small releases
+        of the exponential mechanism cost less.
+    conditional
+        Names of mechanisms whose guarantee is conditional and which are allowed all the same.
+    """
+
+    unit: Unit
+    epsilon: float
+    delta: float = 0.0
+    conditional: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.epsilon) and 0.0 < self.epsilon <= LARGEST_PROMISE):
+            raise ParameterError(
+                f"a promise's epsilon is above 0 and at most {LARGEST_PROMISE:g}, and"
+                f" {self.epsilon:g} is not"
+            )
+        if not (self.delta == 0.0 or 1e-15 <= self.delta <= 1e-2):
+            raise ParameterError(
+                f"a promise's delta is 0, or from 1e-15 to 0.01, and {self.delta:g} is not"
+            )
+        if self.total < 1:
+            raise ParameterError("the promise is too small to hold any release")
+
+    @property
+    def measure(self) -> str:
+        """What is added up: ``epsilon`` or ``rho``."""
+        return "epsilon" if self.delta == 0.0 else "rho"
+
+    @property
+    def total(self) -> int:
+        """The whole budget in billionths of its measure, rounded down."""
+        if self.delta == 0.0:
+            return nano_below(self.epsilon)
+        return nano_below(epsilon_to_rho(self.epsilon, self.delta))
+
+    def cost(self, guarantee: Guarantee | ConditionalGuarantee, *, mechanism: str) -> int:
+        """Return what a release costs, or refuse one that the promise does not cover.
+
+        Parameters
+        ----------
+        guarantee
+            What the release promises. One for a larger unit covers a smaller one.
+        mechanism
+            Which mechanism draws it.
+        """
+        if not implies(guarantee.unit, self.unit):
+            raise ParameterError(
+                f"the dataset promises to protect {self.unit}, and this release protects only"
+                f" {guarantee.unit}; release for {unit_name(self.unit)} or a larger unit"
+            )
+        if isinstance(guarantee, ConditionalGuarantee) and mechanism not in self.conditional:
+            raise ParameterError(
+                f"the guarantee of the {mechanism} mechanism is conditional, and the dataset's"
+                " promise does not allow it by name"
+            )
+        if isinstance(guarantee, Guarantee) and guarantee.delta > 0.0:
+            raise ParameterError(
+                "a release with a delta of its own cannot be added up under this promise; use a"
+                " mechanism without one"
+            )
+        epsilon = exact(guarantee.epsilon)
+        if self.delta == 0.0:
+            return nano(epsilon)
+        # The exponential mechanism's loss stays within a range of ε, which halves ε in ε²/2.
+        bounded_range = mechanism == "exponential" and isinstance(guarantee, Guarantee)
+        return nano(epsilon**2 / (8 if bounded_range else 2))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the promise as plain JSON types."""
+        return {
+            "unit": unit_name(self.unit),
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "measure": self.measure,
+            "conditional": list(self.conditional),
+        }
+
+    def __str__(self) -> str:
+        amount = f"ε = {self.epsilon:g}"
+        if self.delta > 0.0:
+            amount = f"({amount}, δ = {self.delta:g})"
+        said = f"nothing that is ever published depends on {self.unit} by more than {amount}"
+        if not self.conditional:
+            return said
+        return f"{said}, on condition for what is drawn by: {', '.join(self.conditional)}"
+
+
+def promise_text(promise: Promise) -> str:
+    """Return a promise as canonical JSON."""
+    return canonical(promise.to_dict())
+
+
+def read_promise(text: str) -> Promise:
+    """Return the promise that a text of JSON holds, beside whatever else."""
+    told = json.loads(text)
+    return Promise(
+        parse_unit(told["unit"]), told["epsilon"], told["delta"], tuple(told["conditional"])
+    )

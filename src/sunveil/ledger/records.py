@@ -1,0 +1,166 @@
+"""What goes into a ledger and what comes out: datasets, questions and answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sunveil.errors import ParameterError
+from sunveil.ledger.amounts import plain
+from sunveil.ledger.chain import canonical, digest_of
+from sunveil.ledger.promise import Promise
+from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
+
+LONGEST_NAME = 200
+Guaranteed = Guarantee | ConditionalGuarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset as the ledger knows it.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    promise
+        What was promised for it.
+    fleet_nano, largest_nano
+        What releases about all systems together have spent, and what single releases of the system
+        that had most of them have, in billionths of the promise's measure.
+    """
+
+    name: str
+    promise: Promise
+    fleet_nano: int
+    largest_nano: int
+
+    @property
+    def fleet_spent(self) -> float:
+        """What releases about all systems together have spent, in the promise's measure."""
+        return plain(self.fleet_nano)
+
+    @property
+    def largest_spent(self) -> float:
+        """What single releases of the system that had most of them have spent."""
+        return plain(self.largest_nano)
+
+    @property
+    def spent(self) -> float:
+        """The most that any household has spent."""
+        return plain(self.fleet_nano + self.largest_nano)
+
+    @property
+    def total(self) -> float:
+        """The whole budget, in the promise's measure."""
+        return plain(self.promise.total)
+
+    @property
+    def remaining(self) -> float:
+        """What a release about all systems could still spend."""
+        return plain(self.promise.total - self.fleet_nano - self.largest_nano)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the dataset as plain JSON types."""
+        return {
+            "dataset": self.name,
+            "promise": self.promise.to_dict(),
+            "total": self.total,
+            "fleet_spent": self.fleet_spent,
+            "largest_spent": self.largest_spent,
+            "spent": self.spent,
+            "remaining": self.remaining,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a dataset.
+
+    Parameters
+    ----------
+    kind
+        Such as ``fleet-counts`` or ``system``.
+    parameters
+        Everything that the answer depends on, as plain JSON types.
+    mechanism
+        Which mechanism draws the answer.
+    guarantee
+        What the answer promises.
+    systems
+        The systems it is about; None where it is about all of them.
+    analyst
+        Who asks; None for the curator.
+    """
+
+    kind: str
+    parameters: dict[str, Any]
+    mechanism: str
+    guarantee: Guaranteed
+    systems: tuple[str, ...] | None = None
+    analyst: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Question({self.kind!r}, {self.mechanism!r})"
+
+    def accounts(self, dataset: str) -> list[str] | None:
+        """Return the accounts that it is about, each once; None for all of them."""
+        if self.systems is None:
+            return None
+        if not self.systems:
+            raise ParameterError("a question about systems names at least one of them")
+        return sorted({account_of(dataset, system) for system in self.systems})
+
+    def digest(self, dataset: str) -> str:
+        """Return what tells one question from another; who asks does not matter."""
+        told = {
+            "kind": self.kind,
+            "parameters": self.parameters,
+            "mechanism": self.mechanism,
+            "guarantee": self.guarantee.to_dict(),
+            "systems": self.accounts(dataset),
+        }
+        return digest_of(as_json(told, "a question's parameters are"))
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that was drawn once and is kept.
+
+    Parameters
+    ----------
+    value
+        The answer, as plain JSON types.
+    charge
+        The place of its charge in the dataset's chain.
+    fresh
+        Whether it was drawn now, rather than found.
+    """
+
+    value: Any
+    charge: int
+    fresh: bool
+
+
+def account_of(dataset: str, system: str) -> str:
+    """Return the name that a system's account has: a digest, since ids are the curator's own."""
+    return digest_of(f"{dataset}\n{system}")
+
+
+def as_json(body: dict[str, Any], what: str) -> str:
+    """Return a body as canonical text, or say what is no plain JSON, without saying its value."""
+    try:
+        return canonical(body)
+    except (TypeError, ValueError, RecursionError):
+        raise ParameterError(
+            f"{what} plain JSON: texts, finite numbers, lists and objects of these"
+        ) from None
+
+
+def check_name(what: str, name: str) -> None:
+    """Refuse a name that could not be shown."""
+    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise ParameterError(
+            f"the name of {'an' if what == 'analyst' else 'a'} {what} is 1 to {LONGEST_NAME}"
+            " printable letters"
+        )

@@ -1,0 +1,119 @@
+"""From a ledger's tables to what they mean, and entries into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from sunveil.errors import LedgerConflict, ReleaseNotFound
+from sunveil.ledger.chain import Entry, canonical, digest_of
+from sunveil.ledger.promise import Promise, read_promise
+from sunveil.ledger.records import Dataset
+from sunveil.ledger.schema import accounts, analysts, answers, datasets, entries
+from sunveil.ledger.verify import State
+
+
+def find(connection: Connection, name: str) -> Row[Any]:
+    """Return the row of a dataset."""
+    row = connection.execute(select(datasets).where(datasets.c.name == name)).one_or_none()
+    if row is None:
+        raise ReleaseNotFound(f"the ledger has no dataset named {name!r}")
+    return row
+
+
+def promise_of(row: Row[Any]) -> Promise:
+    """Return the promise in a dataset's row."""
+    try:
+        return read_promise(row.promise)
+    except (KeyError, TypeError, ValueError):
+        raise LedgerConflict(
+            f"the promise of {row.name!r} cannot be read: it was changed; verify the ledger"
+        ) from None
+
+
+def as_dataset(row: Row[Any]) -> Dataset:
+    """Return a dataset's row as a dataset."""
+    return Dataset(row.name, promise_of(row), row.fleet_spent, row.largest_spent)
+
+
+def append(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any]) -> int:
+    """Bind an entry to the end of a dataset's chain, and return its place."""
+    tail = connection.execute(
+        select(datasets.c.length, datasets.c.head).where(datasets.c.id == row.id)
+    ).one()
+    entry = Entry(tail.length + 1, kind, canonical({"at": now(), **body}), tail.head)
+    write(connection, row.id, entry)
+    connection.execute(
+        update(datasets)
+        .where(datasets.c.id == row.id)
+        .values(length=entry.place, head=entry.digest)
+    )
+    return entry.place
+
+
+def write(connection: Connection, dataset_id: int, entry: Entry) -> None:
+    """Write an entry."""
+    connection.execute(
+        insert(entries).values(
+            dataset_id=dataset_id,
+            place=entry.place,
+            kind=entry.kind,
+            body=entry.body,
+            previous=entry.previous,
+            digest=entry.digest,
+        )
+    )
+
+
+def chain_after(connection: Connection, dataset_id: int, place: int) -> Sequence[tuple[Entry, str]]:
+    """Return the entries after a place, each with the digest that stands beside it."""
+    found = connection.execute(
+        select(entries)
+        .where(entries.c.dataset_id == dataset_id, entries.c.place > place)
+        .order_by(entries.c.place)
+    )
+    return [(Entry(each.place, each.kind, each.body, each.previous), each.digest) for each in found]
+
+
+def entry_at(connection: Connection, dataset_id: int, place: int) -> Entry | None:
+    """Return an entry whose digest is as it must be, or None."""
+    found = connection.execute(
+        select(entries).where(entries.c.dataset_id == dataset_id, entries.c.place == place)
+    ).one_or_none()
+    if found is None:
+        return None
+    entry = Entry(found.place, found.kind, found.body, found.previous)
+    return entry if entry.digest == found.digest else None
+
+
+def state_of(connection: Connection, row: Row[Any]) -> State:
+    """Return what the database says of a dataset, beside its chain."""
+    owed = connection.execute(
+        select(accounts.c.system, accounts.c.spent).where(accounts.c.dataset_id == row.id)
+    ).all()
+    shares = connection.execute(
+        select(analysts.c.name, analysts.c.share, analysts.c.spent).where(
+            analysts.c.dataset_id == row.id
+        )
+    ).all()
+    kept = connection.execute(select(answers).where(answers.c.dataset_id == row.id)).all()
+    return State(
+        name=row.name,
+        promise=row.promise,
+        total=row.total,
+        fleet_spent=row.fleet_spent,
+        largest_spent=row.largest_spent,
+        length=row.length,
+        head=row.head,
+        accounts={system: spent for system, spent in owed if spent},
+        shares={name: (share, spent) for name, share, spent in shares},
+        answers={each.charge: (each.question, digest_of(each.answer)) for each in kept},
+    )
+
+
+def now() -> str:
+    """Return the time, as entries tell it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,237 @@
+"""Proving afterwards that a promise was kept: the chain, the counters and the marks."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from sunveil.errors import SunveilError
+from sunveil.ledger.amounts import plain
+from sunveil.ledger.chain import GENESIS, Entry
+from sunveil.ledger.marks import Mark
+from sunveil.ledger.promise import promise_text, read_promise
+
+NO_MARK = "there is no high-water mark, so an old copy of the ledger would not be noticed"
+FORGOTTEN = "the ledger has forgotten what was spent: an old copy was put back"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a database says of a dataset, beside its chain.
+
+    Parameters
+    ----------
+    name, promise, total
+        Of the dataset; its promise as canonical JSON, the budget in billionths.
+    fleet_spent, largest_spent
+        Its counters, in billionths.
+    length, head
+        Where its chain is said to end.
+    accounts
+        What each account that spent something is said to have spent, in billionths.
+    shares
+        The share of each analyst and what is said to be spent of it, in billionths.
+    answers
+        Question and digest of each kept answer, by the place of its charge.
+    """
+
+    name: str
+    promise: str
+    total: int
+    fleet_spent: int
+    largest_spent: int
+    length: int
+    head: str
+    accounts: dict[str, int]
+    shares: dict[str, tuple[int, int]]
+    answers: dict[int, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a verification found.
+
+    Parameters
+    ----------
+    dataset
+        Its name.
+    entries, charges, answered
+        How many entries, charges, and charges with an answer the chain has.
+    head
+        Digest of the last entry: who writes it down can compare it later.
+    spent, total
+        The most that any household has spent, and the promise, in its measure.
+    faults
+        What is wrong, one sentence each.
+    """
+
+    dataset: str
+    entries: int
+    charges: int
+    answered: int
+    head: str
+    spent: float
+    total: float
+    faults: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether the promise was kept and the record of it is whole."""
+        return not self.faults
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as plain JSON types."""
+        return {
+            "dataset": self.dataset,
+            "holds": self.holds,
+            "entries": self.entries,
+            "charges": self.charges,
+            "answered": self.answered,
+            "head": self.head,
+            "spent": self.spent,
+            "total": self.total,
+            "faults": list(self.faults),
+        }
+
+
+@dataclass(slots=True)
+class Replay:
+    """A chain gone through from its beginning, and what it says was spent.
+
+    It can be taken further as the chain grows. It stops at the first entry that is not as it was
+    written, and ``fault`` says which.
+    """
+
+    length: int = 0
+    head: str = GENESIS
+    fault: str | None = None
+    promise: str = ""
+    total: int = 0
+    fleet: int = 0
+    accounts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    shares: dict[str, tuple[int, int]] = field(default_factory=dict)
+    charges: dict[int, str] = field(default_factory=dict)
+    answered: dict[int, tuple[str, str]] = field(default_factory=dict)
+    largest: int = 0
+
+    def extend(self, found: Iterable[tuple[Entry, str]]) -> None:
+        """Go through further entries, each with the digest that stands beside it."""
+        for entry, digest in found:
+            if self.fault is None:
+                self._take(entry, digest)
+
+    def _take(self, entry: Entry, digest: str) -> None:
+        place = self.length + 1
+        if entry.place != place:
+            self.fault = f"entry {place} is missing"
+        elif entry.previous != self.head or entry.digest != digest:
+            self.fault = f"entry {place} was changed"
+        else:
+            try:
+                self._account(entry)
+            except (KeyError, TypeError, ValueError, SunveilError):
+                self.fault = f"entry {place} cannot be understood"
+                return
+            self.length, self.head = place, digest
+
+    def _account(self, entry: Entry) -> None:
+        facts = entry.facts()
+        if (entry.kind == "promise") != (entry.place == 1):
+            raise ValueError(entry.kind)
+        if entry.kind == "promise":
+            promise = read_promise(entry.body)
+            self.promise, self.total = promise_text(promise), promise.total
+        elif entry.kind == "charge":
+            self._charge(entry.place, facts)
+        elif entry.kind == "answer":
+            self.answered[facts["charge"]] = (facts["question"], facts["answer"])
+        elif entry.kind == "analyst":
+            spent = self.shares.get(facts["analyst"], (0, 0))[1]
+            self.shares[facts["analyst"]] = (facts["share"], spent)
+        else:
+            raise ValueError(entry.kind)
+
+    def _charge(self, place: int, facts: dict[str, Any]) -> None:
+        cost = int(facts["cost"])
+        self.charges[place] = facts["question"]
+        if facts["systems"] is None:
+            self.fleet += cost
+        else:
+            for name in facts["systems"]:
+                self.accounts[name] += cost
+                self.largest = max(self.largest, self.accounts[name])
+        if facts["analyst"] is not None:
+            share, spent = self.shares[facts["analyst"]]
+            self.shares[facts["analyst"]] = (share, spent + cost)
+
+
+def verify(state: State, replay: Replay, mark_faults: Iterable[str]) -> Verdict:
+    """Compare what was recomputed from the chain with what the database says.
+
+    Parameters
+    ----------
+    state
+        The database's own words.
+    replay
+        The chain, gone through.
+    mark_faults
+        What the high-water mark says against it.
+    """
+    faults = [*_faults(state, replay), *mark_faults]
+    return Verdict(
+        dataset=state.name,
+        entries=replay.length,
+        charges=len(replay.charges),
+        answered=len(replay.answered),
+        head=replay.head,
+        spent=plain(replay.fleet + replay.largest),
+        total=plain(replay.total),
+        faults=tuple(faults),
+    )
+
+
+def _faults(state: State, replay: Replay) -> Iterator[str]:
+    if replay.fault is not None:  # what comes after it cannot be trusted, so nothing is compared
+        yield replay.fault
+        return
+    yield from counter_faults(state, replay)
+    if dict(replay.accounts) != state.accounts:
+        yield "the accounts of single systems do not add up to the charges"
+    if replay.shares != state.shares:
+        yield "the analysts' shares, or what they spent, are not what the entries say"
+    if replay.answered != state.answers:
+        yield "an answer was changed, removed or put in by hand"
+    if any(replay.charges.get(at) != asked for at, (asked, _) in replay.answered.items()):
+        yield "an answer stands without a charge"
+
+
+def counter_faults(row: Any, replay: Replay) -> Iterator[str]:
+    """Return what is wrong with a dataset's own row: its promise, its counters, its end."""
+    if (row.promise, row.total) != (replay.promise, replay.total):
+        yield "the promise is not the one that was made"
+    if (row.length, row.head) != (replay.length, replay.head):
+        yield "the chain does not end where the ledger says"
+    if (row.fleet_spent, row.largest_spent) != (replay.fleet, replay.largest):
+        yield "the counters do not add up to the charges"
+    if replay.fleet + replay.largest > replay.total:
+        yield "more was spent than was promised"
+
+
+def mark_faults(mark: Mark | None, there: str | None) -> Iterator[str]:
+    """Return what a high-water mark says against a chain.
+
+    Parameters
+    ----------
+    mark
+        The mark, where there is one.
+    there
+        Digest of the chain's entry at the mark.
+    """
+    if mark is None:
+        yield NO_MARK
+    elif there is None:
+        yield FORGOTTEN
+    elif there != mark.head:
+        yield f"entry {mark.length} is not the one that the high-water mark saw"

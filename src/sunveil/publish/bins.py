@@ -1,0 +1,175 @@
+"""Public bins and groups: where a system's row falls, by rules that no row can change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.errors import ParameterError
+from sunveil.publish.rows import FleetRows
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+UNKNOWN = "unknown"
+_POINTS = {
+    4: ("N", "E", "S", "W"),
+    8: ("N", "NE", "E", "SE", "S", "SW", "W", "NW"),
+}
+_MOST_CELLS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Sectors of azimuth, bands of tilt and classes of capacity: public, and chosen in advance.
+
+    A value beyond the outermost edges falls into the outermost bin. A row that lacks a value falls
+    into one cell of its own, ``unknown``, so that every row is in exactly one cell.
+
+    Parameters
+    ----------
+    sectors
+        How many sectors the compass is cut into; the first is centred on north.
+    tilt_edges
+        Edges of the bands, increasing; a band holds its lower edge. [degrees]
+    capacity_edges_kw
+        Edges of the classes, increasing; a class holds its lower edge. [kW]
+    """
+
+    sectors: int = 8
+    tilt_edges: tuple[float, ...] = (0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 90.0)
+    capacity_edges_kw: tuple[float, ...] = (0.0, 3.0, 5.0, 7.0, 10.0, 20.0, 1000.0)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.sectors, bool) or not isinstance(self.sectors, int) or self.sectors < 1:
+            raise ParameterError("the compass is cut into a whole number of sectors, 1 or more")
+        _check_edges("tilt_edges", self.tilt_edges)
+        _check_edges("capacity_edges_kw", self.capacity_edges_kw)
+        if self.size > _MOST_CELLS:
+            raise ParameterError(
+                f"the bins make {self.size:,} cells, more than {_MOST_CELLS:,}; take wider ones"
+            )
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """How many sectors, bands and classes there are."""
+        return self.sectors, len(self.tilt_edges) - 1, len(self.capacity_edges_kw) - 1
+
+    @property
+    def size(self) -> int:
+        """How many cells there are, without the one for unknown values."""
+        return int(np.prod(self.shape))
+
+    @property
+    def labels(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Names of the sectors, bands and classes."""
+        return self._sector_names(), _spans(self.tilt_edges), _spans(self.capacity_edges_kw)
+
+    def cells(self, rows: FleetRows) -> Whole:
+        """Return the cell of every row: private. The last cell, ``size``, is the unknown one."""
+        azimuth = np.asarray(rows.surface_azimuth, dtype=np.float64)
+        tilt = np.asarray(rows.surface_tilt, dtype=np.float64)
+        capacity = np.asarray(rows.dc_capacity_kw, dtype=np.float64)
+        unknown = ~np.isfinite(azimuth) | np.isnan(tilt) | np.isnan(capacity)
+        width = 360.0 / self.sectors
+        turned = np.mod(np.where(unknown, 0.0, azimuth) + width / 2.0, 360.0)
+        # a tiny negative angle comes back from mod as 360 itself
+        sector = np.floor(turned / width).astype(np.int64) % self.sectors
+        place = (sector, _band(tilt, self.tilt_edges), _band(capacity, self.capacity_edges_kw))
+        flat = np.ravel_multi_index(place, self.shape)
+        return np.where(unknown, self.size, flat).astype(np.int64)
+
+    def _sector_names(self) -> tuple[str, ...]:
+        if self.sectors in _POINTS:
+            return _POINTS[self.sectors]
+        width = 360.0 / self.sectors
+        starts = [(i - 0.5) * width % 360.0 for i in range(self.sectors)]
+        return tuple(f"{start:g} to {(start + width) % 360.0:g}" for start in starts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Disjoint groups of a fleet by a public key: which group a system is in is no secret.
+
+    Parameters
+    ----------
+    key
+        Name of the key, or None for the whole fleet as one group.
+    names
+        The groups, given in advance.
+    place
+        The group of every row.
+    """
+
+    key: str | None
+    names: tuple[str, ...]
+    place: Whole
+
+    @property
+    def sizes(self) -> Whole:
+        """How many systems each group has: public, as the key is."""
+        return np.bincount(self.place, minlength=len(self.names)).astype(np.int64)
+
+
+def check_keys(key: str | None, keys: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of the groups, or refuse a list that was not given in advance."""
+    if key is None:
+        if keys is not None:
+            raise ParameterError("keys are given without the name of the column they are in: key")
+        return ("all",)
+    names = tuple(str(name) for name in keys or ())
+    if not names:
+        raise ParameterError(
+            f"the groups of {key} must be listed in advance, so that an empty one is no secret;"
+            " give keys"
+        )
+    if len(set(names)) != len(names):
+        raise ParameterError(f"the list of the groups of {key} names one twice")
+    return names
+
+
+def groups_of(rows: FleetRows, *, key: str | None, keys: Sequence[str] | None) -> Groups:
+    """Return the groups of a fleet.
+
+    Parameters
+    ----------
+    rows
+        The fleet.
+    key
+        Which public column; None for the whole fleet.
+    keys
+        Every group there may be.
+    """
+    names = check_keys(key, keys)
+    if key is None:
+        return Groups(None, names, np.zeros(len(rows), dtype=np.int64))
+    if key not in rows.keys:
+        raise ParameterError(f"the fleet has no public column {key!r}")
+    found = [str(name) for name in rows.keys[key]]
+    strange = sorted(set(found) - set(names))
+    if strange:
+        told = ", ".join(map(repr, strange[:3])) + (" and others" if len(strange) > 3 else "")
+        raise ParameterError(
+            f"the data have {key} {told}, not among the groups listed; list all of them or leave"
+            " their systems out"
+        )
+    index = {name: i for i, name in enumerate(names)}
+    return Groups(key, names, np.array([index[name] for name in found], dtype=np.int64))
+
+
+def _check_edges(name: str, edges: tuple[float, ...]) -> None:
+    if len(edges) < 2 or not all(np.isfinite(edges)) or any(b <= a for a, b in pairwise(edges)):
+        raise ParameterError(f"{name} must be two or more finite numbers, each above the last")
+
+
+def _band(values: Array, edges: tuple[float, ...]) -> Whole:
+    # inner edges only: whatever is beyond the outer ones is in the outermost bins
+    return np.searchsorted(np.array(edges[1:-1]), values, side="right").astype(np.int64)
+
+
+def _spans(edges: tuple[float, ...]) -> tuple[str, ...]:
+    return tuple(f"{low:g} to {high:g}" for low, high in pairwise(edges))

@@ -1,0 +1,237 @@
+"""A publication as a folder: tables, what they are, what was promised, and figures."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import io
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pandas as pd
+
+from sunveil.errors import ParameterError, SunveilError
+from sunveil.files import real_path
+from sunveil.publish.card import Curator, card_yaml, readme, release_card, slug
+from sunveil.publish.orange import holds_systems, orange_json
+from sunveil.publish.publication import Publication, PublishedTable
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Draw = Callable[["Figure"], None]
+
+# Frictionless' words for what a column holds, and pandas' for the same with gaps.
+KINDS = {"string": "string", "integer": "Int64", "number": "Float64"}
+MEDIA = {
+    "csv": "text/csv",
+    "parquet": "application/vnd.apache.parquet",
+}
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+_SIZE = (6.4, 4.2)
+
+
+def write_publication(
+    folder: Path | str,
+    publication: Publication,
+    *,
+    figures: Mapping[str, Draw] | None = None,
+    curator: Curator | None = None,
+    published: datetime.date | None = None,
+) -> list[Path]:
+    """Write a publication into a new folder, whole or not at all, and return its files.
+
+    Parameters
+    ----------
+    folder
+        Where: a folder that does not exist, or an empty one.
+    publication
+        What to write; everything in it is public.
+    figures
+        Names, and functions that each draw on a new matplotlib figure; PNG and SVG are written.
+    curator
+        Who publishes, for the release card.
+    published
+        The day of publication; today, in UTC, when left out.
+    """
+    target = real_path(Path(folder))
+    _check(target, publication, figures or {})
+    day = published or datetime.datetime.now(datetime.UTC).date()
+    made = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        made.mkdir()
+        _fill(made, publication, figures or {}, curator=curator or Curator(), day=day)
+        names = sorted(path.name for path in made.iterdir())
+        for place in (*(made / name for name in names), made):
+            _sync(place)
+        made.rename(target)
+        _sync(target.parent)
+    except (OSError, duckdb.Error) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        raise SunveilError(
+            f"the publication cannot be written to {target} ({reason}); nothing was left there, so"
+            " give a new folder on a disk with room that can be written"
+        ) from error
+    finally:  # an interrupt too must leave nothing behind
+        with suppress(OSError):
+            shutil.rmtree(made)
+    return [target / name for name in names]
+
+
+def _check(target: Path, publication: Publication, figures: Mapping[str, Draw]) -> None:
+    """Refuse, before anything is written, what cannot be written as it is meant."""
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise ParameterError(f"{target} exists and is not an empty folder; name a new one")
+    if not publication.tables:
+        raise ParameterError("a publication has at least one table")
+    names = [table.name for table in publication.tables] + list(figures)
+    if len(set(names)) != len(names) or not all(_NAME.fullmatch(name) for name in names):
+        raise ParameterError(
+            "tables and figures have distinct names of small letters, digits, hyphens and dots"
+        )
+    for table in publication.tables:
+        _check_table(table)
+
+
+def _check_table(table: PublishedTable) -> None:
+    columns = [column.name for column in table.columns]
+    if len(set(columns)) != len(columns) or not columns:
+        raise ParameterError(f"the table {table.name} has no columns, or two of one name")
+    for column in table.columns:
+        if column.kind not in KINDS:
+            raise ParameterError(
+                f"the column {column.name} of {table.name} is a {column.kind}; use"
+                f" {', '.join(KINDS)}"
+            )
+    if any(len(row) != len(columns) for row in table.rows):
+        raise ParameterError(f"the table {table.name} has rows of unequal length")
+
+
+def _fill(
+    folder: Path,
+    publication: Publication,
+    figures: Mapping[str, Draw],
+    *,
+    curator: Curator,
+    day: datetime.date,
+) -> None:
+    for table in publication.tables:
+        _write_table(folder, table)
+        if holds_systems(table):
+            text = orange_json(table, description=str(publication.guarantee))
+            _write(folder / f"{table.name}.orange-button.json", text)
+    for name, draw in figures.items():
+        _write_figure(folder, name, draw)
+    _write(folder / "datapackage.json", _as_json(data_package(folder, publication, day=day)))
+    card = release_card(publication, curator, published=day)
+    _write(folder / "release-card.yaml", card_yaml(card))
+    files = sorted({"README.md", *(path.name for path in folder.iterdir())})
+    _write(folder / "README.md", readme(publication, files, published=day))
+
+
+def frame_of_table(table: PublishedTable) -> pd.DataFrame:
+    """Return a table as a pandas frame whose columns may have gaps."""
+    names = [column.name for column in table.columns]
+    frame = pd.DataFrame(list(table.rows), columns=names, dtype=object)
+    return frame.astype({column.name: KINDS[column.kind] for column in table.columns})
+
+
+def _write_table(folder: Path, table: PublishedTable) -> None:
+    with duckdb.connect() as database:
+        database.register("published", frame_of_table(table))
+        for ending, options in (("csv", "FORMAT csv, HEADER"), ("parquet", "FORMAT parquet")):
+            place = str(folder / f"{table.name}.{ending}").replace("'", "''")
+            database.execute(f"COPY published TO '{place}' ({options})")
+
+
+def data_package(folder: Path, publication: Publication, *, day: datetime.date) -> dict[str, Any]:
+    """Return the Frictionless description (Data Package 2.0) of a folder's tables.
+
+    Parameters
+    ----------
+    folder
+        Where the tables have been written.
+    publication
+        What they hold.
+    day
+        The day of publication.
+    """
+    resources = [
+        _resource(folder / f"{table.name}.{ending}", table)
+        for table in publication.tables
+        for ending in MEDIA
+    ]
+    return {
+        "$schema": "https://datapackage.org/profiles/2.0/datapackage.json",
+        "name": slug(publication.title),
+        "title": publication.title,
+        "description": str(publication.guarantee),
+        "created": f"{day.isoformat()}T00:00:00Z",
+        "resources": resources,
+    }
+
+
+def _resource(path: Path, table: PublishedTable) -> dict[str, Any]:
+    content = path.read_bytes()
+    ending = path.suffix[1:]
+    told: dict[str, Any] = {
+        "name": slug(path.name),
+        "type": "table",
+        "path": path.name,
+        "title": table.name,
+        "description": table.about,
+        "format": ending,
+        "mediatype": MEDIA[ending],
+        "bytes": len(content),
+        "hash": f"sha256:{hashlib.sha256(content).hexdigest()}",
+        "schema": {
+            "fields": [
+                {"name": column.name, "type": column.kind, "description": column.about}
+                for column in table.columns
+            ],
+            "missingValues": [""],
+        },
+    }
+    if ending == "csv":
+        told["encoding"] = "utf-8"
+    return told
+
+
+def _write_figure(folder: Path, name: str, draw: Draw) -> None:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    draw(figure)
+    # without dates and random names, so that one publication is always one folder
+    with mpl.rc_context({"svg.hashsalt": "sunveil"}):
+        for ending, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+            page = io.BytesIO()
+            figure.savefig(page, format=ending, dpi=150, metadata=metadata)
+            (folder / f"{name}.{ending}").write_bytes(page.getvalue())
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def _as_json(told: dict[str, Any]) -> str:
+    return json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,217 @@
+"""A synthetic table of systems: drawn from a model of noisy counts, never from the systems.
+
+Rows are counted in public bins along azimuth, tilt and capacity, and along each pair of them. Noise
+is added to the counts; a graphical model is fitted to what comes out (``mbi``), and rows are
+sampled from it. All after the noise is post-processing and spends nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.ledger.book import Ledger, Question
+from sunveil.privacy.counting import Counts, DiscreteLaplace
+from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
+from sunveil.privacy.units import System
+from sunveil.publish.bins import Bins
+from sunveil.publish.fitting import check_mbi, sample_model
+from sunveil.publish.publication import Column, Publication, PublishedTable
+from sunveil.publish.rows import FleetRows
+from sunveil.publish.survival import (
+    PAIRS,
+    SINGLES,
+    Marginal,
+    cells_of,
+    noise_distance,
+    survival,
+    tally,
+)
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+PROOF = "docs/proofs/discrete-laplace.md"
+# Of ε, for the counts along single axes; the rest is for the pairs.
+SINGLES_SHARE = 0.25
+# Replacing a row moves one count down and another up, in each of three tables.
+SENSITIVITY = 6
+BINS = Bins(
+    sectors=16,
+    tilt_edges=(0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 60.0, 90.0),
+    capacity_edges_kw=(0.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 30.0, 100.0),
+)
+COLUMNS = (
+    Column("surface_azimuth", "number", "Azimuth of the plane, clockwise from north. [degrees]"),
+    Column("surface_tilt", "number", "Tilt of the plane from the horizontal. [degrees]"),
+    Column("dc_capacity_kw", "number", "DC nameplate capacity. [kW]"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticPlan:
+    """What a synthetic table would cost and how noisy its counts would be.
+
+    Parameters
+    ----------
+    cost, remaining
+        What every system would be charged, and what is left, in the promise's measure.
+    kept
+        Whether the same was asked before, and so costs nothing.
+    noise
+        Distance that the noise alone puts between the counts and those measured, by marginal: the
+        share of systems that would have to move.
+    """
+
+    cost: float
+    remaining: float
+    kept: bool
+    noise: dict[str, float]
+
+
+def publish_synthetic(
+    ledger: Ledger,
+    dataset: str,
+    rows: FleetRows,
+    *,
+    epsilon: float,
+    bins: Bins = BINS,
+    analyst: str | None = None,
+) -> Publication:
+    """Return a synthetic table as long as the fleet's, and a report of how well it keeps to it.
+
+    Parameters
+    ----------
+    ledger, dataset
+        What is charged, and the name of the dataset in it.
+    rows
+        The fleet; every value must be known.
+    epsilon
+        What every system is charged.
+    bins
+        The public bins. Within a bin, values are spread evenly (capacities: evenly in logarithm).
+    analyst
+        Whose share is charged too; None for the curator.
+
+    Privacy
+    -------
+    ``ε``-DP for the whole record of a system: neighbours replace one row, which moves the counts of
+    each of six marginals by two in all. Proof: ``docs/proofs/discrete-laplace.md``.
+    """
+    question = _question(len(rows), epsilon, bins, analyst)
+    if ledger.kept(dataset, question) is None:
+        check_mbi()  # what is missing is told before anything is charged
+        cells = cells_of(rows, bins)
+        answer = ledger.ask(dataset, question, lambda: _draw(cells, epsilon, bins))
+    else:
+        answer = ledger.ask(dataset, question, _never)
+    marginals = _marginals([np.array(each) for each in answer.value["counts"]], epsilon, bins)
+    table = PublishedTable(
+        "synthetic-systems",
+        "Synthetic systems: none of them exists, and together they are like the fleet.",
+        COLUMNS,
+        tuple(tuple(row) for row in answer.value["rows"]),
+    )
+    return Publication(
+        title="Synthetic solar PV systems",
+        tables=(table, survival(table, marginals, bins)),
+        guarantee=_guarantee(epsilon),
+        mechanism="Discrete Laplace noise on the counts of all single axes and pairs of axes; a"
+        " graphical model fitted to them by mbi, and sampled",
+        public={
+            "systems": len(table.rows),
+            "epsilon": epsilon,
+            "data_product_type": "Synthetic data",
+            "bins": _told(bins),
+            "cautions": ["No row is a customer: do not look for one."],
+        },
+    )
+
+
+def plan_synthetic(
+    ledger: Ledger,
+    dataset: str,
+    systems: int,
+    *,
+    epsilon: float,
+    bins: Bins = BINS,
+    analyst: str | None = None,
+) -> SyntheticPlan:
+    """Return what :func:`publish_synthetic` would cost, and its noise; spend nothing."""
+    question = _question(systems, epsilon, bins, analyst)
+    kept = ledger.kept(dataset, question) is not None
+    cost = ledger.cost(dataset, question)
+    empty = [np.zeros([bins.shape[a] for a in axes]) for axes in (*SINGLES, *PAIRS)]
+    noise = {m.name: noise_distance(m, systems) for m in _marginals(empty, epsilon, bins)}
+    return SyntheticPlan(0.0 if kept else cost, ledger.dataset(dataset).remaining, kept, noise)
+
+
+def _question(systems: int, epsilon: float, bins: Bins, analyst: str | None) -> Question:
+    check_release_epsilon(epsilon * SINGLES_SHARE)
+    parameters = {"systems": systems, "bins": _told(bins)}
+    guarantee = _guarantee(epsilon)
+    return Question("synthetic", parameters, "discrete-laplace", guarantee, analyst=analyst)
+
+
+def _guarantee(epsilon: float) -> Guarantee:
+    return Guarantee(System(), epsilon, 0.0, PROOF)
+
+
+def _told(bins: Bins) -> dict[str, Any]:
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in asdict(bins).items()
+    }
+
+
+def _mechanisms(epsilon: float) -> list[tuple[DiscreteLaplace, tuple[tuple[int, ...], ...]]]:
+    """Return the noise of single axes and of pairs, which together cost no more than ε."""
+    first = epsilon * SINGLES_SHARE
+    rest = math.nextafter(epsilon - first, 0.0)
+    return [(DiscreteLaplace(first), SINGLES), (DiscreteLaplace(rest), PAIRS)]
+
+
+def _draw(cells: Whole, epsilon: float, bins: Bins) -> dict[str, Any]:
+    counts: list[Whole] = []
+    for mechanism, many in _mechanisms(epsilon):
+        tables = [tally(cells, axes, bins) for axes in many]
+        flat = np.concatenate([table.ravel() for table in tables]).astype(np.int64)
+        drawn = mechanism.draw(Counts(flat, SENSITIVITY, System(), PROOF))
+        ends = np.cumsum([table.size for table in tables])[:-1]
+        parts = zip(np.split(drawn, ends), tables, strict=True)
+        counts += [np.asarray(part.reshape(table.shape)) for part, table in parts]
+    measured = _marginals(counts, epsilon, bins)
+    places = sample_model(measured, cells.shape[1], shape=bins.shape)
+    return {"counts": [table.tolist() for table in counts], "rows": _spread(places, bins)}
+
+
+def _never() -> Any:
+    raise AssertionError("a kept answer is never drawn again")
+
+
+def _marginals(counts: Sequence[Array | Whole], epsilon: float, bins: Bins) -> list[Marginal]:
+    deviations = [m.deviation(SENSITIVITY) for m, many in _mechanisms(epsilon) for _ in many]
+    found = zip((*SINGLES, *PAIRS), counts, deviations, strict=True)
+    return [Marginal(axes, np.asarray(table, float), sigma) for axes, table, sigma in found]
+
+
+def _spread(places: Whole, bins: Bins) -> list[list[float]]:
+    """Return values within the bins of rows: public randomness, after the privacy was paid for."""
+    rng = np.random.default_rng()
+    azimuth = (places[0] - 0.5 + rng.random(places.shape[1])) * 360.0 / bins.sectors % 360.0
+    tilt = _between(np.array(bins.tilt_edges), places[1], rng)
+    edges = np.array(bins.capacity_edges_kw)
+    logs = bool(edges[0] > 0.0)
+    capacity = _between(np.log(edges) if logs else edges, places[2], rng)
+    columns = (azimuth.round(2), tilt.round(2), (np.exp(capacity) if logs else capacity).round(4))
+    rows: list[list[float]] = np.stack(columns, axis=1).tolist()
+    return rows
+
+
+def _between(edges: Array, places: Whole, rng: np.random.Generator) -> Array:
+    return np.asarray(edges[places] + np.diff(edges)[places] * rng.random(len(places)))

@@ -1,0 +1,176 @@
+"""Fleet tables under a promise: charged before they are drawn, and drawn once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sunveil.ledger.book import Ledger
+from sunveil.ledger.records import Question
+from sunveil.privacy.guarantee import Guarantee
+from sunveil.privacy.units import System
+from sunveil.publish.bins import Bins, groups_of
+from sunveil.publish.fleet import (
+    CLIP_KW,
+    PROOF,
+    QUANTILES,
+    Expected,
+    dry_fleet_tables,
+    fleet_tables,
+)
+from sunveil.publish.publication import Publication, PublishedTable
+from sunveil.publish.rows import FleetRows
+
+
+@dataclass(frozen=True, slots=True)
+class TableChoices:
+    """What is chosen in public for a fleet's tables.
+
+    Parameters
+    ----------
+    bins
+        Sectors, bands and classes.
+    epsilon
+        What all tables cost together.
+    key, keys
+        A public column that divides the fleet, and every group there may be, in advance.
+    clip_kw
+        Public bounds of capacity. [kW]
+    quantiles
+        Which quantiles.
+    shares
+        How ε is divided.
+    edition
+        A public name of the data that the tables are made from: another edition is another
+        question.
+    """
+
+    bins: Bins
+    epsilon: float
+    key: str | None = None
+    keys: tuple[str, ...] | None = None
+    clip_kw: tuple[float, float] = CLIP_KW
+    quantiles: tuple[float, ...] = tuple(QUANTILES)
+    shares: Mapping[str, float] | None = None
+    edition: str = "1"
+
+    def options(self) -> dict[str, Any]:
+        """Return them as :func:`~sunveil.publish.fleet.fleet_tables` takes them."""
+        return {
+            "bins": self.bins,
+            "epsilon": self.epsilon,
+            "shares": self.shares,
+            "key": self.key,
+            "keys": self.keys,
+            "clip_kw": self.clip_kw,
+            "quantiles": self.quantiles,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TablesPlan:
+    """What tables would cost, and the errors of their cells.
+
+    Parameters
+    ----------
+    cost, remaining
+        What they would spend now, and what is left before, in the promise's measure.
+    kept
+        Whether they were drawn before, and cost nothing.
+    expected
+        The error of every table's cells.
+    """
+
+    cost: float
+    remaining: float
+    kept: bool
+    expected: Sequence[Expected]
+
+
+def fleet_question(choices: TableChoices, *, analyst: str | None = None) -> Question:
+    """Return the question that a fleet's tables answer."""
+    bins = choices.bins
+    return Question(
+        kind="fleet-tables",
+        parameters={
+            "sectors": bins.sectors,
+            "tilt_edges": list(bins.tilt_edges),
+            "capacity_edges_kw": list(bins.capacity_edges_kw),
+            "epsilon": choices.epsilon,
+            "shares": None if choices.shares is None else dict(choices.shares),
+            "key": choices.key,
+            "keys": None if choices.keys is None else list(choices.keys),
+            "clip_kw": list(choices.clip_kw),
+            "quantiles": list(choices.quantiles),
+            "edition": choices.edition,
+        },
+        mechanism="fleet-tables",
+        guarantee=Guarantee(System(), float(choices.epsilon), 0.0, PROOF),
+        analyst=analyst,
+    )
+
+
+def publish_fleet(
+    ledger: Ledger,
+    dataset: str,
+    rows: FleetRows,
+    *,
+    choices: TableChoices,
+    analyst: str | None = None,
+) -> Publication:
+    """Return a fleet's tables: charged first and drawn, or those that were drawn before.
+
+    Parameters
+    ----------
+    ledger, dataset
+        What is charged.
+    rows
+        The fleet: private.
+    choices
+        The public choices.
+    analyst
+        Whose share is charged too; None for the curator.
+
+    Privacy
+    -------
+    ε-DP for ``System()``, charged durably before the first draw. Proof: ``docs/proofs/counts.md``.
+    """
+    question = fleet_question(choices, analyst=analyst)
+    # what is public and can be refused is refused before anything is spent
+    plan_fleet(ledger, dataset, choices=choices, analyst=analyst)
+    groups_of(rows, key=choices.key, keys=choices.keys)
+
+    def draw() -> dict[str, Any]:
+        drawn = fleet_tables(rows, **choices.options())
+        return {
+            "title": drawn.title,
+            "tables": [table.to_dict() for table in drawn.tables],
+            "mechanism": drawn.mechanism,
+            "public": drawn.public,
+        }
+
+    told = ledger.ask(dataset, question, draw).value
+    return Publication(
+        title=told["title"],
+        tables=tuple(PublishedTable.from_dict(table) for table in told["tables"]),
+        guarantee=question.guarantee,
+        mechanism=told["mechanism"],
+        public=told["public"],
+    )
+
+
+def plan_fleet(
+    ledger: Ledger, dataset: str, *, choices: TableChoices, analyst: str | None = None
+) -> TablesPlan:
+    """Return what the tables would cost and their errors; spend nothing, and look at no row."""
+    question = fleet_question(choices, analyst=analyst)
+    expected = dry_fleet_tables(**choices.options())
+    cost = ledger.cost(dataset, question)
+    kept = ledger.kept(dataset, question) is not None
+    return TablesPlan(
+        cost=0.0 if kept else cost,
+        remaining=ledger.dataset(dataset).remaining,
+        kept=kept,
+        expected=expected,
+    )

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def ledger(sunveil, tmp_path, monkeypatch):
+    """A ledger with a promise about whole records and one about days."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("SUNVEIL_LEDGER", str(tmp_path / "ledger.db"))
+    for name, unit in (("homes", "system"), ("days", "days:1")):
+        made = sunveil("dataset", "create", name, "--unit", unit, "--epsilon", "2")
+        assert made.code == 0, made.err
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def estimates(tmp_path):
+    rows = [
+        {
+            "system_id": f"s{i}",
+            "surface_azimuth": 10.0 * i % 360.0,
+            "surface_tilt": 5.0 + i % 40,
+            "dc_capacity_kw": 2.0 + i % 10,
+            "feeder": "F1" if i % 2 else "F2",
+        }
+        for i in range(120)
+    ]
+    path = tmp_path / "estimates.json"
+    path.write_text(json.dumps(rows))
+    return path
+
+
+def left(sunveil, dataset: str) -> float:
+    return json.loads(sunveil("dataset", "show", dataset, "--json").out)["remaining"]
+
+
+def test_a_dry_run_says_the_cost_and_the_errors_and_spends_nothing(sunveil, ledger, estimates):
+    said = sunveil(
+        "publish", "fleet", estimates, "--dataset", "homes", "--epsilon", "1", "--dry-run"
+    )
+    assert said.code == 0, said.err
+    assert said.out.startswith("It would cost 1; 2 is left before it.")
+    assert "total_kw" in said.out
+    assert left(sunveil, "homes") == 2.0
+
+
+def test_tables_are_written_with_everything_beside_them(sunveil, ledger, estimates, tmp_path):
+    fleet = ("publish", "fleet", estimates, "--dataset", "homes", "--epsilon", "1")
+    said = sunveil(*fleet, "--out", tmp_path / "a")
+    assert said.code == 0, said.err
+    names = {path.name for path in (tmp_path / "a").iterdir()}
+    assert names >= {
+        "counts.csv",
+        "counts.parquet",
+        "datapackage.json",
+        "release-card.yaml",
+        "README.md",
+        "map-of-planes.png",
+        "map-of-planes.svg",
+    }
+    assert left(sunveil, "homes") == 1.0
+    again = sunveil(*fleet, "--out", tmp_path / "b")
+    assert again.code == 0
+    assert left(sunveil, "homes") == 1.0
+    first, second = ((tmp_path / name / "counts.csv").read_bytes() for name in "ab")
+    assert first == second
+    assert sunveil("ledger", "verify").code == 0
+
+
+def test_groups_need_their_keys_in_advance(sunveil, ledger, estimates, tmp_path):
+    fleet = ("publish", "fleet", estimates, "--dataset", "homes", "--epsilon", "1")
+    bad = sunveil(*fleet, "--key", "feeder", "--keys", "F1", "--out", tmp_path / "a")
+    assert bad.code == 2
+    assert "F2" in bad.err
+    assert left(sunveil, "homes") == 2.0
+    assert not (tmp_path / "a").exists()
+    good = sunveil(*fleet, "--key", "feeder", "--keys", "F1, F2, F3", "--out", tmp_path / "a")
+    assert good.code == 0, good.err
+    assert (tmp_path / "a" / "totals.csv").read_text().count("\n") == 4
+
+
+def test_rows_of_systems_are_charged_to_each(sunveil, ledger, three_systems, place, tmp_path):
+    rows = ("publish", "system", three_systems, *place, "--dataset", "days", "--unit", "days:1")
+    dry = sunveil(*rows, "--epsilon", "1", "--dry-run")
+    assert "3 systems; errors to expect: azimuth" in dry.out
+    said = sunveil(*rows, "--epsilon", "1", "--out", tmp_path / "rows")
+    assert said.code == 0, said.err
+    text = (tmp_path / "rows" / "systems.csv").read_text()
+    assert text.count("\n") == 4
+    assert not any(name in text for name in ("east", "south", "west"))
+    assert (tmp_path / "rows" / "systems.orange-button.json").exists()
+    assert left(sunveil, "days") == 1.0
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--epsilon", "3"), "is left"),
+        (("--epsilon", "0"), "above 0"),
+        (("--epsilon", "1", "--tilt-edges", "a,b"), "numbers separated by commas"),
+        (("--epsilon", "1", "--sectors", "0"), "sectors"),
+        (("--epsilon", "1", "--key", "feeder"), "keys"),
+    ],
+)
+def test_what_cannot_be_published_is_told_and_leaves_everything(
+    sunveil, ledger, estimates, tmp_path, given, words
+):
+    out = tmp_path / "out"
+    said = sunveil("publish", "fleet", estimates, "--dataset", "homes", *given, "--out", out)
+    assert said.code == 2
+    assert words in said.err
+    assert said.err.count("\n") == 1
+    assert not out.exists()
+    assert left(sunveil, "homes") == 2.0
+
+
+def test_a_smaller_unit_than_promised_is_refused(sunveil, ledger, three_systems, place, tmp_path):
+    said = sunveil(
+        "publish", "system", three_systems, *place, "--dataset", "homes", "--unit", "days:1",
+        "--epsilon", "1", "--out", tmp_path / "rows",
+    )  # fmt: skip
+    assert said.code == 2
+    assert "protects only any one day" in said.err
+    assert left(sunveil, "homes") == 2.0
+
+
+def test_a_folder_that_is_there_is_refused_before_anything_is_spent(
+    sunveil, ledger, estimates, tmp_path
+):
+    fleet = ("publish", "fleet", estimates, "--dataset", "homes", "--epsilon", "1")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "kept.txt").write_text("kept")
+    said = sunveil(*fleet, "--out", tmp_path / "full")
+    assert said.code == 2
+    assert "there already" in said.err
+    assert "--dry-run" in sunveil(*fleet).err
+    assert left(sunveil, "homes") == 2.0
+
+
+def test_a_tampered_ledger_is_refused(sunveil, ledger, estimates, tmp_path):
+    import sqlite3
+
+    with sqlite3.connect(ledger) as connection:
+        connection.execute("UPDATE entries SET body = replace(body, 'homes', 'roofs')")
+    fleet = ("publish", "fleet", estimates, "--dataset", "homes", "--epsilon", "1")
+    said = sunveil(*fleet, "--out", tmp_path / "out")
+    assert said.code == 2
+    assert not (tmp_path / "out").exists()
+    assert sunveil("ledger", "verify").code == 1

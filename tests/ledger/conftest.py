@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from sunveil.ledger.book import Ledger
+
+NUMBERS = count()
+
+
+@pytest.fixture(autouse=True)
+def marks_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep high-water marks out of the user's own state folder."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """Start a PostgreSQL server from Debian's package, and return its URL."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    if not found and "CI" not in os.environ:
+        pytest.skip("there is no PostgreSQL here: apt-get install postgresql")
+    tools = found[-1]
+    # short, since a socket's path must be
+    folder = Path(tempfile.mkdtemp(prefix="pg"))
+    as_owner: list[str] = []
+    if os.geteuid() == 0:  # the server refuses to run as root
+        shutil.chown(folder, "postgres", "postgres")
+        as_owner = ["runuser", "-u", "postgres", "--"]
+
+    def run(tool: str, *arguments: str) -> None:
+        subprocess.run(
+            [*as_owner, str(tools / tool), "-D", str(folder / "data"), *arguments],
+            check=True,
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+        )
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    try:
+        run("initdb", "-U", "postgres", "-A", "trust", "--no-sync")
+        # the machine does not lose its power in a test
+        settings = f"-p {port} -c listen_addresses=127.0.0.1 -c fsync=off -k {folder}"
+        run("pg_ctl", "-w", "-l", str(folder / "log"), "-o", settings, "start")
+        yield f"postgresql://postgres@127.0.0.1:{port}"
+    finally:
+        if (folder / "data" / "postmaster.pid").exists():
+            run("pg_ctl", "stop", "-m", "immediate")
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def database(server: str) -> str:
+    """Return the URL of an empty database."""
+    name = f"test{next(NUMBERS)}"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return f"{server}/{name}"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return where a new ledger may be, in each kind of database."""
+    if request.param == "sqlite":
+        return str(tmp_path / "ledger.db")
+    return str(request.getfixturevalue("database"))
+
+
+@pytest.fixture
+def open_ledger() -> Iterator[Callable[..., Ledger]]:
+    """Return what opens ledgers, which are closed at the end."""
+    opened: list[Ledger] = []
+
+    def make(where: str | Path, *, create: bool = True) -> Ledger:
+        opened.append(Ledger(where, create=create))
+        return opened[-1]
+
+    yield make
+    for ledger in opened:
+        ledger.close()
+
+
+@pytest.fixture
+def ledger(where: str, open_ledger: Callable[..., Ledger]) -> Ledger:
+    return open_ledger(where)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def small(path: Path, open_ledger: Callable[..., Ledger]) -> Ledger:
+    """Return a ledger in SQLite."""
+    return open_ledger(path)

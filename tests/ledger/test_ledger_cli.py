@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+
+import pytest
+from ledger_makers import question
+
+from sunveil.cli import main
+from sunveil.ledger.book import Ledger
+from sunveil.ledger.chain import GENESIS, Entry
+
+PROMISE = ("--unit", "system", "--epsilon", "2")
+
+
+@pytest.fixture
+def sunveil(capsys, path):
+    """Return the command line on one ledger: its exit code, its output and its errors."""
+
+    def run(*arguments, where=path):
+        capsys.readouterr()
+        code = main([*map(str, arguments), "--ledger", str(where)])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def used(sunveil, path):
+    """Make a ledger with a charge, a share, and an answer."""
+    assert sunveil("dataset", "create", "roofs", *PROMISE)[0] == 0
+    with Ledger(path) as ledger:
+        ledger.set_share("roofs", "ada", 1.0)
+        ledger.ask("roofs", question(0, epsilon=0.5, analyst="ada"), lambda: "private?")
+        ledger.charge("roofs", question(1, epsilon=0.25, systems=("house 7",)))
+    return path
+
+
+def test_a_dataset_is_created_listed_and_shown(sunveil, used):
+    code, out, err = sunveil("dataset", "list")
+    assert (code, err) == (0, "")
+    row = " ".join(out.splitlines()[2].split())
+    assert row == "roofs a system's whole record ε 2 0.75 1.25"
+    code, out, _ = sunveil("dataset", "show", "roofs")
+    assert "by more than ε = 2." in out
+    assert "1.25 is left" in out
+    assert json.loads(sunveil("dataset", "show", "roofs", "--json")[1])["remaining"] == 1.25
+    assert json.loads(sunveil("dataset", "list", "--json")[1])[0]["dataset"] == "roofs"
+
+
+def test_a_promise_may_name_a_delta_and_a_conditional_mechanism(sunveil):
+    code, out, _ = sunveil(
+        *("dataset", "create", "d", "--unit", "days:7", "--epsilon", "1", "--delta", "1e-6"),
+        *("--allow", "paper", "--json"),
+    )
+    promise = json.loads(out)["promise"]
+    assert (code, promise["unit"], promise["measure"]) == (0, "days:7", "rho")
+    assert promise["conditional"] == ["paper"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("d", "--unit", "weeks:1", "--epsilon", "1"),
+        ("d", "--unit", "system", "--epsilon", "0"),
+        ("d", "--unit", "system", "--epsilon", "1", "--delta", "0.5"),
+        ("", *PROMISE),
+        ("d", "--unit", "system"),
+    ],
+)
+def test_a_promise_that_is_none_makes_no_ledger(sunveil, path, wrong):
+    code, out, err = sunveil("dataset", "create", *wrong)
+    assert (code, out) == (2, "")
+    assert err.startswith("sunveil: ")
+    assert err.count("\n") == 1
+    assert not path.exists()
+
+
+def test_a_second_promise_is_refused(sunveil, used):
+    code, _, err = sunveil("dataset", "create", "roofs", *PROMISE)
+    assert (code, err) == (2, "sunveil: there is a dataset named 'roofs' already\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("dataset", "list"), ("dataset", "show", "x"), ("ledger", "show"), ("ledger", "verify")],
+)
+def test_a_ledger_that_is_not_there_is_not_made(sunveil, path, command):
+    code, _, err = sunveil(*command)
+    assert code == 2
+    assert err.startswith("sunveil: there is no ledger at")
+    assert not path.exists()
+
+
+def test_the_ledger_may_be_named_by_the_environment(used, monkeypatch, capsys):
+    monkeypatch.setenv("SUNVEIL_LEDGER", str(used))
+    assert main(["ledger", "verify"]) == 0
+    assert "roofs: holds; 0.75 of 2 spent" in capsys.readouterr().out
+
+
+def test_the_entries_are_shown_without_ids_and_answers(sunveil, used):
+    code, out, _ = sunveil("ledger", "show", "--dataset", "roofs")
+    assert code == 0
+    kinds = [line.split()[3] for line in out.splitlines()[2:]]
+    assert kinds == ["promise", "analyst", "charge", "answer", "charge"]
+    assert "0.5 for test by permute-and-flip, all systems, asked by ada" in out
+    for text in (out, sunveil("ledger", "show", "--json")[1]):
+        assert "house 7" not in text
+        assert "private?" not in text
+
+
+def test_a_verification_says_what_holds(sunveil, used):
+    code, out, _ = sunveil("ledger", "verify")
+    assert code == 0
+    assert "2 charges, 1 of them without an answer; mark 5:" in out
+    told = json.loads(sunveil("ledger", "verify", "--json")[1])
+    assert (told["holds"], told["forgotten"]) == (True, [])
+    head = told["datasets"][0]["head"]
+    assert sunveil("ledger", "verify", "--dataset", "roofs", "--mark", f"5:{head}")[0] == 0
+    assert sunveil("ledger", "verify", "--dataset", "roofs", "--mark", f"6:{head}")[0] == 1
+    assert sunveil("ledger", "verify", "--dataset", "roofs", "--mark", "x")[0] == 2
+    assert sunveil("ledger", "verify", "--mark", f"5:{head}")[0] == 2
+    assert sunveil("ledger", "verify", "--dataset", "other")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("UPDATE entries SET body = '[' WHERE place = 3", "entry 3 was changed"),
+        ("UPDATE datasets SET promise = '['", "the promise is not the one that was made"),
+        ("UPDATE datasets SET fleet_spent = 0", "the counters do not add up to the charges"),
+    ],
+)
+def test_a_verification_that_finds_something_exits_with_1(sunveil, used, statement, fault):
+    with sqlite3.connect(used) as database:
+        database.execute(statement)
+    database.close()
+    code, out, err = sunveil("ledger", "verify")
+    assert (code, err) == (1, "")
+    assert "roofs: DOES NOT HOLD" in out
+    assert f"  {fault}" in out.splitlines()
+    assert json.loads(sunveil("ledger", "verify", "--json")[1])["holds"] is False
+    assert sunveil("ledger", "show")[0] == 0
+
+
+def test_a_promise_that_cannot_be_read_is_said_in_one_sentence(sunveil, used):
+    with sqlite3.connect(used) as database:
+        database.execute("UPDATE datasets SET promise = '['")
+    database.close()
+    code, _, err = sunveil("dataset", "list")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "the promise of 'roofs' cannot be read" in err
+
+
+def test_a_forgotten_dataset_is_found(sunveil, used, tmp_path):
+    shutil.copy(used, tmp_path / "backup.db")
+    sunveil("dataset", "create", "more", *PROMISE)
+    shutil.copy(tmp_path / "backup.db", used)
+    code, out, _ = sunveil("ledger", "verify")
+    assert code == 1
+    assert "more: DOES NOT HOLD" in out
+    assert sunveil("ledger", "verify", "--dataset", "more")[0] == 1
+    assert sunveil("ledger", "verify", "--dataset", "roofs")[0] == 0
+
+
+def test_an_export_can_be_verified_without_the_ledger(sunveil, used, tmp_path):
+    out = tmp_path / "export.json"
+    assert sunveil("ledger", "export", "--out", out) == (0, "", "")
+    (told,) = json.loads(out.read_text())["datasets"]
+    previous = GENESIS
+    for each in told["entries"]:
+        entry = Entry(each["place"], each["kind"], each["body"], previous)
+        previous = entry.digest
+        assert previous == each["digest"]
+    assert told["verdict"]["head"] == previous
+    assert out.stat().st_mode & 0o077 == 0
+
+
+def test_an_export_never_spoils_the_ledger(sunveil, used, tmp_path):
+    before = used.read_bytes()
+    for out in (used, tmp_path / "nowhere" / "x.json"):
+        code, _, err = sunveil("ledger", "export", "--out", out)
+        assert (code, err.count("\n")) == (2, 1)
+    assert used.read_bytes() == before
+
+
+@pytest.mark.parametrize("group", ["dataset", "ledger"])
+def test_a_group_by_itself_shows_its_commands(group, capsys):
+    assert main([group]) == 0
+    assert "Commands:" in capsys.readouterr().out

@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from ledger_makers import question
+from sqlalchemy import text
+
+from sunveil.errors import LedgerError, ReleaseNotFound
+from sunveil.ledger import database as databases
+from sunveil.ledger import opening
+from sunveil.ledger.book import Ledger, Promise
+from sunveil.ledger.database import open_engine
+from sunveil.ledger.opening import MIGRATIONS, prepare, use_wal
+from sunveil.privacy.units import System
+
+TWO = Promise(System(), 2.0)
+REFUSED = Path(__file__).with_name("refused.py")
+
+
+def fingerprint(folder):
+    """Return every file below a folder with its content."""
+    return {
+        each: hashlib.sha256(each.read_bytes()).hexdigest()
+        for each in sorted(folder.rglob("*"))
+        # SQLite may leave its log behind, empty
+        if each.is_file() and each.stat().st_size and not each.name.endswith("-shm")
+    }
+
+
+def test_a_missing_ledger_is_refused_and_not_made(path):
+    with pytest.raises(ReleaseNotFound, match="there is no ledger at"):
+        Ledger(path)
+    assert not path.exists()
+
+
+def test_a_missing_database_without_tables_is_no_ledger(database):
+    with pytest.raises(ReleaseNotFound, match="there is no ledger at postgresql://127"):
+        Ledger(database)
+
+
+def test_a_missing_folder_is_refused(tmp_path):
+    for create in (True, False):
+        with pytest.raises(LedgerError, match=r"no such file|no ledger"):
+            Ledger(tmp_path / "nowhere" / "ledger.db", create=create)
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_a_file_that_is_no_ledger_is_left_as_it_is(path, create):
+    path.write_text("azimuth,tilt\n180,20\n" * 100)
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="the file is no ledger"):
+        Ledger(path, create=create)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_a_database_of_something_else_is_left_as_it_is(path, create):
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE datasets (id INTEGER)")
+    other.close()
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="tables of something else"):
+        Ledger(path, create=create)
+    assert path.read_bytes() == before
+
+
+def test_a_server_of_something_else_is_left_as_it_is(database):
+    with psycopg.connect(database, autocommit=True) as other:
+        other.execute("CREATE TABLE datasets (id INTEGER)")
+        with pytest.raises(LedgerError, match="tables of something else"):
+            Ledger(database, create=True)
+        found = other.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")
+        assert found.fetchone() == (1,)
+
+
+def test_a_folder_is_no_ledger(tmp_path):
+    with pytest.raises(LedgerError):
+        Ledger(tmp_path)
+    with pytest.raises(LedgerError, match="is a directory"):
+        Ledger(tmp_path, create=True)
+
+
+@pytest.mark.parametrize("url", ["mysql://host/db", "nonsense://x", "postgresql://h:port/x"])
+def test_an_address_that_is_none_is_refused(url):
+    with pytest.raises(LedgerError, match="name a file, or a URL"):
+        Ledger(url)
+
+
+def test_a_password_is_never_shown(database):
+    secret = database.replace("postgres@", "postgres:geheim@")
+    with Ledger(secret, create=True) as ledger:
+        assert "geheim" not in repr(ledger)
+    nowhere = "postgresql://me:geheim@127.0.0.1:1/x"
+    with pytest.raises(LedgerError, match=r"127\.0\.0\.1:1/x: its database refused") as told:
+        Ledger(nowhere, create=True)
+    assert "geheim" not in str(told.value)
+    assert told.value.__suppress_context__
+
+
+def test_a_changed_password_finds_the_same_marks(database):
+    with Ledger(database, create=True) as ledger:
+        ledger.create_dataset("d", TWO)
+    with Ledger(database.replace("postgres@", "postgres:new@")) as again:
+        assert again.verify("d").holds
+
+
+def test_a_path_with_odd_letters_is_a_path(tmp_path):
+    odd = tmp_path / "50% a?b#c é.db"
+    with Ledger(odd, create=True) as ledger:
+        ledger.create_dataset("d", TWO)
+    assert odd.is_file()
+    with Ledger(odd) as again:
+        assert again.dataset("d").promise == TWO
+
+
+def test_a_ledger_is_for_its_owner_alone(small, path, tmp_path):
+    small.create_dataset("d", TWO)
+    assert path.stat().st_mode & 0o077 == 0
+    assert (tmp_path / "ledger.db.mark").stat().st_mode & 0o077 == 0
+
+
+def step(folder, *, body):
+    """Write a second step beside the first."""
+    shutil.copytree(MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "versions" / "step_0002_next.py").write_text(
+        "from alembic import op\nimport sqlalchemy as sa\n"
+        "revision = '0002'\ndown_revision = '0001'\n"
+        "def upgrade():\n    op.add_column('datasets', sa.Column('more', sa.Integer))\n"
+        f"    {body}\n"
+    )
+    return folder
+
+
+def test_a_step_that_breaks_leaves_the_ledger_as_it_was(ledger, where, tmp_path):
+    ledger.create_dataset("d", TWO)
+    engine = open_engine(where)
+    broken = step(tmp_path / "broken", body="1 / 0")
+    with pytest.raises(ZeroDivisionError):
+        prepare(engine, create=False, migrations=broken)
+    with engine.begin() as connection:
+        columns = connection.execute(text("SELECT * FROM datasets")).keys()
+        assert "more" not in columns
+        assert connection.execute(text("SELECT * FROM sunveil_ledger")).scalar() == "0001"
+    engine.dispose()
+    ledger.charge("d", question())
+    assert ledger.verify("d").holds
+
+
+def test_a_ledger_of_a_newer_version_is_refused(ledger, where, tmp_path):
+    ledger.create_dataset("d", TWO)
+    engine = open_engine(where)
+    prepare(engine, create=False, migrations=step(tmp_path / "newer", body="pass"))
+    engine.dispose()
+    with pytest.raises(LedgerError, match="was made by a newer Sunveil"):
+        Ledger(where)
+
+
+def test_the_steps_lead_to_the_tables_as_they_are_written(ledger, where):
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    from sunveil.ledger.schema import VERSION_TABLE, metadata
+
+    engine = open_engine(where)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        assert compare_metadata(context, metadata) == []
+    engine.dispose()
+
+
+@pytest.fixture
+def reachable(monkeypatch):
+    """Return a folder that any user can reach, with the marks in it too."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    yield folder
+    folder.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("limit", ["read-only", "full"])
+def test_a_disk_that_refuses_leaves_the_ledger_as_it_was(limit, reachable, open_ledger):
+    ledger = open_ledger(reachable / "ledger.db")
+    ledger.create_dataset("d", TWO)
+    ledger.charge("d", question())
+    ledger.close()
+    before = fingerprint(reachable)
+    command = [sys.executable, REFUSED, limit, reachable / "ledger.db"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"LedgerError: the ledger [^\n]*(rights|disk)[^\n]*\n", done.stdout)
+    assert fingerprint(reachable) == before
+    for each in (reachable, *reachable.rglob("*")):
+        each.chmod(0o700)
+    ledger.charge("d", question(2, epsilon=0.5))
+    assert ledger.verify("d").holds
+    assert ledger.dataset("d").spent == 1.5
+
+
+def test_a_mark_that_cannot_be_written_stops_the_charge(small, tmp_path, marks_apart):
+    small.create_dataset("d", TWO)
+    shutil.rmtree(marks_apart)
+    marks_apart.write_text("a file where a folder should be")
+    before = small.entries("d")
+    with pytest.raises(LedgerError, match=r"the high-water mark .* cannot be"):
+        small.charge("d", question())
+    assert small.entries("d") == before
+    assert small.dataset("d").spent == 0.0
+    assert [each.name for each in tmp_path.iterdir() if each.name.endswith(".part")] == []
+
+
+def test_a_missing_driver_is_said_with_its_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(LedgerError, match="needs psycopg"):
+        Ledger("postgresql://host/x")
+
+
+def test_a_new_file_that_others_hold_is_waited_for(path, monkeypatch):
+    monkeypatch.setattr(databases, "PATIENCE", 0.02)
+    holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    holder.execute("BEGIN EXCLUSIVE")
+    engine = open_engine(path, create=True)
+    release = threading.Timer(0.2, holder.rollback)
+    release.start()
+    use_wal(engine)
+    release.join()
+    assert holder.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    holder.close()
+    engine.dispose()
+
+
+def test_a_new_file_that_others_never_let_go_is_refused(path, monkeypatch):
+    monkeypatch.setattr(databases, "PATIENCE", 0.02)
+    monkeypatch.setattr(opening, "PATIENCE", 0.02)
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        engine = open_engine(path, create=True)
+        with pytest.raises(LedgerError, match="cannot be written"):
+            use_wal(engine)
+        engine.dispose()
+
+
+def test_a_ledger_that_another_never_lets_go_is_refused(small, path, monkeypatch):
+    small.create_dataset("d", TWO)
+    monkeypatch.setattr(databases, "PATIENCE", 0.02)
+    with closing(sqlite3.connect(path, isolation_level=None)) as holder, Ledger(path) as other:
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="did not let go"):
+            other.charge("d", question())
+        assert other.dataset("d").spent == 0.0  # readers do not wait
+
+
+def test_a_servers_own_defaults_do_not_weaken_a_charge(database):
+    with psycopg.connect(database, autocommit=True) as admin:
+        name = admin.info.dbname
+        admin.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+        admin.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+    engine = open_engine(database)
+    with engine.begin() as connection:
+        asked = ("synchronous_commit", "transaction_isolation", "lock_timeout")
+        found = [connection.execute(text(f"SHOW {each}")).scalar() for each in asked]
+    engine.dispose()
+    assert found == ["on", "read committed", "1min"]

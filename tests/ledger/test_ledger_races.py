@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from ledger_makers import question
+
+from sunveil.ledger.book import Promise
+from sunveil.privacy.units import System
+
+RACER = Path(__file__).with_name("racer.py")
+PROCESSES, ROUNDS = 16, 50
+# What each of the processes charges, in turn: None is the fleet.
+KINDS = {
+    "fleet": [None],
+    "one system": ["a"],
+    "fleet and one system": [None, "a"],
+    "two systems": ["a", "b"],
+    "fleet and two systems": [None, "a", "b"],
+}
+
+
+def allowed(granted: list[str | None], budget: int) -> bool:
+    """Return whether grants of one each keep a promise, and no further one of any kind would."""
+    fleet = granted.count(None)
+    single = Counter(system for system in granted if system is not None)
+    return fleet + max(single.values(), default=0) <= budget
+
+
+@pytest.mark.parametrize("where", ["sqlite", "postgresql"], indirect=True)
+def test_racing_processes_are_granted_exactly_what_the_budget_holds(where, open_ledger):
+    with ExitStack() as stack:
+        racers = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, RACER, where, str(number)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for number in range(PROCESSES)
+        ]
+        assert [racer.stdout.readline() for racer in racers] == ["ready\n"] * PROCESSES
+        ledger = open_ledger(where)
+        for number in range(ROUNDS):
+            one_round(ledger, racers, number)
+        for racer in racers:
+            racer.stdin.close()
+    assert [racer.returncode for racer in racers] == [0] * PROCESSES
+
+
+def one_round(ledger, racers, number):
+    kind, systems = list(KINDS.items())[number % len(KINDS)]
+    budget, dataset = 1 + number % 6, f"{kind} {number}"
+    # thirds, whose whole numbers are rounded up: three of them must still be granted
+    ledger.create_dataset(dataset, Promise(System(), budget * 0.333333334))
+    wanted = [systems[each % len(systems)] for each in range(PROCESSES)]
+    start = time.monotonic() + 0.005
+    for racer, system in zip(racers, wanted, strict=True):
+        told = {"dataset": dataset, "system": system, "epsilon": 1 / 3, "at": start}
+        racer.stdin.write(json.dumps(told) + "\n")
+        racer.stdin.flush()
+    said = [racer.stdout.readline().strip() for racer in racers]
+    assert set(said) <= {"granted", "refused"}
+
+    granted = [system for system, word in zip(wanted, said, strict=True) if word == "granted"]
+    assert allowed(granted, budget)
+    for system, word in zip(wanted, said, strict=True):
+        if word == "refused":
+            assert not allowed([*granted, system], budget)
+    if len(systems) == 1:
+        assert len(granted) == budget
+    verdict = ledger.verify(dataset)
+    assert verdict.holds, verdict.faults
+    assert verdict.charges == verdict.answered == len(granted)
+
+
+@pytest.mark.parametrize("where", ["sqlite", "postgresql"], indirect=True)
+def test_processes_that_make_one_ledger_at_once_all_open_it(where):
+    with ExitStack() as stack:
+        racers = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, RACER, where, str(number)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for number in range(4)
+        ]
+        assert [racer.stdout.readline() for racer in racers] == ["ready\n"] * 4
+
+
+def test_a_verification_amid_charges_sees_one_instant(where, open_ledger):
+    ledger, other = open_ledger(where), open_ledger(where)
+    ledger.create_dataset("d", Promise(System(), 100.0))
+    done = threading.Event()
+
+    def charge():
+        for number in range(80):
+            other.ask("d", question(number, epsilon=0.01, systems=(f"s{number}",)), lambda: 1)
+        done.set()
+
+    worker = threading.Thread(target=charge)
+    worker.start()
+    found = []
+    while not done.is_set():
+        found.append(ledger.verify("d"))
+    worker.join()
+    assert [verdict.faults for verdict in found if not verdict.holds] == []
+    assert found[-1].entries > found[0].entries

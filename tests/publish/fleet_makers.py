@@ -1,0 +1,44 @@
+"""Fleets for tests: plain numbers, any of which may be missing or absurd."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from sunveil.publish.rows import FleetRows
+
+ANY = st.one_of(
+    st.floats(-50.0, 400.0), st.floats(), st.sampled_from([0.0, 90.0, 360.0, -1e-20, 1e300])
+)
+KEYS = ("F1", "F2", "F3")
+
+
+def fleet(values, groups=None) -> FleetRows:
+    """Return a fleet from triples of azimuth, tilt and capacity."""
+    table = np.array(values, dtype=np.float64).reshape(-1, 3)
+    names = tuple(f"secret-{i}" for i in range(len(table)))
+    keys = {} if groups is None else {"feeder": np.array(groups, dtype=np.str_)}
+    return FleetRows(names, *table.T, keys)
+
+
+def random_fleet(count: int, *, seed: int = 1, groups: tuple[str, ...] = KEYS) -> FleetRows:
+    rng = np.random.default_rng(seed)
+    values = np.column_stack(
+        [
+            rng.normal(180.0, 60.0, count) % 360.0,
+            rng.uniform(0.0, 60.0, count),
+            rng.lognormal(1.7, 0.5, count),
+        ]
+    )
+    return fleet(values, rng.choice(groups, count))
+
+
+@st.composite
+def neighbours(draw):
+    """Draw two fleets that differ in the values of one row."""
+    values = draw(st.lists(st.tuples(ANY, ANY, ANY), min_size=1, max_size=12))
+    groups = draw(st.lists(st.sampled_from(KEYS), min_size=len(values), max_size=len(values)))
+    place = draw(st.integers(0, len(values) - 1))
+    other = list(values)
+    other[place] = draw(st.tuples(ANY, ANY, ANY))
+    return fleet(values, groups), fleet(other, groups)

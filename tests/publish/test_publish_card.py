@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+
+import pytest
+import yaml
+
+from sunveil.errors import ParameterError
+from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
+from sunveil.privacy.units import Days, Readings, System
+from sunveil.publish.card import Curator, card_yaml, readme, release_card, slug
+from sunveil.publish.publication import Column, Publication, PublishedTable
+
+DAY = datetime.date(2026, 3, 1)
+# What the registry asks of a record, and the words it has for some fields.
+REQUIRED = {
+    "basic": {
+        "name",
+        "data_curators",
+        "description",
+        "intended_use",
+        "data_product_type",
+        "data_product_region",
+        "publication_date",
+    },
+    "administrative": {"status", "registry_authors", "tier"},
+}
+ALLOWED = {
+    "basic": REQUIRED["basic"] | {"data_product_sector"},
+    "dp_variant": {"variant_name", "data_domain", "unprotected_quantities"},
+    "privacy_loss": {
+        "privacy_unit",
+        "privacy_unit_details",
+        "number_of_privacy_units",
+        "privacy_parameters",
+        "privacy_parameters_details",
+    },
+    "deployment_model": {
+        "model_name",
+        "model_name_details",
+        "trust_assumptions",
+        "actors",
+        "release_type",
+        "release_type_details",
+        "data_source_type",
+        "data_source_type_details",
+        "access_type",
+        "access_type_details",
+    },
+    "implementation": {
+        "preprocessing_and_hyperparameter_tuning",
+        "mechanisms",
+        "composition",
+        "post_processing",
+        "justification",
+        "utility",
+        "additional_information",
+    },
+    "administrative": REQUIRED["administrative"] | {"evidence_sources"},
+}
+WORDS = {
+    ("basic", "data_product_type"): {"Summary statistics", "Dataset", "Synthetic data"},
+    ("basic", "data_product_sector"): {"Energy"},
+    ("dp_variant", "variant_name"): {"Pure DP", "Approximate DP", "Custom"},
+    ("deployment_model", "model_name"): {"Central"},
+    ("deployment_model", "release_type"): {"One release", "Many releases"},
+    ("deployment_model", "data_source_type"): {"Static", "Dynamic"},
+    ("deployment_model", "access_type"): {"Interactive", "Non-interactive"},
+    ("administrative", "status"): {"Draft"},
+    ("administrative", "tier"): {1, 2, 3},
+}
+COUNTS = PublishedTable(
+    "counts",
+    "Counts by sector.",
+    (Column("n", "integer", "Systems."), Column("n_error", "number", "Its standard error.")),
+    ((3, 1.5), (4, 1.5)),
+)
+
+
+@pytest.fixture
+def publication() -> Publication:
+    guarantee = Guarantee(System(), 1.5, 0.0, "docs/proofs/window.md")
+    return Publication("A fleet", (COUNTS,), guarantee, "Discrete Laplace noise", {"systems": 900})
+
+
+def test_the_card_has_the_form_of_the_registry(publication):
+    curator = Curator("Example Power", "Industry", "Nowhere")
+    card = yaml.safe_load(card_yaml(release_card(publication, curator, published=DAY)))
+    assert set(card) == {"url_slug", "deployment"}
+    parts = card["deployment"]
+    assert list(parts) == list(ALLOWED)
+    for name, fields in parts.items():
+        assert REQUIRED.get(name, set()) <= set(fields) <= ALLOWED[name]
+    for (part, field), words in WORDS.items():
+        assert parts[part][field] in words
+    assert parts["basic"]["publication_date"] == "2026-03-01"
+    assert parts["basic"]["data_curators"] == [
+        {"data_curator_name": "Example Power", "data_curator_type": "Industry"}
+    ]
+    assert parts["privacy_loss"]["number_of_privacy_units"] == 900
+    assert card["url_slug"] == "a-fleet-2026"
+
+
+def test_the_card_says_which_kind_of_privacy_it_is(publication):
+    def card(guarantee):
+        told = release_card(replace(publication, guarantee=guarantee), Curator(), published=DAY)
+        return told["deployment"]["dp_variant"]["variant_name"], told["deployment"]["privacy_loss"]
+
+    assert card(publication.guarantee)[0] == "Pure DP"
+    name, loss = card(Guarantee(System(), 1.0, 1e-6, "docs/proofs/window.md"))
+    assert (name, loss["privacy_parameters"]) == ("Approximate DP", {"epsilon": 1.0, "delta": 1e-6})
+    weak = ConditionalGuarantee(Readings(1), 1.0, 0.1, "docs/proofs/window.md", "If it rains.")
+    assert card(weak)[0] == "Custom"
+    assert "If it rains." in readme(replace(publication, guarantee=weak), [], published=DAY)
+
+
+def test_the_product_is_named_by_what_the_tables_hold(publication):
+    def product(changed):
+        return release_card(changed, Curator(), published=DAY)["deployment"]["basic"][
+            "data_product_type"
+        ]
+
+    rows = replace(COUNTS, columns=(Column("release_id", "string", ""), COUNTS.columns[1]))
+    assert product(publication) == "Summary statistics"
+    assert product(replace(publication, tables=(rows,))) == "Dataset"
+    told = {"data_product_type": "Synthetic data"}
+    assert product(replace(publication, public=told)) == "Synthetic data"
+
+
+def test_the_readme_says_what_was_protected_how_and_how_well(publication):
+    public = {**publication.public, "cautions": ["Mind the gap."]}
+    text = readme(replace(publication, public=public), ["a.csv"], published=DAY)
+    for words in (
+        "**a system's whole record**",
+        "ε = 1.5",
+        "4.48 times",
+        "Discrete Laplace noise",
+        "docs/proofs/window.md",
+        "Errors are stated in `n_error`.",
+        "2 rows",
+        "- `a.csv`",
+        "- Mind the gap.",
+        "## What not to conclude",
+    ):
+        assert words in text
+    assert "protected less" not in text
+    smaller = replace(publication, guarantee=replace(publication.guarantee, unit=Days(7)))
+    assert "A whole record is protected less" in readme(smaller, [], published=DAY)
+
+
+def test_a_curator_is_named_and_of_a_kind_that_the_registry_knows():
+    with pytest.raises(ParameterError, match="Government, Industry, Nonprofit"):
+        Curator("Example", "Utility")
+    with pytest.raises(ParameterError, match="name is empty"):
+        Curator(" ")
+
+
+@pytest.mark.parametrize(("text", "found"), [("Ä & b/2", "b-2"), ("", "publication")])
+def test_a_slug_is_small_letters_digits_and_hyphens(text, found):
+    assert slug(text) == found

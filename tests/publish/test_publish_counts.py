@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fleet_makers import KEYS, fleet, neighbours, random_fleet
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from sunveil.privacy.counting import DiscreteLaplace
+from sunveil.publish.bins import Bins, groups_of
+from sunveil.publish.counts import (
+    SENSITIVITY,
+    cell_counts,
+    consistent_counts,
+    count_deviation,
+    count_tables,
+    draw_counts,
+)
+
+BINS = Bins(4, (0.0, 20.0, 40.0, 90.0), (0.0, 5.0, 10.0))
+NAN = float("nan")
+
+
+def grouped(rows):
+    return groups_of(rows, key="feeder", keys=KEYS)
+
+
+@given(neighbours())
+def test_one_row_moves_all_cells_together_by_two_at_most(pair):
+    before, after = (cell_counts(rows, BINS, grouped(rows)).values for rows in pair)
+    assert np.abs(before - after).sum() in (0, SENSITIVITY)
+
+
+@given(neighbours())
+def test_one_row_moves_cells_of_its_own_group_only(pair):
+    before, after = (cell_counts(rows, BINS, grouped(rows)).values for rows in pair)
+    moved = (before - after).reshape(len(KEYS), -1)
+    assert (np.abs(moved).sum(axis=1) > 0).sum() <= 1
+    assert (moved.sum(axis=1) == 0).all()
+
+
+def test_two_is_reached():
+    ours, theirs = fleet([(180, 30, 4)]), fleet([(0, 30, 4)])
+    whole = groups_of(ours, key=None, keys=None)
+    moved = cell_counts(ours, BINS, whole).values - cell_counts(theirs, BINS, whole).values
+    assert np.abs(moved).sum() == 2
+    assert cell_counts(ours, BINS, whole).sensitivity == 2
+
+
+def test_counts_are_those_of_the_rows():
+    rows = fleet([(180, 30, 4), (180, 30, 4.5), (90, 5, 7), (NAN, 5, 7)], ["F2", "F2", "F1", "F1"])
+    values = cell_counts(rows, BINS, grouped(rows)).values.reshape(3, -1)
+    assert values.sum(axis=1).tolist() == [2, 2, 0]
+    assert values[:, -1].tolist() == [1, 0, 0]
+    joint = values[:, :-1].reshape(3, *BINS.shape)
+    assert joint[1, 2, 1, 0] == 2
+    assert joint[0, 1, 0, 1] == 1
+
+
+@given(
+    st.lists(st.integers(-40, 90), min_size=48, max_size=48),
+    st.lists(st.integers(-40, 90), min_size=2, max_size=2),
+    st.lists(st.integers(0, 700), min_size=2, max_size=2),
+)
+def test_consistent_counts_are_whole_non_negative_and_add_up(noisy, unknown, sizes):
+    cells = np.array(noisy).reshape(2, 4, 3, 2)
+    found, lacking = consistent_counts(cells, np.array(unknown), np.array(sizes))
+    assert (found >= 0).all()
+    assert (lacking >= 0).all()
+    assert (found.sum(axis=(1, 2, 3)) + lacking).tolist() == sizes
+
+
+def test_the_drawn_noise_follows_its_law_in_every_group():
+    """Noise for half the sensitivity would give over 400; the limit is 54."""
+    rows, epsilon, reach = random_fleet(400), 0.5, 6
+    bins, groups = Bins(16, tuple(range(0, 100, 10)), (0.0, 5.0, 7.0, 9.0, 20.0)), grouped(rows)
+    true = cell_counts(rows, bins, groups).values.reshape(3, -1)
+    found = draw_counts(rows, bins, groups, epsilon=epsilon)
+    noise = found.noisy.reshape(3, -1) - true[:, :-1]
+    far = np.arange(-600, 601)
+    law = DiscreteLaplace(epsilon).probabilities(far, SENSITIVITY)
+    shares = np.bincount(np.clip(far, -reach, reach) + reach, weights=law)
+    for group in noise:
+        seen = np.bincount(np.clip(group, -reach, reach) + reach, minlength=2 * reach + 1)
+        expected = len(group) * shares
+        assert ((seen - expected) ** 2 / expected).sum() < chi2.isf(1e-8, 2 * reach)
+
+
+def test_each_table_is_a_sum_of_the_joint_one():
+    rows = random_fleet(300)
+    groups = grouped(rows)
+    found = draw_counts(rows, BINS, groups, epsilon=1.0)
+    tables = {table.name: table for table in count_tables(found, BINS, groups)}
+    assert list(tables) == ["counts", "planes", "sectors", "tilts", "capacities"]
+    for column in ("systems", "noisy"):
+        sums: dict[tuple, int] = {}
+        joint = tables["counts"]
+        for row, value in zip(joint.rows, joint.column(column), strict=True):
+            sums[row[:3]] = sums.get(row[:3], 0) + value
+        planes = tables["planes"]
+        told = {row[:3]: v for row, v in zip(planes.rows, planes.column(column), strict=True)}
+        assert told == sums
+        whole = {sum(table.column(column)) for table in tables.values()}
+        assert len(whole) == 1
+    assert sum(tables["sectors"].column("systems")) == 300
+
+
+def test_an_empty_group_is_published_like_the_others():
+    rows = fleet([(180, 30, 4)] * 20, ["F1"] * 20)
+    groups = grouped(rows)
+    found = draw_counts(rows, BINS, groups, epsilon=0.1)
+    table = count_tables(found, BINS, groups)[0]
+    empty = [row for row in table.rows if row[0] == "F3"]
+    assert len(empty) == BINS.size + 1
+    assert {row[4] for row in empty} == {0}
+    assert any(row[5] != 0 for row in empty)
+
+
+def test_a_fleet_without_rows_has_tables_too():
+    rows = fleet([])
+    whole = groups_of(rows, key=None, keys=None)
+    found = draw_counts(rows, BINS, whole, epsilon=1.0)
+    assert found.systems.sum() == 0
+
+
+def test_the_error_of_a_sum_grows_with_the_root_of_what_is_added():
+    assert count_deviation("counts", BINS, 3.0) == 3.0
+    assert count_deviation("planes", BINS, 3.0) == pytest.approx(3.0 * 2**0.5)
+    assert count_deviation("sectors", BINS, 3.0) == pytest.approx(3.0 * 6**0.5)
+    assert count_deviation("capacities", BINS, 3.0) == pytest.approx(3.0 * 12**0.5)
+
+
+def test_drawn_margins_miss_by_what_is_stated():
+    """Out of 3,600 cells, ten standard errors of a deviation."""
+    rows = random_fleet(500)
+    groups = groups_of(rows, key=None, keys=None)
+    true = cell_counts(rows, BINS, groups).values[:-1].reshape(BINS.shape).sum(axis=2)
+    runs = [draw_counts(rows, BINS, groups, epsilon=1.0) for _ in range(300)]
+    missed = np.array([run.noisy[0].sum(axis=2) - true for run in runs])
+    stated = count_deviation("planes", BINS, runs[0].deviation)
+    assert missed.std() == pytest.approx(stated, rel=10.0 * 1.2 / np.sqrt(missed.size))
+    assert abs(missed.mean()) < 7.0 * stated / np.sqrt(missed.size)

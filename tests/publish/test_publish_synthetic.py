@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from sunveil.errors import BudgetExceeded, ParameterError, SunveilError
+from sunveil.ledger.book import Ledger
+from sunveil.ledger.marks import Marks
+from sunveil.ledger.promise import Promise
+from sunveil.privacy.guarantee import Guarantee
+from sunveil.privacy.units import System
+from sunveil.publish import survival as report
+from sunveil.publish import synthetic as module
+from sunveil.publish.bins import Bins
+from sunveil.publish.fitting import sample_model
+from sunveil.publish.rows import FleetRows
+from sunveil.publish.survival import Marginal, noise_distance, private_survival
+from sunveil.publish.synthetic import BINS, plan_synthetic, publish_synthetic
+
+SMALL = Bins(8, (0.0, 10.0, 20.0, 30.0, 90.0), (1.0, 3.0, 6.0, 12.0, 30.0))
+SYSTEMS = 3000
+
+
+def fleet(number: int = SYSTEMS, seed: int = 0) -> FleetRows:
+    """Return a fleet whose steep roofs are large and face south."""
+    rng = np.random.default_rng(seed)
+    tilt = np.clip(rng.gamma(6.0, 4.0, number), 0.0, 80.0)
+    azimuth = (180.0 + rng.normal(0.0, 20.0 + 60.0 * (tilt < 20.0), number)) % 360.0
+    capacity = 5.0 * np.exp(0.04 * (tilt - 24.0) + rng.normal(0.0, 0.3, number))
+    names = tuple(f"customer-{n}" for n in range(number))
+    return FleetRows(names, azimuth, tilt, capacity)
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ledger")
+    with Ledger(folder / "l.db", create=True, marks=Marks(folder / "mark")) as book:
+        book.create_dataset("d", Promise(System(), 10.0))
+        yield book
+
+
+@pytest.fixture(scope="module")
+def found(ledger):
+    return publish_synthetic(ledger, "d", fleet(), epsilon=4.0, bins=SMALL)
+
+
+def test_the_table_is_as_long_as_the_fleet_and_like_it(found):
+    table, _ = found.tables
+    assert len(table.rows) == SYSTEMS
+    away = private_survival(fleet(), table, SMALL)
+    # half of what is seen comes from drawing 3,000 rows, and most of the rest from the noise
+    assert max(away[name] for name in report.NAMES) < 0.06
+    assert max(value for name, value in away.items() if " x " in name) < 0.12
+    differences = {name: value for name, value in away.items() if " and " in name}
+    assert len(differences) == 5
+    assert max(map(abs, differences.values())) < 0.12
+
+
+def test_what_goes_together_still_does(found):
+    table, _ = found.tables
+    tilt, capacity = np.array(table.column("surface_tilt")), table.column("dc_capacity_kw")
+    assert np.corrcoef(tilt, np.log(capacity))[0, 1] > 0.4
+
+
+def test_values_lie_in_the_public_range_and_none_is_a_customers(found):
+    table, _ = found.tables
+    azimuth, tilt, capacity = (np.array(table.column(name)) for name in report.NAMES)
+    assert azimuth.min() >= 0.0
+    assert azimuth.max() <= 360.0
+    assert tilt.min() >= 0.0
+    assert tilt.max() <= 90.0
+    assert capacity.min() >= 1.0
+    assert capacity.max() <= 30.0
+    assert len(set(table.rows)) > 0.99 * SYSTEMS
+
+
+def test_it_is_charged_once_and_kept(ledger, found, monkeypatch):
+    charges = [e.facts() for e in ledger.entries("d") if e.kind == "charge"]
+    assert [(each["cost"], each["systems"]) for each in charges] == [(4 * 10**9, None)]
+    monkeypatch.setattr(module, "_draw", lambda *_: pytest.fail("drawn again"))
+    again = publish_synthetic(ledger, "d", fleet(), epsilon=4.0, bins=SMALL)
+    assert again.tables[0].rows == found.tables[0].rows
+    assert again.tables[1].rows == found.tables[1].rows
+    assert ledger.dataset("d").fleet_spent == 4.0
+    assert found.guarantee == Guarantee(System(), 4.0, 0.0, "docs/proofs/discrete-laplace.md")
+
+
+def test_a_plan_says_cost_and_noise_and_spends_nothing(ledger, found):
+    before = ledger.dataset("d").remaining
+    plan = plan_synthetic(ledger, "d", SYSTEMS, epsilon=1.0, bins=SMALL)
+    assert (plan.cost, plan.remaining, plan.kept) == (1.0, before, False)
+    assert list(plan.noise) == [row[1] for row in found.tables[1].rows if row[0] == "distance"]
+    kept = plan_synthetic(ledger, "d", SYSTEMS, epsilon=4.0, bins=SMALL)
+    assert (kept.cost, kept.kept) == (0.0, True)
+    assert kept.noise["surface_tilt"] < plan.noise["surface_tilt"] / 3.0
+    assert ledger.dataset("d").remaining == before
+
+
+def test_the_noise_of_all_counts_costs_epsilon_and_no_more():
+    for epsilon in (0.1, 0.7, 1.0, 3.3):
+        parts = [mechanism.epsilon for mechanism, _ in module._mechanisms(epsilon)]
+        total = sum(Fraction(part) for part in parts)
+        assert Fraction(epsilon) * (1 - Fraction(1, 10**12)) < total <= Fraction(epsilon)
+
+
+def test_replacing_any_row_moves_each_kind_of_counts_by_at_most_the_sensitivity():
+    rows = fleet(50)
+    real = report.cells_of(rows, BINS)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        other = FleetRows(
+            rows.system_ids,
+            np.append(rows.surface_azimuth[:-1], rng.uniform(0.0, 360.0)),
+            np.append(rows.surface_tilt[:-1], rng.uniform(0.0, 90.0)),
+            np.append(rows.dc_capacity_kw[:-1], rng.uniform(0.0, 200.0)),
+        )
+        moved = report.cells_of(other, BINS)
+        for kinds in (report.SINGLES, report.PAIRS):
+            away = sum(
+                np.abs(report.tally(real, a, BINS) - report.tally(moved, a, BINS)).sum()
+                for a in kinds
+            )
+            assert away <= module.SENSITIVITY
+
+
+def test_the_stated_noise_is_what_the_noise_does():
+    mechanism, _ = module._mechanisms(1.0)[1]
+    empty = np.zeros(2000, dtype=np.int64)
+    counts = module.Counts(empty, module.SENSITIVITY, System(), module.PROOF)
+    marginal = Marginal((0, 1), empty.astype(float), mechanism.deviation(module.SENSITIVITY))
+    seen = np.abs(mechanism.draw(counts)).sum() / 2.0 / 500
+    assert seen == pytest.approx(noise_distance(marginal, 500), rel=0.15)
+
+
+def test_the_report_compares_with_the_noisy_counts_only(found):
+    _, table = found.tables
+    kinds = [row[0] for row in table.rows]
+    assert kinds == ["distance"] * 6 + ["correlation"] * 5
+    for kind, _, measured, synthetic, difference, noise in table.rows:
+        assert noise > 0.0
+        if kind == "correlation":
+            assert difference == pytest.approx(synthetic - measured, abs=2e-6)
+            assert abs(difference) < 0.15
+        else:
+            assert 0.0 < difference < 0.3
+
+
+def test_the_stated_error_of_a_correlation_is_that_of_noisy_counts():
+    rng = np.random.default_rng(0)
+    x, y = np.arange(5.0), np.arange(6.0)
+    table = 5.0 + 900.0 * np.exp(-4.0 * (x[:, None] - y[None, :] * 0.8) ** 2 - x[:, None])
+    real = report._correlation(table, x, y)
+    told = report._correlation_noise(Marginal((1, 2), table, 2.0), real, x, y)
+    seen = [
+        report._correlation(table + rng.normal(0.0, 2.0, table.shape), x, y) for _ in range(400)
+    ]
+    assert np.std(seen) == pytest.approx(told, rel=0.15)
+
+
+def test_jax_stays_out_of_the_process_that_holds_the_ledger(found):
+    assert "jax" not in sys.modules
+
+
+def test_a_model_that_cannot_be_fitted_is_told_in_one_sentence():
+    empty = Marginal((0,), np.zeros(3), 1.0)
+    with pytest.raises(SunveilError, match="could not be fitted: ") as caught:
+        sample_model([empty], 5, shape=(8, 4, 4))
+    assert "\n" not in str(caught.value)
+
+
+def test_refusals_charge_nothing(ledger, found, monkeypatch):
+    before = ledger.entries("d")
+    gap = fleet(20)
+    gap = replace(gap, surface_tilt=np.append(gap.surface_tilt[:-1], np.nan))
+    with pytest.raises(ParameterError, match="could not be inferred"):
+        publish_synthetic(ledger, "d", gap, epsilon=1.0)
+    with pytest.raises(BudgetExceeded):
+        publish_synthetic(ledger, "d", fleet(20), epsilon=7.0)
+    with pytest.raises(ParameterError):
+        publish_synthetic(ledger, "d", fleet(20), epsilon=0.0)
+    monkeypatch.setitem(sys.modules, "mbi", None)
+    with pytest.raises(SunveilError, match=r"pip install sunveil\[synthetic\]"):
+        publish_synthetic(ledger, "d", fleet(20), epsilon=1.0)
+    assert ledger.entries("d") == before

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+from fleet_makers import KEYS, random_fleet
+
+from sunveil.errors import BudgetExceeded, ParameterError
+from sunveil.ledger.book import Ledger
+from sunveil.ledger.promise import Promise
+from sunveil.privacy.units import Days, System
+from sunveil.publish.bins import Bins
+from sunveil.publish.tables import TableChoices, plan_fleet, publish_fleet
+
+CHOICES = TableChoices(bins=Bins(), epsilon=1.0)
+ROWS = random_fleet(200)
+
+
+@pytest.fixture
+def ledger(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with Ledger(tmp_path / "ledger.db", create=True) as made:
+        made.create_dataset("homes", Promise(System(), 2.5))
+        yield made
+
+
+def test_tables_are_charged_once_and_the_same_ones_come_back(ledger):
+    first = publish_fleet(ledger, "homes", ROWS, choices=CHOICES)
+    assert ledger.dataset("homes").remaining == pytest.approx(1.5)
+    again = publish_fleet(ledger, "homes", ROWS, choices=CHOICES)
+    assert ledger.dataset("homes").remaining == pytest.approx(1.5)
+    assert [t.rows for t in again.tables] == [t.rows for t in first.tables]
+    assert [t.columns for t in again.tables] == [t.columns for t in first.tables]
+    assert again.guarantee == first.guarantee
+
+
+def test_another_edition_is_another_question(ledger):
+    publish_fleet(ledger, "homes", ROWS, choices=CHOICES)
+    other = TableChoices(bins=Bins(), epsilon=1.0, edition="2026")
+    publish_fleet(ledger, "homes", ROWS, choices=other)
+    assert ledger.dataset("homes").remaining == pytest.approx(0.5)
+
+
+def test_a_plan_spends_nothing_and_says_the_cost(ledger):
+    before = plan_fleet(ledger, "homes", choices=CHOICES)
+    assert (before.cost, before.remaining, before.kept) == (1.0, 2.5, False)
+    assert {each.table for each in before.expected} >= {"counts", "totals", "quantiles"}
+    assert ledger.dataset("homes").remaining == 2.5
+    publish_fleet(ledger, "homes", ROWS, choices=CHOICES)
+    assert plan_fleet(ledger, "homes", choices=CHOICES).kept
+
+
+def test_more_than_is_left_is_refused_and_nothing_is_spent(ledger):
+    with pytest.raises(BudgetExceeded):
+        publish_fleet(ledger, "homes", ROWS, choices=TableChoices(bins=Bins(), epsilon=3.0))
+    assert ledger.dataset("homes").remaining == 2.5
+    assert len(ledger.entries("homes")) == 1
+
+
+def test_an_unknown_key_is_refused_before_anything_is_spent(ledger):
+    choices = TableChoices(bins=Bins(), epsilon=1.0, key="feeder", keys=KEYS[:1])
+    with pytest.raises(ParameterError, match=r"F[23]"):
+        publish_fleet(ledger, "homes", ROWS, choices=choices)
+    assert ledger.dataset("homes").remaining == 2.5
+
+
+def test_tables_of_whole_records_serve_a_promise_about_days(ledger):
+    ledger.create_dataset("days", Promise(Days(1), 2.0))
+    publish_fleet(ledger, "days", ROWS, choices=CHOICES)
+    assert ledger.dataset("days").remaining == pytest.approx(1.0)
+
+
+def test_groups_come_back_with_their_names(ledger):
+    choices = TableChoices(bins=Bins(), epsilon=1.0, key="feeder", keys=KEYS)
+    found = publish_fleet(ledger, "homes", ROWS, choices=choices)
+    totals = next(table for table in found.tables if table.name == "totals")
+    assert totals.column("feeder") == list(KEYS)
