@@ -140,6 +140,22 @@ def test_a_folder_that_is_there_is_refused_before_anything_is_spent(
     assert left(sunveil, "homes") == 2.0
 
 
+def test_a_synthetic_table_comes_with_how_well_it_keeps_to_the_fleet(
+    sunveil, ledger, estimates, tmp_path
+):
+    made = ("publish", "synthetic", estimates, "--dataset", "homes", "--epsilon", "1")
+    dry = sunveil(*made, "--dry-run")
+    assert dry.out.startswith("It would cost 1; 2 is left before it.")
+    said = sunveil(*made, "--out", tmp_path / "out")
+    assert said.code == 0, said.err
+    text = (tmp_path / "out" / "synthetic-systems.csv").read_text()
+    assert text.count("\n") == 121
+    assert (tmp_path / "out" / "survival.csv").exists()
+    assert left(sunveil, "homes") == 1.0
+    other = sunveil(*made, "--edition", "2027", "--dry-run")
+    assert other.out.startswith("It would cost 1; 1 is left before it.")
+
+
 def test_a_tampered_ledger_is_refused(sunveil, ledger, estimates, tmp_path):
     import sqlite3
 

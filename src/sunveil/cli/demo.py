@@ -141,6 +141,7 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     from sunveil.ledger.marks import Marks
     from sunveil.ledger.promise import Promise
     from sunveil.meters import MeterOptions, read_meters
+    from sunveil.plots.publication import publication_figures
     from sunveil.publish.folder import write_publication
     from sunveil.publish.system import publish_systems
 
@@ -164,7 +165,7 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
             epsilon=PUBLISHED,
         )
         dataset = ledger.dataset(name)
-    write_publication(folder, publication)
+    write_publication(folder, publication, figures=publication_figures(publication))
     return [
         f"Promised: {dataset.promise}.",
         f"Published: {len(records)} rows at ε = {PUBLISHED:g} each; {dataset.remaining:g} is left.",

@@ -48,6 +48,13 @@ LEDGER_OPTIONS = (
 )
 
 
+EDITION = click.option(
+    "--edition",
+    default="1",
+    help="Public name of the data: 2025, say. Another is another question.",
+)
+
+
 @click.group("publish")
 def publish_command() -> None:
     """Publish a dataset under its promise: rows of systems, or tables of the fleet."""
@@ -123,7 +130,7 @@ def system_command(meters: Path, **given: Any) -> None:
     (
         click.option("--key", help="Public column that divides the fleet, such as feeder."),
         click.option("--keys", help="Every value it may have, in advance, separated by commas."),
-        click.option("--edition", default="1", help="Public name of the data: 2025, say."),
+        EDITION,
         click.option("--sectors", type=int, default=8, help="Sectors of azimuth."),
         click.option("--tilt-edges", default="0,10,20,30,40,50,90", help="Bands. [degrees]"),
         click.option("--capacity-edges", default="0,3,5,7,10,20,1000", help="Classes. [kW]"),
@@ -164,7 +171,7 @@ def fleet_command(estimates: Path, **given: Any) -> None:
 
 @publish_command.command("synthetic", context_settings={"show_default": True})
 @click.argument("estimates", type=click.Path(path_type=Path))
-@taking(LEDGER_OPTIONS)
+@taking(LEDGER_OPTIONS, (EDITION,))
 def synthetic_command(estimates: Path, **given: Any) -> None:
     """Publish a synthetic table that is like the fleet in ESTIMATES, and how well it keeps to it.
 
@@ -175,7 +182,7 @@ def synthetic_command(estimates: Path, **given: Any) -> None:
 
     out = _target(given)
     rows = read_estimates(estimates)
-    options: dict[str, Any] = {"epsilon": given["epsilon"], "analyst": given["analyst"]}
+    options = {name: given[name] for name in ("epsilon", "analyst", "edition")}
     with _opened(given["ledger"]) as ledger:
         plan = plan_synthetic(ledger, given["dataset"], len(rows), **options)
         if out is None:

@@ -82,6 +82,7 @@ def publish_synthetic(
     epsilon: float,
     bins: Bins = BINS,
     analyst: str | None = None,
+    edition: str = "1",
 ) -> Publication:
     """Return a synthetic table as long as the fleet's, and a report of how well it keeps to it.
 
@@ -97,13 +98,15 @@ def publish_synthetic(
         The public bins. Within a bin, values are spread evenly (capacities: evenly in logarithm).
     analyst
         Whose share is charged too; None for the curator.
+    edition
+        A public name of the data: another edition is another question.
 
     Privacy
     -------
     ``ε``-DP for the whole record of a system: neighbours replace one row, which moves the counts of
     each of six marginals by two in all. Proof: ``docs/proofs/discrete-laplace.md``.
     """
-    question = _question(len(rows), epsilon, bins, analyst)
+    question = _question(len(rows), epsilon, bins, analyst, edition)
     if ledger.kept(dataset, question) is None:
         check_mbi()  # what is missing is told before anything is charged
         cells = cells_of(rows, bins)
@@ -141,9 +144,10 @@ def plan_synthetic(
     epsilon: float,
     bins: Bins = BINS,
     analyst: str | None = None,
+    edition: str = "1",
 ) -> SyntheticPlan:
     """Return what :func:`publish_synthetic` would cost, and its noise; spend nothing."""
-    question = _question(systems, epsilon, bins, analyst)
+    question = _question(systems, epsilon, bins, analyst, edition)
     kept = ledger.kept(dataset, question) is not None
     cost = ledger.cost(dataset, question)
     empty = [np.zeros([bins.shape[a] for a in axes]) for axes in (*SINGLES, *PAIRS)]
@@ -151,9 +155,11 @@ def plan_synthetic(
     return SyntheticPlan(0.0 if kept else cost, ledger.dataset(dataset).remaining, kept, noise)
 
 
-def _question(systems: int, epsilon: float, bins: Bins, analyst: str | None) -> Question:
+def _question(
+    systems: int, epsilon: float, bins: Bins, analyst: str | None, edition: str
+) -> Question:
     check_release_epsilon(epsilon * SINGLES_SHARE)
-    parameters = {"systems": systems, "bins": _told(bins)}
+    parameters = {"systems": systems, "bins": _told(bins), "edition": edition}
     guarantee = _guarantee(epsilon)
     return Question("synthetic", parameters, "discrete-laplace", guarantee, analyst=analyst)
 

@@ -1,0 +1,63 @@
+"""What publishing rows of systems costs: ``python -m benchmarks.publish``.
+
+Publishes 1,000 simulated systems of one place under a ledger, and takes off what scoring takes.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from sunveil.ledger.book import Ledger
+from sunveil.ledger.marks import Marks
+from sunveil.ledger.promise import Promise
+from sunveil.privacy.units import System
+from sunveil.publish.folder import write_publication
+from sunveil.publish.system import publish_systems
+from sunveil.releases.reference import make_reference
+from sunveil.releases.score import placement
+from sunveil.site import Site
+
+SYSTEMS, BASES = 1000, 10
+
+
+def main() -> None:
+    """Print the milliseconds of each step, per system."""
+    reference = make_reference(Site(39.74, -105.17), measured=False, systems=BASES)
+    frame = reference.frame
+    records = [replace(reference.records[i % BASES], system_id=f"s{i:04}") for i in range(SYSTEMS)]
+    placement(frame, records[0])
+    begun = time.perf_counter()
+    for record in records[:100]:
+        placement(frame, record)
+    scoring = (time.perf_counter() - begun) / 100
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        with Ledger(path / "l.db", create=True, marks=Marks(path / "l.mark")) as ledger:
+            ledger.create_dataset("homes", Promise(System(), 2.0))
+            begun = time.perf_counter()
+            publication = publish_systems(
+                ledger,
+                "homes",
+                records,
+                lambda _: frame.weather,
+                unit=System(),
+                epsilon=1.0,
+            )
+            whole = (time.perf_counter() - begun) / SYSTEMS
+            begun = time.perf_counter()
+            write_publication(path / "rows", publication)
+            writing = (time.perf_counter() - begun) / SYSTEMS
+    print("| step | ms per system |")
+    print("|---|---|")
+    print(f"| scoring | {1e3 * scoring:.1f} |")
+    print(
+        f"| publishing, ledger and draws included, beyond scoring | {1e3 * (whole - scoring):.1f} |"
+    )
+    print(f"| writing the folder | {1e3 * writing:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
