@@ -207,7 +207,7 @@ def infer_frame(
 
 def record_span(record: Record) -> tuple[pd.Timestamp, pd.Timestamp]:
     """Return the span of a record with a margin for wrong clocks, in UTC."""
-    first, last = (pd.Timestamp(t, tz="UTC") for t in (record.times[0], record.times[-1]))
+    first, last = (pd.Timestamp(t, tz="UTC") for t in record.extent)
     return first - MARGIN, last + MARGIN
 
 

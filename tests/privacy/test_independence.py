@@ -57,8 +57,9 @@ def test_a_frame_that_looks_at_the_data_is_caught():
     assert (found.frames_changed, found.holds) == (2, False)
 
 
-def test_another_calendar_may_have_another_frame():
-    assert audited(calendar=sum, frame=sum).holds
+def test_a_calendar_that_the_data_decide_is_caught_with_its_frame_or_without():
+    assert not audited(calendar=sum, frame=sum).holds
+    assert not audited(calendar=sum).holds
 
 
 def test_a_hidden_scale_is_caught_by_scoring_in_the_others_frame():

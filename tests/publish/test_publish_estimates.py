@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from sunveil.errors import SourceError
@@ -13,13 +14,22 @@ ROWS = [
 ]
 
 
-def test_what_infer_wrote_is_read_without_its_refusals(tmp_path):
+def test_a_system_that_was_refused_stays_a_row_since_that_is_private_too(tmp_path):
     path = tmp_path / "e.json"
     path.write_text(json.dumps([*ROWS, {"system_id": "c", "error": "too little"}]))
     rows = read_estimates(path)
+    assert rows.system_ids == ("a", "b", "c")
+    assert rows.surface_tilt[:2].tolist() == [20.0, 35.5]
+    assert rows.dc_capacity_kw[:2].tolist() == [5.0, 7.25]
+    assert np.isnan([rows.surface_azimuth[2], rows.surface_tilt[2], rows.dc_capacity_kw[2]]).all()
+
+
+def test_an_empty_cell_of_a_table_is_a_row_without_a_value(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("system_id,surface_azimuth,surface_tilt,dc_capacity_kw\na,180,20,5\nb,,,\n")
+    rows = read_estimates(path)
     assert rows.system_ids == ("a", "b")
-    assert rows.surface_tilt.tolist() == [20.0, 35.5]
-    assert rows.dc_capacity_kw.tolist() == [5.0, 7.25]
+    assert np.isnan(rows.dc_capacity_kw).tolist() == [False, True]
 
 
 def test_a_table_brings_its_public_keys(tmp_path):

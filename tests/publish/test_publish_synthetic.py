@@ -18,7 +18,7 @@ from sunveil.publish import synthetic as module
 from sunveil.publish.bins import Bins
 from sunveil.publish.fitting import sample_model
 from sunveil.publish.rows import FleetRows
-from sunveil.publish.survival import Marginal, noise_distance, private_survival
+from sunveil.publish.survival import Marginal, cells_of, noise_distance, private_survival
 from sunveil.publish.synthetic import BINS, plan_synthetic, publish_synthetic
 
 SMALL = Bins(8, (0.0, 10.0, 20.0, 30.0, 90.0), (1.0, 3.0, 6.0, 12.0, 30.0))
@@ -172,12 +172,19 @@ def test_a_model_that_cannot_be_fitted_is_told_in_one_sentence():
     assert "\n" not in str(caught.value)
 
 
-def test_refusals_charge_nothing(ledger, found, monkeypatch):
-    before = ledger.entries("d")
+def test_a_system_without_values_is_counted_like_any_other():
     gap = fleet(20)
     gap = replace(gap, surface_tilt=np.append(gap.surface_tilt[:-1], np.nan))
-    with pytest.raises(ParameterError, match="could not be inferred"):
-        publish_synthetic(ledger, "d", gap, epsilon=1.0)
+    cells = cells_of(gap, BINS)
+    assert cells.shape == (3, 20)
+    assert cells[:, -1].tolist() == [0, 0, 0]
+    assert (cells[:, :-1] == cells_of(fleet(20), BINS)[:, :-1]).all()
+
+
+def test_refusals_charge_nothing(ledger, found, monkeypatch):
+    before = ledger.entries("d")
+    with pytest.raises(ParameterError, match="at least one system"):
+        publish_synthetic(ledger, "d", fleet(0), epsilon=1.0)
     with pytest.raises(BudgetExceeded):
         publish_synthetic(ledger, "d", fleet(20), epsilon=7.0)
     with pytest.raises(ParameterError):

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from sunveil.errors import MeterError, ParameterError, SunveilError
+from sunveil.infer import record_span
 from sunveil.meters import Record, from_pandas
 from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
 from sunveil.privacy.score import Axis
@@ -115,7 +116,7 @@ def test_a_series_is_read_with_each_reading_cleaned_alone(power, weather, choice
 
 def test_the_clock_is_released_where_it_is_one_more_dimension(record, weather, choices):
     wide = replace(choices, clocks=(0.0, 60.0))
-    fast = replace(record, times=record.times + np.timedelta64(1, "h"))
+    fast = replace(record, times=record.times + np.timedelta64(1, "h"), rows_span=None)
     found = release(fast, weather, unit=Readings(1), epsilon=50.0, choices=wide)
     assert found.clock_minutes == 60.0
     assert abs(found.surface_azimuth - 200.0) <= 10.0
@@ -299,3 +300,23 @@ def test_a_record_without_a_whole_quarter_of_an_hour_is_refused(weather):
     power = planted(200, 5)
     with pytest.raises(MeterError, match="no readings at all"):
         release(power[power.index.minute % 15 != 0], weather, unit=Days(1), epsilon=1.0)
+
+
+@pytest.mark.parametrize("lost", [slice(0, 24), slice(-24, None), slice(-72, None)])
+@pytest.mark.parametrize("minutes", [60, 5])
+def test_nothing_beside_the_draw_tells_that_the_ends_of_a_record_are_missing(
+    power, weather, lost, minutes
+):
+    whole = power.iloc[: 20 * 24].resample(f"{minutes}min").ffill()
+    short = whole.copy()
+    hours = 60 // minutes
+    ends = (None if end is None else end * hours for end in (lost.start, lost.stop))
+    short.iloc[slice(*ends)] = np.nan
+    choices = Choices(step=30.0)
+    told = []
+    for series in (whole, short):
+        read = from_pandas(series, system_id="a", label="start", cleaning="each")
+        frame = frame_of(read, weather, choices)
+        drawn = release(read, weather, unit=Days(1), epsilon=1.0, frame=frame)
+        told.append((frame.calendar, frame.fingerprint(), drawn.expected, record_span(read)))
+    assert told[0] == told[1]

@@ -29,7 +29,7 @@ __all__ = ["cli", "main"]
 @click.version_option(__version__, prog_name="sunveil", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Infer how solar PV systems face, and how large they are, from their meters."""
+    """Infer how solar PV systems face and how large they are, and publish it privately."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

@@ -87,6 +87,11 @@ def coarsen(record: Record, minutes: float = TARGET_MINUTES) -> Record:
     sizes = np.diff(np.append(starts, len(block)))
     sums = np.add.reduceat(record.power_kw, starts)
     whole = sizes == count
+    ends = [int(end.astype("datetime64[s]").astype(np.int64)) for end in record.extent]
+
+    def held(second: int) -> np.datetime64:
+        return np.datetime64(int((second - origin) // step * step + origin), "s")
+
     return Record(
         system_id=record.system_id,
         times=(block[starts][whole] * step + origin).astype("datetime64[s]"),
@@ -96,6 +101,7 @@ def coarsen(record: Record, minutes: float = TARGET_MINUTES) -> Record:
         label=record.label,
         notes=record.notes,
         cleaning=record.cleaning,
+        rows_span=None if record.rows_span is None else (held(ends[0]), held(ends[1])),
     )
 
 

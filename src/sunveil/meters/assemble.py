@@ -72,6 +72,7 @@ def to_record(raw: Raw, options: MeterOptions) -> Record:
     readings = snap(readings, interval, fraction=label.fraction)
     readings = _to_kw(readings, raw.unit, interval=interval, negate=options.negate)
     duplicates = Duplicates(options.duplicates)
+    ends = readings.seconds[[0, -1]].view("M8[s]")
     if each:
         readings = clean_each(merge_by_time(readings, duplicates))
     else:
@@ -86,6 +87,7 @@ def to_record(raw: Raw, options: MeterOptions) -> Record:
         label_known=known is not None,
         notes=readings.notes,
         cleaning=Cleaning(options.cleaning),
+        rows_span=(ends[0], ends[1]) if each else None,
     )
 
 

@@ -59,6 +59,9 @@ class Record:
         Whether rules looked at the record as a whole, or at each reading alone. Private releases
         take the second only: what a rule drops must not depend on other readings. A record made
         by hand is taken to hold readings as they came.
+    rows_span
+        Starts of the first and the last interval that the source has a row for, with a reading or
+        without: public, where which readings are missing is not. The readings' own when None.
 
     Privacy
     -------
@@ -74,6 +77,7 @@ class Record:
     label_known: bool = True
     notes: tuple[str, ...] = field(default=())
     cleaning: Cleaning = Cleaning.EACH
+    rows_span: tuple[np.datetime64, np.datetime64] | None = None
 
     def __post_init__(self) -> None:
         if len(self.times) != len(self.power_kw):
@@ -89,12 +93,21 @@ class Record:
             )
         if (np.diff(self.times) <= np.timedelta64(0, "s")).any():
             raise MeterError(f"system {self.system_id} has times that do not increase")
+        if not self.extent[0] <= self.times[0] <= self.times[-1] <= self.extent[1]:
+            raise MeterError(
+                f"system {self.system_id} has readings outside the rows they came from"
+            )
 
     def __repr__(self) -> str:
         return (
             f"Record({self.system_id!r}, {len(self.times)} readings of"
             f" {self.interval_minutes:g} min, {self.times[0]} to {self.times[-1]} UTC, private)"
         )
+
+    @property
+    def extent(self) -> tuple[np.datetime64, np.datetime64]:
+        """Starts of the first and the last interval, whether or not they have a reading."""
+        return (self.times[0], self.times[-1]) if self.rows_span is None else self.rows_span
 
     @property
     def middles(self) -> NDArray[np.datetime64]:

@@ -28,9 +28,9 @@ class Public:
     choices
         Of what is chosen without the data: grids, tolerances, thresholds. The same for all data.
     calendar
-        Of the days that the data span.
+        Of the days that the data's rows span, with readings or without. The same for neighbours.
     frame
-        Of all that a score is made with. The same for all data of one calendar.
+        Of all that a score is made with. The same for neighbours.
     """
 
     choices: str
@@ -67,7 +67,7 @@ class IndependenceFinding:
     pairs
         How many pairs were looked at.
     choices_changed, frames_changed
-        Pairs whose choices differ, and pairs of one calendar whose frames do.
+        Pairs whose choices differ, and pairs whose calendars or frames do.
     scores_changed
         Pairs where the neighbour's score depends on whose frame it is made in.
     refused
@@ -125,9 +125,11 @@ def audit_independence(
         except SunveilError:
             refused += 1
             continue
-        one_calendar = ours.public.calendar == theirs.public.calendar
         choices += ours.public.choices != theirs.public.choices
-        frames += one_calendar and ours.public.frame != theirs.public.frame
+        frames += (ours.public.calendar, ours.public.frame) != (
+            theirs.public.calendar,
+            theirs.public.frame,
+        )
         scores += not same
     if not looked:
         raise ParameterError("an audit needs at least one pair of neighbours")

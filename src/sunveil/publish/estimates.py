@@ -14,6 +14,7 @@ from sunveil.errors import SourceError
 from sunveil.publish.rows import FleetRows
 
 COLUMNS = ("system_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw")
+UNKNOWN = dict.fromkeys(COLUMNS[1:])
 
 
 def read_estimates(path: Path, *, keys: Sequence[str] = ()) -> FleetRows:
@@ -22,8 +23,9 @@ def read_estimates(path: Path, *, keys: Sequence[str] = ()) -> FleetRows:
     Parameters
     ----------
     path
-        JSON as ``sunveil infer --json`` writes it, whose refused systems are left out, or a CSV or
-        Parquet table with ``system_id``, ``surface_azimuth``, ``surface_tilt``, ``dc_capacity_kw``
+        JSON as ``sunveil infer --json`` writes it, whose refused systems stay as rows without
+        values: that one could not be inferred is as private as its readings. Or a CSV or Parquet
+        table with ``system_id``, ``surface_azimuth``, ``surface_tilt``, ``dc_capacity_kw``
         and the key columns.
     keys
         Public columns to read beside them.
@@ -32,7 +34,7 @@ def read_estimates(path: Path, *, keys: Sequence[str] = ()) -> FleetRows:
         raise SourceError(f"there is no file {path}; give what sunveil infer --json --out wrote")
     table = _from_json(path, keys) if path.suffix.lower() == ".json" else _from_table(path, keys)
     if not len(table["system_id"]):
-        raise SourceError(f"{path} has no system with an estimate")
+        raise SourceError(f"{path} has no system")
     return FleetRows(
         system_ids=tuple(str(each) for each in table["system_id"]),
         surface_azimuth=_numbers(path, table, "surface_azimuth"),
@@ -45,7 +47,7 @@ def read_estimates(path: Path, *, keys: Sequence[str] = ()) -> FleetRows:
 def _from_json(path: Path, keys: Sequence[str]) -> dict[str, list[Any]]:
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
-        rows = [each for each in told if "error" not in each]
+        rows = [{**UNKNOWN, **each} if "error" in each else each for each in told]
         return {name: [each[name] for each in rows] for name in (*COLUMNS, *keys)}
     except (ValueError, TypeError, UnicodeDecodeError):
         raise SourceError(f"{path} is not what sunveil infer --json writes") from None
@@ -71,7 +73,12 @@ def _from_table(path: Path, keys: Sequence[str]) -> dict[str, list[Any]]:
 
 def _numbers(path: Path, table: dict[str, list[Any]], name: str) -> np.ndarray[Any, Any]:
     try:
-        values = np.asarray([float(each) for each in table[name]])
+        values = np.asarray(
+            [
+                np.nan if each is None or each is np.ma.masked else float(each)
+                for each in table[name]
+            ]
+        )
     except (TypeError, ValueError):
         raise SourceError(f"{path} has a {name} that is not a number") from None
     return values

@@ -111,13 +111,15 @@ _REPORT = (
 
 
 def cells_of(rows: FleetRows, bins: Bins) -> Whole:
-    """Return the bin of every row along each axis: private."""
-    flat = bins.cells(rows)
-    if len(rows) == 0 or (flat >= bins.size).any():
-        raise ParameterError(
-            "a synthetic table needs at least one system, and azimuth, tilt and capacity of every"
-            " one; leave out those that could not be inferred, by a public rule"
-        )
+    """Return the bin of every row along each axis: private.
+
+    A row that lacks a value is in the first bin of every axis: that it could not be inferred is as
+    private as its readings, so that it is neither refused nor left out.
+    """
+    if len(rows) == 0:
+        raise ParameterError("a synthetic table needs at least one system")
+    cells = bins.cells(rows)
+    flat = np.where(cells < bins.size, cells, 0)
     return np.stack(np.unravel_index(flat, bins.shape)).astype(np.int64)
 
 

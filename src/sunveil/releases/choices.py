@@ -12,16 +12,12 @@ import numpy as np
 
 from sunveil.atlas import Grid
 from sunveil.errors import ParameterError
+from sunveil.fit.start import TYPICAL_HEAT
 from sunveil.privacy.score import Axis
 from sunveil.privacy.window import Window, best_window
 from sunveil.scores import Tolerance
 from sunveil.site import Losses
 from sunveil.tally import Capacities
-
-# Modules run hotter than on an open rack, and clear air is a little clearer than the climate's
-# mean: the middle of what the simulated fleets show.
-TYPICAL_HEAT = 1.25
-TYPICAL_HAZE = -0.2
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from sunveil.atlas import Grid
 from sunveil.errors import MeterError
 from sunveil.fit.daylight import LOWEST, coarsen
+from sunveil.fit.start import TYPICAL_HAZE
 from sunveil.meters.record import Cleaning, Record
-from sunveil.releases.choices import TYPICAL_HAZE, Choices
+from sunveil.releases.choices import Choices
 from sunveil.search.exhaustive import blocks
 from sunveil.site import Array
 from sunveil.sky import covered, sky_at, unit_power
@@ -51,9 +52,10 @@ class Calendar:
 
     @classmethod
     def of(cls, record: Record, *, longitude: float) -> Calendar:
-        """Return the whole solar days between the first and the last stamp of a record."""
+        """Return the whole solar days between the first and the last row of a record's source."""
         step = round(record.interval_minutes * 60.0)
-        first, last = (int(t) for t in record.times[[0, -1]].astype("datetime64[s]").astype(int))
+        # of the rows, not of the readings: that a reading is missing is private
+        first, last = (int(end.astype("datetime64[s]").astype(np.int64)) for end in record.extent)
         turn = round(longitude * 240.0)
         before = ((first + turn) % DAY) // step
         count = before + (last - first) // step + 1
