@@ -9,6 +9,7 @@ stays unless the evidence is strong.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -154,19 +155,49 @@ def find_clock(
         planes.append(grid[found.best()[0]])
         if option.declared:
             # most suspicions are only a plane that faces the rising or the setting sun
-            kept = _unexplained(option, day_ends(record, clear, normal=planes[0].normal), rule)
+            kept = unexplained(option, day_ends(record, clear, normal=planes[0].normal), rule)
             if kept < EXPLAINED_MINUTES:
                 return option, 0.0
     # light again, now that each clock has its plane: the right clock explains the ends of the day
-    good = [i for i, share in enumerate(shares) if share >= AS_GOOD * max(shares)]
     left = {0: kept} | {
-        i: _unexplained(options[i], day_ends(record, clear, normal=planes[i].normal), rule)
-        for i in good
+        i: unexplained(options[i], day_ends(record, clear, normal=planes[i].normal), rule)
+        for i in worth_comparing(shares)
         if i > 0
     }
+    return decide(options, shares, left, record.interval_minutes)
+
+
+def worth_comparing(shares: Sequence[float]) -> list[int]:
+    """Return which clocks agree so well that only light can tell them apart."""
+    return [i for i, share in enumerate(shares) if share >= AS_GOOD * max(shares)]
+
+
+def decide(
+    options: Sequence[Hypothesis],
+    shares: Sequence[float],
+    left: Mapping[int, float],
+    interval_minutes: float,
+) -> tuple[Hypothesis, float]:
+    """Return the clock that the evidence is for, and the agreement gained over the declared one.
+
+    Parameters
+    ----------
+    options
+        The clocks, the declared one first.
+    shares
+        Share of readings that agree under each.
+    left
+        Minutes of first and last light that those worth comparing leave unexplained, and those of
+        the declared clock.
+    interval_minutes
+        Length of one interval. [minutes]
+    """
     # half an hour is half a long interval, a common mistake, but a rare one of short intervals
-    rare = 0.0 if record.interval_minutes >= 30.0 else RARE_MINUTES
-    best = min(good, key=lambda i: left[i] + rare * (options[i].offset_minutes % 60.0 != 0.0))
+    rare = 0.0 if interval_minutes >= 30.0 else RARE_MINUTES
+    best = min(
+        worth_comparing(shares),
+        key=lambda i: left[i] + rare * (options[i].offset_minutes % 60.0 != 0.0),
+    )
     agrees = shares[best] >= LEAST_GAIN * shares[0]
     # a short record may agree as well with a turned plane, but its days cannot begin at night
     decisive = left[0] > DECISIVE_MINUTES and left[best] < EXPLAINED_MINUTES
@@ -175,7 +206,7 @@ def find_clock(
     return options[best], float(shares[best] - shares[0])
 
 
-def _unexplained(option: Hypothesis, ends: Ends, rule: ZoneInfo | None) -> float:
+def unexplained(option: Hypothesis, ends: Ends, rule: ZoneInfo | None) -> float:
     """Return how far light still is from the sun under a clock. [minutes]"""
     saving = saving_days(ends.day, rule)
     ahead = ends.ahead_minutes - option.ahead_seconds(saving) / 60.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 from typing import Any
 
@@ -91,20 +92,8 @@ def _middles(year: int, step_minutes: int) -> pd.DatetimeIndex:
 def _computed(site: Site, times: pd.DatetimeIndex) -> Weather:
     sun = site.sun(times)
     zenith = sun["apparent_zenith"].to_numpy(np.float64)
-    up = zenith < 90.0
-    days = times.day_of_year.to_numpy()[up]
-    pressure = float(pvlib.atmosphere.alt2pres(site.height))
-    relative = pvlib.atmosphere.get_relative_airmass(zenith[up])
-    sky = pvlib.clearsky.ineichen(
-        zenith[up],
-        pvlib.atmosphere.get_absolute_airmass(relative, pressure),
-        np.interp(days, *_turbidity(site, times[0].year)),
-        altitude=site.height,
-        dni_extra=pvlib.irradiance.get_extra_radiation(days),
-    )
-    light: dict[str, Any] = {name: np.zeros(len(times)) for name in ("ghi", "dni", "dhi")}
-    for name, values in light.items():
-        values[up] = np.nan_to_num(sky[name])
+    days = times.day_of_year.to_numpy()
+    light: dict[str, Any] = clear_light(site, zenith, days, year=times[0].year)
     return Weather(
         site=site,
         times=times,
@@ -118,6 +107,37 @@ def _computed(site: Site, times: pd.DatetimeIndex) -> Weather:
     )
 
 
+def clear_light(site: Site, zenith: Array, days: Array, *, year: int) -> dict[str, Array]:
+    """Return ``ghi``, ``dni`` and ``dhi`` under a cloudless sky. [W/m²]
+
+    Parameters
+    ----------
+    site
+        Where.
+    zenith
+        Apparent zenith of the sun at each instant. [degrees]
+    days
+        Day of the year of each instant, from 1.
+    year
+        The year that the days are counted in.
+    """
+    up = zenith < 90.0
+    pressure = float(pvlib.atmosphere.alt2pres(site.height))
+    relative = pvlib.atmosphere.get_relative_airmass(zenith[up])
+    sky = pvlib.clearsky.ineichen(
+        zenith[up],
+        pvlib.atmosphere.get_absolute_airmass(relative, pressure),
+        np.interp(days[up], *_turbidity(site, year)),
+        altitude=site.height,
+        dni_extra=pvlib.irradiance.get_extra_radiation(days[up]),
+    )
+    light = {name: np.zeros(len(zenith)) for name in ("ghi", "dni", "dhi")}
+    for name, values in light.items():
+        values[up] = np.nan_to_num(sky[name])
+    return light
+
+
+@functools.lru_cache(maxsize=256)
 def _turbidity(site: Site, year: int) -> tuple[Array, Array]:
     """Return the days of ``year`` at the middles of its months, and pvlib's turbidity there.
 

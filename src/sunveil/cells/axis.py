@@ -1,0 +1,67 @@
+"""The public axis of time that the readings of a block stand on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.errors import ParameterError
+
+# Shorter intervals are averaged to this length: the sky knows no more. [s]
+LONG = 1800
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Evenly spaced intervals.
+
+    Parameters
+    ----------
+    first
+        Start of the first interval. [s since 1970, UTC]
+    step
+        Length of an interval. [s]
+    count
+        How many intervals.
+    """
+
+    first: int
+    step: int
+    count: int
+
+    def __post_init__(self) -> None:
+        if not 60 <= self.step <= 3600:
+            raise ParameterError(
+                f"intervals must be 1 to 60 minutes long, and {self.step / 60:g} minutes are not"
+            )
+        if self.count < 1:
+            raise ParameterError("an axis needs at least one interval")
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Start of each interval. [s since 1970, UTC]"""
+        return self.first + self.step * np.arange(self.count, dtype=np.int64)
+
+    @property
+    def per_long(self) -> int:
+        """How many intervals make one of 30 minutes; 1 where they are not averaged."""
+        return LONG // self.step if self.step < LONG and LONG % self.step == 0 else 1
+
+    @property
+    def lead(self) -> int:
+        """How many intervals are missing before the first for it to begin a long one."""
+        return (self.first - self.first % self.step) % (self.per_long * self.step) // self.step
+
+    @property
+    def long(self) -> Axis:
+        """The axis on which readings are compared with the sky."""
+        if self.per_long == 1:
+            return self
+        count = -(-(self.count + self.lead) // self.per_long)
+        return Axis(self.first - self.lead * self.step, self.per_long * self.step, count)
+
+    def moved(self, seconds: int) -> Axis:
+        """Return the axis some seconds later."""
+        return Axis(self.first + seconds, self.step, self.count)

@@ -1,0 +1,88 @@
+"""What planes make of one cell's sky, laid out for compiled loops.
+
+Everything that does not depend on the plane is computed once per cell and kept as 32-bit numbers:
+the sun as a vector, the shares of diffuse light, and the light itself at some levels of haze. They
+stand in blocks of 64 intervals, row by row within a block, so that a processor's wide registers are
+filled by one load and compilers can prove that rows do not overlap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.site import SHELTER
+from sunveil.sky import LOWEST_FOR_DIFFUSE, LOWEST_SUN, Sky
+
+Sheet = NDArray[np.float32]
+"""Shape (blocks, ROWS, LANES)."""
+
+LANES = 64
+# Linke turbidity beyond the maps' at which light is tabulated, and its spacing.
+HAZE_LOW, HAZE_HIGH, HAZE_STEP = -2.0, 2.0, 0.25
+LEVELS = round((HAZE_HIGH - HAZE_LOW) / HAZE_STEP) + 1
+# What diffuse light keeps in the clearest air.
+LEAST_DIFFUSE = 0.3
+# Rows of a block. Those of the sun and the light come in pairs, one for each of the two instants
+# that stand for an interval: the sun's vector; the circumsolar share of diffuse light over the sine
+# of the sun's elevation; the shares of the whole dome and of the horizon; what diffuse light cannot
+# fall below [W/m²]. Then, once: what a W/m² warms the modules by on an open rack [K m²/W]; air
+# temperature less 25 °C [K]; how much of the direct light the weather hides; then direct and global
+# light [W/m²], a pair for each level of haze.
+EAST, NORTH, UP, BRIGHT, DOME, BAND, LEAST = range(0, 14, 2)
+COOLING, WARMTH, CLOUD, DNI = 14, 15, 16, 17
+GHI = DNI + 2 * LEVELS
+ROWS = GHI + 2 * LEVELS
+
+
+def make_sheet(nodes: tuple[Sky, Sky], middle: Sky) -> Sheet:
+    """Lay out two skies within each interval, and the sky at its middle.
+
+    Parameters
+    ----------
+    nodes
+        The sky at the two Gauss-Legendre instants of each interval.
+    middle
+        The sky at its middle: temperature, wind and clouds are taken from there.
+    """
+    flat = np.empty((ROWS, len(middle)), dtype=np.float32)
+    for node, sky in enumerate(nodes):
+        flat[EAST + node], flat[NORTH + node] = sky.sun[:, 0], sky.sun[:, 1]
+        flat[UP + node] = np.maximum(sky.sun[:, 2], LOWEST_SUN)
+        flat[BRIGHT + node] = sky.circumsolar / np.maximum(sky.sun[:, 2], LOWEST_FOR_DIFFUSE)
+        flat[DOME + node], flat[BAND + node] = 1.0 - sky.circumsolar, sky.horizon
+        flat[LEAST + node] = LEAST_DIFFUSE * sky.dhi
+        hazier = sky.hazier(1.0)
+        _fill_levels(flat[DNI + node : GHI : 2], sky.dni, hazier.dni)
+        _fill_levels(flat[GHI + node :: 2], sky.ghi, hazier.ghi)
+    flat[COOLING] = 1.0 / (25.0 + 6.84 * SHELTER * middle.wind_speed)
+    flat[WARMTH] = middle.temp_air - 25.0
+    flat[CLOUD] = np.maximum(1.0 - middle.clearness, 0.0)
+    return in_blocks(flat)
+
+
+def in_blocks(flat: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return rows over intervals as blocks of 64 intervals; what is left of the last is zero."""
+    rows, count = flat.shape
+    blocks = -(-count // LANES)
+    padded = np.zeros((rows, blocks * LANES), dtype=np.float32)
+    padded[:, :count] = flat
+    return np.ascontiguousarray(padded.reshape(rows, blocks, LANES).transpose(1, 0, 2))
+
+
+def take(sheet: Sheet, chosen: NDArray[np.intp]) -> Sheet:
+    """Return the chosen intervals of a sheet."""
+    flat = sheet.transpose(1, 0, 2).reshape(sheet.shape[1], -1)
+    return in_blocks(flat[:, chosen])
+
+
+def _fill_levels(
+    out: NDArray[np.float32], now: NDArray[np.float64], hazier: NDArray[np.float64]
+) -> None:
+    """Fill light at every level of haze: each level keeps the same share of the one before."""
+    ratio = np.divide(hazier, now, where=now > 0.0, out=np.ones_like(now))
+    share = ratio**HAZE_STEP
+    level = now * ratio**HAZE_LOW
+    for place in range(LEVELS):
+        out[place] = level
+        level *= share

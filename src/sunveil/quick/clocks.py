@@ -1,0 +1,176 @@
+"""The clocks of many systems: most are settled by first and last light alone.
+
+The hypotheses, the evidence and the decision are those of :mod:`sunveil.fit.clocks`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.fit.clocks import (
+    EXPLAINED_MINUTES,
+    SAVING_MINUTES,
+    SUSPICIOUS_MINUTES,
+    Hypothesis,
+    decide,
+    propose,
+    saving_days,
+    saving_rule,
+    unexplained,
+    worth_comparing,
+)
+from sunveil.fit.light import THRESHOLD
+from sunveil.quick.ends import Days
+from sunveil.quick.groups import Matrix
+from sunveil.quick.prepared import Prepared
+from sunveil.site import Array
+from sunveil.tally import count_readings, log_power
+
+Shifts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The clock of one system, and the agreement it gained over the declared one."""
+
+    clock: Hypothesis
+    gain: float = 0.0
+
+
+def find_clocks(
+    rows: Matrix, bright: Array, points: Array, prepared: Prepared, *, timezone: str
+) -> dict[int, Found]:
+    """Return the systems whose clock does not fit the sun, with the clock that does.
+
+    Parameters
+    ----------
+    rows
+        Readings on the long axis, NaN where there is none, shape (systems, intervals). [kW]
+    bright
+        Each system's bright power. [kW]
+    points
+        What was fitted to each under the declared clock.
+    prepared
+        What is known of the sky beforehand.
+    timezone
+        The clock that the stamps were declared to be on.
+    """
+    days = Days.of(prepared.sky)
+    if days is None:
+        return {}
+    case = _Case(prepared, days, timezone, prepared.sky.axis.long.step / 60.0)
+    ours = days.middles(rows, np.asarray(THRESHOLD * bright, dtype=np.float32))
+    saving = saving_days(days.numbers, case.rule)
+    typical = days.typical(ours, prepared.flat_light, saving=saving, minutes=case.minutes)
+    doubtful = np.flatnonzero(_suspicious(typical))
+    if not len(doubtful):
+        return {}
+    # most suspicions are only a plane that faces the rising or the setting sun
+    mine = ours[0][doubtful], ours[1][doubtful]
+    planes = days.modelled(prepared.sky, _sharp(points[doubtful]), prepared.constants)
+    left = np.abs(days.typical(mine, planes, saving=saving, minutes=case.minutes))
+    wrong = np.flatnonzero(~(np.nanmax(left, axis=1, initial=0.0) < EXPLAINED_MINUTES))
+    out: dict[int, Found] = {}
+    for i in wrong:
+        s = int(doubtful[i])
+        seen = ours[0][s], ours[1][s]
+        found = _found(case, rows[s], float(bright[s]), seen, float(np.nanmax(left[i])))
+        if not found.clock.declared:
+            out[s] = found
+    return out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Case:
+    """The sky, the days and the declared clock under which clocks are told."""
+
+    prepared: Prepared
+    days: Days
+    timezone: str
+    minutes: float
+
+    @property
+    def rule(self) -> ZoneInfo | None:
+        return saving_rule(self.prepared.sky.site, self.timezone)
+
+    def left(self, clock: Hypothesis, point: Array, seen: tuple[Matrix, Matrix]) -> float:
+        """Return how far light still is from a plane's under a clock. [minutes]"""
+        plane = self.days.modelled(self.prepared.sky, point[None], self.prepared.constants)
+        return unexplained(clock, self.days.ends(seen, plane, minutes=self.minutes), self.rule)
+
+
+def _sharp(points: Array) -> Array:
+    """Return points under the maps' own haze and the heat of a rack, as light is told by."""
+    out = points.copy()
+    out[:, 3], out[:, 4] = 0.0, 1.0
+    return out
+
+
+def _found(
+    case: _Case, row: Matrix, bright: float, seen: tuple[Matrix, Matrix], kept: float
+) -> Found:
+    """Weigh the clocks that one system's light proposes."""
+    ends = case.days.ends(seen, case.prepared.flat_light, minutes=case.minutes)
+    options = propose(ends, saving_days(ends.day, case.rule), case.minutes)
+    if len(options) == 1:
+        return Found(options[0])
+    agreed = [_agreement(row, bright, option, case) for option in options]
+    shares = [share for share, _ in agreed]
+    left = {0: kept} | {
+        i: case.left(options[i], agreed[i][1], seen) for i in worth_comparing(shares) if i > 0
+    }
+    return Found(*decide(options, shares, left, case.minutes))
+
+
+def _suspicious(typical: Array) -> NDArray[np.bool_]:
+    """Return which systems' light speaks for more than the declared clock."""
+    base, winter, summer = typical.T
+    with np.errstate(invalid="ignore"):
+        low, high = SAVING_MINUTES
+        step = np.abs(summer - winter)
+        return np.asarray((np.abs(base) > SUSPICIOUS_MINUTES) | ((step > low) & (step < high)))
+
+
+def shifts_of(clock: Hypothesis, prepared: Prepared, timezone: str) -> tuple[Shifts, bool]:
+    """Return by how many intervals each stamp is too late, and whether half an interval is left.
+
+    Parameters
+    ----------
+    clock
+        How far the stamps run ahead.
+    prepared
+        The sky of the declared axis.
+    timezone
+        The declared clock, whose daylight saving counts.
+    """
+    step = prepared.sky.axis.long.step
+    ahead = clock.ahead_seconds(prepared.saving(timezone))
+    return np.floor_divide(ahead, step), bool((ahead % step != 0).any())
+
+
+def relaid(row: Matrix, shifts: Shifts) -> Matrix:
+    """Return readings moved to where they belong; what leaves the axis is lost."""
+    out = np.full(len(row), np.nan, dtype=np.float32)
+    place = np.arange(len(row)) - shifts
+    inside = (place >= 0) & (place < len(row))
+    out[place[inside]] = row[inside]
+    return out
+
+
+def _agreement(row: Matrix, bright: float, clock: Hypothesis, case: _Case) -> tuple[float, Array]:
+    """Return the share of readings that agree with the best plane under a clock, and the plane."""
+    shifts, half = shifts_of(clock, case.prepared, case.timezone)
+    under = case.prepared.half if half else case.prepared
+    moved = relaid(row, shifts) if shifts.any() else row
+    power = moved[under.few_slots].astype(np.float64) / max(bright, 1e-9)
+    there = np.isfinite(power)
+    coarse = under.coarse
+    counts = count_readings(log_power(np.where(there, power, 0.0)), coarse.logs, coarse.bins)
+    most = counts.max(axis=1)
+    best = int(most.argmax())
+    possible = int(np.count_nonzero(coarse.logs[:, there] < np.inf, axis=1).max(initial=0))
+    return float(most[best]) / max(1, possible), _sharp(coarse.points[best][None])[0]
