@@ -88,6 +88,11 @@ class Bins:
         lowest = math.log(capacities.low) - (below + 0.5) * capacities.step
         return cls(lowest, capacities.step, below + above + 1, len(capacities))
 
+    @property
+    def numbers(self) -> tuple[Any, ...]:
+        """What compiled loops take: lowest, bins per logarithm, width, capacities."""
+        return np.float32(self.lowest), np.float32(1.0 / self.step), self.width, self.capacities
+
 
 def log_power(power: Array) -> Logs:
     """Return the logarithm of readings; what is not above zero, or missing, agrees with nothing."""
@@ -112,7 +117,7 @@ def count_readings(power: Logs, profiles: Logs, bins: Bins) -> Counts:
     bins
         The capacities and their tolerance.
     """
-    return np.asarray(_compiled(_count)(power, profiles, *_numbers(bins)))
+    return np.asarray(_compiled(_count)(power, profiles, *bins.numbers))
 
 
 def count_days(
@@ -138,11 +143,7 @@ def count_days(
         Readings that must agree for any vote.
     """
     shares = np.asarray(thresholds, dtype=np.float64)
-    return np.asarray(_compiled(_vote)(power, profiles, days, shares, fewest, *_numbers(bins)))
-
-
-def _numbers(bins: Bins) -> tuple[Any, ...]:
-    return np.float32(bins.lowest), np.float32(1.0 / bins.step), bins.width, bins.capacities
+    return np.asarray(_compiled(_vote)(power, profiles, days, shares, fewest, *bins.numbers))
 
 
 @functools.cache

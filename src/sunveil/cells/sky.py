@@ -78,7 +78,7 @@ class CellSky:
     every: int
     ghi: NDArray[np.float32]
     sun: Array
-    again: Callable[[Axis], CellSky]
+    again: Callable[..., CellSky]
 
     @property
     def turn(self) -> int:
@@ -98,6 +98,7 @@ def make_cell_sky(
     *,
     weather: str = "clearsky",
     cache: WeatherCache | None = None,
+    few_only: bool = False,
     **server: Any,
 ) -> CellSky:
     """Return the sky of a cell at every lit interval of an axis.
@@ -110,6 +111,9 @@ def make_cell_sky(
         ``"clearsky"``, ``"nsrdb"``, ``"pvgis"``, or a file's path.
     cache
         Where weather is kept; the user's cache folder when left out.
+    few_only
+        Make the sky for coarse searches alone, which takes a third of the time: every usable
+        interval is then one of ``few``.
     **server
         What a server of weather must be told, as for :func:`~sunveil.weather.get_weather`.
     """
@@ -129,14 +133,16 @@ def make_cell_sky(
         source, known = found.source, covered(found, middles)
     high = (suns[0][2][lit] > LOWEST) & known
     order = np.concatenate([np.flatnonzero(high), np.flatnonzero(~high & known)])
+    usable = int(np.count_nonzero(high))
+    every = max(1, usable // ENOUGH)
+    if few_only:
+        order, usable, every = order[:usable:every], len(range(0, usable, every)), 1
     lit, starts = lit[order], starts[order]
     middle, early, late = (
-        make(starts + round(fraction * long.step), sun[:, lit].T)
+        make(starts + round(fraction * long.step), sun[:, lit].T, middle=fraction == 0.5)
         for fraction, sun in zip((0.5, *_NODES), suns, strict=True)
     )
-    usable = int(np.count_nonzero(high))
     whole = make_sheet((early, late), middle)
-    every = max(1, usable // ENOUGH)
     return CellSky(
         cell=cell,
         site=site,
@@ -160,24 +166,32 @@ def _sun(site: Site, axis: Axis, fraction: float) -> Array:
     return sun_of(site, first, step=axis.step, count=axis.count)
 
 
-def _clear(site: Site, seconds: NDArray[np.int64], sun: Array) -> Sky:
-    """Return a cloudless sky at instants whose sun is known."""
+def _clear(site: Site, seconds: NDArray[np.int64], sun: Array, *, middle: bool) -> Sky:
+    """Return a cloudless sky at instants whose sun is known.
+
+    Of the middle of an interval only the global light and the temperature are asked for, of the
+    other instants everything but the temperature.
+    """
     times = seconds.view("M8[s]")
     zenith = np.degrees(np.arccos(np.clip(sun[:, 2], -1.0, 1.0)))
     year = times.astype("M8[Y]")
     days = (times.astype("M8[D]") - year).astype(np.int64) + 1
     light = clear_light(site, zenith, days, year=int(year.min().astype(np.int64)) + 1970)
     beyond = extra_radiation(times)
-    circumsolar, horizon = diffuse_shares(
-        SkyModel.PEREZ, sun=sun, dni=light["dni"], dhi=light["dhi"], dni_extra=beyond
-    )
+    circumsolar = horizon = temperature = np.zeros(len(times))
+    if middle:
+        temperature = climate_temperature(site, utc_index(times))
+    else:
+        circumsolar, horizon = diffuse_shares(
+            SkyModel.PEREZ, sun=sun, dni=light["dni"], dhi=light["dhi"], dni_extra=beyond
+        )
     return Sky(
         site=site,
         sun=sun,
         dni_extra=beyond,
         circumsolar=circumsolar,
         horizon=horizon,
-        temp_air=climate_temperature(site, utc_index(times)),
+        temp_air=temperature,
         wind_speed=np.full(len(times), WIND_SPEED),
         clearness=np.ones(len(times)),
         **light,
@@ -193,6 +207,8 @@ def _measured(
     return found, clearsky(site, span[0], span[1], cache=cache)
 
 
-def _laid(weather: Weather, clear: Weather, seconds: NDArray[np.int64], sun: Array) -> Sky:
+def _laid(
+    weather: Weather, clear: Weather, seconds: NDArray[np.int64], sun: Array, *, middle: bool
+) -> Sky:
     """Return measured weather at instants; its own interpolation of the sun is as good."""
     return sky_at(weather, seconds.view("M8[s]"), clear)

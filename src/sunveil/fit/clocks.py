@@ -9,6 +9,7 @@ stays unless the evidence is strong.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -41,6 +42,9 @@ RARE_MINUTES = 8.0
 DECISIVE_MINUTES = 35.0
 # How many minutes more of first and last light it must explain. [minutes]
 LEAST_LIGHT_MINUTES = 10.0
+
+
+_MANY_DAYS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +91,17 @@ def saving_days(days: NDArray[np.int64], rule: ZoneInfo | None) -> NDArray[np.bo
     """Return which days (numbers since 1970) lie in daylight saving."""
     if rule is None or len(days) == 0:
         return np.zeros(len(days), dtype=bool)
-    unique, inverse = np.unique(days, return_inverse=True)
-    noons = (unique * DAY + DAY // 2).astype("datetime64[s]").astype(object)
-    saving = np.array([bool(rule.dst(noon)) for noon in noons])
-    return np.asarray(saving[inverse])
+    first, last = int(days.min()) // _MANY_DAYS, int(days.max()) // _MANY_DAYS
+    known = np.concatenate([_saving_part(rule, part) for part in range(first, last + 1)])
+    return np.asarray(known[days - first * _MANY_DAYS])
+
+
+@functools.lru_cache(maxsize=256)
+def _saving_part(rule: ZoneInfo, part: int) -> NDArray[np.bool_]:
+    """Return which days of some hundreds lie in daylight saving."""
+    days = part * _MANY_DAYS + np.arange(_MANY_DAYS, dtype=np.int64)
+    noons = (days * DAY + DAY // 2).astype("datetime64[s]").astype(object)
+    return np.array([bool(rule.dst(noon)) for noon in noons])
 
 
 def reading_saving(record: Record, site: Site) -> NDArray[np.bool_]:

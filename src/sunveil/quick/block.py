@@ -191,18 +191,14 @@ def _fit(laid: Laid, prepared: Prepared, doubts: Doubts) -> tuple[Array, BlockFi
         chosen = slice(None) if whole else np.flatnonzero(enough)
         parts = points[chosen], spreads[chosen], told[chosen]
         fit_rows(
-            laid.power[chosen],
-            laid.have[chosen],
-            laid.bright[chosen],
-            limits[chosen],
-            starts[chosen],
-            left[chosen],
+            (laid.power[chosen], laid.have[chosen], laid.bright[chosen], limits[chosen]),
+            (starts[chosen], left[chosen]),
             (sky.sheet, sky.few, sky.every),
             (prepared.patches.order, prepared.patches.first),
             (prepared.day, sky.slot[: sky.usable]),
             weights_of(doubts, 60.0 * hours),
             prepared.constants,
-            *parts,
+            parts,
         )
         points[chosen], spreads[chosen], told[chosen] = parts
     alone = np.ones(count, dtype=bool)

@@ -26,10 +26,12 @@ from sunveil.fit.clocks import (
 from sunveil.fit.light import THRESHOLD
 from sunveil.quick.ends import Days
 from sunveil.quick.groups import Matrix
+from sunveil.quick.jit import compiled
 from sunveil.quick.prepared import Prepared
 from sunveil.site import Array
-from sunveil.tally import count_readings, log_power
 
+# Of the coarse planes, one in so many shows where to look.
+FIRST = 4
 Shifts = NDArray[np.int64]
 
 
@@ -164,13 +166,51 @@ def relaid(row: Matrix, shifts: Shifts) -> Matrix:
 def _agreement(row: Matrix, bright: float, clock: Hypothesis, case: _Case) -> tuple[float, Array]:
     """Return the share of readings that agree with the best plane under a clock, and the plane."""
     shifts, half = shifts_of(clock, case.prepared, case.timezone)
-    under = case.prepared.half if half else case.prepared
+    under = case.prepared.coarse_half if half else case.prepared
     moved = relaid(row, shifts) if shifts.any() else row
-    power = moved[under.few_slots].astype(np.float64) / max(bright, 1e-9)
-    there = np.isfinite(power)
     coarse = under.coarse
-    counts = count_readings(log_power(np.where(there, power, 0.0)), coarse.logs, coarse.bins)
-    most = counts.max(axis=1)
-    best = int(most.argmax())
-    possible = int(np.count_nonzero(coarse.logs[:, there] < np.inf, axis=1).max(initial=0))
-    return float(most[best]) / max(1, possible), _sharp(coarse.points[best][None])[0]
+    best, most, there = best_plane(
+        moved,
+        under.few_slots,
+        np.float32(bright),
+        coarse.logs,
+        coarse.near,
+        *coarse.bins.numbers,
+    )
+    possible = float(coarse.lit.max(initial=1)) * there
+    return most / max(1.0, possible), _sharp(coarse.points[best][None])[0]
+
+
+@compiled
+def best_plane(row, slots, bright, logs, near, lowest, per_step, width, capacities):  # type: ignore[no-untyped-def]
+    """Return the plane with which most readings agree, how many, and the share that are there.
+
+    A few planes show where to look, and those near the best of them are looked at in turn.
+    """
+    power = np.empty(len(slots), dtype=np.float32)
+    known = 0
+    for k in range(len(slots)):
+        value = row[slots[k]]
+        known += value == value
+        power[k] = np.log(value / bright) if value > 0.0 else -np.inf
+    bins = capacities + width - 1
+    tally = np.empty(bins, dtype=np.int64)
+    best, most = 0, -1
+    for again in range(2):
+        centre = best
+        for plane in range(logs.shape[0]):
+            if (not near[centre, plane]) if again else (plane % FIRST != 0):
+                continue
+            tally[:] = 0
+            for k in range(len(slots)):
+                place = (power[k] - logs[plane, k] - lowest) * per_step
+                if place >= 0.0 and place < bins:
+                    tally[int(place)] += 1
+            running = 0
+            for b in range(bins):
+                running += tally[b]
+                if b >= width:
+                    running -= tally[b - width]
+                if running > most:
+                    best, most = plane, running
+    return best, most, known / max(len(slots), 1)

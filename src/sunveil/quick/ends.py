@@ -21,7 +21,7 @@ WHOLE = 0.9
 
 @compiled
 def fill_middles(rows, thresholds, lead, per_day, whole, middle, energy):  # type: ignore[no-untyped-def]
-    """Fill the middle of each day's light, in intervals, NaN where it cannot be told, and its sum."""
+    """Fill the middle of each day's light, in intervals, NaN where none is told, and its sum."""
     days = middle.shape[1]
     for s in range(rows.shape[0]):
         threshold = thresholds[s]
@@ -32,7 +32,7 @@ def fill_middles(rows, thresholds, lead, per_day, whole, middle, energy):  # typ
             first, last = -1, -1
             for k in range(low, high):
                 value = rows[s, k]
-                if value == value:  # noqa: PLR0124
+                if value == value:
                     there += 1
                     total += value
                     if value > threshold:
@@ -46,8 +46,8 @@ def fill_middles(rows, thresholds, lead, per_day, whole, middle, energy):  # typ
             if last <= first or first - 1 < low or last + 1 >= high:
                 continue
             before, after = rows[s, first - 1], rows[s, last + 1]
-            before = before if before == before else np.float32(0.0)  # noqa: PLR0124
-            after = after if after == after else np.float32(0.0)  # noqa: PLR0124
+            before = before if before == before else np.float32(0.0)
+            after = after if after == after else np.float32(0.0)
             rise = (threshold - before) / (rows[s, first] - before)
             fall = (rows[s, last] - threshold) / (rows[s, last] - after)
             middle[s, d] = 0.5 * ((first - 1 - start) + rise + (last - start) + fall)
@@ -81,7 +81,7 @@ def fill_typical(middle, energy, theirs, modelled, saving, minutes, fewest, out)
                 if part > 0 and (part == 2) != saving[d]:
                     continue
                 ahead = (middle[s, d] - theirs[t, d]) * minutes
-                if ahead == ahead:  # noqa: PLR0124
+                if ahead == ahead:
                     values[count] = ahead
                     weights[count] = energy[s, d] / max(modelled[t, d], 1e-9)
                     count += 1

@@ -108,6 +108,7 @@ def make_groups(sky: CellSky, constants: Constants) -> Groups:
     middle = order[(first[:-1] + first[1:]) // 2].astype(np.intp)
     probe = take(sky.sheet, middle)
     grid = starting_grid()
+    profiles = plane_profiles(probe, points_of(grid), constants)[:, : len(middle)]
     return Groups(
         order=order,
         first=first,
@@ -115,7 +116,7 @@ def make_groups(sky: CellSky, constants: Constants) -> Groups:
         probe=probe,
         probe_light=light[middle],
         grid=grid,
-        profiles=plane_profiles(probe, points_of(grid), constants)[:, : len(middle)],
+        profiles=np.ascontiguousarray(profiles),
     )
 
 

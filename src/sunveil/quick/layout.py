@@ -48,7 +48,7 @@ def fill_usable(rows, slot, usable, power, have):  # type: ignore[no-untyped-def
     for s in range(rows.shape[0]):
         for k in range(usable):
             value = rows[s, slot[k]]
-            if value == value:  # noqa: PLR0124
+            if value == value:
                 power[s, k] = value
                 have[s, k] = 1.0
 
@@ -107,9 +107,10 @@ def _quantiles(ordered: Matrix, count: NDArray[np.int64], share: float) -> NDArr
 
 
 @compiled
-def fill_limits(power, have, top, day, usable, hours, lowest, width, fewest, least, out):  # type: ignore[no-untyped-def]
+def fill_limits(power, have, top, day, edges, hours, fewest, least, out):  # type: ignore[no-untyped-def]
     """Fill the logarithm of each inverter's limit, infinite for none: see ``fit.clipping``."""
-    bins = int(round((1.1 - lowest) / width)) - 1
+    bins = len(edges) - 1
+    lowest, width, usable = edges[0], edges[1] - edges[0], len(day)
     counts = np.zeros(bins)
     smooth = np.zeros(bins)
     for s in range(power.shape[0]):
@@ -167,10 +168,8 @@ def find_limits(laid: Laid, day: NDArray[np.int32], *, hours: float) -> NDArray[
         laid.have,
         laid.top,
         day,
-        len(day),
+        np.arange(LOWEST_SHARE, 1.1, BIN),
         hours,
-        LOWEST_SHARE,
-        BIN,
         FEWEST_DAYS,
         LEAST_HOURS,
         out,

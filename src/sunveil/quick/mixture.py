@@ -101,9 +101,15 @@ def non_negative(gram, right, x):  # type: ignore[no-untyped-def]
 
 @compiled
 def weigh(value, model, bright, width, relative, absolute, reach, weight):  # type: ignore[no-untyped-def]
-    """Fill the weight of each value over its variance; return the share of energy explained."""
+    """Fill the weight of each value over its variance; return the share of energy explained.
+
+    Values of zero are those that are not there.
+    """
     total, seen = 1e-30, 0.0
     for g in range(len(value)):
+        weight[g] = 0.0
+        if value[g] <= 0.0:
+            continue
         m = model[g]
         variance = width * width * ((relative * m) ** 2 + (absolute * bright) ** 2)
         far = value[g] - m
@@ -119,10 +125,10 @@ def mixed(value, profiles, bright, constants, x, model, weight):  # type: ignore
     """Fit a mixture by reweighting, from the weights of ``model``; return what it explains."""
     planes = profiles.shape[0]
     gram, right = np.zeros((planes, planes)), np.zeros(planes)
-    scaled = np.empty(profiles.shape[1], dtype=np.float32)
-    found = 0.0
+    scaled = np.empty(len(value), dtype=np.float32)
+    relative, absolute, reach = constants.relative, constants.absolute, constants.reach
     for _ in range(ITERATIONS):
-        weigh(value, model, bright, SCALE, constants.relative, constants.absolute, constants.reach, weight)
+        weigh(value, model, bright, SCALE, relative, absolute, reach, weight)
         for i in range(planes):
             total = np.float32(0.0)
             for g in range(len(value)):
@@ -141,16 +147,17 @@ def mixed(value, profiles, bright, constants, x, model, weight):  # type: ignore
             if x[i] > 0.0:
                 for g in range(len(value)):
                     model[g] += np.float32(x[i]) * profiles[i, g]
-    found = weigh(value, model, bright, SCALE, constants.relative, constants.absolute, constants.reach, weight)
-    return found
+    return weigh(value, model, bright, SCALE, relative, absolute, reach, weight)
 
 
 @compiled
 def fill_tests(bright, tops, points, probe, candidates, directions, constants, out):  # type: ignore[no-untyped-def]
     """Fill, for each system, what the plane and a mixture explain, and the plane's own share."""
     planes = candidates.shape[0] + 1
-    every = np.empty((planes, probe.shape[0] * LANES), dtype=np.float32)
+    seen = np.empty((planes, probe.shape[0] * LANES), dtype=np.float32)
     value = np.empty(bright.shape[1], dtype=np.float32)
+    alone, weight = np.empty_like(value), np.empty_like(value)
+    relative, absolute, reach = constants.relative, constants.absolute, constants.reach
     one = np.empty(6)
     for s in range(bright.shape[0]):
         own = points[s]
@@ -159,49 +166,43 @@ def fill_tests(bright, tops, points, probe, candidates, directions, constants, o
             one[:] = own
             if j > 0:
                 one[EAST], one[NORTH] = candidates[j - 1, EAST], candidates[j - 1, NORTH]
-            unit_profile(probe, one, constants, every[j])
+            unit_profile(probe, one, constants, seen[j])
         limit = BELOW_LIMIT * np.exp(points[s, LIMIT]) if points[s, LIMIT] < NO_LIMIT else 3e38
         count = 0
-        profiles = np.empty((planes, bright.shape[1]), dtype=np.float32)
-        for i in range(bright.shape[1]):
-            here = bright[s, i]
-            if here == here and here < limit:  # noqa: PLR0124
-                value[count] = here
-                for j in range(planes):
-                    profiles[j, count] = every[j, i]
-                count += 1
+        for g in range(bright.shape[1]):
+            here = bright[s, g]
+            known = here == here and here < limit and here > 0.0
+            value[g] = here if known else 0.0
+            count += known
         out[s, 0], out[s, 1], out[s, 2] = 1.0, 1.0, 1.0
         if count < _FEWEST:
             continue
-        seen = np.ascontiguousarray(profiles[:, :count])
-        alone = value[:count].copy()
-        capacity = np.exp(points[s, 2])
-        weight = np.empty(count, dtype=np.float32)
+        capacity = np.exp(own[2])
         for _ in range(ITERATIONS):
-            for g in range(count):
+            for g in range(len(value)):
                 alone[g] = np.float32(capacity) * seen[0, g]
-            weigh(value[:count], alone, tops[s], 1.0, constants.relative, constants.absolute, constants.reach, weight)
+            weigh(value, alone, tops[s], 1.0, relative, absolute, reach, weight)
             above, below = 0.0, 1e-30
-            for g in range(count):
+            for g in range(len(value)):
                 above += weight[g] * seen[0, g] * value[g]
                 below += weight[g] * seen[0, g] * seen[0, g]
             capacity = above / below
         misfit, energy = 0.0, 1e-30
-        for g in range(count):
+        for g in range(len(value)):
             alone[g] = np.float32(capacity) * seen[0, g]
             far = (value[g] - alone[g]) ** 2
-            far /= (constants.relative * alone[g]) ** 2 + (constants.absolute * tops[s]) ** 2
+            far /= (relative * alone[g]) ** 2 + (absolute * tops[s]) ** 2
             misfit += far * value[g]
             energy += value[g]
-        out[s, 0] = weigh(value[:count], alone, tops[s], SCALE, constants.relative, constants.absolute, constants.reach, weight)
+        out[s, 0] = weigh(value, alone, tops[s], SCALE, relative, absolute, reach, weight)
         best = np.zeros(planes)
         best[0] = capacity
-        out[s, 1] = mixed(value[:count], seen, tops[s], constants, best, alone, weight)
+        out[s, 1] = mixed(value, seen, tops[s], constants, best, alone, weight)
         if np.sqrt(misfit / energy) > MISFIT:
             # from the bright power itself, which knows nothing of the plane
             other = np.zeros(planes)
-            free = value[:count].copy()
-            found = mixed(value[:count], seen, tops[s], constants, other, free, weight)
+            alone[:] = value
+            found = mixed(value, seen, tops[s], constants, other, alone, weight)
             if found > out[s, 1]:
                 out[s, 1] = found
                 best = other
@@ -248,4 +249,3 @@ def one_plane(
     gain = out[:, 1] / np.maximum(out[:, 0], 1e-9) - 1.0
     another = (gain >= LEAST_GAIN) & (out[:, 2] < LARGEST_OWN_SHARE)
     return np.asarray(~(another | (gain >= SURE_GAIN)))
-

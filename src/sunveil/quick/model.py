@@ -99,7 +99,10 @@ def unit_profile(sheet, point, constants, out):  # type: ignore[no-untyped-def]
     for block in range(sheet.shape[0]):
         base = (block * _BLOCK) & _MASK
         at = (block * LANES) & _MASK
-        d, g = base + ((_DNI + 2 * level * LANES) & _MASK), base + ((_GHI + 2 * level * LANES) & _MASK)
+        d, g = (
+            base + ((_DNI + 2 * level * LANES) & _MASK),
+            base + ((_GHI + 2 * level * LANES) & _MASK),
+        )
         for k in range(LANES):
             total = _ZERO
             for j in range(2):
@@ -152,7 +155,10 @@ def linearise(sheet, power, have, point, bright, widen, constants, out):  # type
         base = (block * _BLOCK) & _MASK
         at = (block * LANES) & _MASK
         to = (block * (OUT * LANES)) & _MASK
-        d, g = base + ((_DNI + 2 * level * LANES) & _MASK), base + ((_GHI + 2 * level * LANES) & _MASK)
+        d, g = (
+            base + ((_DNI + 2 * level * LANES) & _MASK),
+            base + ((_GHI + 2 * level * LANES) & _MASK),
+        )
         for k in range(LANES):
             total, by_east, by_north, by_haze, by_heat = _ZERO, _ZERO, _ZERO, _ZERO, _ZERO
             cooling, warmth = gamma * s[base + _COOLING + k], gamma * s[base + _WARMTH + k]
@@ -202,7 +208,9 @@ def linearise(sheet, power, have, point, bright, widen, constants, out):  # type
             below = _ONE if free < limit else _ZERO
             model = min(free, limit)
             hidden = s[base + _CLOUD + k]
-            inverse = _ONE / np.sqrt((relative + clouds * hidden * hidden) * model * model + absolute)
+            inverse = _ONE / np.sqrt(
+                (relative + clouds * hidden * hidden) * model * model + absolute
+            )
             residual = (power[at + k] - model) * inverse
             # exp(-y) as a 32nd power: close to 1% even where it is a millionth
             y = min(residual * residual * reach, _16) * _32ND

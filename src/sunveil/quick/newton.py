@@ -25,6 +25,10 @@ FREE = 6
 _MASK = 0x7FFFFFFFFF
 _LONGEST = 8.0
 _CLOSE = 0.1
+# Newton's steps shorten so fast that what is left after such a step is far below it.
+_CLOSER = 0.4
+# Steps in the plane below which Newton's method is trusted. [degrees]
+_TRUSTED = 2.0
 
 
 @compiled
@@ -46,19 +50,31 @@ def solve(matrix, right, size):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def normal_equations(point, constants, out, information, gradient):  # type: ignore[no-untyped-def]
-    """Fill the information matrix and the gradient from a linearisation, priors included."""
+def normal_equations(point, constants, bend, out, information, gradient):  # type: ignore[no-untyped-def]
+    """Fill the information matrix and the gradient from a linearisation, priors included.
+
+    With ``bend`` the matrix is that of Newton's method, which knows that a reading's say falls as
+    the model moves away from it: close to the best fit its steps end where those without it only
+    creep to. Zero leaves it out.
+    """
     size = FREE if point[LIMIT] < NO_LIMIT else FREE - 1
     o = out.ravel()
     weighed = np.empty(LANES, dtype=np.float32)
+    pulled = np.empty(LANES, dtype=np.float32)
+    curve = np.empty(LANES, dtype=np.float32)
+    bent = np.float32(bend / constants.reach**2)
     information[:] = 0.0
     gradient[:] = 0.0
     for block in range(out.shape[0]):
         base = (block * (OUT * LANES)) & _MASK
+        for k in range(LANES):
+            residual, weight = o[base + 2 * LANES + k], o[base + 3 * LANES + k]
+            pulled[k] = weight * residual
+            curve[k] = weight * (np.float32(1.0) - bent * residual * residual)
         for i in range(size):
             row = (base + (SLOPES + i) * LANES) & _MASK
             for k in range(LANES):
-                weighed[k] = o[base + 3 * LANES + k] * o[row + k]
+                weighed[k] = curve[k] * o[row + k]
             for j in range(i + 1):
                 other = (base + (SLOPES + j) * LANES) & _MASK
                 total = np.float32(0.0)
@@ -67,7 +83,7 @@ def normal_equations(point, constants, out, information, gradient):  # type: ign
                 information[i, j] += total
             total = np.float32(0.0)
             for k in range(LANES):
-                total += weighed[k] * o[base + 2 * LANES + k]
+                total += pulled[k] * o[row + k]
             gradient[i] += total
     for i in range(size):
         gradient[i] /= constants.together
@@ -85,23 +101,37 @@ def normal_equations(point, constants, out, information, gradient):  # type: ign
 
 
 @compiled
+def find_step(point, constants, bend, out, information, gradient):  # type: ignore[no-untyped-def]
+    """Return the step to the best fit nearby, its length, and whether it leads to a minimum."""
+    size = normal_equations(point, constants, bend, out, information, gradient)
+    damped = information.copy()
+    for i in range(size):
+        damped[i, i] += 1e-6 * (information[i, i] + 1e-12)
+    step = solve(damped, gradient, size)
+    along = 0.0
+    for i in range(size):
+        along += step[i] * gradient[i]
+    length = np.sqrt(step[EAST] ** 2 + step[NORTH] ** 2)
+    return step, length, along > 0.0 and length < _TRUSTED
+
+
+@compiled
 def refine(sheet, power, have, point, bright, widths, iterations, constants, out, information):  # type: ignore[no-untyped-def]
     """Move ``point`` to the best fit nearby, in place; return the share of energy explained.
 
     ``out`` and ``information`` hold the last linearisation.
     """
     gradient = np.zeros(FREE)
-    damped = np.empty((FREE, FREE))
+    size = FREE if point[LIMIT] < NO_LIMIT else FREE - 1
     for widen in widths:
+        length = 1e9
         for _ in range(iterations):
             linearise(sheet, power, have, point, bright, widen, constants, out)
-            size = normal_equations(point, constants, out, information, gradient)
-            for i in range(size):
-                for j in range(size):
-                    damped[i, j] = information[i, j]
-                damped[i, i] += 1e-6 * (information[i, i] + 1e-12)
-            step = solve(damped, gradient, size)
-            length = np.sqrt(step[EAST] ** 2 + step[NORTH] ** 2)
+            good = False
+            if length < _TRUSTED:
+                step, length, good = find_step(point, constants, 1.0, out, information, gradient)
+            if not good:
+                step, length, _ = find_step(point, constants, 0.0, out, information, gradient)
             if length > _LONGEST:
                 step *= _LONGEST / length
             largest = 0.0
@@ -113,8 +143,9 @@ def refine(sheet, power, have, point, bright, widths, iterations, constants, out
                 point[EAST] *= STEEPEST / tilt
                 point[NORTH] *= STEEPEST / tilt
             point[CAPACITY] = min(max(point[CAPACITY], -20.0), 20.0)
-            if largest < _CLOSE:
+            if largest < (_CLOSER if good else _CLOSE):
                 break
+    normal_equations(point, constants, 0.0, out, information, gradient)
     return explained(power, have, out)
 
 

@@ -33,14 +33,31 @@ from sunveil.tally import Bins, Capacities, Logs, log_profiles
 # Relative to a record's bright power.
 CAPACITIES = Capacities(low=0.6, high=6.0, step=0.02)
 HALF_HOUR = 1800
+NEAR = float(np.cos(np.radians(22.0)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coarse:
-    """Logarithms of the power of planes 10° apart, at some intervals."""
+    """Planes 10° apart at some intervals, for clocks.
+
+    Parameters
+    ----------
+    logs
+        Logarithm of each plane's power per kW, infinite where it is dim; shape (planes, n).
+    lit
+        At how many intervals each plane is not dim.
+    points
+        The planes.
+    near
+        Which planes are close to which.
+    bins
+        Where agreement falls among capacities.
+    """
 
     logs: Logs
+    lit: NDArray[np.int64]
     points: Array
+    near: NDArray[np.bool_]
     bins: Bins
 
 
@@ -113,16 +130,29 @@ class Prepared:
     @functools.cached_property
     def coarse(self) -> Coarse:
         """The planes that clocks are told by."""
-        points = points_of(coarse_grid())
+        grid = coarse_grid()
+        points = points_of(grid)
         points[:, 3] = 0.0
         profiles = plane_profiles(self.sky.few, points, self.constants)[:, : len(self.few_slots)]
         logs = log_profiles(profiles, TOLERANCE.floor)
-        return Coarse(logs, points, Bins.of(CAPACITIES, TOLERANCE))
+        return Coarse(
+            logs=logs,
+            lit=np.count_nonzero(logs < np.inf, axis=1),
+            points=points,
+            near=grid.normals @ grid.normals.T > NEAR,
+            bins=Bins.of(CAPACITIES, TOLERANCE),
+        )
 
     @functools.cached_property
     def half(self) -> Prepared:
         """The same half an hour earlier: what stamps half an interval late belong to."""
         return Prepared(self.sky.again(self.sky.axis.moved(-HALF_HOUR)), self.options)
+
+    @functools.cached_property
+    def coarse_half(self) -> Prepared:
+        """The same half an hour earlier, for coarse searches alone."""
+        sky = self.sky.again(self.sky.axis.moved(-HALF_HOUR), few_only=True)
+        return Prepared(sky, self.options)
 
 
 @functools.lru_cache(maxsize=16)

@@ -66,9 +66,7 @@ def fit_all(power, have, point, bright, patches, sheet, constants, out, informat
     """Refine a point on all readings, with what hides the sun left out; return what it explains."""
     order, first = patches
     kept[:] = have
-    found = refine(
-        sheet, power, kept, point, bright, _NARROW, 10, constants, out, information
-    )
+    found = refine(sheet, power, kept, point, bright, _NARROW, 10, constants, out, information)
     there = have.sum()
     for _ in range(2):
         hidden = hide(power, have, out, constants.dimmest * bright, order, first, kept)
@@ -79,13 +77,18 @@ def fit_all(power, have, point, bright, patches, sheet, constants, out, informat
 
 
 @compiled
-def fit_rows(power, have, bright, limits, starts, left, sky, patches, days, weights, constants, points, spreads, told):  # type: ignore[no-untyped-def]
+def fit_rows(laid, starts, sky, patches, days, weights, constants, found):  # type: ignore[no-untyped-def]
     """Fit every system of a block.
 
-    ``sky`` is the sheet of all usable intervals, that of few, and how many make one of few;
-    ``days`` the solar day and the place on the axis of each usable interval; ``weights`` what the
-    spreads need. ``points``, ``spreads`` and ``told`` are filled, a row for each system.
+    ``laid`` is the readings, which there are, the bright powers and the logarithms of limits;
+    ``starts`` the points to start from and what each leaves; ``sky`` the sheet of all usable
+    intervals, that of few, and how many make one of few; ``days`` the solar day and the place on
+    the axis of each usable interval; ``weights`` what the spreads need. ``found`` is filled, a row
+    for each system: points, spreads, and what is told beside them.
     """
+    power, have, bright, limits = laid
+    begins, left = starts
+    points, spreads, told = found
     sheet, few, every = sky
     day, slot = days
     whole, part = sheet.shape[0], few.shape[0]
@@ -100,29 +103,47 @@ def fit_rows(power, have, bright, limits, starts, left, sky, patches, days, weig
         thin(power[s], every, few_power)
         thin(have[s], every, few_have)
         best = -1.0
-        for start in range(starts.shape[1]):
+        for start in range(begins.shape[1]):
             if left[s, start] > WORTH * left[s, 0] + SLACK:
                 continue
-            trial[:] = starts[s, start]
+            trial[:] = begins[s, start]
             trial[LIMIT] = limits[s]
-            found = refine(
-                few, few_power, few_have, trial, bright[s], _WIDE, 8, constants, few_out, information
+            seen = refine(
+                few,
+                few_power,
+                few_have,
+                trial,
+                bright[s],
+                _WIDE,
+                8,
+                constants,
+                few_out,
+                information,
             )
-            if found > best:
-                best = found
+            if seen > best:
+                best = seen
                 points[s] = trial
         point = points[s]
-        found = fit_all(
+        seen = fit_all(
             power[s], have[s], point, bright[s], patches, sheet, constants, out, information, kept
         )
         top = highest(out, have[s])
         if point[LIMIT] < NO_LIMIT and top < 0.98 * np.exp(point[LIMIT]):
             # a pile of readings that no model reaches is not a limit
             point[LIMIT] = 2.0 * NO_LIMIT
-            found = fit_all(
-                power[s], have[s], point, bright[s], patches, sheet, constants, out, information, kept
+            seen = fit_all(
+                power[s],
+                have[s],
+                point,
+                bright[s],
+                patches,
+                sheet,
+                constants,
+                out,
+                information,
+                kept,
             )
-        told[s, EXPLAINED] = found
+        told[s, EXPLAINED] = seen
         told[s, HIGHEST] = top
         told[s, HIDDEN] = have[s].sum() - kept.sum()
         judge(power[s], have[s], out, point, bright[s], told[s])
@@ -141,7 +162,7 @@ def highest(out, have):  # type: ignore[no-untyped-def]
 
 @compiled
 def judge(power, have, out, point, bright, told):  # type: ignore[no-untyped-def]
-    """Fill the share of bright readings that agree with the model, and how many are at the limit."""
+    """Fill the share of bright readings that agree, and how many are at the limit."""
     seen, close, clipped = 0, 0, 0
     limit = np.exp(point[LIMIT]) if point[LIMIT] < NO_LIMIT else np.inf
     for k in range(len(power)):

@@ -6,6 +6,7 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from sunveil.cells.tables import LANES
 from sunveil.fit.intervals import TAIL, Doubts
@@ -28,7 +29,7 @@ from sunveil.site import Array
 # Columns of a spread.
 AZIMUTH_LOW, AZIMUTH_HIGH, TILT_LOW, TILT_HIGH, CAPACITY_LOW, CAPACITY_HIGH, RADIUS = range(7)
 COLUMNS = 7
-DRAWS = 400
+DRAWS = 200
 _ANY_AZIMUTH = 300.0
 
 
@@ -38,7 +39,7 @@ class Weights(NamedTuple):
     Parameters
     ----------
     draws
-        Standard normal pairs, the same for every system.
+        Standard normal pairs, evenly spread, the same for every system.
     minutes
         Length of an interval. [minutes]
     clock_minutes, capacity, angle, stretch
@@ -55,9 +56,12 @@ class Weights(NamedTuple):
 
 @functools.lru_cache(maxsize=1)
 def _draws() -> Array:
-    noise = np.random.default_rng(0).standard_normal((DRAWS, 2))
+    # evenly spread points of the unit square, by the plastic number, as normal deviates
+    steps = np.array([0.7548776662466927, 0.5698402909980532])
+    square = (0.5 + np.outer(np.arange(1, DRAWS + 1), steps)) % 1.0
+    noise = ndtri(square)
     noise -= noise.mean(axis=0)
-    # so few draws would otherwise carry their own correlation into every interval
+    # so few points would otherwise carry their own correlation into every interval
     return np.asarray(noise @ np.linalg.inv(np.linalg.cholesky(np.cov(noise.T))).T)
 
 
@@ -66,6 +70,23 @@ def weights_of(doubts: Doubts, minutes: float) -> Weights:
     return Weights(
         _draws(), minutes, doubts.clock_minutes, doubts.capacity, doubts.angle, doubts.stretch
     )
+
+
+@compiled
+def fill_pulls(out, slot, minutes, pull, turn):  # type: ignore[no-untyped-def]
+    """Fill how each reading pulls on the fit, and how it would after a minute of clock."""
+    last = len(slot) - 1
+    for k in range(len(slot)):
+        block, lane = k // LANES, k % LANES
+        weight = out[block, WEIGHT, lane]
+        pull[k] = weight * out[block, RESIDUAL, lane]
+        # what a minute of clock does shows between neighbours
+        before = k - 1 if k > 0 and slot[k - 1] == slot[k] - 1 else k
+        after = k + 1 if k < last and slot[k + 1] == slot[k] + 1 else k
+        change = out[after // LANES, MODEL, after % LANES]
+        change -= out[before // LANES, MODEL, before % LANES]
+        rate = change / (max(after - before, 1) * minutes)
+        turn[k] = -weight * rate * out[block, INVERSE, lane]
 
 
 @compiled
@@ -80,36 +101,31 @@ def fill_covariance(point, out, information, day, slot, weights, constants, tota
         inverse[:, i] = solve(information, unit, size)
     middle = np.zeros((FREE, FREE))
     sums, clock = np.zeros(FREE), np.zeros(FREE)
-    week = -1
-    last = len(day) - 1
-    for k in range(len(day)):
-        block, lane = k // LANES, k % LANES
-        if day[k] // 7 != week:
-            for i in range(size):
-                for j in range(size):
-                    middle[i, j] += sums[i] * sums[j]
-            sums[:] = 0.0
-            week = day[k] // 7
-        weight = out[block, WEIGHT, lane]
-        if weight == 0.0:
-            continue
-        # what a minute of clock does shows between neighbours
-        before = k - 1 if k > 0 and slot[k - 1] == slot[k] - 1 else k
-        after = k + 1 if k < last and slot[k + 1] == slot[k] + 1 else k
-        rate = 0.0
-        if after > before:
-            change = out[after // LANES, MODEL, after % LANES]
-            change -= out[before // LANES, MODEL, before % LANES]
-            rate = -change / ((after - before) * weights.minutes)
-        pull = weight * out[block, RESIDUAL, lane] / constants.together
-        turn = weight * rate * out[block, INVERSE, lane] / constants.together
+    pull = np.zeros(len(day), dtype=np.float32)
+    turn = np.zeros(len(day), dtype=np.float32)
+    fill_pulls(out, slot, weights.minutes, pull, turn)
+    start = 0
+    while start < len(day):
+        end = start
+        while end < len(day) and day[end] // 7 == day[start] // 7:
+            end += 1
         for i in range(size):
-            slope = out[block, SLOPES + i, lane]
-            sums[i] += pull * slope
-            clock[i] += turn * slope
-    for i in range(size):
-        for j in range(size):
-            middle[i, j] += sums[i] * sums[j]
+            pulled, turned = np.float32(0.0), np.float32(0.0)
+            # a week may begin and end within a block
+            block = start // LANES
+            while block * LANES < end:
+                low, high = max(start, block * LANES), min(end, (block + 1) * LANES)
+                for k in range(low, high):
+                    slope = out[block, SLOPES + i, k - block * LANES]
+                    pulled += pull[k] * slope
+                    turned += turn[k] * slope
+                block += 1
+            sums[i] = pulled / constants.together
+            clock[i] += turned / constants.together
+        for i in range(size):
+            for j in range(size):
+                middle[i, j] += sums[i] * sums[j]
+        start = end
     moved = inverse @ clock
     scatter = inverse @ middle @ inverse
     for i in range(FREE):

@@ -47,9 +47,7 @@ def fill_bright(power, have, light, order, first, quantile, fewest, out):  # typ
 def bright_powers(power: Matrix, have: Matrix, groups: Groups) -> Matrix:
     """Return the bright power of each system in each group, NaN where there is none. [kW]"""
     out = np.empty((len(power), len(groups.first) - 1), dtype=np.float32)
-    fill_bright(
-        power, have, groups.light, groups.order, groups.first, BRIGHT_QUANTILE, FEWEST, out
-    )
+    fill_bright(power, have, groups.light, groups.order, groups.first, BRIGHT_QUANTILE, FEWEST, out)
     return out * groups.probe_light
 
 
@@ -86,11 +84,29 @@ def find_starts(bright: Matrix, groups: Groups) -> tuple[Array, Array]:
 
 
 def _products(value: Matrix, weight: Matrix, profiles: Matrix) -> tuple[Matrix, Matrix]:
-    seen = weight * value
-    both = seen @ profiles.T
-    own = np.maximum(weight @ (profiles * profiles).T, np.float32(1e-12))
-    energy = np.maximum((seen * value).sum(axis=1, keepdims=True), np.float32(1e-12))
-    return 1.0 - both * both / (own * energy), both / own
+    """Return what each plane leaves of the energy's square, and its capacity. [1, kW]"""
+    shape = (len(value), len(profiles))
+    left, capacity = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32)
+    fill_products(value, weight, profiles, left, capacity)
+    return left, capacity
+
+
+@compiled
+def fill_products(value, weight, profiles, left, capacity):  # type: ignore[no-untyped-def]
+    """Fill three products of matrices at once; a library's would take threads of its own."""
+    seen = np.empty(value.shape[1], dtype=np.float32)
+    for s in range(value.shape[0]):
+        energy = np.float32(1e-12)
+        for g in range(value.shape[1]):
+            seen[g] = weight[s, g] * value[s, g]
+            energy += seen[g] * value[s, g]
+        for p in range(profiles.shape[0]):
+            both, own = np.float32(0.0), np.float32(1e-12)
+            for g in range(value.shape[1]):
+                both += seen[g] * profiles[p, g]
+                own += weight[s, g] * profiles[p, g] * profiles[p, g]
+            left[s, p] = np.float32(1.0) - both * both / (own * energy)
+            capacity[s, p] = both / own
 
 
 def _apart(left: Matrix, capacity: Matrix, groups: Groups) -> tuple[Array, Array]:

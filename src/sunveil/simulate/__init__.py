@@ -22,6 +22,10 @@ inference is given and from the models an inference uses.
   interval and 2% noise on each reading. Two-plane systems and trackers too.
 - **Faults** (:mod:`~sunveil.simulate.faults`): clipping, horizons, clocks, short and
   broken records.
+- **Fleets on disk** (:mod:`~sunveil.simulate.writing`): thousands of systems in weather cells of
+  0.1 degrees about any list of sites, with the habits of real ones
+  (:mod:`~sunveil.simulate.habits`), as Parquet. The power of a cell's systems is one compiled loop
+  (:mod:`~sunveil.simulate.blocks`) that gives what pvlib gives.
 
 The same seed gives the same fleet.
 """
@@ -37,6 +41,9 @@ from sunveil.simulate.faults import (
     western_horizon,
 )
 from sunveil.simulate.fleet import simulate_fleet
+from sunveil.simulate.habits import Habits
+from sunveil.simulate.order import Layout, Order
+from sunveil.simulate.places import Place, read_places
 from sunveil.simulate.power import Horizon, simulate_power
 from sunveil.simulate.satellite import SatelliteErrors
 from sunveil.simulate.sky import Skies, simulate_sky
@@ -50,12 +57,17 @@ from sunveil.simulate.systems import (
     east_west,
     tracking,
 )
+from sunveil.simulate.writing import write_fleet
 
 __all__ = [
     "CITIES",
     "City",
+    "Habits",
     "Horizon",
+    "Layout",
     "Mount",
+    "Order",
+    "Place",
     "SatelliteErrors",
     "Skies",
     "SystemTruth",
@@ -66,10 +78,12 @@ __all__ = [
     "east_west",
     "fast_clock",
     "missing_and_snow",
+    "read_places",
     "simulate_fleet",
     "simulate_power",
     "simulate_sky",
     "summer_only",
     "tracking",
     "western_horizon",
+    "write_fleet",
 ]

@@ -69,7 +69,7 @@ def simulate_power(
     fine = np.zeros(len(up))
     years = np.linspace(0.0, 1.0, len(up))[up]
     worn = (1.0 - degradation * years) * (1.0 - _soiled(sky, soiling)[up])
-    fine[up] = inverter(dc_power(truth, _Light.of(weather, up), horizon=horizon) * worn, truth)
+    fine[up] = inverter(dc_power(truth, Light.of(weather, up), horizon=horizon) * worn, truth)
     mean = fine.reshape(-1, int(per_reading)).mean(axis=1)
     mean *= 1.0 + noise * np.random.default_rng(seed).standard_normal(len(mean))
     half = pd.Timedelta(minutes=weather.step_minutes) / 2
@@ -78,7 +78,7 @@ def simulate_power(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Light:
+class Light:
     """The daylight instants of a sky."""
 
     zenith: Array
@@ -91,7 +91,8 @@ class _Light:
     wind_speed: Array
 
     @classmethod
-    def of(cls, weather: Weather, up: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> _Light:
+    def of(cls, weather: Weather, up: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Light:
+        """Return the instants of a sky at which the sun is ``up``."""
         zenith, azimuth = weather.sun()
         day = weather.times.day_of_year.to_numpy()[up]
         return cls(
@@ -106,7 +107,7 @@ class _Light:
         )
 
 
-def dc_power(truth: SystemTruth, light: _Light, *, horizon: Horizon | None) -> Array:
+def dc_power(truth: SystemTruth, light: Light, *, horizon: Horizon | None) -> Array:
     """Return DC power after system losses, all planes together [kW]."""
     hidden = (
         np.zeros(len(light.zenith), dtype=bool)
@@ -133,7 +134,7 @@ def effective_irradiance(
     surface_tilt: Array | float,
     surface_azimuth: Array | float,
     *,
-    light: _Light,
+    light: Light,
     albedo: float,
     hidden: np.ndarray[tuple[int], np.dtype[np.bool_]],
 ) -> Array:
@@ -182,14 +183,15 @@ def _modifier_table() -> tuple[Array, dict[str, Array]]:
 
 
 def _orientations(
-    truth: SystemTruth, light: _Light
+    truth: SystemTruth, light: Light
 ) -> list[tuple[Array | float, Array | float, float]]:
     if truth.tracker is None:
         return [(p.surface_tilt, p.surface_azimuth, share) for p, share in truth.planes]
-    return [(*_follow(truth.tracker, light), 1.0)]
+    return [(*follow(truth.tracker, light), 1.0)]
 
 
-def _follow(tracker: Tracker, light: _Light) -> tuple[Array, Array]:
+def follow(tracker: Tracker, light: Light) -> tuple[Array, Array]:
+    """Return tilt and azimuth of a tracker's modules at each instant [degrees]."""
     if tracker.dual_axis:
         return light.zenith, light.azimuth
     turned = pvlib.tracking.singleaxis(

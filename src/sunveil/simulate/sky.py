@@ -14,6 +14,7 @@ from sunveil.errors import ParameterError
 from sunveil.simulate.noise import Calendar, autoregressive, wander
 from sunveil.simulate.satellite import SatelliteErrors, see_from_space
 from sunveil.simulate.split import clear_sky, split_beam
+from sunveil.simulate.sunpath import SunPath
 from sunveil.site import Array, Site
 from sunveil.weather.base import Weather
 
@@ -71,18 +72,70 @@ def simulate_sky(
     clear_days
         Fraction of days that are clear; drawn between 0.25 and 0.75 when left out.
     """
-    for name, minutes in (("step_minutes", step_minutes), ("satellite_minutes", satellite_minutes)):
-        if minutes < 1 or 60 % minutes:
-            raise ParameterError(f"{name} must divide an hour, and {minutes} does not")
-    streams = [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4)]
-    times = middles(year, step_minutes)
+    if satellite_minutes < 1 or 60 % satellite_minutes:
+        raise ParameterError(f"satellite_minutes must divide an hour, not {satellite_minutes}")
+    sky = simulate_true_sky(site, year, seed=seed, step_minutes=step_minutes, clear_days=clear_days)
+    satellite = see_from_space(
+        sky.weather,
+        rng=_streams(seed)[3],
+        times=middles(year, satellite_minutes),
+        turbidity=sky.turbidity,
+        clear_index=sky.clear_index,
+        errors=errors or SatelliteErrors(),
+    )
+    return Skies(true=sky.weather, satellite=satellite, clear_index=sky.clear_index, day=sky.day)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrueSky:
+    """The sky that was.
+
+    Parameters
+    ----------
+    weather
+        The weather that makes the power, with the sun's position.
+    turbidity, clear_index
+        Linke turbidity, and GHI over clear-sky GHI, at each instant.
+    day
+        Number of the local day of each instant.
+    """
+
+    weather: Weather
+    turbidity: Array
+    clear_index: Array
+    day: NDArray[np.int64]
+
+
+def simulate_true_sky(
+    site: Site,
+    year: int,
+    *,
+    seed: int,
+    step_minutes: int = 5,
+    clear_days: float | None = None,
+    path: SunPath | None = None,
+) -> TrueSky:
+    """Return the true sky of :func:`simulate_sky` without what a satellite says of it.
+
+    Parameters
+    ----------
+    site, year, seed, step_minutes, clear_days
+        As for :func:`simulate_sky`.
+    path
+        The sun over ``middles(year, step_minutes)``, made once where many sites share a year.
+    """
+    if step_minutes < 1 or 60 % step_minutes:
+        raise ParameterError(f"step_minutes must divide an hour, and {step_minutes} does not")
+    streams = _streams(seed)
+    times = middles(year, step_minutes) if path is None else path.times
     calendar = Calendar.of(times, latitude=site.latitude, longitude=site.longitude)
-    turbidity = draw_turbidity(site, year, rng=streams[0], days=calendar.days)
-    sky = clear_sky(site, times, turbidity=turbidity[calendar.index])
+    daily = draw_turbidity(site, year, rng=streams[0], days=calendar.days)
+    turbidity = daily[calendar.index]
+    sky = clear_sky(site, times, turbidity=turbidity, path=path)
     index = draw_clear_index(streams[1], calendar, step_minutes=step_minutes, clear_days=clear_days)
     ghi, dni, dhi = split_beam(sky, index)
     temp_air, wind_speed = draw_air(site, streams[2], calendar, step_minutes=step_minutes)
-    true = Weather(
+    weather = Weather(
         site=site,
         times=times,
         ghi=ghi,
@@ -94,15 +147,11 @@ def simulate_sky(
         zenith=sky.zenith,
         azimuth=sky.azimuth,
     )
-    satellite = see_from_space(
-        true,
-        rng=streams[3],
-        times=middles(year, satellite_minutes),
-        turbidity=turbidity[calendar.index],
-        clear_index=index,
-        errors=errors or SatelliteErrors(),
-    )
-    return Skies(true=true, satellite=satellite, clear_index=index, day=calendar.index)
+    return TrueSky(weather, turbidity, index, calendar.index)
+
+
+def _streams(seed: int) -> list[np.random.Generator]:
+    return [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4)]
 
 
 def middles(year: int, step_minutes: int) -> pd.DatetimeIndex:

@@ -1,0 +1,262 @@
+"""Where a fleet stands: lists of sites, and the weather cells around them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+
+from sunveil.errors import ParameterError, SourceError
+from sunveil.simulate.systems import CITIES, EUROPE, US, Fleet
+from sunveil.site import Site
+
+CELL_DEGREES = 0.1
+CELL_SYSTEMS = 100
+COLUMNS = ("latitude", "longitude", "altitude", "timezone", "weight", "name")
+# Cells are told apart by whole tenths of degrees.
+Tenths = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A site of a list.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    site
+        Where it is.
+    timezone
+        The clock on the wall there.
+    weight
+        Its share of the fleet, relative to the others.
+    """
+
+    name: str
+    site: Site
+    timezone: str
+    weight: float = 1.0
+
+    @property
+    def fleet(self) -> Fleet:
+        """The list whose systems stand for those here: American in the Americas, else European."""
+        region = self.timezone.partition("/")[0]
+        if region == "Europe":
+            return EUROPE
+        return US if region in ("America", "US") or self.site.longitude < -30.0 else EUROPE
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A square of 0.1 by 0.1 degrees whose systems share a sky.
+
+    Parameters
+    ----------
+    number
+        Its place in the fleet, from 0.
+    name
+        The site that it belongs to.
+    site
+        Its centre, at multiples of 0.1 degrees.
+    timezone
+        The clock on the wall.
+    fleet
+        How its systems face and how large they are.
+    systems
+        How many there are.
+    """
+
+    number: int
+    name: str
+    site: Site
+    timezone: str
+    fleet: Fleet
+    systems: int
+
+    @property
+    def saves_daylight(self) -> bool:
+        """Whether the clock on the wall changes through the year."""
+        zone = ZoneInfo(self.timezone)
+        winter, summer = (datetime(2019, month, 1, tzinfo=zone) for month in (1, 7))
+        return winter.utcoffset() != summer.utcoffset()
+
+    @property
+    def tenths(self) -> Tenths:
+        """Its centre in whole tenths of degrees."""
+        return _tenths(self.site.latitude, self.site.longitude)
+
+
+def default_places() -> list[Place]:
+    """Return the 25 cities of the simulator."""
+    return [Place(city.name, city.site, city.timezone) for city in CITIES]
+
+
+def read_places(path: Path) -> list[Place]:
+    """Return the sites of a CSV or Parquet file.
+
+    It has the columns latitude and longitude, and may have altitude [m], timezone (an IANA name),
+    weight and name. A time zone that is left out is whole hours from UTC, by the longitude.
+    """
+    import duckdb
+
+    if not path.is_file():
+        raise SourceError(f"the list of sites {path} is not a file; name a CSV or Parquet file")
+    reader = "read_parquet" if _is_parquet(path) else "read_csv"
+    with duckdb.connect() as database:
+        try:
+            found = database.execute(f"SELECT * FROM {reader}(?)", [str(path)])
+            names = [str(column[0]).strip().lower() for column in found.description or ()]
+            rows = found.fetchall()
+        except duckdb.Error as error:
+            raise SourceError(
+                f"the list of sites {path} cannot be read as CSV or Parquet; give it a header and"
+                " one site per row"
+            ) from error
+    missing = [name for name in ("latitude", "longitude") if name not in names]
+    if missing:
+        raise SourceError(f"the list of sites {path} lacks the column {missing[0]}; add it")
+    if not rows:
+        raise SourceError(f"the list of sites {path} is empty; give it one site per row")
+    return [_place(dict(zip(names, row, strict=True)), path, i) for i, row in enumerate(rows, 1)]
+
+
+def lay_cells(places: Sequence[Place], *, systems: int, cells: int | None, seed: int) -> list[Cell]:
+    """Return the cells of a fleet.
+
+    Every site has the cell it stands in. Further cells are scattered about the sites, by weight;
+    when there are fewer cells than sites, sites are drawn by weight.
+
+    Parameters
+    ----------
+    places
+        The sites.
+    systems
+        How many systems there are in all; every cell has one at least.
+    cells
+        How many cells; when left out one for every site and for every 100 systems.
+    seed
+        The same seed gives the same cells.
+    """
+    own: dict[Tenths, Place] = {}
+    for place in places:
+        own.setdefault(_tenths(place.site.latitude, place.site.longitude), place)
+    if cells is None:
+        cells = min(systems, max(len(own), math.ceil(systems / CELL_SYSTEMS)))
+    if not 1 <= cells <= systems:
+        raise ParameterError(
+            f"a fleet of {systems} systems cannot have {cells} cells; every cell has one system"
+            " at least"
+        )
+    rng = np.random.default_rng(np.random.SeedSequence([seed, 1]))
+    chosen = _fewer(own, cells, rng) if cells < len(own) else _more(own, cells, rng)
+    factors = np.exp(0.5 * rng.standard_normal(cells))
+    # a site's weight is shared by its cells
+    sharing = Counter(id(place) for place in chosen.values())
+    among = np.array([sharing[id(place)] for place in chosen.values()])
+    counts = _share_out(systems, _weights(chosen.values()) * factors / among)
+    return [
+        Cell(
+            number=number,
+            name=place.name,
+            site=Site(tenths[0] / 10.0, tenths[1] / 10.0, place.site.altitude),
+            timezone=place.timezone,
+            fleet=place.fleet,
+            systems=int(count),
+        )
+        for number, ((tenths, place), count) in enumerate(zip(chosen.items(), counts, strict=True))
+    ]
+
+
+def _fewer(own: dict[Tenths, Place], cells: int, rng: np.random.Generator) -> dict[Tenths, Place]:
+    drawn = rng.choice(len(own), size=cells, replace=False, p=_weights(own.values()))
+    every = list(own.items())
+    return dict(every[i] for i in sorted(drawn))
+
+
+def _more(own: dict[Tenths, Place], cells: int, rng: np.random.Generator) -> dict[Tenths, Place]:
+    found, every = dict(own), list(own.items())
+    for i in rng.choice(len(every), size=cells - len(own), p=_weights(own.values())):
+        (north, east), place = every[i]
+        reach = 3.0
+        while True:
+            step = np.rint(reach * rng.standard_normal(2)).astype(int)
+            tenths = (north + int(step[0]), (east + int(step[1]) + 1800) % 3600 - 1800)
+            if abs(tenths[0]) <= 899 and tenths not in found:
+                break
+            reach *= 1.05  # the nearer cells are taken
+        found[tenths] = place
+    # cells of one site stand together
+    order = {id(place): number for number, place in enumerate(own.values())}
+    return dict(sorted(found.items(), key=lambda pair: order[id(pair[1])]))
+
+
+def _share_out(total: int, weights: np.ndarray[Any, np.dtype[np.float64]]) -> list[int]:
+    """Return whole numbers, 1 at least, that add up to ``total`` in proportion to weights."""
+    exact = (total - len(weights)) * weights / weights.sum()
+    counts = np.floor(exact).astype(int)
+    rest = np.argsort(counts - exact, kind="stable")[: total - len(weights) - counts.sum()]
+    counts[rest] += 1
+    return [int(count) + 1 for count in counts]
+
+
+def _weights(places: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+    weights = np.array([place.weight for place in places])
+    return np.asarray(weights / weights.sum(), dtype=np.float64)
+
+
+def _tenths(latitude: float, longitude: float) -> Tenths:
+    return round(latitude * 10.0), round(longitude * 10.0)
+
+
+def _place(row: dict[str, Any], path: Path, number: int) -> Place:
+    where = f"site {number} of {path}"
+    latitude, longitude = (_number(row, name, where) for name in ("latitude", "longitude"))
+    if latitude is None or longitude is None:
+        raise SourceError(f"{where} has no latitude or no longitude; give both in degrees")
+    weight = _number(row, "weight", where)
+    if weight is not None and not 0.0 < weight < math.inf:
+        raise SourceError(f"{where} has a weight that is not above 0; leave it out or correct it")
+    try:
+        site = Site(latitude, longitude, _number(row, "altitude", where))
+    except ParameterError as error:
+        raise SourceError(f"{where} is no place: {error}") from error
+    zone = row.get("timezone") or _solar_zone(longitude)
+    _check_zone(str(zone), where)
+    return Place(str(row.get("name") or f"site {number}"), site, str(zone), weight or 1.0)
+
+
+def _number(row: dict[str, Any], name: str, where: str) -> float | None:
+    value = row.get(name)
+    if value is None:
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise SourceError(f"{where} has a {name} that is not a number; correct it") from error
+
+
+def _solar_zone(longitude: float) -> str:
+    # these names count westwards
+    return f"Etc/GMT{-round(longitude / 15.0):+d}"
+
+
+def _check_zone(zone: str, where: str) -> None:
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise SourceError(
+            f"{where} has a time zone that is not known; write one like America/Denver"
+        ) from error
+
+
+def _is_parquet(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"

@@ -1,0 +1,47 @@
+"""What stands at which stamp: clocks that are right, and clocks that are not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sunveil.simulate.habits import Clock
+
+CLOCKS = tuple(Clock)
+Index = NDArray[np.int32]
+
+
+def clock_sources(
+    times: pd.DatetimeIndex, timezone: str, *, interval_minutes: int, step_minutes: int
+) -> Index:
+    """Return for each clock which instant of a sky stands at each instant of its stamps.
+
+    -1 where none does: before a slow clock's year begins, and in the hour that is skipped in
+    spring. Of the hour that comes twice in autumn the first is kept, as meters that overwrite do.
+    """
+    ahead = {
+        Clock.DECLARED: 0,
+        Clock.HOUR_FAST: 60,
+        Clock.HOUR_SLOW: -60,
+        Clock.HALF_HOUR_FAST: 30,
+        Clock.HALF_HOUR_SLOW: -30,
+        Clock.DAYLIGHT_SAVING: _saved_minutes(times, timezone),
+        Clock.LABEL_END: interval_minutes,
+    }
+    n = len(times)
+    out = np.full((len(CLOCKS), n), -1, dtype=np.int32)
+    instants = np.arange(n, dtype=np.int32)
+    for row, clock in zip(out, CLOCKS, strict=True):
+        stamps = instants + np.asarray(ahead[clock]) // step_minutes
+        kept = (stamps >= 0) & (stamps < n)
+        # backwards, so that the first of two is written last
+        row[stamps[kept][::-1]] = instants[kept][::-1]
+    return out
+
+
+def _saved_minutes(times: pd.DatetimeIndex, timezone: str) -> NDArray[np.int64]:
+    plain = times.tz_localize(None)
+    ahead = times.tz_convert(timezone).tz_localize(None) - plain
+    minutes = (ahead.total_seconds().to_numpy() // 60).astype(np.int64)
+    return np.asarray(minutes - minutes.min())

@@ -1,0 +1,278 @@
+"""A whole fleet, written to a folder as fast as two cores can.
+
+Systems are drawn cell by cell, made in parts of 128, and each part is a Parquet file of whole
+systems. Threads take parts as they come: a sky is made by the first thread that needs it and
+dropped with the last, so that memory does not grow with the fleet but for the table of systems
+(some 200 bytes each). Every cell and every part has random numbers of its own: the files are the
+same whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from sunveil.errors import ParameterError
+from sunveil.files import real_path, write_whole
+from sunveil.simulate.blocks import Daylight, block_power
+from sunveil.simulate.describing import KIND, describe, explain, truth_columns
+from sunveil.simulate.habits import CLEAN, REAL, Habits
+from sunveil.simulate.order import Layout, Order
+from sunveil.simulate.outages import befall, draw_snow
+from sunveil.simulate.places import Cell
+from sunveil.simulate.roster import draw_roster
+from sunveil.simulate.sky import middles, simulate_true_sky
+from sunveil.simulate.stamps import Index, clock_sources
+from sunveil.simulate.sunpath import SunPath
+from sunveil.simulate.tables import connect, write_lists, write_long, write_table
+from sunveil.site import Array
+
+if TYPE_CHECKING:
+    import duckdb
+
+PART_SYSTEMS = 128
+# Spacing of the true sky for each interval of the meters, as fine as the time allows. [minutes]
+SKY_MINUTES = {15: 5, 30: 10, 60: 15}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Systems of one cell within a part: the cell's place, and the first and last of them."""
+
+    cell: int
+    start: int
+    stop: int
+
+
+def write_fleet(
+    folder: Path, order: Order, *, replace: bool = False, workers: int | None = None
+) -> Generator[int, None, None]:
+    """Write a fleet to a folder, whole or not at all, and yield after each part.
+
+    Parameters
+    ----------
+    folder
+        Where; made if need be. One that holds anything is refused.
+    order
+        What fleet.
+    replace
+        Whether a simulated fleet that stands there is replaced.
+    workers
+        How many threads; one for each core when left out.
+
+    Yields
+    ------
+    int
+        How many systems the part has; the parts are :func:`count_parts` in number.
+    """
+    target = real_path(folder)
+    check_folder(folder, replace=replace)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    made = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        (made / "readings").mkdir(parents=True)
+        yield from _Run(made, order).make(workers or os.cpu_count() or 1)
+        _put_in_place(made, target)
+    finally:  # an interrupt too must leave nothing behind
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def count_parts(order: Order) -> int:
+    """Return how many parts a fleet is written in."""
+    return -(-order.systems // PART_SYSTEMS)
+
+
+def check_folder(folder: Path, *, replace: bool) -> None:
+    """Refuse a folder that a fleet must not be written to."""
+    target = real_path(folder)
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise ParameterError(f"{folder} is a file; name a folder to be made")
+    if not any(target.iterdir()):
+        return
+    ours = False
+    with suppress(OSError):
+        ours = KIND in (target / "fleet.json").read_text(encoding="utf-8")[:200]
+    if not ours:
+        raise ParameterError(f"{folder} holds other files; name a folder that is empty or new")
+    if not replace:
+        raise ParameterError(
+            f"{folder} holds a simulated fleet; name another folder, or replace it (--replace)"
+        )
+
+
+def split_parts(cells: Sequence[Cell]) -> list[list[Piece]]:
+    """Return the pieces of each part, cell after cell."""
+    parts: list[list[Piece]] = [[]]
+    room = PART_SYSTEMS
+    for place, cell in enumerate(cells):
+        start = 0
+        while start < cell.systems:
+            if room == 0:
+                parts.append([])
+                room = PART_SYSTEMS
+            stop = min(start + room, cell.systems)
+            parts[-1].append(Piece(place, start, stop))
+            room -= stop - start
+            start = stop
+    return parts
+
+
+def _put_in_place(made: Path, target: Path) -> None:
+    if not target.exists():
+        made.rename(target)
+        return
+    old = target.with_name(made.name + ".old")
+    target.rename(old)
+    try:
+        made.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    shutil.rmtree(old)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _CellSky:
+    """What the systems of a cell share."""
+
+    daylight: Daylight
+    sources: Index
+    snow: Array
+
+
+@dataclass(slots=True, eq=False)
+class _Shared:
+    """A cell's sky while parts need it: made once, by whoever comes first."""
+
+    parts_left: int
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    sky: _CellSky | None = None
+
+
+class _Run:
+    """One fleet being made in one folder."""
+
+    def __init__(self, folder: Path, order: Order) -> None:
+        self.folder, self.order = folder, order
+        self.habits: Habits = REAL if order.faults else CLEAN
+        self.step = SKY_MINUTES[order.interval_minutes]
+        self.path = SunPath.of(middles(order.year, self.step))
+        self.start = pd.Timestamp(year=order.year, month=1, day=1, tz="UTC")
+        self.cells = order.cells
+        self.rosters = [
+            draw_roster(cell, self.habits, rng=self._rng(2, *_seed_of(cell))) for cell in self.cells
+        ]
+        self.parts = split_parts(self.cells)
+        needs = np.bincount([piece.cell for part in self.parts for piece in part])
+        self.skies = [_Shared(int(n)) for n in needs]
+        self.local = threading.local()
+        width = max(5, len(str(order.systems)))
+        self.ids = [f"sim-{number:0{width}d}" for number in range(1, order.systems + 1)]
+
+    def make(self, workers: int) -> Iterator[int]:
+        """Make all parts and tables, and yield the number of systems of each part."""
+        counts: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)] * len(self.parts)
+        pool = ThreadPoolExecutor(workers)
+        running: dict[Future[NDArray[np.int64]], int] = {}
+        waiting = iter(range(len(self.parts)))
+        try:
+            while True:
+                for number in waiting:
+                    running[pool.submit(self._part, number)] = number
+                    if len(running) >= workers + 1:
+                        break
+                if not running:
+                    break
+                for done in wait(running, return_when=FIRST_COMPLETED).done:
+                    number = running.pop(done)
+                    counts[number] = done.result()
+                    yield len(counts[number])
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+        self._tables(np.concatenate(counts))
+
+    def _part(self, number: int) -> NDArray[np.int64]:
+        """Write one part, and return how many readings each of its systems has."""
+        rows = [self._piece(piece) for piece in self.parts[number]]
+        power = rows[0] if len(rows) == 1 else np.concatenate(rows)
+        first = number * PART_SYSTEMS
+        write = write_long if self.order.layout is Layout.LONG else write_lists
+        write(
+            self._database(),
+            self.folder / "readings" / f"part-{number:05d}.parquet",
+            system_ids=self.ids[first : first + len(power)],
+            start=self.start,
+            interval_minutes=self.order.interval_minutes,
+            power=power,
+        )
+        return np.asarray(np.sum(~np.isnan(power), axis=1), dtype=np.int64)
+
+    def _piece(self, piece: Piece) -> NDArray[np.float32]:
+        sky = self._sky(piece.cell)
+        roster = self.rosters[piece.cell].rows(piece.start, piece.stop)
+        interval = self.order.interval_minutes
+        power = block_power(
+            roster, sky.daylight, sources=sky.sources, per_reading=interval // self.step
+        )
+        rng = self._rng(3, *_seed_of(self.cells[piece.cell]), piece.start)
+        befall(power, roster, self.habits, snow=sky.snow, interval_minutes=interval, rng=rng)
+        return power
+
+    def _sky(self, place: int) -> _CellSky:
+        shared = self.skies[place]
+        with shared.lock:
+            sky = shared.sky or self._make_sky(self.cells[place])
+            shared.parts_left -= 1
+            shared.sky = sky if shared.parts_left else None
+        return sky
+
+    def _make_sky(self, cell: Cell) -> _CellSky:
+        seed = int(self._rng(4, *_seed_of(cell)).integers(2**32))
+        sky = simulate_true_sky(
+            cell.site, self.order.year, seed=seed, step_minutes=self.step, path=self.path
+        )
+        sources = clock_sources(
+            self.path.times,
+            cell.timezone,
+            interval_minutes=self.order.interval_minutes,
+            step_minutes=self.step,
+        )
+        snow = draw_snow(sky.weather.temp_air, self.habits, rng=self._rng(5, *_seed_of(cell)))
+        return _CellSky(Daylight.of(sky.weather), sources, snow)
+
+    def _tables(self, readings: NDArray[np.int64]) -> None:
+        systems, truth = truth_columns(self.cells, self.rosters, self.ids, readings)
+        write_table(self._database(), self.folder / "systems.parquet", systems)
+        write_table(self._database(), self.folder / "truth.parquet", truth)
+        page = explain(self.order, self.habits, sky_minutes=self.step)
+        told = describe(self.order, self.habits, truth, sky_minutes=self.step)
+        write_whole(self.folder / "README.md", page)
+        write_whole(self.folder / "fleet.json", told)
+
+    def _database(self) -> duckdb.DuckDBPyConnection:
+        if not hasattr(self.local, "database"):
+            self.local.database = connect()
+        database: duckdb.DuckDBPyConnection = self.local.database
+        return database
+
+    def _rng(self, *numbers: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence([self.order.seed, *numbers]))
+
+
+def _seed_of(cell: Cell) -> tuple[int, int]:
+    # a cell's sky and systems depend on where it is, not on its place among the others
+    return cell.tenths[0] + 900, cell.tenths[1] + 1800

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import duckdb
+import pytest
+
+import sunveil.simulate.order as orders
+from sunveil.cli.simulate import simulate_command
+
+
+def test_a_fleet_is_written_and_named(sunveil, tmp_path):
+    out = tmp_path / "fleet"
+    said = sunveil("simulate", "--systems", 3, "--cells", 2, "--out", out)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines() == [
+        "Wrote 3 systems in 2 weather cells, a reading every 60 minutes of 2019.",
+        f"Fleet: {out}",
+    ]
+    assert (out / "readings" / "part-00000.parquet").is_file()
+
+
+def test_the_options_are_what_is_made(sunveil, tmp_path):
+    sites = tmp_path / "sites.csv"
+    sites.write_text("latitude,longitude,name\n52.1,5.1,Utrecht\n")
+    said = sunveil(
+        "simulate",
+        *("--systems", 2, "--out", tmp_path / "fleet", "--seed", 9, "--sites", sites),
+        *("--year", 2020, "--interval", 30, "--layout", "lists", "--no-faults"),
+    )
+    assert said.code == 0
+    told = json.loads((tmp_path / "fleet" / "fleet.json").read_text(encoding="utf-8"))
+    assert {
+        name: told[name] for name in ("seed", "year", "interval_minutes", "layout", "faults")
+    } == {
+        "seed": 9,
+        "year": 2020,
+        "interval_minutes": 30,
+        "layout": "lists",
+        "faults": False,
+    }
+    assert [cell["name"] for cell in told["cells"]] == ["Utrecht"]
+
+
+def test_a_simulated_fleet_can_be_inferred_by_the_command_line(sunveil, tmp_path):
+    sites = tmp_path / "sites.csv"
+    sites.write_text("latitude,longitude,altitude,timezone\n39.7,-105.0,1609,America/Denver\n")
+    out = tmp_path / "fleet"
+    sunveil("simulate", "--systems", 2, "--sites", sites, "--out", out, "--no-faults")
+    said = sunveil(
+        "infer",
+        out / "readings" / "part-00000.parquet",
+        *("--latitude", 39.7, "--longitude", -105.0, "--altitude", 1609, "--label", "start"),
+        "--json",
+    )
+    assert said.code == 0
+    truth = {
+        row[0]: row[1:]
+        for row in duckdb.execute(
+            f"SELECT system_id, surface_tilt, dc_capacity_kw FROM '{out / 'truth.parquet'}'"
+        ).fetchall()
+    }
+    found = json.loads(said.out)
+    assert {each["system_id"] for each in found} == set(truth)
+    for each in found:
+        tilt, capacity = truth[each["system_id"]]
+        assert abs(each["surface_tilt"] - tilt) < 5.0
+        assert each["dc_capacity_kw"] == pytest.approx(capacity, rel=0.15)
+
+
+def test_a_fleet_is_replaced_only_when_asked(sunveil, tmp_path):
+    arguments = ("simulate", "--systems", 1, "--out", tmp_path / "fleet")
+    assert sunveil(*arguments).code == 0
+    refused = sunveil(*arguments, "--seed", 2)
+    assert (refused.code, refused.out) == (2, "")
+    assert "--replace" in refused.err
+    assert sunveil(*arguments, "--seed", 2, "--replace").code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("--systems", "0"), "--systems"),
+        (("--systems", "3", "--cells", "4"), "cannot have 4 cells"),
+        (("--systems", "3", "--interval", "20"), "--interval"),
+        (("--systems", "3", "--year", "1800"), "year must be from"),
+        (("--systems", "3", "--sites", "nowhere.csv"), "is not a file"),
+    ],
+)
+def test_what_cannot_be_made_is_told_in_one_sentence(sunveil, tmp_path, given, words):
+    said = sunveil("simulate", "--out", tmp_path / "fleet", *given)
+    assert (said.code, said.out) == (2, "")
+    assert words in said.err
+    assert said.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_that_hold_other_things_are_left_alone(sunveil, tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    said = sunveil("simulate", "--systems", 1, "--out", tmp_path, "--replace")
+    assert said.code == 2
+    assert "holds other files" in said.err
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_an_interrupt_leaves_nothing(tmp_path):
+    # A background job may have been started with interrupts ignored.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+        "from sunveil.cli import main;"
+        f"sys.exit(main(['simulate', '--systems', '20000', '--out', {str(tmp_path / 'fleet')!r}]))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as child:
+        for _ in range(1200):
+            if any(tmp_path.glob(".*/readings/*.parquet")) or child.poll() is not None:
+                break
+            time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=60)
+    assert (child.returncode, out, err.strip()) == (130, b"", b"")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_choices_are_the_library_s_own():
+    given = {each.name: each for each in simulate_command.params}
+    assert set(given["layout"].type.choices) == {each.value for each in orders.Layout}
+    assert {int(each) for each in given["interval"].type.choices} == set(orders.INTERVALS)
+    fresh = orders.Order.of(1)
+    assert given["year"].default == fresh.year
+    assert given["seed"].default == fresh.seed
+    assert int(given["interval"].default) == fresh.interval_minutes
+    assert given["layout"].default == fresh.layout
+    assert given["faults"].default is fresh.faults

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sunveil.simulate.habits import CLEAN, REAL, Clock, Habits
+from sunveil.simulate.outages import befall, draw_snow
+from sunveil.simulate.places import Cell
+from sunveil.simulate.roster import Roster, draw_roster
+from sunveil.simulate.systems import US
+from sunveil.site import Site
+
+CELL = Cell(0, "here", Site(45.0, -93.3, 250.0), "America/Chicago", US, systems=300)
+HOURS = 8760
+
+
+def drawn(habits: Habits) -> Roster:
+    return draw_roster(CELL, habits, rng=np.random.default_rng(2))
+
+
+def told(habits: Habits, *, snow: tuple[float, ...] = (), gone: slice = slice(0)) -> np.ndarray:
+    """Return a year of 5 kW, with some of it gone, after what befalls it."""
+    power = np.full((CELL.systems, HOURS), 5.0, dtype=np.float32)
+    power[:, gone] = np.nan
+    befall(
+        power,
+        drawn(habits),
+        habits,
+        snow=np.array(snow),
+        interval_minutes=60,
+        rng=np.random.default_rng(3),
+    )
+    return power
+
+
+def test_a_clean_fleet_has_noise_and_nothing_else():
+    power = told(CLEAN)
+    spread = np.std(power / 5.0 - 1.0, axis=1)
+    assert np.median(spread) == pytest.approx(0.02, rel=0.1)
+    assert np.quantile(spread, 0.9) > 1.4 * np.median(spread)
+    assert np.all(power > 0.0)
+
+
+def test_readings_are_whole_watts():
+    watts = told(CLEAN).astype(np.float64) * 1000.0
+    assert np.max(np.abs(watts - np.rint(watts))) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "rate", "shortest", "longest"),
+    [("hour_gaps", 4.0, 1, 12), ("day_gaps", 1.0, 24, 168), ("week_gaps", 0.5, 168, 1344)],
+)
+def test_gaps_are_as_many_and_as_long_as_they_should_be(name, rate, shortest, longest):
+    gone = np.isnan(told(replace(CLEAN, **{name: rate})))
+    starts = np.flatnonzero(np.diff(np.pad(gone, ((0, 0), (1, 1))).ravel().astype(int)) == 1)
+    ends = np.flatnonzero(np.diff(np.pad(gone, ((0, 0), (1, 1))).ravel().astype(int)) == -1)
+    assert len(starts) == pytest.approx(rate * CELL.systems, rel=0.3)
+    lengths = ends - starts
+    # gaps may meet, and end with the year
+    assert np.mean((lengths >= shortest) & (lengths <= longest)) > 0.85
+    assert np.any(~gone.any(axis=1))
+
+
+@pytest.mark.parametrize("name", ["down_days", "down_weeks"])
+def test_a_system_that_is_down_says_zero(name):
+    power = told(replace(CLEAN, **{name: 1.0}))
+    assert not np.isnan(power).any()
+    assert 0.0 < np.mean(power == 0.0) < 0.1
+
+
+def test_what_is_missing_stays_missing_under_snow_and_when_down():
+    habits = replace(CLEAN, down_weeks=5.0)
+    power = told(habits, snow=(0.0, 0.5), gone=slice(0, None, 2))
+    assert np.isnan(power[:, 0::2]).all()
+    assert np.mean(power[:, 1::2] == 0.0) > 0.1
+
+
+def test_snow_stays_longer_on_flat_systems():
+    white = np.sum(told(CLEAN, snow=(0.1, 0.5)) == 0.0, axis=1)
+    tilt = drawn(CLEAN).surface_tilt
+    assert np.mean(white[tilt < 15.0]) > 1.2 * np.mean(white[tilt > 35.0])
+    assert np.max(white) <= 2 * 8 * 24
+
+
+def test_it_snows_where_it_freezes():
+    cold, warm = (
+        draw_snow(np.full(HOURS, degrees), REAL, rng=np.random.default_rng(1))
+        for degrees in (-3.0, 9.0)
+    )
+    assert 0 < len(cold) < 15
+    assert np.all((cold >= 0.0) & (cold < 1.0))
+    assert len(warm) == 0
+    clean = draw_snow(np.full(HOURS, -3.0), CLEAN, rng=np.random.default_rng(1))
+    assert len(clean) == 0
+
+
+def test_records_may_begin_late_or_be_short():
+    there = ~np.isnan(told(replace(CLEAN, late=0.2, short=0.2)))
+    late = ~there[:, 0] & there[:, -1]
+    days = np.sum(there, axis=1) / 24.0
+    assert np.mean(late) == pytest.approx(0.2, abs=0.08)
+    assert np.mean(days < 41.0) == pytest.approx(0.2, abs=0.1)
+    assert np.min(days) >= 1.0
+    assert np.mean(days == 365.0) == pytest.approx(0.6, abs=0.1)
+
+
+def test_the_shares_of_clocks_add_up():
+    assert sum(REAL.clocks.values()) == pytest.approx(1.0)
+    assert set(REAL.clocks) == set(Clock)
+    assert CLEAN.clocks[Clock.DECLARED] == 1.0

@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from hashlib import sha256
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+
+from sunveil.errors import ParameterError
+from sunveil.simulate import Skies, simulate_power
+from sunveil.simulate.describing import explain
+from sunveil.simulate.habits import CLEAN, REAL, Habits
+from sunveil.simulate.order import Layout, Order
+from sunveil.simulate.places import Place, default_places
+from sunveil.simulate.roster import draw_roster
+from sunveil.simulate.sky import simulate_true_sky
+from sunveil.simulate.writing import (
+    PART_SYSTEMS,
+    SKY_MINUTES,
+    check_folder,
+    count_parts,
+    split_parts,
+    write_fleet,
+)
+from sunveil.site import Site
+
+SYSTEMS = 150
+HERE = Place("here", Site(39.74, -105.0, 1609.0), "America/Denver")
+
+
+def make(folder: Path, systems: int = SYSTEMS, *, workers: int = 2, **asked: object) -> Path:
+    asked = {"cells": 3, "seed": 1} | asked
+    assert sum(write_fleet(folder, Order.of(systems, **asked), workers=workers)) == systems
+    return folder
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def readings(folder: Path) -> pd.DataFrame:
+    return pd.read_parquet(folder / "readings")
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory) -> Path:
+    return make(tmp_path_factory.mktemp("fleet") / "made")
+
+
+@pytest.fixture(scope="module")
+def lists(tmp_path_factory) -> Path:
+    return make(tmp_path_factory.mktemp("lists") / "made", layout=Layout.LISTS)
+
+
+@pytest.fixture(scope="module")
+def truth(fleet) -> pd.DataFrame:
+    return pd.read_parquet(fleet / "truth.parquet")
+
+
+def test_the_folder_holds_what_its_readme_says(fleet):
+    names = {path.name for path in fleet.iterdir()}
+    assert names == {"readings", "systems.parquet", "truth.parquet", "fleet.json", "README.md"}
+    page = (fleet / "README.md").read_text(encoding="utf-8")
+    for name in names - {"README.md"}:
+        assert f"`{name}" in page
+    parts = sorted(path.name for path in (fleet / "readings").iterdir())
+    assert parts == ["part-00000.parquet", "part-00001.parquet"]
+
+
+def test_a_file_has_whole_systems_in_order_and_several_row_groups(fleet):
+    for number, systems in enumerate((PART_SYSTEMS, SYSTEMS - PART_SYSTEMS)):
+        path = fleet / "readings" / f"part-{number:05d}.parquet"
+        rows = pd.read_parquet(path)
+        assert rows.equals(rows.sort_values(["system_id", "time"], ignore_index=True))
+        assert not rows.duplicated(["system_id", "time"]).any()
+        assert rows["system_id"].nunique() == systems
+    first = fleet / "readings" / "part-00000.parquet"
+    groups = duckdb.execute(f"SELECT count(DISTINCT row_group_id) FROM parquet_metadata('{first}')")
+    assert groups.fetchone()[0] >= 3
+
+
+def test_the_columns_have_the_types_that_duckdb_reads_best(fleet):
+    told = duckdb.execute(f"DESCRIBE SELECT * FROM '{fleet}/readings/*.parquet'").fetchall()
+    assert [row[:2] for row in told] == [
+        ("system_id", "VARCHAR"),
+        ("time", "TIMESTAMP WITH TIME ZONE"),
+        ("power_kw", "FLOAT"),
+    ]
+
+
+def test_missing_readings_have_no_row_and_the_truth_counts_the_others(fleet, truth):
+    rows = readings(fleet)
+    assert rows["power_kw"].notna().all()
+    counts = rows.groupby("system_id").size()
+    assert counts.to_dict() == truth.set_index("system_id")["readings"].to_dict()
+    assert counts.max() == 8760
+    assert counts.min() < 8000
+    assert json.loads((fleet / "fleet.json").read_text())["readings"] == len(rows)
+
+
+def test_lists_hold_the_same_readings_with_nulls(fleet, lists):
+    rows = duckdb.execute(f"SELECT * FROM '{lists}/readings/part-00001.parquet'").fetchall()
+    assert len(rows) == SYSTEMS - PART_SYSTEMS
+    long = dict(
+        list(pd.read_parquet(fleet / "readings" / "part-00001.parquet").groupby("system_id"))
+    )
+    assert [row[0] for row in rows] == sorted(long)
+    for system_id, start, minutes, power in rows:
+        assert (start.isoformat(), minutes, len(power)) == ("2019-01-01T00:00:00+00:00", 60, 8760)
+        there = np.array([value is not None for value in power])
+        stamps = pd.date_range(start, periods=8760, freq="60min")[there]
+        assert np.array_equal(stamps, pd.DatetimeIndex(long[system_id]["time"]))
+        told = np.array([value for value in power if value is not None], dtype=np.float32)
+        assert np.array_equal(told, long[system_id]["power_kw"])
+
+
+def test_systems_stand_within_their_cells(fleet, truth):
+    systems = pd.read_parquet(fleet / "systems.parquet")
+    names = ["system_id", "latitude", "longitude", "altitude", "timezone", "feeder"]
+    assert list(systems) == names
+    assert systems.notna().all().all()
+    assert list(systems["system_id"]) == list(truth["system_id"])
+    for axis in ("latitude", "longitude"):
+        centre = truth[f"cell_{axis}"]
+        assert np.array_equal(np.round(systems[axis], 1), np.round(centre, 1))
+        assert np.std(systems[axis] - centre) > 0.02
+    assert 3 < systems["feeder"].nunique() < 20
+    assert (
+        systems.assign(cell=truth["cell_latitude"]).groupby("feeder")["cell"].nunique().max() == 1
+    )
+
+
+def test_the_truth_says_null_where_there_is_nothing_to_say(fleet):
+    told = duckdb.execute(
+        f"SELECT count(second_azimuth), count(shade_azimuth), count(*) FROM '{fleet}/truth.parquet'"
+    ).fetchone()
+    assert 0 < told[0] < told[2] / 4
+    assert 0 < told[1] < told[2] / 2
+
+
+def test_the_fleet_is_told_for_machines(fleet, truth):
+    told = json.loads((fleet / "fleet.json").read_text(encoding="utf-8"))
+    assert (told["systems"], told["seed"], told["faults"]) == (SYSTEMS, 1, True)
+    assert told["found"]["clocks"]["declared"] == int(np.sum(truth["clock"] == "declared"))
+    assert set(told["habits"]) == {each.name for each in fields(Habits)}
+    assert sum(cell["systems"] for cell in told["cells"]) == SYSTEMS
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(fleet, tmp_path):
+    assert digests(make(tmp_path / "one", workers=1)) == digests(fleet)
+
+
+def test_lists_too_are_the_same_bytes_again(lists, tmp_path):
+    assert digests(make(tmp_path / "one", workers=3, layout=Layout.LISTS)) == digests(lists)
+
+
+def test_another_seed_gives_other_systems(fleet, truth, tmp_path):
+    other = make(tmp_path / "other", seed=2)
+    assert not digests(fleet).items() & digests(other).items()
+    tilts = pd.read_parquet(other / "truth.parquet")["surface_tilt"]
+    assert not set(tilts.dropna()) & set(truth["surface_tilt"].dropna())
+
+
+def test_a_clean_fleet_is_its_planes_under_its_sky(tmp_path):
+    order = Order.of(2, places=[HERE], seed=7, faults=False)
+    assert list(write_fleet(tmp_path / "clean", order)) == [2]
+    truth = pd.read_parquet(tmp_path / "clean" / "truth.parquet")
+    assert set(truth["clock"]) == {"declared"}
+    assert set(truth["readings"]) == {8760}
+    rng = np.random.default_rng
+    cell = order.cells[0]
+    place = (cell.tenths[0] + 900, cell.tenths[1] + 1800)
+    roster = draw_roster(cell, CLEAN, rng=rng([7, 2, *place]))
+    assert np.array_equal(roster.surface_tilt, truth["surface_tilt"])
+    seed = int(rng([7, 4, *place]).integers(2**32))
+    true = simulate_true_sky(cell.site, 2019, seed=seed, step_minutes=SKY_MINUTES[60])
+    sky = Skies(true.weather, true.weather, true.clear_index, true.day)
+    power = readings(tmp_path / "clean")
+    for row, (_, found) in enumerate(power.groupby("system_id")):
+        told = simulate_power(roster.truth(row, cell=cell), sky, seed=1, noise=0.0)
+        ratio = found["power_kw"].to_numpy()[told > 1.0] / told[told > 1.0]
+        assert np.array_equal(pd.DatetimeIndex(found["time"]), told.index)
+        assert np.mean(ratio) == pytest.approx(1.0, abs=0.002)
+        assert np.std(ratio) == pytest.approx(roster.noise[row], rel=0.1)
+
+
+@pytest.mark.parametrize("minutes", [15, 30])
+def test_finer_meters_have_more_readings_in_a_leap_year(tmp_path, minutes):
+    make(tmp_path / "fine", 2, cells=1, interval_minutes=minutes, year=2020, faults=False)
+    rows = readings(tmp_path / "fine")
+    assert len(rows) == 2 * 366 * 1440 // minutes
+    assert rows["time"].min() == pd.Timestamp("2020-01-01", tz="UTC")
+    assert rows["time"].max() == pd.Timestamp("2021-01-01", tz="UTC") - pd.Timedelta(minutes, "min")
+
+
+def test_parts_hold_all_systems_once():
+    order = Order.of(1000, cells=40, seed=3)
+    parts = split_parts(order.cells)
+    assert len(parts) == count_parts(order) == 8
+    assert [sum(p.stop - p.start for p in part) for part in parts] == [128] * 7 + [104]
+    for place, cell in enumerate(order.cells):
+        pieces = [p for part in parts for p in part if p.cell == place]
+        assert [p.start for p in pieces] == [0, *(p.stop for p in pieces[:-1])]
+        assert pieces[-1].stop == cell.systems
+
+
+def test_a_simulated_fleet_is_replaced_only_when_asked(tmp_path):
+    folder = make(tmp_path / "fleet", 2, cells=1)
+    before = digests(folder)
+    order = Order.of(2, cells=1, seed=2)
+    with pytest.raises(ParameterError, match="holds a simulated fleet"):
+        list(write_fleet(folder, order))
+    assert digests(folder) == before
+    list(write_fleet(folder, order, replace=True))
+    assert digests(folder) != before
+    assert [path.name for path in tmp_path.iterdir()] == ["fleet"]
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_folder_of_something_else_is_never_touched(tmp_path, replace):
+    (tmp_path / "fleet.json").write_text('{"kind": "thesis"}')
+    with pytest.raises(ParameterError, match="holds other files"):
+        check_folder(tmp_path, replace=replace)
+    with pytest.raises(ParameterError, match="is a file"):
+        check_folder(tmp_path / "fleet.json", replace=replace)
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    (tmp_path / "fleet").mkdir()
+    make(tmp_path / "fleet", 1, cells=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["fleet"]
+
+
+def test_a_fleet_that_is_not_finished_leaves_nothing(tmp_path):
+    making = write_fleet(tmp_path / "fleet", Order.of(300, cells=2), workers=1)
+    next(making)
+    assert len(list(tmp_path.iterdir())) == 1
+    making.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fleet_that_cannot_be_finished_leaves_what_was_there(tmp_path):
+    folder = make(tmp_path / "fleet", 2, cells=1)
+    before = digests(folder)
+    making = write_fleet(folder, Order.of(300, cells=2), replace=True, workers=1)
+    next(making)
+    (half,) = (path for path in tmp_path.iterdir() if path != folder)
+    for path in (half / "readings").iterdir():
+        path.unlink()
+    (half / "readings").rmdir()
+    with pytest.raises(OSError, match="cannot be written"):
+        list(making)
+    assert digests(folder) == before
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_the_readme_explains_every_habit():
+    order = Order.of(1, places=default_places()[:1])
+    page = explain(order, REAL, sky_minutes=15)
+    assert page.count("\n| ") == 5 + 1 + len(fields(Habits))
+    clean = Order.of(1, places=default_places()[:1], faults=False)
+    assert "It is a clean fleet" in explain(clean, CLEAN, sky_minutes=15)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"year": 1900}, "year must be from"),
+        ({"interval_minutes": 20}, "15, 30 or 60 minutes"),
+        ({"seed": -1}, "seed must be 0 or more"),
+        ({"systems": 0}, "1 system at least"),
+    ],
+)
+def test_an_impossible_fleet_is_refused(asked, words):
+    with pytest.raises(ParameterError, match=words):
+        Order.of(**{"systems": 3, "places": [HERE]} | asked)
