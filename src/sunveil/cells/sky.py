@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +25,10 @@ Index = NDArray[np.int32]
 
 # Below this elevation light is modelled for the ends of the day only. [sine]
 LOWEST = float(np.sin(np.radians(3.0)))
-# Every so many intervals of daylight are enough to find the neighbourhood of a plane in.
-ENOUGH = 1200
+# So many intervals of daylight are enough to find the neighbourhood of a plane in ...
+ENOUGH = 600
+# ... and so many of a year to fit it: the others tell little that these do not.
+MOST = 2500
 DAY = 86400
 # Where the two instants of an interval stand for all of it.
 _NODES = (0.5 - 0.5 / np.sqrt(3.0), 0.5 + 0.5 / np.sqrt(3.0))
@@ -53,10 +56,11 @@ class CellSky:
         The sky at the usable intervals; see :mod:`sunveil.cells.tables`.
     low
         The sky at the others.
-    few
-        The sky at some of the usable intervals, evenly spread, for coarse searches.
-    every
-        Of the usable intervals, ``few`` has every so many.
+    some, few
+        The sky at some of the usable intervals, evenly spread, to fit planes by, and at fewer, for
+        coarse searches.
+    each, every
+        Of the usable intervals, ``some`` has every ``each``, ``few`` every ``every``.
     ghi
         Global light at the middle of each lit interval. [W/m²]
     sun
@@ -74,7 +78,9 @@ class CellSky:
     usable: int
     sheet: Sheet
     low: Sheet
+    some: Sheet
     few: Sheet
+    each: int
     every: int
     ghi: NDArray[np.float32]
     sun: Array
@@ -134,9 +140,10 @@ def make_cell_sky(
     high = (suns[0][2][lit] > LOWEST) & known
     order = np.concatenate([np.flatnonzero(high), np.flatnonzero(~high & known)])
     usable = int(np.count_nonzero(high))
-    every = max(1, usable // ENOUGH)
+    years = max(1.0, long.count * long.step / (365.0 * DAY))
+    each, every = max(1, math.ceil(usable / (MOST * years))), max(1, usable // ENOUGH)
     if few_only:
-        order, usable, every = order[:usable:every], len(range(0, usable, every)), 1
+        order, usable, each, every = order[:usable:every], len(range(0, usable, every)), 1, 1
     lit, starts = lit[order], starts[order]
     middle, early, late = (
         make(starts + round(fraction * long.step), sun[:, lit].T, middle=fraction == 0.5)
@@ -153,7 +160,9 @@ def make_cell_sky(
         usable=usable,
         sheet=take(whole, np.arange(usable)),
         low=take(whole, np.arange(usable, len(lit))),
+        some=take(whole, np.arange(0, usable, each)),
         few=take(whole, np.arange(0, usable, every)),
+        each=each,
         every=every,
         ghi=middle.ghi.astype(np.float32),
         sun=middle.sun[:usable],

@@ -19,7 +19,7 @@ Sheet = NDArray[np.float32]
 
 LANES = 64
 # Linke turbidity beyond the maps' at which light is tabulated, and its spacing.
-HAZE_LOW, HAZE_HIGH, HAZE_STEP = -2.0, 2.0, 0.25
+HAZE_LOW, HAZE_HIGH, HAZE_STEP = -2.0, 2.0, 0.5
 LEVELS = round((HAZE_HIGH - HAZE_LOW) / HAZE_STEP) + 1
 # What diffuse light keeps in the clearest air.
 LEAST_DIFFUSE = 0.3

@@ -11,11 +11,10 @@ import click
 
 from sunveil.cli.errors import sentence
 from sunveil.cli.files import check_target, write_whole
+from sunveil.cli.fleet import FLEET_OPTIONS, refuse_fleet_options, run_fleet
 from sunveil.cli.options import (
     METER_FIELDS,
     METER_OPTIONS,
-    OUTPUT_OPTIONS,
-    SITE_OPTIONS,
     WEATHER_NAMES,
     WEATHER_OPTIONS,
     choice,
@@ -31,6 +30,29 @@ if TYPE_CHECKING:
     from sunveil.meters import Record
     from sunveil.site import Site
 
+# Needed for one site; a fleet's table of systems has them.
+PLACE_OPTIONS = (
+    click.option("--latitude", type=float, help="North positive; of one site. [degrees]"),
+    click.option("--longitude", type=float, help="East positive; of one site. [degrees]"),
+    click.option(
+        "--altitude", type=float, help="Above the sea; looked up if left out; of one site. [m]"
+    ),
+)
+OUTPUT_OPTIONS = (
+    click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="A JSON list instead of a table; with --systems, progress as JSON lines.",
+    ),
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help="A file to write, whole or not at all, instead of printing; with --systems, the"
+        " folder of the run.",
+    ),
+)
 INFERENCE_OPTIONS = (
     click.option(
         "--method",
@@ -74,19 +96,36 @@ INFERENCE_OPTIONS = (
 
 @click.command("infer", context_settings={"show_default": True})
 @click.argument("meters", type=click.Path(path_type=Path))
-@taking(SITE_OPTIONS, METER_OPTIONS, WEATHER_OPTIONS, INFERENCE_OPTIONS, OUTPUT_OPTIONS)
+@taking(
+    PLACE_OPTIONS, FLEET_OPTIONS, METER_OPTIONS, WEATHER_OPTIONS, INFERENCE_OPTIONS, OUTPUT_OPTIONS
+)
+@click.pass_context
 def infer_command(
-    meters: Path, *, weather: str, as_json: bool, out: Path | None, **given: Any
+    context: click.Context,
+    /,
+    meters: Path,
+    *,
+    weather: str,
+    as_json: bool,
+    out: Path | None,
+    **given: Any,
 ) -> None:
     """Infer azimuth, tilt and DC capacity of every system in METERS.
 
     METERS is a file or a folder of files at one site: CSV or Parquet with one system each, or many
-    in long form (system_id, time, power_kw), or Green Button XML.
+    in long form (system_id, time, power_kw), or Green Button XML. With --systems, it is a whole
+    fleet: Parquet in long form or with lists, or a folder of files, at the places that the table
+    of systems gives; the estimates are written to the folder --out, and a run that was stopped is
+    taken up by the same command.
 
     Exit code 0: at least one system was inferred; those that could not be are named on stderr with
     the reason, and are objects with system_id and error in the JSON. Exit code 2: none was, or
     the input cannot be read; stderr says why in one sentence, and nothing is written.
     """
+    if given["systems"] is not None:
+        run_fleet(context, meters, out, weather=weather, as_json=as_json, given=given)
+        return
+    refuse_fleet_options(context)
     from sunveil.site import Site
 
     site = Site(given["latitude"], given["longitude"], given["altitude"])

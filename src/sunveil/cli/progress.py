@@ -25,6 +25,26 @@ def progress(
 
 
 @contextmanager
+def counting(doing: str, *, unit: str = "system") -> Iterator[Callable[[int, int], None]]:
+    """Yield what shows how many of how many are done, with rate and time left, on a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from tqdm import tqdm
+
+    with tqdm(desc=doing, unit=f" {unit}", leave=False, file=sys.stderr) as bar:
+
+        def show(done: int, total: int) -> None:
+            if bar.total is None:
+                # what an earlier run has done says nothing of the rate
+                bar.reset(total)
+                bar.initial = bar.n = done
+            bar.update(done - bar.n)
+
+        yield show
+
+
+@contextmanager
 def interruptible() -> Iterator[Callable[[], None]]:
     """Yield what raises KeyboardInterrupt if one was asked for and got lost.
 

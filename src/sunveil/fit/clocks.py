@@ -188,6 +188,8 @@ def decide(
     shares: Sequence[float],
     left: Mapping[int, float],
     interval_minutes: float,
+    *,
+    least_gain: float = LEAST_GAIN,
 ) -> tuple[Hypothesis, float]:
     """Return the clock that the evidence is for, and the agreement gained over the declared one.
 
@@ -202,6 +204,8 @@ def decide(
         the declared clock.
     interval_minutes
         Length of one interval. [minutes]
+    least_gain
+        How many times more a repair must bring than the declared clock.
     """
     # half an hour is half a long interval, a common mistake, but a rare one of short intervals
     rare = 0.0 if interval_minutes >= 30.0 else RARE_MINUTES
@@ -209,7 +213,7 @@ def decide(
         worth_comparing(shares),
         key=lambda i: left[i] + rare * (options[i].offset_minutes % 60.0 != 0.0),
     )
-    agrees = shares[best] >= LEAST_GAIN * shares[0]
+    agrees = shares[best] >= least_gain * shares[0]
     # a short record may agree as well with a turned plane, but its days cannot begin at night
     decisive = left[0] > DECISIVE_MINUTES and left[best] < EXPLAINED_MINUTES
     if not (agrees or decisive) or left[best] > left[0] - LEAST_LIGHT_MINUTES:

@@ -193,11 +193,11 @@ def _fit(laid: Laid, prepared: Prepared, doubts: Doubts) -> tuple[Array, BlockFi
         fit_rows(
             (laid.power[chosen], laid.have[chosen], laid.bright[chosen], limits[chosen]),
             (starts[chosen], left[chosen]),
-            (sky.sheet, sky.few, sky.every),
+            (sky.sheet, sky.some, sky.few, sky.each, sky.every),
             (prepared.patches.order, prepared.patches.first),
             (prepared.day, sky.slot[: sky.usable]),
             weights_of(doubts, 60.0 * hours),
-            prepared.constants,
+            (prepared.thinned(sky.each), prepared.thinned(sky.every)),
             parts,
         )
         points[chosen], spreads[chosen], told[chosen] = parts

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.cells.tables import LANES
 from sunveil.fit.clocks import (
     EXPLAINED_MINUTES,
     SAVING_MINUTES,
@@ -27,11 +28,14 @@ from sunveil.fit.light import THRESHOLD
 from sunveil.quick.ends import Days
 from sunveil.quick.groups import Matrix
 from sunveil.quick.jit import compiled
-from sunveil.quick.prepared import Prepared
+from sunveil.quick.model import CAPACITY, OUT
+from sunveil.quick.newton import FREE, refine
+from sunveil.quick.prepared import CAPACITIES, Prepared
 from sunveil.site import Array
 
-# Of the coarse planes, one in so many shows where to look.
-FIRST = 4
+# How many times the energy a repaired clock must explain: a fit wavers less than a count.
+LEAST_GAIN = 1.0
+_WIDE = np.array([1.5, 1.0])
 Shifts = NDArray[np.int64]
 
 
@@ -120,12 +124,12 @@ def _found(
     options = propose(ends, saving_days(ends.day, case.rule), case.minutes)
     if len(options) == 1:
         return Found(options[0])
-    agreed = [_agreement(row, bright, option, case) for option in options]
+    agreed = [_explained(row, bright, option, case) for option in options]
     shares = [share for share, _ in agreed]
     left = {0: kept} | {
         i: case.left(options[i], agreed[i][1], seen) for i in worth_comparing(shares) if i > 0
     }
-    return Found(*decide(options, shares, left, case.minutes))
+    return Found(*decide(options, shares, left, case.minutes, least_gain=LEAST_GAIN))
 
 
 def _suspicious(typical: Array) -> NDArray[np.bool_]:
@@ -163,54 +167,65 @@ def relaid(row: Matrix, shifts: Shifts) -> Matrix:
     return out
 
 
-def _agreement(row: Matrix, bright: float, clock: Hypothesis, case: _Case) -> tuple[float, Array]:
-    """Return the share of readings that agree with the best plane under a clock, and the plane."""
+def _moved(row: Matrix, clock: Hypothesis, case: _Case) -> tuple[Matrix, Prepared]:
+    """Return readings where a clock puts them, and the coarse sky they then belong to."""
     shifts, half = shifts_of(clock, case.prepared, case.timezone)
     under = case.prepared.coarse_half if half else case.prepared
-    moved = relaid(row, shifts) if shifts.any() else row
-    coarse = under.coarse
-    best, most, there = best_plane(
-        moved,
-        under.few_slots,
-        np.float32(bright),
-        coarse.logs,
-        coarse.near,
-        *coarse.bins.numbers,
+    return (relaid(row, shifts) if shifts.any() else row), under
+
+
+def _explained(row: Matrix, bright: float, clock: Hypothesis, case: _Case) -> tuple[float, Array]:
+    """Return the share of energy that the best plane explains under a clock, and the plane."""
+    moved, under = _moved(row, clock, case)
+    few, coarse = under.sky.few, under.coarse
+    best, place = best_plane(
+        moved, under.few_slots, np.float32(bright), coarse.logs, *coarse.bins.numbers
     )
-    possible = float(coarse.lit.max(initial=1)) * there
-    return most / max(1.0, possible), _sharp(coarse.points[best][None])[0]
+    point: Array = coarse.points[best].copy()
+    # the capacity whose tolerance the best window spans
+    point[CAPACITY] = np.log(bright * CAPACITIES.low) + CAPACITIES.step * place
+    power = np.zeros(few.shape[0] * LANES, dtype=np.float32)
+    have = np.zeros_like(power)
+    values = moved[under.few_slots]
+    there = np.isfinite(values)
+    have[: len(values)] = there
+    power[: len(values)][there] = values[there]
+    share = refine(
+        few,
+        power,
+        have,
+        point,
+        bright,
+        _WIDE,
+        8,
+        under.thinned(case.prepared.sky.every),
+        np.empty((few.shape[0], OUT, LANES), dtype=np.float32),
+        np.zeros((FREE, FREE)),
+    )
+    return float(share), _sharp(point[None])[0]
 
 
 @compiled
-def best_plane(row, slots, bright, logs, near, lowest, per_step, width, capacities):  # type: ignore[no-untyped-def]
-    """Return the plane with which most readings agree, how many, and the share that are there.
-
-    A few planes show where to look, and those near the best of them are looked at in turn.
-    """
+def best_plane(row, slots, bright, logs, lowest, per_step, width, capacities):  # type: ignore[no-untyped-def]
+    """Return the plane, and the place of the capacity, with which most readings agree."""
     power = np.empty(len(slots), dtype=np.float32)
-    known = 0
     for k in range(len(slots)):
         value = row[slots[k]]
-        known += value == value
         power[k] = np.log(value / bright) if value > 0.0 else -np.inf
     bins = capacities + width - 1
     tally = np.empty(bins, dtype=np.int64)
-    best, most = 0, -1
-    for again in range(2):
-        centre = best
-        for plane in range(logs.shape[0]):
-            if (not near[centre, plane]) if again else (plane % FIRST != 0):
-                continue
-            tally[:] = 0
-            for k in range(len(slots)):
-                place = (power[k] - logs[plane, k] - lowest) * per_step
-                if place >= 0.0 and place < bins:
-                    tally[int(place)] += 1
-            running = 0
-            for b in range(bins):
-                running += tally[b]
-                if b >= width:
-                    running -= tally[b - width]
-                if running > most:
-                    best, most = plane, running
-    return best, most, known / max(len(slots), 1)
+    best, where, most = 0, 0, -1
+    for plane in range(logs.shape[0]):
+        tally[:] = 0
+        for k in range(len(slots)):
+            place = (power[k] - logs[plane, k] - lowest) * per_step
+            if place >= 0.0 and place < bins:
+                tally[int(place)] += 1
+        running = 0
+        for b in range(bins):
+            running += tally[b]
+            if b >= width:
+                running -= tally[b - width]
+            if running > most:
+                best, where, most = plane, b - width + 1, running
+    return best, where

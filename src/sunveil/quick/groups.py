@@ -16,6 +16,7 @@ from sunveil.cells.tables import LANES, Sheet, take
 from sunveil.fit.shade import AZIMUTH_STEP, ELEVATION_STEP
 from sunveil.fit.start import TYPICAL_HAZE, TYPICAL_HEAT
 from sunveil.quick.constants import Constants
+from sunveil.quick.jit import compiled
 from sunveil.quick.model import NO_LIMIT, unit_profile
 from sunveil.site import Array
 
@@ -87,9 +88,15 @@ def points_of(grid: Grid) -> Array:
 def plane_profiles(sheet: Sheet, points: Array, constants: Constants) -> Matrix:
     """Return the power of points per kW under a sheet, padded, shape (points, n). [kW/kW]"""
     out = np.empty((len(points), sheet.shape[0] * LANES), dtype=np.float32)
-    for row, point in zip(out, points, strict=True):
-        unit_profile(sheet, point, constants, row)
+    fill_profiles(sheet, points, constants, out)
     return out
+
+
+@compiled
+def fill_profiles(sheet, points, constants, out):  # type: ignore[no-untyped-def]
+    """Fill a row of power for each point. [kW/kW]"""
+    for i in range(len(points)):
+        unit_profile(sheet, points[i], constants, out[i])
 
 
 def _sorted_by(label: NDArray[np.int64]) -> tuple[Index, Index]:

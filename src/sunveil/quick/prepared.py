@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.atlas import Grid
 from sunveil.cells import CellSky
 from sunveil.cells.sky import DAY
 from sunveil.cells.tables import Sheet, take
 from sunveil.fit.clocks import saving_days, saving_rule
-from sunveil.fit.start import TOLERANCE, coarse_grid
+from sunveil.fit.start import TOLERANCE
 from sunveil.quick.constants import Constants, QuickOptions, constants_of
 from sunveil.quick.ends import Days
 from sunveil.quick.groups import (
@@ -33,31 +34,24 @@ from sunveil.tally import Bins, Capacities, Logs, log_profiles
 # Relative to a record's bright power.
 CAPACITIES = Capacities(low=0.6, high=6.0, step=0.02)
 HALF_HOUR = 1800
-NEAR = float(np.cos(np.radians(22.0)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coarse:
-    """Planes 10° apart at some intervals, for clocks.
+    """Planes 15° apart at a few intervals, for clocks.
 
     Parameters
     ----------
     logs
         Logarithm of each plane's power per kW, infinite where it is dim; shape (planes, n).
-    lit
-        At how many intervals each plane is not dim.
     points
         The planes.
-    near
-        Which planes are close to which.
     bins
         Where agreement falls among capacities.
     """
 
     logs: Logs
-    lit: NDArray[np.int64]
     points: Array
-    near: NDArray[np.bool_]
     bins: Bins
 
 
@@ -69,6 +63,15 @@ class Mixture:
     probe: Sheet
     points: Array
     directions: Array
+
+
+def clock_grid() -> Grid:
+    """Return planes about 15° apart, with one flat plane."""
+    azimuth, tilt = [np.array([0.0])], [np.array([0.0])]
+    for one, count in ((10.0, 12), (20.0, 24), (30.0, 24), (40.0, 24), (55.0, 24), (75.0, 24)):
+        azimuth.append(np.arange(count) * 360.0 / count)
+        tilt.append(np.full(count, one))
+    return Grid(np.concatenate(azimuth), np.concatenate(tilt))
 
 
 class Prepared:
@@ -86,6 +89,10 @@ class Prepared:
         self.sky = sky
         self.options = options
         self.constants: Constants = constants_of(options, clear=sky.clear)
+
+    def thinned(self, every: int) -> Constants:
+        """Return the constants for one reading in so many: fewer of them err alike."""
+        return self.constants._replace(together=self.constants.together / every)
 
     @functools.cached_property
     def groups(self) -> Groups:
@@ -130,18 +137,11 @@ class Prepared:
     @functools.cached_property
     def coarse(self) -> Coarse:
         """The planes that clocks are told by."""
-        grid = coarse_grid()
-        points = points_of(grid)
+        points = points_of(clock_grid())
         points[:, 3] = 0.0
         profiles = plane_profiles(self.sky.few, points, self.constants)[:, : len(self.few_slots)]
         logs = log_profiles(profiles, TOLERANCE.floor)
-        return Coarse(
-            logs=logs,
-            lit=np.count_nonzero(logs < np.inf, axis=1),
-            points=points,
-            near=grid.normals @ grid.normals.T > NEAR,
-            bins=Bins.of(CAPACITIES, TOLERANCE),
-        )
+        return Coarse(logs, points, Bins.of(CAPACITIES, TOLERANCE))
 
     @functools.cached_property
     def half(self) -> Prepared:

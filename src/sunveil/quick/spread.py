@@ -16,7 +16,6 @@ from sunveil.quick.model import (
     EAST,
     INVERSE,
     LIMIT,
-    MODEL,
     NO_LIMIT,
     NORTH,
     RESIDUAL,
@@ -73,24 +72,22 @@ def weights_of(doubts: Doubts, minutes: float) -> Weights:
 
 
 @compiled
-def fill_pulls(out, slot, minutes, pull, turn):  # type: ignore[no-untyped-def]
+def fill_pulls(out, model, slot, each, minutes, pull, turn):  # type: ignore[no-untyped-def]
     """Fill how each reading pulls on the fit, and how it would after a minute of clock."""
     last = len(slot) - 1
-    for k in range(len(slot)):
-        block, lane = k // LANES, k % LANES
+    for i in range(len(pull)):
+        block, lane, k = i // LANES, i % LANES, i * each
         weight = out[block, WEIGHT, lane]
-        pull[k] = weight * out[block, RESIDUAL, lane]
+        pull[i] = weight * out[block, RESIDUAL, lane]
         # what a minute of clock does shows between neighbours
         before = k - 1 if k > 0 and slot[k - 1] == slot[k] - 1 else k
         after = k + 1 if k < last and slot[k + 1] == slot[k] + 1 else k
-        change = out[after // LANES, MODEL, after % LANES]
-        change -= out[before // LANES, MODEL, before % LANES]
-        rate = change / (max(after - before, 1) * minutes)
-        turn[k] = -weight * rate * out[block, INVERSE, lane]
+        rate = (model[after] - model[before]) / (max(after - before, 1) * minutes)
+        turn[i] = -weight * rate * out[block, INVERSE, lane]
 
 
 @compiled
-def fill_covariance(point, out, information, day, slot, weights, constants, total):  # type: ignore[no-untyped-def]
+def fill_covariance(point, out, information, model, days, each, weights, constants, total):  # type: ignore[no-untyped-def]
     """Fill the covariance of the free parameters; return how many are free."""
     size = FREE if point[LIMIT] < NO_LIMIT else FREE - 1
     inverse = np.zeros((FREE, FREE))
@@ -101,13 +98,15 @@ def fill_covariance(point, out, information, day, slot, weights, constants, tota
         inverse[:, i] = solve(information, unit, size)
     middle = np.zeros((FREE, FREE))
     sums, clock = np.zeros(FREE), np.zeros(FREE)
-    pull = np.zeros(len(day), dtype=np.float32)
-    turn = np.zeros(len(day), dtype=np.float32)
-    fill_pulls(out, slot, weights.minutes, pull, turn)
+    day, slot = days
+    count = (len(day) + each - 1) // each
+    pull = np.zeros(count, dtype=np.float32)
+    turn = np.zeros(count, dtype=np.float32)
+    fill_pulls(out, model, slot, each, weights.minutes, pull, turn)
     start = 0
-    while start < len(day):
+    while start < count:
         end = start
-        while end < len(day) and day[end] // 7 == day[start] // 7:
+        while end < count and day[end * each] // 7 == day[start * each] // 7:
             end += 1
         for i in range(size):
             pulled, turned = np.float32(0.0), np.float32(0.0)
@@ -147,10 +146,10 @@ def quantile(values, share):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def fill_spread(point, out, information, day, slot, weights, constants, spread):  # type: ignore[no-untyped-def]
+def fill_spread(point, out, information, model, days, each, weights, constants, spread):  # type: ignore[no-untyped-def]
     """Fill the 90% intervals of azimuth, tilt and capacity, and the radius of the plane's."""
     total = np.zeros((FREE, FREE))
-    fill_covariance(point, out, information, day, slot, weights, constants, total)
+    fill_covariance(point, out, information, model, days, each, weights, constants, total)
     a = np.sqrt(max(total[0, 0], 1e-9))
     b = total[1, 0] / a
     c = np.sqrt(max(total[1, 1] - b * b, 1e-9))

@@ -1,0 +1,173 @@
+"""``sunveil infer FLEET --systems SYSTEMS``: a whole fleet into a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sunveil.cli.options import METER_FIELDS, choice, server_options
+from sunveil.cli.progress import counting
+from sunveil.errors import SunveilError
+
+if TYPE_CHECKING:
+    from sunveil.fleet import FleetResult, FleetSettings, Progress
+
+FLEET_OPTIONS = (
+    click.option(
+        "--systems",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A whole fleet: the table of its systems, with system_id, latitude, longitude and, if"
+        " known, altitude and timezone; other columns are public keys that are carried along.",
+    ),
+    click.option(
+        "--engine",
+        type=choice("local", "dask"),
+        default="local",
+        help="Threads of this process, or Dask; for a fleet.",
+    ),
+    click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler that runs already."),
+    click.option(
+        "--workers",
+        type=click.IntRange(1, 1024),
+        help="Parts of a fleet worked on at a time; as many as there are processors if left out.",
+    ),
+    click.option(
+        "--restart", is_flag=True, help="Throw away what --out holds of another run over a fleet."
+    ),
+)
+_SITE = ("latitude", "longitude", "altitude")
+_FLEET = ("engine", "scheduler", "workers", "restart")
+
+
+def refuse_fleet_options(context: click.Context) -> None:
+    """Refuse what only a fleet takes, and ask for what one site needs."""
+    for name in _FLEET:
+        if _is_given(context, name):
+            raise click.UsageError(f"--{name} is for a fleet: give its --systems", context)
+    for parameter in context.command.params:
+        if parameter.name in _SITE[:2] and context.params[parameter.name] is None:
+            raise click.MissingParameter(ctx=context, param=parameter)
+
+
+def run_fleet(
+    context: click.Context,
+    fleet: Path,
+    out: Path | None,
+    *,
+    weather: str,
+    as_json: bool,
+    given: dict[str, Any],
+) -> None:
+    """Infer a fleet, telling how far it is.
+
+    Parameters
+    ----------
+    context
+        The command as it was called.
+    fleet
+        The readings.
+    out
+        The folder to write.
+    weather
+        Where irradiance comes from.
+    as_json
+        Whether to tell it in JSON lines.
+    given
+        The other options.
+    """
+    for name in _SITE:
+        if given[name] is not None:
+            raise click.UsageError(
+                f"--{name} is for one site: the places of a fleet stand in its table of systems",
+                context,
+            )
+    if given["method"] != "default":
+        raise click.UsageError("a fleet is inferred by the default method only", context)
+    if out is None:
+        raise click.UsageError("a fleet is written to a folder: name it with --out", context)
+    from sunveil.fleet import infer_fleet
+
+    with counting("inferring") as show:
+
+        def tell(progress: Progress) -> None:
+            show(progress.systems, progress.all_systems)
+            if as_json:
+                click.echo(json.dumps(progress.to_dict()))
+
+        result = infer_fleet(
+            fleet,
+            given["systems"],
+            out,
+            settings=_settings(weather, given),
+            engine=given["engine"],
+            workers=given["workers"],
+            scheduler=given["scheduler"],
+            restart=given["restart"],
+            server=server_options(weather, given),
+            tell=tell,
+        )
+    _say(result, out, as_json=as_json)
+
+
+def _is_given(context: click.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source not in (None, click.core.ParameterSource.DEFAULT)
+
+
+def _settings(weather: str, given: dict[str, Any]) -> FleetSettings:
+    from sunveil.fleet import FleetSettings
+    from sunveil.meters import MeterOptions
+    from sunveil.site import Losses, Mount
+
+    return FleetSettings(
+        meters=MeterOptions(**{name: given[name] for name in METER_FIELDS}),
+        clock=given["clock"],
+        losses=Losses(system=given["losses"], inverter_efficiency=given["inverter_efficiency"]),
+        albedo=given["albedo"],
+        mount=Mount(given["mount"]),
+        weather=weather,
+    )
+
+
+def _say(result: FleetResult, out: Path, *, as_json: bool) -> None:
+    summary = json.loads((result.folder / "summary.json").read_text(encoding="utf-8"))
+    if as_json:
+        click.echo(json.dumps(_done(result, out, summary)))
+    total = result.inferred + result.refused
+    for sentence in summary["unread_files"][:5]:
+        click.echo(f"sunveil: left out: {sentence}", err=True)
+    if not result.inferred:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in summary["refused_by_kind"].items())
+        raise SunveilError(
+            f"none of {total} systems can be inferred ({kinds}); the reasons are in"
+            f" {out / 'refused.parquet'}"
+        )
+    if not as_json:
+        click.echo(f"Wrote {result.inferred:,} of {total:,} systems to {out}")
+    if result.refused:
+        click.echo(
+            f"sunveil: left out {result.refused:,} systems; the reasons are in"
+            f" {out / 'refused.parquet'}",
+            err=True,
+        )
+
+
+def _done(result: FleetResult, out: Path, summary: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "event": "done",
+        "out": str(out),
+        "estimates": str(out / "estimates"),
+        "refused_table": str(out / "refused.parquet"),
+        "summary": str(out / "summary.json"),
+        "page": str(out / "summary.html"),
+        "inferred": result.inferred,
+        "refused": result.refused,
+        "refused_by_kind": summary["refused_by_kind"],
+        "unread_files": summary["unread_files"],
+        "parts": result.parts,
+        "resumed": result.resumed,
+    }

@@ -1,0 +1,99 @@
+"""Fitting matrices, cell by cell; one system that cannot be fitted leaves the others alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.cells import CellSky
+from sunveil.errors import SunveilError
+from sunveil.fleet.blocks import Frame, Matrix
+from sunveil.fleet.job import Desk
+from sunveil.fleet.records import failed
+from sunveil.fleet.scatter import Power
+from sunveil.fleet.systems import Refused
+from sunveil.infer import Clock
+from sunveil.quick import BlockFit, QuickOptions, fit_block, reason
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """Inferred systems of one frame: their numbers in the table, and their estimates."""
+
+    frame: Frame
+    systems: NDArray[np.int32]
+    fit: BlockFit
+
+
+def fit_matrix(matrix: Matrix, desk: Desk) -> Iterator[Fitted | Refused]:
+    """Yield the estimates of a matrix, cell by cell, and the systems that have none."""
+    settings = desk.job.settings
+    options = QuickOptions(
+        clock=Clock(settings.clock),
+        losses=settings.losses,
+        albedo=settings.albedo,
+        mount=settings.mount,
+    )
+    code = desk.cells.of[matrix.systems]
+    if not len(code):
+        return
+    edges = np.flatnonzero(np.r_[True, code[1:] != code[:-1], True])
+    for start, end in pairwise(edges.tolist()):
+        numbers = matrix.systems[start:end]
+        try:
+            sky = desk.skies.over(desk.cells.cells[int(code[start])], matrix.frame.axis)
+        except SunveilError as error:
+            for number in numbers:
+                yield Refused(desk.names[number], "weather", str(error))
+            continue
+        for fitted in _fits(matrix.power[start:end], numbers, sky, matrix.frame, options, desk):
+            yield from _told(fitted, sky, desk) if isinstance(fitted, Fitted) else [fitted]
+
+
+def _fits(
+    power: Power,
+    numbers: NDArray[np.int32],
+    sky: CellSky,
+    frame: Frame,
+    options: QuickOptions,
+    desk: Desk,
+) -> Iterator[Fitted | Refused]:
+    try:
+        fit = fit_block(
+            power,
+            sky,
+            options=options,
+            timezone=frame.timezone,
+            label_known=frame.label_known,
+        )
+    except Exception as error:  # one bad system never stops a fleet: find out which it is
+        if len(numbers) == 1:
+            name = desk.names[numbers[0]]
+            told = isinstance(error, SunveilError)
+            yield Refused(name, "failed", str(error)) if told else failed(name, error)
+            return
+        for row in range(len(numbers)):
+            alone = slice(row, row + 1)
+            yield from _fits(power[alone], numbers[alone], sky, frame, options, desk)
+    else:
+        yield Fitted(frame, numbers, fit)
+
+
+def _told(fitted: Fitted, sky: CellSky, desk: Desk) -> Iterator[Fitted | Refused]:
+    """Part the systems that were inferred from those that could not be."""
+    fit = fitted.fit
+    good = fit.outcome == 0
+    for row in np.flatnonzero(~good):
+        name = desk.names[fitted.systems[row]]
+        told = reason(int(fit.outcome[row]), int(fit.lit[row]), source=sky.source)
+        kind = "too little data" if fit.outcome[row] == 1 else "weather"
+        yield Refused(name, kind, f"system {name}: {told}")
+    if good.all():
+        yield fitted
+    elif good.any():
+        kept = BlockFit(**{each.name: getattr(fit, each.name)[good] for each in fields(fit)})
+        yield Fitted(fitted.frame, fitted.systems[good], kept)

@@ -1,0 +1,135 @@
+"""The folder that a run writes: who may write it, what it holds, and what a stopped run left."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sunveil.errors import ParameterError, SourceError
+from sunveil.files import write_whole
+
+RUN = "run.json"
+SUMMARY = "summary.json"
+_WORK = ".work"
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep a folder for one run: another that is asked for it meanwhile is refused."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _lock(handle, folder)
+        try:
+            yield
+        finally:
+            (folder / ".lock").unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, folder: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # where there are no such locks, nobody is kept out
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise ParameterError(
+            f"another run is writing to {folder}; wait for it, or choose another folder"
+        ) from None
+
+
+def begin(folder: Path, told: dict[str, Any], *, restart: bool) -> bool:
+    """Make a folder ready, and return whether a run that was stopped is taken up.
+
+    Parameters
+    ----------
+    folder
+        The folder, held by this run.
+    told
+        What ``run.json`` says of the run; its ``fingerprint`` decides.
+    restart
+        Throw away what an earlier run left.
+    """
+    if restart:
+        _clear(folder)
+    before = _before(folder)
+    if before is None:
+        others = [path.name for path in folder.iterdir() if path.name != ".lock"]
+        if others:
+            raise ParameterError(
+                f"{folder} holds {others[0]}, which no run over a fleet wrote; name a new folder"
+            )
+    again = before is not None and before == told["fingerprint"]
+    if before is not None and not again:
+        raise ParameterError(
+            f"{folder} holds a run over other readings, systems or settings; name a new folder, or"
+            " throw that run away with --restart"
+        )
+    if not again:
+        write_whole(folder / RUN, as_json(told))
+    (folder / _WORK).mkdir(mode=0o700, exist_ok=True)  # it may hold readings
+    (folder / _WORK / "refused").mkdir(exist_ok=True)
+    (folder / "estimates").mkdir(exist_ok=True)
+    _sweep(folder)
+    return again
+
+
+_OURS = {
+    RUN,
+    SUMMARY,
+    _WORK,
+    ".lock",
+    "estimates",
+    "refused.parquet",
+    "summary.html",
+    "README.md",
+}
+
+
+def _before(folder: Path) -> str | None:
+    """Return the fingerprint of the run that a folder holds."""
+    try:
+        return str(json.loads((folder / RUN).read_text(encoding="utf-8"))["fingerprint"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise SourceError(
+            f"{folder / RUN} cannot be read; throw that run away with --restart, or name a new"
+            " folder"
+        ) from None
+
+
+def _clear(folder: Path) -> None:
+    for name in sorted(_OURS - {".lock"}):
+        path = folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what a killed run left half-written."""
+    for place in (folder, folder / "estimates", folder / _WORK / "refused"):
+        for path in place.glob(".*.part"):
+            path.unlink(missing_ok=True)
+    for path in (folder / _WORK / "gathered").glob(".*.part"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def finish(folder: Path) -> None:
+    """Remove what was needed on the way only."""
+    shutil.rmtree(folder / _WORK, ignore_errors=True)
+
+
+def as_json(told: dict[str, Any]) -> str:
+    """Return plain types as JSON text."""
+    return json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

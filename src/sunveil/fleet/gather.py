@@ -1,0 +1,132 @@
+"""Bringing together what is spread: readings of one system in many files, or neighbours far apart.
+
+Each source file is read once and parted into as many files as the plan has parts, in a folder that
+gets its name when it is whole; what was done stays done when a run is stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sunveil.fleet.database import cursor, named, parquet, quoted
+from sunveil.fleet.job import Desk
+from sunveil.fleet.reading import hashes
+from sunveil.fleet.source import SourceFile
+
+# Small files are taken together up to this size. [readings]
+_TOGETHER = 4_000_000
+_UNREAD = "unread.json"
+
+
+def gather(desk: Desk, bucket: NDArray[np.int32], *, workers: int) -> None:
+    """Part every file of a source by the parts that its systems belong to.
+
+    Parameters
+    ----------
+    desk
+        The run.
+    bucket
+        The part of each system.
+    workers
+        How many files are read at a time.
+    """
+    parts = int(bucket.max(initial=0)) + 1
+    table = pa.table({"key": pa.array(hashes(desk.systems.ids)), "part": pa.array(bucket)})
+    target = desk.job.work / "gathered"
+    target.mkdir(parents=True, exist_ok=True)
+
+    def one(numbered: tuple[int, list[SourceFile]]) -> None:
+        _gather(desk, *numbered, table=table, parts=parts)
+
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(one, enumerate(_batches(desk.job.source.files))))
+
+
+def gathered_files(work: Path, number: int) -> list[Path]:
+    """Return the files of a part, in the order of the source's files."""
+    return sorted((work / "gathered").glob(f"[0-9]*/part={number}/*.parquet"))
+
+
+def not_gathered(work: Path) -> list[tuple[str, str]]:
+    """Return the files that could not be read to their end, each with the reason."""
+    told = sorted((work / "gathered").glob(f"[0-9]*/{_UNREAD}"))
+    return [
+        (name, reason)
+        for path in told
+        for name, reason in json.loads(path.read_text(encoding="utf-8"))
+    ]
+
+
+def _batches(files: Sequence[SourceFile]) -> Iterator[list[SourceFile]]:
+    batch: list[SourceFile] = []
+    for file in files:
+        if batch and sum(each.rows for each in batch) + file.rows > _TOGETHER:
+            yield batch
+            batch = []
+        batch.append(file)
+    if batch:
+        yield batch
+
+
+def _gather(
+    desk: Desk, number: int, batch: Sequence[SourceFile], *, table: pa.Table, parts: int
+) -> None:
+    done = desk.job.work / "gathered" / f"{number:05d}"
+    if done.is_dir():
+        return
+    made = done.with_name(f".{done.name}.part")
+    names = [file.name for file in batch]
+    try:
+        _copy(desk, names, made, table=table, parts=parts)
+    except duckdb.Error:
+        names, unread = _sound(desk, names, made, table=table, parts=parts)
+        _copy(desk, names, made, table=table, parts=parts)
+        (made / _UNREAD).write_text(json.dumps(unread), encoding="utf-8")
+    made.rename(done)
+
+
+def _sound(
+    desk: Desk, names: Sequence[str], made: Path, *, table: pa.Table, parts: int
+) -> tuple[list[str], list[tuple[str, str]]]:
+    """Return the files that can be read to their end, and the others with the reason."""
+    sound: list[str] = []
+    unread: list[tuple[str, str]] = []
+    for name in names:
+        try:
+            _copy(desk, [name], made, table=table, parts=parts)
+        except duckdb.Error:
+            unread.append((name, f"{name} cannot be read: it is damaged"))
+        else:
+            sound.append(name)
+    return sound, unread
+
+
+def _copy(desk: Desk, names: Sequence[str], made: Path, *, table: pa.Table, parts: int) -> None:
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    if not names:
+        return
+    columns = desk.job.source.columns
+    source = desk.job.source
+    wanted = (columns.system, columns.time, columns.power, columns.start, columns.length)
+    picked = ", ".join(f"r.{named(name)}" for name in wanted if name)
+    key = f"hash(r.{named(columns.system)}::VARCHAR)"
+    connection = cursor()
+    connection.execute("SET preserve_insertion_order=true")
+    connection.register("buckets", table)
+    connection.execute(
+        # rows of systems that nobody knows go anywhere: whoever meets them names them
+        f"COPY (SELECT {picked}, coalesce(b.part, ({key} % {parts})::INTEGER) AS part"
+        f" FROM {parquet(source.paths(names), hive=bool(columns.hive))} r"
+        f" LEFT JOIN buckets b ON {key} = b.key)"
+        f" TO {quoted(str(made))} (FORMAT parquet, PARTITION_BY (part), COMPRESSION zstd)"
+    )

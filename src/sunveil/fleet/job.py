@@ -1,0 +1,173 @@
+"""What every worker of a run knows: small enough to send, and opened once per process."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.errors import SourceError
+from sunveil.fleet.layouts import Stamp
+from sunveil.fleet.plan import SKIES_KEPT, Cells, find_cells
+from sunveil.fleet.reading import hashes
+from sunveil.fleet.settings import FleetSettings
+from sunveil.fleet.skies import Skies
+from sunveil.fleet.source import Source
+from sunveil.fleet.survey import Book
+from sunveil.fleet.systems import Systems, read_systems
+from sunveil.fleet.zones import ZoneTable
+from sunveil.meters.clock import parse_timezone
+
+# Where nothing else is known of the times. [s since 1970]
+_EVER = (315532800, 4133980800)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run over a fleet, as its workers are told.
+
+    Parameters
+    ----------
+    out
+        The folder that is written.
+    systems, digest
+        The table of systems, on a disk that every worker reads, and its fingerprint.
+    source
+        The readings; its files are named by the parts.
+    settings
+        What is assumed.
+    fingerprint
+        The plan's.
+    gathered
+        Whether readings are brought together first.
+    span
+        First and last stamp of the fleet, where known. [µs]
+    server
+        What a server of weather must be told, as pairs; never written down.
+    """
+
+    out: str
+    systems: str
+    source: Source
+    settings: FleetSettings
+    fingerprint: str
+    digest: str = ""
+    gathered: bool = False
+    span: tuple[int, int] | None = None
+    server: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """The folder that is written."""
+        return Path(self.out)
+
+    @property
+    def work(self) -> Path:
+        """The folder for what is needed on the way only."""
+        return self.folder / ".work"
+
+    def __repr__(self) -> str:
+        return f"Job({self.out!r})"
+
+
+class Desk:
+    """A job opened by a process: the systems, their cells, clocks and skies."""
+
+    def __init__(self, job: Job, systems: Systems, cells: Cells) -> None:
+        self.job, self.systems, self.cells = job, systems, cells
+        self.book = Book.of(hashes(systems.ids))
+        self.skies = Skies(job.settings.weather, keep=SKIES_KEPT, server=dict(job.server))
+        self.clocks, self.clock = self._clocks()
+        self.zones = ZoneTable.of(
+            self.clocks if job.source.columns.stamp is Stamp.WALL else ["UTC"] * len(self.clocks),
+            self.span_seconds,
+        )
+
+    @property
+    def span_seconds(self) -> tuple[int, int]:
+        """First and last stamp. [s]"""
+        span = self.job.span
+        if span is None:
+            return _EVER
+        return max(_EVER[0], span[0] // 1_000_000), min(_EVER[1], -(-span[1] // 1_000_000))
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The systems' names."""
+        return [str(name) for name in self.systems.ids.to_pylist()]
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """The number of each system by its name."""
+        return {name: number for number, name in enumerate(self.names)}
+
+    @cached_property
+    def refused(self) -> frozenset[str]:
+        """Systems that are named by the table but refused."""
+        return frozenset(each.system_id for each in self.systems.refused)
+
+    def _clocks(self) -> tuple[list[str], NDArray[np.int32]]:
+        """Return names of clocks, and the number of each system's."""
+        declared = self.job.settings.meters.timezone
+        columns = self.job.source.columns
+        fallback = "UTC" if columns.stamp is Stamp.WALL else columns.zone
+        usual = fallback if declared is None else parse_timezone(declared)[1]
+        own = self.systems.zone
+        return [usual, *self.systems.zones], np.where(own < 0, 0, own + 1).astype(np.int32)
+
+    @cached_property
+    def clockless(self) -> NDArray[np.uint8]:
+        """Which systems nobody named the clock of, where stamps need one."""
+        wall = self.job.source.columns.stamp is Stamp.WALL
+        needed = wall and self.job.settings.meters.timezone is None
+        return (needed & (self.systems.zone < 0)).astype(np.uint8)
+
+
+_desks: dict[tuple[str, str], Desk] = {}
+_lock = threading.Lock()
+
+
+def desk_of(job: Job, *, systems: Systems | None = None, cells: Cells | None = None) -> Desk:
+    """Return the process's desk for a job, opened when first asked for.
+
+    Parameters
+    ----------
+    job
+        What is to be done.
+    systems, cells
+        The table and the cells, where the caller has them at hand.
+    """
+    key = job.out, job.fingerprint
+    with _lock:
+        if key not in _desks:
+            if systems is None:
+                column = job.settings.meters.system_column
+                systems = read_systems(job.systems, system_column=column)
+                if systems.digest != job.digest:
+                    raise SourceError(f"{job.systems} was changed while a run was reading it")
+            if cells is None:
+                cells = find_cells(systems, job.settings.cell)
+            _desks.clear()  # one run at a time keeps its skies
+            _desks[key] = Desk(job, systems, cells)
+        return _desks[key]
+
+
+def close_desk(job: Job) -> None:
+    """Forget what a process keeps for a job."""
+    with _lock:
+        _desks.pop((job.out, job.fingerprint), None)
+
+
+def check_clocks(job: Job, systems: Systems) -> None:
+    """Refuse a fleet whose stamps nobody knows the clock of."""
+    unknown = job.settings.meters.timezone is None and not systems.zones
+    if job.source.columns.stamp is Stamp.WALL and unknown:
+        raise SourceError(
+            "the fleet has times without a UTC offset: name their clock with --timezone, such as"
+            " UTC, UTC-07:00 or America/Denver, or give the table of systems a column timezone"
+        )

@@ -1,0 +1,217 @@
+"""How the columns of Parquet files hold a fleet: one reading per row, or one system per row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Any
+
+import pyarrow as pa
+
+from sunveil.errors import MeterError, ParameterError
+from sunveil.fleet.systems import SYSTEM_NAMES
+from sunveil.meters.clock import parse_timezone
+from sunveil.meters.columns import Column, find_roles
+from sunveil.meters.options import MeterOptions, Unit
+from sunveil.meters.units import find_unit
+
+_STARTS = ("start", "start_time", "first", "first_time", "time", "timestamp")
+_LENGTHS = ("interval_minutes", "interval", "minutes", "step_minutes")
+
+
+class Layout(StrEnum):
+    """How readings lie in files.
+
+    ``long``: a system, a time and a reading in each row. ``lists``: a system in each row, with
+    lists. ``files``: anything that the readers of single files know.
+    """
+
+    LONG = "long"
+    LISTS = "lists"
+    FILES = "files"
+
+
+class Stamp(StrEnum):
+    """What a time is: an instant, or what a clock on a wall showed."""
+
+    INSTANT = "instant"
+    WALL = "wall"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What to read from the files of a fleet.
+
+    Parameters
+    ----------
+    layout
+        How the readings lie.
+    system, time, power
+        Names of columns; without a time, lists begin at ``start`` and step by ``length``.
+    stamp
+        What a time is.
+    unit
+        What a reading counts.
+    hive
+        Names of the keys in the folders' names.
+    power_kind, zone
+        The type of a reading in the file, and the name of the clock beside instants.
+    """
+
+    layout: Layout
+    system: str = ""
+    time: str | None = None
+    power: str = ""
+    start: str | None = None
+    length: str | None = None
+    stamp: Stamp = Stamp.INSTANT
+    unit: Unit = Unit.KW
+    hive: tuple[str, ...] = ()
+    power_kind: str = "float"
+    zone: str = "UTC"
+    notes: tuple[str, ...] = ()
+
+    def key_of(self, name: str) -> str | None:
+        """Return the system that a file's folders name."""
+        return dict(_hive_pairs(name)).get(self.system) if self.system in self.hive else None
+
+    def missing_in(self, schema: Any, name: str) -> bool:
+        """Whether a file lacks one of the columns."""
+        has = {*schema.names, *(key for key, _ in _hive_pairs(name))}
+        wanted = (self.system, self.time, self.power, self.start, self.length)
+        return any(column and column not in has for column in wanted)
+
+
+def find_columns(schema: Any, options: MeterOptions, *, name: str) -> Columns:
+    """Return what to read from a Parquet file.
+
+    Parameters
+    ----------
+    schema
+        The file's columns, as Arrow names them.
+    options
+        What the curator said of them.
+    name
+        The file's path within the source.
+    """
+    hive = tuple(key for key, _ in _hive_pairs(name) if key not in schema.names)
+    lists = [field for field in schema if _is_list(field.type)]
+    where = PurePosixPath(name).name
+    if any(_is_number(field.type.value_type) for field in lists):
+        return _lists(schema, lists, options, hive=hive, where=where)
+    return _long(schema, options, hive=hive, where=where)
+
+
+def _long(schema: Any, options: MeterOptions, *, hive: tuple[str, ...], where: str) -> Columns:
+    described = [
+        *(Column(f.name, _is_time(f.type), _is_number(f.type)) for f in schema),
+        *(Column(key, False, False) for key in hive if key.lower() in SYSTEM_NAMES),
+    ]
+    roles = find_roles(described, options, where=where)
+    if roles.system is None:
+        return Columns(Layout.FILES)
+    system, time, power = (described[at].name for at in (roles.system, roles.time, roles.power))
+    kinds = {field.name: field.type for field in schema}
+    if not (_is_time(kinds[time]) and _is_number(kinds[power])):
+        # text, or numbers for times: the reader of single files knows how those are written
+        return Columns(Layout.FILES, system=system, time=time, power=power, hive=hive)
+    unit, notes = find_unit(power, options.known_unit, where=where)
+    return Columns(
+        Layout.LONG,
+        system,
+        time,
+        power,
+        stamp=_stamp(kinds[time]),
+        unit=unit,
+        hive=hive,
+        power_kind=str(kinds[power]),
+        zone=_zone(schema, time),
+        notes=notes,
+    )
+
+
+def _lists(
+    schema: Any, lists: list[Any], options: MeterOptions, *, hive: tuple[str, ...], where: str
+) -> Columns:
+    system = options.system_column or _named(schema, SYSTEM_NAMES, lambda kind: not _is_list(kind))
+    if system is None:
+        raise MeterError(
+            f"{where} has lists of readings and no column of systems known by its name: name it"
+            " with --system-column"
+        )
+    power = options.power_column or _only(lists, "power_kw", where)
+    times = [field for field in lists if _is_time(field.type.value_type)]
+    unit, notes = find_unit(power, options.known_unit, where=where)
+    kinds = {field.name: field.type for field in schema}
+    common: dict[str, Any] = {
+        "unit": unit,
+        "hive": hive,
+        "power_kind": str(kinds[power].value_type),
+        "notes": notes,
+    }
+    named = options.time_column
+    if times and (named is None or named in {field.name for field in times}):
+        time = named or times[0].name
+        inner = kinds[time].value_type
+        common |= {"stamp": _stamp(inner), "zone": _zone(schema, time)}
+        return Columns(Layout.LISTS, system, time, power, **common)
+    start = named or _named(schema, _STARTS, _is_time)
+    length = _named(schema, _LENGTHS, _is_number)
+    if start is None or length is None:
+        raise MeterError(
+            f"{where} has lists of readings without their times: add a list of times, or columns"
+            " start and interval_minutes"
+        )
+    common |= {"stamp": _stamp(kinds[start]), "zone": _zone(schema, start)}
+    return Columns(Layout.LISTS, system, None, power, start=start, length=length, **common)
+
+
+def _only(lists: list[Any], usual: str, where: str) -> str:
+    numbers = [field.name for field in lists if _is_number(field.type.value_type)]
+    named = [name for name in numbers if name.lower() == usual]
+    if named or len(numbers) == 1:
+        return str((named or numbers)[0])
+    listed = ", ".join(repr(name) for name in numbers[:20])
+    raise MeterError(
+        f"{where} has several columns of lists of numbers: name the readings with --power-column,"
+        f" one of {listed}"
+    )
+
+
+def _named(schema: Any, usual: tuple[str, ...], fits: Callable[[Any], bool]) -> str | None:
+    folded = {field.name.strip().lower(): field for field in schema}
+    return next((folded[n].name for n in usual if n in folded and fits(folded[n].type)), None)
+
+
+def _hive_pairs(name: str) -> list[tuple[str, str]]:
+    parts = PurePosixPath(name).parent.parts
+    return [(key, value) for key, mark, value in (part.partition("=") for part in parts) if mark]
+
+
+def _is_list(kind: Any) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _is_time(kind: Any) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def _is_number(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_decimal(kind))
+
+
+def _stamp(kind: Any) -> Stamp:
+    return Stamp.INSTANT if getattr(kind, "tz", None) else Stamp.WALL
+
+
+def _zone(schema: Any, name: str) -> str:
+    """Return the zone that pandas wrote beside a column of instants, or UTC."""
+    told = (schema.pandas_metadata or {}).get("columns", ())
+    try:
+        zone = next(each["metadata"]["timezone"] for each in told if each["field_name"] == name)
+        return parse_timezone(str(zone))[1]
+    except (StopIteration, KeyError, TypeError, ParameterError):
+        return "UTC"

@@ -1,0 +1,49 @@
+"""The parts of a plan on this machine.
+
+They run in threads of one process, which compiled loops and DuckDB let run beside each other: no
+reading is sent from one process to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+from sunveil.fleet.job import Job
+from sunveil.fleet.plan import Part
+from sunveil.fleet.task import Done, run_part
+
+
+def run_local(job: Job, parts: Sequence[Part], *, workers: int) -> Iterator[Done]:
+    """Yield what parts came to, as they get done.
+
+    Parameters
+    ----------
+    job
+        The run.
+    parts
+        What is left to do, in the order of the plan.
+    workers
+        How many parts are worked on at a time.
+    """
+    if workers == 1:
+        for part in parts:
+            yield run_part(job, part)
+        return
+    waiting = iter(parts)
+    running: set[Future[Done]] = set()
+    with ThreadPoolExecutor(workers, thread_name_prefix="sunveil") as pool:
+        try:
+            while True:
+                # never more than are worked on: an error or an interrupt waits for these alone
+                for part in waiting:
+                    running.add(pool.submit(run_part, job, part))
+                    if len(running) >= workers:
+                        break
+                if not running:
+                    return
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                for each in sorted(finished, key=lambda one: one.result().number):
+                    yield each.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)

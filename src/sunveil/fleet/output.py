@@ -1,0 +1,152 @@
+"""What a run writes: estimates and refusals as Arrow tables, and Parquet files written whole."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from sunveil.estimate import Flag
+from sunveil.files import write_whole
+from sunveil.fleet.fitting import Fitted
+from sunveil.fleet.systems import Refused, Systems
+from sunveil.meters.record import Label
+from sunveil.quick import SAVINGS
+
+_NUMBERS = {
+    "surface_azimuth": "surface_azimuth",
+    "surface_azimuth_low": "azimuth_low",
+    "surface_azimuth_high": "azimuth_high",
+    "surface_tilt": "surface_tilt",
+    "surface_tilt_low": "tilt_low",
+    "surface_tilt_high": "tilt_high",
+    "dc_capacity_kw": "dc_capacity_kw",
+    "dc_capacity_kw_low": "capacity_low",
+    "dc_capacity_kw_high": "capacity_high",
+    "plane_error_degrees": "plane_error_degrees",
+    "ac_limit_kw": "ac_limit_kw",
+}
+_LABELS = tuple(Label)
+REFUSED = pa.schema(
+    [
+        ("system_id", pa.string()),
+        ("kind", pa.string()),
+        ("reason", pa.string()),
+        ("partition", pa.int32()),
+    ]
+)
+
+
+def estimates_table(fitted: Sequence[Fitted], systems: Systems) -> pa.Table:
+    """Return estimates as a table in the order of the systems, with their places and keys.
+
+    Parameters
+    ----------
+    fitted
+        What was inferred.
+    systems
+        The table of systems.
+    """
+    numbers = _joined([each.systems for each in fitted], np.int32)
+    order = np.argsort(numbers, kind="stable")
+    numbers = numbers[order]
+    columns: dict[str, Any] = {"system_id": systems.ids.take(pa.array(numbers))}
+    for name, field in _NUMBERS.items():
+        values = _joined([getattr(each.fit, field) for each in fitted], np.float64)[order]
+        columns[name] = _number(name, values)
+    offset, label = _clocks(fitted)
+    saving = _joined([each.fit.clock_saving for each in fitted], np.int64)[order]
+    columns["clock_offset_minutes"] = pa.array(offset[order])
+    columns["clock_label"] = _words(tuple(each.value for each in _LABELS), label[order])
+    columns["clock_daylight_saving"] = _words(tuple(each.value for each in SAVINGS), saving)
+    agreement = _joined([each.fit.agreement for each in fitted], np.float64)[order]
+    columns["agreement"] = pa.array(np.round(agreement, 4))
+    bits = _joined([each.fit.flags for each in fitted], np.int64)[order]
+    columns["flags"] = _flag_lists().take(pa.array(bits))
+    columns["latitude"] = pa.array(systems.latitude[numbers])
+    columns["longitude"] = pa.array(systems.longitude[numbers])
+    for key in systems.keys.column_names:
+        columns[key] = systems.keys.column(key).take(pa.array(numbers))
+    return pa.table(columns)
+
+
+def refused_table(refused: Sequence[Refused], partition: int | None) -> pa.Table:
+    """Return refusals as a table, in the order of the systems."""
+    ordered = sorted(refused, key=lambda each: (each.system_id, each.kind))
+    return pa.table(
+        {
+            "system_id": [each.system_id for each in ordered],
+            "kind": [each.kind for each in ordered],
+            "reason": [each.reason for each in ordered],
+            "partition": [partition] * len(ordered),
+        },
+        schema=REFUSED,
+    )
+
+
+def write_table(path: Path, table: pa.Table) -> None:
+    """Write a Parquet file whole or not at all, the same bytes for the same table."""
+    buffer = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata(None), buffer, compression="zstd")
+    write_whole(path, buffer.getvalue(), private=True)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a Parquet file is there, with its footer."""
+    try:
+        pq.read_metadata(path)
+    except (pa.ArrowException, OSError):
+        return False
+    return True
+
+
+def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
+    return np.concatenate([*parts, np.empty(0, kind)]).astype(kind)
+
+
+def _number(name: str, values: NDArray[np.float64]) -> pa.Array:
+    if "capacity" in name or "limit" in name:
+        return pa.array(_significant(values), from_pandas=True)
+    return pa.array(np.round(values, 2), from_pandas=True)
+
+
+def _significant(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers to five digits."""
+    size = np.where(np.isfinite(values) & (values != 0.0), np.abs(values), 1.0)
+    scale = 10.0 ** (4.0 - np.floor(np.log10(size)))
+    return np.asarray(np.round(values * scale) / scale)
+
+
+def _clocks(fitted: Sequence[Fitted]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return offsets and labels: half an interval is a label, anything else an offset."""
+    offsets, labels = [], []
+    for each in fitted:
+        offset = np.array(each.fit.clock_offset_minutes, dtype=np.float64)
+        half = each.frame.axis.step / 120.0
+        label = np.full(len(offset), _LABELS.index(each.frame.label))
+        moved = label + np.sign(offset).astype(np.int64)
+        is_label = (np.abs(offset) == half) & (moved >= 0) & (moved < len(_LABELS))
+        if half < 15.0:
+            is_label[:] = False
+        offsets.append(np.where(is_label, 0.0, offset))
+        labels.append(np.where(is_label, moved, label))
+    return _joined(offsets, np.float64), _joined(labels, np.int64)
+
+
+def _words(words: tuple[str, ...], codes: NDArray[np.int64]) -> pa.Array:
+    return pa.array(words, pa.string()).take(pa.array(codes))
+
+
+@cache
+def _flag_lists() -> pa.Array:
+    flags = tuple(Flag)
+    every = range(1 << len(flags))
+    named = [[flag.value for k, flag in enumerate(flags) if bits >> k & 1] for bits in every]
+    return pa.array(named, pa.list_(pa.string()))

@@ -1,0 +1,280 @@
+"""A pure plan: which parts a fleet is worked through in.
+
+A part is small, plain data: some files, perhaps a range of names in them, and the weather cells
+that its systems stand in. Parts of neighbouring cells follow each other, so that the sky of a cell
+is made once and used by all systems in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil import __version__
+from sunveil.cells import Cell, cell_of
+from sunveil.fleet.layouts import Layout
+from sunveil.fleet.order import Lie, by_name
+from sunveil.fleet.settings import FleetSettings
+from sunveil.fleet.source import Order, Source, SourceFile
+from sunveil.fleet.systems import Systems
+
+# A file of fewer parts than this is not cut.
+WHOLE_PARTS = 4
+# So much is never too much for one part. [readings]
+LARGEST = 1_000_000
+# Of files that only the reader of single files knows, and which take longer. [readings]
+FILES_ROWS = 500_000
+# How many skies a worker keeps.
+SKIES_KEPT = 48
+_BAND = 250.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of work.
+
+    Parameters
+    ----------
+    number
+        Its place in the plan, and the number of the file that it writes.
+    files
+        What it reads, within the source; empty when readings are brought together first.
+    low, high
+        The names of its systems, from ``low`` on and before ``high``, where it does not read all.
+    rows
+        About how many readings it has.
+    systems
+        How many of the known systems it may hold.
+    cells
+        Rows, columns and bands of the weather cells of these.
+    """
+
+    number: int
+    files: tuple[str, ...]
+    low: Any = None
+    high: Any = None
+    rows: int = 0
+    systems: int = 0
+    cells: tuple[tuple[int, int, int | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """The weather cells of the systems: the cells, and the number of each system's."""
+
+    cells: tuple[Cell, ...]
+    of: NDArray[np.int32]
+
+    def keys(self, members: NDArray[np.int64]) -> tuple[tuple[int, int, int | None], ...]:
+        """Return the cells of some systems, as plain numbers."""
+        found = (self.cells[code] for code in np.unique(self.of[members]))
+        return tuple((cell.row, cell.column, cell.band) for cell in found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What is to be done.
+
+    Parameters
+    ----------
+    parts
+        The parts, in the order in which they are worked through.
+    fingerprint
+        A digest of everything that decides the result.
+    bucket
+        Where systems are brought together first, the part of each of the systems; else None.
+    """
+
+    parts: tuple[Part, ...]
+    fingerprint: str
+    bucket: NDArray[np.int32] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain JSON types."""
+        return {"fingerprint": self.fingerprint, "parts": [asdict(part) for part in self.parts]}
+
+
+def make_plan(
+    source: Source, systems: Systems, settings: FleetSettings, *, lie: Lie, cells: Cells
+) -> Plan:
+    """Return the plan of a fleet.
+
+    Parameters
+    ----------
+    source
+        What the footers of its files say.
+    systems
+        Where the systems are.
+    settings
+        What is assumed.
+    lie
+        How the systems lie in the files.
+    cells
+        Their weather cells.
+    """
+    mark = fingerprint(source, systems, settings)
+    # what cannot be cut, and is too much for one part, is brought into parts first
+    most = max(4 * WHOLE_PARTS * settings.part_rows, LARGEST)
+    if lie.order is not Order.SPREAD:
+        parts = list(_drafts(source, lie.order, settings.part_rows))
+        if lie.order is Order.SORTED:
+            parts = _by_range(parts, source, systems, cells)
+        elif lie.members:
+            parts = _by_member(parts, lie.members, cells)
+        fits = max(part.rows for part in parts) <= most and not _scattered(parts, cells)
+        if fits or source.columns.layout is Layout.FILES:
+            # stable: parts whose cells are unknown stay in the order of their files
+            parts.sort(key=lambda part: [(row, column) for row, column, _ in part.cells[:1]])
+            return Plan(tuple(replace(p, number=n) for n, p in enumerate(parts)), mark)
+    return _gathered(source, cells, mark, settings.part_rows)
+
+
+def fingerprint(source: Source, systems: Systems, settings: FleetSettings) -> str:
+    """Return a digest of what decides the result: files, systems, settings, version."""
+    told = {
+        "version": __version__,
+        "settings": settings.to_dict(),
+        "systems": systems.digest,
+        "columns": asdict(source.columns),
+        "files": [(file.name, file.size, file.modified) for file in source.files],
+        "unreadable": source.unreadable,
+        "plan": (WHOLE_PARTS, FILES_ROWS, SKIES_KEPT),
+    }
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def find_cells(systems: Systems, size: float) -> Cells:
+    """Return the weather cell of every system."""
+    if not len(systems):
+        return Cells((), np.empty(0, dtype=np.int32))
+    known = ~np.isnan(systems.altitude)
+    keys = np.column_stack(
+        [
+            np.floor(systems.latitude / size + 0.5),
+            np.floor(systems.longitude / size + 0.5) % round(360.0 / size),
+            np.where(known, np.floor(np.nan_to_num(systems.altitude) / _BAND + 0.5), -1e6),
+        ]
+    ).astype(np.int64)
+    _, first, of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    cells = tuple(cell_of(*systems.place(int(at)), size=size) for at in first)
+    return Cells(cells, of.reshape(-1).astype(np.int32))
+
+
+def _drafts(source: Source, order: Order, limit: int) -> Iterator[Part]:
+    """Yield parts without cells or number: whole files together, or large ones cut."""
+    if source.columns.layout is Layout.FILES:
+        limit = min(limit, FILES_ROWS)
+    files = by_name(source.files) if order is Order.SORTED else list(source.files)
+    batch: list[SourceFile] = []
+    for file in files:
+        if batch and sum(each.rows for each in batch) + file.rows > limit and _apart(batch, file):
+            yield from _cut(batch, order, limit)
+            batch = []
+        batch.append(file)
+    if batch:
+        yield from _cut(batch, order, limit)
+
+
+def _apart(batch: list[SourceFile], file: SourceFile) -> bool:
+    """Whether no system is in both."""
+    before, after = batch[-1].bounds, file.bounds
+    return before is None or after is None or before[1] != after[0]
+
+
+def _cut(batch: list[SourceFile], order: Order, limit: int) -> Iterator[Part]:
+    rows = sum(file.rows for file in batch)
+    names = tuple(file.name for file in batch)
+    if order is not Order.SORTED or rows <= WHOLE_PARTS * limit or not _in_order(batch):
+        yield Part(0, names, rows=rows, low=None, high=None)
+        return
+    cuts: list[Any] = []
+    seen = 0
+    for group in (group for file in batch for group in file.groups):
+        if seen >= limit and (not cuts or group.low > cuts[-1]):
+            cuts.append(group.low)
+            seen = 0
+        seen += group.rows
+    for low, high in zip([None, *cuts], [*cuts, None], strict=True):
+        within = [file for file in batch if _meets(file, low, high)]
+        yield Part(0, tuple(f.name for f in within), low, high, rows // (len(cuts) + 1))
+
+
+def _in_order(batch: list[SourceFile]) -> bool:
+    """Whether row groups too are ranges of names that do not overlap but at their ends."""
+    groups = [group for file in batch for group in file.groups]
+    return batch[0].key is None and all(a.high <= b.low for a, b in pairwise(groups))
+
+
+def _meets(file: SourceFile, low: Any, high: Any) -> bool:
+    bounds = file.bounds
+    assert bounds is not None
+    return (low is None or bounds[1] >= low) and (high is None or bounds[0] < high)
+
+
+def _by_range(drafts: list[Part], source: Source, systems: Systems, cells: Cells) -> list[Part]:
+    """Return parts with the cells of the known systems that their ranges of names hold."""
+    bounds = {file.name: file.bounds for file in source.files}
+    numbers = any(isinstance(each[0], int) for each in bounds.values() if each is not None)
+    names: list[Any] = systems.ids.to_pylist()
+    index = np.arange(len(names))
+    if numbers:
+        whole = [at for at, name in enumerate(names) if name.lstrip("-").isdigit()]
+        index = np.array(sorted(whole, key=lambda at: int(names[at])), dtype=np.int64)
+        names = [int(names[at]) for at in index]
+    found = []
+    for part in drafts:
+        ends = [each for each in (bounds[name] for name in part.files) if each is not None]
+        low = min(end[0] for end in ends) if part.low is None else part.low
+        high = max(end[1] for end in ends)
+        last = bisect_right(names, high) if part.high is None else bisect_left(names, part.high)
+        members = index[bisect_left(names, low) : last]
+        found.append(replace(part, systems=len(members), cells=cells.keys(members)))
+    return found
+
+
+def _by_member(
+    drafts: list[Part], members: Mapping[str, NDArray[np.int64]], cells: Cells
+) -> list[Part]:
+    """Return parts with the cells of the known systems that their files hold."""
+    found = []
+    for part in drafts:
+        numbers = np.concatenate([members[name] for name in part.files])
+        found.append(replace(part, systems=len(numbers), cells=cells.keys(numbers)))
+    return found
+
+
+def _scattered(parts: list[Part], cells: Cells) -> bool:
+    """Whether the skies would be made again and again, since neighbours lie far apart."""
+    total = len(cells.cells)
+    return total > SKIES_KEPT and sum(len(part.cells) for part in parts) > 3 * total
+
+
+def _gathered(source: Source, cells: Cells, mark: str, limit: int) -> Plan:
+    """Return a plan that brings the readings of neighbours together first."""
+    count = len(cells.of)
+    each = max(1, source.rows // max(count, 1))
+    size = max(1, min(limit // each, 1000))
+    order = np.argsort(cells.of, kind="stable")
+    bucket = np.empty(count, dtype=np.int32)
+    bucket[order] = np.arange(count) // size
+    parts = []
+    for number in range(-(-count // size)):
+        members = np.flatnonzero(bucket == number)
+        parts.append(
+            Part(
+                number,
+                (),
+                rows=each * len(members),
+                systems=len(members),
+                cells=cells.keys(members),
+            )
+        )
+    return Plan(tuple(parts), mark, bucket)

@@ -1,0 +1,161 @@
+"""Reading a part's rows: Arrow batches out of DuckDB, without a name per row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sunveil.fleet.database import cursor, named, parquet, quoted
+from sunveil.fleet.layouts import Columns, Layout, Stamp
+from sunveil.fleet.survey import NO_TIME
+
+# Rows of a batch: large enough to cost nothing each, small enough to stay in memory. [readings]
+_BATCH = 1_000_000
+Rows = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.float32]]
+
+
+def read_rows(
+    paths: Sequence[Path], columns: Columns, *, low: Any = None, high: Any = None
+) -> Iterator[Rows]:
+    """Yield the hash of the system, the stamp and the reading of each row, in their order.
+
+    Parameters
+    ----------
+    paths
+        Parquet files.
+    columns
+        What to read from them.
+    low, high
+        Only systems from ``low`` on and before ``high``.
+    """
+    if not paths:
+        return
+    table = parquet(paths, hive=bool(columns.hive))
+    picked = ", ".join(_picked(columns))
+    where = range_of(columns, low, high)
+    reader = cursor().sql(f"SELECT {picked} FROM {table}{where}").to_arrow_reader(_BATCH)
+    turn = _from_lists if columns.layout is Layout.LISTS else _from_long
+    for batch in reader:
+        if batch.num_rows:
+            yield turn(batch, columns)
+
+
+def range_of(columns: Columns, low: Any, high: Any) -> str:
+    """Return the condition of a range of names, as SQL."""
+    system = named(columns.system)
+    ends = [
+        f"{system} {sign} {end if isinstance(end, int) else quoted(str(end))}"
+        for sign, end in ((">=", low), ("<", high))
+        if end is not None
+    ]
+    return f" WHERE {' AND '.join(ends)}" if ends else ""
+
+
+def hashes(ids: pa.Array) -> NDArray[np.uint64]:
+    """Return the hashes of names, as the rows have them."""
+    if not len(ids):
+        return np.empty(0, dtype=np.uint64)
+    table = pa.table({"s": ids})
+    found = cursor().from_arrow(table).project("hash(s::VARCHAR) AS h").to_arrow_table()
+    return np.asarray(found.column("h").combine_chunks().to_numpy(), dtype=np.uint64)
+
+
+def strangers(
+    paths: Sequence[Path], columns: Columns, *, low: Any = None, high: Any = None
+) -> list[str]:
+    """Return the names of all systems of some files."""
+    table = parquet(paths, hive=bool(columns.hive))
+    system = f"{named(columns.system)}::VARCHAR"
+    found = cursor().execute(
+        f"SELECT DISTINCT {system} AS s FROM {table}{range_of(columns, low, high)} ORDER BY s"
+    )
+    return ["" if row[0] is None else str(row[0]) for row in found.fetchall()]
+
+
+def _picked(columns: Columns) -> list[str]:
+    picked = [f"hash({named(columns.system)}::VARCHAR) AS h"]
+    plain = columns.power_kind == "float"
+    value = named(columns.power)
+    if columns.layout is Layout.LONG:
+        assert columns.time is not None
+        time = named(columns.time)
+        stamp = time if columns.stamp is Stamp.INSTANT else f"{time}::TIMESTAMP"
+        return [*picked, f"{stamp} AS t", f"{value if plain else f'{value}::DOUBLE'} AS v"]
+    picked.append(f"{value if plain else f'{value}::DOUBLE[]'} AS v")
+    kind = "TIMESTAMPTZ" if columns.stamp is Stamp.INSTANT else "TIMESTAMP"
+    if columns.time is not None:
+        return [*picked, f"{named(columns.time)}::{kind}[] AS t"]
+    assert columns.start is not None
+    assert columns.length is not None
+    start, length = named(columns.start), named(columns.length)
+    return [*picked, f"{start}::{kind} AS t", f"{length}::DOUBLE AS d"]
+
+
+def _from_long(batch: Any, columns: Columns) -> Rows:
+    del columns
+    return (
+        _numbers(batch.column("h"), 0).view(np.uint64),
+        stamps(batch.column("t")),
+        _values(batch.column("v")),
+    )
+
+
+def _from_lists(batch: Any, columns: Columns) -> Rows:
+    """Lay lists out as rows."""
+    lists = batch.column("v")
+    sizes = _numbers(pc.list_value_length(lists), 0).astype(np.int64)
+    names = np.repeat(_numbers(batch.column("h"), 0).view(np.uint64), sizes)
+    values = _values(lists.flatten())
+    if columns.time is None:
+        begin = np.repeat(stamps(batch.column("t")), sizes)
+        each = np.repeat(_lengths(batch.column("d")), sizes)
+        rank = np.arange(len(values)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        blank = (begin == NO_TIME) | (each == NO_TIME)
+        return names, np.where(blank, NO_TIME, begin + rank * np.where(blank, 0, each)), values
+    times = batch.column("t")
+    lengths = _numbers(pc.list_value_length(times), 0).astype(np.int64)
+    found = stamps(times.flatten())
+    if not (lengths == sizes).all():
+        # lists of unequal length have no times, which is settled like any other missing time
+        found = _fitted(found, lengths, sizes)
+    return names, found, values
+
+
+def _fitted(
+    found: NDArray[np.int64], lengths: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    ends = np.cumsum(lengths)
+    return np.concatenate(
+        [
+            found[end - length : end] if length == size else np.full(size, NO_TIME)
+            for end, length, size in zip(ends, lengths, sizes, strict=True)
+        ]
+    )
+
+
+def _lengths(column: Any) -> NDArray[np.int64]:
+    minutes = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    bad = ~np.isfinite(minutes)
+    return np.where(bad, NO_TIME, np.rint(np.where(bad, 0.0, minutes) * 6e7)).astype(np.int64)
+
+
+def stamps(column: Any) -> NDArray[np.int64]:
+    """Return a column of times as microseconds, ``NO_TIME`` where blank."""
+    return _numbers(column.cast(pa.timestamp("us", column.type.tz)).view(pa.int64()), NO_TIME)
+
+
+def _numbers(column: Any, blank: int) -> NDArray[Any]:
+    if column.null_count:
+        column = pc.fill_null(column, blank)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _values(column: Any) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
+        return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float32, copy=False)

@@ -1,0 +1,163 @@
+"""Systems that look unusual, settled by the reader of single files: same rules, same words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from sunveil.errors import MeterError, SunveilError
+from sunveil.fleet.database import cursor, named, parquet, quoted
+from sunveil.fleet.layouts import Columns, Layout, Stamp
+from sunveil.fleet.systems import Refused
+from sunveil.meters.assemble import Raw, to_record
+from sunveil.meters.clock import Stamps
+from sunveil.meters.greenbutton import read_green_button
+from sunveil.meters.options import MeterOptions
+from sunveil.meters.read import stem
+from sunveil.meters.record import Label, Record
+from sunveil.meters.tables import Table, read_csv, read_parquet
+from sunveil.meters.units import find_unit
+from sunveil.meters.wording import name_rows
+
+# So many systems are read anew at a time.
+_AT_ONCE = 64
+
+
+def settle(raw: Raw | MeterError, options: MeterOptions, *, name: str) -> Record | Refused:
+    """Return the record of a system, or why there is none."""
+    try:
+        if isinstance(raw, MeterError):
+            raise raw  # noqa: TRY301 - one way for both
+        return to_record(raw, options)
+    except SunveilError as error:
+        return Refused(name, "meter", str(error))
+    except Exception as error:  # one bad system never stops a fleet
+        return failed(name, error)
+
+
+def failed(name: str, error: Exception) -> Refused:
+    """Return the refusal of a system that something unforeseen happened with."""
+    kind = type(error).__name__
+    return Refused(name, "failed", f"system {name} could not be worked on ({kind}); report it")
+
+
+def raws_of(
+    paths: Sequence[Path], columns: Columns, names: Sequence[str], *, gathered: bool
+) -> Iterator[tuple[str, Raw | MeterError]]:
+    """Yield some systems of Parquet files as the files give them.
+
+    Parameters
+    ----------
+    paths
+        The files.
+    columns
+        What to read.
+    names
+        The systems.
+    gathered
+        Whether the files were made on the way, so that their rows mean nothing to anybody.
+    """
+    for start in range(0, len(names), _AT_ONCE):
+        yield from _some(paths, columns, names[start : start + _AT_ONCE], gathered=gathered)
+
+
+def _some(
+    paths: Sequence[Path], columns: Columns, names: Sequence[str], *, gathered: bool
+) -> Iterator[tuple[str, Raw | MeterError]]:
+    system = named(columns.system)
+    listed = ", ".join(quoted(name) for name in names)
+    found = (
+        cursor()
+        .execute(
+            f"SELECT {system}::VARCHAR AS s, filename AS f, {_columns(columns)}"
+            f" FROM {parquet(paths, hive=bool(columns.hive))} WHERE {system}::VARCHAR IN ({listed})"
+        )
+        .fetch_df()
+    )
+    for name, rows in found.groupby("s", sort=True):
+        yield str(name), _raw(rows, columns, str(name), gathered=gathered)
+
+
+def _columns(columns: Columns) -> str:
+    value = named(columns.power)
+    kind = "" if columns.stamp is Stamp.INSTANT else "::TIMESTAMP"
+    if columns.layout is Layout.LONG:
+        assert columns.time is not None
+        time = f"epoch_us({named(columns.time)}{kind})"
+        return f"{time} AS w, {value}::DOUBLE AS v, file_row_number AS r"
+    if columns.time is not None:
+        time = f"list_transform({named(columns.time)}, lambda x: epoch_us(x{kind}))"
+        return f"unnest({time}) AS w, unnest({value})::DOUBLE AS v, file_row_number AS r"
+    assert columns.start is not None
+    assert columns.length is not None
+    start, length = f"epoch_us({named(columns.start)}{kind})", named(columns.length)
+    place = f"generate_subscripts({value}, 1)"
+    return (
+        f"{start} + ({place} - 1) * round({length} * 6e7)::BIGINT AS w,"
+        f" unnest({value})::DOUBLE AS v, file_row_number AS r"
+    )
+
+
+def _raw(rows: pd.DataFrame, columns: Columns, name: str, *, gathered: bool) -> Raw | MeterError:
+    own = gathered or columns.layout is Layout.LISTS
+    number = np.arange(len(rows)) if own else rows["r"].to_numpy()
+    number = number.astype(np.int64) + 1
+    where = f"system {name}" if gathered else f"{Path(str(rows['f'].iloc[0])).name}, system {name},"
+    values = rows["v"].to_numpy(dtype=np.float64, na_value=np.nan)
+    timeless = rows["w"].isna().to_numpy()
+    lost = timeless & ~np.isnan(values)
+    if lost.any():
+        return MeterError(
+            f"{where} has readings without a time at {name_rows(number[lost])}; remove them"
+        )
+    kept = ~timeless
+    if not kept.any():
+        return MeterError(f"{where} has no times at all in its column of times")
+    wall = rows["w"].to_numpy()[kept].astype(np.int64)
+    instant = columns.stamp is Stamp.INSTANT
+    offset = np.full(len(wall), 0.0 if instant else np.nan)
+    stamps = Stamps(wall, offset, columns.zone if instant else None)
+    return Raw(name, where, number[kept], stamps, values[kept], columns.unit, columns.notes)
+
+
+def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[Raw, MeterOptions]]:
+    """Yield the systems of a file of any kind, each with the options that hold for it.
+
+    Parameters
+    ----------
+    path
+        CSV, Parquet or Green Button XML, told apart by content.
+    options
+        How to read it.
+    """
+    with path.open("rb") as file:
+        head = file.read(512)
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        # ESPI stamps the start of an interval in UTC, whatever other files do.
+        options = options.changed({"label": Label.START})
+        for raw in read_green_button(path, options, where=path.name):
+            yield raw, options
+        return
+    if head.startswith(b"PK\x03\x04"):
+        raise MeterError(f"{path.name} is a workbook or archive: save its table as CSV first")
+    read = read_parquet if head.startswith(b"PAR1") else read_csv
+    for raw in _split(read(path, options, where=path.name), path, options):
+        yield raw, options
+
+
+def _split(table: Table, path: Path, options: MeterOptions) -> Iterator[Raw]:
+    unit, notes = find_unit(table.column, options.known_unit, where=table.where)
+    if table.systems is None:
+        yield Raw(stem(path), table.where, table.rows, table.stamps, table.values, unit, notes)
+        return
+    codes, names = pd.factorize(table.systems, sort=True)
+    order = np.argsort(codes, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    for name, part in zip(names, parts, strict=True):
+        if name != "":
+            where = f"{table.where}, system {name},"
+            stamps = table.stamps.keep(part)
+            yield Raw(str(name), where, table.rows[part], stamps, table.values[part], unit, notes)

@@ -1,0 +1,284 @@
+"""The table of systems: where each one is, and what is publicly known of it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from sunveil.errors import ParameterError, SourceError
+from sunveil.fleet.database import cursor, quoted, unglobbed
+from sunveil.meters.clock import parse_timezone
+
+SYSTEM_NAMES = (
+    "system_id",
+    "systemid",
+    "system",
+    "meter_id",
+    "site_id",
+    "plant_id",
+    "ss_id",
+    "meter",
+)
+_LATITUDES = ("latitude", "lat")
+_LONGITUDES = ("longitude", "lon", "lng", "long")
+_ALTITUDES = ("altitude", "altitude_m", "elevation", "elevation_m")
+_ZONES = ("timezone", "time_zone", "tz")
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A system that gets no estimate: its name, the kind of reason, and the reason."""
+
+    system_id: str
+    kind: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Systems:
+    """Where the systems are, in the order of their names: public.
+
+    Parameters
+    ----------
+    ids
+        Their names, distinct, sorted.
+    latitude, longitude
+        Their places. [degrees]
+    altitude
+        Heights above the sea, NaN where not given. [m]
+    zones
+        Names of clocks, and ``zone`` the number of each system's among them, -1 for none.
+    keys
+        All other columns, one row per system.
+    refused
+        Systems whose rows cannot be used, in the order of their names.
+    refused_keys
+        The keys of these: of the first row, where several contradict each other.
+    notes
+        What was done about rows that are there twice.
+    digest
+        A fingerprint of the file.
+    """
+
+    ids: pa.Array
+    latitude: NDArray[np.float64]
+    longitude: NDArray[np.float64]
+    altitude: NDArray[np.float64]
+    zones: tuple[str, ...]
+    zone: NDArray[np.int32]
+    keys: pa.Table
+    refused: tuple[Refused, ...]
+    refused_keys: pa.Table
+    notes: tuple[str, ...]
+    digest: str
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def place(self, index: int) -> tuple[float, float, float | None]:
+        """Return latitude, longitude and, where given, altitude of a system."""
+        height = float(self.altitude[index])
+        return (
+            float(self.latitude[index]),
+            float(self.longitude[index]),
+            None if np.isnan(height) else height,
+        )
+
+
+def read_systems(path: Path | str, *, system_column: str | None = None) -> Systems:
+    """Read a table of systems.
+
+    Parameters
+    ----------
+    path
+        CSV or Parquet with a column of systems, ``latitude``, ``longitude`` and, if known,
+        ``altitude`` and ``timezone``; every other column is a public key that is carried along.
+    system_column
+        Name of the column of systems; found by its usual names when left out.
+
+    Raises
+    ------
+    SourceError
+        When it cannot be read or lacks a column. A row that cannot be used is no error: its system
+        is among ``refused``, with the reason.
+    """
+    path = Path(path)
+    table = _read(path)
+    where = path.name
+    roles = _roles(table.column_names, system_column, where)
+    picked = {role: table.column(name) for role, name in roles.items() if name is not None}
+    ids = [str(each).strip() if each is not None else "" for each in picked["id"].to_pylist()]
+    rest = [name for name in table.column_names if name not in roles.values()]
+    clashing = sorted({"system_id", *_RESERVED} & set(rest))
+    if clashing:
+        raise SourceError(
+            f"{where} has a column {clashing[0]!r}, which the estimates have too; rename it"
+        )
+    rows, refused, notes = _one_each(table, ids, where)
+    plain = {role: column.to_pylist() for role, column in picked.items()}
+    columns = {role: [values[row] for row in rows] for role, values in plain.items()}
+    kept, zones, more = _usable(columns, [ids[row] for row in rows], where)
+    kept.sort(key=lambda at: ids[rows[at]])
+    chosen = [rows[at] for at in kept]
+    own = [zones[at] for at in kept]
+    names = tuple(sorted({zone for zone in own if zone is not None}))
+    turned_away = sorted((*refused, *more), key=lambda each: each.system_id)
+    first = {name: row for row, name in reversed(list(enumerate(ids)))}
+    keys = table.select(rest).combine_chunks()
+    return Systems(
+        ids=pa.array([ids[row] for row in chosen], pa.string()),
+        latitude=np.array([float(columns["latitude"][at]) for at in kept]),
+        longitude=np.array([float(columns["longitude"][at]) for at in kept]),
+        altitude=np.array([_number(columns["altitude"][at]) for at in kept])
+        if "altitude" in columns
+        else np.full(len(kept), np.nan),
+        zones=names,
+        zone=np.array([-1 if zone is None else names.index(zone) for zone in own], dtype=np.int32),
+        keys=keys.take(pa.array(chosen, pa.int64())),
+        refused=tuple(turned_away),
+        refused_keys=keys.take(pa.array([first[e.system_id] for e in turned_away], pa.int64())),
+        notes=notes,
+        digest=hashlib.sha256(path.read_bytes()).hexdigest(),
+    )
+
+
+_RESERVED = (
+    "surface_azimuth",
+    "surface_tilt",
+    "dc_capacity_kw",
+    "plane_error_degrees",
+    "ac_limit_kw",
+    "agreement",
+    "flags",
+)
+
+
+def _read(path: Path) -> pa.Table:
+    if not path.is_file():
+        raise SourceError(f"there is no table of systems {str(path)!r}; give a CSV or Parquet file")
+    try:
+        with path.open("rb") as file:
+            is_parquet = file.read(4) == b"PAR1"
+        place = quoted(unglobbed(path))
+        reader = f"read_parquet({place})" if is_parquet else f"read_csv({place}, header=true)"
+        described = cursor().sql(f"DESCRIBE SELECT * FROM {reader}").fetchall()
+        if not is_parquet:
+            # An id such as 007 is a name, whatever it looks like.
+            texts = ", ".join(
+                f"{quoted(str(row[0]))}: 'VARCHAR'"
+                for row in described
+                if str(row[0]).strip().lower() in SYSTEM_NAMES or str(row[1]) != "DOUBLE"
+            )
+            reader = f"read_csv({place}, header=true, types={{{texts}}})" if texts else reader
+        table: pa.Table = cursor().sql(f"SELECT * FROM {reader}").to_arrow_table()
+    except (duckdb.Error, pa.ArrowException, OSError):
+        raise SourceError(
+            f"{path.name} cannot be read as a table of systems; give CSV with a header, or Parquet"
+        ) from None
+    if not table.num_rows:
+        raise SourceError(f"{path.name} names no system")
+    return table
+
+
+def _roles(names: list[str], system: str | None, where: str) -> dict[str, str | None]:
+    folded = {name.strip().lower(): name for name in reversed(names)}
+    if system is not None and system not in names:
+        system = folded.get(system.strip().lower())
+    found: dict[str, str | None] = {
+        "id": system or _first(folded, SYSTEM_NAMES),
+        "latitude": _first(folded, _LATITUDES),
+        "longitude": _first(folded, _LONGITUDES),
+        "altitude": _first(folded, _ALTITUDES),
+        "zone": _first(folded, _ZONES),
+    }
+    words = {"id": "systems (system_id)", "latitude": "latitude", "longitude": "longitude"}
+    for role, word in words.items():
+        if found[role] is None:
+            listed = ", ".join(repr(name[:60]) for name in names[:20])
+            raise SourceError(f"{where} has no column of {word}: it has {listed}")
+    return found
+
+
+def _first(folded: dict[str, str], usual: tuple[str, ...]) -> str | None:
+    return next((folded[name] for name in usual if name in folded), None)
+
+
+def _one_each(
+    table: pa.Table, ids: list[str], where: str
+) -> tuple[list[int], list[Refused], tuple[str, ...]]:
+    """Return one row per system, the systems whose rows contradict, and notes on both."""
+    places: dict[str, list[int]] = {}
+    for row, name in enumerate(ids):
+        places.setdefault(name, []).append(row)
+    notes = []
+    unnamed = places.pop("", [])
+    if unnamed:
+        notes.append(f"{len(unnamed)} rows of {where} name no system and were left out.")
+    rows, refused, merged = [], [], 0
+    for name, at in places.items():
+        if len(at) > 1:
+            told = [tuple(repr(column[row].as_py()) for column in table.columns) for row in at]
+            if len(set(told)) > 1:
+                reason = f"{where} has different rows for system {name}; leave the right one"
+                refused.append(Refused(name, "duplicate", reason))
+                continue
+            merged += len(at) - 1
+        rows.append(at[0])
+    if merged:
+        notes.append(f"{merged} rows of {where} repeat others and were merged with them.")
+    if not rows and not refused:
+        raise SourceError(f"{where} names no system")
+    return rows, refused, tuple(notes)
+
+
+def _usable(
+    columns: dict[str, list[Any]], ids: list[str], where: str
+) -> tuple[list[int], list[str | None], list[Refused]]:
+    """Return which rows have a place, their clocks, and why the others cannot be used."""
+    kept: list[int] = []
+    zones: list[str | None] = []
+    refused: list[Refused] = []
+    for at, name in enumerate(ids):
+        zone, reason = None, _misplaced(columns, at)
+        kind = "location"
+        told = columns["zone"][at] if "zone" in columns else None
+        if reason is None and told is not None and str(told).strip():
+            try:
+                zone = parse_timezone(str(told))[1]
+            except ParameterError as error:
+                kind, reason = "timezone", str(error)
+        zones.append(zone)
+        if reason is None:
+            kept.append(at)
+        else:
+            refused.append(Refused(name, kind, f"{where}, system {name}: {reason}"))
+    return kept, zones, refused
+
+
+def _misplaced(columns: dict[str, list[Any]], at: int) -> str | None:
+    for name, limit in (("latitude", 90.0), ("longitude", 180.0)):
+        value = _number(columns[name][at])
+        if np.isnan(value):
+            return f"it has no {name} that is a number; give it in degrees"
+        if abs(value) > limit:
+            return f"its {name} is not between {-limit:g} and {limit:g} degrees; correct it"
+    if "altitude" in columns and columns["altitude"][at] not in (None, ""):
+        height = _number(columns["altitude"][at])
+        if not -500.0 <= height <= 9000.0:
+            return "its altitude is not between -500 and 9000 metres; correct it or leave it empty"
+    return None
+
+
+def _number(value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return float("nan")
+    return number if np.isfinite(number) else float("nan")

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import builtins
+import os
+import signal
+
+import distributed
+import pytest
+from fleet_folders import contents
+
+from sunveil.errors import ParameterError
+from sunveil.fleet import FleetSettings, infer_fleet
+
+SMALL = FleetSettings(part_rows=1)
+
+
+@pytest.fixture(scope="module")
+def local(layouts, systems_file, tmp_path_factory):
+    out = tmp_path_factory.mktemp("local") / "out"
+    infer_fleet(layouts["files"], systems_file, out, settings=SMALL)
+    return out
+
+
+def test_a_killed_worker_costs_its_part_and_no_more(layouts, systems_file, local, tmp_path):
+    out = tmp_path / "out"
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            silence_logs=50,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        workers = list(client.run(os.getpid).values())
+        killed = []
+
+        def tell(progress):
+            if not killed:
+                os.kill(workers[0], signal.SIGKILL)
+                killed.append(progress.done)
+
+        infer_fleet(
+            layouts["files"],
+            systems_file,
+            out,
+            settings=SMALL,
+            engine="dask",
+            scheduler=cluster.scheduler_address,
+            tell=tell,
+        )
+        assert killed == [1]
+    assert contents(out) == contents(local)
+
+
+def test_a_cluster_of_its_own_gives_the_same_bytes(layouts, systems_file, local, tmp_path):
+    out = tmp_path / "out"
+    infer_fleet(layouts["files"], systems_file, out, settings=SMALL, engine="dask", workers=1)
+    assert contents(out) == contents(local)
+
+
+def test_a_scheduler_that_is_not_there_is_told_in_one_sentence(layouts, systems_file, tmp_path):
+    with pytest.raises(ParameterError, match="no Dask scheduler at"):
+        infer_fleet(
+            layouts["file"],
+            systems_file,
+            tmp_path / "out",
+            engine="dask",
+            scheduler="nonsense://nowhere",
+        )
+
+
+def test_without_dask_the_engine_is_refused_with_the_remedy(
+    layouts, systems_file, tmp_path, monkeypatch
+):
+    real = builtins.__import__
+
+    def missing(name, *rest):
+        if name == "distributed":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(ParameterError, match=r"pip install 'sunveil\[dask\]'"):
+        infer_fleet(layouts["file"], systems_file, tmp_path / "out", engine="dask")

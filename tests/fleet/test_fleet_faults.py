@@ -1,0 +1,275 @@
+"""One bad system, one bad file, one bad row never stops a fleet."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from fleet_folders import PLACES, copy_of, estimates_of, refusals_of, write_files, write_systems
+
+from sunveil.cli import main
+from sunveil.errors import MeterError, ParameterError, SourceError
+from sunveil.fleet import FleetSettings, infer_fleet
+from sunveil.fleet import fitting as fleet_fitting
+from sunveil.meters import MeterOptions, read_meters
+
+GOOD = ["a1", "a2", "a3", "b1", "b2", "b3"]
+
+
+@pytest.fixture
+def fleet(layouts, tmp_path):
+    return copy_of(layouts["files"], tmp_path / "fleet")
+
+
+def names_of(out):
+    return sorted(estimates_of(out).index)
+
+
+def test_a_file_of_garbage_costs_its_systems_alone(fleet, systems_file, tmp_path):
+    (fleet / "a2.parquet").write_bytes(bytes(range(256)) * 40)
+    result = infer_fleet(fleet, systems_file, tmp_path / "out")
+    assert (result.inferred, result.refused) == (5, 1)
+    kind, reason = refusals_of(tmp_path / "out")["a2"]
+    assert kind == "unreadable"
+    assert "a2.parquet cannot be read" in reason
+
+
+def test_a_truncated_file_costs_its_systems_alone(fleet, systems_file, tmp_path):
+    whole = (fleet / "b1.parquet").read_bytes()
+    (fleet / "b1.parquet").write_bytes(whole[: len(whole) // 2])
+    infer_fleet(fleet, systems_file, tmp_path / "out")
+    assert names_of(tmp_path / "out") == [name for name in GOOD if name != "b1"]
+    assert refusals_of(tmp_path / "out")["b1"][0] == "unreadable"
+
+
+@pytest.mark.parametrize("layout", ["files", "months"])
+def test_pages_that_are_damaged_within_are_found_when_they_are_read(
+    layout, layouts, systems_file, tmp_path
+):
+    fleet = copy_of(layouts[layout], tmp_path / "fleet")
+    path = sorted(fleet.rglob("*.parquet"))[1]
+    whole = bytearray(path.read_bytes())
+    whole[8 : len(whole) // 2] = b"\xff" * (len(whole) // 2 - 8)
+    path.write_bytes(bytes(whole))
+    result = infer_fleet(fleet, systems_file, tmp_path / "out")
+    # of months, one is missing; of systems, one
+    assert result.inferred == (5 if layout == "files" else 6)
+    page = (tmp_path / "out" / "summary.html").read_text()
+    assert path.name in page
+
+
+def test_a_file_with_other_columns_is_left_out_by_name(fleet, systems_file, tmp_path):
+    pd.DataFrame({"system_id": ["a1"], "truth": [1.0]}).to_parquet(fleet / "zz.parquet")
+    result = infer_fleet(fleet, systems_file, tmp_path / "out")
+    assert (result.inferred, result.refused) == (6, 0)
+    assert "zz.parquet has other columns" in (tmp_path / "out" / "summary.json").read_text()
+
+
+def test_unknown_and_absent_systems_are_refused(layouts, tmp_path):
+    places = {name: place for name, place in PLACES.items() if name != "a1"}
+    systems = write_systems(tmp_path / "s.csv", {**places, "nobody": (40.0, -105.0)})
+    for layout in ("files", "months", "lists", "csv"):
+        out = tmp_path / f"out {layout}"
+        infer_fleet(layouts[layout], systems, out)
+        refused = refusals_of(out)
+        assert {name: kind for name, (kind, _) in refused.items()} == {
+            "a1": "unknown",
+            "nobody": "no readings",
+        }
+        assert names_of(out) == GOOD[1:]
+
+
+def test_systems_that_the_table_refuses_are_refused_once(layouts, tmp_path):
+    rows = [f"{n},{lat},{lon}" for n, (lat, lon) in PLACES.items() if n not in ("a1", "a2")]
+    rows += ["a1,,", "a2,40,-105", "a2,41,-105"]
+    path = tmp_path / "s.csv"
+    path.write_text("\n".join(["system_id,latitude,longitude", *rows]) + "\n")
+    infer_fleet(layouts["file"], path, tmp_path / "out")
+    table = pd.read_parquet(tmp_path / "out" / "refused.parquet")
+    assert list(zip(table["system_id"], table["kind"], strict=True)) == [
+        ("a1", "location"),
+        ("a2", "duplicate"),
+    ]
+
+
+def odd_frame(readings, what):
+    """Return readings of which one system, a2, is out of the ordinary."""
+    frame = readings.copy()
+    own = np.flatnonzero(frame["system_id"] == "a2")
+    power = frame["power_kw"].to_numpy().copy()
+    if what == "switch":
+        power[own[600:1400]] /= 1000.0
+    elif what == "zeros":
+        power[own] = 0.0
+    elif what == "net":
+        power[own] -= 2.0
+    elif what == "infinite":
+        power[own[100]] = np.inf
+    elif what == "register":
+        power[own] = np.cumsum(power[own])
+    elif what == "spikes":
+        power[own[[50, 500]]] = 5000.0
+    elif what == "stuck":
+        power[own[200:230]] = 0.7
+    elif what == "missing":
+        power[own[:400]] = -999.0
+    frame["power_kw"] = power
+    if what == "torn":
+        twice = frame.iloc[own[12:40]].assign(power_kw=9.0)
+        frame = pd.concat([frame, twice], ignore_index=True)
+    elif what == "off":
+        frame.loc[own[10:15], "time"] += pd.Timedelta(minutes=17)
+    elif what == "seconds":
+        frame.loc[own, "time"] += pd.to_timedelta(np.arange(len(own)) % 3, "s")
+    elif what == "timeless":
+        frame.loc[own[10:15], "time"] = pd.NaT
+    elif what == "short":
+        frame = frame.drop(index=own[60:])
+    return frame
+
+
+@pytest.mark.parametrize("what", ["switch", "zeros", "net", "infinite", "register", "torn"])
+def test_a_bad_record_is_refused_in_the_words_of_the_reader_of_single_files(
+    what, readings, systems_file, tmp_path
+):
+    path = tmp_path / "fleet.parquet"
+    odd_frame(readings, what).to_parquet(path, index=False)
+    infer_fleet(path, systems_file, tmp_path / "out")
+    with pytest.raises(MeterError) as caught:
+        read_meters(path)
+    assert refusals_of(tmp_path / "out") == {"a2": ("meter", str(caught.value))}
+    assert names_of(tmp_path / "out") == [name for name in GOOD if name != "a2"]
+
+
+def test_readings_without_a_time_refuse_their_system_alone(readings, systems_file, tmp_path):
+    odd_frame(readings, "timeless").to_parquet(tmp_path / "fleet.parquet", index=False)
+    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
+    kind, reason = refusals_of(tmp_path / "out")["a2"]
+    assert kind == "meter"
+    assert "has readings without a time at rows" in reason
+    assert len(names_of(tmp_path / "out")) == 5
+
+
+@pytest.mark.parametrize("what", ["spikes", "stuck", "missing", "off", "seconds"])
+def test_an_unusual_record_is_cleaned_as_the_reader_of_single_files_cleans_it(
+    what, readings, systems_file, tmp_path
+):
+    odd_frame(readings, what).to_parquet(tmp_path / "fleet.parquet", index=False)
+    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
+    readings.to_parquet(tmp_path / "plain.parquet", index=False)
+    infer_fleet(tmp_path / "plain.parquet", systems_file, tmp_path / "plain")
+    found, there = estimates_of(tmp_path / "out"), estimates_of(tmp_path / "plain")
+    assert refusals_of(tmp_path / "out") == {}
+    # what was left out of one record changes its estimate little, and no other at all
+    for name, within in (("surface_azimuth", 3.0), ("surface_tilt", 2.0), ("dc_capacity_kw", 0.3)):
+        np.testing.assert_allclose(found[name], there[name], atol=within)
+    others = [name for name in GOOD if name.startswith("b")]
+    pd.testing.assert_frame_equal(found.loc[others], there.loc[others])
+
+
+def test_a_short_record_is_too_little_data(readings, systems_file, tmp_path):
+    odd_frame(readings, "short").to_parquet(tmp_path / "fleet.parquet", index=False)
+    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
+    kind, reason = refusals_of(tmp_path / "out")["a2"]
+    assert kind == "too little data"
+    assert reason.startswith("system a2: ")
+
+
+def test_one_system_that_raises_is_refused_and_its_neighbours_are_not(
+    layouts, systems_file, tmp_path, monkeypatch
+):
+    real = fleet_fitting.fit_block
+
+    def touchy(power, sky, **options):
+        # a2 is the second of its cell; only its readings set it off, alone or in a block
+        if any(np.nanmax(row) == highest for row in power):
+            raise ZeroDivisionError
+        return real(power, sky, **options)
+
+    frame = pd.read_parquet(layouts["files"] / "a2.parquet")
+    highest = np.float32(frame["power_kw"].max())
+    monkeypatch.setattr(fleet_fitting, "fit_block", touchy)
+    result = infer_fleet(layouts["files"], systems_file, tmp_path / "out")
+    assert (result.inferred, result.refused) == (5, 1)
+    kind, reason = refusals_of(tmp_path / "out")["a2"]
+    assert kind == "failed"
+    assert "ZeroDivisionError" in reason
+
+
+def test_a_fleet_without_a_clock_is_refused_before_anything_is_written(
+    readings, systems_file, tmp_path
+):
+    naive = readings.assign(time=readings["time"].dt.tz_localize(None))
+    naive.to_parquet(tmp_path / "fleet.parquet", index=False)
+    with pytest.raises(SourceError, match="--timezone"):
+        infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    settings = FleetSettings(meters=MeterOptions(timezone="UTC"))
+    result = infer_fleet(
+        tmp_path / "fleet.parquet", systems_file, tmp_path / "out", settings=settings
+    )
+    assert result.inferred == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"engine": "abacus"}, "engine must be"),
+        ({"scheduler": "tcp://127.0.0.1:1"}, "for the engine dask"),
+        ({"workers": 0}, "workers must be"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(change, words, layouts, systems_file, tmp_path):
+    with pytest.raises(ParameterError, match=words):
+        infer_fleet(layouts["file"], systems_file, tmp_path / "out", **change)
+
+
+def test_folders_without_readings_are_refused(systems_file, tmp_path):
+    with pytest.raises(MeterError, match="no file or folder"):
+        infer_fleet(tmp_path / "none", systems_file, tmp_path / "out")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MeterError, match="no meter files"):
+        infer_fleet(tmp_path / "empty", systems_file, tmp_path / "out")
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "x.parquet").write_bytes(b"no parquet")
+    with pytest.raises(MeterError, match="none of the 1 Parquet files"):
+        infer_fleet(tmp_path / "bad", systems_file, tmp_path / "out")
+
+
+def test_a_fleet_of_which_nobody_is_inferred_ends_with_the_reason(
+    readings, systems_file, tmp_path, capsys
+):
+    write_files(tmp_path / "dark", readings.assign(power_kw=np.float32(0.0)))
+    given = [tmp_path / "dark", "--systems", systems_file, "--out", tmp_path / "out"]
+    code = main(["infer", *map(str, given)])
+    assert code == 2
+    assert "none of 6 systems can be inferred (6 meter)" in capsys.readouterr().err
+    assert len(refusals_of(tmp_path / "out")) == 6
+
+
+def test_a_folder_of_files_is_read_file_by_file(layouts, systems_file, tmp_path):
+    fleet = copy_of(layouts["csv"], tmp_path / "fleet")
+    (fleet / "a2.csv").write_bytes(b"\x00\x01 no table at all")
+    (fleet / "more").mkdir()
+    (fleet / "more" / "b1.csv").write_bytes((fleet / "b1.csv").read_bytes())
+    infer_fleet(fleet, systems_file, tmp_path / "out")
+    refused = refusals_of(tmp_path / "out")
+    assert {name: kind for name, (kind, _) in refused.items()} == {
+        "a2": "unreadable",
+        "b1": "meter",
+    }
+    assert "a2.csv" in refused["a2"][1]
+    assert "b1.csv and b1.csv; join them" in refused["b1"][1]
+    assert names_of(tmp_path / "out") == ["a1", "a3", "b2", "b3"]
+
+
+def test_what_is_kept_on_the_way_is_for_its_owner_alone(layouts, systems_file, tmp_path):
+    modes = []
+
+    def tell(_):
+        modes.append((tmp_path / "out" / ".work").stat().st_mode & 0o777)
+
+    infer_fleet(layouts["months"], systems_file, tmp_path / "out", tell=tell)
+    assert set(modes) == {0o700}
+    for path in (tmp_path / "out").rglob("*.parquet"):
+        assert path.stat().st_mode & 0o777 == 0o600

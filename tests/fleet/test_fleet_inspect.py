@@ -1,0 +1,129 @@
+"""The quick looks may call too much unusual, but never too little."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sunveil.cells import Axis
+from sunveil.errors import MeterError
+from sunveil.fleet.inspect import inspect
+from sunveil.meters.grid import Readings, find_interval
+from sunveil.meters.options import MeterOptions
+from sunveil.meters.quality import clean
+
+AXIS = Axis(1_546_300_800, 3600, 24 * 90)
+OPTIONS = MeterOptions()
+
+
+def sunny(rng):
+    """Return 90 days of a clear to cloudy record. [kW]"""
+    hours = np.arange(AXIS.count) % 24
+    shape = np.maximum(0.0, np.cos((hours - 12.0) / 6.0 * np.pi / 2.0))
+    return (5.0 * shape * rng.uniform(0.2, 1.0, AXIS.count)).astype(np.float32)
+
+
+def by_the_rules(power):
+    """Return a record as the rules for meters leave it, or None when they refuse it."""
+    there = np.flatnonzero(~np.isnan(power))
+    readings = Readings(AXIS.starts[there], power[there].astype(float), there + 1, "it")
+    try:
+        if find_interval(readings) != AXIS.step:
+            return None
+        kept = clean(readings, OPTIONS, interval=AXIS.step)
+    except MeterError:
+        return None
+    out = np.full(AXIS.count, np.nan, dtype=np.float32)
+    out[(kept.seconds - AXIS.first) // AXIS.step] = kept.power
+    return out
+
+
+def spike(power, rng):
+    power[rng.integers(AXIS.count, size=rng.integers(1, 4))] = rng.uniform(20.0, 2000.0)
+
+
+def stuck(power, rng):
+    start = rng.integers(AXIS.count - 40)
+    power[start : start + rng.integers(5, 30)] = rng.uniform(0.0, 6.0)
+
+
+def consumption(power, rng):
+    power[power == 0.0] = -rng.uniform(0.0, 0.2)
+
+
+def deep(power, rng):
+    power[rng.integers(AXIS.count, size=rng.integers(1, 60))] = -rng.uniform(0.1, 20.0)
+
+
+def switched(power, rng):
+    start = 24 * rng.integers(80)
+    power[start : start + 24 * rng.integers(1, 40)] /= 1000.0
+
+
+def negated(power, rng):
+    power *= -1.0
+
+
+def register(power, rng):
+    power[:] = np.cumsum(np.abs(power))
+
+
+def dark(power, rng):
+    power[:] = 0.0
+
+
+def gaps(power, rng):
+    power[rng.random(AXIS.count) < rng.uniform(0.0, 0.7)] = np.nan
+
+
+def thinned(power, rng):
+    start = rng.integers(AXIS.count - 300)
+    part = power[start : start + 2 * rng.integers(30, 120)]
+    part[1::2] = np.nan
+
+
+def clipped(power, rng):
+    np.minimum(power, rng.uniform(1.0, 5.0), out=power)
+
+
+def standby(power, rng):
+    power[power < 0.01] = rng.choice([0.002, 0.05, 0.4])
+
+
+FAULTS = [
+    spike, stuck, consumption, deep, switched, negated, register, dark, gaps, thinned, clipped,
+    standby,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_record_that_passes_is_as_the_rules_leave_it(fault):
+    rng = np.random.default_rng(len(fault.__name__))
+    power = np.stack([sunny(rng) for _ in range(150)])
+    for row in power:
+        fault(row, rng)
+        if rng.random() < 0.3:
+            rng.choice(FAULTS)(row, rng)
+    raw = power.copy()
+    odd = inspect(power, AXIS)
+    for row, before, is_odd in zip(power, raw, odd, strict=True):
+        if not is_odd:
+            np.testing.assert_array_equal(row, by_the_rules(before))
+
+
+def test_most_plain_records_pass():
+    rng = np.random.default_rng(0)
+    power = np.stack([sunny(rng) for _ in range(100)])
+    for row in power[50:]:
+        consumption(row, rng)
+    assert inspect(power, AXIS)[:50].sum() == 0
+    assert (power[50:][inspect(power[50:], AXIS) == 0] >= 0.0).all()
+
+
+@pytest.mark.parametrize("fault", [spike, deep, switched, negated, register, dark])
+def test_what_the_rules_change_is_found(fault):
+    rng = np.random.default_rng(7)
+    power = np.stack([sunny(rng) for _ in range(60)])
+    for row in power:
+        fault(row, rng)
+    assert inspect(power, AXIS).sum() > 20

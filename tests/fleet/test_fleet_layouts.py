@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from fleet_folders import PLACES, PLANES, contents, estimates_of, long_frame, refusals_of
+
+from sunveil.fleet import FleetSettings, infer_fleet
+from sunveil.infer import infer
+from sunveil.meters import MeterOptions
+
+# One part per system, where a layout lets a part be so small.
+SMALL = FleetSettings(part_rows=1)
+
+
+def assert_close(found, there):
+    """Compare estimates whose blocks were laid out otherwise: sums come in another order."""
+    assert list(found.index) == list(there.index)
+    for name, within in (("surface_azimuth", 0.1), ("surface_tilt", 0.1), ("dc_capacity_kw", 0.02)):
+        np.testing.assert_allclose(found[name], there[name], atol=within)
+
+
+@pytest.fixture(scope="module")
+def reference(layouts, systems_file, tmp_path_factory):
+    out = tmp_path_factory.mktemp("reference") / "out"
+    result = infer_fleet(layouts["files"], systems_file, out, workers=1)
+    assert (result.inferred, result.refused) == (len(PLANES), 0)
+    return out
+
+
+@pytest.mark.parametrize(
+    "layout", ["file", "shuffled", "months", "folders", "lists", "timed lists"]
+)
+def test_every_layout_gives_the_same_estimates(layout, layouts, systems_file, reference, tmp_path):
+    infer_fleet(layouts[layout], systems_file, tmp_path / "out", workers=2)
+    pd.testing.assert_frame_equal(estimates_of(tmp_path / "out"), estimates_of(reference))
+
+
+@pytest.mark.parametrize("layout", ["files", "months", "folders", "csv"])
+def test_parts_of_any_size_give_the_same_estimates(
+    layout, layouts, systems_file, reference, tmp_path
+):
+    result = infer_fleet(layouts[layout], systems_file, tmp_path / "out", settings=SMALL)
+    assert result.parts == len(PLANES)
+    assert_close(estimates_of(tmp_path / "out"), estimates_of(reference))
+
+
+def test_a_large_file_is_cut_at_its_row_groups(readings, systems_file, reference, tmp_path):
+    readings.to_parquet(tmp_path / "all.parquet", index=False, row_group_size=1000)
+    settings = FleetSettings(part_rows=3000)
+    result = infer_fleet(
+        tmp_path / "all.parquet", systems_file, tmp_path / "out", settings=settings
+    )
+    assert 3 <= result.parts <= 6
+    assert_close(estimates_of(tmp_path / "out"), estimates_of(reference))
+
+
+def test_a_system_that_goes_on_in_the_next_file_is_one_system(
+    readings, systems_file, reference, tmp_path
+):
+    (tmp_path / "fleet").mkdir()
+    for number, start in enumerate(range(0, len(readings), 4000)):
+        part = readings.iloc[start : start + 4000]
+        part.to_parquet(tmp_path / "fleet" / f"{number}.parquet", index=False)
+    settings = FleetSettings(part_rows=4000)
+    infer_fleet(tmp_path / "fleet", systems_file, tmp_path / "out", settings=settings)
+    assert_close(estimates_of(tmp_path / "out"), estimates_of(reference))
+
+
+def test_a_fleet_agrees_with_the_inference_of_one_system(readings, reference):
+    found = estimates_of(reference)
+    for name, rows in readings.groupby("system_id"):
+        latitude, longitude = PLACES[name]
+        power = rows.set_index("time")["power_kw"].astype(float)
+        alone = infer(power, latitude=latitude, longitude=longitude)
+        here = found.loc[name]
+        turn = (here["surface_azimuth"] - alone.surface_azimuth + 180.0) % 360.0 - 180.0
+        assert abs(turn) < 1.0
+        assert here["surface_tilt"] == pytest.approx(alone.surface_tilt, abs=0.5)
+        assert here["dc_capacity_kw"] == pytest.approx(alone.dc_capacity_kw, rel=0.02)
+        assert here["feeder"] == f"F-{name[0]}"
+
+
+def test_stamps_on_a_wall_are_read_by_the_clock_of_each_system(readings, reference, tmp_path):
+    zones = {"a": "America/Denver", "b": "UTC-07:00"}
+    frame = readings.copy()
+    for group, zone in zones.items():
+        own = frame["system_id"].str.startswith(group)
+        shown = frame.loc[own, "time"].dt.tz_convert("Etc/GMT+7" if "UTC" in zone else zone)
+        frame.loc[own, "wall"] = shown.dt.tz_localize(None)
+    frame = frame.drop(columns="time").rename(columns={"wall": "time"})
+    frame.to_parquet(tmp_path / "walls.parquet", index=False)
+    table = [f"{n},{lat},{lon},{zones[n[0]]}" for n, (lat, lon) in PLACES.items()]
+    path = tmp_path / "systems.csv"
+    path.write_text("\n".join(["system_id,lat,lon,tz", *table]) + "\n")
+    infer_fleet(tmp_path / "walls.parquet", path, tmp_path / "out")
+    assert refusals_of(tmp_path / "out") == {}
+    found, there = estimates_of(tmp_path / "out"), estimates_of(reference)
+    for name in ("surface_azimuth", "surface_tilt", "dc_capacity_kw"):
+        np.testing.assert_allclose(found[name], there[name], rtol=2e-3)
+
+
+def test_units_and_intervals_of_energy_are_understood(readings, systems_file, reference, tmp_path):
+    frame = readings.rename(columns={"power_kw": "energy"})
+    frame["energy"] = frame["energy"] * 1000.0
+    frame.to_parquet(tmp_path / "energy.parquet", index=False)
+    settings = FleetSettings(meters=MeterOptions(unit="Wh"))
+    infer_fleet(tmp_path / "energy.parquet", systems_file, tmp_path / "out", settings=settings)
+    found, there = estimates_of(tmp_path / "out"), estimates_of(reference)
+    np.testing.assert_allclose(found["dc_capacity_kw"], there["dc_capacity_kw"], rtol=1e-3)
+
+
+def test_two_runs_write_the_same_bytes(layouts, systems_file, reference, tmp_path):
+    infer_fleet(layouts["files"], systems_file, tmp_path / "again", workers=2)
+    assert contents(tmp_path / "again") == contents(reference)
+
+
+def test_systems_of_different_years_are_placed_on_their_own(
+    clear_power, reference, systems_file, tmp_path
+):
+    starts = {name: "2012-03-01" if name < "b" else "2019-03-01" for name in PLANES}
+    frame = long_frame({n: clear_power(*p, start=starts[n]) for n, p in PLANES.items()})
+    frame["time"] += pd.Timedelta(hours=1)
+    frame.to_parquet(tmp_path / "fleet.parquet", index=False)
+    settings = FleetSettings(meters=MeterOptions(label="end"))
+    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out", settings=settings)
+    assert refusals_of(tmp_path / "out") == {}
+    found, there = estimates_of(tmp_path / "out"), estimates_of(reference)
+    np.testing.assert_allclose(found["surface_azimuth"], there["surface_azimuth"], atol=1.5)
+    np.testing.assert_allclose(found["surface_tilt"], there["surface_tilt"], atol=1.0)
+    assert set(found["clock_label"]) == {"end"}
+
+
+def test_intervals_of_several_lengths_stand_side_by_side(clear_power, systems_file, tmp_path):
+    lengths = {name: 15 if name < "b" else 30 for name in PLANES}
+    frame = long_frame({n: clear_power(*p, minutes=lengths[n]) for n, p in PLANES.items()})
+    frame.to_parquet(tmp_path / "fleet.parquet", index=False)
+    settings = FleetSettings(meters=MeterOptions(label="start"))
+    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out", settings=settings)
+    assert refusals_of(tmp_path / "out") == {}
+    found = estimates_of(tmp_path / "out")
+    for name, (azimuth, tilt) in PLANES.items():
+        assert found.loc[name, "surface_azimuth"] == pytest.approx(azimuth, abs=5.0)
+        assert found.loc[name, "surface_tilt"] == pytest.approx(tilt, abs=4.0)

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import asdict, replace
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sunveil.fleet import FleetSettings
+from sunveil.fleet.layouts import Columns, Layout
+from sunveil.fleet.order import Lie, find_order
+from sunveil.fleet.plan import SKIES_KEPT, find_cells, fingerprint, make_plan
+from sunveil.fleet.source import Group, Order, Source, SourceFile, look_at
+from sunveil.fleet.systems import read_systems
+from sunveil.meters import MeterOptions
+
+COLUMNS = Columns(Layout.LONG, "system_id", "time", "power_kw")
+YEAR = 8760
+
+
+def systems_of(tmp_path, count, *, across=False):
+    """Return a table of systems: ten per cell in the order of names, or neighbours far apart."""
+    cell = [i % (count // 10) if across else i // 10 for i in range(count)]
+    rows = [
+        f"s{i:05d},{30 + 0.1 * (c // 50):.2f},{-100 + 0.1 * (c % 50):.2f}"
+        for i, c in enumerate(cell)
+    ]
+    path = tmp_path / "systems.csv"
+    path.write_text("\n".join(["system_id,latitude,longitude", *rows]) + "\n")
+    return read_systems(path)
+
+
+def source_of(count, each, *, groups=1):
+    """Return the footers of files with so many systems each."""
+    files = []
+    for start in range(0, count, each):
+        wide = each // groups
+        made = [
+            Group(wide * YEAR, f"s{s:05d}", f"s{s + wide - 1:05d}")
+            for s in range(start, start + each, wide)
+        ]
+        files.append(SourceFile(f"p{start:05d}.parquet", 1, 1, tuple(made), (0, 1)))
+    return Source("/fleet", COLUMNS, tuple(files))
+
+
+def plan_of(tmp_path, source, count, *, order=Order.SORTED, across=False, **settings):
+    systems = systems_of(tmp_path, count, across=across)
+    choices = FleetSettings(**settings)
+    cells = find_cells(systems, choices.cell)
+    return make_plan(source, systems, choices, lie=Lie(order), cells=cells)
+
+
+def test_small_files_are_taken_together_and_every_system_is_in_one_part(tmp_path):
+    plan = plan_of(tmp_path, source_of(1000, 20), 1000)
+    assert plan.bucket is None
+    assert sum(part.systems for part in plan.parts) == 1000
+    assert sorted(part.systems for part in plan.parts) == [160, 280, 280, 280]
+    files = [name for part in plan.parts for name in part.files]
+    assert sorted(files) == sorted(set(files))
+    assert [part.number for part in plan.parts] == list(range(len(plan.parts)))
+
+
+def test_large_files_are_cut_into_ranges_that_leave_nobody_out(tmp_path):
+    plan = plan_of(tmp_path, source_of(4000, 4000, groups=100), 4000)
+    assert len(plan.parts) > 10
+    assert sum(part.systems for part in plan.parts) == 4000
+    ranges = sorted((part.low or "", part.high or "z") for part in plan.parts)
+    assert all(before[1] == after[0] for before, after in pairwise(ranges))
+
+
+def test_parts_name_their_cells_and_neighbours_follow_each_other(tmp_path):
+    plan = plan_of(tmp_path, source_of(1000, 50), 1000)
+    firsts = [part.cells[0][:2] for part in plan.parts]
+    assert firsts == sorted(firsts)
+    assert sum(len(part.cells) for part in plan.parts) <= 100 + len(plan.parts)
+
+
+def test_a_part_is_plain_data_that_can_be_sent_and_written_down(tmp_path):
+    plan = plan_of(tmp_path, source_of(1000, 50), 1000)
+    for part in plan.parts:
+        assert pickle.loads(pickle.dumps(part)) == part
+        assert len(json.dumps(asdict(part))) < 4000
+    assert json.loads(json.dumps(plan.to_dict()))["fingerprint"] == plan.fingerprint
+
+
+def test_neighbours_that_lie_far_apart_are_brought_together_first(tmp_path):
+    count = 20 * (SKIES_KEPT + 40)
+    plan = plan_of(tmp_path, source_of(count, 100), count, across=True)
+    assert plan.bucket is not None
+    cells = len(find_cells(systems_of(tmp_path, count, across=True), 0.1).cells)
+    assert sum(len(part.cells) for part in plan.parts) <= cells + len(plan.parts)
+    together = plan_of(tmp_path, source_of(count, 100), count)
+    assert together.bucket is None
+
+
+def test_systems_in_several_files_are_brought_together_first(tmp_path):
+    plan = plan_of(tmp_path, source_of(1000, 50), 1000, order=Order.SPREAD)
+    assert plan.bucket is not None
+    np.testing.assert_array_equal(np.bincount(plan.bucket), [part.systems for part in plan.parts])
+
+
+def test_the_fingerprint_changes_with_all_that_decides_the_result(tmp_path):
+    source, systems, settings = source_of(100, 10), systems_of(tmp_path, 100), FleetSettings()
+    mark = fingerprint(source, systems, settings)
+    assert mark == fingerprint(source, systems, FleetSettings())
+    newer = replace(source, files=(replace(source.files[0], modified=2), *source.files[1:]))
+    others = [
+        fingerprint(newer, systems, settings),
+        fingerprint(replace(source, files=source.files[1:]), systems, settings),
+        fingerprint(source, systems_of(tmp_path, 90), settings),
+        fingerprint(source, systems, replace(settings, albedo=0.3)),
+        fingerprint(source, systems, replace(settings, meters=MeterOptions(label="end"))),
+    ]
+    assert len({mark, *others}) == 6
+
+
+def test_planning_looks_at_footers_alone(readings, systems_file, tmp_path):
+    path = tmp_path / "fleet.parquet"
+    readings.to_parquet(path, index=False)
+    whole = bytearray(path.read_bytes())
+    footer = int.from_bytes(whole[-8:-4], "little") + 8
+    # without a single page left, everything that a plan needs is still there
+    whole[4:-footer] = bytes(len(whole) - footer - 4)
+    path.write_bytes(bytes(whole))
+    source = look_at(path, MeterOptions())
+    assert source.rows == len(readings)
+    systems = read_systems(systems_file)
+    lie = find_order(source, systems)
+    assert lie.order is Order.SORTED
+    plan = make_plan(source, systems, FleetSettings(), lie=lie, cells=find_cells(systems, 0.1))
+    assert plan.parts[0].systems == len(systems)
+
+
+@pytest.mark.parametrize(
+    ("layout", "order"),
+    [("files", "sorted"), ("folders", "sorted"), ("months", "spread"), ("csv", "whole")],
+)
+def test_how_systems_lie_in_files_is_told(layout, order, layouts, systems_file):
+    source = look_at(layouts[layout], MeterOptions())
+    assert find_order(source, read_systems(systems_file)).order == order
+
+
+def test_files_whose_ranges_overlap_may_still_hold_whole_systems(readings, systems_file, tmp_path):
+    for number, names in enumerate((["a1", "b3"], ["a2", "b1"], ["a3", "b2"])):
+        part = readings[readings["system_id"].isin(names)]
+        part.to_parquet(tmp_path / f"{number}.parquet", index=False)
+    source = look_at(tmp_path, MeterOptions())
+    lie = find_order(source, read_systems(systems_file), workers=2)
+    assert lie.order is Order.WHOLE
+    assert {name: rows.tolist() for name, rows in lie.members.items()} == {
+        "0.parquet": [0, 5],
+        "1.parquet": [1, 3],
+        "2.parquet": [2, 4],
+    }
+
+
+def test_what_is_no_reading_is_not_looked_at(readings, systems_file, tmp_path):
+    readings.to_parquet(tmp_path / "fleet.parquet", index=False)
+    pd.DataFrame({"system_id": ["a1"]}).to_parquet(tmp_path / "systems.parquet")
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / "notes.txt").write_text("notes")
+    (tmp_path / "out").mkdir()
+    readings.to_parquet(tmp_path / "out" / "old.parquet", index=False)
+    aside = [tmp_path / "systems.parquet", tmp_path / "out"]
+    source = look_at(tmp_path, MeterOptions(), aside=aside)
+    assert [file.name for file in source.files] == ["fleet.parquet"]
+    assert source.unreadable == ()

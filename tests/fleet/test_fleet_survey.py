@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sunveil.fleet.survey import NO_TIME, Book, Survey
+from sunveil.fleet.zones import ZoneTable
+from sunveil.meters.clock import Stamps, to_utc
+from sunveil.meters.record import Label
+
+YEAR = pd.date_range("2019-01-01", "2020-01-01", freq="h", tz="UTC", inclusive="left")
+
+
+def survey_of(wall, zone="UTC", names=None):
+    """Return what the first pass makes of stamps: the survey, and each row's UTC second."""
+    wall = np.asarray(wall, dtype=np.int64)
+    names = np.full(len(wall), 5, dtype=np.uint64) if names is None else names
+    book = Book.of(np.array([9, 5], dtype=np.uint64))
+    zones = ZoneTable.of([zone], (1_546_300_800, 1_577_836_800))
+    survey = Survey(2)
+    runs = survey.note(names, wall, book=book, zones=zones, zone=np.zeros(2, dtype=np.int32))
+    seconds = np.zeros(len(wall), dtype=np.int64)
+    for _, first, step, start, length in runs.tolist():
+        seconds[start : start + length] = first + step * np.arange(length)
+    return survey, seconds
+
+
+def micros(index):
+    return index.tz_localize(None).to_numpy().astype("M8[us]").view(np.int64)
+
+
+@pytest.mark.parametrize(
+    "zone", ["UTC", "UTC-07:00", "America/Denver", "Europe/London", "Australia/Lord_Howe"]
+)
+@pytest.mark.parametrize("minutes", [15, 60])
+def test_walls_are_read_as_the_reader_of_single_files_reads_them(zone, minutes):
+    known = "Etc/GMT+7" if zone == "UTC-07:00" else zone
+    index = pd.date_range(YEAR[0], YEAR[-1], freq=f"{minutes}min").tz_convert(known)
+    wall = micros(index)
+    survey, seconds = survey_of(wall, zone)
+    rows = np.arange(1, len(wall) + 1)
+    stamps = Stamps(wall, np.full(len(wall), np.nan))
+    told = to_utc(stamps, rows, timezone=zone, label=Label.START, where="it")
+    np.testing.assert_array_equal(seconds, told.utc // 1_000_000)
+    assert survey.odd[0] == 0
+    # half an hour of daylight saving makes hourly stamps half an hour apart, once
+    assert survey.step[0] == (1800 if zone.endswith("Howe") and minutes == 60 else minutes * 60)
+    assert survey.count[0] == len(wall)
+
+
+def test_gaps_and_missing_hours_leave_the_step_as_it_is():
+    wall = micros(YEAR)[np.random.default_rng(1).random(len(YEAR)) < 0.7]
+    survey, seconds = survey_of(wall)
+    np.testing.assert_array_equal(seconds, wall // 1_000_000)
+    assert (survey.step[0], survey.odd[0]) == (3600, 0)
+
+
+@pytest.mark.parametrize("what", ["no time", "twice", "skipped", "backwards", "long ago"])
+def test_stamps_that_need_a_second_look_are_marked(what):
+    zone = "America/Denver" if what in ("skipped", "backwards") else "UTC"
+    wall = micros(YEAR[:500] if what != "skipped" else YEAR[:2000])
+    if what == "no time":
+        wall[100] = NO_TIME
+    elif what == "twice":
+        wall[100] = wall[99]
+    elif what == "backwards":
+        wall[100:200] = wall[100:200][::-1]
+    elif what == "long ago":
+        wall[100] = 1
+    survey, _ = survey_of(wall, zone)
+    assert survey.odd[0] == 1
+
+
+def test_rows_of_several_systems_may_be_mixed_and_strangers_are_counted():
+    wall = np.repeat(micros(YEAR[:300]), 3)
+    names = np.tile(np.array([9, 5, 1234], dtype=np.uint64), 300)
+    survey, seconds = survey_of(wall, names=names)
+    assert len(survey) == 2
+    assert survey.strangers
+    assert survey.found[:2].tolist() == [0, 1]
+    assert survey.count[:2].tolist() == [300, 300]
+    assert survey.step[:2].tolist() == [3600, 3600]
+    assert (seconds[2::3] == 0).all()
+
+
+def test_a_book_knows_every_name_and_no_other():
+    names = np.random.default_rng(2).integers(1, 2**63, 5000, dtype=np.uint64)
+    survey = Survey(5000)
+    zones = ZoneTable.of(["UTC"], (0, 1))
+    both = np.r_[names, names + np.uint64(1)]
+    stamps = np.full(len(both), 1_546_300_800_000_000)
+    zone = np.zeros(5000, dtype=np.int32)
+    survey.note(both, stamps, book=Book.of(names), zones=zones, zone=zone)
+    assert len(survey) == 5000
+    assert survey.tally[1] == 5000
+    np.testing.assert_array_equal(survey.found, np.arange(5000))

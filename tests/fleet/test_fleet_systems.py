@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sunveil.cells import cell_of
+from sunveil.errors import SourceError
+from sunveil.fleet.plan import find_cells
+from sunveil.fleet.systems import SYSTEM_NAMES, read_systems
+from sunveil.meters.columns import Column, find_roles
+from sunveil.meters.options import MeterOptions
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+def test_systems_come_in_the_order_of_their_names_with_their_keys(tmp_path):
+    rows = ["b,40,-105,1600,UTC,F1,00501", "a,41,-106,,,F2,00502"]
+    text = "\n".join(["meter_id,lat,lon,elevation,tz,feeder,zip", *rows]) + "\n"
+    found = read_systems(write(tmp_path / "s.csv", text))
+    assert found.ids.to_pylist() == ["a", "b"]
+    np.testing.assert_array_equal(found.latitude, [41.0, 40.0])
+    np.testing.assert_array_equal(found.altitude, [np.nan, 1600.0])
+    assert [found.zones[code] if code >= 0 else None for code in found.zone] == [None, "UTC"]
+    assert found.keys.to_pydict() == {"feeder": ["F2", "F1"], "zip": ["00502", "00501"]}
+
+
+def test_names_that_look_like_numbers_stay_names(tmp_path):
+    found = read_systems(write(tmp_path / "s.csv", "system_id,latitude,longitude\n007,40,-105\n"))
+    assert found.ids.to_pylist() == ["007"]
+
+
+def test_parquet_is_read_as_csv_is(tmp_path):
+    frame = pd.DataFrame({"system_id": ["a"], "latitude": [40.0], "longitude": [-105.0]})
+    frame.to_parquet(tmp_path / "s.parquet")
+    assert read_systems(tmp_path / "s.parquet").ids.to_pylist() == ["a"]
+
+
+def test_equal_rows_are_merged_and_contradicting_ones_refused(tmp_path):
+    rows = [
+        "a,40,-105,F1",
+        "a,40,-105,F1",
+        "b,40,-105,F1",
+        "b,41,-105,F2",
+        "c,40,-105,F3",
+        ",1,1,F",
+    ]
+    text = "\n".join(["system_id,latitude,longitude,feeder", *rows]) + "\n"
+    found = read_systems(write(tmp_path / "s.csv", text))
+    assert found.ids.to_pylist() == ["a", "c"]
+    assert [(each.system_id, each.kind) for each in found.refused] == [("b", "duplicate")]
+    assert found.refused_keys.to_pydict() == {"feeder": ["F1"]}
+    assert any("repeat others" in note for note in found.notes)
+    assert any("name no system" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "words"),
+    [
+        ("x,,-105,,", "location", "no latitude"),
+        ("x,40,somewhere,,", "location", "no longitude"),
+        ("x,95,-105,,", "location", "between -90 and 90"),
+        ("x,40,-105,99999,", "location", "altitude"),
+        ("x,40,-105,,Mars/Base", "timezone", "not known"),
+    ],
+)
+def test_a_row_that_cannot_be_used_refuses_its_system_alone(row, kind, words, tmp_path):
+    text = f"system_id,latitude,longitude,altitude,timezone\na,40,-105,,\n{row}\n"
+    found = read_systems(write(tmp_path / "s.csv", text))
+    assert found.ids.to_pylist() == ["a"]
+    (refused,) = found.refused
+    assert (refused.system_id, refused.kind) == ("x", kind)
+    assert words in refused.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("system_id,longitude\na,1\n", "no column of latitude"),
+        ("name,latitude,longitude\na,1,1\n", "no column of systems"),
+        ("system_id,latitude,longitude\n", "names no system"),
+        ("system_id,latitude,longitude,flags\na,1,1,x\n", "rename it"),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_refused_in_one_sentence(text, words, tmp_path):
+    with pytest.raises(SourceError, match=words) as caught:
+        read_systems(write(tmp_path / "s.csv", text))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_table_that_is_not_there_or_garbage_is_refused(tmp_path):
+    with pytest.raises(SourceError, match="there is no table"):
+        read_systems(tmp_path / "none.csv")
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1" + bytes(range(256)))
+    with pytest.raises(SourceError, match="cannot be read"):
+        read_systems(tmp_path / "bad.parquet")
+
+
+def test_the_names_of_the_column_of_systems_are_those_of_meters():
+    for name in SYSTEM_NAMES:
+        columns = [Column(name, False, False), Column("time", True, False)]
+        columns.append(Column("power_kw", False, True))
+        assert find_roles(columns, MeterOptions(), where="x").system == 0
+
+
+def test_cells_are_those_of_every_system_alone(tmp_path):
+    rng = np.random.default_rng(3)
+    places = rng.uniform([-80, -180, 0], [80, 180, 3000], (200, 3)).round(3)
+    rows = [
+        f"s{i:03d},{lat},{lon},{'' if i % 3 else alt}" for i, (lat, lon, alt) in enumerate(places)
+    ]
+    text = "\n".join(["system_id,latitude,longitude,altitude", *rows]) + "\n"
+    systems = read_systems(write(tmp_path / "s.csv", text))
+    cells = find_cells(systems, 0.5)
+    for at in range(len(systems)):
+        assert cells.cells[cells.of[at]] == cell_of(*systems.place(at), size=0.5)
