@@ -16,7 +16,7 @@ from pathlib import Path
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-from benchmarks import cost, real, simulated  # noqa: E402
+from benchmarks import cost, fleets, real, simulated  # noqa: E402
 from benchmarks.measure import (  # noqa: E402
     Outcome,
     Truth,
@@ -269,7 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--slow", type=int, default=4, help="of those, with solar-data-tools")
     parser.add_argument(
         "--only",
-        choices=("coverage", "flags", "real", "cost"),
+        choices=("coverage", "flags", "real", "cost", "fleets"),
         help="measure this part anew in a page that exists",
     )
     options = parser.parse_args(arguments)
@@ -280,6 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "flags": lambda: flags_part(flagged),
             "real": lambda: real_part(options.data, slow=options.slow > 0),
             "cost": cost_part,
+            "fleets": lambda: fleets.fleets_part(peers=options.peers, slow=options.slow),
         }
         replace_part(options.out, parts[options.only]())
         print(options.out)
@@ -298,6 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     lines += simulated_part(options.systems, options.stress, options.peers, options.slow)
     lines += ["", *flags_part(flagged), ""]
     lines += [*real_part(options.data, slow=options.slow > 0), "", *cores, ""]
+    lines += [*fleets.fleets_part(peers=options.peers, slow=options.slow), ""]
     notes = Path(__file__).with_name("notes.md")
     text = "\n".join(lines) + "\n" + notes.read_text(encoding="utf-8")
     options.out.parent.mkdir(parents=True, exist_ok=True)

@@ -118,21 +118,21 @@ def direct_modifier(cosine: Array) -> Array:
 
 
 # Where the diffuse modifiers bend, their table is dense. [degrees]
-_TILTS = np.array([0.0, 1, 2, 3.5, 5, 7.5, 10, 15, 20, 25, 30, 40, 50, 60, 75, 90])
+MODIFIER_TILTS = np.array([0.0, 1, 2, 3.5, 5, 7.5, 10, 15, 20, 25, 30, 40, 50, 60, 75, 90])
 
 
 @functools.lru_cache(maxsize=1)
 def _diffuse_modifiers() -> tuple[Array, Array]:
     # one tilt at a time: the integral over the sky takes megabytes for each
-    parts = [pvlib.iam.marion_diffuse("physical", float(tilt)) for tilt in _TILTS]
+    parts = [pvlib.iam.marion_diffuse("physical", float(tilt)) for tilt in MODIFIER_TILTS]
     sky = np.array([float(part["sky"]) for part in parts])
     return sky, np.nan_to_num(np.array([float(part["ground"]) for part in parts]))
 
 
 def diffuse_modifiers(surface_tilt: Array) -> tuple[Array, Array]:
     """Return Marion's modifiers of sky and ground light for planes of given tilts."""
-    sky, ground = _diffuse_modifiers()
-    return np.interp(surface_tilt, _TILTS, sky), np.interp(surface_tilt, _TILTS, ground)
+    sky, ground = (np.interp(surface_tilt, MODIFIER_TILTS, one) for one in _diffuse_modifiers())
+    return sky, ground
 
 
 def sun_vectors(zenith: Array, azimuth: Array) -> Array:

@@ -1,0 +1,324 @@
+"""Whole fleets: what takes the time, what it takes, and how it grows.
+
+``python -m benchmarks --only fleets`` measures this part anew in ``docs/benchmarks.md``;
+``python -m benchmarks.fleets`` prints it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+
+from benchmarks.measure import Outcome, Truth, middle, number, run_peers
+from sunveil.site import Plane, Site
+
+SEED = 2026
+PER_CELL = 100
+RUNS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one command took: wall and CPU time [s], and the most memory of all its processes."""
+
+    wall: float
+    cpu: float
+    megabytes: float
+
+
+def say(text: str) -> None:
+    """Tell the person who waits how far the benchmark is."""
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
+def _family(root: int) -> list[int]:
+    """Return a process and all its descendants."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    out, waiting = [], [root]
+    while waiting:
+        one = waiting.pop()
+        out.append(one)
+        waiting += children.get(one, [])
+    return out
+
+
+def _resident(process: int) -> float:
+    """Return the memory of a process, shared pages counted in proportion. [MiB]"""
+    try:
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return float(line.split()[1]) / 1024.0
+    except OSError:
+        pass
+    return 0.0
+
+
+def run(command: Sequence[str]) -> Run:
+    """Run a command to its end and measure it."""
+    before = os.times()
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    most = 0.0
+    while process.poll() is None:
+        most = max(most, sum(_resident(one) for one in _family(process.pid)))
+        time.sleep(0.1)
+    wall = time.perf_counter() - began
+    after = os.times()
+    if process.returncode:
+        assert process.stderr is not None
+        raise RuntimeError(process.stderr.read().decode())
+    cpu = (after.children_user + after.children_system) - (
+        before.children_user + before.children_system
+    )
+    return Run(wall, cpu, most)
+
+
+def sunveil(*arguments: str | Path | int) -> list[str]:
+    """Return a command of this very environment."""
+    return [sys.executable, "-m", "sunveil", *(str(one) for one in arguments)]
+
+
+def simulate(folder: Path, systems: int, *, layout: str = "long") -> Path:
+    """Write a fleet with a hundred systems to a cell."""
+    out = folder / f"fleet-{systems}-{layout}"
+    if not out.exists():
+        say(f"simulating {systems:,} systems, {layout}")
+        cells = max(1, systems // PER_CELL)
+        command = sunveil("simulate", "--systems", systems, "--cells", cells, "--out", out)
+        run([*command, "--seed", str(SEED), "--layout", layout])
+    return out
+
+
+def infer(fleet: Path, out: Path, *options: str | int) -> Run:
+    """Infer a fleet anew."""
+    command = sunveil("infer", fleet / "readings", "--systems", fleet / "systems.parquet")
+    return run([*command, "--out", str(out), "--restart", *(str(one) for one in options)])
+
+
+READS = {
+    "long": "SELECT system_id, time, power_kw FROM read_parquet('{}')",
+    "lists": "SELECT system_id, start, interval_minutes, power_kw FROM read_parquet('{}')",
+}
+TOUCHES = {
+    "long": "SELECT max(system_id), max(time), sum(power_kw) FROM read_parquet('{}')",
+    "lists": "SELECT max(system_id), max(start), sum(list_sum(power_kw)) FROM read_parquet('{}')",
+}
+
+
+def read_to_memory(fleet: Path, layout: str) -> float:
+    """Let DuckDB hand the columns over, and do nothing with them. [s]"""
+    began = time.perf_counter()
+    with duckdb.connect() as connection:
+        query = READS[layout].format(fleet / "readings" / "*.parquet")
+        for batch in connection.sql(query).to_arrow_reader(100_000):
+            del batch
+    return time.perf_counter() - began
+
+
+def touch(fleet: Path, layout: str) -> float:
+    """Let DuckDB read the columns and hand over one row. [s]"""
+    began = time.perf_counter()
+    with duckdb.connect() as connection:
+        connection.sql(TOUCHES[layout].format(fleet / "readings" / "*.parquet")).fetchall()
+    return time.perf_counter() - began
+
+
+def _typical(measure: Callable[[], float]) -> float:
+    return statistics.median(measure() for _ in range(RUNS))
+
+
+def end_to_end(folder: Path, systems: int, layout: str) -> list[str]:
+    """Compare a run with DuckDB's own reading, one after the other."""
+    fleet = simulate(folder, systems, layout=layout)
+    infer(fleet, folder / "warm")  # compiled, and in the disk's cache
+    runs = []
+    reads, touches = [], []
+    for _ in range(RUNS):
+        touches.append(touch(fleet, layout))
+        reads.append(read_to_memory(fleet, layout))
+        runs.append(infer(fleet, folder / "out"))
+    mine = statistics.median(one.wall for one in runs)
+    read, touched = statistics.median(reads), statistics.median(touches)
+    return [
+        f"| {systems:,} systems x 8,760 h, {systems // PER_CELL} cells, {layout}: end to end,"
+        f" against DuckDB handing over the same columns | {mine:.1f} s against {read:.1f} s:"
+        f" {mine / read:.1f} times | {'at most 3 times' if layout == 'long' else ''} |",
+        f"| the same, against DuckDB adding them up and handing over one row |"
+        f" {touched:.1f} s: {mine / touched:.1f} times | |",
+    ]
+
+
+def growth(folder: Path, sizes: Sequence[int]) -> list[str]:
+    """Measure time and memory at several sizes."""
+    runs = {}
+    for size in sizes:
+        fleet = simulate(folder, size)
+        say(f"inferring {size:,} systems")
+        runs[size] = infer(fleet, folder / "out")
+    lines = [
+        f"| {size:,} systems: time, and the most memory of all processes |"
+        f" {one.wall:.1f} s ({one.cpu:.0f} s of CPU), {one.megabytes:,.0f} MB | under 1,500 MB |"
+        for size, one in runs.items()
+    ]
+    slopes = [(runs[b].wall - runs[a].wall) / (b - a) for a, b in pairwise(sizes)]
+    told = ", then ".join(f"{1e3 * slope:.2f}" for slope in slopes)
+    change = 100.0 * (slopes[-1] / slopes[0] - 1.0)
+    lines.append(
+        f"| each further system, {' to '.join(f'{size:,}' for size in sizes)} | {told} ms"
+        f" ({change:+.0f}%) | within 10% |"
+    )
+    return lines
+
+
+def workers(folder: Path, systems: int) -> list[str]:
+    """Compare two workers with one, and Dask with threads."""
+    fleet = simulate(folder, systems)
+    one = _typical(lambda: infer(fleet, folder / "out", "--workers", 1).wall)
+    two = _typical(lambda: infer(fleet, folder / "out", "--workers", 2).wall)
+    lines = [
+        f"| 2 workers against 1, {systems:,} systems | {one:.1f} s against {two:.1f} s:"
+        f" {one / two:.2f} times | at least 1.7 |",
+    ]
+    dask = infer(fleet, folder / "out-dask", "--engine", "dask", "--workers", 2)
+    lines.append(
+        f"| Dask with 2 workers that it starts, {systems:,} systems | {dask.wall:.1f} s,"
+        f" {dask.megabytes:,.0f} MB | |"
+    )
+    return lines
+
+
+def against_peers(folder: Path, systems: int, *, peers: int, slow: int) -> list[str]:
+    """Compare errors and time per system with the peers, on the same systems."""
+    fleet, out = simulate(folder, systems), folder / "out"
+    measured = infer(fleet, out)
+    chosen = duckdb.sql(
+        f"""
+        SELECT t.system_id, t.surface_azimuth, t.surface_tilt, t.dc_capacity_kw,
+               e.surface_azimuth AS a, e.surface_tilt AS b, e.dc_capacity_kw AS c,
+               s.latitude, s.longitude, s.altitude
+        FROM '{fleet}/truth.parquet' t
+        JOIN '{fleet}/systems.parquet' s USING (system_id)
+        JOIN '{out}/estimates/*.parquet' e USING (system_id)
+        WHERE t.clock = 'declared' AND t.tracker = 'none' AND t.first_share > 0.99
+              AND t.readings > 8000
+        ORDER BY hash(t.system_id) LIMIT {peers}
+        """
+    ).df()
+    results: list[dict[str, Outcome]] = []
+    for place, row in enumerate(chosen.itertuples()):
+        say(f"peers on {row.system_id}")
+        power = duckdb.sql(
+            f"SELECT time, power_kw FROM '{fleet}/readings/*.parquet'"
+            f" WHERE system_id = '{row.system_id}' ORDER BY time"
+        ).df()
+        series = pd.Series(
+            power["power_kw"].to_numpy(float),
+            index=pd.DatetimeIndex(power["time"]).tz_convert("UTC"),
+        ).asfreq("60min")
+        truth = Truth(row.surface_azimuth, row.surface_tilt, row.dc_capacity_kw)
+        site = Site(row.latitude, row.longitude, row.altitude)
+        mine = _scored(row.a, row.b, row.c, truth, cpu=measured.cpu / systems)
+        results.append(
+            {"sunveil": mine} | run_peers(series.dropna(), site, truth, slow=place < slow)
+        )
+    lines = []
+    for tool in ("pvanalytics", "solar-data-tools"):
+        both = [one for one in results if tool in one and math.isfinite(one[tool].azimuth)]
+        ours, its = [one["sunveil"] for one in both], [one[tool] for one in both]
+        if not its:
+            lines.append(f"| against {tool} | it failed on all | |")
+            continue
+        errors = [
+            f"{number(middle(group, 'azimuth'))}°/{number(middle(group, 'tilt'))}°"
+            for group in (ours, its)
+        ]
+        per = 1e3 * measured.cpu / systems
+        lines.append(
+            f"| CPU per system against {tool}, {len(its)} systems |"
+            f" {per:.1f} ms against {middle(its, 'cpu'):.1f} s:"
+            f" {1e3 * middle(its, 'cpu') / per:,.0f} times; median error {errors[0]} against"
+            f" {errors[1]} | at least 300 times, error no larger |"
+        )
+    return lines
+
+
+def _scored(azimuth: float, tilt: float, capacity: float, truth: Truth, *, cpu: float) -> Outcome:
+    turn = (azimuth - truth.azimuth + 180.0) % 360.0 - 180.0
+    dc = truth.dc_kw or math.nan
+    angle = Plane(azimuth, tilt).angle_to(Plane(truth.azimuth, truth.tilt))
+    return Outcome(turn, tilt - truth.tilt, 100.0 * (capacity / dc - 1.0), angle, cpu)
+
+
+def atlas() -> list[str]:
+    """Compare the atlas of a cell with pvlib plane by plane."""
+    from benchmarks.atlases import compare
+
+    say("atlas of a cell")
+    found = compare()
+    return [
+        f"| atlas of {found.planes:,} planes x {found.instants:,} daylight hours |"
+        f" {found.mine:.2f} s against {found.pvlib:.0f} s through pvlib:"
+        f" {found.pvlib / found.mine:.0f} times; largest difference {found.difference:.0e} of"
+        " the capacity | at least 10 times, 1e-4 |"
+    ]
+
+
+def fleets_part(
+    *, sizes: Sequence[int] = (1_000, 10_000, 50_000), peers: int = 24, slow: int = 4
+) -> list[str]:
+    """Measure everything that is asked of fleets."""
+    lines = [
+        "## Whole fleets",
+        "",
+        "Simulated fleets with faults (`sunveil simulate`, a hundred systems to a weather cell),"
+        " hourly, one year, under the embedded clear sky, by `sunveil infer` as a command of its"
+        f" own, with what it compiles compiled before; medians of {RUNS} runs where times are"
+        " compared. DuckDB runs in the same minutes, with both cores.",
+        "",
+        "| what | reached | bar |",
+        "|---|---|---|",
+    ]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        lines += end_to_end(folder, sizes[1], "long")
+        lines += against_peers(folder, sizes[1], peers=peers, slow=slow)
+        lines += growth(folder, sizes)
+        lines += atlas()
+        lines += workers(folder, sizes[1])
+        lines += end_to_end(folder, sizes[1], "lists")
+    return lines
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=json.loads, default=[1000, 10000, 50000])
+    parser.add_argument("--peers", type=int, default=24)
+    parser.add_argument("--slow", type=int, default=4)
+    options = parser.parse_args()
+    print("\n".join(fleets_part(sizes=options.sizes, peers=options.peers, slow=options.slow)))
+
+
+if __name__ == "__main__":
+    main()
