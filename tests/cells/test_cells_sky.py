@@ -101,7 +101,7 @@ def test_haze_dims_the_beam_level_by_level() -> None:
 
 def test_a_coarse_sky_has_the_few_intervals_alone() -> None:
     whole = make_cell_sky(DENVER, YEAR)
-    coarse = whole.again(YEAR, few_only=True)
+    coarse = whole.again(YEAR, only="few")
     np.testing.assert_array_equal(coarse.slot, whole.slot[: whole.usable : whole.every])
     np.testing.assert_allclose(coarse.few, whole.few, rtol=1e-6)
 

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sunveil.cells.axis import Axis
 from sunveil.cells.place import Cell
 from sunveil.cells.sun import sun_of
-from sunveil.cells.tables import Sheet, make_sheet, take
+from sunveil.cells.tables import Sheet, in_blocks, make_rows
 from sunveil.site import Array, Site, SkyModel
 from sunveil.sky import Sky, covered, diffuse_shares, extra_radiation, sky_at
 from sunveil.weather import Weather, WeatherCache, clearsky, get_weather
@@ -104,7 +104,7 @@ def make_cell_sky(
     *,
     weather: str = "clearsky",
     cache: WeatherCache | None = None,
-    few_only: bool = False,
+    only: Literal["few", "some"] | None = None,
     **server: Any,
 ) -> CellSky:
     """Return the sky of a cell at every lit interval of an axis.
@@ -117,9 +117,9 @@ def make_cell_sky(
         ``"clearsky"``, ``"nsrdb"``, ``"pvgis"``, or a file's path.
     cache
         Where weather is kept; the user's cache folder when left out.
-    few_only
-        Make the sky for coarse searches alone, which takes a third of the time: every usable
-        interval is then one of ``few``.
+    only
+        Make the sky at the intervals of ``few`` or ``some`` alone, which takes less time; these
+        are then all there are.
     **server
         What a server of weather must be told, as for :func:`~sunveil.weather.get_weather`.
     """
@@ -142,14 +142,16 @@ def make_cell_sky(
     usable = int(np.count_nonzero(high))
     years = max(1.0, long.count * long.step / (365.0 * DAY))
     each, every = max(1, math.ceil(usable / (MOST * years))), max(1, usable // ENOUGH)
-    if few_only:
-        order, usable, each, every = order[:usable:every], len(range(0, usable, every)), 1, 1
+    if only is not None:
+        stride = every if only == "few" else each
+        order, each, every = order[:usable:stride], 1, max(1, every // stride)
+        usable = len(order)
     lit, starts = lit[order], starts[order]
     middle, early, late = (
         make(starts + round(fraction * long.step), sun[:, lit].T, middle=fraction == 0.5)
         for fraction, sun in zip((0.5, *_NODES), suns, strict=True)
     )
-    whole = make_sheet((early, late), middle)
+    rows = make_rows((early, late), middle)
     return CellSky(
         cell=cell,
         site=site,
@@ -158,10 +160,10 @@ def make_cell_sky(
         source=source,
         slot=lit.astype(np.int32),
         usable=usable,
-        sheet=take(whole, np.arange(usable)),
-        low=take(whole, np.arange(usable, len(lit))),
-        some=take(whole, np.arange(0, usable, each)),
-        few=take(whole, np.arange(0, usable, every)),
+        sheet=in_blocks(rows[:, :usable]),
+        low=in_blocks(rows[:, usable:]),
+        some=in_blocks(rows[:, :usable:each]),
+        few=in_blocks(rows[:, :usable:every]),
         each=each,
         every=every,
         ghi=middle.ghi.astype(np.float32),

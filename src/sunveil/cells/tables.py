@@ -36,7 +36,12 @@ ROWS = GHI + 2 * LEVELS
 
 
 def make_sheet(nodes: tuple[Sky, Sky], middle: Sky) -> Sheet:
-    """Lay out two skies within each interval, and the sky at its middle.
+    """Lay out two skies within each interval, and the sky at its middle: :func:`make_rows`."""
+    return in_blocks(make_rows(nodes, middle))
+
+
+def make_rows(nodes: tuple[Sky, Sky], middle: Sky) -> NDArray[np.float32]:
+    """Return the rows of a sheet over all intervals, shape (ROWS, n), not yet in blocks.
 
     Parameters
     ----------
@@ -58,7 +63,7 @@ def make_sheet(nodes: tuple[Sky, Sky], middle: Sky) -> Sheet:
     flat[COOLING] = 1.0 / (25.0 + 6.84 * SHELTER * middle.wind_speed)
     flat[WARMTH] = middle.temp_air - 25.0
     flat[CLOUD] = np.maximum(1.0 - middle.clearness, 0.0)
-    return in_blocks(flat)
+    return flat
 
 
 def in_blocks(flat: NDArray[np.float32]) -> NDArray[np.float32]:

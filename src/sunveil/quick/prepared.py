@@ -146,12 +146,13 @@ class Prepared:
     @functools.cached_property
     def half(self) -> Prepared:
         """The same half an hour earlier: what stamps half an interval late belong to."""
-        return Prepared(self.sky.again(self.sky.axis.moved(-HALF_HOUR)), self.options)
+        sky = self.sky.again(self.sky.axis.moved(-HALF_HOUR), only="some")
+        return Prepared(sky, self.options)
 
     @functools.cached_property
     def coarse_half(self) -> Prepared:
         """The same half an hour earlier, for coarse searches alone."""
-        sky = self.sky.again(self.sky.axis.moved(-HALF_HOUR), few_only=True)
+        sky = self.sky.again(self.sky.axis.moved(-HALF_HOUR), only="few")
         return Prepared(sky, self.options)
 
 
