@@ -77,10 +77,10 @@ def compare() -> Compared:
     constants = constants_of(QuickOptions(), clear=True)
     points = points_of(grid)
     points[:, 3], points[:, 4] = 0.0, 1.0
-    sheet = make_sheet((sky, sky), sky)
+    sheet = make_sheet((sky, sky))
     plane_profiles(sheet, points[:1], constants)  # compiled
     began = time.perf_counter()
-    sheet = make_sheet((sky, sky), sky)
+    sheet = make_sheet((sky, sky))
     for first in range(0, len(points), BLOCK):
         plane_profiles(sheet, points[first : first + BLOCK], constants)
     mine = time.perf_counter() - began

@@ -99,7 +99,7 @@ def multiplied() -> float:
     from sunveil.quick.groups import plane_profiles, points_of, starting_grid
 
     sky = daylight()
-    sheet = make_sheet((sky, sky), sky)
+    sheet = make_sheet((sky, sky))
     points, constants = points_of(starting_grid()), constants_of(QuickOptions(), clear=True)
     plane_profiles(sheet, points, constants)
     began = time.perf_counter()

@@ -26,7 +26,7 @@ Index = NDArray[np.int32]
 # Below this elevation light is modelled for the ends of the day only. [sine]
 LOWEST = float(np.sin(np.radians(3.0)))
 # So many intervals of daylight are enough to find the neighbourhood of a plane in ...
-ENOUGH = 600
+ENOUGH = 500
 # ... and so many of a year to fit it: the others tell little that these do not.
 MOST = 2500
 DAY = 86400
@@ -62,7 +62,7 @@ class CellSky:
     each, every
         Of the usable intervals, ``some`` has every ``each``, ``few`` every ``every``.
     ghi
-        Global light at the middle of each lit interval. [W/m²]
+        Global light of each lit interval. [W/m²]
     sun
         The sun's vector at the middle of each usable interval, shape (usable, 3).
     again
@@ -125,8 +125,10 @@ def make_cell_sky(
     """
     long = axis.long
     site = cell.site
-    suns = [_sun(site, long, fraction) for fraction in (0.5, *_NODES)]
-    lit = np.flatnonzero(np.maximum(suns[1][2], suns[2][2]) > 0.0)
+    suns = [_sun(site, long, fraction) for fraction in _NODES]
+    lit = np.flatnonzero(np.maximum(suns[0][2], suns[1][2]) > 0.0)
+    middle = (suns[0] + suns[1])[:, lit]
+    middle /= np.sqrt((middle * middle).sum(axis=0))
     starts = long.starts[lit]
     clear = weather == "clearsky"
     if clear:
@@ -137,7 +139,7 @@ def make_cell_sky(
         make = functools.partial(_laid, found, cloudless)
         middles = (starts + long.step // 2).view("M8[s]")
         source, known = found.source, covered(found, middles)
-    high = (suns[0][2][lit] > LOWEST) & known
+    high = (middle[2] > LOWEST) & known
     order = np.concatenate([np.flatnonzero(high), np.flatnonzero(~high & known)])
     usable = int(np.count_nonzero(high))
     years = max(1.0, long.count * long.step / (365.0 * DAY))
@@ -147,11 +149,11 @@ def make_cell_sky(
         order, each, every = order[:usable:stride], 1, max(1, every // stride)
         usable = len(order)
     lit, starts = lit[order], starts[order]
-    middle, early, late = (
-        make(starts + round(fraction * long.step), sun[:, lit].T, middle=fraction == 0.5)
-        for fraction, sun in zip((0.5, *_NODES), suns, strict=True)
+    early, late = (
+        make(starts + round(fraction * long.step), sun[:, lit].T)
+        for fraction, sun in zip(_NODES, suns, strict=True)
     )
-    rows = make_rows((early, late), middle)
+    rows = make_rows((early, late))
     return CellSky(
         cell=cell,
         site=site,
@@ -166,8 +168,8 @@ def make_cell_sky(
         few=in_blocks(rows[:, :usable:every]),
         each=each,
         every=every,
-        ghi=middle.ghi.astype(np.float32),
-        sun=middle.sun[:usable],
+        ghi=(0.5 * (early.ghi + late.ghi)).astype(np.float32),
+        sun=middle[:, order[:usable]].T,
         again=functools.partial(make_cell_sky, cell, weather=weather, cache=cache, **server),
     )
 
@@ -177,32 +179,24 @@ def _sun(site: Site, axis: Axis, fraction: float) -> Array:
     return sun_of(site, first, step=axis.step, count=axis.count)
 
 
-def _clear(site: Site, seconds: NDArray[np.int64], sun: Array, *, middle: bool) -> Sky:
-    """Return a cloudless sky at instants whose sun is known.
-
-    Of the middle of an interval only the global light and the temperature are asked for, of the
-    other instants everything but the temperature.
-    """
+def _clear(site: Site, seconds: NDArray[np.int64], sun: Array) -> Sky:
+    """Return a cloudless sky at instants whose sun is known."""
     times = seconds.view("M8[s]")
     zenith = np.degrees(np.arccos(np.clip(sun[:, 2], -1.0, 1.0)))
     year = times.astype("M8[Y]")
     days = (times.astype("M8[D]") - year).astype(np.int64) + 1
     light = clear_light(site, zenith, days, year=int(year.min().astype(np.int64)) + 1970)
     beyond = extra_radiation(times)
-    circumsolar = horizon = temperature = np.zeros(len(times))
-    if middle:
-        temperature = climate_temperature(site, utc_index(times))
-    else:
-        circumsolar, horizon = diffuse_shares(
-            SkyModel.PEREZ, sun=sun, dni=light["dni"], dhi=light["dhi"], dni_extra=beyond
-        )
+    circumsolar, horizon = diffuse_shares(
+        SkyModel.PEREZ, sun=sun, dni=light["dni"], dhi=light["dhi"], dni_extra=beyond
+    )
     return Sky(
         site=site,
         sun=sun,
         dni_extra=beyond,
         circumsolar=circumsolar,
         horizon=horizon,
-        temp_air=temperature,
+        temp_air=climate_temperature(site, utc_index(times)),
         wind_speed=np.full(len(times), WIND_SPEED),
         clearness=np.ones(len(times)),
         **light,
@@ -218,8 +212,6 @@ def _measured(
     return found, clearsky(site, span[0], span[1], cache=cache)
 
 
-def _laid(
-    weather: Weather, clear: Weather, seconds: NDArray[np.int64], sun: Array, *, middle: bool
-) -> Sky:
+def _laid(weather: Weather, clear: Weather, seconds: NDArray[np.int64], sun: Array) -> Sky:
     """Return measured weather at instants; its own interpolation of the sun is as good."""
     return sky_at(weather, seconds.view("M8[s]"), clear)

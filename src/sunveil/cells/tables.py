@@ -35,22 +35,22 @@ GHI = DNI + 2 * LEVELS
 ROWS = GHI + 2 * LEVELS
 
 
-def make_sheet(nodes: tuple[Sky, Sky], middle: Sky) -> Sheet:
-    """Lay out two skies within each interval, and the sky at its middle: :func:`make_rows`."""
-    return in_blocks(make_rows(nodes, middle))
+def make_sheet(nodes: tuple[Sky, Sky]) -> Sheet:
+    """Lay out the skies at the two instants that stand for each interval: :func:`make_rows`."""
+    return in_blocks(make_rows(nodes))
 
 
-def make_rows(nodes: tuple[Sky, Sky], middle: Sky) -> NDArray[np.float32]:
+def make_rows(nodes: tuple[Sky, Sky]) -> NDArray[np.float32]:
     """Return the rows of a sheet over all intervals, shape (ROWS, n), not yet in blocks.
 
     Parameters
     ----------
     nodes
-        The sky at the two Gauss-Legendre instants of each interval.
-    middle
-        The sky at its middle: temperature, wind and clouds are taken from there.
+        The sky at the two Gauss-Legendre instants of each interval; temperature, wind and clouds
+        are the means of both.
     """
-    flat = np.empty((ROWS, len(middle)), dtype=np.float32)
+    early, late = nodes
+    flat = np.empty((ROWS, len(early)), dtype=np.float32)
     for node, sky in enumerate(nodes):
         flat[EAST + node], flat[NORTH + node] = sky.sun[:, 0], sky.sun[:, 1]
         flat[UP + node] = np.maximum(sky.sun[:, 2], LOWEST_SUN)
@@ -60,9 +60,9 @@ def make_rows(nodes: tuple[Sky, Sky], middle: Sky) -> NDArray[np.float32]:
         hazier = sky.hazier(1.0)
         _fill_levels(flat[DNI + node : GHI : 2], sky.dni, hazier.dni)
         _fill_levels(flat[GHI + node :: 2], sky.ghi, hazier.ghi)
-    flat[COOLING] = 1.0 / (25.0 + 6.84 * SHELTER * middle.wind_speed)
-    flat[WARMTH] = middle.temp_air - 25.0
-    flat[CLOUD] = np.maximum(1.0 - middle.clearness, 0.0)
+    flat[COOLING] = 1.0 / (25.0 + 3.42 * SHELTER * (early.wind_speed + late.wind_speed))
+    flat[WARMTH] = 0.5 * (early.temp_air + late.temp_air) - 25.0
+    flat[CLOUD] = np.maximum(1.0 - 0.5 * (early.clearness + late.clearness), 0.0)
     return flat
 
 

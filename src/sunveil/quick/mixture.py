@@ -22,7 +22,7 @@ from sunveil.quick.model import EAST, LIMIT, NO_LIMIT, NORTH, unit_profile
 from sunveil.quick.newton import solve
 from sunveil.site import Array
 
-ITERATIONS = 3
+ITERATIONS = 2
 # It is not one plane when a mixture explains this much more of the bright power ...
 LEAST_GAIN = 0.03
 # ... while leaving the plane itself less than this share of the capacity ...

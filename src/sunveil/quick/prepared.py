@@ -38,7 +38,7 @@ HALF_HOUR = 1800
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Coarse:
-    """Planes 15° apart at a few intervals, for clocks.
+    """Planes 20° apart at a few intervals, for clocks.
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ class Mixture:
 
 
 def clock_grid() -> Grid:
-    """Return planes about 15° apart, with one flat plane."""
+    """Return planes about 20° apart, with one flat plane."""
     azimuth, tilt = [np.array([0.0])], [np.array([0.0])]
-    for one, count in ((10.0, 12), (20.0, 24), (30.0, 24), (40.0, 24), (55.0, 24), (75.0, 24)):
+    for one, count in ((12.0, 8), (28.0, 16), (45.0, 18), (68.0, 18)):
         azimuth.append(np.arange(count) * 360.0 / count)
         tilt.append(np.full(count, one))
     return Grid(np.concatenate(azimuth), np.concatenate(tilt))

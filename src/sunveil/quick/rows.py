@@ -18,7 +18,7 @@ from sunveil.quick.spread import fill_spread
 # Starts that leave so much more unexplained than the best are not worth refining.
 WORTH = 4.0
 SLACK = 0.01
-_WIDE, _NARROW, _AGAIN = np.array([1.5, 1.0]), np.array([1.0]), np.array([1.3, 1.0])
+_WIDE, _NARROW = np.array([1.5, 1.0]), np.array([1.0])
 # Columns of what is told of a system beside its point and its intervals.
 EXPLAINED, AGREEMENT, CLIPPED, HIDDEN, HIGHEST = range(5)
 TOLD = 5
@@ -88,7 +88,7 @@ def fit_one(power, have, point, bright, skies, patches, constants, room):  # typ
             break
         thin(kept, each, few_have)
         seen = refine(
-            some, few_power, few_have, point, bright, _AGAIN, 10, constants, out, information
+            some, few_power, few_have, point, bright, _NARROW, 10, constants, out, information
         )
     return seen
 

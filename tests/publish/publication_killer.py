@@ -1,0 +1,41 @@
+"""Publishes a fleet and is killed when it would draw once more: LEDGER FLEET SYSTEMS WORK DRAWS."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from roof_fleets import ASKED
+
+from sunveil.fleet import FleetSettings
+from sunveil.ledger.book import Ledger
+from sunveil.ledger.marks import Marks
+from sunveil.publish import fleet_systems as module
+from sunveil.publish.fleet_open import open_fleet
+
+
+def main(where: str, fleet: str, systems: str, work: str, draws: str) -> None:
+    """Publish until the draws are used up."""
+    left = int(draws)
+    real = module.draw_release
+
+    def watched(*args, **options):
+        nonlocal left
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+        left -= 1
+        return real(*args, **options)
+
+    module.draw_release = watched
+    settings = FleetSettings(part_rows=1)
+    with (
+        Ledger(where, marks=Marks(Path(where + ".mark"))) as ledger,
+        open_fleet(fleet, systems, settings=settings, work=work) as opened,
+    ):
+        module.publish_fleet_systems(ledger, "d", opened, asked=ASKED)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

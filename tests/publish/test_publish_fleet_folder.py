@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sunveil.errors import SourceError
+from sunveil.fleet import infer_fleet
+from sunveil.ledger.book import Ledger
+from sunveil.ledger.marks import Marks
+from sunveil.ledger.promise import Promise
+from sunveil.privacy.units import System
+from sunveil.publish.bins import Bins
+from sunveil.publish.estimates import read_estimates
+from sunveil.publish.synthetic import plan_synthetic
+from sunveil.publish.tables import TableChoices, publish_fleet
+from sunveil.simulate.order import Order
+from sunveil.simulate.places import default_places
+from sunveil.simulate.writing import write_fleet
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory):
+    """A run over sixty simulated systems in three cells, two of which have no readings."""
+    root = tmp_path_factory.mktemp("sixty")
+    order = Order.of(60, places=default_places()[:3], cells=3)
+    for _ in write_fleet(root / "fleet", order):
+        pass
+    table = pd.read_parquet(root / "fleet" / "systems.parquet")
+    more = table.iloc[:2].assign(system_id=["ghost-1", "ghost-2"])
+    pd.concat([table, more]).to_parquet(root / "systems.parquet", index=False)
+    infer_fleet(root / "fleet" / "readings", root / "systems.parquet", root / "out")
+    return root / "out"
+
+
+def test_the_folder_of_a_run_is_a_fleet_in_which_refused_systems_stay(run):
+    rows = read_estimates(run, keys=["feeder"])
+    assert len(rows) == 62
+    unknown = np.isnan(rows.surface_azimuth)
+    assert {"ghost-1", "ghost-2"} <= set(np.asarray(rows.system_ids)[unknown])
+    assert 50 <= np.count_nonzero(~unknown) <= 60
+    table = pd.read_parquet(run.parent / "systems.parquet").set_index("system_id")["feeder"]
+    assert rows.keys["feeder"].tolist() == table[list(rows.system_ids)].tolist()
+
+
+def test_tables_of_a_folder_are_published_for_all_systems_that_the_table_names(run, tmp_path):
+    rows = read_estimates(run)
+    with Ledger(tmp_path / "l.db", create=True, marks=Marks(tmp_path / "mark")) as ledger:
+        ledger.create_dataset("d", Promise(System(), 50.0))
+        choices = TableChoices(bins=Bins(), epsilon=40.0)
+        found = publish_fleet(ledger, "d", rows, choices=choices)
+        assert plan_synthetic(ledger, "d", len(rows), epsilon=1.0).remaining == 10.0
+    counts = next(table for table in found.tables if table.name == "counts")
+    assert abs(sum(counts.column("systems")) - 62) <= 10
+
+
+def test_a_key_that_the_table_of_systems_lacks_is_named(run):
+    with pytest.raises(SourceError, match="substation"):
+        read_estimates(run, keys=["substation"])
+
+
+def test_a_run_that_is_not_over_is_refused_in_one_sentence(run, tmp_path):
+    stopped = tmp_path / "out"
+    shutil.copytree(run, stopped)
+    (stopped / "summary.json").unlink()
+    with pytest.raises(SourceError, match="start the same command again") as refused:
+        read_estimates(stopped)
+    assert "\n" not in str(refused.value)
+    with pytest.raises(SourceError, match="is not what sunveil infer"):
+        read_estimates(tmp_path)
+
+
+def test_nothing_that_was_inferred_is_told_by_an_error(run, tmp_path):
+    torn = tmp_path / "out"
+    shutil.copytree(run, torn)
+    part = next((torn / "estimates").glob("*.parquet"))
+    part.write_bytes(part.read_bytes()[:-20])
+    with pytest.raises(SourceError, match="cannot be read") as refused:
+        read_estimates(torn)
+    summary = json.loads((run / "summary.json").read_text())
+    assert str(summary["total_dc_capacity_kw"]) not in str(refused.value)

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service_makers import Running, add_dataset, quick_settings, running
+
+# The ledger's tests start a PostgreSQL server; it is the same here.
+_SPEC = importlib.util.spec_from_file_location(
+    "ledger_conftest", Path(__file__).parents[1] / "ledger" / "conftest.py"
+)
+_LEDGER = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(_LEDGER)
+server, database, marks_apart = _LEDGER.server, _LEDGER.database, _LEDGER.marks_apart
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Return a folder in memory, where a disk that others use does not slow a test down."""
+    place = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        monkeypatch.setenv("XDG_STATE_HOME", f"{folder}/state")
+        yield Path(folder)
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    """Return what starts services, which end with the test."""
+    started: list[Running] = []
+
+    def start(folder: Path | None = None, **changes: Any) -> Running:
+        started.append(running(quick_settings(folder or tmp_path / "data", **changes)))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.stop()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Return a service for tests that leave its budget alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
+        found = running(quick_settings(tmp_path_factory.mktemp("service")))
+        add_dataset(found.service, epsilon=500.0)
+        yield found
+        found.stop()
+
+
+@pytest.fixture
+def served(serve: Callable[..., Running]) -> Running:
+    """Return a service with a dataset, of its own."""
+    found = serve()
+    add_dataset(found.service)
+    return found

@@ -1,0 +1,97 @@
+"""Small fleets, and what an inference over them leaves, for tests of the curator's side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+FLAGS = ("clipping", "low_agreement", "clock_repaired")
+
+
+def write_results(folder: Path, systems: int = 120, *, refused: int = 3, seed: int = 1) -> Path:
+    """Write a folder such as an inference over a fleet leaves, without inferring anything."""
+    rng = np.random.default_rng(seed)
+    (folder / "estimates").mkdir(parents=True)
+    rows = [_row(rng, number) for number in range(systems)]
+    half = len(rows) // 2
+    for part, chosen in enumerate((rows[:half], rows[half:])):
+        _write(folder / "estimates" / f"part-{part:05d}.parquet", chosen)
+    reasons = [
+        {
+            "system_id": f"r{number:03d}",
+            "kind": "too_little_data",
+            "in_systems": number > 0,
+            "reason": f"system r{number:03d} has 4 daylight readings with power, and 60 are needed",
+        }
+        for number in range(refused)
+    ]
+    if reasons:
+        _write(folder / "refused.parquet", reasons)
+    (folder / "summary.json").write_text(json.dumps({"systems": systems}))
+    return folder
+
+
+def _row(rng: np.random.Generator, number: int) -> dict[str, object]:
+    azimuth = float(rng.normal(180.0, 60.0) % 360.0)
+    tilt = float(np.clip(rng.normal(22.0, 9.0), 0.0, 60.0))
+    capacity = float(np.exp(rng.normal(1.7, 0.5)))
+    flags = [flag for flag in FLAGS if rng.random() < 0.08]
+    return {
+        "system_id": f"s{number:03d}",
+        "latitude": float(40.0 + rng.normal(0.0, 0.2)),
+        "longitude": float(-105.0 + rng.normal(0.0, 0.3)),
+        "surface_azimuth": azimuth,
+        "surface_azimuth_low": (azimuth - 3.0) % 360.0,
+        "surface_azimuth_high": (azimuth + 3.0) % 360.0,
+        "surface_tilt": tilt,
+        "surface_tilt_low": tilt - 1.5,
+        "surface_tilt_high": tilt + 1.5,
+        "dc_capacity_kw": capacity,
+        "dc_capacity_kw_low": 0.95 * capacity,
+        "dc_capacity_kw_high": 1.05 * capacity,
+        "plane_error_degrees": float(rng.uniform(1.0, 4.0)),
+        "ac_limit_kw": None,
+        "clock_offset_minutes": 0.0,
+        "clock_label": "start",
+        "clock_daylight_saving": "as_declared",
+        "agreement": float(rng.uniform(0.3, 0.8)),
+        "flags": flags,
+        "feeder": f"F{number % 4}",
+    }
+
+
+def _write(path: Path, rows: list[dict[str, object]]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+def write_fleet(folder: Path, systems: int = 6, *, days: int = 70, seed: int = 3) -> None:
+    """Write readings of a simulated fleet as Parquet in long form, and its table of systems."""
+    from sunveil.simulate import simulate_fleet
+
+    folder.mkdir(parents=True, exist_ok=True)
+    with duckdb.connect() as database:
+        database.execute(
+            "CREATE TABLE readings (system_id VARCHAR, time TIMESTAMPTZ, power_kw DOUBLE)"
+        )
+        database.execute("SET TimeZone = 'UTC'")
+        lines = ["system_id,latitude,longitude,altitude,feeder"]
+        for number, (truth, power, _) in enumerate(
+            simulate_fleet(systems, seed=seed, sky_minutes=15)
+        ):
+            part = power.iloc[2880 : 2880 + 24 * days]
+            frame = part.rename("power_kw").rename_axis("time").reset_index()
+            frame.insert(0, "system_id", f"h{number}")
+            database.register("frame", frame)
+            database.execute("INSERT INTO readings SELECT system_id, time, power_kw FROM frame")
+            site = truth.site
+            lines.append(
+                f"h{number},{site.latitude},{site.longitude},{site.altitude},F{number % 2}"
+            )
+        database.execute(f"COPY readings TO '{folder / 'readings.parquet'}' (FORMAT parquet)")
+    (folder / "systems.csv").write_text("\n".join(lines) + "\n")

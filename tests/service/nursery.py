@@ -1,0 +1,52 @@
+"""Start services over one folder, one after another, and kill them: one command a line.
+
+``start`` begins a service in a process of its own and says that it listens; ``kill`` ends it by
+SIGKILL. Everything is loaded before the first of them begins, so that a start is short.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import opendp.prelude  # noqa: F401
+import uvicorn
+from service_makers import PADS, quick_settings
+
+from sunveil.service.answering import data, files, kinds  # noqa: F401
+from sunveil.service.app import create_app
+from sunveil.service.running import SWITCH
+
+
+def serve(folder: Path, port: int, pad: float) -> None:
+    app = create_app(quick_settings(folder, pads=dict.fromkeys(PADS, pad)))
+    sys.setswitchinterval(SWITCH)
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    bound.bind(("127.0.0.1", port))
+    uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False)).run(sockets=[bound])
+
+
+def main() -> None:
+    folder, port, pad = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+    child = 0
+    print("ready", flush=True)
+    for line in sys.stdin:
+        if line.strip() == "start":
+            child = os.fork()
+            if child == 0:
+                serve(folder, port, pad)
+                os._exit(0)
+        else:
+            os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
+            # anything else would be a service that fell over by itself
+            assert os.WTERMSIG(status) == signal.SIGKILL, status
+        print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main()

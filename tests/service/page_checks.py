@@ -1,0 +1,88 @@
+"""Checks in a real browser that any page must pass: names, contrast, width, no strangers.
+
+Each function takes a playwright page and raises AssertionError with what is wrong, so that a test
+of either side of the service calls :func:`check_page` wherever it comes by.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8").strip()
+CHECKS = ("names", "contrast", "width", "sizes")
+
+
+class Watch:
+    """What a browser's context asked for and complained of, from when it is made.
+
+    Parameters
+    ----------
+    context
+        A playwright browser context.
+    address
+        Where the service is; a request to any other host is a stranger's.
+    """
+
+    def __init__(self, context: Any, address: str) -> None:
+        self._host = urlsplit(address).netloc
+        self.strangers: list[str] = []
+        self.complaints: list[str] = []
+        context.on("request", self._asked)
+        context.on("console", self._said)
+        context.on("weberror", lambda error: self.complaints.append(str(error.error)))
+
+    def check(self) -> None:
+        """Refuse any request that left the machine, and anything the browser complained of."""
+        assert self.strangers == []
+        assert self.complaints == []
+
+    def _asked(self, request: Any) -> None:
+        url = urlsplit(request.url)
+        if url.scheme not in ("data", "blob") and url.netloc != self._host:
+            self.strangers.append(request.url)
+
+    def _said(self, message: Any) -> None:
+        # a refused form is a 4xx that the browser notes; scripts and policies are errors of ours
+        if (
+            message.type == "error"
+            and "the server responded with a status of 4" not in message.text
+        ):
+            self.complaints.append(message.text)
+
+
+def check_page(page: Any) -> None:
+    """Refuse a page without names, with faint letters, wider than its window or hard to press."""
+    wait_for_figures(page)
+    for name in CHECKS:
+        faults = page.evaluate(f"() => ({SCRIPT}).{name}()")
+        assert faults == [], f"{name} of {page.url}: {faults}"
+
+
+def check_everywhere(page: Any) -> None:
+    """Check a page on a desk and on a phone, in the light and in the dark."""
+    before = page.viewport_size
+    for size in ({"width": 1280, "height": 900}, {"width": 360, "height": 740}):
+        page.set_viewport_size(size)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            check_page(page)
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size(before)
+
+
+def wait_for_figures(page: Any) -> None:
+    """Wait until every figure of a page is drawn in the page's own colours."""
+    page.wait_for_function(f"() => ({SCRIPT}).drawn()")
+
+
+def tab_to(page: Any, selector: str, *, most: int = 80) -> None:
+    """Reach a control by the keyboard alone, and see that the focus shows."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("(s) => document.activeElement === document.querySelector(s)", selector):
+            outline = page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
+            assert outline != "none", f"the focus on {selector} does not show"
+            return
+    raise AssertionError(f"{selector} cannot be reached by the keyboard")

@@ -1,0 +1,246 @@
+"""A running service for tests: real HTTP on a free port, over a small fleet."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import uvicorn
+from fastapi import FastAPI
+
+from sunveil.ledger.promise import Promise
+from sunveil.privacy.units import System, Unit
+from sunveil.service.app import create_app
+from sunveil.service.context import Service
+from sunveil.service.settings import Rates, Settings
+from sunveil.service.store.accounts import issue_token, set_password
+from sunveil.service.store.datasets import READY, Served, add_served
+
+# Short, so that tests are quick; the time of an answer is a multiple of it all the same.
+PAD = 0.05
+PADS = dict.fromkeys(("fleet-table", "totals", "quantiles", "synthetic", "systems"), PAD)
+WIDE = Rates(1e6, 1e6, 1e6, 1e6, 1e6, 1e6)
+FEEDERS = ["F1", "F2", "F3"]
+PASSWORD = "correct horse battery staple"
+SYSTEMS = 120
+
+
+def quick_settings(folder: Path, **changes: Any) -> Settings:
+    """Return settings without waiting and without limits of rate."""
+    return Settings(**{"data": folder, "pads": PADS, "rates": WIDE, "port": 0, **changes})
+
+
+def write_estimates(path: Path, systems: int = SYSTEMS, *, seed: int = 1) -> None:
+    """Write the inferred table of a fleet; its ids and values are told apart from all else."""
+    rng = np.random.default_rng(seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    told = [
+        {
+            "system_id": f"secret-{number}",
+            "surface_azimuth": float(rng.normal(180.0, 50.0) % 360.0),
+            "surface_tilt": float(rng.uniform(5.0, 45.0)),
+            "dc_capacity_kw": float(rng.lognormal(1.7, 0.5)),
+            "feeder": FEEDERS[number % 3],
+        }
+        for number in range(systems)
+    ]
+    path.write_text(json.dumps(told))
+
+
+def add_dataset(
+    service: Service,
+    name: str = "roofs",
+    *,
+    epsilon: float = 4.0,
+    unit: Unit | None = None,
+    shares: dict[str, float] | None = None,
+    **changes: Any,
+) -> Served:
+    """Serve a dataset under a promise, with analysts' shares of it."""
+    write_estimates(service.settings.datasets / name / "estimates.json")
+    made = Served(
+        **{
+            "name": name,
+            "title": "Roofs",
+            "folder": name,
+            "estimates": "estimates.json",
+            "systems": SYSTEMS,
+            "keys": {"feeder": FEEDERS},
+            "state": READY,
+            **changes,
+        }
+    )
+    with service.store.changing() as connection:
+        add_served(connection, made)
+    service.ledger.create_dataset(name, Promise(unit or System(), epsilon))
+    for analyst, share in (shares or {"ann": epsilon}).items():
+        service.ledger.set_share(name, analyst, share)
+    return made
+
+
+def new_token(service: Service, analyst: str = "ann") -> str:
+    """Return a token of an analyst."""
+    with service.store.changing() as connection:
+        return issue_token(connection, analyst).text
+
+
+def new_curator(service: Service, name: str = "cora") -> None:
+    """Make a curator's account."""
+    with service.store.changing() as connection:
+        set_password(connection, name, PASSWORD)
+
+
+def key() -> dict[str, str]:
+    """Return the header of a new idempotency key."""
+    return {"Idempotency-Key": secrets.token_hex(16)}
+
+
+@dataclass
+class Running:
+    """A service that listens.
+
+    Parameters
+    ----------
+    app
+        The application.
+    """
+
+    app: FastAPI
+    server: uvicorn.Server = field(init=False)
+    thread: threading.Thread = field(init=False)
+    socket: socket.socket = field(init=False)
+    clients: list[httpx.Client] = field(default_factory=list)
+
+    @property
+    def service(self) -> Service:
+        return self.app.state.service
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self.socket.getsockname()[1]}"
+
+    def start(self) -> Running:
+        self.socket = socket.socket()
+        self.socket.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(self.app, log_config=None, access_log=False, lifespan="on")
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=self.server.run, args=([self.socket],))
+        self.thread.start()
+        while not self.server.started:
+            assert self.thread.is_alive()
+            time.sleep(0.005)
+        return self
+
+    def stop(self) -> None:
+        for client in self.clients:
+            client.close()
+        self.server.should_exit = True
+        self.thread.join()
+        self.socket.close()
+
+    def client(self, token: str | None = None, **options: Any) -> httpx.Client:
+        """Return a client of the pages, or with a token of the API."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        base = self.base if token is None else f"{self.base}/api/v1"
+        made = httpx.Client(base_url=base, headers=headers, timeout=60.0, **options)
+        self.clients.append(made)
+        return made
+
+    def api(self, analyst: str = "ann") -> httpx.Client:
+        """Return a client with a new token of an analyst."""
+        return self.client(new_token(self.service, analyst))
+
+    def analyst(self, name: str = "ann") -> httpx.Client:
+        """Return a browser in which an analyst has logged in."""
+        found = self.client()
+        answer = post(found, "/analyst/login", token=new_token(self.service, name))
+        assert answer.headers["location"] == "/analyst"
+        return found
+
+    def curator(self, name: str = "cora") -> httpx.Client:
+        """Return a browser in which a curator has logged in."""
+        new_curator(self.service, name)
+        found = self.client()
+        answer = post(found, "/curator/login", name=name, password=PASSWORD)
+        assert answer.headers["location"] == "/curator"
+        return found
+
+
+def csrf(client: httpx.Client, path: str) -> str:
+    """Return the token of a form on a page."""
+    return re.search(r'name="csrf" value="([0-9a-f]+)"', client.get(path).text)[1]
+
+
+def post(client: httpx.Client, path: str, *, page: str | None = None, **fields: Any) -> Any:
+    """Load a page, and send its form."""
+    return client.post(path, data={"csrf": csrf(client, page or path), **fields})
+
+
+def running(settings: Settings) -> Running:
+    """Return a new service that listens."""
+    return Running(create_app(settings)).start()
+
+
+class Nursery:
+    """Services in processes of their own over one folder, which can be killed.
+
+    Parameters
+    ----------
+    folder
+        Their data.
+    pad
+        The time that answers take. [s]
+    """
+
+    def __init__(self, folder: Path, *, pad: float = PAD) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.base = f"http://127.0.0.1:{port}"
+        script = Path(__file__).with_name("nursery.py")
+        self._process = subprocess.Popen(
+            [sys.executable, script, folder, str(port), str(pad)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Nursery:
+        assert self._process.stdout.readline() == "ready\n"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+    def start(self) -> None:
+        """Start a service, and wait until it answers."""
+        self._tell("start")
+        for _ in range(3000):
+            try:
+                if httpx.get(f"{self.base}/healthz", timeout=5.0).status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.01)
+        raise AssertionError("the service did not come back")
+
+    def kill(self) -> None:
+        """Kill the service that runs."""
+        self._tell("kill")
+
+    def _tell(self, word: str) -> None:
+        self._process.stdin.write(f"{word}\n")
+        self._process.stdin.flush()
+        assert self._process.stdout.readline() == "done\n"

@@ -1,0 +1,217 @@
+"""The analyst's way in a real browser: look, ask, overspend, be refused, download."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from page_checks import Watch, check_everywhere, check_page, tab_to
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from service_makers import Running, add_dataset, key, new_token
+
+# Set to keep pictures of the pages, for people to look at.
+PICTURES = os.environ.get("SUNVEIL_PICTURES")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
+        )
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Browser, served: Running) -> Iterator[Page]:
+    """Return a page in which an analyst has logged in by hand, and watch what it does."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    context.set_default_timeout(60_000)
+    watch = Watch(context, served.base)
+    page = context.new_page()
+    page.goto(f"{served.base}/analyst/login")
+    log_in(page, new_token(served.service))
+    yield page
+    watch.check()
+    context.close()
+
+
+def log_in(page: Page, token: str) -> None:
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Log in").click()
+
+
+def picture(page: Page, name: str) -> None:
+    if PICTURES:
+        Path(PICTURES).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=f"{PICTURES}/{name}.png", full_page=True)
+
+
+def ask(page: Page, kind: str, epsilon: str) -> None:
+    page.get_by_role("link", name=re.compile(f"^{kind}")).click()
+    page.get_by_label("Privacy loss ε", exact=True).fill(epsilon)
+    expect(page.locator("#plan .cost")).to_have_text(f"ε = {epsilon}")
+
+
+def spend(page: Page) -> None:
+    page.get_by_role("button", name="Spend and ask").click()
+
+
+def test_an_analyst_sees_cost_and_error_asks_downloads_and_is_refused_what_is_not_left(
+    page: Page, served: Running
+) -> None:
+    page.get_by_role("button", name="Log out").click()
+    check_everywhere(page)
+    page.get_by_role("link", name="I am an analyst").click()
+    check_everywhere(page)
+    log_in(page, "sv_wrong")
+    expect(page.get_by_role("alert")).to_contain_text("not known")
+    log_in(page, new_token(served.service))
+    expect(page.get_by_role("heading", name="Datasets")).to_be_visible()
+    check_everywhere(page)
+    page.get_by_role("link", name="Roofs").click()
+    expect(page.locator("#promise + p")).to_contain_text("factor of at most 54.6")
+    expect(page.get_by_text("4 left of 4")).to_have_count(2)
+    check_everywhere(page)
+    picture(page, "dataset")
+
+    ask(page, "Totals by group", "1")
+    far = error_of(page)
+    page.get_by_label("By group").select_option("feeder")
+    page.locator("#epsilon-slider").focus()
+    page.keyboard.press("End")
+    expect(page.locator("#plan .cost")).to_have_text("ε = 4")
+    assert error_of(page) < far / 3
+    check_everywhere(page)
+    picture(page, "ask")
+    assert served.service.ledger.dataset("roofs").spent == 0.0
+
+    page.get_by_label("Privacy loss ε", exact=True).fill("3")
+    spend(page)
+    expect(page.get_by_role("status")).to_contain_text("drawn just now")
+    expect(page.locator("#fig-totals .bars .point")).to_have_count(3)
+    check_everywhere(page)
+    picture(page, "release")
+    assert served.service.ledger.dataset("roofs").spent == 3.0
+    rows = list(csv.reader(io.StringIO(download(page, "totals.csv").decode())))
+    assert [row[0] for row in rows] == ["feeder", "F1", "F2", "F3"]
+    shown = page.locator("table tbody tr td:first-child").all_text_contents()
+    assert shown == ["F1", "F2", "F3"]
+    assert download(page, "totals.parquet")[:4] == b"PAR1"
+    assert b"privacy_loss" in download(page, "release-card.yaml")
+    assert b'"tables"' in download(page, "release.json")
+
+    page.get_by_role("link", name="roofs").click()
+    expect(page.get_by_text("1 left of 4")).to_have_count(2)
+    ask(page, "Quantiles", "1.5")
+    expect(page.get_by_role("alert")).to_contain_text("more than is left")
+    check_everywhere(page)
+    spend(page)
+    expect(page.get_by_role("alert").first).to_contain_text("would spend 1.5, and 1 is left")
+    check_everywhere(page)
+    picture(page, "refused")
+    assert served.service.ledger.dataset("roofs").spent == 3.0
+
+
+def error_of(page: Page) -> float:
+    text = page.locator("#plan tbody tr td.number").first.text_content()
+    return float(str(text).split()[1])
+
+
+def download(page: Page, name: str) -> bytes:
+    with page.expect_download() as found:
+        page.get_by_role("link", name=name, exact=True).click()
+    return Path(found.value.path()).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("kind", "figures"),
+    [("Fleet table", 6), ("Quantiles", 2)],
+)
+def test_every_kind_of_answer_is_drawn(page: Page, kind: str, figures: int) -> None:
+    page.get_by_role("link", name="Roofs").click()
+    ask(page, kind, "2")
+    spend(page)
+    expect(page.get_by_role("status")).to_contain_text("drawn just now")
+    expect(page.locator("[data-drawn] .main-svg").first).to_be_visible()
+    expect(page.locator("[data-drawn]")).to_have_count(figures)
+    check_everywhere(page)
+    picture(page, kind)
+
+
+def test_a_synthetic_table_is_drawn_and_shown(page: Page) -> None:
+    page.get_by_role("link", name="Roofs").click()
+    ask(page, "Synthetic table", "3")
+    spend(page)
+    expect(page.get_by_role("status")).to_contain_text("drawn just now")
+    expect(page.locator("[data-drawn]")).to_have_count(2)
+    expect(page.get_by_text("120 rows")).to_be_visible()
+    check_page(page)
+    picture(page, "synthetic")
+
+
+def test_a_page_that_is_sent_twice_is_charged_once(page: Page, served: Running) -> None:
+    page.goto(f"{served.base}/analyst/datasets/roofs/ask/totals")
+    page.get_by_label("Privacy loss ε", exact=True).fill("1")
+    form = page.evaluate("() => Object.fromEntries(new FormData(document.getElementById('ask')))")
+    spend(page)
+    expect(page.get_by_role("status")).to_contain_text("drawn just now")
+    again = page.request.post(
+        f"{served.base}/analyst/datasets/roofs/ask/totals", form={**form, "epsilon": "1"}
+    )
+    assert again.ok
+    assert served.service.ledger.dataset("roofs").spent == 1.0
+
+
+def test_all_of_it_can_be_done_by_the_keyboard(page: Page, served: Running) -> None:
+    tab_to(page, "main .card a")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="The promise")).to_be_visible()
+    tab_to(page, "a[href$='/ask/totals']")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Before you spend")).to_be_visible()
+    tab_to(page, "#epsilon-slider")
+    page.keyboard.press("PageUp")
+    tab_to(page, "#spend")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("drawn just now")
+    assert served.service.ledger.dataset("roofs").spent > 0.0
+
+
+def test_without_scripts_the_same_can_be_asked_and_read(browser: Browser, served: Running) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{served.base}/analyst/login")
+    log_in(page, new_token(served.service))
+    page.goto(f"{served.base}/analyst/datasets/roofs/ask/totals")
+    page.get_by_label("Privacy loss ε", exact=True).fill("2.5")
+    page.get_by_role("button", name="Update the cost").click()
+    expect(page.locator("#plan .cost")).to_have_text("ε = 2.5")
+    spend(page)
+    expect(page.locator("table tbody tr")).to_have_count(1)
+    assert served.service.ledger.dataset("roofs").spent == 2.5
+    context.close()
+
+
+def test_names_and_texts_of_a_curator_are_shown_and_never_run(page: Page, served: Running) -> None:
+    evil = "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'>"
+    add_dataset(served.service, "evil", title=evil, about=evil, keys={"feeder": ["F1", "F2", "F3"]})
+    page.goto(f"{served.base}/analyst/datasets/evil")
+    expect(page.get_by_role("heading", level=1)).to_have_text(evil)
+    answer = served.api().post(
+        "/datasets/evil/releases", json={"kind": "totals", "epsilon": 1.0}, headers=key()
+    )
+    page.goto(f"{served.base}/analyst/releases/{answer.json()['id']}")
+    assert page.evaluate("() => window.ran") is None
+
+
+def test_the_help_page_reads_well(page: Page) -> None:
+    page.get_by_role("link", name="API and help").click()
+    check_everywhere(page)
+    picture(page, "help")

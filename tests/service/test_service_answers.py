@@ -1,0 +1,225 @@
+"""What the analyst's side shows of answers: figures, words, and releases of single systems."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+from service_makers import SYSTEMS, add_dataset, key, post, quick_settings, write_estimates
+
+from sunveil.ledger.promise import Promise
+from sunveil.meters import read_meters
+from sunveil.privacy.units import Days, Readings, System
+from sunveil.publish.rows import FleetRows
+from sunveil.service.analyst.figures import figures_of
+from sunveil.service.analyst.words import ABOUT, promise_words
+from sunveil.service.answering.data import Data, read_fleet
+from sunveil.service.app import open_service
+from sunveil.service.broker import KINDS, TITLES, FleetTable, Quantiles, Totals
+from sunveil.service.pages import figure_json
+from sunveil.service.settings import PADS
+from sunveil.service.store.datasets import Served
+from sunveil.service.store.releases import find_release
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
+        found = open_service(quick_settings(tmp_path_factory.mktemp("data")))
+        add_dataset(found, epsilon=900.0)
+        found.broker.warm()
+        yield found
+        found.close()
+
+
+def released(service, question):
+    answered = service.broker.ask(
+        "roofs", question, analyst="ann", key=f"key of {question.model_dump_json()}"
+    )
+    with service.store.reading() as connection:
+        return find_release(connection, answered.release)[1]
+
+
+@pytest.mark.parametrize("group", [None, "feeder"])
+@pytest.mark.parametrize("kind", [FleetTable, Totals, Quantiles])
+def test_figures_are_plain_json_with_axes_that_name_their_units(service, kind, group):
+    question = kind(
+        kind=kind.model_fields["kind"].annotation.__args__[0], epsilon=5.0, group_by=group
+    )
+    drawn = figures_of(released(service, question))
+    assert len({each.id for each in drawn}) == len(drawn) >= 1
+    for each in drawn:
+        json.dumps(each.made, allow_nan=False)
+        layout = each.made["layout"]
+        assert ("polar" in layout) != ("xaxis" in layout)
+        for axis in (layout[name] for name in ("xaxis", "yaxis") if name in layout):
+            assert axis["title"]["text"]
+        if group is not None and len(each.made["data"]) > 1:
+            assert [trace["name"] for trace in each.made["data"]] == ["F1", "F2", "F3"]
+
+
+def test_the_compass_shows_as_many_systems_as_the_table(service):
+    body = released(service, FleetTable(kind="fleet-table", epsilon=5.0, sectors=16))
+    (sectors,) = [each for each in figures_of(body) if each.id == "sectors"]
+    (table,) = [each for each in body["tables"] if each["name"] == "sectors"]
+    (trace,) = sectors.made["data"]
+    known = [row[1] for row in table["rows"] if row[0] != "unknown"]
+    assert trace["r"] == known
+    assert len(trace["theta"]) == 16
+    assert trace["theta"][4] == 90.0
+
+
+def test_nothing_in_a_figure_can_end_its_element():
+    made = figure_json({"a": "</script><script>alert(1)//\u2028&"})
+    assert not set("<>&\u2028") & set(str(made))
+    assert json.loads(str(made)) == {"a": "</script><script>alert(1)//\u2028&"}
+
+
+@pytest.mark.parametrize(
+    ("unit", "word"),
+    [(System(), "all of it"), (Days(1), "any one day"), (Days(7), "any 7 days"),
+     (Readings(1), "any one reading"), (Readings(9), "any 9 readings")],
+)  # fmt: skip
+def test_a_promise_is_told_in_plain_words(unit, word):
+    said = promise_words(Promise(unit, 2.0))
+    assert word in said[0]
+    assert "7.39" in said[0]
+    assert len(said) == 2
+
+
+def test_the_weak_points_of_a_promise_are_told_too():
+    said = " ".join(promise_words(Promise(System(), 10.0, 1e-6, ("paper",))))
+    assert "22,000" in said
+    assert "1e-06" in said
+    assert "paper" in said
+
+
+def test_every_kind_has_a_title_words_and_a_time():
+    kinds = [each.model_fields["kind"].annotation.__args__[0] for each in KINDS]
+    assert kinds == list(TITLES) == list(ABOUT) == list(PADS)
+
+
+def test_a_system_that_could_not_be_inferred_stays_a_row(tmp_path):
+    import duckdb
+
+    (tmp_path / "inferred" / "estimates").mkdir(parents=True)
+    (tmp_path / "systems.csv").write_text("system_id,feeder\n1,F1\n2,F2\n3,F1\n")
+    duckdb.sql(
+        "COPY (SELECT '2' AS system_id, 180.0 AS surface_azimuth, 20.0 AS surface_tilt,"
+        f" 5.0 AS dc_capacity_kw) TO '{tmp_path}/inferred/estimates/part-0.parquet'"
+    )
+    rows = read_fleet(tmp_path / "inferred", tmp_path / "systems.csv", keys=["feeder"])
+    assert isinstance(rows, FleetRows)
+    assert rows.system_ids == ("1", "2", "3")
+    assert list(rows.keys["feeder"]) == ["F1", "F2", "F1"]
+    np.testing.assert_array_equal(rows.surface_tilt, [np.nan, 20.0, np.nan])
+
+
+def test_data_are_read_again_when_a_dataset_changes_and_not_before(tmp_path):
+    write_estimates(tmp_path / "roofs" / "estimates.json", 5)
+    data = Data(tmp_path)
+    first = Served("roofs", "Roofs", "roofs", estimates="estimates.json")
+    held = data.rows(first)
+    write_estimates(tmp_path / "roofs" / "estimates.json", 7)
+    assert data.rows(Served("roofs", "Other", "roofs", estimates="estimates.json")) is held
+    again = data.rows(Served("roofs", "Roofs", "roofs", estimates="estimates.json", edition="2"))
+    assert (len(held), len(again)) == (5, 7)
+
+
+@pytest.fixture
+def metered(serve, clear_power, golden_site):
+    """Return a service over the meters of three systems."""
+    running = serve()
+    folder = running.service.settings.datasets / "metered"
+    folder.mkdir(parents=True)
+    lines = ["system_id,time,power_kw"]
+    for number, azimuth in enumerate((120.0, 180.0, 240.0)):
+        power = clear_power(azimuth, 25.0)
+        stamps = power.index.strftime("%Y-%m-%dT%H:%MZ")
+        lines += [f"secret-{number},{at},{kw:.4f}" for at, kw in zip(stamps, power, strict=True)]
+    (folder / "meters.csv").write_text("\n".join(lines) + "\n")
+    assert len(read_meters(folder / "meters.csv")) == 3
+    add_dataset(
+        running.service,
+        "metered",
+        unit=Days(1),
+        epsilon=4.0,
+        meters="meters.csv",
+        systems=3,
+        latitude=golden_site.latitude,
+        longitude=golden_site.longitude,
+        altitude=golden_site.altitude,
+        timezone="UTC",
+    )
+    return running
+
+
+def test_single_systems_are_released_under_the_promises_own_unit(metered):
+    api = metered.api()
+    question = {"kind": "systems", "epsilon": 2.0}
+    plan = api.post("/datasets/metered/plans", json=question).json()
+    assert (plan["cost"], plan["kept"]) == (2.0, False)
+    errors = {each["value"]: each["error"] for each in plan["expected"]}
+    assert 0.0 < errors["surface_azimuth"] < 45.0
+    answer = api.post("/datasets/metered/releases", json=question, headers=key())
+    assert answer.status_code == 201
+    release = answer.json()
+    assert release["guarantee"]["unit"] == "any one day"
+    (table,) = release["tables"]
+    assert len(table["rows"]) == 3
+    assert "secret" not in answer.text
+    names = [column["name"] for column in table["columns"]]
+    azimuths = sorted(row[names.index("surface_azimuth")] for row in table["rows"])
+    assert np.abs(np.array(azimuths) - [120.0, 180.0, 240.0]).max() < 40.0
+    plan = api.post("/datasets/metered/plans", json=question).json()
+    assert (plan["cost"], plan["kept"]) == (0.0, True)
+    assert metered.service.ledger.dataset("metered").largest_spent == 2.0
+
+
+def test_the_pages_show_every_kind_and_refuse_what_is_none(served):
+    page = served.analyst()
+    text = page.get("/analyst/datasets/roofs").text
+    for kind, title in TITLES.items():
+        assert (title in text) == (kind != "systems")
+        status = page.get(f"/analyst/datasets/roofs/ask/{kind}").status_code
+        assert status == (200 if kind != "systems" else 404)
+    for path in ("datasets/nothing", "datasets/roofs/ask/x", f"releases/{'0' * 32}"):
+        assert page.get(f"/analyst/{path}").status_code == 404
+    for path in ("datasets/%00", "datasets/%00/ask/totals", "releases/%00", "releases/x/files/%00"):
+        answer = page.get(f"/analyst/{path}")
+        assert answer.status_code == 422
+        assert "text/html" in answer.headers["content-type"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "word"),
+    [
+        ({"epsilon": "much"}, "epsilon"),
+        ({"epsilon": "0"}, "epsilon"),
+        ({"epsilon": "nan"}, "epsilon"),
+        ({"clip_kw": "1e9"}, "clip_kw"),
+        ({"percents": "50, x"}, "percents"),
+    ],
+)
+def test_a_form_that_makes_no_sense_is_shown_again_with_what_is_wrong(served, fields, word):
+    page, path = served.analyst(), "/analyst/datasets/roofs/ask/quantiles"
+    answer = post(page, path, key="k" * 16, **{"epsilon": "0.5", **fields})
+    assert answer.status_code == 422
+    assert word in re.search(r'role="alert">([^<]+)', answer.text)[1]
+    assert served.service.ledger.dataset("roofs").spent == 0.0
+
+
+def test_a_form_without_its_key_spends_nothing(served):
+    page, path = served.analyst(), "/analyst/datasets/roofs/ask/totals"
+    assert post(page, path, epsilon="0.5").status_code == 422
+    assert served.service.ledger.dataset("roofs").spent == 0.0
+
+
+def test_errors_are_never_said_to_be_larger_than_the_fleet(service):
+    plan = service.broker.plan("roofs", Quantiles(kind="quantiles", epsilon=0.01), analyst="ann")
+    assert [each.error for each in plan.expected] == [SYSTEMS, SYSTEMS]
+    assert all(math.isfinite(each.error) for each in plan.expected)

@@ -1,0 +1,323 @@
+from __future__ import annotations
+
+import io
+import json
+import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pandas as pd
+import pytest
+import yaml
+from service_makers import PAD, SYSTEMS, add_dataset, key, write_estimates
+
+from sunveil.privacy.units import Days
+from sunveil.service.store.datasets import change_served
+
+QUESTIONS = {
+    "fleet-table": {"kind": "fleet-table", "epsilon": 0.5, "sectors": 4},
+    "totals": {"kind": "totals", "epsilon": 0.5, "group_by": "feeder"},
+    "quantiles": {"kind": "quantiles", "epsilon": 0.5, "percents": [90, 50, 50]},
+}
+ASK, PLAN = "/datasets/roofs/releases", "/datasets/roofs/plans"
+
+
+def test_a_dataset_tells_its_promise_what_is_left_and_what_may_be_asked(served):
+    (told,) = served.api().get("/datasets").json()["datasets"]
+    assert told == served.api().get("/datasets/roofs").json()
+    assert told["promise"]["epsilon"] == 4.0
+    assert "a system's whole record" in told["promise"]["statement"]
+    assert told["budget"] == told["share"] == {"total": 4.0, "spent": 0.0, "remaining": 4.0}
+    assert told["groups"] == {"feeder": ["F1", "F2", "F3"]}
+    assert told["kinds"] == ["fleet-table", "totals", "quantiles", "synthetic"]
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_a_question_costs_what_its_plan_said_and_is_answered_with_errors(served, kind):
+    api, question = served.api(), QUESTIONS[kind]
+    plan = api.post(PLAN, json=question).json()
+    assert plan["cost"] == 0.5
+    assert plan["affordable"]
+    assert not plan["kept"]
+    assert all(each["error"] > 0.0 for each in plan["expected"])
+    answer = api.post(ASK, json=question, headers=key())
+    assert answer.status_code == 201
+    release = answer.json()
+    assert api.get("/datasets/roofs").json()["share"]["spent"] == 0.5
+    assert api.get(answer.headers["location"].removeprefix("/api/v1")).json() == release
+    assert release["guarantee"]["epsilon"] == 0.5
+    columns = {column["name"] for table in release["tables"] for column in table["columns"]}
+    assert columns & {"sd", "total_sd_kw", "rank_error"}
+    (listed,) = api.get(ASK).json()["releases"]
+    assert listed == {name: release[name] for name in listed}
+    plan = api.post(PLAN, json=question).json()
+    assert (plan["cost"], plan["kept"]) == (0.0, True)
+
+
+def test_totals_are_those_of_the_fleet_within_their_errors(served):
+    estimates = json.loads(
+        (served.service.settings.datasets / "roofs" / "estimates.json").read_text()
+    )
+    question = {"kind": "totals", "epsilon": 3.5, "group_by": "feeder"}
+    table = served.api().post(ASK, json=question, headers=key()).json()["tables"][0]
+    names = [column["name"] for column in table["columns"]]
+    found = pd.DataFrame(table["rows"], columns=names).set_index("feeder")
+    true = (
+        pd.DataFrame(estimates)
+        .groupby("feeder")["dc_capacity_kw"]
+        .apply(lambda held: held.clip(upper=25.0).sum())
+    )
+    assert ((found["noisy_total_kw"] - true).abs() < 12.0 * found["total_sd_kw"]).all()
+    assert (found["systems"] == SYSTEMS / 3).all()
+
+
+def test_the_same_key_and_question_give_the_same_answer_charged_once(served):
+    api, mine = served.api(), key()
+    first = api.post(ASK, json=QUESTIONS["totals"], headers=mine)
+    again = api.post(ASK, json=QUESTIONS["totals"], headers=mine)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.content == again.content
+    assert served.service.ledger.dataset("roofs").spent == 0.5
+
+
+def test_the_same_question_under_another_key_or_from_another_analyst_costs_nothing(served):
+    served.service.ledger.set_share("roofs", "bob", 1.0)
+    first = served.api().post(ASK, json=QUESTIONS["totals"], headers=key())
+    again = served.api("bob").post(ASK, json=QUESTIONS["totals"], headers=key())
+    assert again.status_code == 200
+    assert again.content == first.content
+    assert served.service.ledger.dataset("roofs").spent == 0.5
+    assert served.api("bob").get("/datasets/roofs").json()["share"]["spent"] == 0.0
+
+
+def test_a_key_that_was_used_for_another_question_is_a_conflict(served):
+    api, mine = served.api(), key()
+    api.post(ASK, json=QUESTIONS["totals"], headers=mine)
+    answer = api.post(ASK, json=QUESTIONS["quantiles"], headers=mine)
+    assert answer.status_code == 409
+    assert answer.json()["type"] == "urn:sunveil:problem:key-reused"
+    assert served.service.ledger.dataset("roofs").spent == 0.5
+
+
+def test_keys_are_each_analysts_own(served):
+    served.service.ledger.set_share("roofs", "bob", 1.0)
+    mine = key()
+    assert served.api().post(ASK, json=QUESTIONS["totals"], headers=mine).status_code == 201
+    answer = served.api("bob").post(ASK, json=QUESTIONS["quantiles"], headers=mine)
+    assert answer.status_code == 201
+
+
+def test_many_who_ask_the_same_at_once_are_charged_once(served):
+    apis = [served.api() for _ in range(12)]
+    with ThreadPoolExecutor(12) as pool:
+        found = list(
+            pool.map(lambda api: api.post(ASK, json=QUESTIONS["totals"], headers=key()), apis)
+        )
+    assert sorted(answer.status_code for answer in found) == [200] * 11 + [201]
+    assert len({answer.content for answer in found}) == 1
+    assert served.service.ledger.dataset("roofs").spent == 0.5
+
+
+def test_more_than_is_left_is_refused_and_charges_nothing(served):
+    served.service.ledger.set_share("roofs", "bob", 0.3)
+    api = served.api("bob")
+    plan = api.post(PLAN, json=QUESTIONS["totals"]).json()
+    assert not plan["affordable"]
+    mine = key()
+    answer = api.post(ASK, json=QUESTIONS["totals"], headers=mine)
+    assert answer.status_code == 403
+    assert answer.headers["content-type"] == "application/problem+json"
+    told = answer.json()
+    assert told["type"] == "urn:sunveil:problem:over-budget"
+    assert (told["requested"], told["remaining"]) == (0.5, 0.3)
+    assert served.service.ledger.dataset("roofs").spent == 0.0
+    # nothing was answered under this key, and so it may be used again
+    smaller = {**QUESTIONS["totals"], "epsilon": 0.3}
+    assert api.post(ASK, json=smaller, headers=mine).status_code == 201
+
+
+def test_a_dataset_without_a_share_is_as_if_it_were_not_there(served):
+    release = served.api().post(ASK, json=QUESTIONS["totals"], headers=key()).json()
+    stranger = served.api("eve")
+    assert stranger.get("/datasets").json() == {"datasets": []}
+    for answer in (
+        stranger.get("/datasets/roofs"),
+        stranger.get("/datasets/nothing"),
+        stranger.get("/datasets/roofs/releases"),
+        stranger.post(PLAN, json=QUESTIONS["totals"]),
+        stranger.post(ASK, json=QUESTIONS["totals"], headers=key()),
+        stranger.get(f"/releases/{release['id']}"),
+        stranger.get(f"/releases/{release['id']}/files/totals.csv"),
+    ):
+        assert answer.status_code == 404
+        assert answer.json()["type"] == "urn:sunveil:problem:not-found"
+
+
+def test_a_dataset_that_is_not_ready_answers_nothing(served):
+    with served.service.store.changing() as connection:
+        change_served(connection, "roofs", state="inferring")
+    answer = served.api().post(ASK, json=QUESTIONS["totals"], headers=key())
+    assert answer.status_code == 404
+
+
+def test_the_files_of_a_release_hold_its_tables(served):
+    api = served.api()
+    release = api.post(ASK, json=QUESTIONS["fleet-table"], headers=key()).json()
+    files = {path.rpartition("/")[2]: path.removeprefix("/api/v1") for path in release["files"]}
+    for table in release["tables"]:
+        names = [column["name"] for column in table["columns"]]
+        told = pd.DataFrame(table["rows"], columns=names)
+        csv = pd.read_csv(io.BytesIO(api.get(files[f"{table['name']}.csv"]).content))
+        parquet = pd.read_parquet(io.BytesIO(api.get(files[f"{table['name']}.parquet"]).content))
+        for found in (csv, parquet):
+            pd.testing.assert_frame_equal(found, told, check_dtype=False)
+    card = yaml.safe_load(api.get(files["release-card.yaml"]).text)
+    loss = card["deployment"]["privacy_loss"]
+    assert loss["privacy_parameters"] == {"epsilon": 0.5}
+    disposition = api.get(files["README.md"]).headers["content-disposition"]
+    assert disposition.startswith("attachment")
+    for name in ("nothing.csv", "..%2f..%2fsunveil.db"):
+        answer = api.get(f"/releases/{release['id']}/files/{name}")
+        assert answer.status_code in (404, 422)
+
+
+def test_a_release_is_sent_once_to_who_keeps_it(served):
+    api = served.api()
+    release = api.post(ASK, json=QUESTIONS["totals"], headers=key()).json()
+    answer = api.get(f"/releases/{release['id']}")
+    assert "immutable" in answer.headers["cache-control"]
+    assert answer.headers["cache-control"].startswith("private")
+    tag = answer.headers["etag"]
+    again = api.get(f"/releases/{release['id']}", headers={"If-None-Match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_another_edition_of_the_data_is_another_question(served):
+    api = served.api()
+    first = api.post(ASK, json=QUESTIONS["totals"], headers=key())
+    write_estimates(served.service.settings.datasets / "roofs" / "estimates.json", seed=2)
+    assert api.post(ASK, json=QUESTIONS["totals"], headers=key()).content == first.content
+    with served.service.store.changing() as connection:
+        change_served(connection, "roofs", edition="2")
+    second = api.post(ASK, json=QUESTIONS["totals"], headers=key())
+    assert second.status_code == 201
+    assert second.json()["id"] != first.json()["id"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"{", 422),
+        (b"[" * 60_000, 400),
+        (b"null", 422),
+        (b'{"kind": "totals", "epsilon": NaN}', 422),
+        (b'{"kind": "totals", "epsilon": 1e999}', 422),
+        (b'{"kind": "totals", "epsilon": 0}', 422),
+        (b'{"kind": "totals", "epsilon": 1, "group_by": "secret"}', 404),
+        (b'{"kind": "totals", "epsilon": 1, "more": 1}', 422),
+        (b'{"kind": "quantiles", "epsilon": 1, "percents": []}', 422),
+        (b'{"kind": "systems", "epsilon": 1}', 404),
+        (b"\xff\xfe", 422),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_a_problem_in_words(served, body, status):
+    headers = {"Content-Type": "application/json", **key()}
+    for path in (PLAN, ASK):
+        answer = served.api().post(path, content=body, headers=headers)
+        assert answer.status_code == status
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["status"] == status
+    assert served.service.ledger.dataset("roofs").spent == 0.0
+
+
+@pytest.mark.parametrize(
+    "header", [{}, {"Idempotency-Key": "short"}, {"Idempotency-Key": "a b c d e f"}]
+)
+def test_a_question_needs_a_key(served, header):
+    answer = served.api().post(ASK, json=QUESTIONS["totals"], headers=header)
+    assert answer.status_code == 422
+    assert "Idempotency-Key" in answer.json()["detail"]
+
+
+def test_what_is_not_there_or_not_json_is_a_problem_too(served):
+    api = served.api()
+    for answer, status in (
+        (api.get("/nothing"), 404),
+        (api.delete("/datasets"), 405),
+        (api.post(PLAN, content=b"{}", headers={"Content-Type": "text/plain"}), 415),
+        (api.post(PLAN, data={"kind": "totals"}), 415),
+        (api.get("/datasets/R%00ofs"), 422),
+    ):
+        assert answer.status_code == status
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.json()["type"].startswith("urn:sunveil:problem:")
+    assert "GET" in api.delete("/datasets").headers["allow"]
+
+
+def test_an_error_inside_is_told_by_a_number_alone(served, monkeypatch, caplog):
+    def fail(*_, **__):
+        raise RuntimeError("secret-7 has 4.2 kW")
+
+    served.service.broker.warm()
+    monkeypatch.setattr("sunveil.publish.tables.fleet_tables", fail)
+    started = time.monotonic()
+    with caplog.at_level(logging.DEBUG):
+        answer = served.api().post(ASK, json=QUESTIONS["totals"], headers=key())
+    assert time.monotonic() - started >= PAD
+    assert answer.status_code == 500
+    told = answer.json()
+    assert told["type"] == "urn:sunveil:problem:internal"
+    assert told["id"] in caplog.text
+    assert "RuntimeError" in caplog.text
+    assert "secret" not in answer.text + caplog.text
+    assert "4.2" not in answer.text + caplog.text
+
+
+def test_what_was_charged_and_not_answered_is_drawn_again_under_the_same_charge(
+    served, monkeypatch
+):
+    def fail(*_, **__):
+        raise RuntimeError
+
+    api, mine = served.api(), key()
+    served.service.broker.warm()
+    with monkeypatch.context() as patch:
+        patch.setattr("sunveil.publish.tables.fleet_tables", fail)
+        assert api.post(ASK, json=QUESTIONS["totals"], headers=mine).status_code == 500
+    assert served.service.ledger.dataset("roofs").spent == 0.5
+    assert api.post(ASK, json=QUESTIONS["totals"], headers=mine).status_code == 201
+    assert served.service.ledger.dataset("roofs").spent == 0.5
+    verdict = served.service.ledger.verify("roofs")
+    assert verdict.holds
+    assert verdict.charges == verdict.answered == 1
+
+
+def test_a_restart_answers_what_was_charged_and_forgets_what_was_not(serve, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError
+
+    running = serve()
+    add_dataset(running.service)
+    api = running.api()
+    running.service.broker.warm()
+    with monkeypatch.context() as patch:
+        patch.setattr("sunveil.publish.tables.fleet_tables", fail)
+        api.post(ASK, json=QUESTIONS["totals"], headers=key())
+        patch.setattr("sunveil.service.answering.desk.Desk.charge", fail)
+        api.post(ASK, json=QUESTIONS["quantiles"], headers=key())
+    folder = running.service.settings.data
+    running.stop()
+    again = serve(folder)
+    again.service.broker.warm()
+    (release,) = again.api().get(ASK).json()["releases"]
+    assert release["kind"] == "totals"
+    assert again.service.ledger.dataset("roofs").spent == 0.5
+    assert again.service.ledger.verify("roofs").answered == 1
+
+
+def test_a_promise_about_days_is_charged_for_whole_records_at_the_same_cost(serve):
+    running = serve()
+    add_dataset(running.service, unit=Days(1))
+    answer = running.api().post(ASK, json=QUESTIONS["totals"], headers=key())
+    assert answer.status_code == 201
+    assert running.service.ledger.dataset("roofs").spent == 0.5

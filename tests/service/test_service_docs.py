@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+from service_makers import new_token
+
+from sunveil.service.analyst.models import PROBLEMS
+from sunveil.service.broker import TITLES
+from sunveil.service.problems import KIND, SLUGS
+from sunveil.service.settings import PADS
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "service.md").read_text(encoding="utf-8")
+CLIENT = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
+
+
+def test_the_ten_lines_of_the_client_do_what_they_say(served, capsys):
+    lines = [line for line in CLIENT.splitlines() if line.strip()]
+    assert len(lines) == 10
+    token = new_token(served.service)
+    code = CLIENT.replace("http://127.0.0.1:8321", served.base).replace("sv_…", token)
+    assert code != CLIENT
+    made: dict[str, object] = {}
+    exec(code, made)
+    made["api"].close()
+    errors, rows = capsys.readouterr().out.splitlines()
+    assert "total_kw" in errors
+    assert rows.startswith("[[120, ")
+    assert served.service.ledger.dataset("roofs").spent == 0.1
+
+
+def test_the_help_page_shows_the_same_lines(served):
+    text = html.unescape(served.analyst().get("/analyst/help").text)
+    shown = re.search(r"<pre><code>(.*?)</code></pre>", text, re.DOTALL)[1]
+    assert shown.strip() == CLIENT.replace("http://127.0.0.1:8321", served.base).strip()
+
+
+def test_every_address_is_on_the_page(shared):
+    told = shared.client().get("/api/v1/openapi.json").json()
+    for path in told["paths"]:
+        plain = path.removeprefix("/api/v1")
+        plain = re.sub(r"{(\w+)}", lambda found: names[found[1]], plain)
+        assert re.search(rf"`(GET|POST) {re.escape(plain)}`", PAGE), plain
+
+
+names = {"dataset": "NAME", "release": "ID", "name": "FILE"}
+
+
+def test_every_kind_and_every_problem_is_on_the_page():
+    for kind in TITLES:
+        assert f"| `{kind}` |" in PAGE
+    assert f"`{KIND}…`" in PAGE.replace("`type` `", "`")
+    slugs = {*SLUGS.values(), "over-budget", "key-reused", "internal"} - {"forbidden"}
+    table = PAGE[PAGE.index("**Problems**") : PAGE.index("## What keeps it safe")]
+    assert set(re.findall(r"`([a-z]+(?:-[a-z]+)+|invalid|internal)`", table)) >= slugs
+    for status in PROBLEMS:
+        assert str(status) in table
+
+
+def test_the_times_that_answers_take_are_on_the_page():
+    (row,) = [line for line in PAGE.splitlines() if line.startswith("| times that answers take")]
+    told = re.findall(r"([\d.]+) s", row)
+    assert sorted({float(each) for each in told}) == sorted(set(PADS.values()))

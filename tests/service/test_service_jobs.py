@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sunveil.errors import ParameterError
+from sunveil.service.jobs import Job, Jobs, Progress, State
+from sunveil.service.jobs.folder import group_of, last_progress
+from sunveil.service.jobs.job import duration
+
+# Counts as far as a file called "gate" lets it, and goes on where it was.
+WORK = """
+import json, os, sys, time
+from pathlib import Path
+folder = Path(sys.argv[1])
+with open(folder / "begun", "a") as begun:
+    begun.write(f"{os.getpid()}\\n")
+try:
+    os.open(folder / "alone", os.O_CREAT | os.O_EXCL)
+except FileExistsError:
+    if sys.argv[2] == "careful":
+        (folder / "together").touch()
+done = len(os.listdir(folder / "parts"))
+while done < 4:
+    while not (folder / f"gate{done}").exists():
+        time.sleep(0.005)
+    (folder / "parts" / str(done)).touch()
+    done += 1
+    line = {"event": "progress", "done": done, "total": 4, "systems": 10 * done, "of": 40,
+            "rate": 2.0, "seconds_left": 4.0 - done}
+    print(json.dumps(line), flush=True)
+os.unlink(folder / "alone")
+"""
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    (folder / "parts").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Jobs:
+    return Jobs(tmp_path / "jobs")
+
+
+def command(work: Path, manner: str = "") -> list[str]:
+    return [sys.executable, "-c", WORK, str(work), manner]
+
+
+def open_gates(work: Path, *numbers: int) -> None:
+    for number in numbers:
+        (work / f"gate{number}").touch()
+
+
+def wait_for(happened: Callable[[], bool]) -> None:
+    last = time.monotonic() + 60.0
+    while not happened():
+        assert time.monotonic() < last, "it never happened"
+        time.sleep(0.01)
+
+
+def wait_until_over(jobs: Jobs, job_id: str) -> Job:
+    wait_for(lambda: jobs.get(job_id).state.over)
+    return jobs.get(job_id)
+
+
+def begun(work: Path) -> list[int]:
+    path = work / "begun"
+    return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+def alive(process: int) -> bool:
+    try:
+        told = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return False
+    # dead, though nobody has asked yet how it ended
+    return told.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_work_is_done_and_says_how_far_it_is(jobs, work):
+    job = jobs.start("infer-a", command(work), kind="infer", about="a")
+    assert (job.state, job.kind, job.about, job.runs) == (State.RUNNING, "infer", "a", 1)
+    assert job.words == "starting"
+    open_gates(work, 0, 1)
+    wait_for(lambda: (found := jobs.get("infer-a").progress) is not None and found.done == 2)
+    assert jobs.get("infer-a").progress == Progress(2, 4, 20, 40, 2.0, 2.0)
+    assert jobs.get("infer-a").words == "20 of 40 systems, less than a minute left"
+    open_gates(work, 2, 3)
+    ended = wait_until_over(jobs, "infer-a")
+    assert (ended.state, ended.progress.share, ended.message) == (State.DONE, 1.0, None)
+    assert ended.ended_at >= ended.made_at
+
+
+def test_the_same_work_is_not_started_a_second_time(jobs, work):
+    jobs.start("infer-a", command(work), kind="infer", about="a")
+    wait_for(lambda: bool(begun(work)))
+    again = jobs.start("infer-a", command(work), kind="infer", about="a")
+    assert again.state is State.RUNNING
+    assert jobs.resume("infer-a").runs == 1
+    open_gates(work, 0, 1, 2, 3)
+    assert wait_until_over(jobs, "infer-a").state is State.DONE
+    assert jobs.start("infer-a", command(work), kind="infer", about="a").state is State.DONE
+    assert len(begun(work)) == 1
+
+
+def test_many_who_start_at_once_start_one_process(tmp_path, work):
+    ready = threading.Barrier(8)
+
+    def one() -> None:
+        mine = Jobs(tmp_path / "jobs")
+        ready.wait()
+        mine.start("infer-a", command(work, "careful"), kind="infer", about="a")
+        mine.resume("infer-a")
+
+    threads = [threading.Thread(target=one) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    open_gates(work, 0, 1, 2, 3)
+    wait_until_over(Jobs(tmp_path / "jobs"), "infer-a")
+    assert not (work / "together").exists()
+    assert len(begun(work)) == 1
+
+
+SERVICE = """
+import sys, time
+from pathlib import Path
+from sunveil.service.jobs import Jobs
+Jobs(Path(sys.argv[1])).start("infer-a", sys.argv[2:], kind="infer", about="a")
+print("started", flush=True)
+time.sleep(600)
+"""
+
+
+def test_a_service_that_is_killed_leaves_its_work_running_and_the_next_one_finds_it(tmp_path, work):
+    service = subprocess.Popen(
+        [sys.executable, "-c", SERVICE, str(tmp_path / "jobs"), *command(work)],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with service:
+        assert service.stdout.readline() == b"started\n"
+        os.killpg(service.pid, signal.SIGKILL)
+    jobs = Jobs(tmp_path / "jobs")
+    assert [job.state for job in jobs.all("a")] == [State.RUNNING]
+    open_gates(work, 0, 1, 2, 3)
+    assert wait_until_over(jobs, "infer-a").state is State.DONE
+    assert len(begun(work)) == 1
+
+
+@pytest.mark.parametrize("milliseconds", [60, 90, 110, 130, 150, 180, 220, 300])
+def test_a_service_that_is_killed_while_it_starts_work_leaves_it_whole(
+    tmp_path, work, milliseconds
+):
+    """It was never started, or runs, or has stopped; and the next service brings it to its end."""
+    service = subprocess.Popen(
+        [sys.executable, "-c", SERVICE, str(tmp_path / "jobs"), *command(work, "careful")],
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    time.sleep(milliseconds / 1000.0)
+    with service:
+        os.killpg(service.pid, signal.SIGKILL)
+    jobs = Jobs(tmp_path / "jobs")
+    jobs.start("infer-a", command(work, "careful"), kind="infer", about="a")
+    jobs.resume("infer-a")
+    open_gates(work, 0, 1, 2, 3)
+    assert wait_until_over(jobs, "infer-a").state is State.DONE
+    assert not (work / "together").exists()
+    assert len(begun(work)) == 1
+
+
+@pytest.mark.parametrize("victims", ["command", "runner and command"])
+def test_work_whose_process_died_has_stopped_and_goes_on_where_it_was(
+    jobs, tmp_path, work, victims
+):
+    jobs.start("infer-a", command(work), kind="infer", about="a")
+    open_gates(work, 0, 1)
+    wait_for(lambda: len(list((work / "parts").iterdir())) == 2)
+    if victims == "command":
+        os.kill(begun(work)[0], signal.SIGKILL)
+    else:
+        os.killpg(group_of(tmp_path / "jobs" / "infer-a"), signal.SIGKILL)
+    assert wait_until_over(jobs, "infer-a").state is State.STOPPED
+    resumed = jobs.resume("infer-a")
+    assert (resumed.state, resumed.runs) == (State.RUNNING, 2)
+    open_gates(work, 2, 3)
+    assert wait_until_over(jobs, "infer-a").state is State.DONE
+    assert len(begun(work)) == 2
+    assert len(list((work / "parts").iterdir())) == 4
+
+
+def test_a_command_that_outlives_its_runner_is_still_the_work(jobs, tmp_path, work):
+    jobs.start("infer-a", command(work), kind="infer", about="a")
+    wait_for(lambda: bool(begun(work)))
+    os.kill(group_of(tmp_path / "jobs" / "infer-a"), signal.SIGKILL)
+    assert jobs.get("infer-a").state is State.RUNNING
+    assert jobs.resume("infer-a").runs == 1
+    open_gates(work, 0, 1, 2, 3)
+    # nobody saw how it ended, so it is run again, and finds that nothing is left to do
+    assert wait_until_over(jobs, "infer-a").state is State.STOPPED
+    jobs.resume("infer-a")
+    assert wait_until_over(jobs, "infer-a").state is State.DONE
+
+
+@pytest.mark.parametrize("deaf", [False, True], ids=["obedient", "deaf"])
+def test_cancelled_work_ends_and_can_be_taken_up_again(tmp_path, work, deaf):
+    jobs = Jobs(tmp_path / "jobs", patience=0.5 if deaf else 30.0)
+    doing = command(work)
+    if deaf:
+        doing[2] = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WORK
+    jobs.start("infer-a", doing, kind="infer", about="a")
+    wait_for(lambda: bool(begun(work)))
+    assert jobs.cancel("infer-a").state is State.CANCELLED
+    assert not alive(begun(work)[0])
+    open_gates(work, 0, 1, 2, 3)
+    assert jobs.resume("infer-a").state is State.RUNNING
+    assert wait_until_over(jobs, "infer-a").state is State.DONE
+
+
+def test_work_is_cancelled_even_in_the_instant_it_is_started(jobs, work):
+    jobs.start("infer-a", command(work), kind="infer", about="a")
+    assert jobs.cancel("infer-a").state is State.CANCELLED
+
+
+def test_cancelling_what_has_ended_changes_nothing(jobs):
+    jobs.start("fails", [sys.executable, "-c", "exit(3)"], kind="infer", about="a")
+    assert wait_until_over(jobs, "fails").state is State.FAILED
+    assert jobs.cancel("fails").state is State.FAILED
+
+
+def test_work_that_fails_says_its_own_sentence_and_nothing_else_of_its_log(jobs):
+    script = (
+        "import sys; sys.stderr.write('reading 17.25 kW\\nsunveil: the table has no column x\\n"
+        "17.25\\n'); exit(2)"
+    )
+    jobs.start("fails", [sys.executable, "-c", script], kind="infer", about="a")
+    failed = wait_until_over(jobs, "fails")
+    assert (failed.state, failed.message) == (State.FAILED, "the table has no column x")
+    jobs.start("silent", [sys.executable, "-c", "1 / 0"], kind="infer", about="a")
+    silent = wait_until_over(jobs, "silent")
+    assert "ended with code 1" in silent.message
+    assert "Zero" not in json.dumps(silent.to_dict())
+
+
+def test_a_command_that_cannot_be_started_has_failed(jobs):
+    jobs.start("nothing", ["/there/is/nothing/here"], kind="infer", about="a")
+    assert wait_until_over(jobs, "nothing").state is State.FAILED
+
+
+def test_running_work_cannot_be_removed_and_other_work_can(jobs, work, tmp_path):
+    jobs.start("infer-a", command(work), kind="infer", about="a")
+    with pytest.raises(ParameterError, match="cancel it before"):
+        jobs.remove("infer-a")
+    jobs.cancel("infer-a")
+    jobs.remove("infer-a")
+    assert jobs.get("infer-a") is None
+    assert list((tmp_path / "jobs").iterdir()) == []
+    with pytest.raises(ParameterError, match="no such job"):
+        jobs.resume("infer-a")
+
+
+def test_jobs_are_told_newest_first_and_by_what_they_are_about(jobs):
+    for name, about in (("one", "a"), ("two", "b"), ("three", "a")):
+        jobs.start(name, [sys.executable, "-c", ""], kind="infer", about=about)
+        wait_until_over(jobs, name)
+    assert [job.job_id for job in jobs.all()] == ["three", "two", "one"]
+    assert [job.job_id for job in jobs.all("a")] == ["three", "one"]
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "A", ".new-x", "a" * 101, "a\n"])
+def test_a_name_that_could_lead_elsewhere_is_refused(jobs, name):
+    with pytest.raises(ParameterError, match="small letters"):
+        jobs.start(name, ["true"], kind="infer", about="a")
+
+
+def test_only_the_owner_can_read_what_a_job_keeps(jobs, work, tmp_path):
+    jobs.start("infer-a", command(work), kind="infer", about="a")
+    open_gates(work, 0, 1, 2, 3)
+    wait_until_over(jobs, "infer-a")
+    folder = tmp_path / "jobs" / "infer-a"
+    modes = {path.name: path.stat().st_mode & 0o077 for path in [folder, *folder.iterdir()]}
+    assert set(modes.values()) == {0}
+    assert {"job.json", "progress.jsonl", "log.txt", "end.json"} <= set(modes)
+
+
+def test_a_line_that_is_still_being_written_is_not_read(tmp_path):
+    path = tmp_path / "progress.jsonl"
+    whole = '{"event": "progress", "done": 1, "total": 9}\n'
+    path.write_text(whole + "words\n" + '{"event": "progress", "done": 2, "total"')
+    assert last_progress(path) == Progress(1, 9)
+    path.write_text(whole * 5000 + '{"event": "summary", "done": 3, "total": 9}\n')
+    assert last_progress(path) == Progress(1, 9)
+    assert last_progress(tmp_path / "none") is None
+
+
+def test_times_are_told_in_words():
+    told = [duration(seconds) for seconds in (3, 60, 100, 3600, 7200.5)]
+    assert told == [
+        "less than a minute",
+        "about a minute",
+        "about 2 minutes",
+        "about 60 minutes",
+        "about 3 hours",
+    ]

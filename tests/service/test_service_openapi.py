@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from schemathesis.generation import GenerationMode
+from service_makers import add_dataset, key, new_token, quick_settings, running
+
+OPERATIONS = (
+    "GET /api/v1/me",
+    "GET /api/v1/datasets",
+    "GET /api/v1/datasets/{dataset}",
+    "GET /api/v1/datasets/{dataset}/releases",
+    "POST /api/v1/datasets/{dataset}/plans",
+    "POST /api/v1/datasets/{dataset}/releases",
+    "GET /api/v1/releases/{release}",
+    "GET /api/v1/releases/{release}/files/{name}",
+)
+MODES = {"as told": GenerationMode.POSITIVE, "against it": GenerationMode.NEGATIVE}
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory):
+    """Return a service with a release, its description, and a token."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
+        found = running(quick_settings(tmp_path_factory.mktemp("service")))
+        add_dataset(found.service, epsilon=900.0)
+        token = new_token(found.service)
+        question = {"kind": "totals", "epsilon": 1.0}
+        release = found.client(token).post("/datasets/roofs/releases", json=question, headers=key())
+        told = found.client().get("/api/v1/openapi.json").json()
+        yield found, schemathesis.openapi.from_dict(told), token, release.json()["id"]
+        found.stop()
+
+
+def test_the_list_of_operations_is_whole(described):
+    _, schema, _, _ = described
+    assert sorted(OPERATIONS) == sorted(each.ok().label for each in schema.get_all_operations())
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_whatever_is_sent_is_answered_as_described(described, label, mode):
+    running, schema, token, release = described
+    (operation,) = [each.ok() for each in schema.get_all_operations() if each.ok().label == label]
+    known = {"dataset": "roofs", "release": release, "name": "totals.csv"}
+
+    @settings(
+        max_examples=40,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=MODES[mode]), real=st.booleans())
+    def check(case, real):
+        # drawn by a process of its own, in seconds: it has a test of its own
+        body = case.body if isinstance(case.body, dict) else {}
+        assume(not (label.endswith("releases") and body.get("kind") == "synthetic"))
+        if real and mode == "as told":
+            case.path_parameters = {
+                name: known.get(name, value) for name, value in case.path_parameters.items()
+            }
+        case.call_and_validate(base_url=running.base, headers={"Authorization": f"Bearer {token}"})
+
+    check()
+
+
+def test_without_a_token_everything_is_refused_as_described(described):
+    running, schema, _, _ = described
+    for each in schema.get_all_operations():
+        operation = each.ok()
+
+        @settings(max_examples=3, derandomize=True, database=None, deadline=None)
+        @given(case=operation.as_strategy())
+        def check(case):
+            answer = case.call(base_url=running.base)
+            assert answer.status_code == 401
+            case.validate_response(answer)
+
+        check()

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sunveil.errors import ParameterError
+from sunveil.service.memory import Memory
+from sunveil.service.problems import Problem, as_problem, hidden
+from sunveil.service.running import WithoutTraceback
+from sunveil.service.security.padding import hold
+from sunveil.service.security.passwords import hash_password, password_fits
+from sunveil.service.security.rates import MOST_BUCKETS, RateLimit
+from sunveil.service.security.tokens import csrf_of, make_token, random_secret, read_token, same
+from sunveil.service.settings import Settings
+
+PASSWORD = "correct horse battery staple"
+
+
+def test_a_password_fits_its_own_hash_and_no_other():
+    one, other = hash_password(PASSWORD), hash_password(PASSWORD)
+    assert one != other
+    assert password_fits(PASSWORD, one)
+    assert password_fits(PASSWORD, other)
+    assert not password_fits(PASSWORD + "!", one)
+    assert not password_fits("", one)
+    assert not password_fits(PASSWORD, None)
+
+
+def test_a_hash_says_how_it_was_made_so_that_it_can_be_made_dearer():
+    kind, cost, block, lanes, _, _ = hash_password(PASSWORD).split("$")
+    assert (kind, int(cost), int(block), int(lanes)) == ("scrypt", 2**15, 8, 1)
+
+
+@pytest.mark.parametrize("password", ["", "short", "x" * 11, "x" * 201])
+def test_a_password_that_is_too_short_or_too_long_is_refused(password):
+    with pytest.raises(ParameterError, match="12 to 200"):
+        hash_password(password)
+
+
+def test_a_token_is_read_back_and_hides_its_secret():
+    made = make_token()
+    assert read_token(f" {made.text}\n") == made
+    assert made.secret not in repr(made)
+    assert made.fits(made.digest)
+    assert not make_token().fits(made.digest)
+    assert len(made.secret) == 43
+
+
+@given(st.text())
+def test_no_text_but_a_token_is_read_as_one(text):
+    assert read_token(text) is None
+
+
+def test_the_token_of_a_form_follows_from_its_cookie_alone():
+    one, other = random_secret(), random_secret()
+    assert csrf_of(one) == csrf_of(one) != csrf_of(other)
+    assert one not in csrf_of(one)
+    assert same("ä", "ä")
+    assert not same("a", "ä")
+
+
+def test_a_bucket_gives_its_burst_and_then_its_rate():
+    now = 0.0
+    limit = RateLimit(2.0, 3.0, clock=lambda: now)
+    assert [limit.take("a") for _ in range(5)] == [0, 0, 0, 1, 1]
+    assert limit.take("b") == 0
+    now = 0.5
+    assert [limit.take("a") for _ in range(2)] == [0, 1]
+    now = 1000.0
+    assert [limit.take("a") for _ in range(4)] == [0, 0, 0, 1]
+
+
+def test_who_must_wait_long_is_told_how_long():
+    limit = RateLimit(0.1, 1.0, clock=lambda: 0.0)
+    assert [limit.take("a") for _ in range(2)] == [0, 10]
+
+
+def test_buckets_do_not_grow_without_end():
+    limit = RateLimit(1.0, 1.0, clock=lambda: 0.0)
+    for number in range(MOST_BUCKETS + 10):
+        limit.take(str(number))
+    assert len(limit._buckets) == MOST_BUCKETS
+    assert limit.take(str(MOST_BUCKETS + 9)) > 0
+    assert limit.take("0") == 0
+
+
+def test_memory_forgets_what_was_longest_unused_and_holds_no_more_than_it_may():
+    memory = Memory(100)
+    for name in "abc":
+        memory.put(name, name.upper(), 40)
+    assert [memory.get(name) for name in "abc"] == [None, "B", "C"]
+    memory.get("b")
+    memory.put("d", "D", 40)
+    assert [memory.get(name) for name in "bcd"] == ["B", None, "D"]
+    memory.put("b", "larger", 60)
+    assert [memory.get(name) for name in "bd"] == ["larger", "D"]
+    memory.put("b", "too large", 101)
+    assert [memory.get(name) for name in "bd"] == [None, "D"]
+    memory.put("e", "E", 60)
+    assert [memory.get(name) for name in "de"] == ["D", "E"]
+
+
+@pytest.mark.parametrize(("work", "pads"), [(0.0, 1), (0.03, 1), (0.07, 2)])
+def test_an_answer_takes_whole_multiples_of_its_time(work, pads):
+    started = time.monotonic() - work
+    asyncio.run(hold(started, 0.05))
+    passed = time.monotonic() - started
+    assert passed >= pads * 0.05
+    # the next multiple is reached only by a machine that stands still
+    assert passed < pads * 0.05 + 10.0
+
+
+def test_a_problem_says_what_rfc_9457_asks_for():
+    told = Problem(403, "No.", slug="over-budget", remaining=1.0).to_dict()
+    assert told == {
+        "type": "urn:sunveil:problem:over-budget",
+        "title": "Forbidden",
+        "status": 403,
+        "detail": "No.",
+        "remaining": 1.0,
+    }
+
+
+def test_an_error_inside_leaves_its_words_behind(caplog):
+    with pytest.raises(ValueError) as found:
+        float("meter 12 read 3.4 kWh")
+    problem = hidden(found.value)
+    assert as_problem(found.value).status_code == 500
+    assert "3.4" not in str(problem.to_dict()) + caplog.text
+    assert problem.to_dict()["id"] in caplog.text
+    assert "ValueError" in caplog.text
+
+
+def test_a_log_never_holds_what_an_exception_says():
+    try:
+        raise ValueError("meter 12 read 3.4 kWh")
+    except ValueError as error:
+        info = (type(error), error, error.__traceback__)
+    record = logging.LogRecord("x", logging.ERROR, "f", 1, "it broke %s", ("here",), info)
+    assert WithoutTraceback().filter(record)
+    assert logging.Formatter().format(record) == "it broke here: ValueError"
+
+
+@pytest.mark.parametrize("changes", [{"port": 70000}, {"pads": {"totals": 0.0}}])
+def test_settings_that_make_no_sense_are_refused(tmp_path, changes):
+    with pytest.raises(ParameterError):
+        Settings(data=tmp_path, **changes)

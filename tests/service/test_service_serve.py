@@ -1,0 +1,189 @@
+"""``sunveil serve``, as it is started by hand."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from service_makers import PASSWORD, key, post
+
+from sunveil.cli import main
+from sunveil.cli.serve import NEEDED
+from sunveil.service.app import open_service
+from sunveil.service.demo import NAME, make_demo
+from sunveil.service.running import is_local
+from sunveil.service.settings import Settings
+
+HEAVY = {"pandas", "pvlib", "opendp", "scipy", "numba", "matplotlib", "plotly", "duckdb"}
+
+
+@contextmanager
+def serving(*options):
+    """Run the command, and yield what it says and its process."""
+    command = [sys.executable, "-u", "-m", "sunveil", "serve", "--port", "0", *map(str, options)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def links(process, count):
+    said = [process.stdout.readline() for _ in range(count)]
+    return dict(re.findall(r"(\w+): (http\S+)", "".join(said))), said
+
+
+def test_the_command_serves_until_it_is_interrupted_and_sets_up_its_first_curator(tmp_path):
+    with serving("--data", tmp_path / "data") as process:
+        found, _ = links(process, 3)
+        assert set(found) == {"one", "Curators", "Analysts"}
+        with httpx.Client(timeout=60.0) as client:
+            answer = post(client, found["one"], name="cora", password=PASSWORD)
+            assert answer.status_code == 303
+            base = found["Curators"].removesuffix("/curator")
+            assert client.get(f"{base}/curator").status_code == 200
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        assert process.stderr.read().strip() == ""
+    assert process.returncode in (0, 130)
+    assert (tmp_path / "data").stat().st_mode & 0o077 == 0
+    with serving("--data", tmp_path / "data") as process:
+        found, _ = links(process, 2)
+        assert set(found) == {"Curators", "Analysts"}
+
+
+def test_a_port_that_is_taken_is_said_in_one_sentence(tmp_path, capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["serve", "--data", str(tmp_path), "--port", str(port)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("sunveil: the service cannot listen on 127.0.0.1:")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("database", "word"),
+    [("mysql://x/y", "PostgreSQL"), ("/nowhere/at/all.db", "cannot be written")],
+)
+def test_a_database_that_cannot_be_used_is_said_in_one_sentence(tmp_path, capsys, database, word):
+    options = ["--data", str(tmp_path), "--port", "0", "--database", database]
+    assert main(["serve", *options]) == 2
+    said = capsys.readouterr().err
+    assert word in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_package_that_is_missing_is_named(name):
+    script = (
+        f"import sys; sys.modules[{name!r}] = None\n"
+        "from sunveil.cli import main\n"
+        "sys.exit(main(['serve', '--port', '0']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert f"the service needs {name}" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_demo_stays_out_of_the_ledger_that_the_environment_names(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUNVEIL_LEDGER", str(tmp_path / "earnest.db"))
+    service = open_service(Settings(data=tmp_path / "data"))
+    make_demo(service, say=lambda _: None, systems=2)
+    service.close()
+    with serving("--data", tmp_path / "data", "--demo") as process:
+        found, _ = links(process, 2)
+        assert set(found) == {"Curator", "Analyst"}
+    assert not (tmp_path / "earnest.db").exists()
+
+
+def test_listening_to_a_network_without_tls_is_warned_of():
+    assert is_local("127.0.0.1")
+    assert is_local("::1")
+    assert not is_local("0.0.0.0")
+    assert not is_local("10.0.0.1")
+
+
+def test_nothing_heavy_is_loaded_before_the_service_listens(tmp_path):
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from sunveil.service.app import create_app\n"
+        "from sunveil.service.settings import Settings\n"
+        f"create_app(Settings(data=Path({str(tmp_path)!r}))).state.service.close()\n"
+        f"print(sorted({HEAVY} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_the_demo_brings_up_a_fleet_an_analyst_and_a_curator(tmp_path):
+    said = []
+    service = open_service(Settings(data=tmp_path))
+    made = make_demo(service, say=said.append, systems=3)
+    (released,) = [each for each in service.ledger.entries(NAME) if each.kind == "answer"]
+    assert released.place > 1
+    service.close()
+    assert "3 systems" in said[0]
+    # started again it is quick, with new credentials; over the command, as by hand
+    with serving("--data", tmp_path, "--demo") as process:
+        found, lines = links(process, 2)
+        token = re.search(r"token (\S+)", lines[1])[1]
+        name, password = re.search(r"name (\S+)\s+password (\S+)", lines[0]).groups()
+        assert (name, password != made.password, token != made.token) == (made.curator, True, True)
+        base = found["Analyst"].removesuffix("/analyst/login")
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx.Client(base_url=f"{base}/api/v1", headers=headers, timeout=60.0) as api:
+            (dataset,) = api.get("/datasets").json()["datasets"]
+            assert (dataset["name"], dataset["systems"]) == (NAME, 3)
+            (release,) = api.get(f"/datasets/{NAME}/releases").json()["releases"]
+            assert release["kind"] == "fleet-table"
+            question = {"kind": "totals", "epsilon": 1.0, "group_by": "feeder"}
+            answer = api.post(f"/datasets/{NAME}/releases", json=question, headers=key())
+            assert answer.status_code == 201
+        with httpx.Client(base_url=base, timeout=60.0) as client:
+            entered = post(client, "/curator/login", name=name, password=password)
+            assert entered.headers["location"] == "/curator"
+            assert client.get("/curator").status_code == 200
+
+
+def test_a_demo_whose_folder_was_removed_is_made_under_another_name(tmp_path):
+    service = open_service(Settings(data=tmp_path / "one"))
+    service.ledger.create_dataset(NAME, _promise())
+    service.close()
+    for path in (tmp_path / "one").glob("sunveil.db*"):
+        path.unlink()
+    service = open_service(Settings(data=tmp_path / "one"))
+    made = make_demo(service, say=lambda _: None, systems=2)
+    assert service.ledger.names() == [f"{NAME}-2"]
+    assert made.token.startswith("sv_")
+    service.close()
+
+
+def _promise():
+    from sunveil.ledger.promise import Promise
+    from sunveil.privacy.units import System
+
+    return Promise(System(), 1.0)
+
+
+def test_the_folder_of_data_is_its_owners_alone(tmp_path):
+    before = os.umask(0o022)
+    try:
+        open_service(Settings(data=tmp_path / "data")).close()
+    finally:
+        os.umask(before)
+    for path in [tmp_path / "data", *(tmp_path / "data").rglob("*")]:
+        assert path.stat().st_mode & 0o077 == 0, path

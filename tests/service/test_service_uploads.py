@@ -1,0 +1,459 @@
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tracemalloc
+import zipfile
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from sunveil.errors import SourceError
+from sunveil.service.uploads import (
+    Limits,
+    Received,
+    Staging,
+    UploadRefused,
+    UploadTooLarge,
+    find_below,
+    receive,
+    sweep,
+)
+from sunveil.service.uploads.limits import in_words
+from sunveil.service.uploads.named import list_below
+from sunveil.service.uploads.receive import ReceivedFile
+from sunveil.service.uploads.tables import sort_out
+from sunveil.service.uploads.unpack import unpack
+
+BOUNDARY = "XyzzyBoundary"
+KIND = f"multipart/form-data; boundary={BOUNDARY}"
+LIMITS = Limits(body=200_000, unpacked=3_000_000, files=6, ratio=50, field=100, spare=0)
+SYSTEMS = b"system_id,latitude,longitude\na,40.0,-105.0\n"
+READINGS = b"system_id,time,power_kw\na,2024-01-01T00:00Z,0.0\n"
+
+
+def field(name: str, value: bytes) -> bytes:
+    head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n'
+    return head.encode() + value + b"\r\n"
+
+
+def file(name: str, file_name: str, content: bytes) -> bytes:
+    head = (
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"; filename="{file_name}"'
+        "\r\nContent-Type: application/octet-stream\r\n\r\n"
+    )
+    return head.encode() + content + b"\r\n"
+
+
+def body(*parts: bytes) -> bytes:
+    return b"".join(parts) + f"--{BOUNDARY}--\r\n".encode()
+
+
+async def pieces(content: bytes, size: int = 777) -> AsyncIterator[bytes]:
+    for start in range(0, len(content), size):
+        yield content[start : start + size]
+
+
+def take(content: bytes, into: Path, *, check=lambda _: None, limits=LIMITS, **more) -> Received:
+    more = {"content_type": KIND, **more}
+    return asyncio.run(
+        receive(pieces(content), into=into, limits=limits, check=check, **more),
+    )
+
+
+def parquet(path: Path, sql: str = "SELECT 'a' AS system_id, 1.0 AS power_kw") -> bytes:
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({sql}) TO '{path}' (FORMAT parquet)")
+    return path.read_bytes()
+
+
+def zipped(entries: Iterable[tuple[str, bytes]], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", method) as archive:
+        for name, content in entries:
+            archive.writestr(zipfile.ZipInfo(name), content, compress_type=method)
+    return made.getvalue()
+
+
+def received(folder: Path, *files: tuple[str, str, bytes]) -> list[ReceivedFile]:
+    found = []
+    for number, (name, file_name, content) in enumerate(files):
+        path = folder / str(number)
+        path.write_bytes(content)
+        found.append(ReceivedFile(name, file_name, path, len(content)))
+    return found
+
+
+@pytest.fixture
+def came(tmp_path: Path) -> Path:
+    folder = tmp_path / "came"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def into(tmp_path: Path) -> Path:
+    folder = tmp_path / "into"
+    folder.mkdir()
+    return folder
+
+
+# -- taking a form off the network
+
+
+def test_a_form_comes_over_as_it_was_sent(came):
+    content = b"\r\n--Xyzzy\r\n\0\xff" * 500
+    got = take(
+        body(
+            field("name", "süd".encode()),
+            file("meters", "a b.csv", content),
+            file("systems", "", b""),
+            file("meters", "c.parquet", b""),
+        ),
+        came,
+    )
+    assert got.fields["name"] == "süd"
+    assert [(each.field, each.name, each.size) for each in got.files] == [
+        ("meters", "a b.csv", len(content)),
+        ("meters", "c.parquet", 0),
+    ]
+    assert got.files[0].path.read_bytes() == content
+
+
+def test_a_form_is_never_held_in_memory(came):
+    block = os.urandom(1024 * 1024)
+    limits = Limits(body=10**9, spare=0)
+
+    async def stream() -> AsyncIterator[bytes]:
+        head, tail = body(file("meters", "a.csv", b"HERE")).split(b"HERE")
+        yield head
+        for _ in range(64):
+            yield block
+        yield tail
+
+    async def run() -> Received:
+        return await receive(stream(), KIND, into=came, limits=limits, check=lambda _: None)
+
+    tracemalloc.start()
+    try:
+        got = asyncio.run(run())
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert got.files[0].size == 64 * len(block)
+    assert peak < 8 * len(block)
+
+
+def test_whoever_may_not_upload_writes_no_byte(came):
+    def refuse(fields: dict[str, str]) -> None:
+        assert fields == {"token": "wrong"}
+        raise LookupError
+
+    sent = body(field("token", b"wrong"), file("meters", "a.csv", READINGS))
+    with pytest.raises(LookupError):
+        take(sent, came, check=refuse)
+    assert list(came.iterdir()) == []
+
+
+def test_a_form_without_files_is_checked_too(came):
+    seen = []
+    take(body(field("token", b"right")), came, check=seen.append)
+    assert seen == [{"token": "right"}]
+
+
+@pytest.mark.parametrize("announced", [None, 999_999])
+def test_a_body_beyond_the_limit_is_refused_on_the_way(came, announced):
+    sent = body(file("meters", "a.csv", b"x" * 300_000))
+    with pytest.raises(UploadTooLarge, match="larger than the 195 kB"):
+        take(sent, came, announced=announced)
+    assert sum(path.stat().st_size for path in came.iterdir()) <= LIMITS.body
+
+
+def test_a_disk_without_room_is_told_before_anything_is_written(came):
+    with pytest.raises(UploadTooLarge, match="no room"):
+        take(body(), came, announced=1, limits=Limits(spare=2**62))
+
+
+@pytest.mark.parametrize(
+    ("sent", "why"),
+    [
+        (body(file("meters", "a.csv", READINGS))[:-9], "broke off"),
+        (b"not a form at all", "broken"),
+        (body(field("name", b"x" * 101)), "longer than 100 bytes"),
+        (body(*(field(f"f{n}", b"") for n in range(41))), "more than 40 fields"),
+        (body(*(file("meters", f"{n}.csv", b"") for n in range(7))), "more than 6 files"),
+        (body(file("meters", "../a.csv", b"")), "rename it"),
+        (body(file("meters", "a*.csv", b"")), "rename it"),
+        (body(file("meters", ".a.csv", b"")), "rename it"),
+        (body(file("meters", "x" * 160 + ".csv", b"")), "rename it"),
+    ],
+)
+def test_a_form_that_is_not_right_is_refused_in_one_sentence(came, sent, why):
+    with pytest.raises(UploadRefused, match=why):
+        take(sent, came)
+
+
+def test_what_is_not_a_form_with_files_is_refused(came):
+    with pytest.raises(UploadRefused, match="multipart"):
+        take(b"", came, content_type="application/json")
+
+
+# -- archives
+
+
+def test_an_archive_is_unpacked_with_its_folders(came, into):
+    made = zipped(
+        [("month=01/", b""), ("month=01/a.csv", READINGS), ("__MACOSX/x", b"?"), ("b.csv", b"1")]
+    )
+    path = came / "a.zip"
+    path.write_bytes(made)
+    found = unpack(path, into, limits=LIMITS)
+    assert [str(each.relative_to(into)) for each in found] == ["month=01/a.csv", "b.csv"]
+    assert found[0].read_bytes() == READINGS
+
+
+@pytest.mark.parametrize(
+    ("entries", "why"),
+    [
+        ([("../a.csv", b"")], "leads out"),
+        ([("a/../../b.csv", b"")], "leads out"),
+        ([("..\\a.csv", b"")], "leads out"),
+        ([("/etc/a.csv", b"")], "absolute"),
+        ([("\\a.csv", b"")], "absolute"),
+        ([("C:/a.csv", b"")], "absolute"),
+        ([("a\nb.csv", b"")], "rename it"),
+        ([("a?.csv", b"")], "rename it"),
+        ([("1/2/3/4/5/6/7/8/a.csv", b"")], "deep"),
+        ([("a.csv", b""), ("A.csv", b"")], "two files named"),
+        ([("a.csv", b""), ("a.csv/b.csv", b"")], "broken"),
+        ([("a.zip", zipped([("b.csv", b"")]))], "another archive"),
+        ([("a.csv.gz", b"")], "another archive"),
+        ([("a.py", b"")], "neither Parquet nor CSV"),
+        ([(f"{n}.csv", b"") for n in range(7)], "7 entries"),
+        ([("zeros.csv", b"0" * 2_000_000)], "50 times"),
+        ([(f"{n}.csv", os.urandom(16) + b"0" * 900_000) for n in range(4)], "more than the 2.86"),
+    ],
+)
+def test_an_archive_that_could_do_harm_is_refused_and_writes_nothing_outside(
+    came, into, entries, why
+):
+    path = came / "a.zip"
+    path.write_bytes(zipped(entries))
+    with pytest.raises(UploadRefused, match=why):
+        unpack(path, into, limits=LIMITS)
+    assert {each.name for each in into.parent.iterdir()} == {"came", "into"}
+    assert sum(each.stat().st_size for each in into.rglob("*.csv")) <= LIMITS.unpacked
+
+
+def special(name: str, mode: int) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        entry = zipfile.ZipInfo(name)
+        entry.external_attr = mode << 16
+        archive.writestr(entry, "/etc/passwd")
+    return made.getvalue()
+
+
+def changed(made: bytes, *, flag: int = 0, method: int | None = None) -> bytes:
+    """Return an archive of one entry whose headers were changed."""
+    out = bytearray(made)
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        at = out.find(mark) + place
+        out[at] |= flag
+        if method is not None:
+            out[at + 2] = method
+    return bytes(out)
+
+
+@pytest.mark.parametrize(
+    ("made", "why"),
+    [
+        (special("a.csv", stat.S_IFLNK | 0o777), "a link or a device"),
+        (special("a.csv", stat.S_IFIFO | 0o777), "a link or a device"),
+        (changed(zipped([("a.csv", READINGS)]), flag=1), "encrypted"),
+        (zipped([("a.csv", READINGS)], zipfile.ZIP_LZMA), "unusual way"),
+        (zipped([("a.csv", READINGS * 50)])[:-30], "broken"),
+        (b"PK" + b"x" * 100, "broken"),
+        (b"", "broken"),
+    ],
+)
+def test_an_archive_with_other_things_than_files_or_broken_is_refused(came, into, made, why):
+    path = came / "a.zip"
+    path.write_bytes(made)
+    with pytest.raises(UploadRefused, match=why):
+        unpack(path, into, limits=LIMITS)
+    assert not any(each.is_file() for each in into.rglob("*"))
+
+
+def test_an_archive_that_lies_about_its_size_is_not_believed(came, into):
+    """The size that an archive tells is a few bytes, and the content a bomb."""
+    made = bytearray(zipped([("a.csv", b"0" * 2_000_000)]))
+    for mark, place in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        at = made.find(mark) + place
+        made[at : at + 4] = (10).to_bytes(4, "little")
+    path = came / "a.zip"
+    path.write_bytes(bytes(made))
+    with pytest.raises(UploadRefused):
+        unpack(path, into, limits=LIMITS)
+    assert sum(each.stat().st_size for each in into.rglob("*.csv")) <= LIMITS.unpacked
+
+
+# -- what they hold
+
+
+def test_tables_and_archives_are_sorted_into_readings_and_systems(came, into):
+    files = received(
+        came,
+        ("meters", "a.parquet", parquet(came / "x.parquet")),
+        ("meters", "more.zip", zipped([("2024/b.csv", READINGS)])),
+        ("systems", "list.csv", SYSTEMS),
+    )
+    got = sort_out(files, into, limits=LIMITS)
+    assert got.systems == into / "systems.csv"
+    assert sorted(str(p.relative_to(got.meters)) for p in got.meters.rglob("*.*")) == [
+        "2024/b.csv",
+        "a.parquet",
+    ]
+
+
+def test_systems_are_found_in_an_archive(came, into):
+    made = zipped([("x/readings.csv", READINGS), ("x/systems.csv", SYSTEMS)])
+    got = sort_out(received(came, ("meters", "a.zip", made)), into, limits=LIMITS)
+    assert got.systems.read_bytes() == SYSTEMS
+    assert [path.name for path in got.meters.rglob("*.csv")] == ["readings.csv"]
+
+
+GOOD = ("systems", "s.csv", SYSTEMS)
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ([("meters", "a.csv", READINGS)], "no table of systems"),
+        ([GOOD], "no readings were sent"),
+        ([GOOD, GOOD], "one table of systems"),
+        ([GOOD, ("meters", "a.csv", READINGS), ("meters", "a.csv", READINGS)], "two files"),
+        ([GOOD, ("meters", "a.exe", READINGS)], "neither Parquet, CSV nor a zip"),
+        ([GOOD, ("meters", "a.parquet", READINGS)], "'a.parquet' is not Parquet"),
+        ([GOOD, ("meters", "a.parquet", b"PAR1 and no more PAR1")], "'a.parquet' is not Parquet"),
+        ([GOOD, ("meters", "a.csv", b"PAR1\0\0\0\0PAR1")], "'a.csv' is not CSV"),
+        ([GOOD, ("meters", "a.csv", b"a,b\n\xff\xfe")], "'a.csv' is not CSV"),
+        ([GOOD, ("meters", "a.csv", b"a,b\n")], "'a.csv' is not CSV"),
+        ([GOOD, ("meters", "a.csv", b"")], "'a.csv' is not CSV"),
+        ([("systems", "s.zip", b""), ("meters", "a.csv", READINGS)], "Parquet or CSV"),
+        (
+            [("systems", "s.csv", b"place,latitude\n1,2\n"), ("meters", "a.csv", READINGS)],
+            "no column of systems",
+        ),
+    ],
+)
+def test_what_is_not_what_it_says_is_refused_in_one_sentence(came, into, files, why):
+    with pytest.raises(SourceError, match=why) as caught:
+        sort_out(received(came, *files), into, limits=LIMITS)
+    assert str(tuple(caught.value.args)).count(str(into)) == 0
+
+
+def test_several_archives_share_one_limit(came, into):
+    packed = [zipped([(f"{n}.csv", os.urandom(16) + b"0" * 900_000)]) for n in range(2)]
+    files = received(came, GOOD, *(("meters", f"{n}.zip", each) for n, each in enumerate(packed)))
+    with pytest.raises(UploadTooLarge, match="unpacks to more"):
+        sort_out(files, into, limits=Limits(unpacked=1_000_000, ratio=10_000, spare=0))
+
+
+# -- nothing half-uploaded stays
+
+
+def test_an_upload_is_put_in_place_whole_or_vanishes(tmp_path):
+    home = tmp_path / "home"
+    with Staging(home).open() as staging:
+        (staging.folder / "whole").mkdir()
+        (staging.folder / "whole" / "a").touch()
+        (staging.folder / "rest").touch()
+        assert staging.put("kept") == home / "kept"
+    with suppress(UploadRefused), Staging(home).open() as staging:
+        (staging.folder / "whole").mkdir()
+        raise UploadRefused("no")
+    assert [path.name for path in home.iterdir()] == ["kept"]
+
+
+HALF = """
+import sys, time
+from pathlib import Path
+from sunveil.service.uploads import Staging
+with Staging(Path(sys.argv[1])).open() as staging:
+    (staging.folder / "half").touch()
+    print("half", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_what_a_killed_service_left_is_swept_and_what_is_being_uploaded_is_not(tmp_path):
+    home = tmp_path / "home"
+    killed = subprocess.Popen([sys.executable, "-c", HALF, str(home)], stdout=subprocess.PIPE)
+    with killed:
+        killed.stdout.readline()
+        sweep(home)
+        swept = not list(home.glob("*/half"))
+        os.kill(killed.pid, signal.SIGKILL)
+    assert not swept
+    assert len(list(home.glob("*/half"))) == 1
+    sweep(home)
+    assert list(home.iterdir()) == []
+
+
+# -- folders by name
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    (folder / "utility" / "2025").mkdir(parents=True)
+    (folder / "systems.csv").write_bytes(SYSTEMS)
+    (folder / "notes.txt").touch()
+    (tmp_path / "secret").mkdir()
+    (folder / "way-out").symlink_to(tmp_path / "secret")
+    (folder / "inner").symlink_to(folder / "utility")
+    return folder
+
+
+def test_folders_and_files_below_the_data_folder_are_found(data):
+    assert find_below(data, "utility/2025") == data / "utility" / "2025"
+    assert find_below(data, " systems.csv ") == data / "systems.csv"
+    assert find_below(data, "inner") == data / "utility"
+    assert list_below(data) == ["inner", "systems.csv", "utility", "way-out"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "name a file"),
+        (".", "name a file"),
+        ("a\0b", "name a file"),
+        ("/etc", "leads out"),
+        ("../secret", "leads out"),
+        ("utility/../../secret", "leads out"),
+        ("way-out", "is a link that leads out"),
+        ("nothing", "has no 'nothing'"),
+    ],
+)
+def test_names_that_lead_elsewhere_are_refused(data, name, why):
+    with pytest.raises(UploadRefused, match=why) as caught:
+        find_below(data, name)
+    assert str(data) not in str(caught.value)
+
+
+def test_sizes_are_told_in_words():
+    assert [in_words(n) for n in (100, 2048, 3 * 2**20, 2**32)] == [
+        "100 bytes",
+        "2 kB",
+        "3 MB",
+        "4 GB",
+    ]
