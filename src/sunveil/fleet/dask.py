@@ -92,15 +92,29 @@ def _client(distributed: Any, workers: int, scheduler: str | None) -> Iterator[A
             yield client
         return
     with (
-        distributed.LocalCluster(
-            n_workers=workers,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
-            worker_dashboard_address=None,
-            silence_logs=50,
-        ) as cluster,
+        _cluster(distributed, workers) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+def _cluster(distributed: Any, workers: int) -> Any:
+    """Return a cluster of processes on this machine; a start that fails is tried once more."""
+    for last in (False, True):
+        try:
+            return distributed.LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address=None,
+                worker_dashboard_address=None,
+                silence_logs=50,
+            )
+        except (RuntimeError, OSError, TimeoutError):
+            if last:
+                raise SunveilError(
+                    f"{workers} Dask workers could not be started on this machine; start the same"
+                    " command again with fewer workers, or with --engine local"
+                ) from None
+    return None
