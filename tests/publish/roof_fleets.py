@@ -14,15 +14,15 @@ from sunveil.releases.choices import Choices
 from sunveil.tally import Capacities
 
 PLANES = {
-    "a1": (110.0, 25.0),
-    "a2": (180.0, 35.0),
-    "a3": (250.0, 20.0),
-    "b1": (100.0, 15.0),
-    "b2": (200.0, 30.0),
-    "b3": (225.0, 40.0),
+    "a1": (105.0, 30.0),
+    "a2": (180.0, 30.0),
+    "a3": (255.0, 30.0),
+    "b1": (195.0, 30.0),
+    "b2": (120.0, 30.0),
+    "b3": (225.0, 45.0),
 }
 CHOICES = Choices(step=15.0, capacities=Capacities(1.0, 30.0, 0.05))
-ASKED = Asked.of(System(), 20.0, choices=CHOICES)
+ASKED = Asked.of(System(), 28.0, choices=CHOICES)
 
 
 def write_systems(path: Path, names: Mapping[str, object] = PLANES) -> Path:

@@ -48,7 +48,7 @@ def frame(clear_power):
     """Readings of six roofs, one of which begins ten days late."""
     options = {"start": "2019-03-10", "days": 20}
     roofs = {name: clear_power(*plane, **options) for name, plane in PLANES.items()}
-    roofs["b3"] = roofs["b3"].iloc[240:]
+    roofs["b1"] = roofs["b1"].iloc[240:]
     return long_frame(roofs)
 
 
@@ -113,7 +113,7 @@ def test_all_are_charged_before_the_first_draw_which_no_other_thread_makes(
     monkeypatch.setattr(module, "draw_release", watch)
     with opened(fleet, systems) as one:
         publish_fleet_systems(ledger, "d", one, asked=ASKED)
-    assert seen == [([(20 * 10**9, 6)], True)] * 6
+    assert seen == [([(28 * 10**9, 6)], True)] * 6
     assert ledger.verify("d").holds
 
 
@@ -132,7 +132,7 @@ def test_a_run_that_is_killed_goes_on_with_what_it_drew_and_is_charged_once(
     assert len(before) == draws
     with opened(fleet, systems, work=work) as one:
         plan = plan_fleet_systems(ledger, "d", one, asked=ASKED)
-        assert (plan.cost, plan.kept, plan.remaining) == (0.0, False, 10.0)
+        assert (plan.cost, plan.kept, plan.remaining) == (0.0, False, 2.0)
         found = publish_fleet_systems(ledger, "d", one, asked=ASKED)
     rows = found.tables[0].rows
     assert len(rows) == 6
@@ -242,10 +242,10 @@ def test_a_system_in_two_files_is_refused(frame, systems, tmp_path):
 @pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])
 def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fleet, systems, unit):
     with opened(fleet, systems) as one:
-        member = one.roster.members["b3"]
+        member = one.roster.members["b1"]
         shared = Frames(one.roster, one.skies, CHOICES).of(member.frame)
         assert shared.calendar.count > member.calendar.count
-        assert member.frame == one.roster.members["b1"].frame
+        assert member.frame == one.roster.members["b2"].frame
         weather = one.skies.over(member.frame.cell, shared.calendar)
         own = make_frame(weather, member.calendar, CHOICES)
         (record,) = (
@@ -277,7 +277,7 @@ def test_frames_are_kept_as_long_as_there_is_room(fleet, systems):
 def test_errors_to_expect_are_those_of_a_records_own_length(fleet, systems):
     with opened(fleet, systems) as one:
         found = expect(one.roster, one.skies, CHOICES, unit=Days(1), epsilon=1.0)
-        long, short = (found[one.roster.members[name]] for name in ("b1", "b3"))
+        long, short = (found[one.roster.members[name]] for name in ("b2", "b1"))
     assert short.azimuth.mean > long.azimuth.mean
 
 
@@ -285,13 +285,13 @@ def test_errors_to_expect_are_those_of_a_records_own_length(fleet, systems):
 def test_releases_without_a_ledger_come_in_random_order_with_all_that_is_public(
     fleet, systems, mechanism
 ):
-    asked = Asked.of(Readings(1), 5.0, mechanism=mechanism, choices=CHOICES)
+    asked = Asked.of(Readings(1), 20.0, mechanism=mechanism, choices=CHOICES)
     with opened(fleet, systems) as one:
         found = release_fleet(one, asked=asked)
     names = [each.release_id for each in found]
     assert len(set(names)) == 6
     assert names == sorted(names)
-    assert {each.guarantee.epsilon for each in found} == {5.0}
+    assert {each.guarantee.epsilon for each in found} == {20.0}
     assert all(each.public == CHOICES.to_dict() and each.expected for each in found)
     drawn = sorted(each.surface_azimuth for each in found)
     truth = sorted(azimuth for azimuth, _ in PLANES.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +10,23 @@ import click
 
 from sunveil.cli.options import (
     CAPACITIES,
-    SITE_OPTIONS,
     WEATHER_OPTIONS,
     server_options,
     taking,
 )
-from sunveil.cli.release import READING_OPTIONS, make_choices, read_records
+from sunveil.cli.private_fleet import (
+    PLACES_OPTIONS,
+    is_fleet_asked,
+    opened_fleet,
+    plan_all,
+    publish_all,
+)
+from sunveil.cli.published import expected_table, fleet_figures, say_plan, say_systems
+from sunveil.cli.release import READING_OPTIONS, make_choices, meter_options, read_records
 from sunveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from sunveil.ledger.book import Ledger
-    from sunveil.publish.fleet import Expected
     from sunveil.publish.publication import Publication
     from sunveil.publish.tables import TableChoices
 
@@ -79,12 +85,21 @@ def publish_command() -> None:
         ),
         CAPACITIES,
     ),
-    SITE_OPTIONS,
+    PLACES_OPTIONS,
     READING_OPTIONS,
     WEATHER_OPTIONS,
 )
-def system_command(meters: Path, **given: Any) -> None:
-    """Publish one row per system in METERS, each named by a random release id."""
+@click.pass_context
+def system_command(context: click.Context, /, meters: Path, **given: Any) -> None:
+    """Publish one row per system in METERS, each named by a random release id.
+
+    With --systems, METERS is a whole fleet, as for infer, each system released at its own place. A
+    run that was stopped is taken up by the same command, without a second charge.
+    """
+    out = _target(given)
+    if is_fleet_asked(context):
+        _publish_fleet_systems(meters, out, given)
+        return
     from sunveil.cli.run import SiteWeather
     from sunveil.infer import record_span
     from sunveil.privacy.units import parse_unit
@@ -98,7 +113,6 @@ def system_command(meters: Path, **given: Any) -> None:
         "choices": make_choices(given),
         "analyst": given["analyst"],
     }
-    out = _target(given)
     site = Site(given["latitude"], given["longitude"], given["altitude"])
     records = read_records(meters, given)
     spans = [record_span(record) for record in records]
@@ -112,15 +126,33 @@ def system_command(meters: Path, **given: Any) -> None:
     with _opened(given["ledger"]) as ledger:
         plan = plan_systems(ledger, given["dataset"], records, weather_of, **options)
         if out is None:
-            errors = plan.expected
-            _say_plan(plan.cost, plan.remaining, kept=plan.kept)
-            told = [f"azimuth {errors.azimuth.mean:.1f}°", f"tilt {errors.tilt.mean:.1f}°"]
-            if errors.capacity is not None:
-                told.append(f"capacity {errors.capacity.mean:.0f}%")
-            click.echo(f"{plan.systems} systems; errors to expect: {', '.join(told)}.")
+            say_systems(plan)
             return
         publication = publish_systems(ledger, given["dataset"], records, weather_of, **options)
         _finish(ledger, given["dataset"], out, publication, {})
+
+
+def _publish_fleet_systems(meters: Path, out: Path | None, given: dict[str, Any]) -> None:
+    from sunveil.privacy.units import parse_unit
+    from sunveil.publish.fleet_systems import Asked, check_promise
+
+    asked = Asked.of(
+        parse_unit(given["unit"]),
+        given["epsilon"],
+        mechanism=given["mechanism"],
+        choices=make_choices(given),
+    )
+    options = meter_options(given)
+    # beside the folder to be made, so that a run that was stopped finds what it has drawn
+    work = None if out is None else out.with_name(f".{out.name}.work")
+    with _opened(given["ledger"]) as ledger:
+        check_promise(ledger, given["dataset"], asked)
+        with opened_fleet(meters, options, given, work=work) as fleet:
+            if out is None:
+                say_systems(plan_all(ledger, fleet, asked, given))
+                return
+            publication = publish_all(ledger, fleet, asked, given)
+            _finish(ledger, given["dataset"], out, publication, {})
 
 
 @publish_command.command("fleet", context_settings={"show_default": True})
@@ -147,9 +179,9 @@ def system_command(meters: Path, **given: Any) -> None:
 def fleet_command(estimates: Path, **given: Any) -> None:
     """Publish tables of the fleet in ESTIMATES: counts, totals and quantiles.
 
-    ESTIMATES is what infer --json --out wrote, or a CSV or Parquet table with system_id,
-    surface_azimuth, surface_tilt, dc_capacity_kw and the key's column. The tables protect whole
-    records.
+    ESTIMATES is what infer --json --out wrote, the folder that infer --systems wrote, or a CSV or
+    Parquet table with system_id, surface_azimuth, surface_tilt, dc_capacity_kw and the key's
+    column. The tables protect whole records.
     """
     from sunveil.publish.estimates import read_estimates
     from sunveil.publish.tables import plan_fleet, publish_fleet
@@ -159,14 +191,14 @@ def fleet_command(estimates: Path, **given: Any) -> None:
     with _opened(given["ledger"]) as ledger:
         plan = plan_fleet(ledger, given["dataset"], choices=choices, analyst=given["analyst"])
         if out is None:
-            _say_plan(plan.cost, plan.remaining, kept=plan.kept)
-            click.echo(_expected_table(plan.expected))
+            say_plan(plan.cost, plan.remaining, kept=plan.kept)
+            click.echo(expected_table(plan.expected))
             return
         rows = read_estimates(estimates, keys=[choices.key] if choices.key else [])
         publication = publish_fleet(
             ledger, given["dataset"], rows, choices=choices, analyst=given["analyst"]
         )
-        _finish(ledger, given["dataset"], out, publication, _figures(publication))
+        _finish(ledger, given["dataset"], out, publication, fleet_figures(publication))
 
 
 @publish_command.command("synthetic", context_settings={"show_default": True})
@@ -186,7 +218,7 @@ def synthetic_command(estimates: Path, **given: Any) -> None:
     with _opened(given["ledger"]) as ledger:
         plan = plan_synthetic(ledger, given["dataset"], len(rows), **options)
         if out is None:
-            _say_plan(plan.cost, plan.remaining, kept=plan.kept)
+            say_plan(plan.cost, plan.remaining, kept=plan.kept)
             for name, distance in plan.noise.items():
                 click.echo(f"{name}: noise of {100.0 * distance:.1f}% of the systems")
             return
@@ -236,48 +268,6 @@ def _opened(where: str) -> Ledger:
     from sunveil.ledger.book import Ledger
 
     return Ledger(where)
-
-
-def _say_plan(cost: float, remaining: float, *, kept: bool) -> None:
-    if kept:
-        click.echo(f"Drawn before: it costs nothing. {remaining:g} is left.")
-    else:
-        click.echo(f"It would cost {cost:g}; {remaining:g} is left before it.")
-
-
-def _expected_table(expected: Sequence[Expected]) -> str:
-    from sunveil.cli.show import aligned
-
-    head = ("table", "column", "ε", "standard error")
-    rows = [
-        (each.table, each.value, f"{each.epsilon:g}", f"{each.error:.3g} {each.unit}")
-        for each in expected
-    ]
-    return aligned([head, *rows])
-
-
-def _figures(publication: Publication) -> Mapping[str, Callable[[Any], None]]:
-    """Return the figures of a fleet that is not divided: a map of its planes."""
-    table = next((each for each in publication.tables if each.name == "planes"), None)
-    if table is None or table.columns[0].name != "sector":
-        return {}
-
-    def planes(figure: Any) -> None:
-        from sunveil.plots.fleet_tables import plot_planes
-
-        rows = [row for row in table.rows if row[0] != "unknown"]
-        sectors = list(dict.fromkeys(row[0] for row in rows))
-        bands = list(dict.fromkeys(row[1] for row in rows))
-        counts = {(row[0], row[1]): row[2] for row in rows}
-        plot_planes(
-            [[counts[sector, band] for band in bands] for sector in sectors],
-            sectors=sectors,
-            bands=bands,
-            sd=rows[0][4],
-            ax=figure.add_subplot(),
-        )
-
-    return {"map-of-planes": planes}
 
 
 def _finish(

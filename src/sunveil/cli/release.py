@@ -14,18 +14,19 @@ from sunveil.cli.options import (
     CAPACITIES,
     METER,
     OUTPUT_OPTIONS,
-    SITE_OPTIONS,
     WEATHER_NAMES,
     WEATHER_OPTIONS,
     choice,
     server_options,
     taking,
 )
+from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet, release_all
 from sunveil.cli.progress import progress
+from sunveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from sunveil.cli.run import SiteWeather
-    from sunveil.meters import Record
+    from sunveil.meters import MeterOptions, Record
     from sunveil.privacy.units import Unit
     from sunveil.releases.answer import ExpectedErrors, Release
     from sunveil.releases.choices import Choices
@@ -92,40 +93,66 @@ UNRECORDED = (
 
 @click.command("release", context_settings={"show_default": True})
 @click.argument("meters", type=click.Path(path_type=Path))
-@taking(SITE_OPTIONS, PRIVACY_OPTIONS, READING_OPTIONS, WEATHER_OPTIONS, OUTPUT_OPTIONS)
-def release_command(
-    meters: Path, *, weather: str, as_json: bool, out: Path | None, **given: Any
-) -> None:
+@taking(PLACES_OPTIONS, PRIVACY_OPTIONS, READING_OPTIONS, WEATHER_OPTIONS, OUTPUT_OPTIONS)
+@click.pass_context
+def release_command(context: click.Context, /, meters: Path, **given: Any) -> None:
     """Release azimuth, tilt and DC capacity of every system in METERS under privacy.
 
     METERS is read as by infer, but each reading is taken as it is: rules that look at the record as
     a whole would themselves tell something. Systems are named by random release ids, in random
     order. Each draw is a release: run it once.
+
+    With --systems, METERS is a whole fleet, as for infer, each system released at its own place.
+    Systems that cannot be released are counted on stderr.
     """
-    from sunveil.cli.run import SiteWeather
-    from sunveil.infer import record_span
     from sunveil.privacy.guarantee import check_release_epsilon
     from sunveil.privacy.units import parse_unit
-    from sunveil.site import Site
 
     unit = parse_unit(given["unit"])
     check_release_epsilon(given["epsilon"])
     choices = make_choices(given)
-    site = Site(given["latitude"], given["longitude"], given["altitude"])
+    weather, out = given["weather"], given["out"]
+    whole = is_fleet_asked(context)
     if out is not None:
-        check_target(out, meters, *([] if weather in WEATHER_NAMES else [Path(weather)]))
-    records = read_records(meters, given)
-    extra = server_options(weather, given)
-    sky = SiteWeather(weather, site, [record_span(record) for record in records], **extra)
-    expected = _expected(records, sky, unit=unit, given=given, choices=choices)
-    found = _releases(records, sky, unit=unit, given=given, choices=choices, expected=expected)
-    text = _as_json(found) if as_json else _as_table(found)
+        inputs = [given["systems"]] if whole else []
+        inputs += [] if weather in WEATHER_NAMES else [Path(weather)]
+        check_target(out, meters, *inputs)
+    make = _of_fleet if whole else _of_site
+    found = make(meters, given, unit=unit, choices=choices)
+    text = _as_json(found) if given["as_json"] else _as_table(found)
     if out is None:
         click.echo(text)
     else:
         write_whole(out, text + "\n")
         click.echo(f"Wrote {len(found)} releases to {out}")
     click.echo(f"sunveil: {UNRECORDED.format(epsilon=given['epsilon'])}", err=True)
+
+
+def _of_site(meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choices) -> list[Release]:
+    from sunveil.cli.run import SiteWeather
+    from sunveil.infer import record_span
+    from sunveil.site import Site
+
+    site = Site(given["latitude"], given["longitude"], given["altitude"])
+    records = read_records(meters, given)
+    weather = given["weather"]
+    extra = server_options(weather, given)
+    sky = SiteWeather(weather, site, [record_span(record) for record in records], **extra)
+    expected = _expected(records, sky, unit=unit, given=given, choices=choices)
+    return _releases(records, sky, unit=unit, given=given, choices=choices, expected=expected)
+
+
+def _of_fleet(
+    meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choices
+) -> list[Release]:
+    from sunveil.publish.fleet_systems import Asked
+
+    if given["delta"] is not None:
+        raise ParameterError("delta is for the paper's mechanism, which takes one site at a time")
+    mechanism = given["mechanism"]
+    asked = Asked.of(unit, given["epsilon"], mechanism=mechanism, choices=choices)
+    with opened_fleet(meters, meter_options(given), given) as fleet:
+        return release_all(fleet, asked)
 
 
 def make_choices(given: dict[str, Any]) -> Choices:
@@ -137,16 +164,23 @@ def make_choices(given: dict[str, Any]) -> Choices:
     return Choices(capacities=Capacities(low, high), clocks=given.get("clocks") or (0.0,))
 
 
-def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
-    """Return the records of a file or folder, each reading taken as it is."""
-    from sunveil.meters import MeterOptions, iter_meters
+def meter_options(given: dict[str, Any]) -> MeterOptions:
+    """Return how private releases read meters: each reading taken as it is."""
+    from sunveil.meters import MeterOptions
 
-    options = MeterOptions(
+    return MeterOptions(
         unit=given["power_unit"],
         cleaning="each",
         **{name: given[name] for name in METER_FIELDS},
     )
-    return list(progress(iter_meters(meters, options), "reading", unit="system"))
+
+
+def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
+    """Return all records, each reading taken as it is."""
+    from sunveil.meters import iter_meters
+
+    found = iter_meters(meters, meter_options(given))
+    return list(progress(found, "reading", unit="system"))
 
 
 def _expected(
@@ -227,6 +261,7 @@ def _as_json(found: Sequence[Release]) -> str:
 
 def _as_table(found: Sequence[Release]) -> str:
     from sunveil.cli.show import aligned
+    from sunveil.publish.system_rows import mean_errors
 
     head = ("release", "azimuth", "tilt", "DC capacity")
     rows = [
@@ -240,8 +275,10 @@ def _as_table(found: Sequence[Release]) -> str:
     ]
     first = found[0]
     lines = [aligned([head, *rows]), "", f"{first.mechanism}: {first.guarantee}."]
-    if first.expected is not None:
-        lines.append(_told(first.expected))
+    expected = [each.expected for each in found if each.expected is not None]
+    if expected:
+        # the records of a fleet are not all equally long
+        lines.append(_told(mean_errors(expected)))
     return "\n".join(lines)
 
 

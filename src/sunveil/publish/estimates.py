@@ -11,6 +11,7 @@ import duckdb
 import numpy as np
 
 from sunveil.errors import SourceError
+from sunveil.fleet.results import read_fleet
 from sunveil.publish.rows import FleetRows
 
 COLUMNS = ("system_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw")
@@ -18,7 +19,7 @@ UNKNOWN = dict.fromkeys(COLUMNS[1:])
 
 
 def read_estimates(path: Path, *, keys: Sequence[str] = ()) -> FleetRows:
-    """Return the rows of a fleet from a file.
+    """Return the rows of a fleet from a file, or from the folder of a run over a fleet.
 
     Parameters
     ----------
@@ -26,12 +27,15 @@ def read_estimates(path: Path, *, keys: Sequence[str] = ()) -> FleetRows:
         JSON as ``sunveil infer --json`` writes it, whose refused systems stay as rows without
         values: that one could not be inferred is as private as its readings. Or a CSV or Parquet
         table with ``system_id``, ``surface_azimuth``, ``surface_tilt``, ``dc_capacity_kw``
-        and the key columns.
+        and the key columns. Or the folder that ``sunveil infer --systems`` wrote, once its run is
+        over: the rows are then those of the table of systems, refused or not.
     keys
         Public columns to read beside them.
     """
+    if path.is_dir():
+        return _from_folder(path, keys)
     if not path.is_file():
-        raise SourceError(f"there is no file {path}; give what sunveil infer --json --out wrote")
+        raise SourceError(f"there is no file {path}; give what sunveil infer wrote")
     table = _from_json(path, keys) if path.suffix.lower() == ".json" else _from_table(path, keys)
     if not len(table["system_id"]):
         raise SourceError(f"{path} has no system")
@@ -41,6 +45,17 @@ def read_estimates(path: Path, *, keys: Sequence[str] = ()) -> FleetRows:
         surface_tilt=_numbers(path, table, "surface_tilt"),
         dc_capacity_kw=_numbers(path, table, "dc_capacity_kw"),
         keys={key: np.asarray([str(each) for each in table[key]]) for key in keys},
+    )
+
+
+def _from_folder(path: Path, keys: Sequence[str]) -> FleetRows:
+    table = read_fleet(path, keys=keys)
+    return FleetRows(
+        system_ids=table.system_ids,
+        surface_azimuth=table.surface_azimuth,
+        surface_tilt=table.surface_tilt,
+        dc_capacity_kw=table.dc_capacity_kw,
+        keys=dict(table.keys),
     )
 
 

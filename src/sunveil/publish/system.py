@@ -6,7 +6,6 @@ kept, so that the same question costs nothing when it is asked again.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,57 +14,30 @@ from sunveil.errors import ParameterError
 from sunveil.ledger.book import Ledger, Question
 from sunveil.meters.record import Record
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
-from sunveil.privacy.units import System, Unit, unit_name
-from sunveil.publish.publication import Column, Publication, PublishedTable
-from sunveil.releases.answer import ExpectedErrors, Spread
+from sunveil.privacy.units import Unit
+from sunveil.publish.publication import Publication
+from sunveil.publish.system_rows import (
+    PROOFS,
+    SystemsPlan,
+    mean_errors,
+    mechanism_name,
+    row_of,
+    systems_publication,
+    systems_question,
+)
+from sunveil.releases.answer import ExpectedErrors
 from sunveil.releases.choices import Choices
 from sunveil.releases.frame import Calendar, Frame, make_frame, prepared
 from sunveil.releases.release import Mechanism, release
 from sunveil.releases.typical import typical_errors
 from sunveil.weather import Weather, WeatherCache
 
+__all__ = ["PROOFS", "SystemsPlan", "WeatherOf", "plan_systems", "publish_systems"]
+
 WeatherOf = Callable[[Record], Weather]
 
-PROOFS = {
-    "window": "docs/proofs/window.md",
-    "permute-and-flip": "docs/proofs/permute-and-flip.md",
-    "exponential": "docs/proofs/exponential.md",
-}
-COLUMNS = (
-    Column("release_id", "string", "Random name of the release; it is not the system's own."),
-    Column("surface_azimuth", "number", "Azimuth of the plane, clockwise from north. [degrees]"),
-    Column("surface_tilt", "number", "Tilt of the plane from the horizontal. [degrees]"),
-    Column("dc_capacity_kw", "number", "DC nameplate capacity. [kW]"),
-    Column("surface_azimuth_error", "number", "Mean absolute error to expect. [degrees]"),
-    Column("surface_tilt_error", "number", "Mean absolute error to expect. [degrees]"),
-    Column("dc_capacity_error", "number", "Mean absolute error to expect. [%]"),
-)
 # Planes of a frame that is only made to see whether it can be made. [degrees]
 _COARSE = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class SystemsPlan:
-    """What a publication of systems would cost and give, before anything is spent.
-
-    Parameters
-    ----------
-    systems
-        How many systems there are.
-    cost, remaining
-        What each system would be charged, and what the ledger could still spend on all systems, in
-        the promise's measure. The cost is 0 where the answer has been kept.
-    kept
-        Whether the same was asked before.
-    expected
-        The errors to expect, averaged over the systems: public.
-    """
-
-    systems: int
-    cost: float
-    remaining: float
-    kept: bool
-    expected: ExpectedErrors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,7 +117,7 @@ def publish_systems(
         return _draw(cases, question, chosen, cache)
 
     rows = ledger.ask(dataset, question, draw).value
-    return _publication(rows, question, chosen)
+    return systems_publication(rows, question, chosen)
 
 
 def plan_systems(
@@ -179,7 +151,7 @@ def plan_systems(
         cost=0.0 if kept else cost,
         remaining=ledger.dataset(dataset).remaining,
         kept=kept,
-        expected=_mean_errors(_check(cases, question, chosen, cache)),
+        expected=mean_errors(_check(cases, question, chosen, cache)),
     )
 
 
@@ -196,7 +168,7 @@ def _asked(
 ) -> tuple[list[_Case], Question, Choices]:
     """Return the cases, and the question that they put to the ledger."""
     check_release_epsilon(epsilon)
-    name = _mechanism(mechanism, unit)
+    name = mechanism_name(mechanism, unit)
     chosen = choices or Choices()
     cases = [_case(record, weather_of(record)) for record in records]
     systems = tuple(case.record.system_id for case in cases)
@@ -204,28 +176,12 @@ def _asked(
         raise ParameterError("there are no systems to publish; name at least one")
     if len(set(systems)) != len(systems):
         raise ParameterError("a system is named twice; each system is one row of a publication")
-    # Which calendar each system has is public, and another year is another question.
-    about = hashlib.sha256("\n".join(sorted(case.told() for case in cases)).encode()).hexdigest()
-    parameters = {"choices": chosen.to_dict(), "about": about}
+    about = [case.told() for case in cases]
     guarantee = Guarantee(unit, epsilon, 0.0, PROOFS[name])
-    return cases, Question("system", parameters, name, guarantee, systems, analyst), chosen
-
-
-def _mechanism(mechanism: Mechanism | str, unit: Unit) -> str:
-    """Return the name under which a mechanism is charged."""
-    if mechanism not in (Mechanism.DEFAULT, Mechanism.EXPONENTIAL):
-        raise ParameterError(
-            "systems are published by the default or the exponential mechanism; the paper's is for"
-            " single releases"
-        )
-    exponential = mechanism == Mechanism.EXPONENTIAL
-    if isinstance(unit, System):
-        if exponential:
-            raise ParameterError(
-                "a whole system is released by the window, which is the default mechanism"
-            )
-        return "window"
-    return "exponential" if exponential else "permute-and-flip"
+    question = systems_question(
+        systems, about, mechanism=name, guarantee=guarantee, choices=chosen, analyst=analyst
+    )
+    return cases, question, chosen
 
 
 def _case(record: Record, weather: Weather) -> _Case:
@@ -276,56 +232,9 @@ def _row(case: _Case, frame: Frame, expected: ExpectedErrors, question: Question
         frame=frame,
         expected=expected,
     )
-    if (drawn.guarantee, drawn.mechanism) != (question.guarantee, question.mechanism):
-        raise AssertionError("a release was drawn otherwise than it was charged")
-    assert expected.capacity is not None
-    return [
-        drawn.release_id,
-        drawn.surface_azimuth,
-        drawn.surface_tilt,
-        drawn.dc_capacity_kw,
-        *(round(each.mean, 3) for each in (expected.azimuth, expected.tilt, expected.capacity)),
-    ]
+    return row_of(drawn, expected, question)
 
 
 def _expected(frame: Frame, question: Question) -> ExpectedErrors:
     guarantee = question.guarantee
     return typical_errors(frame, unit=guarantee.unit, epsilon=guarantee.epsilon)
-
-
-def _mean_errors(found: Sequence[ExpectedErrors]) -> ExpectedErrors:
-    def mean(name: str) -> Spread:
-        spreads = [getattr(each, name) for each in found]
-        return Spread(
-            sum(spread.mean for spread in spreads) / len(spreads),
-            sum(spread.within for spread in spreads) / len(spreads),
-        )
-
-    return ExpectedErrors(mean("azimuth"), mean("tilt"), mean("capacity"), found[0].basis)
-
-
-def _publication(
-    rows: Sequence[Sequence[Any]], question: Question, choices: Choices
-) -> Publication:
-    guarantee = question.guarantee
-    public: dict[str, Any] = {
-        "systems": len(rows),
-        "unit": unit_name(guarantee.unit),
-        "epsilon": guarantee.epsilon,
-        "choices": choices.to_dict(),
-    }
-    if question.mechanism == "window":
-        public["window_widths"] = list(choices.window(guarantee.epsilon).widths)
-    table = PublishedTable(
-        name="systems",
-        about="Azimuth, tilt and DC capacity of single systems, each drawn under the promise.",
-        columns=COLUMNS,
-        rows=tuple(tuple(row) for row in rows),
-    )
-    return Publication(
-        title="Solar PV systems",
-        tables=(table,),
-        guarantee=guarantee,
-        mechanism=f"One draw per system by the mechanism {question.mechanism}",
-        public=public,
-    )

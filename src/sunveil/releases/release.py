@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from enum import StrEnum
 
-import numpy as np
 import pandas as pd
 
 from sunveil.errors import ParameterError
@@ -14,13 +12,11 @@ from sunveil.meters.record import Record
 from sunveil.paper import paper_grid, paper_score, posterior_score
 from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from sunveil.privacy.guarantee import check_release_epsilon
-from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
-from sunveil.privacy.score import Score
 from sunveil.privacy.units import Readings, System, Unit
 from sunveil.releases.answer import ExpectedErrors, Release
 from sunveil.releases.choices import Choices
+from sunveil.releases.drawing import draw_release, score_record
 from sunveil.releases.frame import Frame, frame_of, prepared
-from sunveil.releases.score import placement, unit_score
 from sunveil.releases.typical import typical_errors
 from sunveil.search.bayesopt import Settings, search_bayesian
 from sunveil.weather import Weather, WeatherCache
@@ -104,51 +100,12 @@ def release(
     elif (frame.weather.site, frame.weather.clear) != (weather.site, weather.clear):
         raise ParameterError("the frame was made for another place or another kind of weather")
     expected = expected or typical_errors(frame, unit=unit, epsilon=epsilon)
-    if isinstance(unit, System):
-        return _by_window(record, frame, epsilon=epsilon, expected=expected)
-    drawn = (Exponential if mechanism is Mechanism.EXPONENTIAL else PermuteAndFlip)(epsilon)
-    return _by_score(unit_score(frame, record, unit), frame, drawn, expected=expected)
-
-
-def _by_score(
-    score: Score,
-    frame: Frame,
-    mechanism: PermuteAndFlip | Exponential,
-    *,
-    expected: ExpectedErrors | None,
-) -> Release:
-    guarantee = mechanism.guarantee(score)
-    clock, plane, capacity = np.unravel_index(mechanism.draw(score), frame.shape)
-    clocks = frame.choices.clocks
-    return Release(
-        surface_azimuth=float(frame.grid.surface_azimuth[plane]),
-        surface_tilt=float(frame.grid.surface_tilt[plane]),
-        dc_capacity_kw=float(frame.choices.capacities.values[capacity]),
-        clock_minutes=float(clocks[clock]) if len(clocks) > 1 else None,
-        guarantee=guarantee,
-        mechanism="permute-and-flip" if isinstance(mechanism, PermuteAndFlip) else "exponential",
+    return draw_release(
+        score_record(frame, record, unit),
+        frame,
+        epsilon=epsilon,
+        exponential=mechanism is Mechanism.EXPONENTIAL,
         expected=expected,
-        public=frame.choices.to_dict(),
-    )
-
-
-def _by_window(
-    record: Record, frame: Frame, *, epsilon: float, expected: ExpectedErrors | None
-) -> Release:
-    placed = placement(frame, record)
-    window = frame.choices.window(epsilon)
-    guarantee = window.guarantee(placed)
-    azimuth, tilt, capacity = (
-        place * axis.step for place, axis in zip(window.draw(placed), placed.axes, strict=True)
-    )
-    return Release(
-        surface_azimuth=azimuth,
-        surface_tilt=tilt,
-        dc_capacity_kw=frame.choices.capacities.low * math.exp(capacity),
-        guarantee=guarantee,
-        mechanism="window",
-        expected=expected,
-        public={**frame.choices.to_dict(), "window_widths": list(window.widths)},
     )
 
 

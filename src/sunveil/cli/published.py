@@ -1,0 +1,69 @@
+"""What ``sunveil publish`` says of a publication, and the figures of a fleet's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from sunveil.publish.fleet import Expected
+    from sunveil.publish.publication import Publication
+    from sunveil.publish.system import SystemsPlan
+
+
+def say_plan(cost: float, remaining: float, *, kept: bool) -> None:
+    """Say what a publication would cost, and what is left."""
+    if kept:
+        click.echo(f"Drawn before: it costs nothing. {remaining:g} is left.")
+    elif cost == 0.0:
+        click.echo(f"Charged before, not finished: it costs nothing more. {remaining:g} is left.")
+    else:
+        click.echo(f"It would cost {cost:g}; {remaining:g} is left before it.")
+
+
+def say_systems(plan: SystemsPlan) -> None:
+    """Say what a publication of systems would cost and give."""
+    errors = plan.expected
+    say_plan(plan.cost, plan.remaining, kept=plan.kept)
+    told = [f"azimuth {errors.azimuth.mean:.1f}°", f"tilt {errors.tilt.mean:.1f}°"]
+    if errors.capacity is not None:
+        told.append(f"capacity {errors.capacity.mean:.0f}%")
+    click.echo(f"{plan.systems} systems; errors to expect: {', '.join(told)}.")
+
+
+def expected_table(expected: Sequence[Expected]) -> str:
+    """Return the errors to expect of a fleet's tables, as a table."""
+    from sunveil.cli.show import aligned
+
+    head = ("table", "column", "ε", "standard error")
+    rows = [
+        (each.table, each.value, f"{each.epsilon:g}", f"{each.error:.3g} {each.unit}")
+        for each in expected
+    ]
+    return aligned([head, *rows])
+
+
+def fleet_figures(publication: Publication) -> Mapping[str, Callable[[Any], None]]:
+    """Return the figures of a fleet that is not divided: a map of its planes."""
+    table = next((each for each in publication.tables if each.name == "planes"), None)
+    if table is None or table.columns[0].name != "sector":
+        return {}
+
+    def planes(figure: Any) -> None:
+        from sunveil.plots.fleet_tables import plot_planes
+
+        rows = [row for row in table.rows if row[0] != "unknown"]
+        sectors = list(dict.fromkeys(row[0] for row in rows))
+        bands = list(dict.fromkeys(row[1] for row in rows))
+        counts = {(row[0], row[1]): row[2] for row in rows}
+        plot_planes(
+            [[counts[sector, band] for band in bands] for sector in sectors],
+            sectors=sectors,
+            bands=bands,
+            sd=rows[0][4],
+            ax=figure.add_subplot(),
+        )
+
+    return {"map-of-planes": planes}

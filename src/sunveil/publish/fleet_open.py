@@ -1,0 +1,135 @@
+"""Holding a whole fleet open for private releases."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sunveil.errors import ParameterError, SourceError
+from sunveil.fleet.folder import held
+from sunveil.fleet.settings import FleetSettings
+from sunveil.fleet.systems import Refused
+from sunveil.publish.fleet_frames import Skies
+from sunveil.publish.fleet_records import FleetRecords, open_records
+from sunveil.publish.fleet_roster import Roster, Tell, make_roster
+from sunveil.weather import WeatherCache
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenFleet:
+    """A fleet that has been looked through, with everything that is public of its releases.
+
+    Parameters
+    ----------
+    records
+        The readings, to be read part by part: private.
+    roster
+        Who is released, and who is not.
+    skies
+        The public weather.
+    work
+        A private folder for what is needed on the way.
+    workers
+        How many scores are made at a time.
+    """
+
+    records: FleetRecords
+    roster: Roster
+    skies: Skies
+    work: Path
+    workers: int
+
+    @property
+    def refused(self) -> tuple[Refused, ...]:
+        """Who is not released, and why, for the curator."""
+        return self.roster.refused
+
+
+@contextmanager
+def open_fleet(
+    fleet: Path | str,
+    systems: Path | str,
+    *,
+    settings: FleetSettings | None = None,
+    server: Mapping[str, Any] | None = None,
+    work: Path | str | None = None,
+    workers: int | None = None,
+    cache: WeatherCache | None = None,
+    tell: Tell | None = None,
+) -> Iterator[OpenFleet]:
+    """Look through a fleet, and hold it open for releases.
+
+    Parameters
+    ----------
+    fleet
+        Parquet, long or with lists, or a folder of files.
+    systems
+        Where the systems are; see :func:`~sunveil.fleet.systems.read_systems`.
+    settings
+        How to read the meters, and which weather to take; every reading is taken alone.
+    server
+        What a server of weather must be told: ``api_key``, ``email``.
+    work
+        A private folder for what is needed on the way. It stays when a run is stopped, and is
+        removed at the end; of its own, and gone in any case, when left out.
+    workers
+        How many scores are made at a time; as many as there are processors when left out.
+    cache
+        Where weather is kept.
+    tell
+        Told how many systems have been looked at, and of how many.
+
+    Privacy
+    -------
+    None: readings are held open. Who is refused depends on rows, stamps and places alone.
+    """
+    count = (os.cpu_count() or 1) if workers is None else workers
+    if not 1 <= count <= 1024:
+        raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
+    with _folder(None if work is None else Path(os.path.realpath(work))) as folder:
+        settings = settings or FleetSettings()
+        records = open_records(Path(fleet), Path(systems), folder, settings=settings, workers=count)
+        roster = make_roster(records, tell or silent)
+        if not len(roster):
+            reasons = sorted({each.reason for each in roster.refused})
+            raise SourceError(
+                f"no system of the fleet can be released; the first reason: {reasons[0]}"
+            )
+        skies = Skies(records.desk.cells.cells, settings.weather, dict(server or {}), cache)
+        yield OpenFleet(records, roster, skies, folder, count)
+
+
+def silent(done: int, total: int) -> None:
+    """Tell nobody how far it is."""
+    del done, total
+
+
+@contextmanager
+def _folder(work: Path | None) -> Iterator[Path]:
+    if work is None:
+        with tempfile.TemporaryDirectory(prefix="sunveil-") as name:
+            yield Path(name)
+        return
+    try:
+        work.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        raise ParameterError(
+            f"{work} cannot be made, which a fleet needs on the way; check the folder above it"
+        ) from None
+    with held(work):
+        needed = False
+        try:
+            yield work
+        except BaseException:
+            # what was drawn on a charge is worth keeping; nothing else is
+            needed = any(work.glob("*/drawn-*/part-*.json"))
+            raise
+        finally:
+            if not needed:
+                shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,236 @@
+"""The systems of a fleet as private releases read them: part by part, each reading taken alone.
+
+Who is refused here is told by the table of systems, by which rows there are, and by their stamps:
+all of this is public. What the readings say, and which of them are missing, makes no difference:
+a record that could not be used for that reason is taken as one of zeros, which agrees with no
+candidate and is released like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from sunveil.errors import MeterError, SunveilError
+from sunveil.fleet.database import cursor, named, parquet
+from sunveil.fleet.gather import gather, gathered_files, not_gathered
+from sunveil.fleet.job import Desk, Job, check_clocks
+from sunveil.fleet.layouts import Columns, Layout
+from sunveil.fleet.order import find_order, find_span
+from sunveil.fleet.plan import Part, Plan, find_cells, make_plan
+from sunveil.fleet.reading import range_of, read_rows, strangers
+from sunveil.fleet.records import raws_in, raws_of
+from sunveil.fleet.settings import FleetSettings
+from sunveil.fleet.source import look_at
+from sunveil.fleet.systems import Refused, read_systems
+from sunveil.fleet.task import UNREAD
+from sunveil.meters.assemble import Raw, to_record
+from sunveil.meters.options import MeterOptions
+from sunveil.meters.record import Cleaning, Record
+from sunveil.releases.frame import prepared
+
+_READING = (duckdb.Error, pa.ArrowException, OSError)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """A system of the table with its record: private."""
+
+    number: int
+    record: Record
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FleetRecords:
+    """A fleet that is read part by part.
+
+    Parameters
+    ----------
+    desk
+        The table of systems, their cells and clocks.
+    plan
+        The parts.
+    """
+
+    desk: Desk
+    plan: Plan
+
+    def before(self) -> list[Refused]:
+        """Return what is refused before any part is read."""
+        unread = (*self.desk.job.source.unreadable, *not_gathered(self.desk.job.work))
+        return [*self.desk.systems.refused, *(Refused("", UNREAD, told) for _, told in unread)]
+
+    def of(self, part: Part) -> Iterator[Held | Refused]:
+        """Yield the systems of a part, or why there is no record of one.
+
+        Privacy
+        -------
+        None: records are private. The refusals depend on rows and stamps alone.
+        """
+        files = self.desk.job.source.columns.layout is Layout.FILES
+        yield from (_from_files if files else _from_rows)(self.desk, part)
+
+
+def open_records(
+    fleet: Path, systems: Path, work: Path, *, settings: FleetSettings, workers: int
+) -> FleetRecords:
+    """Look at a fleet and plan its parts; readings that are spread are brought together.
+
+    Parameters
+    ----------
+    fleet, systems
+        The readings and the table of systems, as for :func:`~sunveil.fleet.run.infer_fleet`.
+    work
+        A private folder of one's own, for what is needed on the way.
+    settings
+        How to read the meters; each reading is taken alone, whatever they say.
+    workers
+        How many files to look at at a time.
+    """
+    meters = replace(settings.meters, cleaning=Cleaning.EACH)
+    settings = replace(settings, meters=meters)
+    table = read_systems(systems, system_column=meters.system_column)
+    source = look_at(fleet, meters, aside=[systems, work])
+    cells = find_cells(table, settings.cell)
+    lie = find_order(source, table, workers=workers)
+    plan = make_plan(source, table, settings, lie=lie, cells=cells)
+    job = Job(
+        # of its own for every state of the inputs: what another has left is not looked at
+        out=str(work / plan.fingerprint[:16]),
+        systems=str(systems),
+        source=source,
+        settings=settings,
+        fingerprint=plan.fingerprint,
+        digest=table.digest,
+        gathered=plan.bucket is not None,
+        span=find_span(source),
+    )
+    check_clocks(job, table)
+    desk = Desk(job, table, cells)
+    if plan.bucket is not None:
+        gather(desk, plan.bucket, workers=workers)
+    return FleetRecords(desk, plan)
+
+
+def record_of(raw: Raw, options: MeterOptions) -> Record:
+    """Return a record as releases take it, or refuse its stamps.
+
+    Parameters
+    ----------
+    raw
+        A system as its source gives it.
+    options
+        How to read it, with ``cleaning="each"``.
+    """
+    try:
+        return prepared(to_record(raw, options))
+    except MeterError:
+        # For its readings, or for its stamps: zeros have the stamps alone to be refused for.
+        return prepared(to_record(replace(raw, values=np.zeros(len(raw.values))), options))
+
+
+def _from_rows(desk: Desk, part: Part) -> Iterator[Held | Refused]:
+    job = desk.job
+    paths = gathered_files(job.work, part.number) if job.gathered else job.source.paths(part.files)
+    if not paths:
+        return
+    try:
+        found = list(_rows(paths, desk, part))
+    except _READING:
+        paths, unread = _sound(paths, desk, part)
+        yield from unread
+        found = list(_rows(paths, desk, part)) if paths else []
+    yield from found
+
+
+def _rows(paths: Sequence[Path], desk: Desk, part: Part) -> Iterator[Held | Refused]:
+    columns = desk.job.source.columns
+    names = strangers(paths, columns, low=part.low, high=part.high)
+    yield from _unknown(names, desk)
+    known = {name for name in names if name in desk.place}
+    lost = known & _timeless(paths, columns, part)
+    for name in sorted(lost):
+        yield Refused(name, "meter", f"system {name} has rows without a time; remove them")
+    left = sorted(known - lost)
+    for name, raw in raws_of(paths, columns, left, gathered=desk.job.gathered):
+        known.discard(name)
+        yield _held(raw, desk.job.settings.meters, desk, name=name)
+    for name in sorted(known - lost):
+        yield Refused(name, "meter", f"system {name} has a row without any reading or time")
+
+
+def _held(raw: Raw | MeterError, options: MeterOptions, desk: Desk, *, name: str) -> Held | Refused:
+    """Return a system's record, or why there is none."""
+    number = desk.place[name]
+    zone = int(desk.systems.zone[number])
+    own = options if zone < 0 else replace(options, timezone=desk.systems.zones[zone])
+    try:
+        if isinstance(raw, MeterError):
+            raise raw
+        return Held(number, record_of(raw, own))
+    except SunveilError as error:
+        return Refused(name, "meter", str(error))
+
+
+def _unknown(names: Sequence[str], desk: Desk) -> Iterator[Refused]:
+    where = Path(desk.job.systems).name
+    for name in names:
+        if name == "":
+            yield Refused("", "unknown", "some rows name no system; fill the column of systems")
+        elif name not in desk.place and name not in desk.refused:
+            yield Refused(name, "unknown", f"system {name} is not in {where}; add its place there")
+
+
+def _timeless(paths: Sequence[Path], columns: Columns, part: Part) -> set[str]:
+    """Return systems that have a row without a time, whether or not it has a reading."""
+    if columns.layout is Layout.LONG:
+        assert columns.time is not None
+        lacking = f"{named(columns.time)} IS NULL"
+    elif columns.time is not None:
+        time, value = named(columns.time), named(columns.power)
+        lacking = f"len({time}) IS DISTINCT FROM len({value}) OR list_count({time}) < len({time})"
+    else:
+        assert columns.start is not None
+        assert columns.length is not None
+        lacking = f"{named(columns.start)} IS NULL OR {named(columns.length)} IS NULL"
+    within = range_of(columns, part.low, part.high)
+    found = cursor().execute(
+        f"SELECT DISTINCT {named(columns.system)}::VARCHAR"
+        f" FROM {parquet(paths, hive=bool(columns.hive))}{within}"
+        f" {'AND' if within else 'WHERE'} ({lacking})"
+    )
+    return {str(row[0]) for row in found.fetchall()}
+
+
+def _sound(paths: Sequence[Path], desk: Desk, part: Part) -> tuple[list[Path], list[Refused]]:
+    """Return the files that can be read to their end, and refusals of the others."""
+    sound, refused = [], []
+    for path in paths:
+        try:
+            for _ in read_rows([path], desk.job.source.columns, low=part.low, high=part.high):
+                pass
+        except _READING:
+            refused.append(Refused("", UNREAD, f"{path.name} cannot be read: it is damaged"))
+        else:
+            sound.append(path)
+    return sound, refused
+
+
+def _from_files(desk: Desk, part: Part) -> Iterator[Held | Refused]:
+    """Read files of any kind by the reader of single files."""
+    for path in desk.job.source.paths(part.files):
+        try:
+            for raw, options in raws_in(path, desk.job.settings.meters):
+                if raw.system_id in desk.place:
+                    yield _held(raw, options, desk, name=raw.system_id)
+                else:
+                    yield from _unknown([raw.system_id], desk)
+        except SunveilError as error:
+            yield Refused("", UNREAD, str(error))
+        except OSError:
+            yield Refused("", UNREAD, f"{path.name} cannot be read; check its rights and the disk")

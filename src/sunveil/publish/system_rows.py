@@ -1,0 +1,167 @@
+"""The published table of single systems: what is asked, its rows, and the publication of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sunveil.errors import ParameterError
+from sunveil.ledger.book import Question
+from sunveil.privacy.guarantee import Guarantee
+from sunveil.privacy.units import System, Unit, unit_name
+from sunveil.publish.publication import Column, Publication, PublishedTable
+from sunveil.releases.answer import ExpectedErrors, Release, Spread
+from sunveil.releases.choices import Choices
+from sunveil.releases.release import Mechanism
+
+PROOFS = {
+    "window": "docs/proofs/window.md",
+    "permute-and-flip": "docs/proofs/permute-and-flip.md",
+    "exponential": "docs/proofs/exponential.md",
+}
+COLUMNS = (
+    Column("release_id", "string", "Random name of the release; it is not the system's own."),
+    Column("surface_azimuth", "number", "Azimuth of the plane, clockwise from north. [degrees]"),
+    Column("surface_tilt", "number", "Tilt of the plane from the horizontal. [degrees]"),
+    Column("dc_capacity_kw", "number", "DC nameplate capacity. [kW]"),
+    Column("surface_azimuth_error", "number", "Mean absolute error to expect. [degrees]"),
+    Column("surface_tilt_error", "number", "Mean absolute error to expect. [degrees]"),
+    Column("dc_capacity_error", "number", "Mean absolute error to expect. [%]"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemsPlan:
+    """What a publication of systems would cost and give, before anything is spent.
+
+    Parameters
+    ----------
+    systems
+        How many systems there are.
+    cost, remaining
+        What each system would be charged, and what the ledger could still spend on all systems, in
+        the promise's measure. The cost is 0 where the answer has been kept.
+    kept
+        Whether the same was asked before.
+    expected
+        The errors to expect, averaged over the systems: public.
+    """
+
+    systems: int
+    cost: float
+    remaining: float
+    kept: bool
+    expected: ExpectedErrors
+
+
+def systems_question(
+    systems: Sequence[str],
+    about: Iterable[str],
+    *,
+    mechanism: str,
+    guarantee: Guarantee,
+    choices: Choices,
+    analyst: str | None,
+) -> Question:
+    """Return the question that a publication of systems puts to the ledger.
+
+    Parameters
+    ----------
+    systems
+        Their names.
+    about
+        What is public of each, in any order: another place or calendar is another question.
+    mechanism, guarantee
+        What is charged.
+    choices
+        The public choices.
+    analyst
+        Who asks; None for the curator.
+    """
+    digest = hashlib.sha256("\n".join(sorted(about)).encode()).hexdigest()
+    parameters = {"choices": choices.to_dict(), "about": digest}
+    return Question("system", parameters, mechanism, guarantee, tuple(systems), analyst)
+
+
+def mechanism_name(mechanism: Mechanism | str, unit: Unit) -> str:
+    """Return the name under which a mechanism is charged; the paper's is none of them."""
+    if mechanism not in (Mechanism.DEFAULT, Mechanism.EXPONENTIAL):
+        raise ParameterError(
+            "systems are published by the default or the exponential mechanism; the paper's is for"
+            " single releases"
+        )
+    exponential = mechanism == Mechanism.EXPONENTIAL
+    if isinstance(unit, System):
+        if exponential:
+            raise ParameterError(
+                "a whole system is released by the window, which is the default mechanism"
+            )
+        return "window"
+    return "exponential" if exponential else "permute-and-flip"
+
+
+def row_of(drawn: Release, expected: ExpectedErrors, question: Question) -> list[Any]:
+    """Return a release as a row of the published table, if it is what was charged.
+
+    Parameters
+    ----------
+    drawn
+        The release.
+    expected
+        The errors to expect of it.
+    question
+        What was charged.
+    """
+    if (drawn.guarantee, drawn.mechanism) != (question.guarantee, question.mechanism):
+        raise AssertionError("a release was drawn otherwise than it was charged")
+    assert expected.capacity is not None
+    return [
+        drawn.release_id,
+        drawn.surface_azimuth,
+        drawn.surface_tilt,
+        drawn.dc_capacity_kw,
+        *(round(each.mean, 3) for each in (expected.azimuth, expected.tilt, expected.capacity)),
+    ]
+
+
+def mean_errors(found: Sequence[ExpectedErrors]) -> ExpectedErrors:
+    """Return errors to expect, averaged."""
+
+    def mean(name: str) -> Spread:
+        spreads = [getattr(each, name) for each in found]
+        return Spread(
+            sum(spread.mean for spread in spreads) / len(spreads),
+            sum(spread.within for spread in spreads) / len(spreads),
+        )
+
+    return ExpectedErrors(mean("azimuth"), mean("tilt"), mean("capacity"), found[0].basis)
+
+
+def systems_publication(
+    rows: Sequence[Sequence[Any]], question: Question, choices: Choices
+) -> Publication:
+    """Return rows that were drawn for a question as a publication."""
+    guarantee = question.guarantee
+    public: dict[str, Any] = {
+        "systems": len(rows),
+        "unit": unit_name(guarantee.unit),
+        "epsilon": guarantee.epsilon,
+        "choices": choices.to_dict(),
+    }
+    if question.mechanism == "window":
+        public["window_widths"] = list(choices.window(guarantee.epsilon).widths)
+    table = PublishedTable(
+        name="systems",
+        about="Azimuth, tilt and DC capacity of single systems, each drawn under the promise.",
+        columns=COLUMNS,
+        rows=tuple(tuple(row) for row in rows),
+    )
+    return Publication(
+        title="Solar PV systems",
+        tables=(table,),
+        guarantee=guarantee,
+        mechanism=f"One draw per system by the mechanism {question.mechanism}",
+        public=public,
+    )
