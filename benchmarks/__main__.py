@@ -252,7 +252,11 @@ def cost_part() -> list[str]:
 def replace_part(page: Path, part: list[str]) -> None:
     """Put a part that was measured anew into a page, in place of the old one."""
     text = page.read_text(encoding="utf-8")
-    start = text.index(part[0] + "\n")
+    start = text.find(part[0] + "\n")
+    if start < 0:  # a part that the page does not have yet stands before its notes
+        start = text.index("## How to read this")
+        page.write_text(text[:start] + "\n".join(part) + "\n\n" + text[start:], encoding="utf-8")
+        return
     end = text.find("\n## ", start + 1)
     rest = text[end + 1 :] if end >= 0 else ""
     page.write_text(text[:start] + "\n".join(part) + "\n\n" + rest, encoding="utf-8")

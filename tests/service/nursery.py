@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 from pathlib import Path
 
 import opendp.prelude  # noqa: F401
-import uvicorn
 from service_makers import PADS, quick_settings
 
 from sunveil.service.answering import data, files, kinds  # noqa: F401
 from sunveil.service.app import create_app
-from sunveil.service.running import SWITCH
+from sunveil.service.running import SWITCH, bind, server_of
 
 
 def serve(folder: Path, port: int, pad: float) -> None:
-    app = create_app(quick_settings(folder, pads=dict.fromkeys(PADS, pad)))
+    settings = quick_settings(folder, pads=dict.fromkeys(PADS, pad), port=port)
+    app = create_app(settings)
     sys.setswitchinterval(SWITCH)
-    bound = socket.socket()
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    bound.bind(("127.0.0.1", port))
-    uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False)).run(sockets=[bound])
+    server_of(app).run(sockets=[bind(settings)])
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import System, Unit
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
+from sunveil.service.running import bind
 from sunveil.service.settings import Rates, Settings
 from sunveil.service.store.accounts import issue_token, set_password
 from sunveil.service.store.datasets import READY, Served, add_served
@@ -131,8 +133,7 @@ class Running:
         return f"http://127.0.0.1:{self.socket.getsockname()[1]}"
 
     def start(self) -> Running:
-        self.socket = socket.socket()
-        self.socket.bind(("127.0.0.1", 0))
+        self.socket = bind(self.service.settings)
         config = uvicorn.Config(self.app, log_config=None, access_log=False, lifespan="on")
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, args=([self.socket],))
@@ -230,9 +231,9 @@ class Nursery:
         self._tell("start")
         for _ in range(3000):
             try:
-                if httpx.get(f"{self.base}/healthz", timeout=5.0).status_code == 200:
+                with urllib.request.urlopen(f"{self.base}/healthz", timeout=5.0):
                     return
-            except httpx.TransportError:
+            except OSError:
                 time.sleep(0.01)
         raise AssertionError("the service did not come back")
 

@@ -204,6 +204,35 @@ def test_another_edition_of_the_data_is_another_question(served):
     assert second.json()["id"] != first.json()["id"]
 
 
+def test_what_is_told_without_an_answer_is_the_same_whatever_the_data_are(serve, tmp_path):
+    told = []
+    for seed, unknown in ((1, False), (2, False), (3, True)):
+        running = serve(tmp_path / str(seed))
+        add_dataset(running.service, epsilon=0.3)
+        path = running.service.settings.datasets / "roofs" / "estimates.json"
+        write_estimates(path, seed=seed)
+        if unknown:
+            rows = [{"system_id": row["system_id"], "feeder": row["feeder"], "error": "refused"}
+                    for row in json.loads(path.read_text())]  # fmt: skip
+            path.write_text(json.dumps(rows))
+        api = running.api()
+        answers = [
+            *(api.post(PLAN, json=question) for question in QUESTIONS.values()),
+            api.post(PLAN, json={"kind": "synthetic", "epsilon": 0.2}),
+            *(api.post(ASK, json=question, headers=key()) for question in QUESTIONS.values()),
+            api.post(
+                ASK, json={"kind": "totals", "epsilon": 0.1, "group_by": "zip"}, headers=key()
+            ),
+            api.get("/datasets/roofs"),
+        ]
+        told.append([(answer.status_code, answer.content) for answer in answers])
+        # and it answers all of them: that a system could not be inferred refuses nothing
+        small = {"kind": "fleet-table", "epsilon": 0.1}
+        assert api.post(ASK, json=small, headers=key()).status_code == 201
+    assert told[0] == told[1] == told[2]
+    assert {status for status, _ in told[0]} == {200, 403, 404}
+
+
 @pytest.mark.parametrize(
     ("body", "status"),
     [

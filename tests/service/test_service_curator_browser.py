@@ -152,7 +152,7 @@ def _promises(page: Page) -> None:
     page.get_by_label("How many days or readings").fill("2")
     page.get_by_role("button", name="Preview").click()
     page.wait_for_url("**/promise?*")
-    expect(page.get_by_text("on any 2 days hardly changes")).to_be_visible()
+    expect(page.get_by_text("on any 2 days changes")).to_be_visible()
     check_everywhere(page)
     page.get_by_label("the whole record").check()
     page.get_by_label("Total ε", exact=True).fill("3")

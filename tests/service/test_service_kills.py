@@ -37,23 +37,21 @@ class Load:
             each.join()
 
     def _ask(self, client: int) -> None:
-        for number in count():
-            if self._over.is_set():
-                return
-            clip = 1.0 + client + CLIENTS * number / 1000.0
-            question = {"kind": "totals", "epsilon": EPSILON, "clip_kw": clip}
-            self._until_answered(question, key())
+        headers = {"Authorization": f"Bearer {self._token}"}
+        with httpx.Client(base_url=self._base, headers=headers, timeout=20.0) as api:
+            for number in count():
+                if self._over.is_set():
+                    return
+                clip = 1.0 + client + CLIENTS * number / 1000.0
+                question = {"kind": "totals", "epsilon": EPSILON, "clip_kw": clip}
+                self._until_answered(api, question, key())
 
-    def _until_answered(self, question: dict[str, object], mine: dict[str, str]) -> None:
-        headers = {"Authorization": f"Bearer {self._token}", **mine}
+    def _until_answered(
+        self, api: httpx.Client, question: dict[str, object], mine: dict[str, str]
+    ) -> None:
         while True:
             try:
-                answer = httpx.post(
-                    f"{self._base}/api/v1/datasets/roofs/releases",
-                    json=question,
-                    headers=headers,
-                    timeout=20.0,
-                )
+                answer = api.post("/api/v1/datasets/roofs/releases", json=question, headers=mine)
             except httpx.TransportError:
                 self.lost += 1
                 time.sleep(0.01)

@@ -18,7 +18,7 @@ from sunveil.cli import main
 from sunveil.cli.serve import NEEDED
 from sunveil.service.app import open_service
 from sunveil.service.demo import NAME, make_demo
-from sunveil.service.running import is_local
+from sunveil.service.running import bind, is_local
 from sunveil.service.settings import Settings
 
 HEAVY = {"pandas", "pvlib", "opendp", "scipy", "numba", "matplotlib", "plotly", "duckdb"}
@@ -113,6 +113,12 @@ def test_listening_to_a_network_without_tls_is_warned_of():
     assert is_local("::1")
     assert not is_local("0.0.0.0")
     assert not is_local("10.0.0.1")
+
+
+def test_small_answers_are_sent_at_once(tmp_path):
+    with bind(Settings(data=tmp_path, port=0)) as bound:
+        # what asyncio asks for before it turns the waiting off
+        assert bound.proto == socket.IPPROTO_TCP
 
 
 def test_nothing_heavy_is_loaded_before_the_service_listens(tmp_path):

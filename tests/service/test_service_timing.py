@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,9 @@ from sunveil.service.app import open_service
 
 REQUESTS = 200
 SYSTEMS = 2000
-# All roofs alike, or all different: the draw takes three times as long for these.
+QUANTILES = (0.2, 0.4, 0.6, 0.8)
+QUESTION = {"kind": "quantiles", "epsilon": 0.5, "percents": [20, 40, 60, 80]}
+# All roofs alike, or all different: the draw takes several times as long for these.
 FLEETS = {
     "peaked": lambda _: (20.0, 5.0),
     "flat": lambda number: (90.0 * number / SYSTEMS, 25.0 * number / SYSTEMS),
@@ -62,13 +65,21 @@ def test_a_peaked_and_a_flat_question_take_the_same_time(memory):
         # whole multiples of the pad, and what the network takes
         assert len(each) == REQUESTS
         assert min(each) >= pad
-    medians = {name: statistics.median(each) for name, each in times.items()}
-    assert medians["peaked"] == pytest.approx(medians["flat"], abs=0.01 * pad)
+    (one, first), (other, second) = (middle(each) for each in times.values())
+    # a millisecond, or what the machine's own unrest leaves open
+    assert one == pytest.approx(other, abs=1e-3 + 4.0 * math.hypot(first, second))
+
+
+def middle(times):
+    """Return the median of some times, and its standard error by their spread."""
+    median = statistics.median(times)
+    spread = 1.4826 * statistics.median(abs(each - median) for each in times)
+    return median, 1.2533 * spread / math.sqrt(len(times))
 
 
 def ask_both(api):
     def ask(name, number):
-        question = {"kind": "quantiles", "epsilon": 0.5, "clip_kw": 20.0 + number / 100.0}
+        question = {**QUESTION, "clip_kw": 20.0 + number / 100.0}
         answer = api.post(f"/datasets/{name}/releases", json=question, headers=key())
         assert answer.status_code == 201
 
@@ -79,7 +90,7 @@ def ask_both(api):
         }
 
     timed(REQUESTS)
-    with ThreadPoolExecutor(4) as pool:
+    with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(timed, range(REQUESTS)))
     return {name: [each[name] for each in found] for name in FLEETS}
 
@@ -93,7 +104,7 @@ def test_without_padding_the_two_could_be_told_apart(tmp_path):
 
         def draw(rows=rows):
             fleet_tables(
-                rows, bins=Bins(), epsilon=0.5, shares={"quantiles": 1.0}, quantiles=(0.5,)
+                rows, bins=Bins(), epsilon=0.5, shares={"quantiles": 1.0}, quantiles=QUANTILES
             )
 
         medians[name] = statistics.median(elapsed(draw) for _ in range(40))

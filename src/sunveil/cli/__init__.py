@@ -19,6 +19,8 @@ from sunveil.cli.ledger import ledger_command
 from sunveil.cli.publish import publish_command
 from sunveil.cli.release import release_command
 from sunveil.cli.reproduce import reproduce_command
+from sunveil.cli.serve import serve_command
+from sunveil.cli.simulate import simulate_command
 from sunveil.cli.utility import utility_command
 from sunveil.errors import SunveilError
 
@@ -36,6 +38,7 @@ def cli(context: click.Context) -> None:
 
 cli.add_command(infer_command)
 cli.add_command(demo_command)
+cli.add_command(simulate_command)
 cli.add_command(release_command)
 cli.add_command(publish_command)
 cli.add_command(utility_command)
@@ -43,6 +46,7 @@ cli.add_command(audit_command)
 cli.add_command(dataset_command)
 cli.add_command(ledger_command)
 cli.add_command(reproduce_command)
+cli.add_command(serve_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,155 @@
+"""What an analyst may see: datasets with a share, and their releases."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection
+
+from sunveil.errors import ReleaseNotFound
+from sunveil.ledger.records import Dataset
+from sunveil.service.analyst.models import full_release
+from sunveil.service.context import Service
+from sunveil.service.memory import Memory
+from sunveil.service.problems import Problem
+from sunveil.service.store.datasets import (
+    READY,
+    Served,
+    Share,
+    find_promised,
+    find_served,
+    shares_of_analyst,
+)
+from sunveil.service.store.releases import ReleaseRow, find_release, releases_of
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A dataset that an analyst has a share of.
+
+    Parameters
+    ----------
+    served
+        What is public about it, and where it is.
+    promised
+        Its promise, and what is spent.
+    share
+        The analyst's.
+    """
+
+    served: Served
+    promised: Dataset
+    share: Share
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.served.name
+
+    @property
+    def sign(self) -> str:
+        """The letter of the promise's measure."""
+        return "ε" if self.promised.promise.measure == "epsilon" else "ρ"
+
+
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """A release as it is sent: it never changes.
+
+    Parameters
+    ----------
+    row
+        What it is.
+    body
+        All of it.
+    text
+        The same as JSON.
+    etag
+        What tells it from others.
+    """
+
+    row: ReleaseRow
+    body: dict[str, Any] = field(repr=False)
+    text: bytes = field(repr=False)
+    etag: str
+
+
+class Shelf:
+    """Releases and rights in memory, so that reading what was published is cheap.
+
+    A release never changes, and a share is never taken away: what was found once stays true. That a
+    token holds is looked up apart.
+    """
+
+    def __init__(self) -> None:
+        self._releases: Memory[Shelved] = Memory()
+        self._open: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
+
+    def remembered(self, release: str, analyst: str) -> Shelved | None:
+        """Return a release that this analyst has a right to, if both are known already."""
+        found = self._releases.get(release)
+        return found if found and (analyst, found.row.dataset) in self._open else None
+
+    def find(self, service: Service, release: str, analyst: str) -> Shelved:
+        """Return a release that this analyst has a right to, or refuse."""
+        with self._lock:  # many who come at once are served by one
+            return self.remembered(release, analyst) or self._load(service, release, analyst)
+
+    def _load(self, service: Service, release: str, analyst: str) -> Shelved:
+        with service.store.reading() as connection:
+            found = find_release(connection, release)
+            shares = shares_of_analyst(connection, analyst) if found else {}
+        if found is None or found[0].dataset not in shares:
+            raise Problem(404, "There is no such release of a dataset that you have a share of.")
+        shelved = _shelved(*found)
+        self._open.add((analyst, shelved.row.dataset))
+        # the body beside the text takes a few times as much
+        self._releases.put(release, shelved, 6 * len(shelved.text))
+        return shelved
+
+
+def open_datasets(service: Service, analyst: str) -> list[Open]:
+    """Return the datasets that an analyst may ask about, by name."""
+    with service.store.reading() as connection:
+        shares = shares_of_analyst(connection, analyst)
+        found = [_opened(connection, name, share) for name, share in sorted(shares.items())]
+    return [each for each in found if each is not None]
+
+
+def open_dataset(service: Service, analyst: str, name: str) -> Open:
+    """Return a dataset that an analyst may ask about, or refuse."""
+    with service.store.reading() as connection:
+        share = shares_of_analyst(connection, analyst).get(name)
+        found = None if share is None else _opened(connection, name, share)
+    if found is None:
+        raise Problem(404, "There is no such dataset that you have a share of.")
+    return found
+
+
+def _opened(connection: Connection, name: str, share: Share) -> Open | None:
+    """Return a dataset if it is served, promised and ready."""
+    try:
+        served = find_served(connection, name)
+    except ReleaseNotFound:  # the ledger may hold more than is served
+        return None
+    promised = find_promised(connection, name)
+    if promised is None or served.state != READY:
+        return None
+    return Open(served, promised, share)
+
+
+def list_releases(service: Service, dataset: str) -> list[ReleaseRow]:
+    """Return the releases of a dataset, newest first."""
+    with service.store.reading() as connection:
+        return releases_of(connection, dataset)
+
+
+def _shelved(row: ReleaseRow, body: dict[str, Any]) -> Shelved:
+    told = json.dumps(full_release(row, body), ensure_ascii=False, allow_nan=False)
+    text = told.encode()
+    return Shelved(row, body, text, f'"{hashlib.sha256(text).hexdigest()[:24]}"')

@@ -1,0 +1,238 @@
+"""The bodies of the API: what is answered to programs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from sunveil.service.broker import Plan
+from sunveil.service.problems import MEDIA_TYPE
+from sunveil.service.store.releases import ReleaseRow
+
+Amount = Annotated[float, Field(ge=0.0, description="In the promise's measure.")]
+
+
+class Promise(BaseModel):
+    """What was promised for a dataset, once and for ever."""
+
+    statement: str
+    unit: Annotated[str, Field(description="readings:K, days:K or system.")]
+    epsilon: float
+    delta: float
+    measure: Annotated[str, Field(description="What is added up: epsilon or rho.")]
+
+
+class Budget(BaseModel):
+    """What may be spent, what was, and what is left."""
+
+    total: Amount
+    spent: Amount
+    remaining: Amount
+
+
+class Dataset(BaseModel):
+    """A dataset that may be asked about."""
+
+    name: str
+    title: str
+    about: str
+    systems: int | None
+    edition: str
+    groups: Annotated[
+        dict[str, list[str]], Field(description="Public columns, each with all of its groups.")
+    ]
+    kinds: Annotated[list[str], Field(description="Kinds of question that it answers.")]
+    promise: Promise
+    budget: Annotated[Budget, Field(description="Of the dataset, for all analysts together.")]
+    share: Annotated[Budget, Field(description="Yours.")]
+
+
+class Datasets(BaseModel):
+    """Datasets that may be asked about."""
+
+    datasets: list[Dataset]
+
+
+class Analyst(BaseModel):
+    """Who a token belongs to."""
+
+    analyst: str
+    datasets: list[str]
+
+
+class Expected(BaseModel):
+    """An error to expect."""
+
+    table: str
+    value: str
+    error: float
+    unit: str
+    meaning: str
+
+
+class PlanAnswer(BaseModel):
+    """What a question would cost and be worth. Nothing was spent."""
+
+    cost: Amount
+    measure: str
+    kept: Annotated[bool, Field(description="Answered before: it costs nothing.")]
+    affordable: Annotated[bool, Field(description="Whether dataset and share hold the cost.")]
+    budget_remaining: Amount
+    share_remaining: Amount
+    expected: list[Expected]
+
+
+class Release(BaseModel):
+    """A release in a list."""
+
+    id: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    dataset: str
+    kind: str
+    title: str
+    epsilon: float
+    cost: Amount
+    made: str
+    url: str
+
+
+class Releases(BaseModel):
+    """Releases of a dataset, newest first."""
+
+    releases: list[Release]
+
+
+class Column(BaseModel):
+    """A column of a table."""
+
+    name: str
+    kind: Annotated[str, Field(description="string, integer or number.")]
+    about: str
+
+
+class Table(BaseModel):
+    """A table of a release."""
+
+    name: str
+    about: str
+    columns: list[Column]
+    rows: list[list[str | int | float | None]]
+
+
+class FullRelease(Release):
+    """A release with all of its tables."""
+
+    asked: dict[str, Any]
+    edition: str
+    guarantee: dict[str, Any]
+    mechanism: str
+    public: dict[str, Any]
+    tables: list[Table]
+    files: Annotated[list[str], Field(description="Addresses of the same as files.")]
+
+
+class Fault(BaseModel):
+    """Where a request does not fit its description."""
+
+    where: str
+    what: str
+
+
+class Problem(BaseModel):
+    """What is wrong, as RFC 9457 has it."""
+
+    type: Annotated[str, Field(pattern="^urn:sunveil:problem:[a-z-]+$")]
+    title: str
+    status: Annotated[int, Field(ge=400, le=599)]
+    detail: str
+    id: str | None = None
+    requested: float | None = None
+    remaining: float | None = None
+    errors: list[Fault] | None = None
+
+
+PROBLEMS = {
+    400: "The request cannot be read.",
+    401: "There is no token, or it does not hold.",
+    403: "The budget, or your share of it, does not hold the question.",
+    404: "There is nothing here, or nothing that you have a share of.",
+    409: "The idempotency key was used for another question.",
+    413: "The request is too large.",
+    415: "The body is not JSON.",
+    422: "The request does not fit its description.",
+    429: "Too many requests; ask again after the stated time.",
+    500: "Something went wrong inside; the curator finds it by its id.",
+    503: "The ledger cannot be written at the moment; nothing was answered.",
+}
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the description of problems that an address may answer with."""
+    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    return {
+        status: {"description": PROBLEMS[status], "content": {MEDIA_TYPE: schema}}
+        for status in statuses
+    }
+
+
+def release_of(row: ReleaseRow) -> dict[str, Any]:
+    """Return a release as a list has it."""
+    return {
+        "id": row.id,
+        "dataset": row.dataset,
+        "kind": row.kind,
+        "title": row.title,
+        "epsilon": row.epsilon,
+        "cost": row.cost,
+        "made": row.made,
+        "url": f"/api/v1/releases/{row.id}",
+    }
+
+
+def file_names(body: dict[str, Any]) -> list[str]:
+    """Return the names of a release's files."""
+    tables = [f"{table['name']}.{end}" for table in body["tables"] for end in ("csv", "parquet")]
+    return [*tables, "datapackage.json", "release-card.yaml", "README.md"]
+
+
+def full_release(row: ReleaseRow, body: dict[str, Any]) -> dict[str, Any]:
+    """Return a release with all of its tables."""
+    told = release_of(row)
+    tables = [
+        {
+            **table,
+            "columns": [
+                {"name": name, "kind": kind, "about": about}
+                for name, kind, about in table["columns"]
+            ],
+        }
+        for table in body["tables"]
+    ]
+    return {
+        **told,
+        **{key: body[key] for key in ("asked", "edition", "guarantee", "mechanism", "public")},
+        "tables": tables,
+        "files": [f"{told['url']}/files/{name}" for name in file_names(body)],
+    }
+
+
+def plan_answer(plan: Plan, *, measure: str, budget: float, share: float) -> dict[str, Any]:
+    """Return a plan, with whether it can be afforded."""
+    return {
+        "cost": plan.cost,
+        "measure": measure,
+        "kept": plan.kept,
+        "affordable": plan.kept or plan.cost <= min(budget, share) + 5e-10,
+        "budget_remaining": budget,
+        "share_remaining": share,
+        "expected": [
+            {
+                "table": each.table,
+                "value": each.value,
+                "error": each.error,
+                "unit": each.unit,
+                "meaning": each.meaning,
+            }
+            for each in plan.expected
+        ],
+    }

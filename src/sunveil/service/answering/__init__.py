@@ -1,0 +1,1 @@
+"""What answers questions: charged first, drawn in this process, and kept."""

@@ -1,0 +1,293 @@
+"""The broker: questions from the analyst's side, answered under the ledger.
+
+What draws takes seconds to load (OpenDP, pandas, pvlib), so that it is loaded in the background
+after the service has begun to listen; the first question waits for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
+
+from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound
+from sunveil.ledger.book import Ledger
+from sunveil.ledger.chain import canonical
+from sunveil.service import broker as asked_for
+from sunveil.service.answering.desk import Desk, NotCharged
+from sunveil.service.broker import (
+    Answered,
+    File,
+    NotServed,
+    OtherQuestion,
+    OverBudget,
+    Plan,
+    Question,
+    Refused,
+)
+from sunveil.service.memory import Memory
+from sunveil.service.problems import hidden
+from sunveil.service.settings import Settings
+from sunveil.service.store.base import Store, now
+from sunveil.service.store.datasets import (
+    READY,
+    Served,
+    find_promised,
+    find_served,
+    shares_of_analyst,
+)
+from sunveil.service.store.releases import (
+    Asked,
+    ReleaseRow,
+    begin_request,
+    drop_request,
+    end_request,
+    find_release,
+    keep_release,
+    open_requests,
+)
+
+if TYPE_CHECKING:
+    from sunveil.publish.publication import Publication
+    from sunveil.service.answering.kinds import Case
+
+QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
+
+
+class LedgerBroker:
+    """What answers questions.
+
+    Parameters
+    ----------
+    settings
+        Of the service.
+    ledger
+        What is charged.
+    store
+        Where answers are served from.
+    """
+
+    def __init__(self, settings: Settings, *, ledger: Ledger, store: Store) -> None:
+        self._settings, self._ledger, self._store = settings, ledger, store
+        self._data: Any = None
+        self._ready = threading.Event()
+        self._loading = threading.Lock()
+        self._guard = threading.Lock()
+        self._turns: dict[str, tuple[threading.Lock, int]] = {}
+        self._files: Memory[dict[str, bytes]] = Memory()
+
+    # -- beginning
+
+    def warm(self) -> None:
+        """Load what draws, then finish what was charged and not answered."""
+        try:
+            self._load()
+            self.recover()
+        except Exception as error:
+            hidden(error)  # the log has it; questions will say so themselves
+        finally:
+            self._ready.set()
+
+    def _load(self) -> None:
+        with self._loading:
+            if self._data is not None:
+                return
+            import opendp.prelude  # noqa: F401
+
+            from sunveil.service.answering import kinds  # noqa: F401
+            from sunveil.service.answering.data import Data
+
+            self._data = Data(self._settings.datasets)
+
+    def recover(self) -> None:
+        """Finish what was charged before the service last ended, and not answered."""
+        with self._store.reading() as connection:
+            left = open_requests(connection)
+        for asked in left:
+            try:
+                question = QUESTIONS.validate_json(asked.asked)
+                case = self._case(asked.dataset, question, asked.analyst)
+                self._finish(asked, case, resumes=True, spends=False)
+            except Exception as error:
+                hidden(error)
+
+    # -- what may be asked
+
+    def plan(self, dataset: str, question: Question, *, analyst: str) -> Plan:
+        """Return what a question would cost, or refuse it; spend nothing."""
+        return self._plan(self._case(dataset, question, analyst))
+
+    def _plan(self, case: Case) -> Plan:
+        from sunveil.service.answering.kinds import plan
+
+        try:
+            return plan(case, self._ledger)
+        except ParameterError as error:  # of public choices only: no data have been looked at
+            raise Refused(str(error)) from None
+
+    def _case(self, dataset: str, question: Question, analyst: str) -> Case:
+        self._load()
+        from sunveil.service.answering.kinds import Case
+
+        served = self._open_to(dataset, analyst)
+        if question.kind not in served.kinds:
+            raise NotServed(f"the dataset {dataset!r} does not answer questions of this kind")
+        return Case(served, question, analyst, self._data)
+
+    def _open_to(self, dataset: str, analyst: str) -> Served:
+        with self._store.reading() as connection:
+            shares = shares_of_analyst(connection, analyst)
+            try:
+                served = find_served(connection, dataset)
+            except ReleaseNotFound:
+                served = None
+            promised = find_promised(connection, dataset)
+        if served is None or promised is None or dataset not in shares or served.state != READY:
+            raise NotServed(f"there is no dataset {dataset!r} that you have a share of")
+        return served
+
+    # -- asking
+
+    def ask(self, dataset: str, question: Question, *, analyst: str, key: str) -> Answered:
+        """Answer a question: charge it, draw it and keep it, or find the kept answer."""
+        self._ready.wait()
+        case = self._case(dataset, question, analyst)
+        told = canonical(question.model_dump(mode="json"))
+        asked = Asked(analyst, key, dataset, told, None)
+        with self._turn(f"{dataset} {told}"):
+            with self._store.changing() as connection:
+                known, fresh = begin_request(connection, asked)
+            if (known.dataset, known.asked) != (dataset, told):
+                raise OtherQuestion(
+                    "this idempotency key was used for another question; take a new one"
+                )
+            if known.release is not None:
+                return Answered(known.release, fresh=False)
+            try:
+                return self._finish(known, case, resumes=not fresh, spends=True)
+            except Refused:
+                with self._store.changing() as connection:
+                    drop_request(connection, asked)
+                raise
+
+    def _finish(self, asked: Asked, case: Case, *, resumes: bool, spends: bool) -> Answered:
+        """Answer what was asked, and keep the answer where it is served from."""
+        from sunveil.service.answering.kinds import answer
+
+        cost = self._plan(case).cost
+        desk = Desk(self._ledger, analyst=asked.analyst, resumes=resumes, spends=spends)
+        try:
+            publication = answer(case, desk)
+        except NotCharged:  # whoever asked has gone, and has paid nothing
+            with self._store.changing() as connection:
+                drop_request(connection, asked)
+            return Answered("", fresh=False)
+        except BudgetExceeded as error:
+            raise OverBudget(
+                str(error), requested=error.requested, remaining=error.remaining
+            ) from None
+        except ReleaseNotFound:
+            raise NotServed(f"you have no share of the dataset {asked.dataset!r}") from None
+        return self._keep(asked, case, publication, desk=desk, cost=cost)
+
+    def _keep(
+        self, asked: Asked, case: Case, publication: Publication, *, desk: Desk, cost: float
+    ) -> Answered:
+        assert desk.question is not None
+        digest = desk.question.digest(asked.dataset)
+        row = ReleaseRow(
+            id=release_id(asked.dataset, digest),
+            dataset=asked.dataset,
+            kind=case.question.kind,
+            title=asked_for.TITLES[case.question.kind],
+            epsilon=case.question.epsilon,
+            cost=cost,
+            made=now(),
+        )
+        body = body_of(publication, asked=json.loads(asked.asked), edition=case.dataset.edition)
+        with self._store.changing() as connection:
+            keep_release(connection, row, question=digest, body=body)
+            end_request(connection, asked, row.id)
+        return Answered(row.id, fresh=desk.drawing)
+
+    @contextmanager
+    def _turn(self, question: str) -> Iterator[None]:
+        """Let those who ask the same thing at once follow one another: one pays, all get it."""
+        with self._guard:
+            lock, waiting = self._turns.get(question, (threading.Lock(), 0))
+            self._turns[question] = lock, waiting + 1
+        try:
+            with lock:
+                yield
+        finally:
+            with self._guard:
+                lock, waiting = self._turns.pop(question)
+                if waiting > 1:
+                    self._turns[question] = lock, waiting - 1
+
+    # -- files
+
+    def file_at_hand(self, release: str, name: str) -> File | None:
+        """Return a file of a release if it is in memory."""
+        content = (self._files.get(release) or {}).get(name)
+        return None if content is None else File(name, media_type_of(name), content)
+
+    def file(self, release: str, name: str) -> File:
+        """Return a file of a release."""
+        files = self._files.get(release)
+        if files is None:
+            with self._turn(f"files of {release}"):  # many who come at once are served by one
+                files = self._files.get(release) or self._write(release)
+        if name not in files:
+            raise NotServed("the release has no such file")
+        return File(name, media_type_of(name), files[name])
+
+    def _write(self, release: str) -> dict[str, bytes]:
+        self._load()
+        from sunveil.service.answering.files import files_of
+
+        with self._store.reading() as connection:
+            found = find_release(connection, release)
+        if found is None:
+            raise NotServed("there is no such release")
+        made = files_of(*found)
+        self._files.put(release, made, sum(map(len, made.values())))
+        return made
+
+
+def release_id(dataset: str, digest: str) -> str:
+    """Return the id of a release: the same question to the same dataset has the same."""
+    return hashlib.sha256(f"{dataset}\n{digest}".encode()).hexdigest()[:32]
+
+
+def body_of(publication: Publication, *, asked: dict[str, Any], edition: str) -> dict[str, Any]:
+    """Return a publication as it is served: everything in it is public."""
+    from sunveil.privacy.units import unit_name
+
+    guarantee = publication.guarantee
+    return {
+        "title": publication.title,
+        "asked": asked,
+        "edition": edition,
+        "unit": unit_name(guarantee.unit),
+        "guarantee": {**guarantee.to_dict(), "statement": str(guarantee)},
+        "mechanism": publication.mechanism,
+        "public": publication.public,
+        "tables": [table.to_dict() for table in publication.tables],
+    }
+
+
+def media_type_of(name: str) -> str:
+    """Return what a file is, by its ending."""
+    return {
+        "csv": "text/csv; charset=utf-8",
+        "parquet": "application/vnd.apache.parquet",
+        "json": "application/json",
+        "yaml": "application/yaml",
+        "md": "text/markdown; charset=utf-8",
+    }[name.rpartition(".")[2]]

@@ -1,0 +1,220 @@
+"""The private data of served datasets, in this process's memory alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import duckdb
+import numpy as np
+
+from sunveil.cells.place import cell_of
+from sunveil.errors import SourceError
+from sunveil.infer import record_span
+from sunveil.meters import MeterOptions, Record, iter_meters
+from sunveil.publish.estimates import COLUMNS, read_estimates
+from sunveil.publish.rows import FleetRows
+from sunveil.releases.choices import Choices
+from sunveil.releases.frame import Calendar, Frame, make_frame, prepared
+from sunveil.service.store.datasets import Served
+from sunveil.site import Site
+from sunveil.weather import Weather, get_weather
+
+# Planes of a frame that is made for its errors only. [degrees]
+_COARSE = 30.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldSystems:
+    """Meters of a fleet with the public weather of each system: private.
+
+    Parameters
+    ----------
+    records
+        The systems.
+    weather
+        By system; the same object at the same place.
+    frames
+        Coarse public frames, and how many systems each is for: what errors to expect.
+    """
+
+    records: list[Record] = field(repr=False)
+    weather: dict[str, Weather] = field(repr=False)
+    frames: list[tuple[Frame, int]] = field(repr=False)
+
+    def weather_of(self, record: Record) -> Weather:
+        """Return a record's weather."""
+        return self.weather[record.system_id]
+
+
+Held = TypeVar("Held")
+
+
+class Memory(Generic[Held]):
+    """What was read of datasets, each as long as it stays as it is.
+
+    Parameters
+    ----------
+    read
+        Reads it.
+    """
+
+    def __init__(self, read: Callable[[Served], Held]) -> None:
+        self._read = read
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[Served, Held]] = {}
+
+    def get(self, dataset: Served) -> Held:
+        """Return what is held of a dataset."""
+        stamp = replace(dataset, title="", about="", made="")
+        with self._lock:
+            found = self._known.get(dataset.name)
+            if found is None or found[0] != stamp:
+                found = stamp, self._read(dataset)
+                self._known[dataset.name] = found
+        return found[1]
+
+
+class Data:
+    """Data of datasets, read when first asked for and again when the dataset has changed.
+
+    Parameters
+    ----------
+    folder
+        The service's folder of datasets.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._rows = Memory(self._read_rows)
+        self._systems = Memory(self._read_systems)
+
+    def rows(self, dataset: Served) -> FleetRows:
+        """Return the inferred rows of a fleet: private."""
+        return self._rows.get(dataset)
+
+    def systems(self, dataset: Served) -> HeldSystems:
+        """Return the meters of a fleet, and their weather: private."""
+        return self._systems.get(dataset)
+
+    def _read_rows(self, dataset: Served) -> FleetRows:
+        assert dataset.estimates is not None
+        folder, keys = dataset.path(self._folder), list(dataset.keys)
+        path = folder / dataset.estimates
+        if not path.is_dir():
+            return read_estimates(path, keys=keys)
+        assert dataset.table is not None
+        return read_fleet(path, folder / dataset.table, keys=keys)
+
+    def _read_systems(self, dataset: Served) -> HeldSystems:
+        assert dataset.meters is not None
+        told = dataset.extra.get("options", {})
+        options = MeterOptions(
+            cleaning="each",
+            timezone=dataset.timezone or told.get("timezone"),
+            **{name: told[name] for name in ("unit", "label") if told.get(name)},
+        )
+        records = list(iter_meters(dataset.path(self._folder) / dataset.meters, options))
+        sites = self._sites(dataset, records)
+        records = [record for record in records if record.system_id in sites]
+        weather = _weather(records, sites)
+        return HeldSystems(records, weather, _frames(records, weather))
+
+    def _sites(self, dataset: Served, records: list[Record]) -> dict[str, Site]:
+        if dataset.table is not None:
+            return read_places(dataset.path(self._folder) / dataset.table)
+        assert dataset.latitude is not None
+        assert dataset.longitude is not None
+        site = Site(dataset.latitude, dataset.longitude, dataset.altitude)
+        return {record.system_id: site for record in records}
+
+
+def read_fleet(folder: Path, systems: Path, *, keys: list[str]) -> FleetRows:
+    """Return a row for every system of the public table, from what an inference has left.
+
+    Which systems there are is public, and which of them could be inferred is not: those that could
+    not stay as rows without values.
+
+    Parameters
+    ----------
+    folder
+        What ``sunveil infer --systems`` has written.
+    systems
+        The table of systems, with the public keys.
+    keys
+        Which public columns to read.
+    """
+    wanted = "".join(f', s."{key.replace(chr(34), chr(34) * 2)}"' for key in keys)
+    values = ", ".join(f"e.{name}" for name in COLUMNS[1:])
+    try:
+        with duckdb.connect() as connection:
+            found = connection.execute(
+                f"SELECT s.system_id, {values}{wanted} FROM {_reader(systems)} s"
+                " LEFT JOIN read_parquet($parts) e"
+                " ON CAST(s.system_id AS VARCHAR) = CAST(e.system_id AS VARCHAR)"
+                " ORDER BY CAST(s.system_id AS VARCHAR)",
+                {"path": str(systems), "parts": f"{folder}/estimates/*.parquet"},
+            ).fetchnumpy()
+    except duckdb.Error:
+        raise SourceError(
+            f"the estimates in {folder} and the table {systems.name} cannot be read together"
+        ) from None
+
+    def numbers(name: str) -> np.ndarray[Any, Any]:
+        return np.ma.filled(np.ma.asarray(found[name], dtype=np.float64), np.nan)
+
+    return FleetRows(
+        system_ids=tuple(str(each) for each in found["system_id"]),
+        surface_azimuth=numbers("surface_azimuth"),
+        surface_tilt=numbers("surface_tilt"),
+        dc_capacity_kw=numbers("dc_capacity_kw"),
+        keys={key: np.asarray([str(each) for each in found[key]]) for key in keys},
+    )
+
+
+def _reader(path: Path) -> str:
+    parquet = path.suffix.lower() in (".parquet", ".pq")
+    return "read_parquet($path)" if parquet else "read_csv($path)"
+
+
+def read_places(path: Path) -> dict[str, Site]:
+    """Return where each system is, from a table with system_id, latitude and longitude.
+
+    Systems of one weather cell share its centre, and so one sky.
+    """
+    try:
+        with duckdb.connect() as connection:
+            rows = connection.execute(
+                f"SELECT system_id, latitude, longitude FROM {_reader(path)}", {"path": str(path)}
+            ).fetchall()
+    except duckdb.Error:
+        raise SourceError(f"{path} lacks system_id, latitude or longitude") from None
+    return {str(name): cell_of(float(north), float(east)).site for name, north, east in rows}
+
+
+def _weather(records: list[Record], sites: dict[str, Site]) -> dict[str, Weather]:
+    """Return the clear sky of each record: one for each place, over all that its records span."""
+    spans: dict[Site, tuple[Any, Any]] = {}
+    for record in records:
+        site, (first, last) = sites[record.system_id], record_span(record)
+        begin, end = spans.get(site, (first, last))
+        spans[site] = min(begin, first), max(end, last)
+    made = {site: get_weather("clearsky", site, *span) for site, span in spans.items()}
+    return {record.system_id: made[sites[record.system_id]] for record in records}
+
+
+def _frames(records: list[Record], weather: dict[str, Weather]) -> list[tuple[Frame, int]]:
+    """Return a coarse frame for each weather and calendar: no reading is looked at."""
+    groups: dict[tuple[int, Calendar], list[Record]] = {}
+    for record in records:
+        sky = weather[record.system_id]
+        calendar = Calendar.of(prepared(record), longitude=sky.site.longitude)
+        groups.setdefault((id(sky), calendar), []).append(record)
+    coarse = Choices(step=_COARSE)
+    return [
+        (make_frame(weather[some[0].system_id], calendar, coarse), len(some))
+        for (_, calendar), some in groups.items()
+    ]

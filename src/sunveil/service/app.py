@@ -1,0 +1,91 @@
+"""The service, put together: the only place where the two sides meet."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from sunveil import __version__
+from sunveil.ledger.book import Ledger
+from sunveil.service import assets, entrance
+from sunveil.service.analyst import api, description, pages
+from sunveil.service.analyst.access import Shelf
+from sunveil.service.answering.broker import LedgerBroker
+from sunveil.service.context import Limits, Service, Tokens
+from sunveil.service.curator.rooms import ROOMS
+from sunveil.service.jobs.beginning import begin_jobs
+from sunveil.service.pages import respond
+from sunveil.service.routing import open_rooms
+from sunveil.service.security.headers import SecurityHeaders
+from sunveil.service.settings import Settings
+from sunveil.service.store.base import Store
+
+
+def open_service(settings: Settings) -> Service:
+    """Open the database, making its tables if need be, and what stands on it."""
+    settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
+    settings.datasets.mkdir(exist_ok=True, mode=0o700)
+    ledger = Ledger(settings.where, create=True)
+    try:
+        store = Store(settings.where)
+    except BaseException:
+        ledger.close()
+        raise
+    return Service(
+        settings=settings,
+        ledger=ledger,
+        store=store,
+        broker=LedgerBroker(settings, ledger=ledger, store=store),
+        tokens=Tokens(store),
+        limits=Limits.of(settings),
+        turns=asyncio.Semaphore(settings.asks_at_once),
+    )
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Return the service as an ASGI application."""
+    service = open_service(settings)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        # in the background: what draws takes seconds to load, and reading needs none of it
+        threading.Thread(target=service.broker.warm, daemon=True).start()
+        service.closing.append(begin_jobs(service))
+        yield
+        service.close()
+
+    app = FastAPI(
+        title="Sunveil",
+        version=__version__,
+        summary="Questions to a fleet of solar PV systems, answered under differential privacy.",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+        exception_handlers={
+            HTTPException: respond,
+            RequestValidationError: respond,
+        },
+    )
+    app.state.service = service
+    app.state.shelf = Shelf()
+    open_rooms(
+        app,
+        assets.room,
+        entrance.room,
+        entrance.analyst_exit,
+        entrance.curator_exit,
+        description.room,
+        api.room,
+        pages.room,
+        *ROOMS,
+    )
+    app.add_middleware(SecurityHeaders, https=settings.https)
+    return app

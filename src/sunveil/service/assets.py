@@ -1,0 +1,105 @@
+"""Styles and scripts, all from this machine: our own, and plotly's from its wheel."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sunveil.errors import SunveilError
+from sunveil.service.problems import Problem
+from sunveil.service.routing import public_room
+
+STATIC = Path(__file__).parent / "static"
+PLOTLY = "plotly.min.js"
+KINDS = {
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+HOUR = 3600
+_MARK = re.compile(r"getElementById\(\"([0-9a-f]{64})\"\)")
+room = public_room("/static")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asset:
+    """A file as it is sent.
+
+    Parameters
+    ----------
+    media_type
+        What it is.
+    plain, packed
+        Its bytes, and the same by gzip.
+    etag
+        What tells it from others.
+    """
+
+    media_type: str
+    plain: bytes
+    packed: bytes
+    etag: str
+
+
+@cache
+def asset_names() -> frozenset[str]:
+    """Return the names of all files."""
+    own = {path.name for path in STATIC.iterdir() if path.suffix in KINDS}
+    return frozenset({*own, PLOTLY})
+
+
+@cache
+def load_asset(name: str) -> Asset:
+    """Return a file, read once."""
+    path = plotly_path() if name == PLOTLY else STATIC / name
+    content = path.read_bytes()
+    etag = f'"{hashlib.sha256(content).hexdigest()[:24]}"'
+    # a script of megabytes is packed once, and the first reader should not wait for long
+    packed = gzip.compress(content, 5, mtime=0)
+    return Asset(KINDS[path.suffix], content, packed, etag)
+
+
+def plotly_path() -> Path:
+    """Return where plotly's own wheel keeps its script, without importing it."""
+    found = find_spec("plotly")
+    if found is None or found.origin is None:
+        raise SunveilError("the service needs plotly; install Sunveil with its service extra")
+    return Path(found.origin).parent / "package_data" / PLOTLY
+
+
+@cache
+def plotly_marks() -> tuple[str, ...]:
+    """Return the ids by which plotly's script knows that styles for maps are there.
+
+    A page that has elements with these ids keeps it from putting them in, which the content policy
+    forbids and no figure of ours needs.
+    """
+    text = plotly_path().read_text(encoding="utf-8")
+    return tuple(dict.fromkeys(_MARK.findall(text)))
+
+
+@room.get("/{name}")
+def static_file(request: Request, name: str) -> Response:
+    """Send a style or a script."""
+    if name not in asset_names():
+        raise Problem(404, "There is nothing here; check the address.")
+    asset = load_asset(name)
+    headers = {
+        "ETag": asset.etag,
+        "Cache-Control": f"public, max-age={HOUR if name == PLOTLY else 0}",
+        "Vary": "Accept-Encoding",
+    }
+    if request.headers.get("if-none-match") == asset.etag:
+        return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+        return Response(asset.packed, media_type=asset.media_type, headers=headers)
+    return Response(asset.plain, media_type=asset.media_type, headers=headers)

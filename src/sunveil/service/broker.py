@@ -1,0 +1,235 @@
+"""What the analyst's side may ask for, and what it is told: public types only.
+
+The analyst's side knows nothing of readings or estimates. It hands a :data:`Question` to a
+:class:`Broker`, and gets a plan, the id of a release, or a refusal that depends on public state
+alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sunveil.errors import SunveilError
+
+SMALLEST, LARGEST = 0.01, 20.0
+Epsilon = Annotated[
+    float,
+    Field(ge=SMALLEST, le=LARGEST, description="Privacy loss ε of the whole answer."),
+]
+GroupBy = Annotated[
+    str | None,
+    Field(
+        max_length=60,
+        description="Public column that divides the fleet, as the dataset lists it; null for all.",
+    ),
+]
+Clip = Annotated[
+    float,
+    Field(ge=0.5, le=1000.0, description="Capacities are held at or below this. [kW]"),
+]
+
+
+class _Question(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    epsilon: Epsilon
+
+
+class FleetTable(_Question):
+    """Counts by sector, tilt and capacity; totals and quantiles with them."""
+
+    kind: Literal["fleet-table"]
+    group_by: GroupBy = None
+    sectors: Annotated[Literal[4, 8, 16], Field(description="Sectors of the compass.")] = 8
+    clip_kw: Clip = 25.0
+
+
+class Totals(_Question):
+    """Total and mean capacity, by group."""
+
+    kind: Literal["totals"]
+    group_by: GroupBy = None
+    clip_kw: Clip = 25.0
+
+
+class Quantiles(_Question):
+    """Quantiles of capacity and tilt, by group."""
+
+    kind: Literal["quantiles"]
+    group_by: GroupBy = None
+    clip_kw: Clip = 25.0
+    percents: Annotated[
+        list[Annotated[int, Field(ge=1, le=99)]],
+        Field(min_length=1, max_length=9, description="Which percentiles, in any order."),
+    ] = [25, 50, 75]
+
+
+class Synthetic(_Question):
+    """A table of systems that do not exist, like the fleet together."""
+
+    kind: Literal["synthetic"]
+    epsilon: Annotated[
+        float,
+        Field(ge=0.05, le=LARGEST, description="Privacy loss ε of the whole answer."),
+    ]
+
+
+class Systems(_Question):
+    """One row per system, each drawn under the promise's own unit."""
+
+    kind: Literal["systems"]
+
+
+Question = Annotated[
+    FleetTable | Totals | Quantiles | Synthetic | Systems, Field(discriminator="kind")
+]
+KINDS: tuple[type[_Question], ...] = (FleetTable, Totals, Quantiles, Synthetic, Systems)
+TITLES = {
+    "fleet-table": "Fleet table",
+    "totals": "Totals by group",
+    "quantiles": "Quantiles",
+    "synthetic": "Synthetic table",
+    "systems": "Single systems",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedError:
+    """An error to expect, known before anything is spent.
+
+    Parameters
+    ----------
+    table, value
+        Which table, and which of its columns.
+    error
+        How large.
+    unit
+        In what.
+    meaning
+        What kind of error it is.
+    """
+
+    table: str
+    value: str
+    error: float
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a question would cost and be worth; nothing has been spent.
+
+    Parameters
+    ----------
+    cost
+        In the promise's measure; 0 where the answer is there already.
+    kept
+        Whether it was answered before.
+    expected
+        The errors to expect.
+    """
+
+    cost: float
+    kept: bool
+    expected: tuple[ExpectedError, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer that is kept.
+
+    Parameters
+    ----------
+    release
+        The id that it is found by.
+    fresh
+        Whether it was drawn now.
+    """
+
+    release: str
+    fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file of a release.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    media_type
+        What it is.
+    content
+        Its bytes.
+    """
+
+    name: str
+    media_type: str
+    content: bytes
+
+
+class Refused(SunveilError):
+    """A question that is refused, for reasons that are public."""
+
+
+class NotServed(Refused):
+    """There is no such dataset or release for this analyst, or not such a question for it."""
+
+
+class OverBudget(Refused):
+    """The promise, or the analyst's share of it, does not hold the question.
+
+    Parameters
+    ----------
+    message
+        What is wrong, in one sentence.
+    requested, remaining
+        In the promise's measure.
+    """
+
+    def __init__(self, message: str, *, requested: float, remaining: float) -> None:
+        super().__init__(message)
+        self.requested, self.remaining = requested, remaining
+
+
+class OtherQuestion(Refused):
+    """The idempotency key was used for another question."""
+
+
+class Broker(Protocol):
+    """What answers questions."""
+
+    def plan(self, dataset: str, question: Question, *, analyst: str) -> Plan:
+        """Return what a question would cost, or refuse it; spend nothing."""
+
+    def ask(self, dataset: str, question: Question, *, analyst: str, key: str) -> Answered:
+        """Answer a question: charge it, draw it and keep it, or find the kept answer.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        question
+            What is asked.
+        analyst
+            Whose share is charged.
+        key
+            The idempotency key: the same key and question give the same answer, charged once.
+        """
+
+    def file_at_hand(self, release: str, name: str) -> File | None:
+        """Return a file of a release if it is in memory."""
+
+    def file(self, release: str, name: str) -> File:
+        """Return a file of a release: ``TABLE.csv``, ``TABLE.parquet`` or ``release-card.yaml``."""
+
+    def warm(self) -> None:
+        """Load what answering needs, so that the first question does not wait for it."""
+
+    def recover(self) -> None:
+        """Finish what was charged before the service last ended, and not answered."""

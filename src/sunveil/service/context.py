@@ -1,0 +1,121 @@
+"""What a running service holds together, and how a request reaches it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+
+from sunveil.ledger.book import Ledger
+from sunveil.service.broker import Broker
+from sunveil.service.security.rates import RateLimit
+from sunveil.service.security.tokens import Token
+from sunveil.service.settings import Settings
+from sunveil.service.store.accounts import TokenRow, token_row
+from sunveil.service.store.base import Store
+
+# How long a token that was revoked by another process may still open. [s]
+TOKEN_MEMORY = 1.0
+
+
+class Tokens:
+    """Tokens that were looked up a moment ago, so that reading is cheap.
+
+    Parameters
+    ----------
+    store
+        Where they are kept.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[str, tuple[TokenRow, float]] = {}
+
+    def remembered(self, token: Token) -> TokenRow | None:
+        """Return a token's row if it was looked up a moment ago, and its secret fits."""
+        row, until = self._known.get(token.id, (None, 0.0))
+        if row is None or until < time.monotonic() or not token.fits(row.digest):
+            return None
+        return row
+
+    def look_up(self, token: Token) -> TokenRow | None:
+        """Return a token's row if it is known, not revoked, and its secret fits."""
+        with self._store.reading() as connection:
+            row = token_row(connection, token.id)
+        if row is None or not token.fits(row.digest) or row.revoked is not None:
+            self._known.pop(token.id, None)
+            return None
+        self._known[token.id] = (row, time.monotonic() + TOKEN_MEMORY)
+        return row
+
+    def forget(self, token_id: str) -> None:
+        """Forget a token: its next use is looked up."""
+        self._known.pop(token_id, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The buckets of a service."""
+
+    reads: RateLimit
+    asks: RateLimit
+    knocks: RateLimit
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        """Return full buckets."""
+        rates = settings.rates
+        return cls(
+            RateLimit(rates.reads, rates.reads_burst),
+            RateLimit(rates.asks, rates.asks_burst),
+            RateLimit(rates.knocks, rates.knocks_burst),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A running service.
+
+    Parameters
+    ----------
+    settings
+        How it is run.
+    ledger
+        What is charged.
+    store
+        Its own tables.
+    broker
+        What answers questions.
+    tokens, limits
+        In memory.
+    turns
+        How many questions are answered at the same time.
+    closing
+        What is called when it ends.
+    """
+
+    settings: Settings
+    ledger: Ledger
+    store: Store
+    broker: Broker
+    tokens: Tokens
+    limits: Limits
+    turns: asyncio.Semaphore
+    closing: list[Callable[[], None]] = field(default_factory=list)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        for each in reversed(self.closing):
+            each()
+        self.store.close()
+        self.ledger.close()
+
+
+def service_of(request: Request) -> Service:
+    """Return the service that a request came to."""
+    found = request.app.state.service
+    assert isinstance(found, Service)
+    return found

@@ -1,0 +1,139 @@
+"""Adding a dataset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sunveil.errors import SourceError
+from sunveil.service.context import service_of
+from sunveil.service.curator.adding import Wanted, add_named, add_upload, folders_of, limits_of
+from sunveil.service.curator.forms import Long, Short
+from sunveil.service.identity import Identity
+from sunveil.service.pages import go, identity_of, render
+from sunveil.service.problems import Problem
+from sunveil.service.routing import CuratorPage, curator_room, takes_uploads
+from sunveil.service.security.tokens import same
+from sunveil.service.uploads import Staging, UploadTooLarge, receive
+from sunveil.service.uploads.limits import in_words
+
+
+class UploadPage(CuratorPage):
+    """A page whose form comes as a stream, and brings its token with it."""
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Admit a curator; the endpoint holds the form's token against them as it reads it."""
+        # the door is the one of a page that is only looked at: it does not read the body
+        found = await super().admit(Request({**request.scope, "method": "GET"}))
+        if isinstance(found, Response):
+            raise Problem(401, "Log in again: the session has ended.")
+        return found
+
+
+room = curator_room()
+upload_room = APIRouter(prefix="/curator", route_class=UploadPage, include_in_schema=False)
+WAYS = ("upload", "folder")
+FIELDS = ("title", "about", "timezone", "unit", "label", "mount", "meters", "systems")
+
+
+@room.get("/add")
+def adding(request: Request) -> Response:
+    """Show the two ways of adding a dataset."""
+    return _page(request, {})
+
+
+@upload_room.post("/add/upload")
+@takes_uploads
+async def upload(request: Request) -> Response:
+    """Take files off the network, piece by piece, and keep them as a dataset."""
+    service, identity = service_of(request), identity_of(request)
+    seen: dict[str, str] = {}
+
+    def check(fields: dict[str, str]) -> None:
+        check_token(request, identity, fields.get("csrf", ""))
+        seen.update(fields)
+
+    try:
+        with Staging(service.settings.datasets).open() as staging:
+            files = staging.folder / "files"
+            files.mkdir()
+            received = await receive(
+                request.stream(),
+                request.headers.get("content-type", ""),
+                into=files,
+                limits=limits_of(service),
+                check=check,
+                announced=_announced(request),
+            )
+            made = await run_in_threadpool(add_upload, service, received, staging)
+    except SourceError as error:
+        status = 413 if isinstance(error, UploadTooLarge) else 422
+        return await run_in_threadpool(
+            _page, request, seen, way="upload", problem=str(error), status=status
+        )
+    said = f"{made.title} is here: {made.extra['listed']:,} systems are listed. Infer them next."
+    return await run_in_threadpool(go, request, f"/curator/datasets/{made.name}", said=said)
+
+
+@room.post("/add/folder")
+def name_folder(
+    request: Request,
+    title: Short = "",
+    about: Long = "",
+    meters: Short = "",
+    systems: Short = "",
+    timezone: Short = "",
+    unit: Short = "",
+    label: Short = "",
+    mount: Short = "",
+) -> Response:
+    """Keep a folder below the data folder as a dataset."""
+    fields = {
+        "title": title, "about": about, "timezone": timezone, "unit": unit, "label": label,
+        "mount": mount, "meters": meters, "systems": systems,
+    }  # fmt: skip
+    try:
+        wanted = Wanted.of(fields)
+        made = add_named(service_of(request), wanted, meters=meters, systems=systems)
+    except SourceError as error:
+        return _page(request, fields, way="folder", problem=str(error), status=422)
+    said = f"{made.title} is here: {made.extra['listed']:,} systems are listed. Infer them next."
+    return go(request, f"/curator/datasets/{made.name}", said=said)
+
+
+def check_token(request: Request, identity: Identity, given: str) -> None:
+    """Refuse a form that does not come from a page that this browser was given."""
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    if site not in ("same-origin", "none") or not same(given, identity.csrf):
+        raise Problem(403, "This form is too old, or not from here; load it again, and send it.")
+
+
+def _page(
+    request: Request,
+    fields: dict[str, str],
+    *,
+    way: str = "",
+    problem: str = "",
+    status: int = 200,
+) -> Response:
+    service = service_of(request)
+    told: dict[str, Any] = {
+        "given": {
+            each: {name: fields.get(name, "") if each == way else "" for name in FIELDS}
+            for each in WAYS
+        },
+        "way": way,
+        "problem": problem,
+        "folders": folders_of(service),
+        "largest": in_words(service.settings.upload_limit),
+    }
+    return render(request, "curator/add.html", status=status, **told)
+
+
+def _announced(request: Request) -> int | None:
+    told = request.headers.get("content-length", "")
+    return int(told) if told.isdecimal() else None

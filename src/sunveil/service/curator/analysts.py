@@ -1,0 +1,161 @@
+"""Inviting analysts, giving them shares, and revoking their tokens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sunveil.errors import ParameterError
+from sunveil.ledger.records import check_name
+from sunveil.service.context import Service, service_of
+from sunveil.service.curator.forms import Short, known, measure_sign, number
+from sunveil.service.pages import go, render
+from sunveil.service.problems import Problem
+from sunveil.service.routing import curator_room
+from sunveil.service.store.accounts import TokenRow, issue_token, revoke_token, token_rows
+from sunveil.service.store.datasets import all_served, shares_of_analyst, shares_of_dataset
+from sunveil.service.store.sessions import end_sessions_of
+
+room = curator_room()
+
+
+@room.get("/analysts")
+def analysts(request: Request) -> Response:
+    """Show all analysts, their tokens and their shares."""
+    service = service_of(request)
+    with service.store.reading() as connection:
+        tokens = token_rows(connection)
+        titles = {served.name: served.title for served in all_served(connection)}
+        names = {row.analyst for row in tokens}
+        for name in titles:
+            names.update(share.analyst for share in shares_of_dataset(connection, name))
+        found = [
+            {
+                "name": name,
+                "tokens": [row for row in tokens if row.analyst == name],
+                "shares": sorted(shares_of_analyst(connection, name).items()),
+            }
+            for name in sorted(names)
+        ]
+    return render(request, "curator/analysts.html", found=found, titles=titles)
+
+
+@room.post("/analysts/token")
+def another_token(request: Request, analyst: Short = "") -> Response:
+    """Give an analyst who is known another token, shown once."""
+    service = service_of(request)
+    if analyst not in _names(service):
+        raise Problem(404, "There is no such analyst; invite them from a dataset.")
+    return _show_token(request, service, analyst)
+
+
+@room.post("/analysts/revoke")
+def revoke(request: Request, token: Short = "") -> Response:
+    """End a token, and the sessions that were opened with it."""
+    service = service_of(request)
+    row = next((each for each in _tokens(service) if each.id == token), None)
+    if row is None or row.revoked is not None:
+        raise Problem(404, "There is no such token, or it was revoked before; load the page.")
+    with service.store.changing() as connection:
+        revoke_token(connection, row.id)
+        end_sessions_of(connection, role="analyst", who=row.analyst)
+    service.tokens.forget(row.id)
+    said = f"A token of {row.analyst} was revoked; what was published stays published."
+    return go(request, "/curator/analysts", said=said, kind="note")
+
+
+@room.get("/datasets/{name}/analysts")
+def of_dataset(request: Request, name: str) -> Response:
+    """Show who has a share of a dataset."""
+    return _page(request, name)
+
+
+@room.post("/datasets/{name}/invite")
+def invite(request: Request, name: str, analyst: Short = "", share: Short = "") -> Response:
+    """Give a new analyst a share and a token, shown once."""
+    service, analyst = service_of(request), analyst.strip()
+    if known(request, name).promised is None:
+        raise Problem(409, "There is no promise yet; make it before analysts are invited.")
+    try:
+        _check_new(service, analyst)
+        service.ledger.set_share(name, analyst, number(share, "The share"))
+    except ParameterError as error:
+        return _page(request, name, problem=str(error), given=(analyst, share), status=422)
+    return _show_token(request, service, analyst, dataset=name)
+
+
+@room.post("/datasets/{name}/share")
+def set_share(request: Request, name: str, analyst: Short = "", share: Short = "") -> Response:
+    """Give an analyst who is known a share, or change it."""
+    service = service_of(request)
+    if analyst not in _names(service):
+        raise Problem(404, "There is no such analyst; invite them first.")
+    try:
+        service.ledger.set_share(name, analyst, number(share, "The share"))
+    except ParameterError as error:
+        return _page(request, name, problem=str(error), status=422)
+    said = f"{analyst} may spend {number(share, 'The share'):g} in all."
+    return go(request, f"/curator/datasets/{name}/analysts", said=said)
+
+
+def _page(
+    request: Request,
+    name: str,
+    *,
+    problem: str = "",
+    given: tuple[str, str] = ("", ""),
+    status: int = 200,
+) -> Response:
+    service, found = service_of(request), known(request, name)
+    told: dict[str, Any] = found.told()
+    with service.store.reading() as connection:
+        told["shares"] = shares_of_dataset(connection, name)
+        having = {share.analyst for share in told["shares"]}
+    told |= {
+        "others": [(each, each) for each in sorted(_names(service) - having)],
+        "problem": problem,
+        "given_name": given[0],
+        "given_share": given[1],
+        "sign": "" if found.promised is None else measure_sign(found.promised),
+    }
+    return render(request, "curator/shares.html", status=status, **told)
+
+
+def _check_new(service: Service, analyst: str) -> None:
+    check_name("analyst", analyst)
+    if analyst in _names(service):
+        raise ParameterError(
+            f"there is an analyst named {analyst} already; set their share in the list instead"
+        )
+
+
+def _show_token(
+    request: Request, service: Service, analyst: str, *, dataset: str | None = None
+) -> Response:
+    with service.store.changing() as connection:
+        made = issue_token(connection, analyst)
+    address = str(request.base_url).rstrip("/")
+    return render(
+        request,
+        "curator/token.html",
+        analyst=analyst,
+        token=made.text,
+        address=address,
+        back=f"/curator/datasets/{dataset}/analysts" if dataset else "/curator/analysts",
+    )
+
+
+def _tokens(service: Service) -> list[TokenRow]:
+    with service.store.reading() as connection:
+        return token_rows(connection)
+
+
+def _names(service: Service) -> set[str]:
+    """Return all analysts: who has a token, and who has a share."""
+    with service.store.reading() as connection:
+        names = {row.analyst for row in token_rows(connection)}
+        for served in all_served(connection):
+            names.update(share.analyst for share in shares_of_dataset(connection, served.name))
+    return names

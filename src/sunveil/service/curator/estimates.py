@@ -1,0 +1,140 @@
+"""Estimates in figures and in tables, and each system with its fit."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Annotated, Any
+
+from fastapi import Query
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sunveil.errors import SunveilError
+from sunveil.service.context import service_of
+from sunveil.service.curator.forms import known
+from sunveil.service.curator.inference import results_of
+from sunveil.service.curator.results import CAPACITY_EDGES_KW, DRAWN, TILT_EDGES, Results
+from sunveil.service.figures.days import DayCurve, day_curve
+from sunveil.service.figures.fleet import bars, place_map, plane_map, rose
+from sunveil.service.pages import render
+from sunveil.service.problems import Problem
+from sunveil.service.routing import curator_room
+
+room = curator_room()
+Text = Annotated[str, Query(max_length=200)]
+INTERVALS = (
+    ("surface_azimuth", "Azimuth", "°"),
+    ("surface_tilt", "Tilt", "°"),
+    ("dc_capacity_kw", "DC capacity", " kW"),
+)
+SHOWS = ("all", "flagged", "refused")
+
+
+@room.get("/datasets/{name}/estimates")
+def estimates(request: Request, name: str) -> Response:
+    """Show a fleet's estimates in figures."""
+    told, results = _there(request, name)
+    drawn = results.sample()
+    names = drawn["system_id"]
+    azimuth = drawn["surface_azimuth"]
+    told |= {
+        "summary": results.summary(),
+        "meanings": meanings(),
+        "drawn": len(names),
+        "most": DRAWN,
+        "map": place_map(drawn["longitude"], drawn["latitude"], azimuth, names=names),
+        "planes": plane_map(azimuth, drawn["surface_tilt"], names=names),
+        "rose": rose(results.sectors()),
+        "tilts": bars(TILT_EDGES, results.tilts(), title="Tilt", unit="°"),
+        "capacities": bars(CAPACITY_EDGES_KW, results.capacities(), title="DC capacity", unit="kW"),
+    }
+    return render(request, "curator/estimates.html", **told)
+
+
+@room.get("/datasets/{name}/systems")
+def systems(
+    request: Request, name: str, show: Text = "all", text: Text = "", flag: Text = "", page: int = 1
+) -> Response:
+    """Show systems page by page: all, flagged or refused."""
+    told, results = _there(request, name)
+    if show not in SHOWS:
+        raise Problem(404, "There is no such list; choose all, flagged or refused.")
+    if show == "refused":
+        found = results.refused(text=text, number=page)
+    else:
+        wanted = flag if flag in meanings() else "any"
+        found = results.estimates(text=text, flag=wanted if show == "flagged" else "", number=page)
+    told |= {
+        "summary": results.summary(),
+        "show": show,
+        "text": text,
+        "flag": flag if flag in meanings() else "",
+        "flags": [("", "any"), *((each, each.replace("_", " ")) for each in meanings())],
+        "meanings": meanings(),
+        "page": found,
+        "reasons": results.refusals() if show == "refused" else [],
+    }
+    return render(request, "curator/systems.html", **told)
+
+
+@room.get("/datasets/{name}/system")
+def system(request: Request, name: str, system_id: Text = "") -> Response:
+    """Show a system with its fit, computed from its readings."""
+    told, results = _there(request, name)
+    row = results.one(system_id)
+    reason = results.why_refused(system_id) if row is None else None
+    if row is None and reason is None:
+        raise Problem(404, "There is no such system in this dataset; look in the list.")
+    days: list[dict[str, Any]] = []
+    problem = ""
+    if row is not None:
+        try:
+            days = _days(request, told, row)
+        except SunveilError as error:
+            problem = str(error)
+    told |= {
+        "system_id": system_id,
+        "row": row,
+        "reason": reason,
+        "days": days,
+        "problem": problem,
+        "intervals": [] if row is None else _intervals(row),
+        "meanings": meanings(),
+    }
+    return render(request, "curator/system.html", **told)
+
+
+@cache
+def meanings() -> dict[str, str]:
+    """Return what each flag means."""
+    from sunveil.estimate import FLAG_MEANINGS
+
+    return {flag.value: meaning for flag, meaning in FLAG_MEANINGS.items()}
+
+
+def _there(request: Request, name: str) -> tuple[dict[str, Any], Results]:
+    found = known(request, name)
+    results = results_of(service_of(request), found.served)
+    if not results.there:
+        raise Problem(
+            404, "There are no estimates yet; they come when the inference has finished a part."
+        )
+    return found.told(), results
+
+
+def _intervals(row: dict[str, Any]) -> list[tuple[str, float, float, str]]:
+    """Return the 90% intervals that a row has: words, both ends and the unit."""
+    found = []
+    for name, words, unit in INTERVALS:
+        low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+        if low is not None and high is not None:
+            found.append((words, float(low), float(high), unit))
+    return found
+
+
+def _days(request: Request, told: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
+    from sunveil.service.curator.fits import fit_days
+
+    curves: list[DayCurve] = fit_days(service_of(request), told["dataset"], row)
+    top = 1.12 * max(max((*day.measured, *day.modelled)) for day in curves)
+    return [{"name": day.name, "figure": day_curve(day, top=top)} for day in curves]

@@ -1,0 +1,76 @@
+"""Small things that several of the curator's pages need."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Form
+from starlette.requests import Request
+
+from sunveil.errors import ReleaseNotFound
+from sunveil.ledger.records import Dataset
+from sunveil.service.context import Service, service_of
+from sunveil.service.curator.inference import job_of, settle
+from sunveil.service.jobs import Job
+from sunveil.service.problems import Problem
+from sunveil.service.store.datasets import Served, find_promised, find_served
+
+Short = Annotated[str, Form(max_length=200)]
+Long = Annotated[str, Form(max_length=4000)]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A dataset with all that a page about it needs.
+
+    Parameters
+    ----------
+    served
+        As it is served.
+    promised
+        As the ledger knows it; None before its promise is made.
+    job
+        Its inference; None before it is started.
+    """
+
+    served: Served
+    promised: Dataset | None
+    job: Job | None
+
+    def told(self) -> dict[str, Any]:
+        """Return it as templates take it."""
+        return {"dataset": self.served, "promised": self.promised, "job": self.job}
+
+
+def known(request: Request, name: str) -> Known:
+    """Return a dataset, or say that there is none."""
+    return known_of(service_of(request), name)
+
+
+def known_of(service: Service, name: str) -> Known:
+    """Return a dataset of a service, or say that there is none."""
+    try:
+        with service.store.reading() as connection:
+            served = find_served(connection, name)
+            promised = find_promised(connection, name)
+    except ReleaseNotFound:
+        raise Problem(404, "There is no such dataset; it may have been removed.") from None
+    return Known(settle(service, served), promised, job_of(service, name))
+
+
+def number(text: str, what: str) -> float:
+    """Return the number that somebody wrote, with a comma or a point."""
+    try:
+        found = float(text.strip().replace(",", "."))
+    except ValueError:
+        raise Problem(422, f"{what} is a number; correct it.") from None
+    if not math.isfinite(found):
+        raise Problem(422, f"{what} is a finite number; correct it.")
+    return found
+
+
+def measure_sign(promised: Dataset) -> str:
+    """Return the letter of what a promise adds up."""
+    return "ε" if promised.promise.measure == "epsilon" else "ρ"

@@ -1,0 +1,112 @@
+"""The ledger: what was spent, by whom, and whether it holds."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sqlalchemy import select
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sunveil.errors import ParameterError, SunveilError
+from sunveil.ledger.marks import Mark
+from sunveil.ledger.verify import Verdict
+from sunveil.service.context import Service, service_of
+from sunveil.service.curator.forms import known, measure_sign
+from sunveil.service.curator.telling import as_csv, as_plain, askers, tell
+from sunveil.service.pages import render
+from sunveil.service.problems import Problem
+from sunveil.service.routing import curator_room
+from sunveil.service.store.schema import releases
+
+room = curator_room()
+PAGE = 50
+
+
+@room.get("/ledger")
+def ledgers(request: Request) -> Response:
+    """Show every dataset of the ledger, verified."""
+    ledger = service_of(request).ledger
+    found = [_verified(service_of(request), name) for name in ledger.names()]
+    return render(request, "curator/ledgers.html", found=found, forgotten=ledger.forgotten())
+
+
+@room.get("/datasets/{name}/ledger")
+def ledger(request: Request, name: str, page: int = 1, mark: str = "") -> Response:
+    """Show a dataset's entries, verified, and who asked what."""
+    service, found = service_of(request), known(request, name)
+    if found.promised is None:
+        raise Problem(404, "There is no promise yet, and so nothing in the ledger.")
+    entries = service.ledger.entries(name)
+    problem = ""
+    try:
+        verdict = service.ledger.verify(name, mark=_mark(mark) if mark.strip() else None)
+    except ParameterError as error:
+        problem, verdict = str(error), service.ledger.verify(name)
+    last = max(1, -(-len(entries) // PAGE))
+    number = min(max(1, page), last)
+    newest = list(reversed(entries))[PAGE * (number - 1) : PAGE * number]
+    told: dict[str, Any] = found.told() | {
+        "verdict": verdict,
+        "mark": mark,
+        "problem": problem,
+        "sign": measure_sign(found.promised),
+        "askers": askers(entries),
+        "entries": [tell(entry) for entry in newest],
+        "titles": _titles(service, name),
+        "total": len(entries),
+        "number": number,
+        "last": last,
+    }
+    return render(request, "curator/ledger.html", **told)
+
+
+@room.get("/datasets/{name}/ledger.json")
+def as_json_file(request: Request, name: str) -> Response:
+    """Send everything that a verification needs, as JSON."""
+    ledger = service_of(request).ledger
+    known(request, name)
+    told = {
+        **ledger.dataset(name).to_dict(),
+        "verdict": ledger.verify(name).to_dict(),
+        "entries": [as_plain(entry) for entry in ledger.entries(name)],
+    }
+    text = json.dumps({"datasets": [told]}, indent=2, ensure_ascii=False)
+    return _download(text, f"{name}-ledger.json", "application/json")
+
+
+@room.get("/datasets/{name}/ledger.csv")
+def as_csv_file(request: Request, name: str) -> Response:
+    """Send the entries as a table."""
+    known(request, name)
+    entries = service_of(request).ledger.entries(name)
+    return _download(as_csv(entries), f"{name}-ledger.csv", "text/csv; charset=utf-8")
+
+
+def _titles(service: Service, name: str) -> dict[str, str]:
+    """Return what was published, by the digest of the question that it answers."""
+    query = select(releases.c.question, releases.c.title).where(releases.c.dataset == name)
+    with service.store.reading() as connection:
+        return {row.question: row.title for row in connection.execute(query)}
+
+
+def _verified(service: Service, name: str) -> dict[str, Any]:
+    try:
+        verdict: Verdict | None = service.ledger.verify(name)
+        problem = ""
+    except SunveilError as error:
+        verdict, problem = None, str(error)
+    return {"name": name, "verdict": verdict, "problem": problem}
+
+
+def _mark(text: str) -> Mark:
+    length, _, head = text.strip().partition(":")
+    if not (length.isdecimal() and int(length) > 0 and head):
+        raise ParameterError("a mark is a number of entries, a colon and a digest")
+    return Mark(int(length), head)
+
+
+def _download(text: str, name: str, media_type: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(text, media_type=media_type, headers=headers)

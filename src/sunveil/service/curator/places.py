@@ -1,0 +1,23 @@
+"""The table of systems of a dataset, read once as long as it stays as it is."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sunveil.fleet.systems import Systems
+
+
+def systems_in(table: Path) -> Systems:
+    """Return the systems of a table; a large one takes seconds to read."""
+    told = table.stat()
+    return _read(table, told.st_mtime_ns, told.st_size)
+
+
+@lru_cache(maxsize=4)
+def _read(table: Path, _modified: int, _size: int) -> Systems:
+    from sunveil.fleet.systems import read_systems
+
+    return read_systems(table)

@@ -1,0 +1,223 @@
+"""Making the promise, with what it would be worth shown before."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Annotated, Any
+
+from fastapi import Query
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sunveil.errors import ParameterError
+from sunveil.ledger.promise import Promise
+from sunveil.privacy.units import Days, Readings, System, Unit, parse_unit
+from sunveil.service.context import service_of
+from sunveil.service.curator.forms import Known, Short, known, number
+from sunveil.service.figures.base import Figure
+from sunveil.service.figures.worth import WorthCurve, worth
+from sunveil.service.pages import go, render
+from sunveil.service.problems import Problem
+from sunveil.service.routing import curator_room
+from sunveil.service.store.datasets import change_served
+
+room = curator_room()
+Asked = Annotated[str, Query(max_length=60)]
+UNITS = (
+    ("system", "the whole record of a household"),
+    ("days", "any so many days of a household"),
+    ("readings", "any so many readings of a household"),
+)
+CONDITIONAL = "paper"
+START = {"unit": "system", "k": "1", "epsilon": "2", "delta": "0", "allow": ""}
+
+
+@room.get("/datasets/{name}/promise")
+def promise(
+    request: Request,
+    name: str,
+    unit: Asked = "system",
+    k: Asked = "1",
+    epsilon: Asked = "2",
+    delta: Asked = "0",
+    allow: Asked = "",
+) -> Response:
+    """Show the promise that was made, or one that is thought of and what it would be worth."""
+    found = known(request, name)
+    given = {"unit": unit, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
+    return _page(request, found, given)
+
+
+@room.post("/datasets/{name}/promise")
+def make(
+    request: Request,
+    name: str,
+    unit: Short = "",
+    k: Short = "1",
+    epsilon: Short = "",
+    delta: Short = "0",
+    allow: Short = "",
+    sure: Short = "",
+) -> Response:
+    """Make the promise, for ever."""
+    found = known(request, name)
+    given = {"unit": unit, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
+    try:
+        made = thought(given)
+        _check_meant(found, sure=bool(sure))
+        service_of(request).ledger.create_dataset(name, made)
+    except ParameterError as error:
+        return _page(request, found, given, problem=str(error), status=422)
+    said = f"The promise is made: {made}. Invite analysts next."
+    return go(request, f"/curator/datasets/{name}/analysts", said=said)
+
+
+@room.post("/datasets/{name}/groups")
+async def groups(request: Request, name: str) -> Response:
+    """Choose the public columns that analysts may divide the fleet by."""
+    form = await request.form()
+    chosen = [str(each) for each in form.getlist("group")]
+    return await run_in_threadpool(_choose, request, name, chosen)
+
+
+def thought(given: dict[str, str]) -> Promise:
+    """Return the promise that a form describes."""
+    try:
+        epsilon = number(given["epsilon"], "The total ε")
+        delta = number(given["delta"] or "0", "The δ")
+    except Problem as problem:
+        raise ParameterError(problem.detail) from None
+    allowed = (CONDITIONAL,) if given["allow"] else ()
+    return Promise(_unit(given), epsilon, delta, allowed)
+
+
+def _check_meant(found: Known, *, sure: bool) -> None:
+    if found.promised is not None:
+        raise ParameterError("a promise was made for this dataset, and is never changed")
+    if not sure:
+        raise ParameterError("tick that the promise is meant for ever, then make it")
+
+
+def _unit(given: dict[str, str]) -> Unit:
+    kind = given["unit"]
+    if kind not in {name for name, _ in UNITS}:
+        raise ParameterError("choose what is protected: a whole record, days or readings")
+    return parse_unit(kind if kind == "system" else f"{kind}:{given['k'].strip() or '1'}")
+
+
+def _page(
+    request: Request,
+    found: Known,
+    given: dict[str, str],
+    *,
+    problem: str = "",
+    status: int = 200,
+) -> Response:
+    told: dict[str, Any] = found.told() | {"units": UNITS, "given": given, "problem": problem}
+    told |= {"candidates": _candidates(request, found)}
+    if found.promised is not None:
+        told["words"] = words_of(found.promised.promise)
+        return render(request, "curator/promised.html", status=status, **told)
+    try:
+        preview: Promise | None = thought(given)
+    except ParameterError as error:
+        preview = None
+        told["problem"] = problem or str(error)
+        status = 422
+    told["preview"] = preview
+    if preview is not None:
+        told |= _worth(preview)
+    return render(request, "curator/promise.html", status=status, **told)
+
+
+def _worth(preview: Promise) -> dict[str, Any]:
+    from sunveil.service.curator import worth as computed
+
+    return {
+        "words": words_of(preview),
+        "worths": computed.worths(preview),
+        "tables": _figure(computed.table_curves(), "Standard error [systems]", preview.epsilon),
+        "systems": _figure(_system_curves(preview.unit), "Mean error [°]", preview.epsilon),
+    }
+
+
+def _figure(curves: list[WorthCurve], unit: str, epsilon: float) -> Figure:
+    reach = curves[0].epsilons
+    return worth(curves, unit=unit, marked=epsilon if reach[0] <= epsilon <= reach[-1] else None)
+
+
+@cache
+def _system_curves(unit: Unit) -> list[WorthCurve]:
+    from sunveil.service.curator.worth import system_curves
+
+    return system_curves(unit)
+
+
+def words_of(promise: Promise) -> list[str]:
+    """Return what a promise says, in sentences for people."""
+    unit = promise.unit
+    if isinstance(unit, System):
+        kept = "Whatever a household's meter recorded, all of it"
+    elif isinstance(unit, Days):
+        kept = (
+            "Whatever a household did on any one day"
+            if unit.k == 1
+            else (f"Whatever a household did on any {unit.k} days")
+        )
+    else:
+        assert isinstance(unit, Readings)
+        kept = (
+            "Whatever any one reading of a household was"
+            if unit.k == 1
+            else (f"Whatever any {unit.k} readings of a household were")
+        )
+    sentences = [
+        f"{kept} changes what is published by a bounded chance: no answer, nor all answers"
+        f" together, becomes more than {_times(promise.epsilon)} as likely by it.",
+        "This holds for ever, against anybody, whatever else they know.",
+    ]
+    if not isinstance(unit, System):
+        sentences.append(
+            "It does not hide what a household's panels are: their plane and size show in all of"
+            " its readings. Promise a whole record to hide that."
+        )
+    if promise.delta > 0.0:
+        sentences.append(
+            f"With a chance of at most {promise.delta:g} it may be more. In exchange, many small"
+            " questions cost less together."
+        )
+    if promise.conditional:
+        sentences.append(
+            "Answers of the paper's mechanism are allowed, whose guarantee holds only if its"
+            " assumption about the data does."
+        )
+    return sentences
+
+
+def _times(epsilon: float) -> str:
+    factor = math.exp(min(epsilon, 30.0))
+    return f"{factor:.3g} times" if factor < 1000.0 else "a thousand times"
+
+
+def _candidates(request: Request, found: Known) -> dict[str, list[str]]:
+    from sunveil.service.curator.adding import public_groups
+
+    table = found.served.extra.get("systems_table")
+    if table is None:
+        return {}
+    return public_groups(found.served.path(service_of(request).settings.datasets) / str(table))
+
+
+def _choose(request: Request, name: str, chosen: list[str]) -> Response:
+    found = known(request, name)
+    candidates = _candidates(request, found)
+    strange = [each for each in chosen if each not in candidates]
+    if strange:
+        raise Problem(422, "One of these columns is not in the table of systems; load the page.")
+    keys = {each: candidates[each] for each in chosen}
+    with service_of(request).store.changing() as connection:
+        change_served(connection, name, keys=keys)
+    said = "Analysts may divide the fleet by " + (", ".join(keys) if keys else "nothing") + "."
+    return go(request, f"/curator/datasets/{name}/promise", said=said)

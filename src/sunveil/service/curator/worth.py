@@ -1,0 +1,148 @@
+"""What a promise would be worth, before it is made: from public things alone.
+
+No estimate and no reading is looked at: errors are those of the noise, and of typical systems.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pandas as pd
+
+from sunveil.atlas import Grid
+from sunveil.ledger.amounts import epsilon_to_rho
+from sunveil.ledger.promise import Promise
+from sunveil.privacy.units import Unit
+from sunveil.publish.bins import Bins
+from sunveil.publish.fleet import dry_fleet_tables
+from sunveil.releases.answer import ExpectedErrors
+from sunveil.releases.choices import Choices
+from sunveil.releases.frame import Calendar, Frame
+from sunveil.releases.typical import typical_errors
+from sunveil.service.figures.worth import WorthCurve
+from sunveil.site import Site
+from sunveil.weather import Weather
+
+# How many questions a budget may be divided among.
+QUESTIONS = (1, 5, 20)
+EPSILONS = tuple(float(f"{e:.4g}") for e in np.geomspace(0.02, 20.0, 31))
+SMALLEST, LARGEST = 0.012, 20.0
+HOURS = 8760
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What one answer would be worth when a budget is divided among so many.
+
+    Parameters
+    ----------
+    questions
+        Among how many.
+    epsilon
+        What each of them costs.
+    sector
+        Standard error of the count of systems that face one of eight sectors. [systems]
+    total_kw
+        Standard error of the fleet's total capacity. [kW]
+    azimuth, tilt
+        Mean error of one system's plane. [degrees]
+    capacity
+        Mean error of one system's capacity. [%]
+    """
+
+    questions: int
+    epsilon: float
+    sector: float
+    total_kw: float
+    azimuth: float
+    tilt: float
+    capacity: float
+
+
+def worths(promise: Promise) -> list[Worth]:
+    """Return what answers would be worth under a promise, for a few numbers of questions."""
+    return [_worth(promise, questions) for questions in QUESTIONS]
+
+
+def epsilon_each(promise: Promise, questions: int) -> float:
+    """Return the ε of each of several equal questions that use a promise up."""
+    if promise.delta == 0.0:
+        each = promise.epsilon / questions
+    else:
+        # each costs ε²/2 of ρ
+        each = math.sqrt(2.0 * epsilon_to_rho(promise.epsilon, promise.delta) / questions)
+    return min(max(each, SMALLEST), LARGEST)
+
+
+def table_curves(epsilons: Sequence[float] = EPSILONS) -> list[WorthCurve]:
+    """Return the standard errors of a fleet's counts against ε. [systems]"""
+    names = {
+        "sectors": "systems facing one of 8 sectors",
+        "planes": "systems in one sector and band of tilt",
+    }
+    found = {name: [_table_errors(e)[name] for e in epsilons] for name in names}
+    return [WorthCurve(names[name], tuple(epsilons), tuple(found[name])) for name in names]
+
+
+def system_curves(unit: Unit, epsilons: Sequence[float] = EPSILONS) -> list[WorthCurve]:
+    """Return the mean errors of one system's release against ε. [degrees, degrees]"""
+    errors = [_system_errors(unit, e) for e in epsilons]
+    return [
+        WorthCurve("azimuth", tuple(epsilons), tuple(each.azimuth.mean for each in errors)),
+        WorthCurve("tilt", tuple(epsilons), tuple(each.tilt.mean for each in errors)),
+    ]
+
+
+def _worth(promise: Promise, questions: int) -> Worth:
+    epsilon = epsilon_each(promise, questions)
+    tables, system = _table_errors(epsilon), _system_errors(promise.unit, epsilon)
+    assert system.capacity is not None
+    return Worth(
+        questions=questions,
+        epsilon=epsilon,
+        sector=tables["sectors"],
+        total_kw=tables["totals"],
+        azimuth=system.azimuth.mean,
+        tilt=system.tilt.mean,
+        capacity=system.capacity.mean,
+    )
+
+
+def _table_errors(epsilon: float) -> dict[str, float]:
+    """Return the error of each table; the whole fleet is one group, or each group has as much."""
+    found = dry_fleet_tables(bins=Bins(), epsilon=epsilon, quantiles=())
+    return {each.table: each.error for each in found}
+
+
+def _system_errors(unit: Unit, epsilon: float) -> ExpectedErrors:
+    return typical_errors(_typical_frame(), unit=unit, epsilon=epsilon)
+
+
+@cache
+def _typical_frame() -> Frame:
+    """Return a year of hours under a clear sky, without the profiles that only a draw needs."""
+    dark = np.zeros(2)
+    sky = Weather(
+        site=Site(40.0, -105.0, 1600.0),
+        times=pd.date_range("2019-01-01", periods=2, freq="h", tz="UTC"),
+        ghi=dark,
+        dni=dark,
+        dhi=dark,
+        temp_air=dark,
+        wind_speed=dark,
+        source="clearsky",
+        clear=True,
+    )
+    return Frame(
+        weather=sky,
+        calendar=Calendar(0, 60.0, HOURS),
+        choices=Choices(),
+        grid=Grid(np.array([180.0]), np.array([0.0])),
+        lit=np.zeros(0, dtype=bool),
+        days=np.zeros(0, dtype=np.int64),
+        profiles=(),
+    )

@@ -1,0 +1,162 @@
+"""The folder of one job: small files, each written whole, and the lock that says it runs.
+
+::
+
+    job.json        what it is, and its command; written before anything is started
+    lock            held by the runner and by the command for as long as either lives
+    process.json    the process group of the run
+    progress.jsonl  what the command says on its standard output
+    log.txt         what it says on its standard error: for the curator's machine only
+    end.json        how the last run ended
+    cancelled       there where somebody cancelled it
+
+A process may be killed at any instant: the lock is then free and no end is written, which is how a
+job that stopped is known. No process id is trusted: a group is signalled only while the lock is
+held, and then it cannot be another's.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sunveil.service.jobs.job import Job, Progress, State
+
+# How much of the end of a file is looked at. [bytes]
+TAIL = 64 * 1024
+MARK = "sunveil: "
+# Pauses between attempts at a lock: one who only looks holds it for an instant. [s]
+LOOKS = (0.0, 0.01, 0.02, 0.05)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[int | None]:
+    """Yield the descriptor of a job's lock, or None where another process holds it."""
+    lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        yield lock if any(_taken(lock, pause) for pause in LOOKS) else None
+    finally:
+        os.close(lock)
+
+
+def _taken(lock: int, pause: float) -> bool:
+    time.sleep(pause)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_running(folder: Path) -> bool:
+    """Return whether a process holds a job's lock."""
+    try:
+        lock = os.open(folder / "lock", os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        # shared, so that two who look at once do not take each other for the work
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(lock)
+
+
+def read_job(folder: Path) -> Job:
+    """Return a job as it stands. Raises FileNotFoundError where there is none."""
+    told = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    running = is_running(folder)
+    end = None if running else _read(folder / "end.json")
+    state = _state(folder, end, running=running)
+    return Job(
+        job_id=folder.name,
+        kind=told["kind"],
+        about=told["about"],
+        state=state,
+        progress=last_progress(folder / "progress.jsonl"),
+        message=_message(folder, end) if state is State.FAILED else None,
+        made_at=told["made_at"],
+        ended_at=None if end is None else (folder / "end.json").stat().st_mtime,
+        runs=told["runs"],
+    )
+
+
+def last_progress(path: Path) -> Progress | None:
+    """Return the last whole line of progress in a file."""
+    for line in reversed(_tail(path)):
+        with suppress(ValueError, TypeError, KeyError):
+            told = json.loads(line)
+            if told["event"] == "progress":
+                return Progress(
+                    int(told["done"]),
+                    int(told["total"]),
+                    _count(told.get("systems")),
+                    _count(told.get("of")),
+                    _number(told.get("rate")),
+                    _number(told.get("seconds_left")),
+                )
+    return None
+
+
+def group_of(folder: Path) -> int | None:
+    """Return the process group of a job's last run."""
+    told = _read(folder / "process.json")
+    return None if told is None else int(told["group"])
+
+
+def _state(folder: Path, end: dict[str, Any] | None, *, running: bool) -> State:
+    if running:
+        return State.RUNNING
+    if end is not None and end["code"] == 0:
+        return State.DONE
+    if (folder / "cancelled").exists():
+        return State.CANCELLED
+    # a command that was killed has not failed: it can go on where it was
+    return State.STOPPED if end is None or end["code"] < 0 else State.FAILED
+
+
+def _message(folder: Path, end: dict[str, Any] | None) -> str:
+    """Return the command's own sentence; whatever else it said stays in its log."""
+    for line in reversed(_tail(folder / "log.txt")):
+        text = line.decode("utf-8", "replace").strip()
+        if text.startswith(MARK):
+            return text.removeprefix(MARK)
+    code = None if end is None else end["code"]
+    return f"the work ended with code {code} and said nothing that can be shown; see its log"
+
+
+def _tail(path: Path) -> list[bytes]:
+    """Return the last whole lines of a file that may be growing."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - TAIL))
+            lines = file.read().split(b"\n")
+    except FileNotFoundError:
+        return []
+    return lines[1 if size > TAIL else 0 : -1]
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) else None

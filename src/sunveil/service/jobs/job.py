@@ -1,0 +1,150 @@
+"""What is known of a job: what it is, how far it is and how it ended."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class State(StrEnum):
+    """Where a job stands."""
+
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    STOPPED = "stopped"
+    CANCELLED = "cancelled"
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will happen unless it is started again."""
+        return self is not State.RUNNING
+
+
+STATE_WORDS = {
+    State.RUNNING: "running",
+    State.DONE: "finished",
+    State.FAILED: "failed",
+    State.STOPPED: "stopped before its end",
+    State.CANCELLED: "cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job is, by its own words.
+
+    Parameters
+    ----------
+    done, total
+        Parts of the work that are done, and all of them.
+    systems, all_systems
+        Systems that are done, and all of them, where that was said.
+    rate
+        How many systems a second. [1/s]
+    seconds_left
+        How long it may still take. [s]
+    """
+
+    done: int
+    total: int
+    systems: int | None = None
+    all_systems: int | None = None
+    rate: float | None = None
+    seconds_left: float | None = None
+
+    @property
+    def share(self) -> float:
+        """How much of it is done, from 0 to 1."""
+        return min(self.done / self.total, 1.0) if self.total > 0 else 0.0
+
+    @property
+    def words(self) -> str:
+        """How much is done, for a reader."""
+        if self.systems is None or self.all_systems is None:
+            return f"{self.done:,} of {self.total:,} parts"
+        return f"{self.systems:,} of {self.all_systems:,} systems"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON types."""
+        return {
+            "done": self.done,
+            "total": self.total,
+            "systems": self.systems,
+            "all_systems": self.all_systems,
+            "share": round(self.share, 4),
+            "rate": self.rate,
+            "seconds_left": self.seconds_left,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A piece of long work, as it stands.
+
+    Parameters
+    ----------
+    job_id
+        Its name: the same work has the same name, and so is never done twice at once.
+    kind
+        What kind of work it is, such as ``infer``.
+    about
+        What it is about: a dataset's name or key.
+    state
+        Where it stands.
+    progress
+        How far it is, where it has said so.
+    message
+        Why it failed, in one sentence.
+    made_at, ended_at
+        When it was first started, and when it ended. [s since 1970]
+    runs
+        How often it was started.
+    """
+
+    job_id: str
+    kind: str
+    about: str
+    state: State
+    progress: Progress | None
+    message: str | None
+    made_at: float
+    ended_at: float | None
+    runs: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON types."""
+        return {
+            "job_id": self.job_id,
+            "kind": self.kind,
+            "about": self.about,
+            "state": self.state.value,
+            "words": self.words,
+            "progress": None if self.progress is None else self.progress.to_dict(),
+            "message": self.message,
+        }
+
+    @property
+    def words(self) -> str:
+        """Where it stands, for a reader."""
+        far = self.progress
+        if self.state is not State.RUNNING:
+            return STATE_WORDS[self.state]
+        if far is None or far.total <= 0:
+            return "starting"
+        said = far.words
+        if far.seconds_left is not None and far.done < far.total:
+            said += f", {duration(far.seconds_left)} left"
+        return said
+
+
+def duration(seconds: float) -> str:
+    """Return a time in words that change no faster than a reader reads."""
+    if seconds < 90.0:
+        return "about a minute" if seconds > 45.0 else "less than a minute"
+    minutes = math.ceil(seconds / 60.0)
+    if minutes < 90:
+        return f"about {minutes} minutes"
+    return f"about {math.ceil(minutes / 60.0)} hours"

@@ -1,0 +1,83 @@
+"""The process that stands over one run of a job: it starts the command, waits and writes the end.
+
+It is run by its path and knows the standard library only, so that it starts at once whatever the
+service is made of. It is told the job's folder and the descriptor of the job's lock, which it was
+handed already locked: it and the command hold the lock for as long as either of them lives.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+
+# How much less than the service the work is hurried.
+NICENESS = 5
+COULD_NOT_START = 127
+
+
+def main(folder: Path, lock: int) -> None:
+    """Let go of whoever started this, run the job's command, and write how it ended.
+
+    Parameters
+    ----------
+    folder
+        The job's folder.
+    lock
+        Descriptor of its lock, held.
+    """
+    if os.fork():
+        # whoever waits for this process need not wait for the work
+        os._exit(0)
+    os.setsid()
+    for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # asked to stop, the command stops, and this writes that it did
+        signal.signal(name, _stay)
+    write_json(folder / "process.json", {"group": os.getpid()})
+    os.nice(NICENESS)
+    write_json(folder / "end.json", {"code": _run(folder, lock)})
+
+
+def write_json(path: Path, told: dict[str, object]) -> None:
+    """Write a small file in one step."""
+    aside = path.with_name(f".{path.name}.part")
+    with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        json.dump(told, file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(aside, path)
+
+
+def _run(folder: Path, lock: int) -> int:
+    job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    adding = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    said, complaints = (
+        os.open(folder / name, adding, 0o600) for name in ("progress.jsonl", "log.txt")
+    )
+    try:
+        return subprocess.run(
+            job["command"],
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=complaints,
+            pass_fds=(lock,),
+            cwd=folder,
+            check=False,
+        ).returncode
+    except OSError:
+        return COULD_NOT_START
+    finally:
+        os.close(said)
+        os.close(complaints)
+
+
+def _stay(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing: unlike ignoring a signal, this is not handed on to the command."""
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,157 @@
+"""Pages: templates, what is said once, and figures."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+
+from sunveil.service.assets import plotly_marks
+from sunveil.service.context import service_of
+from sunveil.service.identity import GUEST, Identity, guest_of, set_cookie
+from sunveil.service.problems import MEDIA_TYPE, Problem, as_problem, wants_json
+from sunveil.service.store.sessions import set_flash
+
+TEMPLATES = Path(__file__).parent / "templates"
+KINDS = ("good", "bad", "note")
+# Characters that could end a script element, or that some parsers take for line ends.
+_ESCAPES = {
+    ord("<"): "\\u003c",
+    ord(">"): "\\u003e",
+    ord("&"): "\\u0026",
+    0x2028: "\\u2028",
+    0x2029: "\\u2029",
+}
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Return the environment of all pages; everything in them is escaped."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["amount"] = amount
+    made.filters["cell"] = cell
+    made.filters["figure_json"] = figure_json
+    made.globals["plotly_marks"] = plotly_marks
+    return made
+
+
+def amount(value: float) -> str:
+    """Return a number as people read it."""
+    return f"{value:.4g}"
+
+
+def cell(value: Any) -> str:
+    """Return a cell of a table as people read it: files have all of its digits."""
+    if value is None:
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def figure_json(figure: dict[str, Any]) -> Markup:
+    """Return a figure as JSON that may stand in a page."""
+    text = json.dumps(figure, allow_nan=False, separators=(",", ":"))
+    return Markup(text.translate(_ESCAPES))  # noqa: S704 - nothing in it can end its element
+
+
+def identity_of(request: Request) -> Identity:
+    """Return who is asking; the route's door has been passed."""
+    found = request.state.identity
+    assert isinstance(found, Identity)
+    return found
+
+
+def render(request: Request, template: str, /, *, status: int = 200, **told: Any) -> Response:
+    """Return a page, with what was to be said on it.
+
+    Parameters
+    ----------
+    request
+        What it answers.
+    template
+        Path below ``templates``.
+    status
+        Of the response.
+    **told
+        What the template is told.
+    """
+    identity = identity_of(request)
+    if identity.flash:
+        with service_of(request).store.changing() as connection:
+            set_flash(connection, identity.cookie, [])
+    text = _filled(template, request, identity, flashes=identity.flash, **told)
+    return HTMLResponse(text, status_code=status)
+
+
+def _filled(template: str, request: Request, identity: Identity, **told: Any) -> str:
+    common = {
+        "role": identity.role,
+        "who": identity.who,
+        "csrf": identity.csrf,
+        "path": request.url.path,
+    }
+    return environment().get_template(template).render({**common, **told})
+
+
+def partial(request: Request, template: str, /, **told: Any) -> Response:
+    """Return a part of a page, for a script that puts it in its place."""
+    identity = identity_of(request)
+    text = environment().get_template(template).render({"csrf": identity.csrf, **told})
+    return HTMLResponse(text)
+
+
+def go(request: Request, path: str, *, said: str = "", kind: str = "good") -> Response:
+    """Send a browser on after a form, with a sentence for the next page.
+
+    Parameters
+    ----------
+    request
+        What it answers.
+    path
+        Where to, on this host.
+    said
+        The sentence, if any.
+    kind
+        ``good``, ``bad`` or ``note``.
+    """
+    assert path.startswith("/")
+    assert not path.startswith("//")
+    assert kind in KINDS
+    if said:
+        with service_of(request).store.changing() as connection:
+            set_flash(connection, identity_of(request).cookie, [(kind, said)])
+    return RedirectResponse(path, status_code=303)
+
+
+async def respond(request: Request, error: Exception) -> Response:
+    """Return the response of a problem: JSON to programs, a page to people."""
+    problem = as_problem(error)
+    if wants_json(request):
+        return JSONResponse(
+            problem.to_dict(),
+            status_code=problem.status_code,
+            headers=problem.headers,
+            media_type=MEDIA_TYPE,
+        )
+    return problem_page(request, problem)
+
+
+def problem_page(request: Request, problem: Problem) -> Response:
+    """Return the page of a problem."""
+    identity = getattr(request.state, "identity", None) or guest_of(request)
+    text = _filled("problem.html", request, identity, flashes=(), problem=problem)
+    response = HTMLResponse(text, status_code=problem.status_code, headers=problem.headers)
+    if identity.role == GUEST and identity.fresh:
+        set_cookie(request, response, GUEST, identity.cookie)
+    return response

@@ -1,0 +1,251 @@
+"""Rooms of the service: every route belongs to one, and its door is checked before anything else.
+
+A route is public, the analyst's or the curator's. The check comes before a body is read, and cannot
+be left out: a route of another class is refused when the service starts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Coroutine
+from enum import StrEnum
+from typing import Any, ClassVar, TypeVar
+
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import Message
+
+from sunveil.errors import SunveilError
+from sunveil.service.context import service_of
+from sunveil.service.identity import (
+    ANALYST,
+    CURATOR,
+    Identity,
+    address_of,
+    bearer_of,
+    guest_of,
+    session_of,
+    set_cookie,
+    slow_down,
+    token_of,
+)
+from sunveil.service.problems import Problem, hidden
+from sunveil.service.security.tokens import same
+from sunveil.service.settings import Settings
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+
+class Audience(StrEnum):
+    """Who a route is for."""
+
+    PUBLIC = "public"
+    ANALYST = "analyst"
+    CURATOR = "curator"
+
+
+class GuardedRoute(APIRoute):
+    """A route whose door is checked first."""
+
+    audience: ClassVar[Audience]
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Return who may come in, or where to go instead; or refuse."""
+        raise NotImplementedError
+
+    def get_route_handler(self) -> Handler:
+        """Return what answers a request."""
+        inner = super().get_route_handler()
+
+        async def guarded(request: Request) -> Response:
+            request.state.started = time.monotonic()
+            try:
+                held = _limited(request, self._limit(service_of(request).settings))
+                found = await self.admit(held)
+                if isinstance(found, Response):
+                    return found
+                request.state.identity = found
+                response = await inner(held)
+                if found.fresh:
+                    set_cookie(request, response, found.role, found.cookie)
+            except (HTTPException, RequestValidationError):
+                raise
+            except SunveilError as error:
+                raise self.said(error) from None
+            except Exception as error:
+                raise hidden(error) from None
+            return response
+
+        return guarded
+
+    def said(self, error: SunveilError) -> Problem:
+        """Return what somebody is told of an error: its words only to the curator."""
+        return hidden(error)
+
+    def _limit(self, settings: Settings) -> int:
+        wide = getattr(self.endpoint, "takes_uploads", False)
+        return settings.upload_limit if wide else settings.body_limit
+
+
+class PublicRoute(GuardedRoute):
+    """A page for anybody."""
+
+    audience = Audience.PUBLIC
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Admit everybody, in measure; forms must come from a page of ours."""
+        service = service_of(request)
+        slow_down(service.limits.reads.take(address_of(request)))
+        guest = guest_of(request)
+        if request.method not in SAFE:
+            slow_down(service.limits.knocks.take(address_of(request)))
+            await check_form(request, guest)
+        return guest
+
+
+class AnalystPage(GuardedRoute):
+    """A page for an analyst who has logged in."""
+
+    audience = Audience.ANALYST
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Admit an analyst with a session; others are shown to the login."""
+        found = await session_of(request, ANALYST)
+        if found is None:
+            return to_login(request, ANALYST)
+        slow_down(service_of(request).limits.reads.take(found.cookie))
+        if request.method not in SAFE:
+            await check_form(request, found)
+        return found
+
+
+class AnalystApi(GuardedRoute):
+    """An address for programs, which send a token and no cookie."""
+
+    audience = Audience.ANALYST
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Admit a token that holds."""
+        row = await token_of(request)
+        slow_down(service_of(request).limits.reads.take(row.id))
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if request.method not in SAFE and kind != "application/json":
+            raise Problem(415, "Send the question as JSON: Content-Type: application/json")
+        return Identity(ANALYST, row.analyst)
+
+
+class CuratorPage(GuardedRoute):
+    """A page for a curator who has logged in."""
+
+    audience = Audience.CURATOR
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Admit a curator with a session; an analyst is refused, others are shown to the login."""
+        found = await session_of(request, CURATOR)
+        if found is None:
+            if bearer_of(request) is not None or await session_of(request, ANALYST) is not None:
+                raise Problem(403, "This is for curators; log in as one.")
+            return to_login(request, CURATOR)
+        slow_down(service_of(request).limits.reads.take(found.cookie))
+        if request.method not in SAFE:
+            await check_form(request, found)
+        return found
+
+    def said(self, error: SunveilError) -> Problem:
+        """Return the error's own words: they are made for the curator."""
+        return Problem(400, str(error), slug="refused", title="This cannot be done")
+
+
+def to_login(request: Request, role: str) -> Response:
+    """Show a browser to the login of a role; refuse anything but a page."""
+    if request.method not in SAFE:
+        raise Problem(401, "Log in again: the session has ended.")
+    return RedirectResponse(f"/{role}/login", status_code=303)
+
+
+async def check_form(request: Request, identity: Identity) -> None:
+    """Refuse a form that does not come from a page that this browser was given."""
+    site = request.headers.get("sec-fetch-site", "same-origin")
+    given = request.headers.get("x-csrf-token", "")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not given and kind in FORMS:
+        given = str((await request.form()).get("csrf", ""))
+    if site not in ("same-origin", "none") or not same(given, identity.csrf):
+        raise Problem(
+            403, "This form is too old, or not from here; go back, load it again, and send it."
+        )
+
+
+def takes_uploads(endpoint: Endpoint) -> Endpoint:
+    """Let a route take bodies up to the limit of uploads; put it below the route's decorator."""
+    endpoint.takes_uploads = True  # type: ignore[attr-defined]
+    return endpoint
+
+
+def public_room(prefix: str = "") -> APIRouter:
+    """Return a room for anybody."""
+    return _room(PublicRoute, prefix)
+
+
+def analyst_room(prefix: str = "/analyst") -> APIRouter:
+    """Return a room of pages for analysts."""
+    return _room(AnalystPage, prefix)
+
+
+def api_room(prefix: str = "/api/v1") -> APIRouter:
+    """Return a room for analysts' programs."""
+    return APIRouter(prefix=prefix, route_class=AnalystApi, redirect_slashes=False)
+
+
+def curator_room(prefix: str = "/curator") -> APIRouter:
+    """Return a room of pages for curators."""
+    return _room(CuratorPage, prefix)
+
+
+def _room(kind: type[GuardedRoute], prefix: str) -> APIRouter:
+    return APIRouter(
+        prefix=prefix,
+        route_class=kind,
+        include_in_schema=False,
+        default_response_class=Response,
+        redirect_slashes=False,
+    )
+
+
+def open_rooms(app: FastAPI, *rooms: APIRouter) -> None:
+    """Put rooms into a service; a route without a door is refused."""
+    for room in rooms:
+        for route in room.routes:
+            if not isinstance(route, GuardedRoute):
+                raise TypeError(f"{route} is in no room")
+            route.include_in_schema = route.include_in_schema and room.include_in_schema
+            app.router.routes.append(route)
+
+
+def _limited(request: Request, limit: int) -> Request:
+    """Return the request with a body that cannot be longer than a limit. [bytes]"""
+    told = request.headers.get("content-length", "0")
+    if not told.isdecimal() or int(told) > limit:
+        raise _too_large(limit)
+    receive, seen = request.receive, 0
+
+    async def counting() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > limit:
+            raise _too_large(limit)
+        return message
+
+    return Request(request.scope, counting)
+
+
+def _too_large(limit: int) -> Problem:
+    return Problem(413, f"The request is larger than {limit:,} bytes; send less.")

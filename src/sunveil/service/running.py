@@ -1,0 +1,133 @@
+"""Running the service: a socket, what is said at the start, and quiet logs."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+from collections.abc import Callable
+
+import uvicorn
+from fastapi import FastAPI
+
+from sunveil.errors import SunveilError
+from sunveil.service.app import create_app
+from sunveil.service.context import Service
+from sunveil.service.security.tokens import random_secret
+from sunveil.service.settings import Settings
+from sunveil.service.store.accounts import has_curator, new_setup_secret
+
+Say = Callable[[str], None]
+# How long a thread that draws may keep the one that sends waiting. [s]
+SWITCH = 0.0005
+
+
+def run_service(settings: Settings, *, say: Say, demo: bool = False) -> None:
+    """Serve until interrupted.
+
+    Parameters
+    ----------
+    settings
+        How.
+    say
+        What prints a line.
+    demo
+        Whether a simulated fleet is made first.
+    """
+    bound = bind(settings)
+    try:
+        app = create_app(settings)
+        base = address_of(bound, settings)
+        if demo:
+            from sunveil.service.demo import make_demo
+
+            made = make_demo(app.state.service, say=say)
+            say(f"Curator: {base}/curator/login  name {made.curator}  password {made.password}")
+            say(f"Analyst: {base}/analyst/login  token {made.token}")
+        else:
+            greet(app.state.service, base, say=say)
+        if not settings.https and not is_local(settings.host):
+            say(
+                "Whoever is on this network can listen: put a proxy that speaks TLS in front, and"
+                " add --https."
+            )
+        quiet_logs()
+        sys.setswitchinterval(SWITCH)
+        server_of(app).run(sockets=[bound])
+    finally:
+        bound.close()
+
+
+def bind(settings: Settings) -> socket.socket:
+    """Return a socket that listens, or say why there is none."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # named as TCP, so that asyncio sends small answers at once: they would wait 40 ms otherwise
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((settings.host, settings.port))
+    except OSError as error:
+        bound.close()
+        raise SunveilError(
+            f"the service cannot listen on {settings.host}:{settings.port}:"
+            f" {(error.strerror or 'refused').lower()}; take another --host or --port"
+        ) from None
+    bound.set_inheritable(True)
+    return bound
+
+
+def is_local(host: str) -> bool:
+    """Return whether only this machine can reach an address."""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def address_of(bound: socket.socket, settings: Settings) -> str:
+    """Return the address that links begin with."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{bound.getsockname()[1]}"
+
+
+def greet(service: Service, base: str, *, say: Say) -> None:
+    """Say where the service is; the first time, give the link that sets it up."""
+    with service.store.changing() as connection:
+        known = has_curator(connection)
+        if not known:
+            secret = random_secret()
+            new_setup_secret(connection, secret)
+    if not known:
+        say(f"There is no curator yet. This link, good for once, makes one: {base}/setup/{secret}")
+    say(f"Curators: {base}/curator")
+    say(f"Analysts: {base}/analyst")
+
+
+def server_of(app: FastAPI) -> uvicorn.Server:
+    """Return the server: one process, since limits and caches are in its memory."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=10,
+        )
+    )
+
+
+class WithoutTraceback(logging.Filter):
+    """Keep out of the log what an exception says: it may hold anything."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Strip the exception from a record, but for its kind."""
+        if record.exc_info and record.exc_info[0] is not None:
+            record.msg, record.args = "%s: %s", (record.getMessage(), record.exc_info[0].__name__)
+            record.exc_info = record.exc_text = None
+        return True
+
+
+def quiet_logs() -> None:
+    """Send warnings to stderr, without tracebacks."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler.addFilter(WithoutTraceback())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

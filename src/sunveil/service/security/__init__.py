@@ -1,0 +1,1 @@
+"""Passwords, tokens, cookies, headers, limits and the time that answers take."""

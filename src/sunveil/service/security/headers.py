@@ -1,0 +1,61 @@
+"""Headers of every response, and ids in place of what went wrong inside."""
+
+from __future__ import annotations
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+# Plotly makes empty style elements and fills them rule by rule, which scripts of ours may do; only
+# an empty one has this digest. Its marks on the page are styled by attributes.
+EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+# No script or style of another origin, no script in the page itself, and no frame around it.
+# Plotly puts images of figures together as data and blobs.
+POLICY = (
+    "default-src 'self'; script-src 'self';"
+    f" style-src 'self' {EMPTY_STYLE}; style-src-attr 'unsafe-inline';"
+    " img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; object-src 'none';"
+    " base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+FIXED = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+HSTS = {"strict-transport-security": "max-age=31536000"}
+
+
+class SecurityHeaders:
+    """Put the headers on every response.
+
+    Parameters
+    ----------
+    app
+        What answers.
+    https
+        Whether browsers reach it over TLS.
+    """
+
+    def __init__(self, app: ASGIApp, *, https: bool) -> None:
+        self._app = app
+        self._headers = {**FIXED, **(HSTS if https else {})}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers[name] = value
+                # what was answered is for the one who asked, unless the answer says otherwise
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, sending)

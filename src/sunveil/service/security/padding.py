@@ -1,0 +1,21 @@
+"""The time that answers take: whole multiples of a fixed one, whatever was drawn."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+
+
+async def hold(started: float, pad: float) -> None:
+    """Wait until a whole multiple of a time has passed, at least one.
+
+    Parameters
+    ----------
+    started
+        When the work began, by the monotonic clock. [s]
+    pad
+        The time. [s]
+    """
+    passed = time.monotonic() - started
+    await asyncio.sleep(max(1, math.ceil(passed / pad)) * pad - passed)

@@ -1,0 +1,56 @@
+// The ask page: a slider of ε on a logarithmic scale, and the cost as it moves.
+"use strict";
+document.addEventListener("DOMContentLoaded", () => {
+  const form = document.getElementById("ask");
+  const slider = document.getElementById("epsilon-slider");
+  const number = document.getElementById("f-epsilon");
+  const plan = document.getElementById("plan");
+  const spend = document.getElementById("spend");
+  const low = Math.log(Number(slider.dataset.low));
+  const high = Math.log(Number(slider.dataset.high));
+  let waiting = 0;
+  let asked = 0;
+
+  const clamp = (value) => Math.min(1, Math.max(0, value));
+  const follow = () => {
+    slider.value = Math.round(1000 * clamp((Math.log(Number(number.value)) - low) / (high - low || 1)));
+    slider.setAttribute("aria-valuetext", `ε = ${number.value}`);
+  };
+
+  async function update() {
+    const mine = ++asked;
+    const fields = new URLSearchParams(new FormData(form));
+    fields.delete("csrf");
+    fields.delete("key");
+    plan.classList.add("waiting");
+    try {
+      const answer = await fetch(`${form.action}?${fields}`, { headers: { "X-Partial": "plan" } });
+      if (answer.ok && !answer.redirected && mine === asked) plan.innerHTML = await answer.text();
+    } finally {
+      if (mine === asked) plan.classList.remove("waiting");
+    }
+  }
+
+  const soon = () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(update, 250);
+  };
+  slider.addEventListener("input", () => {
+    const value = Math.exp(low + (high - low) * (slider.value / 1000));
+    number.value = Number(value.toPrecision(2));
+    slider.setAttribute("aria-valuetext", `ε = ${number.value}`);
+    soon();
+  });
+  form.addEventListener("input", (event) => {
+    if (event.target === slider) return;
+    if (event.target === number) follow();
+    soon();
+  });
+  form.addEventListener("submit", (event) => {
+    if (event.submitter !== spend) return;
+    document.getElementById("waiting").hidden = false;
+    setTimeout(() => { spend.disabled = true; }, 0);
+  });
+  document.getElementById("look").hidden = true;
+  follow();
+});

@@ -1,0 +1,196 @@
+"""Datasets that are served, and analysts' shares of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from sunveil.errors import ParameterError, ReleaseNotFound
+from sunveil.ledger import schema as ledger
+from sunveil.ledger.amounts import plain
+from sunveil.ledger.records import Dataset
+from sunveil.ledger.rows import as_dataset
+from sunveil.service.store.base import now
+from sunveil.service.store.schema import served
+
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
+READY = "ready"
+# Of larger fleets, rows of single systems are published from the command line.
+MOST_SYSTEMS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A dataset that is served.
+
+    Parameters
+    ----------
+    name
+        Its name in links and in the ledger: small letters, digits and hyphens.
+    title, about
+        What it is, for people.
+    folder
+        Where its files are; a path within the service's folder of datasets, or an absolute one.
+    estimates, meters, places
+        Paths in the folder: the inferred table, the meters that releases of single systems are
+        drawn from, and where each system is, unless all are at one place.
+    systems
+        How many systems there are: public.
+    keys
+        Public columns of the estimates, each with every group there may be, in advance.
+    edition
+        Public name of the data; another one makes every question a new one.
+    latitude, longitude, altitude, timezone
+        Of the place where all systems are, for releases of single systems.
+    state
+        ``new``, ``inferring``, ``ready`` or ``failed``; questions are answered when ready.
+    extra
+        Whatever else the curator's side keeps.
+    made
+        When it was added.
+    """
+
+    name: str
+    title: str
+    folder: str
+    about: str = ""
+    estimates: str | None = None
+    meters: str | None = None
+    places: str | None = None
+    systems: int | None = None
+    keys: dict[str, list[str]] = field(default_factory=dict)
+    edition: str = "1"
+    latitude: float | None = None
+    longitude: float | None = None
+    altitude: float | None = None
+    timezone: str | None = None
+    state: str = "new"
+    extra: dict[str, Any] = field(default_factory=dict)
+    made: str = ""
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name):
+            raise ParameterError(
+                "the name of a served dataset is 1 to 60 small letters, digits and hyphens"
+            )
+
+    @property
+    def table(self) -> str | None:
+        """Path in the folder of the public table of systems, if there is one."""
+        found = self.places or self.extra.get("systems_table")
+        return None if found is None else str(found)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of question that its files can answer."""
+        found = []
+        if self.estimates is not None:
+            found += ["fleet-table", "totals", "quantiles", "synthetic"]
+        placed = self.table is not None or None not in (self.latitude, self.longitude)
+        if self.meters is not None and placed and (self.systems or 0) <= MOST_SYSTEMS:
+            found.append("systems")
+        return tuple(found)
+
+    def path(self, datasets: Path) -> Path:
+        """Return its folder, given the service's folder of datasets."""
+        return datasets / self.folder
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What an analyst may spend of a dataset, and has spent, in the promise's measure."""
+
+    analyst: str
+    share_nano: int
+    spent_nano: int
+
+    @property
+    def share(self) -> float:
+        """The whole share."""
+        return plain(self.share_nano)
+
+    @property
+    def spent(self) -> float:
+        """What was spent of it."""
+        return plain(self.spent_nano)
+
+    @property
+    def remaining(self) -> float:
+        """What is left of it."""
+        return plain(self.share_nano - self.spent_nano)
+
+
+def add_served(connection: Connection, dataset: Served) -> None:
+    """Keep a new dataset."""
+    if connection.execute(select(served.c.name).where(served.c.name == dataset.name)).scalar():
+        raise ParameterError(f"there is a dataset named {dataset.name!r} already")
+    connection.execute(insert(served).values({**_values(dataset), "made": now()}))
+
+
+def change_served(connection: Connection, name: str, **changes: Any) -> None:
+    """Change fields of a dataset: those of :class:`Served`, but not its name."""
+    told = {key: _text(value) for key, value in changes.items()}
+    done = connection.execute(update(served).where(served.c.name == name).values(told))
+    if done.rowcount != 1:
+        raise ReleaseNotFound(f"there is no dataset named {name!r}")
+
+
+def find_served(connection: Connection, name: str) -> Served:
+    """Return a dataset."""
+    row = connection.execute(select(served).where(served.c.name == name)).one_or_none()
+    if row is None:
+        raise ReleaseNotFound(f"there is no dataset named {name!r}")
+    return _as_served(row)
+
+
+def all_served(connection: Connection) -> list[Served]:
+    """Return all datasets, by name."""
+    return [_as_served(row) for row in connection.execute(select(served).order_by(served.c.name))]
+
+
+def find_promised(connection: Connection, name: str) -> Dataset | None:
+    """Return a dataset as the ledger knows it, or None before its promise is made."""
+    row = connection.execute(
+        select(ledger.datasets).where(ledger.datasets.c.name == name)
+    ).one_or_none()
+    return None if row is None else as_dataset(row)
+
+
+def shares_of_dataset(connection: Connection, name: str) -> list[Share]:
+    """Return the shares of a dataset, by analyst."""
+    query = _shares().where(ledger.datasets.c.name == name).order_by(ledger.analysts.c.name)
+    return [Share(row.analyst, row.share, row.spent) for row in connection.execute(query)]
+
+
+def shares_of_analyst(connection: Connection, analyst: str) -> dict[str, Share]:
+    """Return an analyst's shares, by the name of the dataset."""
+    query = _shares().where(ledger.analysts.c.name == analyst)
+    return {row.dataset: Share(analyst, row.share, row.spent) for row in connection.execute(query)}
+
+
+def _shares() -> Any:
+    return select(
+        ledger.datasets.c.name.label("dataset"),
+        ledger.analysts.c.name.label("analyst"),
+        ledger.analysts.c.share,
+        ledger.analysts.c.spent,
+    ).join_from(ledger.analysts, ledger.datasets)
+
+
+def _values(dataset: Served) -> dict[str, Any]:
+    names = [column.name for column in served.columns]
+    return {name: _text(getattr(dataset, name)) for name in names}
+
+
+def _text(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict) else value
+
+
+def _as_served(row: Row[Any]) -> Served:
+    told = dict(row._mapping)
+    return Served(**{**told, "keys": json.loads(row.keys), "extra": json.loads(row.extra)})

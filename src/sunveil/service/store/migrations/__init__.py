@@ -1,0 +1,1 @@
+"""The service's schema, step by step."""

@@ -1,0 +1,149 @@
+"""What was answered, as it is served; and what was asked, from before it was charged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, select, update
+
+from sunveil.service.store.base import insert_new, now
+from sunveil.service.store.schema import releases, requests
+
+SUMMARY = (
+    releases.c.id,
+    releases.c.dataset,
+    releases.c.kind,
+    releases.c.title,
+    releases.c.epsilon,
+    releases.c.cost,
+    releases.c.made,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRow:
+    """A release in a list.
+
+    Parameters
+    ----------
+    id
+        What it is found by.
+    dataset
+        Of which dataset.
+    kind, title
+        What was asked.
+    epsilon, cost
+        Its privacy loss, and what was charged, in the promise's measure.
+    made
+        When.
+    """
+
+    id: str
+    dataset: str
+    kind: str
+    title: str
+    epsilon: float
+    cost: float
+    made: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked under an idempotency key.
+
+    Parameters
+    ----------
+    analyst, key
+        By whom, and under which key.
+    dataset
+        Of which dataset.
+    asked
+        The question, as canonical JSON.
+    release
+        Its answer; None as long as there is none.
+    """
+
+    analyst: str
+    key: str
+    dataset: str
+    asked: str
+    release: str | None
+
+
+def keep_release(
+    connection: Connection, row: ReleaseRow, *, question: str, body: dict[str, Any]
+) -> None:
+    """Keep a release, unless it is kept already."""
+    values = {
+        "id": row.id,
+        "dataset": row.dataset,
+        "question": question,
+        "kind": row.kind,
+        "title": row.title,
+        "epsilon": row.epsilon,
+        "cost": row.cost,
+        "body": json.dumps(body, allow_nan=False),
+        "made": row.made,
+    }
+    insert_new(connection, releases, values)
+
+
+def find_release(connection: Connection, release: str) -> tuple[ReleaseRow, dict[str, Any]] | None:
+    """Return a release and its body, or None."""
+    row = connection.execute(
+        select(*SUMMARY, releases.c.body).where(releases.c.id == release)
+    ).one_or_none()
+    return None if row is None else (ReleaseRow(*row[:-1]), json.loads(row.body))
+
+
+def releases_of(connection: Connection, dataset: str, *, limit: int = 200) -> list[ReleaseRow]:
+    """Return the releases of a dataset, newest first."""
+    query = select(*SUMMARY).where(releases.c.dataset == dataset)
+    query = query.order_by(releases.c.made.desc(), releases.c.id).limit(limit)
+    return [ReleaseRow(*row) for row in connection.execute(query)]
+
+
+def begin_request(connection: Connection, request: Asked) -> tuple[Asked, bool]:
+    """Keep what is asked under a key; return what the key stands for, and whether it is new."""
+    values = {
+        "analyst": request.analyst,
+        "key": request.key,
+        "dataset": request.dataset,
+        "asked": request.asked,
+        "made": now(),
+    }
+    fresh = insert_new(connection, requests, values)
+    found = _find(connection, request)
+    assert found is not None
+    return found, fresh
+
+
+def end_request(connection: Connection, request: Asked, release: str) -> None:
+    """Say which release answers a request."""
+    connection.execute(update(requests).where(*_same(request)).values(release=release))
+
+
+def drop_request(connection: Connection, request: Asked) -> None:
+    """Forget a request that was refused: nothing was charged, and the key is free again."""
+    connection.execute(delete(requests).where(*_same(request), requests.c.release.is_(None)))
+
+
+def open_requests(connection: Connection) -> list[Asked]:
+    """Return the requests that have no answer, oldest first."""
+    query = select(requests).where(requests.c.release.is_(None)).order_by(requests.c.made)
+    return [_as_asked(row) for row in connection.execute(query)]
+
+
+def _find(connection: Connection, request: Asked) -> Asked | None:
+    row = connection.execute(select(requests).where(*_same(request))).one_or_none()
+    return None if row is None else _as_asked(row)
+
+
+def _same(request: Asked) -> tuple[Any, Any]:
+    return requests.c.analyst == request.analyst, requests.c.key == request.key
+
+
+def _as_asked(row: Row[Any]) -> Asked:
+    return Asked(row.analyst, row.key, row.dataset, row.asked, row.release)

@@ -1,0 +1,92 @@
+"""Where an upload lies until all of it is known to be good, and vanishes from if it is not."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sunveil.service.uploads.errors import UploadTooLarge
+from sunveil.service.uploads.limits import in_words
+
+PREFIX = ".upload-"
+
+
+class Staging:
+    """A folder that is put in place whole, or removed.
+
+    Parameters
+    ----------
+    home
+        The folder that it is made in, and that whatever comes of it stays in.
+    """
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self.folder = home / f"{PREFIX}{secrets.token_hex(8)}"
+
+    @contextmanager
+    def open(self) -> Iterator[Staging]:
+        """Make the folder; what was not moved out of it by the end is removed."""
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.mkdir(mode=0o700)
+        lock = os.open(self.folder / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            # whoever sweeps after a service that was killed sees that this one is alive
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield self
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            os.close(lock)
+
+    def put(self, name: str, part: str = "whole") -> Path:
+        """Move a part of the folder to its place in one step, and return the place.
+
+        Parameters
+        ----------
+        name
+            Name of the new folder within the home; refused where there is one.
+        part
+            Which of the folder's own folders.
+        """
+        place = self._home / name
+        os.rename(self.folder / part, place)
+        return place
+
+
+def sweep(home: Path) -> None:
+    """Remove what uploads left that ended with their process."""
+    for folder in home.glob(f"{PREFIX}*"):
+        with suppress(FileNotFoundError):
+            lock = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            else:
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+def check_room(folder: Path, needed: int, *, spare: int) -> None:
+    """Refuse what the disk has no room for.
+
+    Parameters
+    ----------
+    folder
+        Where it would be written.
+    needed
+        How much it is. [bytes]
+    spare
+        How much must stay free. [bytes]
+    """
+    if shutil.disk_usage(folder).free < needed + spare:
+        raise UploadTooLarge(
+            f"the service's disk has no room for {in_words(needed)} more; free some, or name a"
+            " folder of the data folder instead of uploading"
+        )
