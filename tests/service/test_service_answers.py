@@ -130,6 +130,25 @@ def test_data_are_read_again_when_a_dataset_changes_and_not_before(tmp_path):
     assert (len(held), len(again)) == (5, 7)
 
 
+def test_each_system_is_read_on_the_clock_that_its_table_names(tmp_path, clear_power):
+    folder = tmp_path / "roofs"
+    folder.mkdir()
+    power = clear_power(180.0, 25.0, days=20)
+    lines, table = ["system_id,time,power_kw"], ["system_id,latitude,longitude,timezone"]
+    for name, zone in (("east", "UTC-05:00"), ("west", "UTC-07:00")):
+        stamps = power.index.tz_convert(f"Etc/GMT+{zone[5]}").strftime("%Y-%m-%d %H:%M")
+        lines += [f"{name},{at},{kw:.4f}" for at, kw in zip(stamps, power, strict=True)]
+        table.append(f"{name},39.7,-105.0,{zone}")
+    (folder / "meters.csv").write_text("\n".join(lines) + "\n")
+    (folder / "systems.csv").write_text("\n".join(table) + "\n")
+    held = Data(tmp_path).systems(
+        Served("roofs", "Roofs", "roofs", meters="meters.csv", places="systems.csv")
+    )
+    east, west = sorted(held.records, key=lambda record: record.system_id)
+    np.testing.assert_array_equal(east.times, west.times)
+    assert (east.timezone, west.timezone) == ("UTC-05:00", "UTC-07:00")
+
+
 @pytest.fixture
 def metered(serve, clear_power, golden_site):
     """Return a service over the meters of three systems."""

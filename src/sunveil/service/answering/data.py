@@ -117,11 +117,23 @@ class Data:
             timezone=dataset.timezone or told.get("timezone"),
             **{name: told[name] for name in ("unit", "label") if told.get(name)},
         )
-        records = list(iter_meters(dataset.path(self._folder) / dataset.meters, options))
+        records = self._records(dataset, options)
         sites = self._sites(dataset, records)
         records = [record for record in records if record.system_id in sites]
         weather = _weather(records, sites)
         return HeldSystems(records, weather, _frames(records, weather))
+
+    def _records(self, dataset: Served, options: MeterOptions) -> list[Record]:
+        """Return the records of a dataset, each on the clock that the table of systems names."""
+        assert dataset.meters is not None
+        folder = dataset.path(self._folder)
+        zones = {} if dataset.table is None else read_zones(folder / dataset.table)
+        known: list[str | None] = [*sorted(set(zones.values()))]
+        out = []
+        for zone in known or [options.timezone]:
+            read = iter_meters(folder / dataset.meters, replace(options, timezone=zone))
+            out += [one for one in read if zones.get(one.system_id, zone) == zone]
+        return out
 
     def _sites(self, dataset: Served, records: list[Record]) -> dict[str, Site]:
         if dataset.table is not None:
@@ -193,6 +205,21 @@ def read_places(path: Path) -> dict[str, Site]:
     except duckdb.Error:
         raise SourceError(f"{path} lacks system_id, latitude or longitude") from None
     return {str(name): cell_of(float(north), float(east)).site for name, north, east in rows}
+
+
+def read_zones(path: Path) -> dict[str, str]:
+    """Return the clock of each system, where a table of systems has a column ``timezone``."""
+    try:
+        with duckdb.connect() as connection:
+            rows = connection.execute(
+                f"SELECT system_id, timezone FROM {_reader(path)} WHERE timezone IS NOT NULL",
+                {"path": str(path)},
+            ).fetchall()
+    except duckdb.BinderException:  # there is no such column
+        return {}
+    except duckdb.Error:
+        raise SourceError(f"{path} cannot be read as a table of systems") from None
+    return {str(name): str(zone) for name, zone in rows}
 
 
 def _weather(records: list[Record], sites: dict[str, Site]) -> dict[str, Weather]:
