@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 from service_makers import Running, add_dataset, quick_settings, running
 
 # The ledger's tests start a PostgreSQL server; it is the same here.
@@ -16,6 +18,18 @@ _SPEC = importlib.util.spec_from_file_location(
 _LEDGER = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(_LEDGER)
 server, database, marks_apart = _LEDGER.server, _LEDGER.database, _LEDGER.marks_apart
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start the browser of Debian's package."""
+    chromium = Path("/usr/bin/chromium")
+    if not chromium.exists() and "CI" not in os.environ:
+        pytest.skip("there is no browser here: apt-get install chromium")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield found
+        found.close()
 
 
 @pytest.fixture

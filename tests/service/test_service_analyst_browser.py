@@ -11,21 +11,11 @@ from pathlib import Path
 
 import pytest
 from page_checks import Watch, check_everywhere, check_page, tab_to
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from service_makers import Running, add_dataset, key, new_token
 
 # Set to keep pictures of the pages, for people to look at.
 PICTURES = os.environ.get("SUNVEIL_PICTURES")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
-        )
-        yield found
-        found.close()
 
 
 @pytest.fixture

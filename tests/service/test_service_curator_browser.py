@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from curator_makers import write_fleet
 from page_checks import Watch, check_everywhere, check_page, tab_to
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from service_makers import PASSWORD, Running, new_curator
 
 from sunveil.service.curator.inference import job_id, jobs_of
@@ -22,16 +22,6 @@ from sunveil.service.store.accounts import new_setup_secret
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 740}
 LONG = 60_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
-        )
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")
