@@ -240,7 +240,7 @@ def _boundary(content_type: str) -> bytes:
     kind, options = parse_options_header(content_type)
     if kind != b"multipart/form-data" or not options.get(b"boundary"):
         raise UploadRefused("an upload is a form with files (multipart/form-data)")
-    return options[b"boundary"]
+    return bytes(options[b"boundary"])
 
 
 async def _drain(stream: AsyncIterator[bytes]) -> None:
