@@ -316,7 +316,13 @@ def main() -> None:
     parser.add_argument("--sizes", type=json.loads, default=[1000, 10000, 50000])
     parser.add_argument("--peers", type=int, default=24)
     parser.add_argument("--slow", type=int, default=4)
+    parser.add_argument("--growth", action="store_true", help="time and memory by size alone")
     options = parser.parse_args()
+    if options.growth:
+        with tempfile.TemporaryDirectory() as name:
+            infer(simulate(Path(name), options.sizes[0]), Path(name) / "warm")
+            print("\n".join(growth(Path(name), options.sizes)))
+        return
     print("\n".join(fleets_part(sizes=options.sizes, peers=options.peers, slow=options.slow)))
 
 
