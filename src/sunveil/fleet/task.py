@@ -94,7 +94,7 @@ def _from_rows(desk: Desk, part: Part) -> Iterator[Fitted | Refused]:
     try:
         survey, chunks = _surveyed(paths, desk, part)
     except _READING:
-        paths, unread = _sound(paths, desk, part)
+        paths, unread = sound_files(paths, desk, part)
         yield from unread
         survey, chunks = _surveyed(paths, desk, part)
     if survey.strangers:
@@ -115,7 +115,7 @@ def _surveyed(paths: Sequence[Path], desk: Desk, part: Part) -> tuple[Survey, li
     return survey, chunks
 
 
-def _sound(paths: Sequence[Path], desk: Desk, part: Part) -> tuple[list[Path], list[Refused]]:
+def sound_files(paths: Sequence[Path], desk: Desk, part: Part) -> tuple[list[Path], list[Refused]]:
     """Return the files that can be read to their end, and refusals of the others."""
     sound, refused = [], []
     for path in paths:

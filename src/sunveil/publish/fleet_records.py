@@ -23,12 +23,12 @@ from sunveil.fleet.job import Desk, Job, check_clocks
 from sunveil.fleet.layouts import Columns, Layout
 from sunveil.fleet.order import find_order, find_span
 from sunveil.fleet.plan import Part, Plan, find_cells, make_plan
-from sunveil.fleet.reading import range_of, read_rows, strangers
+from sunveil.fleet.reading import range_of, strangers
 from sunveil.fleet.records import raws_in, raws_of
 from sunveil.fleet.settings import FleetSettings
 from sunveil.fleet.source import look_at
 from sunveil.fleet.systems import Refused, read_systems
-from sunveil.fleet.task import UNREAD
+from sunveil.fleet.task import UNREAD, sound_files
 from sunveil.meters.assemble import Raw, to_record
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Cleaning, Record
@@ -142,7 +142,7 @@ def _from_rows(desk: Desk, part: Part) -> Iterator[Held | Refused]:
     try:
         found = list(_rows(paths, desk, part))
     except _READING:
-        paths, unread = _sound(paths, desk, part)
+        paths, unread = sound_files(paths, desk, part)
         yield from unread
         found = list(_rows(paths, desk, part)) if paths else []
     yield from found
@@ -205,20 +205,6 @@ def _timeless(paths: Sequence[Path], columns: Columns, part: Part) -> set[str]:
         f" {'AND' if within else 'WHERE'} ({lacking})"
     )
     return {str(row[0]) for row in found.fetchall()}
-
-
-def _sound(paths: Sequence[Path], desk: Desk, part: Part) -> tuple[list[Path], list[Refused]]:
-    """Return the files that can be read to their end, and refusals of the others."""
-    sound, refused = [], []
-    for path in paths:
-        try:
-            for _ in read_rows([path], desk.job.source.columns, low=part.low, high=part.high):
-                pass
-        except _READING:
-            refused.append(Refused("", UNREAD, f"{path.name} cannot be read: it is damaged"))
-        else:
-            sound.append(path)
-    return sound, refused
 
 
 def _from_files(desk: Desk, part: Part) -> Iterator[Held | Refused]:
