@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.cells import Axis
-from sunveil.fleet.compiled import compiled
 from sunveil.fleet.scatter import Power
+from sunveil.jit import compiled_exactly
 
 _STUCK_HOURS = 6.0
 _STUCK_READINGS = 8
@@ -35,11 +35,12 @@ def inspect(power: Power, axis: Axis) -> NDArray[np.uint8]:
     counts = np.zeros((len(power), 2), dtype=np.int64)
     ends = np.zeros((len(power), 2), dtype=np.float32)
     levels = np.zeros((len(power), _LEVELS), dtype=np.float32)
-    compiled(_course)(power, axis.first, axis.step, least, counts, ends, levels, odd)
-    compiled(_extremes)(power, counts, ends, levels, odd)
+    _course(power, axis.first, axis.step, least, counts, ends, levels, odd)
+    _extremes(power, counts, ends, levels, odd)
     return odd
 
 
+@compiled_exactly
 def _course(power, first, step, least, counts, ends, levels, odd):  # type: ignore[no-untyped-def]
     """Look at how each record runs: its spacing, its days, its stuck stretches."""
     length = power.shape[1]
@@ -119,6 +120,7 @@ def _course(power, first, step, least, counts, ends, levels, odd):  # type: igno
         ends[s, 1] = top
 
 
+@compiled_exactly
 def _extremes(power, counts, ends, levels, odd):  # type: ignore[no-untyped-def]
     """Look for spikes, deep negatives and stuck stretches, erring towards finding them."""
     for s in range(power.shape[0]):

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.cells import Axis
-from sunveil.fleet.compiled import compiled
 from sunveil.fleet.survey import Runs
+from sunveil.jit import compiled_exactly
 
 Power = NDArray[np.float32]
 Chunk = tuple[Runs, NDArray[np.float32]]
@@ -44,10 +44,11 @@ def scatter(
     power = np.full((int(row.max(initial=-1)) + 1, axis.count), np.nan, dtype=np.float32)
     for runs, values in chunks:
         first = axis.first + shift
-        compiled(_scatter)(runs, values, row, first, axis.step, np.float32(factor), odd, power)
+        _scatter(runs, values, row, first, axis.step, np.float32(factor), odd, power)
     return power
 
 
+@compiled_exactly
 def _scatter(runs, values, row, first, step, factor, odd, power):  # type: ignore[no-untyped-def]
     count = power.shape[1]
     for run in range(len(runs)):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.fleet.compiled import compiled
 from sunveil.fleet.zones import ZoneTable
+from sunveil.jit import compiled_exactly
 
 # Columns: local number of the system, UTC second of the first row, seconds from row to row, place
 # of the first row, and number of rows.
@@ -37,7 +37,7 @@ class Book:
         size = 1 << max(4, int(2 * len(hashes)).bit_length())
         keys = np.zeros(size, dtype=np.uint64)
         values = np.full(size, UNKNOWN, dtype=np.int32)
-        compiled(_fill)(hashes, keys, values)
+        _fill(hashes, keys, values)
         return cls(keys, values)
 
 
@@ -115,7 +115,7 @@ class Survey:
             The clock of each of the table's systems.
         """
         runs = np.empty((len(hashes), 5), dtype=np.int64)
-        made = compiled(_note)(
+        made = _note(
             hashes,
             micros,
             (book.keys, book.values, self.slot, self.found, self.tally),
@@ -126,6 +126,7 @@ class Survey:
         return runs[:made].copy()
 
 
+@compiled_exactly
 def _fill(hashes, keys, values):  # type: ignore[no-untyped-def]
     mask = np.uint64(len(keys) - 1)
     for i in range(len(hashes)):
@@ -136,6 +137,7 @@ def _fill(hashes, keys, values):  # type: ignore[no-untyped-def]
         values[at] = i
 
 
+@compiled_exactly
 def _note(hashes, micros, books, clocks, notes, runs):  # type: ignore[no-untyped-def]
     keys, values, slot, found, tally = books
     zone, first, utc, before, after = clocks

@@ -25,9 +25,9 @@ from sunveil.fit.clocks import (
     worth_comparing,
 )
 from sunveil.fit.light import THRESHOLD
+from sunveil.jit import compiled
 from sunveil.quick.ends import Days
 from sunveil.quick.groups import Matrix
-from sunveil.quick.jit import compiled
 from sunveil.quick.model import CAPACITY, OUT
 from sunveil.quick.newton import FREE, refine
 from sunveil.quick.prepared import CAPACITIES, Prepared

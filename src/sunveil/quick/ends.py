@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sunveil.cells import CellSky
 from sunveil.cells.sky import DAY
 from sunveil.fit.light import FEWEST_DAYS, THRESHOLD, Ends
+from sunveil.jit import compiled
 from sunveil.quick.constants import Constants
 from sunveil.quick.groups import Matrix, plane_profiles
-from sunveil.quick.jit import compiled
 from sunveil.site import Array
 
 # Of a day's intervals, so many must have a reading for its light to be told.

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sunveil.cells import Axis, CellSky
 from sunveil.cells.tables import LANES
 from sunveil.fit.clipping import BIN, FEWEST_DAYS, LEAST_HOURS, LOWEST_SHARE
+from sunveil.jit import compiled
 from sunveil.quick.groups import Matrix
-from sunveil.quick.jit import compiled
 
 BRIGHT, TOP = 0.98, 0.999
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from sunveil.atlas import Grid
 from sunveil.cells.tables import LANES
 from sunveil.fit.planes import CLEAR_GAIN, NEAR_DEGREES, SCALE
+from sunveil.jit import compiled
 from sunveil.quick.groups import Groups, Matrix
-from sunveil.quick.jit import compiled
 from sunveil.quick.layout import Laid
 from sunveil.quick.model import EAST, LIMIT, NO_LIMIT, NORTH, unit_profile
 from sunveil.quick.newton import solve

@@ -11,7 +11,7 @@ import numpy as np
 
 from sunveil.cells import tables
 from sunveil.cells.tables import HAZE_HIGH, HAZE_LOW, HAZE_STEP, LANES, LEVELS, ROWS
-from sunveil.quick.jit import compiled
+from sunveil.jit import compiled
 
 EAST, NORTH, CAPACITY, HAZE, HEAT, LIMIT = range(6)
 # A limit's logarithm beyond which there is none.

@@ -6,7 +6,7 @@ import numpy as np
 
 from sunveil.cells.tables import LANES
 from sunveil.fit.refine import _STEPS
-from sunveil.quick.jit import compiled
+from sunveil.jit import compiled
 from sunveil.quick.model import (
     CAPACITY,
     EAST,

@@ -10,7 +10,7 @@ import numpy as np
 
 from sunveil.cells.tables import LANES
 from sunveil.fit.shade import BRIGHT_QUANTILE, FEWEST, HIDDEN_BELOW
-from sunveil.quick.jit import compiled
+from sunveil.jit import compiled
 from sunveil.quick.model import CAPACITY, LIMIT, NO_LIMIT, OUT, unit_profile
 from sunveil.quick.newton import FREE, refine
 from sunveil.quick.spread import fill_spread

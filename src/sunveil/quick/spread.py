@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from sunveil.cells.tables import LANES
 from sunveil.fit.intervals import TAIL, Doubts
-from sunveil.quick.jit import compiled
+from sunveil.jit import compiled
 from sunveil.quick.model import (
     CAPACITY,
     EAST,

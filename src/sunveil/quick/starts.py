@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.fit.planes import BRIGHT_QUANTILE, FEWEST
+from sunveil.jit import compiled
 from sunveil.quick.groups import Groups, Matrix, points_of
-from sunveil.quick.jit import compiled
 from sunveil.site import Array
 
 # A group whose bright power is so far from the best plane's has lost half its say.
