@@ -9,10 +9,9 @@ Names are loaded when first asked for, so that importing the package costs next 
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sunveil.ondemand import on_demand
 
 if TYPE_CHECKING:
     from sunveil.errors import (
@@ -79,28 +78,4 @@ _HOMES = {
     "sunveil.site": ("Losses", "Plane", "Site"),
     "sunveil.weather": ("Weather", "get_weather"),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-class _Package(ModuleType):
-    """A package whose ``infer`` is the function, whoever has imported the module so named."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        # The import system binds each submodule on its package, which would hide the function.
-        if not (name in _HOME_OF and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
-
-sys.modules[__name__].__class__ = _Package
+_HOME_OF = on_demand(__name__, _HOMES)

@@ -6,12 +6,12 @@ compose the stages in flow order: clock, coarse search, refinement, intervals, f
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import pandas as pd
 
 from sunveil import paper
 from sunveil.errors import ParameterError, TooLittleData, WeatherError
@@ -22,17 +22,21 @@ from sunveil.fit.daylight import Daylight, coarsen, daylight, earlier
 from sunveil.fit.intervals import Doubts, covariance, spread
 from sunveil.fit.planes import compare_planes
 from sunveil.fit.refine import HEAT_DEVIATION, ErrorModel, Fit, bright_power, modelled_power
-from sunveil.meters import MeterOptions, from_pandas, records_from_frame
 from sunveil.meters.assemble import SHORT_INTERVAL
+from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Record
 from sunveil.paper import Search
 from sunveil.profiles import Group
 from sunveil.site import Losses, Mount, Site, SkyModel
-from sunveil.weather import Weather, WeatherCache, clearsky, get_weather
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from sunveil.weather import Weather, WeatherCache
 
 FEWEST_READINGS = 60
 FEWEST_DAYS = 120
-MARGIN = pd.Timedelta(days=2)
+MARGIN = dt.timedelta(days=2)
 SHIFT_SECONDS = 300
 # Standard deviation of an undeclared label: start, middle or end, as likely each. [intervals]
 UNKNOWN_LABEL = 0.4
@@ -163,6 +167,9 @@ def infer(
     -------
     None: the estimate is as private as the readings. Releases are another matter.
     """
+    from sunveil.meters import from_pandas
+    from sunveil.weather import get_weather
+
     options = Options(
         method=_choice(Method, "method", method),
         clock=_choice(Clock, "clock", clock),
@@ -201,12 +208,16 @@ def infer_frame(
     **settings
         The other parameters of :func:`infer`.
     """
+    from sunveil.meters import records_from_frame
+
     options = MeterOptions(unit=unit, timezone=timezone, label=label)
     return [infer(record, **settings) for record in records_from_frame(frame, options)]
 
 
 def record_span(record: Record) -> tuple[pd.Timestamp, pd.Timestamp]:
     """Return the span of a record with a margin for wrong clocks, in UTC."""
+    import pandas as pd
+
     first, last = (pd.Timestamp(t, tz="UTC") for t in record.extent)
     return first - MARGIN, last + MARGIN
 
@@ -231,6 +242,8 @@ def infer_record(
     cache
         Where clear-sky weather is kept.
     """
+    from sunveil.weather import clearsky
+
     options = options or Options()
     clear = weather if weather.clear else clearsky(weather.site, *record_span(record), cache=cache)
     hypothesis, gain = _clock(record, weather, clear, options=options)

@@ -11,18 +11,52 @@ import functools
 import hashlib
 import tempfile
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numba
 import platformdirs
+from llvmlite import binding
 
 Function = Callable[..., Any]
 
+
+def _load_lightly() -> None:
+    """Load numba's functions of arrays without scipy's linear algebra, which no loop here uses.
+
+    numba looks whether it is there, and that alone takes a fifth of a second. A loop that does
+    multiply matrices still finds it.
+    """
+    try:
+        linalg: Any = import_module("numba.np.linalg")
+        look = linalg.ensure_blas
+    except (ImportError, AttributeError):
+        return  # another numba, which does as it likes
+    linalg.ensure_blas = lambda: None
+    try:
+        import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = look
+
+
+_load_lightly()
 _CONFIG: Any = numba.config  # its names are made at run time
 _ROOMS = ("cells", "quick", "fleet")
+# Compilers keep to half of the widest registers unless told that these loops are worth it.
+_WIDE = "-prefer-256-bit"
 # Sums may be taken in any order and products fused; missing values are still told from numbers.
 _FAST = {"reassoc", "contract", "arcp", "nsz"}
+
+
+def _use_wide_registers() -> None:
+    """Let compiled loops use the widest registers that the processor has."""
+    here = binding.get_host_cpu_features()
+    if here.get("avx512f") and _CONFIG.CPU_FEATURES is None and _CONFIG.CPU_NAME is None:
+        _CONFIG.CPU_FEATURES = f"{here.flatten()},{_WIDE}"
+
+
+_use_wide_registers()
 
 
 @functools.lru_cache(maxsize=1)

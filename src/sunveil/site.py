@@ -11,13 +11,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-import pvlib
 from numpy.typing import NDArray
 
+from sunveil import maps
 from sunveil.errors import ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Array = NDArray[np.float64]
 
@@ -60,8 +63,7 @@ class Site:
                     " north and east are positive"
                 )
         if self.altitude is None:
-            height = float(pvlib.location.lookup_altitude(self.latitude, self.longitude))
-            object.__setattr__(self, "altitude", height)
+            object.__setattr__(self, "altitude", maps.altitude(self.latitude, self.longitude))
         elif not (math.isfinite(self.altitude) and -500.0 <= self.altitude <= 9000.0):
             raise ParameterError(
                 f"altitude must be between -500 and 9000 metres, and {self.altitude:g} is not"
@@ -75,6 +77,9 @@ class Site:
 
     def sun(self, times: pd.DatetimeIndex) -> pd.DataFrame:
         """Return pvlib's solar position (``apparent_zenith``, ``azimuth``, ...) at ``times``."""
+        import pandas as pd
+        import pvlib
+
         return pd.DataFrame(
             pvlib.solarposition.get_solarposition(
                 times, self.latitude, self.longitude, altitude=self.height
@@ -187,6 +192,8 @@ def incidence_cosine(plane: Plane, zenith: Array, azimuth: Array) -> Array:
     zenith, azimuth
         Position of the sun. [degrees]
     """
+    import pvlib
+
     return np.asarray(
         pvlib.irradiance.aoi_projection(plane.surface_tilt, plane.surface_azimuth, zenith, azimuth)
     )
@@ -225,6 +232,9 @@ def plane_irradiance(
         ``poa_global`` and its parts ``poa_direct``, ``poa_sky_diffuse``,
         ``poa_ground_diffuse``. [W/m²]
     """
+    import pandas as pd
+    import pvlib
+
     zenith, azimuth = (sun[name].to_numpy(np.float64) for name in ("apparent_zenith", "azimuth"))
     ghi, dni = (weather[name].to_numpy(np.float64) for name in ("ghi", "dni"))
     circumsolar, rest = _sky_parts(plane, weather, zenith, azimuth, sky_model=sky_model)
@@ -254,6 +264,9 @@ def _sky_parts(
     plane: Plane, weather: pd.DataFrame, zenith: Array, azimuth: Array, *, sky_model: SkyModel
 ) -> tuple[Array, Array]:
     """Return the sky's diffuse light on a plane: from around the sun, and the rest. [W/m²]"""
+    import pandas as pd
+    import pvlib
+
     dni, dhi = (weather[name].to_numpy(np.float64) for name in ("dni", "dhi"))
     if sky_model is SkyModel.ISOTROPIC:
         whole = np.asarray(pvlib.irradiance.isotropic(plane.surface_tilt, dhi))
@@ -282,11 +295,15 @@ def cell_temperature(poa_global: Array, temp_air: Array, wind_speed: Array) -> A
     wind_speed
         Wind at 10 m, of which half reaches the modules. [m/s]
     """
+    import pvlib
+
     return np.asarray(pvlib.temperature.faiman(poa_global, temp_air, SHELTER * wind_speed))
 
 
 def dc_power(poa_global: Array, temp_cell: Array, *, pdc0: float, losses: Losses) -> Array:
     """Return DC power before the inverter: paper eq. 3 with ζ as PVWatts' losses. [unit of pdc0]"""
+    import pvlib
+
     power = pvlib.pvsystem.pvwatts_dc(poa_global, temp_cell, pdc0, losses.gamma_pdc)
     return np.asarray(power) * (1.0 - losses.system)
 
@@ -305,5 +322,7 @@ def ac_power(pdc: Array, *, pdc0: float, losses: Losses, limit: float = math.inf
     limit
         The most that comes out. [unit of pdc]
     """
+    import pvlib
+
     power = pvlib.inverter.pvwatts(pdc, pdc0, eta_inv_nom=losses.inverter_efficiency)
     return np.asarray(np.minimum(power, limit))

@@ -13,7 +13,6 @@ from dataclasses import dataclass, fields, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import pvlib
 from numpy.typing import NDArray
 
 from sunveil.site import SHELTER, Array, Losses, Site, SkyModel
@@ -102,6 +101,8 @@ def relative_airmass(sine: Array) -> Array:
 
 @functools.lru_cache(maxsize=1)
 def _modifier_table(size: int = 16384) -> Array:
+    import pvlib
+
     cosines = (np.arange(size + 1) + 0.5) / size
     angles = np.degrees(np.arccos(np.minimum(cosines, 1.0)))
     return np.asarray(pvlib.iam.physical(angles), dtype=np.float64)
@@ -117,22 +118,40 @@ def direct_modifier(cosine: Array) -> Array:
     return np.asarray(table[(cosine * (len(table) - 1)).astype(np.int32)])
 
 
-# Where the diffuse modifiers bend, their table is dense. [degrees]
-MODIFIER_TILTS = np.array([0.0, 1, 2, 3.5, 5, 7.5, 10, 15, 20, 25, 30, 40, 50, 60, 75, 90])
-
-
-@functools.lru_cache(maxsize=1)
-def _diffuse_modifiers() -> tuple[Array, Array]:
-    # one tilt at a time: the integral over the sky takes megabytes for each
-    parts = [pvlib.iam.marion_diffuse("physical", float(tilt)) for tilt in MODIFIER_TILTS]
-    sky = np.array([float(part["sky"]) for part in parts])
-    return sky, np.nan_to_num(np.array([float(part["ground"]) for part in parts]))
+# Marion's modifiers of sky and ground light under pvlib's glass by tilt [degrees], dense where they
+# bend. A flat plane sees no ground.
+MODIFIERS = np.array(
+    [
+        (0.0, 0.944394240096, 0.0),
+        (1.0, 0.944472645175, 0.0406836175513),
+        (2.0, 0.944661390098, 0.103958509497),
+        (3.5, 0.945124086621, 0.180798536381),
+        (5.0, 0.945738834226, 0.246122678902),
+        (7.5, 0.947002756038, 0.341501914026),
+        (10.0, 0.948415146445, 0.421184719467),
+        (15.0, 0.95130627186, 0.546630840117),
+        (20.0, 0.953917829444, 0.63871401178),
+        (25.0, 0.956057285777, 0.707519628673),
+        (30.0, 0.957675389134, 0.75971430282),
+        (40.0, 0.959430094964, 0.83107761269),
+        (50.0, 0.959469456137, 0.875189661764),
+        (60.0, 0.958033230309, 0.903567385413),
+        (75.0, 0.953190181064, 0.929509453764),
+        (90.0, 0.944404794632, 0.944404794632),
+    ]
+)
 
 
 def diffuse_modifiers(surface_tilt: Array) -> tuple[Array, Array]:
-    """Return Marion's modifiers of sky and ground light for planes of given tilts."""
-    sky, ground = (np.interp(surface_tilt, MODIFIER_TILTS, one) for one in _diffuse_modifiers())
-    return sky, ground
+    """Return Marion's modifiers of sky and ground light for planes of given tilts.
+
+    References
+    ----------
+    B. Marion, "Numerical method for angle-of-incidence correction factors for diffuse radiation
+    incident photovoltaic modules", Solar Energy 147, 2017. DOI 10.1016/j.solener.2017.03.027
+    """
+    tilts, sky, ground = MODIFIERS.T
+    return np.interp(surface_tilt, tilts, sky), np.interp(surface_tilt, tilts, ground)
 
 
 def sun_vectors(zenith: Array, azimuth: Array) -> Array:
@@ -266,6 +285,8 @@ def diffuse_shares(
     circumsolar, horizon = np.zeros(len(dni)), np.zeros(len(dni))
     if not lit.any():
         return circumsolar, horizon
+    import pvlib
+
     # a vertical plane under the sun shows both shares at once
     parts = pvlib.irradiance.perez_driesse(
         90.0,

@@ -5,28 +5,14 @@ import pandas as pd
 import pytest
 
 from sunveil.cells import Axis, Cell, cell_of, make_cell_sky
-from sunveil.cells.sun import sun_of
 from sunveil.cells.tables import DNI, GHI, HAZE_LOW, HAZE_STEP, LANES, LEVELS, in_blocks, take
 from sunveil.errors import ParameterError
-from sunveil.site import Site
-from sunveil.sky import sky_at, sun_vectors
+from sunveil.sky import sky_at
 from sunveil.weather import clearsky
 
 FIRST = int(pd.Timestamp("2019-01-01", tz="UTC").timestamp())
 YEAR = Axis(FIRST, 3600, 8760)
 DENVER = cell_of(39.74, -104.99, 1609.0)
-
-
-@pytest.mark.parametrize(
-    "site", [Site(39.74, -105.0, 1600.0), Site(-33.9, 151.2, 20.0), Site(64.0, 25.0, 100.0)]
-)
-def test_the_turned_sun_stands_where_pvlib_puts_it(site: Site) -> None:
-    mine = sun_of(site, FIRST, step=3600, count=8760)
-    position = site.sun(pd.DatetimeIndex(YEAR.starts.view("M8[s]")).tz_localize("UTC"))
-    zenith, azimuth = position["apparent_zenith"], position["azimuth"]
-    theirs = sun_vectors(zenith.to_numpy(float), azimuth.to_numpy(float)).T
-    apart = np.degrees(np.arccos(np.clip((mine * theirs).sum(axis=0), -1.0, 1.0)))
-    assert apart[theirs[2] > 0.0].max() < 0.01
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from sunveil.cli import main
 from sunveil.errors import SourceError
 from sunveil.fleet import infer_fleet, read_fleet
 from sunveil.fleet.drawing import draw_bars, draw_rose
+from sunveil.fleet.page import render_page
 from sunveil.fleet.results import is_fleet
 
 
@@ -128,6 +129,19 @@ def test_the_page_says_what_the_run_came_to(done):
     assert (summary["inferred"], summary["refused"]) == (5, 2)
     assert sum(summary["azimuth"]["counts"]) == sum(summary["tilt"]["counts"]) == 5
     assert summary["refused_by_kind"] == {"no readings": 1, "unknown": 1}
+
+
+def test_the_page_takes_names_as_words_not_as_markup(done):
+    summary = json.loads((done / "summary.json").read_text())
+    run = json.loads((done / "run.json").read_text())
+    told = [f"<b>{number}</b>.csv & others" for number in range(25)]
+    page = render_page({**summary, "unread_files": told, "notes": ["1 < 2"]}, run)
+    assert "&lt;b&gt;19&lt;/b&gt;.csv &amp; others" in page
+    assert "<b>" not in page
+    assert "and 5 more" in page
+    assert "1 &lt; 2" in page
+    nobody = {**summary, "refused_by_kind": {}, "medians": {"surface_tilt": None}}
+    assert "every system has an estimate" in render_page(nobody, run)
 
 
 def test_figures_stand_for_any_counts():

@@ -7,7 +7,7 @@ import pytest
 
 from sunveil.cells import Axis
 from sunveil.errors import MeterError
-from sunveil.fleet.inspect import inspect
+from sunveil.fleet.inspect import _dim_days, _stuck, inspect
 from sunveil.meters.grid import Readings, find_interval
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.quality import clean
@@ -127,3 +127,29 @@ def test_what_the_rules_change_is_found(fault):
     for row in power:
         fault(row, rng)
     assert inspect(power, AXIS).sum() > 20
+
+
+@pytest.mark.parametrize("least", [8, 24])
+def test_every_stuck_stretch_is_found_once_with_its_level(least):
+    rng = np.random.default_rng(5)
+    levels = rng.integers(0, 4, 120).astype(np.float32)
+    row = np.repeat(levels, rng.integers(1, 2 * least, 120))
+    row[rng.integers(len(row), size=3)] = np.nan
+    starts = np.flatnonzero(np.r_[True, row[1:] != row[:-1]])
+    long = np.diff(np.r_[starts, len(row)]) >= least
+    told = row[starts[long & (row[starts] > 0.0)]]
+    found = np.zeros(100, dtype=np.float32)
+    assert _stuck(row, least, found) == len(told) > 10
+    np.testing.assert_array_equal(found[: len(told)], told)
+
+
+@pytest.mark.parametrize("begin", [0, 5 * 3600])
+def test_days_without_much_power_are_counted(begin):
+    rng = np.random.default_rng(6)
+    row = sunny(rng)
+    days = (AXIS.first + begin + 3600 * np.arange(len(row))) // 86400
+    for day in (3, 4, 40, 41, 88):
+        row[days == days[0] + day] *= 1e-4
+    row[days == days[0] + 20] = 0.0
+    row[days == days[0] + 60] = np.nan
+    assert _dim_days(row, AXIS.first + begin, 3600, row[row == row].max()) == 5

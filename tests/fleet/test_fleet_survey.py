@@ -12,16 +12,18 @@ from sunveil.meters.record import Label
 YEAR = pd.date_range("2019-01-01", "2020-01-01", freq="h", tz="UTC", inclusive="left")
 
 
-def survey_of(wall, zone="UTC", names=None):
+def survey_of(wall, zone="UTC", names=None, batches=1):
     """Return what the first pass makes of stamps: the survey, and each row's UTC second."""
     wall = np.asarray(wall, dtype=np.int64)
     names = np.full(len(wall), 5, dtype=np.uint64) if names is None else names
     book = Book.of(np.array([9, 5], dtype=np.uint64))
     zones = ZoneTable.of([zone], (1_546_300_800, 1_577_836_800))
     survey = Survey(2)
-    runs = survey.note(names, wall, book=book, zones=zones, zone=np.zeros(2, dtype=np.int32))
+    zone = np.zeros(2, dtype=np.int32)
+    for rows in np.array_split(np.arange(len(wall)), batches):
+        survey.note(names[rows], wall[rows], book=book, zones=zones, zone=zone)
     seconds = np.zeros(len(wall), dtype=np.int64)
-    for _, first, step, start, length in runs.tolist():
+    for _, first, step, start, length in survey.runs.tolist():
         seconds[start : start + length] = first + step * np.arange(length)
     return survey, seconds
 
@@ -54,6 +56,31 @@ def test_gaps_and_missing_hours_leave_the_step_as_it_is():
     survey, seconds = survey_of(wall)
     np.testing.assert_array_equal(seconds, wall // 1_000_000)
     assert (survey.step[0], survey.odd[0]) == (3600, 0)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/Denver"])
+def test_rows_that_come_in_batches_are_surveyed_as_if_they_came_at_once(zone):
+    wall = micros(YEAR.tz_convert(zone))[np.random.default_rng(3).random(len(YEAR)) < 0.999]
+    whole, seconds = survey_of(wall, zone)
+    parted, again = survey_of(wall, zone, batches=7)
+    np.testing.assert_array_equal(seconds, again)
+    for told in ("count", "low", "high", "step", "odd"):
+        assert getattr(parted, told)[0] == getattr(whole, told)[0], told
+    assert parted.rows == whole.rows == len(wall)
+
+
+@pytest.mark.parametrize("place", [1, 63, 128, 129, 300, 498])
+@pytest.mark.parametrize("what", ["name", "stamp"])
+def test_one_row_that_differs_ends_an_even_run_wherever_it_stands(what, place):
+    wall = micros(YEAR[:500])
+    names = np.full(500, 5, dtype=np.uint64)
+    if what == "name":
+        names[place] = 9
+    else:
+        wall[place] += 60_000_000
+    survey, seconds = survey_of(wall, names=names)
+    np.testing.assert_array_equal(seconds, wall // 1_000_000)
+    assert survey.count[: len(survey)].tolist() == ([499, 1] if what == "name" else [500])
 
 
 @pytest.mark.parametrize("what", ["no time", "twice", "skipped", "backwards", "long ago"])

@@ -39,6 +39,13 @@ def test_parquet_is_read_as_csv_is(tmp_path):
     assert read_systems(tmp_path / "s.parquet").ids.to_pylist() == ["a"]
 
 
+def test_a_row_without_a_name_is_left_out_among_distinct_ones_too(tmp_path):
+    text = "system_id,latitude,longitude\na,40,-105\n,41,-105\n"
+    found = read_systems(write(tmp_path / "s.csv", text))
+    assert found.ids.to_pylist() == ["a"]
+    assert [note for note in found.notes if "name no system" in note]
+
+
 def test_equal_rows_are_merged_and_contradicting_ones_refused(tmp_path):
     rows = [
         "a,40,-105,F1",

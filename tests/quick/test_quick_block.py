@@ -20,6 +20,7 @@ from sunveil.simulate import (
     east_west,
     fast_clock,
     simulate_power,
+    simulate_sky,
 )
 from sunveil.site import Plane
 from sunveil.weather import clearsky
@@ -191,3 +192,13 @@ def test_nothing_private_is_shown(denver: CellSky, rows: np.ndarray) -> None:
 def test_options_that_cannot_be_are_refused() -> None:
     with pytest.raises(ParameterError, match="albedo"):
         QuickOptions(albedo=2.0)
+
+
+def test_a_place_that_is_always_cloudy_is_inferred_too(denver: CellSky) -> None:
+    weather = simulate_sky(denver.site, 2019, seed=4, step_minutes=15, clear_days=0.05)
+    planes = ((180.0, 30.0), (105.0, 40.0), (262.0, 33.0))
+    powers = [simulate_power(truth_of(denver, *plane), weather, seed=3) for plane in planes]
+    fit = fit_block(np.stack([as_row(as_record(power), denver.axis) for power in powers]), denver)
+    for place, (azimuth, tilt) in enumerate(planes):
+        assert fit.surface_azimuth[place] == pytest.approx(azimuth, abs=6.0)
+        assert fit.surface_tilt[place] == pytest.approx(tilt, abs=5.0)

@@ -6,22 +6,26 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.cells.axis import Axis
+from sunveil.cells.clear import clear_sheet
+from sunveil.cells.orbit import DAY as DAY
 from sunveil.cells.place import Cell
-from sunveil.cells.sun import sun_of
-from sunveil.cells.tables import Sheet, in_blocks, make_rows
-from sunveil.site import Array, Site, SkyModel
-from sunveil.sky import Sky, covered, diffuse_shares, extra_radiation, sky_at
-from sunveil.weather import Weather, WeatherCache, clearsky, get_weather
+from sunveil.cells.sun import Seen, instants, seen_from
+from sunveil.cells.tables import Sheet, in_blocks, make_rows, thinned
+from sunveil.site import Array, Site
+from sunveil.sky import covered, sky_at
 from sunveil.weather.base import utc_index
-from sunveil.weather.clearsky import WIND_SPEED, clear_light, climate_temperature
+
+if TYPE_CHECKING:
+    from sunveil.weather import Weather, WeatherCache
 
 Index = NDArray[np.int32]
+Light = NDArray[np.float32]
 
 # Below this elevation light is modelled for the ends of the day only. [sine]
 LOWEST = float(np.sin(np.radians(3.0)))
@@ -29,9 +33,6 @@ LOWEST = float(np.sin(np.radians(3.0)))
 ENOUGH = 500
 # ... and so many of a year to fit it: the others tell little that these do not.
 MOST = 2500
-DAY = 86400
-# Where the two instants of an interval stand for all of it.
-_NODES = (0.5 - 0.5 / np.sqrt(3.0), 0.5 + 0.5 / np.sqrt(3.0))
 _MARGIN = np.timedelta64(2, "D")
 
 
@@ -82,7 +83,7 @@ class CellSky:
     few: Sheet
     each: int
     every: int
-    ghi: NDArray[np.float32]
+    ghi: Light
     sun: Array
     again: Callable[..., CellSky]
 
@@ -125,21 +126,15 @@ def make_cell_sky(
     """
     long = axis.long
     site = cell.site
-    suns = [_sun(site, long, fraction) for fraction in _NODES]
-    lit = np.flatnonzero(np.maximum(suns[0][2], suns[1][2]) > 0.0)
-    middle = (suns[0] + suns[1])[:, lit]
-    middle /= np.sqrt((middle * middle).sum(axis=0))
-    starts = long.starts[lit]
+    seen = seen_from(site, long)
+    lit = seen.slot
     clear = weather == "clearsky"
-    if clear:
-        make = functools.partial(_clear, site)
-        source, known = "clearsky", np.ones(len(lit), dtype=bool)
-    else:
+    source, known = "clearsky", np.ones(len(lit), dtype=bool)
+    if not clear:
         found, cloudless = _measured(site, long, weather, cache, **server)
-        make = functools.partial(_laid, found, cloudless)
-        middles = (starts + long.step // 2).view("M8[s]")
+        middles = (long.starts[lit] + long.step // 2).view("M8[s]")
         source, known = found.source, covered(found, middles)
-    high = (middle[2] > LOWEST) & known
+    high = (seen.middle[2] > LOWEST) & known
     order = np.concatenate([np.flatnonzero(high), np.flatnonzero(~high & known)])
     usable = int(np.count_nonzero(high))
     years = max(1.0, long.count * long.step / (365.0 * DAY))
@@ -148,70 +143,63 @@ def make_cell_sky(
         stride = every if only == "few" else each
         order, each, every = order[:usable:stride], 1, max(1, every // stride)
         usable = len(order)
-    lit, starts = lit[order], starts[order]
-    early, late = (
-        make(starts + round(fraction * long.step), sun[:, lit].T)
-        for fraction, sun in zip(_NODES, suns, strict=True)
-    )
-    rows = make_rows((early, late))
+    if clear:
+        sheet, low, ghi = _clear(seen, order, usable, site=site, axis=long)
+    else:
+        sheet, low, ghi = _laid(found, cloudless, lit[order], usable, axis=long)
     return CellSky(
         cell=cell,
         site=site,
         axis=axis,
         clear=clear,
         source=source,
-        slot=lit.astype(np.int32),
+        slot=lit[order],
         usable=usable,
-        sheet=in_blocks(rows[:, :usable]),
-        low=in_blocks(rows[:, usable:]),
-        some=in_blocks(rows[:, :usable:each]),
-        few=in_blocks(rows[:, :usable:every]),
+        sheet=sheet,
+        low=low,
+        some=thinned(sheet, usable, each),
+        few=thinned(sheet, usable, every),
         each=each,
         every=every,
-        ghi=(0.5 * (early.ghi + late.ghi)).astype(np.float32),
-        sun=middle[:, order[:usable]].T,
+        ghi=ghi,
+        sun=seen.middle[:, order[:usable]].T,
         again=functools.partial(make_cell_sky, cell, weather=weather, cache=cache, **server),
     )
 
 
-def _sun(site: Site, axis: Axis, fraction: float) -> Array:
-    first = axis.first + round(fraction * axis.step)
-    return sun_of(site, first, step=axis.step, count=axis.count)
-
-
-def _clear(site: Site, seconds: NDArray[np.int64], sun: Array) -> Sky:
-    """Return a cloudless sky at instants whose sun is known."""
-    times = seconds.view("M8[s]")
-    zenith = np.degrees(np.arccos(np.clip(sun[:, 2], -1.0, 1.0)))
-    year = times.astype("M8[Y]")
-    days = (times.astype("M8[D]") - year).astype(np.int64) + 1
-    light = clear_light(site, zenith, days, year=int(year.min().astype(np.int64)) + 1970)
-    beyond = extra_radiation(times)
-    circumsolar, horizon = diffuse_shares(
-        SkyModel.PEREZ, sun=sun, dni=light["dni"], dhi=light["dhi"], dni_extra=beyond
-    )
-    return Sky(
-        site=site,
-        sun=sun,
-        dni_extra=beyond,
-        circumsolar=circumsolar,
-        horizon=horizon,
-        temp_air=climate_temperature(site, utc_index(times)),
-        wind_speed=np.full(len(times), WIND_SPEED),
-        clearness=np.ones(len(times)),
-        **light,
-    )
+def _clear(
+    seen: Seen, order: NDArray[np.intp], usable: int, *, site: Site, axis: Axis
+) -> tuple[Sheet, Sheet, Light]:
+    """Return a cloudless sky at the usable and the other intervals, and all their global light."""
+    slot = seen.slot[order]
+    first = instants(axis, 0)[slot.min(initial=axis.count - 1)]
+    year = int(np.datetime64(int(first), "s").astype("M8[Y]").astype(np.int64)) + 1970
+    parts = [
+        clear_sheet(site, axis, slot=seen.slot[some], suns=seen.suns[:, :, some], year=year)
+        for some in (order[:usable], order[usable:])
+    ]
+    (sheet, bright), (low, dim) = parts
+    return sheet, low, np.concatenate([bright, dim])
 
 
 def _measured(
     site: Site, axis: Axis, weather: str, cache: WeatherCache | None, **server: Any
 ) -> tuple[Weather, Weather]:
+    from sunveil.weather import clearsky, get_weather
+
     first, last = (np.datetime64(int(axis.first + axis.step * k), "s") for k in (0, axis.count))
     span = utc_index(np.array([first - _MARGIN, last + _MARGIN]))
     found = get_weather(weather, site, span[0], span[1], cache=cache, **server)
     return found, clearsky(site, span[0], span[1], cache=cache)
 
 
-def _laid(weather: Weather, clear: Weather, seconds: NDArray[np.int64], sun: Array) -> Sky:
-    """Return measured weather at instants; its own interpolation of the sun is as good."""
-    return sky_at(weather, seconds.view("M8[s]"), clear)
+def _laid(
+    weather: Weather, clear: Weather, slot: NDArray[np.int32], usable: int, *, axis: Axis
+) -> tuple[Sheet, Sheet, Light]:
+    """Return measured weather at the same; its own interpolation of the sun is as good."""
+    early, late = (
+        sky_at(weather, instants(axis, node)[slot].view("M8[s]"), clear) for node in range(2)
+    )
+    rows = make_rows((early, late))
+    ghi = (0.5 * (early.ghi + late.ghi)).astype(np.float32)
+    return in_blocks(rows[:, :usable]), in_blocks(rows[:, usable:]), ghi

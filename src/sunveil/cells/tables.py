@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.jit import compiled
 from sunveil.site import SHELTER
 from sunveil.sky import LOWEST_FOR_DIFFUSE, LOWEST_SUN, Sky
 
@@ -73,6 +74,27 @@ def in_blocks(flat: NDArray[np.float32]) -> NDArray[np.float32]:
     padded = np.zeros((rows, blocks * LANES), dtype=np.float32)
     padded[:, :count] = flat
     return np.ascontiguousarray(padded.reshape(rows, blocks, LANES).transpose(1, 0, 2))
+
+
+def thinned(sheet: Sheet, count: int, each: int) -> Sheet:
+    """Return every ``each`` of the first ``count`` intervals of a sheet; itself when that is all.
+
+    The sheet has these and no others.
+    """
+    if each == 1:
+        return sheet
+    out = np.zeros((-(-count // (each * LANES)), sheet.shape[1], LANES), dtype=np.float32)
+    _fill_thinned(sheet, count, each, out)
+    return out
+
+
+@compiled
+def _fill_thinned(sheet, count, each, out):  # type: ignore[no-untyped-def]
+    for i in range((count + each - 1) // each):
+        block, lane = i // LANES, i % LANES
+        there, other = i * each // LANES, i * each % LANES
+        for row in range(sheet.shape[1]):
+            out[block, row, lane] = sheet[there, row, other]
 
 
 def take(sheet: Sheet, chosen: NDArray[np.intp]) -> Sheet:

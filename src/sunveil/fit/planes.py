@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 
 from sunveil.atlas import Grid
 from sunveil.fit.daylight import Daylight
@@ -128,6 +127,8 @@ def compare_planes(
         weight, scale = deviations(alone)
         weight *= seen[:, 0] / scale**2
         alone = seen[:, 0] * float(weight @ few.power / (weight @ seen[:, 0]))
+    from scipy.optimize import nnls
+
     # from the envelope, which knows nothing of the plane, and from the plane itself
     best, shares = -1.0, np.zeros(len(candidates))
     for mixed in (seen @ nnls(profiles(first), first.power)[0], alone):

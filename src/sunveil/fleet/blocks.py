@@ -12,7 +12,8 @@ from sunveil.cells import Axis
 from sunveil.fleet.inspect import inspect
 from sunveil.fleet.job import Desk
 from sunveil.fleet.layouts import Layout, Stamp
-from sunveil.fleet.scatter import Chunk, Power, scatter
+from sunveil.fleet.room import Values, room_for
+from sunveil.fleet.scatter import Power, scatter
 from sunveil.fleet.survey import Survey
 from sunveil.meters.assemble import SHORT_INTERVAL
 from sunveil.meters.options import Unit
@@ -52,16 +53,18 @@ class Matrix:
 
 
 def usual_matrices(
-    survey: Survey, chunks: Sequence[Chunk], desk: Desk
+    survey: Survey, values: Values, desk: Desk
 ) -> tuple[list[Matrix], NDArray[np.int32]]:
     """Return the systems whose records need no second look, and the numbers of the others.
+
+    The matrices lie in the calling thread's own memory, until it asks for the next part's.
 
     Parameters
     ----------
     survey
         What the rows say of the systems.
-    chunks
-        The rows.
+    values
+        The reading of each row.
     desk
         The run.
     """
@@ -73,26 +76,40 @@ def usual_matrices(
     frames, frame_of = _frames(survey, odd, desk)
     matrices = []
     columns = desk.job.source.columns
-    for number, frame in enumerate(frames):
-        local = np.flatnonzero(frame_of == number)
+    runs = survey.runs
+    members = [np.flatnonzero(frame_of == number) for number in range(len(frames))]
+    sizes = [len(m) * f.axis.count for m, f in zip(members, frames, strict=True)]
+    room = room_for("power", sum(sizes))
+    ends = np.cumsum(sizes)
+    for frame, local, size, end in zip(frames, members, sizes, ends, strict=True):
         local = local[np.lexsort((found[local], desk.cells.of[found[local]]))]
         row = np.full(count, -1, dtype=np.int32)
         row[local] = np.arange(len(local), dtype=np.int32)
-        power = scatter(
-            chunks,
+        power = room[end - size : end].reshape(len(local), frame.axis.count)
+        scatter(
+            runs,
+            values.all,
             frame.axis,
             row,
             shift=_shift(frame),
             factor=_factor(columns.unit, frame.axis.step, negate=desk.job.settings.meters.negate),
             odd=odd,
+            power=power,
         )
         wrong = odd[local].astype(bool)
         wrong |= inspect(power, frame.axis).astype(bool)
         odd[local[wrong]] = 1
-        if wrong.any():
-            local, power = local[~wrong], power[~wrong]
-        matrices.append(Matrix(frame, found[local], power))
+        matrices.append(Matrix(frame, found[local[~wrong]], _without(power, wrong)))
     return matrices, np.sort(found[odd.astype(bool)])
+
+
+def _without(power: Power, wrong: NDArray[np.bool_]) -> Power:
+    """Return a matrix without some rows; the others move up in its own memory."""
+    kept = np.flatnonzero(~wrong)
+    for row, before in enumerate(kept.tolist()):
+        if row != before:
+            power[row] = power[before]
+    return power[: len(kept)]
 
 
 def _frames(

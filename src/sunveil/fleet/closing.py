@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from sunveil.errors import SourceError
 from sunveil.estimate import Flag
 from sunveil.files import write_whole
+from sunveil.fleet.arrow import numbers, plain, read_file, texts
 from sunveil.fleet.folder import SUMMARY, as_json
 from sunveil.fleet.gather import not_gathered
 from sunveil.fleet.job import Desk
-from sunveil.fleet.output import REFUSED, refused_table, write_table
+from sunveil.fleet.output import refused_table, write_table
 from sunveil.fleet.plan import Part
 from sunveil.fleet.systems import Refused, Systems
 from sunveil.fleet.task import UNREAD, estimates_file, refused_file
@@ -42,13 +42,13 @@ def close(desk: Desk, parts: Sequence[Part]) -> dict[str, Any]:
     """
     folder, work = desk.job.folder, desk.job.work
     estimates = pa.concat_tables(
-        pq.read_table(estimates_file(folder, part.number), columns=list(_READ)) for part in parts
+        read_file(estimates_file(folder, part.number), columns=_READ) for part in parts
     )
     told = pa.concat_tables(
-        [REFUSED.empty_table(), *(pq.read_table(refused_file(work, p.number)) for p in parts)]
+        [refused_table([], None), *(read_file(refused_file(work, p.number)) for p in parts)]
     )
     unread = _unread(desk, told)
-    named = told.filter(pc.not_equal(told.column("kind"), UNREAD))
+    named = told.filter(pc.not_equal(told.column("kind"), _unread_kind()))
     seen = {*estimates.column("system_id").to_pylist(), *named.column("system_id").to_pylist()}
     _refuse_twice(estimates)
     rest = [*desk.systems.refused, *_unseen(desk, seen, unread)]
@@ -65,7 +65,9 @@ def _with_keys(refused: pa.Table, systems: Systems) -> pa.Table:
     """Return refusals with the public keys of their systems, where the table has them."""
     names = [*systems.ids.to_pylist(), *(each.system_id for each in systems.refused)]
     place = {name: row for row, name in enumerate(names)}
-    rows = pa.array([place.get(name) for name in refused["system_id"].to_pylist()], pa.int64())
+    found = [place.get(name, -1) for name in refused["system_id"].to_pylist()]
+    where = np.array(found, dtype=np.int64)
+    rows = numbers(where, where >= 0)
     for key in systems.keys.column_names:
         both = pa.chunked_array(
             [*systems.keys[key].chunks, *systems.refused_keys[key].chunks],
@@ -76,9 +78,13 @@ def _with_keys(refused: pa.Table, systems: Systems) -> pa.Table:
     return refused.append_column("in_systems", known)
 
 
+def _unread_kind() -> pa.Scalar:
+    return texts([UNREAD])[0]
+
+
 def _unread(desk: Desk, told: pa.Table) -> list[str]:
     """Return the sentences about files that could not be read."""
-    within = told.filter(pc.equal(told.column("kind"), UNREAD)).column("reason").to_pylist()
+    within = told.filter(pc.equal(told.column("kind"), _unread_kind())).column("reason").to_pylist()
     before = [reason for _, reason in (*desk.job.source.unreadable, *not_gathered(desk.job.work))]
     return sorted({*before, *within})
 
@@ -112,7 +118,8 @@ def _refuse_twice(estimates: pa.Table) -> None:
 def _summary(
     desk: Desk, estimates: pa.Table, refused: pa.Table, unread: list[str]
 ) -> dict[str, Any]:
-    flags = Counter(each for row in estimates.column("flags").to_pylist() for each in row)
+    raised = pc.value_counts(pc.list_flatten(estimates.column("flags"))).to_pylist()
+    flags = {each["values"]: each["counts"] for each in raised}
     kinds = Counter(refused.column("kind").to_pylist())
     return {
         "inferred": estimates.num_rows,
@@ -134,10 +141,10 @@ def _summary(
 
 
 def _median(column: Any) -> float | None:
-    values = column.to_numpy()
+    values = plain(column)
     return round(float(np.median(values)), 3) if len(values) else None
 
 
 def _histogram(column: Any, edges: Sequence[float]) -> dict[str, Any]:
-    counts, _ = np.histogram(column.to_numpy(), bins=np.asarray(edges, dtype=np.float64))
+    counts, _ = np.histogram(plain(column), bins=np.asarray(edges, dtype=np.float64))
     return {"edges": list(edges), "counts": counts.tolist()}

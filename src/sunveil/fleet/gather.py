@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sunveil.fleet.arrow import numbers
 from sunveil.fleet.database import cursor, named, parquet, quoted
 from sunveil.fleet.job import Desk
 from sunveil.fleet.reading import hashes
@@ -40,7 +41,7 @@ def gather(desk: Desk, bucket: NDArray[np.int32], *, workers: int) -> None:
         How many files are read at a time.
     """
     parts = int(bucket.max(initial=0)) + 1
-    table = pa.table({"key": pa.array(hashes(desk.systems.ids)), "part": pa.array(bucket)})
+    table = pa.table({"key": numbers(hashes(desk.systems.ids)), "part": numbers(bucket)})
     target = desk.job.work / "gathered"
     target.mkdir(parents=True, exist_ok=True)
 

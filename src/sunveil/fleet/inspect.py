@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from sunveil.cells import Axis
 from sunveil.fleet.scatter import Power
-from sunveil.jit import compiled_exactly
+from sunveil.jit import compiled, compiled_exactly
 
 _STUCK_HOURS = 6.0
 _STUCK_READINGS = 8
 # Of so many stuck stretches the levels are kept; a record with more needs the rules.
 _LEVELS = 8
+# Loops without branches over so many readings at a time, which wide registers take at once.
+_LANES = 64
 
 
 def inspect(power: Power, axis: Axis) -> NDArray[np.uint8]:
@@ -43,81 +45,129 @@ def inspect(power: Power, axis: Axis) -> NDArray[np.uint8]:
 @compiled_exactly
 def _course(power, first, step, least, counts, ends, levels, odd):  # type: ignore[no-untyped-def]
     """Look at how each record runs: its spacing, its days, its stuck stretches."""
-    length = power.shape[1]
     most = levels.shape[1]
-    lanes = 16
-    tops = np.empty(lanes, dtype=np.float32)
-    bottoms = np.empty(lanes, dtype=np.float32)
+    tops = np.empty(_LANES, dtype=np.float32)
+    bottoms = np.empty(_LANES, dtype=np.float32)
     for s in range(power.shape[0]):
         row = power[s]
-        # loops without branches, which a processor does many readings of at once
-        ups = 0
-        downs = 0
-        pairs = 0
-        same = 0
-        count = int(row[0] == row[0])
-        for j in range(1, length):
-            here = row[j]
-            before = row[j - 1]
-            count += here == here
-            pairs += (here == here) & (before == before)
-            ups += here > before
-            downs += here < before
-            same += (here == before) & (here > 0.0)
-        tops[:] = 0.0
-        bottoms[:] = 0.0
-        for block in range(0, length - lanes + 1, lanes):
-            part = row[block : block + lanes]
-            for k in range(lanes):
-                tops[k] = part[k] if part[k] > tops[k] else tops[k]
-                bottoms[k] = part[k] if part[k] < bottoms[k] else bottoms[k]
-        for j in range(length - length % lanes, length):
-            tops[0] = row[j] if row[j] > tops[0] else tops[0]
-            bottoms[0] = row[j] if row[j] < bottoms[0] else bottoms[0]
-        top = tops.max()
-        bottom = bottoms.min()
+        count, pairs, ups, downs, same = _tallied(row)
+        bottom, top = _reached(row, tops, bottoms)
         # too short or empty; only zeros; mostly another spacing
         strange = count < 48 or (top == 0.0 and bottom == 0.0) or 2 * pairs < count
         # a register
         strange = strange or (downs < 0.006 * count and ups > 0.04 * count)
-        if count - pairs > 40:
-            # as many equal gaps in a row are another spacing on the way
-            gap = 0
-            alike = 0
-            last = -1
-            for j in range(length):
-                if row[j] == row[j]:
-                    width = j - last
-                    alike = 0 if width == 1 else alike + 1 if width == gap else 1
-                    gap = width
-                    strange = strange or alike >= 40
-                    last = j
+        # as many equal gaps in a row are another spacing on the way
+        strange = strange or (count - pairs > 40 and _equal_gaps(row) >= 40)
         # a unit that changes: at least two days a five-hundredth of the highest
-        dim = 0
-        day = first // 86400
-        begin = 0
-        while begin < length:
-            day += 1
-            end = min((day * 86400 - first + step - 1) // step, length)
-            peak = np.float32(0.0)
-            for j in range(begin, end):
-                peak = row[j] if row[j] > peak else peak
-            dim += int(0.0 < peak * np.float32(490.0) <= top)
-            begin = end
-        runs = 0
-        if same >= least - 1:
-            run = 1
-            for j in range(1, length):
-                run = run + 1 if row[j] == row[j - 1] and row[j] > 0.0 else 1
-                if run == least:
-                    if runs < most:
-                        levels[s, runs] = row[j]
-                    runs += 1
-        odd[s] = strange or dim >= 2 or runs > most
+        strange = strange or _dim_days(row, first, step, top) >= 2
+        runs = _stuck(row, least, levels[s]) if same >= least - 1 else 0
+        odd[s] = strange or runs > most
         counts[s, 0] = count
         counts[s, 1] = runs
         ends[s, 0] = bottom
         ends[s, 1] = top
+
+
+@compiled
+def _tallied(row):  # type: ignore[no-untyped-def]
+    """Return how many readings there are, and of neighbours: pairs, ups, downs, equal ones.
+
+    Counted in 32-bit floats, of which wide registers add many at once, and which hold whole
+    numbers up to 16 million.
+    """
+    count = np.float32(row[0] == row[0])
+    none = np.float32(0.0)
+    pairs, ups, downs, same = none, none, none, none
+    for j in range(1, len(row)):
+        here = row[j]
+        before = row[j - 1]
+        count += np.float32(here == here)
+        pairs += np.float32((here == here) & (before == before))
+        ups += np.float32(here > before)
+        downs += np.float32(here < before)
+        same += np.float32((here == before) & (here > none))
+    return int(count), int(pairs), int(ups), int(downs), int(same)
+
+
+@compiled_exactly
+def _reached(row, tops, bottoms):  # type: ignore[no-untyped-def]
+    """Return the lowest reading, no more than zero, and the highest, no less. [kW]"""
+    length = len(row)
+    tops[:] = 0.0
+    bottoms[:] = 0.0
+    for start in range(0, length - _LANES + 1, _LANES):
+        part = row[start : start + _LANES]
+        for k in range(_LANES):
+            tops[k] = part[k] if part[k] > tops[k] else tops[k]
+            bottoms[k] = part[k] if part[k] < bottoms[k] else bottoms[k]
+    for j in range(length - length % _LANES, length):
+        tops[0] = row[j] if row[j] > tops[0] else tops[0]
+        bottoms[0] = row[j] if row[j] < bottoms[0] else bottoms[0]
+    return bottoms.min(), tops.max()
+
+
+@compiled_exactly
+def _equal_gaps(row):  # type: ignore[no-untyped-def]
+    """Return how many equal gaps follow each other at most."""
+    longest = 0
+    gap = 0
+    alike = 0
+    last = -1
+    for j in range(len(row)):
+        if row[j] == row[j]:
+            width = j - last
+            alike = 0 if width == 1 else alike + 1 if width == gap else 1
+            gap = width
+            longest = max(longest, alike)
+            last = j
+    return longest
+
+
+@compiled_exactly
+def _stuck(row, least, levels):  # type: ignore[no-untyped-def]
+    """Return how many stretches are as long as the least that is stuck, and note their levels."""
+    length = len(row)
+    runs = 0
+    j = least - 1
+    while j < length:
+        # every such stretch has an equal pair at one of these places
+        end = j
+        if row[j] == row[j - 1] and row[j] > 0.0:
+            start = j - 1
+            while start > 0 and row[start - 1] == row[j]:
+                start -= 1
+            while end + 1 < length and row[end + 1] == row[j]:
+                end += 1
+            if end - start + 1 >= least:
+                if runs < len(levels):
+                    levels[runs] = row[j]
+                runs += 1
+        j = (end // (least - 1) + 1) * (least - 1)
+    return runs
+
+
+@compiled_exactly
+def _dim_days(row, first, step, top):  # type: ignore[no-untyped-def]
+    """Return how many days have power, and nowhere a five-hundredth of the highest."""
+    length = len(row)
+    dim = 0
+    day = first // 86400
+    begin = 0
+    bright = 0
+    while begin < length:
+        day += 1
+        end = min((day * 86400 - first + step - 1) // step, length)
+        # mostly the hour that was bright yesterday is bright again
+        at = begin + bright
+        if not (at < end and row[at] * np.float32(490.0) > top):
+            peak = np.float32(0.0)
+            for j in range(begin, end):
+                if row[j] > peak:
+                    peak = row[j]
+                    bright = j - begin
+            dim += int(0.0 < peak * np.float32(490.0) <= top)
+        begin = end
+    return dim
 
 
 @compiled_exactly
@@ -132,29 +182,29 @@ def _extremes(power, counts, ends, levels, odd):  # type: ignore[no-untyped-def]
         top = ends[s, 1]
         # a spike: hardly any other reading comes within a twentieth of it
         edge = max(top, -bottom) * np.float32(0.051)
-        near = 0
-        for j in range(len(row)):
-            near += row[j] >= edge
-        strange = near <= max(1, round(0.001 * count)) + 1
-        most = 0.0101 * count + 2.0
+        strange = _few(row, edge, max(1, round(0.001 * count)) + 1)
+        most = int(0.0101 * count + 2.0)
         if bottom < 0.0:
             # far below zero: a tenth of what one reading in a hundred exceeds
-            edge = np.float32(-10.1) * bottom
-            near = 0
-            for j in range(len(row)):
-                near += row[j] >= edge
-            strange = strange or near <= most
+            strange = strange or _few(row, np.float32(-10.1) * bottom, most)
         for k in range(counts[s, 1]):
             level = levels[s, k]
             if level < np.float32(0.951) * top:  # above, an inverter clips
-                edge = np.float32(20.1) * level
-                near = 0
-                for j in range(len(row)):
-                    near += row[j] >= edge
-                strange = strange or near <= most
+                strange = strange or _few(row, np.float32(20.1) * level, most)
         if strange:
             odd[s] = 1
         elif bottom < 0.0:
             for j in range(len(row)):
-                if row[j] < 0.0:
-                    row[j] = np.float32(0.0)
+                row[j] = np.float32(0.0) if row[j] < np.float32(0.0) else row[j]
+
+
+@compiled_exactly
+def _few(row, edge, most):  # type: ignore[no-untyped-def]
+    """Whether no more than so many readings come up to an edge."""
+    near = 0
+    for start in range(0, len(row), _LANES):
+        for value in row[start : start + _LANES]:
+            near += value >= edge
+        if near > most:
+            return False
+    return True

@@ -6,6 +6,7 @@ reading is sent from one process to another.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
@@ -26,11 +27,11 @@ def run_local(job: Job, parts: Sequence[Part], *, workers: int) -> Iterator[Done
     workers
         How many parts are worked on at a time.
     """
+    waiting = _announced(job, parts, workers)
     if workers == 1:
-        for part in parts:
+        for part in waiting:
             yield run_part(job, part)
         return
-    waiting = iter(parts)
     running: set[Future[Done]] = set()
     with ThreadPoolExecutor(workers, thread_name_prefix="sunveil") as pool:
         try:
@@ -47,3 +48,28 @@ def run_local(job: Job, parts: Sequence[Part], *, workers: int) -> Iterator[Done
                     yield each.result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _announced(job: Job, parts: Sequence[Part], workers: int) -> Iterator[Part]:
+    """Yield parts; the disk is told meanwhile what will be read next."""
+    for later in parts[1:workers]:
+        _announce(job, later)
+    for place, part in enumerate(parts):
+        for later in parts[place + workers : place + workers + 1]:
+            _announce(job, later)
+        yield part
+
+
+def _announce(job: Job, part: Part) -> None:
+    whole = part.low is None and part.high is None
+    if job.gathered or not whole or not hasattr(os, "posix_fadvise"):
+        return
+    for path in job.source.paths(part.files):
+        try:
+            handle = os.open(path, os.O_RDONLY)
+        except OSError:
+            continue  # whoever reads it says so
+        try:
+            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_WILLNEED)
+        finally:
+            os.close(handle)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError
+from sunveil.fleet.arrow import plain
 from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.layouts import Layout
 from sunveil.fleet.reading import hashes
@@ -101,7 +102,7 @@ def _names(source: Source, name: str) -> NDArray[np.uint64]:
         )
     except (duckdb.Error, pa.ArrowException):
         return np.empty(0, dtype=np.uint64)
-    return np.asarray(found.column("h").to_numpy(), dtype=np.uint64)
+    return np.asarray(plain(found.column("h")), dtype=np.uint64)
 
 
 def find_span(source: Source) -> tuple[int, int] | None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sunveil.estimate import Flag
 from sunveil.files import write_whole
+from sunveil.fleet import arrow
 from sunveil.fleet.fitting import Fitted
 from sunveil.fleet.systems import Refused, Systems
 from sunveil.meters.record import Label
@@ -57,35 +58,37 @@ def estimates_table(fitted: Sequence[Fitted], systems: Systems) -> pa.Table:
     numbers = _joined([each.systems for each in fitted], np.int32)
     order = np.argsort(numbers, kind="stable")
     numbers = numbers[order]
-    columns: dict[str, Any] = {"system_id": systems.ids.take(pa.array(numbers))}
+    chosen = arrow.numbers(numbers)
+    columns: dict[str, Any] = {"system_id": systems.ids.take(chosen)}
     for name, field in _NUMBERS.items():
         values = _joined([getattr(each.fit, field) for each in fitted], np.float64)[order]
         columns[name] = _number(name, values)
     offset, label = _clocks(fitted)
     saving = _joined([each.fit.clock_saving for each in fitted], np.int64)[order]
-    columns["clock_offset_minutes"] = pa.array(offset[order])
+    columns["clock_offset_minutes"] = arrow.numbers(offset[order])
     columns["clock_label"] = _words(tuple(each.value for each in _LABELS), label[order])
     columns["clock_daylight_saving"] = _words(tuple(each.value for each in SAVINGS), saving)
     agreement = _joined([each.fit.agreement for each in fitted], np.float64)[order]
-    columns["agreement"] = pa.array(np.round(agreement, 4))
+    columns["agreement"] = arrow.numbers(np.round(agreement, 4))
     bits = _joined([each.fit.flags for each in fitted], np.int64)[order]
-    columns["flags"] = _flag_lists().take(pa.array(bits))
-    columns["latitude"] = pa.array(systems.latitude[numbers])
-    columns["longitude"] = pa.array(systems.longitude[numbers])
+    columns["flags"] = _flag_lists().take(arrow.numbers(bits))
+    columns["latitude"] = arrow.numbers(systems.latitude[numbers])
+    columns["longitude"] = arrow.numbers(systems.longitude[numbers])
     for key in systems.keys.column_names:
-        columns[key] = systems.keys.column(key).take(pa.array(numbers))
+        columns[key] = systems.keys.column(key).take(chosen)
     return pa.table(columns)
 
 
 def refused_table(refused: Sequence[Refused], partition: int | None) -> pa.Table:
     """Return refusals as a table, in the order of the systems."""
     ordered = sorted(refused, key=lambda each: (each.system_id, each.kind))
+    where = np.full(len(ordered), -1 if partition is None else partition, dtype=np.int32)
     return pa.table(
         {
-            "system_id": [each.system_id for each in ordered],
-            "kind": [each.kind for each in ordered],
-            "reason": [each.reason for each in ordered],
-            "partition": [partition] * len(ordered),
+            "system_id": arrow.texts([each.system_id for each in ordered]),
+            "kind": arrow.texts([each.kind for each in ordered]),
+            "reason": arrow.texts([each.reason for each in ordered]),
+            "partition": arrow.numbers(where, where >= 0),
         },
         schema=REFUSED,
     )
@@ -94,8 +97,20 @@ def refused_table(refused: Sequence[Refused], partition: int | None) -> pa.Table
 def write_table(path: Path, table: pa.Table) -> None:
     """Write a Parquet file whole or not at all, the same bytes for the same table."""
     buffer = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata(None), buffer, compression="zstd")
+    pq.write_table(
+        table.replace_schema_metadata(None),
+        buffer,
+        compression="snappy",  # at a quarter of the time, for a sixth more bytes
+        use_dictionary=[name for field in table.schema for name in _words_in(field)],
+    )
     write_whole(path, buffer.getvalue(), private=True)
+
+
+def _words_in(field: pa.Field) -> list[str]:
+    """Return the path of a column of texts; numbers seldom repeat."""
+    if pa.types.is_list(field.type):
+        return [f"{field.name}.list.element"]
+    return [field.name] if pa.types.is_string(field.type) else []
 
 
 def is_whole(path: Path) -> bool:
@@ -113,8 +128,8 @@ def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
 
 def _number(name: str, values: NDArray[np.float64]) -> pa.Array:
     if "capacity" in name or "limit" in name:
-        return pa.array(_significant(values), from_pandas=True)
-    return pa.array(np.round(values, 2), from_pandas=True)
+        return arrow.numbers(_significant(values), ~np.isnan(values))
+    return arrow.numbers(np.round(values, 2), ~np.isnan(values))
 
 
 def _significant(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -141,7 +156,7 @@ def _clocks(fitted: Sequence[Fitted]) -> tuple[NDArray[np.float64], NDArray[np.i
 
 
 def _words(words: tuple[str, ...], codes: NDArray[np.int64]) -> pa.Array:
-    return pa.array(words, pa.string()).take(pa.array(codes))
+    return arrow.texts(words).take(arrow.numbers(codes))
 
 
 @cache
@@ -149,4 +164,4 @@ def _flag_lists() -> pa.Array:
     flags = tuple(Flag)
     every = range(1 << len(flags))
     named = [[flag.value for k, flag in enumerate(flags) if bits >> k & 1] for bits in every]
-    return pa.array(named, pa.list_(pa.string()))
+    return arrow.lists(named)

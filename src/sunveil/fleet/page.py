@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+from html import escape
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from sunveil.estimate import FLAG_MEANINGS, Flag
@@ -51,32 +54,79 @@ def render_page(summary: dict[str, Any], run: dict[str, Any]) -> str:
     run
         What it assumed.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("sunveil"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     total = summary["inferred"]
-    return environment.get_template("fleet.html.j2").render(
-        summary=summary,
-        settings=run["settings"],
-        flags=[
-            (flag.value.replace("_", " "), count, _share(count, total), FLAG_MEANINGS[Flag(flag)])
-            for flag, count in ((Flag(name), n) for name, n in summary["flags"].items())
-        ],
-        kinds=[
-            (kind, count, _share(count, total + summary["refused"]))
-            for kind, count in summary["refused_by_kind"].items()
-        ],
+    settings = run["settings"]
+    tilt = summary["medians"]["surface_tilt"]
+    repaired = settings["clock"] == "repair"
+    return Template(_template("fleet.html")).substitute(
+        style=_template("style.css.j2").removesuffix("\n"),
+        inferred=f"{total:,}",
+        refused=f"{summary['refused']:,}",
+        capacity=_power(summary["total_dc_capacity_kw"]),
+        tilt="–" if tilt is None else f"{tilt:.1f}°",
+        cells=f"{summary['cells']:,}",
+        notes="".join(f'<p class="quiet">{escape(each)}</p>\n' for each in summary["notes"]),
         rose=draw_rose(summary["azimuth"]["counts"]),
         tilts=_tilts(summary["tilt"]),
         capacities=_capacities(summary["capacity"]),
-        capacity=_power(summary["total_dc_capacity_kw"]),
+        flags="".join(_flag(Flag(flag), n, total) for flag, n in summary["flags"].items()),
+        why=_why(summary) + _unread(summary["unread_files"]),
+        weather=escape(settings["weather"]),
+        width=f"{settings['cell_degrees']:g}",
+        losses=f"{100 * settings['system_losses']:g}",
+        efficiency=f"{100 * settings['inverter_efficiency']:g}",
+        albedo=f"{settings['albedo']:g}",
+        mount=escape(settings["mount"]),
+        clocks="repaired where the sun contradicts them" if repaired else "taken as given",
     )
+
+
+def _template(name: str) -> str:
+    return (files("sunveil") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _flag(flag: Flag, count: int, total: int) -> str:
+    name, meaning = escape(flag.value.replace("_", " ")), escape(FLAG_MEANINGS[flag])
+    return (
+        f'<tr><th scope="row">{name}</th><td>{count:,}</td><td>{escape(_share(count, total))}</td>'
+        f'<td class="words">{meaning}</td></tr>\n'
+    )
+
+
+def _why(summary: dict[str, Any]) -> str:
+    """Return the table of the kinds of refusal."""
+    if not summary["refused_by_kind"]:
+        return "<p>Nobody: every system has an estimate.</p>\n"
+    every = summary["inferred"] + summary["refused"]
+    rows = "".join(
+        f'<tr><th scope="row">{escape(kind)}</th><td>{count:,}</td>'
+        f"<td>{escape(_share(count, every))}</td></tr>\n"
+        for kind, count in summary["refused_by_kind"].items()
+    )
+    return f"""\
+<div class="wide"><table class="short">
+<caption>Each system's own reason stands in <code>refused.parquet</code>.</caption>
+<thead><tr><th scope="col">Kind of reason</th><th scope="col">Systems</th>\
+<th scope="col">Share of all</th></tr></thead>
+<tbody>
+{rows}</tbody>
+</table></div>
+"""
+
+
+def _unread(sentences: list[str]) -> str:
+    """Return what could not be read, if anything."""
+    if not sentences:
+        return ""
+    items = [f"<li>{escape(sentence)}</li>\n" for sentence in sentences[:20]]
+    more = len(sentences) - len(items)
+    items += [f"<li>and {more} more</li>\n"] if more else []
+    return f"""\
+<p><strong>Some of the fleet could not be read.</strong> Correct or remove these, then start the
+same command again with <code>--restart</code>:</p>
+<ul>
+{"".join(items)}</ul>
+"""
 
 
 def _tilts(told: dict[str, Any]) -> str:

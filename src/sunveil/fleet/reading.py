@@ -11,12 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sunveil.fleet.arrow import numbers, plain
 from sunveil.fleet.database import cursor, named, parquet, quoted
 from sunveil.fleet.layouts import Columns, Layout, Stamp
 from sunveil.fleet.survey import NO_TIME
 
-# Rows of a batch: large enough to cost nothing each, small enough to stay in memory. [readings]
-_BATCH = 1_000_000
+# Rows of a batch: large enough to cost little each, small enough to stay in the processor's cache
+# from DuckDB's hands to ours.
+_BATCH = 131_072
+# The same of lists, each of which is a system.
+_BATCH_LISTS = 1_000_000
 Rows = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.float32]]
 
 
@@ -39,8 +43,9 @@ def read_rows(
     table = parquet(paths, hive=bool(columns.hive))
     picked = ", ".join(_picked(columns))
     where = range_of(columns, low, high)
-    reader = cursor().sql(f"SELECT {picked} FROM {table}{where}").to_arrow_reader(_BATCH)
-    turn = _from_lists if columns.layout is Layout.LISTS else _from_long
+    lists = columns.layout is Layout.LISTS
+    turn, size = (_from_lists, _BATCH_LISTS) if lists else (_from_long, _BATCH)
+    reader = cursor().sql(f"SELECT {picked} FROM {table}{where}").to_arrow_reader(size)
     for batch in reader:
         if batch.num_rows:
             yield turn(batch, columns)
@@ -63,7 +68,7 @@ def hashes(ids: pa.Array) -> NDArray[np.uint64]:
         return np.empty(0, dtype=np.uint64)
     table = pa.table({"s": ids})
     found = cursor().from_arrow(table).project("hash(s::VARCHAR) AS h").to_arrow_table()
-    return np.asarray(found.column("h").combine_chunks().to_numpy(), dtype=np.uint64)
+    return np.asarray(plain(found.column("h")), dtype=np.uint64)
 
 
 def strangers(
@@ -100,7 +105,7 @@ def _picked(columns: Columns) -> list[str]:
 def _from_long(batch: Any, columns: Columns) -> Rows:
     del columns
     return (
-        _numbers(batch.column("h"), 0).view(np.uint64),
+        filled(batch.column("h"), 0).view(np.uint64),
         stamps(batch.column("t")),
         _values(batch.column("v")),
     )
@@ -109,8 +114,8 @@ def _from_long(batch: Any, columns: Columns) -> Rows:
 def _from_lists(batch: Any, columns: Columns) -> Rows:
     """Lay lists out as rows."""
     lists = batch.column("v")
-    sizes = _numbers(pc.list_value_length(lists), 0).astype(np.int64)
-    names = np.repeat(_numbers(batch.column("h"), 0).view(np.uint64), sizes)
+    sizes = filled(pc.list_value_length(lists), 0).astype(np.int64)
+    names = np.repeat(filled(batch.column("h"), 0).view(np.uint64), sizes)
     values = _values(lists.flatten())
     if columns.time is None:
         begin = np.repeat(stamps(batch.column("t")), sizes)
@@ -119,7 +124,7 @@ def _from_lists(batch: Any, columns: Columns) -> Rows:
         blank = (begin == NO_TIME) | (each == NO_TIME)
         return names, np.where(blank, NO_TIME, begin + rank * np.where(blank, 0, each)), values
     times = batch.column("t")
-    lengths = _numbers(pc.list_value_length(times), 0).astype(np.int64)
+    lengths = filled(pc.list_value_length(times), 0).astype(np.int64)
     found = stamps(times.flatten())
     if not (lengths == sizes).all():
         # lists of unequal length have no times, which is settled like any other missing time
@@ -140,22 +145,25 @@ def _fitted(
 
 
 def _lengths(column: Any) -> NDArray[np.int64]:
-    minutes = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    minutes = np.asarray(plain(column), dtype=np.float64)
     bad = ~np.isfinite(minutes)
     return np.where(bad, NO_TIME, np.rint(np.where(bad, 0.0, minutes) * 6e7)).astype(np.int64)
 
 
 def stamps(column: Any) -> NDArray[np.int64]:
     """Return a column of times as microseconds, ``NO_TIME`` where blank."""
-    return _numbers(column.cast(pa.timestamp("us", column.type.tz)).view(pa.int64()), NO_TIME)
+    wanted = pa.timestamp("us", column.type.tz)
+    same = column if column.type == wanted else column.cast(wanted)
+    return filled(same.view(pa.int64()), NO_TIME)
 
 
-def _numbers(column: Any, blank: int) -> NDArray[Any]:
+def filled(column: Any, blank: int) -> NDArray[Any]:
+    """Return a column of whole numbers, with a number of their own kind where blank."""
     if column.null_count:
-        column = pc.fill_null(column, blank)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+        column = pc.fill_null(column, numbers(np.array([blank])).cast(column.type)[0])
+    return plain(column)
 
 
 def _values(column: Any) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
-        return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.float32, copy=False)
+        return plain(column).astype(np.float32, copy=False)

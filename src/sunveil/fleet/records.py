@@ -6,15 +6,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
 from sunveil.errors import MeterError, SunveilError
+from sunveil.fleet.arrow import numbers, plain, texts
 from sunveil.fleet.database import cursor, named, parquet, quoted
 from sunveil.fleet.layouts import Columns, Layout, Stamp
+from sunveil.fleet.reading import filled
+from sunveil.fleet.survey import NO_TIME
 from sunveil.fleet.systems import Refused
 from sunveil.meters.assemble import Raw, to_record
 from sunveil.meters.clock import Stamps
-from sunveil.meters.greenbutton import read_green_button
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.read import stem
 from sunveil.meters.record import Label, Record
@@ -67,18 +69,23 @@ def raws_of(
 def _some(
     paths: Sequence[Path], columns: Columns, names: Sequence[str], *, gathered: bool
 ) -> Iterator[tuple[str, Raw | MeterError]]:
-    system = named(columns.system)
-    listed = ", ".join(quoted(name) for name in names)
+    system = f"{named(columns.system)}::VARCHAR"
+    # by the hash, which is compared sooner than a name
+    wanted = ", ".join(f"hash({quoted(name)})" for name in names)
     found = (
         cursor()
-        .execute(
-            f"SELECT {system}::VARCHAR AS s, filename AS f, {_columns(columns)}"
-            f" FROM {parquet(paths, hive=bool(columns.hive))} WHERE {system}::VARCHAR IN ({listed})"
+        .sql(
+            f"SELECT {system} AS s, filename AS f, {_columns(columns)}"
+            f" FROM {parquet(paths, hive=bool(columns.hive))} WHERE hash({system}) IN ({wanted})"
         )
-        .fetch_df()
+        .to_arrow_table()
     )
-    for name, rows in found.groupby("s", sort=True):
-        yield str(name), _raw(rows, columns, str(name), gathered=gathered)
+    systems = found.column("s").combine_chunks().dictionary_encode()
+    codes = plain(systems.indices)
+    listed = systems.dictionary.to_pylist()
+    for name in sorted({*names} & {*listed}):
+        rows = found.take(numbers(np.flatnonzero(codes == listed.index(name))))
+        yield name, _raw(rows, columns, name, gathered=gathered)
 
 
 def _columns(columns: Columns) -> str:
@@ -101,13 +108,16 @@ def _columns(columns: Columns) -> str:
     )
 
 
-def _raw(rows: pd.DataFrame, columns: Columns, name: str, *, gathered: bool) -> Raw | MeterError:
+def _raw(rows: pa.Table, columns: Columns, name: str, *, gathered: bool) -> Raw | MeterError:
     own = gathered or columns.layout is Layout.LISTS
-    number = np.arange(len(rows)) if own else rows["r"].to_numpy()
+    number = np.arange(len(rows)) if own else plain(rows.column("r"))
     number = number.astype(np.int64) + 1
-    where = f"system {name}" if gathered else f"{Path(str(rows['f'].iloc[0])).name}, system {name},"
-    values = rows["v"].to_numpy(dtype=np.float64, na_value=np.nan)
-    timeless = rows["w"].isna().to_numpy()
+    where = f"system {name}"
+    if not gathered:
+        where = f"{Path(rows.column('f')[0].as_py()).name}, {where},"
+    values = plain(rows.column("v")).astype(np.float64)
+    micros = filled(rows.column("w"), NO_TIME)
+    timeless = micros == NO_TIME
     lost = timeless & ~np.isnan(values)
     if lost.any():
         return MeterError(
@@ -116,7 +126,7 @@ def _raw(rows: pd.DataFrame, columns: Columns, name: str, *, gathered: bool) -> 
     kept = ~timeless
     if not kept.any():
         return MeterError(f"{where} has no times at all in its column of times")
-    wall = rows["w"].to_numpy()[kept].astype(np.int64)
+    wall = micros[kept].astype(np.int64)
     instant = columns.stamp is Stamp.INSTANT
     offset = np.full(len(wall), 0.0 if instant else np.nan)
     stamps = Stamps(wall, offset, columns.zone if instant else None)
@@ -136,6 +146,8 @@ def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[Raw, MeterOptio
     with path.open("rb") as file:
         head = file.read(512)
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        from sunveil.meters.greenbutton import read_green_button
+
         # ESPI stamps the start of an interval in UTC, whatever other files do.
         options = options.changed({"label": Label.START})
         for raw in read_green_button(path, options, where=path.name):
@@ -153,11 +165,15 @@ def _split(table: Table, path: Path, options: MeterOptions) -> Iterator[Raw]:
     if table.systems is None:
         yield Raw(stem(path), table.where, table.rows, table.stamps, table.values, unit, notes)
         return
-    codes, names = pd.factorize(table.systems, sort=True)
+    encoded = texts(table.systems.tolist()).dictionary_encode()
+    listed = encoded.dictionary.to_pylist()
+    by_name = sorted(range(len(listed)), key=lambda code: listed[code])
+    names = [listed[code] for code in by_name]
+    codes = np.argsort(by_name)[plain(encoded.indices)]
     order = np.argsort(codes, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
     for name, part in zip(names, parts, strict=True):
         if name != "":
             where = f"{table.where}, system {name},"
             stamps = table.stamps.keep(part)
-            yield Raw(str(name), where, table.rows[part], stamps, table.values[part], unit, notes)
+            yield Raw(name, where, table.rows[part], stamps, table.values[part], unit, notes)

@@ -6,6 +6,7 @@ system and time of every file and row group.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,6 +23,8 @@ from sunveil.meters.options import MeterOptions
 
 _PARQUET = (".parquet", ".pq")
 _OTHERS = (".csv", ".csv.gz", ".txt", ".tsv", ".xml")
+# How footers count time.
+_PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
 
 
 class Order(StrEnum):
@@ -250,7 +253,19 @@ def _ends(group: Any, column: int | None) -> tuple[Any, Any]:
     told = group.column(column).statistics
     if told is None or not told.has_min_max:
         return None, None
-    return told.min, told.max
+    kind = json.loads(told.logical_type.to_json())
+    if kind["Type"] != "Timestamp":
+        return told.min, told.max
+    # pyarrow would load pandas to say what these are
+    return _instant(told.min_raw, kind), _instant(told.max_raw, kind)
+
+
+def _instant(raw: int, kind: dict[str, Any]) -> datetime | None:
+    start = datetime(1970, 1, 1, tzinfo=UTC if kind["isAdjustedToUTC"] else None)
+    try:
+        return start + timedelta(microseconds=raw * 1_000_000 // _PER_SECOND[kind["timeUnit"]])
+    except OverflowError:
+        return None  # beyond any calendar
 
 
 def _reach(group: Any, columns: Columns, places: dict[str, int]) -> tuple[Any, Any]:

@@ -18,6 +18,8 @@ from sunveil.jit import compiled_exactly
 # Columns: local number of the system, UTC second of the first row, seconds from row to row, place
 # of the first row, and number of rows.
 Runs = NDArray[np.int64]
+# So many rows are compared at a time.
+_BLOCK = 128
 # Blank stamps.
 NO_TIME = np.iinfo(np.int64).min
 # Rows of systems that the table does not know.
@@ -67,6 +69,9 @@ class Survey:
     last: NDArray[np.int64] = field(init=False)
     second: NDArray[np.uint8] = field(init=False)
     tally: NDArray[np.int64] = field(init=False)
+    rows: int = field(init=False, default=0)
+    _runs: list[Runs] = field(init=False, default_factory=list)
+    _room: Runs = field(init=False)
 
     def __post_init__(self) -> None:
         size = self.systems
@@ -79,6 +84,7 @@ class Survey:
         self.odd = np.zeros(size, dtype=np.uint8)
         self.last = np.empty(size, dtype=np.int64)
         self.second = np.zeros(size, dtype=np.uint8)
+        self._room = np.empty((0, 5), dtype=np.int64)
         # systems met, and rows of systems that the table does not know
         self.tally = np.zeros(2, dtype=np.int64)
 
@@ -90,6 +96,11 @@ class Survey:
         """Whether there were rows of systems that the table does not know."""
         return bool(self.tally[1])
 
+    @property
+    def runs(self) -> Runs:
+        """The even runs that all rows are made of."""
+        return np.concatenate([np.empty((0, 5), dtype=np.int64), *self._runs])
+
     def note(
         self,
         hashes: NDArray[np.uint64],
@@ -98,8 +109,8 @@ class Survey:
         book: Book,
         zones: ZoneTable,
         zone: NDArray[np.int32],
-    ) -> Runs:
-        """Note how each system's stamps run, and return the even runs that the rows are made of.
+    ) -> None:
+        """Note how each system's stamps run, and the even runs that the rows are made of.
 
         Parameters
         ----------
@@ -114,16 +125,20 @@ class Survey:
         zone
             The clock of each of the table's systems.
         """
-        runs = np.empty((len(hashes), 5), dtype=np.int64)
+        if len(self._room) < len(hashes):
+            self._room = np.empty((len(hashes), 5), dtype=np.int64)
         made = _note(
             hashes,
             micros,
             (book.keys, book.values, self.slot, self.found, self.tally),
             (zone, zones.first, zones.utc, zones.before, zones.after),
             (self.count, self.low, self.high, self.step, self.odd, self.last, self.second),
-            runs,
+            self._room,
         )
-        return runs[:made].copy()
+        runs = self._room[:made].copy()
+        runs[:, 3] += self.rows
+        self._runs.append(runs)
+        self.rows += len(hashes)
 
 
 @compiled_exactly
@@ -224,6 +239,19 @@ def _note(hashes, micros, books, clocks, notes, runs):  # type: ignore[no-untype
                 most = min(rows - start, (until - wall - 1) // apart + 1)
                 stop = start + max(most, 1)
                 expected = micros[i]
+                # many rows at once, without a branch, as long as none differs
+                while i + _BLOCK <= stop:
+                    names = hashes[i : i + _BLOCK]
+                    stamps = micros[i : i + _BLOCK]
+                    other = np.uint64(0)
+                    uneven = np.int64(0)
+                    for k in range(_BLOCK):
+                        other |= names[k] ^ name
+                        uneven |= stamps[k] ^ (expected + apart * k)
+                    if other != 0 or uneven != 0:
+                        break
+                    expected += apart * _BLOCK
+                    i += _BLOCK
                 while i < stop and hashes[i] == name and micros[i] == expected:
                     expected += apart
                     i += 1

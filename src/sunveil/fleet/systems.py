@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sunveil.errors import ParameterError, SourceError
+from sunveil.errors import SourceError
+from sunveil.fleet.arrow import numbers, texts
 from sunveil.fleet.database import cursor, quoted, unglobbed
-from sunveil.meters.clock import parse_timezone
+from sunveil.fleet.places import as_numbers, clock_of, misplaced
 
 SYSTEM_NAMES = (
     "system_id",
@@ -122,28 +122,27 @@ def read_systems(path: Path | str, *, system_column: str | None = None) -> Syste
             f"{where} has a column {clashing[0]!r}, which the estimates have too; rename it"
         )
     rows, refused, notes = _one_each(table, ids, where)
-    plain = {role: column.to_pylist() for role, column in picked.items()}
-    columns = {role: [values[row] for row in rows] for role, values in plain.items()}
-    kept, zones, more = _usable(columns, [ids[row] for row in rows], where)
-    kept.sort(key=lambda at: ids[rows[at]])
-    chosen = [rows[at] for at in kept]
-    own = [zones[at] for at in kept]
+    chosen, zones, more = _usable(picked, rows, ids, where)
+    chosen.sort(key=lambda row: ids[row])
+    own = [zones[row] for row in chosen]
     names = tuple(sorted({zone for zone in own if zone is not None}))
+    number: dict[str | None, int] = {None: -1, **{name: at for at, name in enumerate(names)}}
     turned_away = sorted((*refused, *more), key=lambda each: each.system_id)
     first = {name: row for row, name in reversed(list(enumerate(ids)))}
+    away = [first[each.system_id] for each in turned_away]
     keys = table.select(rest).combine_chunks()
     return Systems(
-        ids=pa.array([ids[row] for row in chosen], pa.string()),
-        latitude=np.array([float(columns["latitude"][at]) for at in kept]),
-        longitude=np.array([float(columns["longitude"][at]) for at in kept]),
-        altitude=np.array([_number(columns["altitude"][at]) for at in kept])
-        if "altitude" in columns
-        else np.full(len(kept), np.nan),
+        ids=texts([ids[row] for row in chosen]),
+        latitude=as_numbers(picked["latitude"])[chosen],
+        longitude=as_numbers(picked["longitude"])[chosen],
+        altitude=as_numbers(picked["altitude"])[chosen]
+        if "altitude" in picked
+        else np.full(len(chosen), np.nan),
         zones=names,
-        zone=np.array([-1 if zone is None else names.index(zone) for zone in own], dtype=np.int32),
-        keys=keys.take(pa.array(chosen, pa.int64())),
+        zone=np.array([number[zone] for zone in own], dtype=np.int32),
+        keys=keys.take(numbers(np.array(chosen, dtype=np.int64))),
         refused=tuple(turned_away),
-        refused_keys=keys.take(pa.array([first[e.system_id] for e in turned_away], pa.int64())),
+        refused_keys=keys.take(numbers(np.array(away, dtype=np.int64))),
         notes=notes,
         digest=hashlib.sha256(path.read_bytes()).hexdigest(),
     )
@@ -214,6 +213,8 @@ def _one_each(
     table: pa.Table, ids: list[str], where: str
 ) -> tuple[list[int], list[Refused], tuple[str, ...]]:
     """Return one row per system, the systems whose rows contradict, and notes on both."""
+    if len(set(ids)) == len(ids) and "" not in ids:
+        return list(range(len(ids))), [], ()
     places: dict[str, list[int]] = {}
     for row, name in enumerate(ids):
         places.setdefault(name, []).append(row)
@@ -239,46 +240,23 @@ def _one_each(
 
 
 def _usable(
-    columns: dict[str, list[Any]], ids: list[str], where: str
-) -> tuple[list[int], list[str | None], list[Refused]]:
+    picked: dict[str, pa.ChunkedArray], rows: list[int], ids: list[str], where: str
+) -> tuple[list[int], dict[int, str | None], list[Refused]]:
     """Return which rows have a place, their clocks, and why the others cannot be used."""
+    wrong = misplaced(picked)
+    told = picked["zone"].to_pylist() if "zone" in picked else None
     kept: list[int] = []
-    zones: list[str | None] = []
+    zones: dict[int, str | None] = {}
     refused: list[Refused] = []
-    for at, name in enumerate(ids):
-        zone, reason = None, _misplaced(columns, at)
+    for row in rows:
+        zone, reason = None, wrong.get(row)
         kind = "location"
-        told = columns["zone"][at] if "zone" in columns else None
-        if reason is None and told is not None and str(told).strip():
-            try:
-                zone = parse_timezone(str(told))[1]
-            except ParameterError as error:
-                kind, reason = "timezone", str(error)
-        zones.append(zone)
+        if reason is None and told is not None and told[row] is not None:
+            kind = "timezone"
+            zone, reason = clock_of(str(told[row]))
+        zones[row] = zone
         if reason is None:
-            kept.append(at)
+            kept.append(row)
         else:
-            refused.append(Refused(name, kind, f"{where}, system {name}: {reason}"))
+            refused.append(Refused(ids[row], kind, f"{where}, system {ids[row]}: {reason}"))
     return kept, zones, refused
-
-
-def _misplaced(columns: dict[str, list[Any]], at: int) -> str | None:
-    for name, limit in (("latitude", 90.0), ("longitude", 180.0)):
-        value = _number(columns[name][at])
-        if np.isnan(value):
-            return f"it has no {name} that is a number; give it in degrees"
-        if abs(value) > limit:
-            return f"its {name} is not between {-limit:g} and {limit:g} degrees; correct it"
-    if "altitude" in columns and columns["altitude"][at] not in (None, ""):
-        height = _number(columns["altitude"][at])
-        if not -500.0 <= height <= 9000.0:
-            return "its altitude is not between -500 and 9000 metres; correct it or leave it empty"
-    return None
-
-
-def _number(value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return float("nan")
-    return number if np.isfinite(number) else float("nan")

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from sunveil.errors import SunveilError
+from sunveil.fleet.arrow import read_file
 from sunveil.fleet.blocks import Matrix, record_matrices, usual_matrices
 from sunveil.fleet.fitting import Fitted, fit_matrix
 from sunveil.fleet.gather import gathered_files
@@ -19,7 +20,7 @@ from sunveil.fleet.output import estimates_table, refused_table, write_table
 from sunveil.fleet.plan import Part
 from sunveil.fleet.reading import read_rows, strangers
 from sunveil.fleet.records import raws_in, raws_of, settle
-from sunveil.fleet.scatter import Chunk
+from sunveil.fleet.room import Values
 from sunveil.fleet.survey import Survey
 from sunveil.fleet.systems import Refused
 from sunveil.meters.options import MeterOptions
@@ -92,27 +93,26 @@ def _from_rows(desk: Desk, part: Part) -> Iterator[Fitted | Refused]:
     job = desk.job
     paths = gathered_files(job.work, part.number) if job.gathered else job.source.paths(part.files)
     try:
-        survey, chunks = _surveyed(paths, desk, part)
+        survey, values = _surveyed(paths, desk, part)
     except _READING:
         paths, unread = sound_files(paths, desk, part)
         yield from unread
-        survey, chunks = _surveyed(paths, desk, part)
+        survey, values = _surveyed(paths, desk, part)
     if survey.strangers:
         yield from _unknown(paths, desk, part)
     survey.odd[: len(survey)] |= desk.clockless[survey.found[: len(survey)]]
-    matrices, others = usual_matrices(survey, chunks, desk)
-    del chunks
+    matrices, others = usual_matrices(survey, values, desk)
     yield from _fit_all(matrices, desk)
     yield from _again(paths, [desk.names[number] for number in others], desk)
 
 
-def _surveyed(paths: Sequence[Path], desk: Desk, part: Part) -> tuple[Survey, list[Chunk]]:
-    survey, chunks = Survey(len(desk.systems)), []
+def _surveyed(paths: Sequence[Path], desk: Desk, part: Part) -> tuple[Survey, Values]:
+    survey, kept = Survey(len(desk.systems)), Values(part.rows)
     columns = desk.job.source.columns
     for hashes, micros, values in read_rows(paths, columns, low=part.low, high=part.high):
-        runs = survey.note(hashes, micros, book=desk.book, zones=desk.zones, zone=desk.clock)
-        chunks.append((runs, values))
-    return survey, chunks
+        survey.note(hashes, micros, book=desk.book, zones=desk.zones, zone=desk.clock)
+        kept.add(values)
+    return survey, kept
 
 
 def sound_files(paths: Sequence[Path], desk: Desk, part: Part) -> tuple[list[Path], list[Refused]]:
@@ -209,7 +209,7 @@ def finished(job: Job, part: Part) -> Done | None:
     kept = refused_file(job.work, part.number)
     try:
         inferred = pq.read_metadata(estimates_file(job.folder, part.number)).num_rows
-        kinds = pq.read_table(kept, columns=["kind"]).column("kind").to_pylist()
+        kinds = read_file(kept, columns=["kind"]).column("kind").to_pylist()
     except _READING:
         return None
     return Done(part.number, inferred, sum(kind != UNREAD for kind in kinds))

@@ -8,7 +8,6 @@ from datetime import UTC, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ParameterError
@@ -131,10 +130,14 @@ def _named(utc: Micros, stamps: Stamps, declared: str | None) -> Instants:
     if declared is None:
         return Instants(utc, own)
     zone, name = parse_timezone(declared)
+    if stamps.zone is not None:
+        # A stored zone is a choice of display, its instants are UTC: nothing contradicts.
+        return Instants(utc, name)
+    import pandas as pd
+
     local = pd.DatetimeIndex(utc.view("M8[us]")).tz_localize("UTC").tz_convert(zone)
     shown = local.tz_localize(None).to_numpy().astype("M8[us]").view(np.int64)
-    if stamps.zone is not None or (shown == stamps.wall).all():
-        # A stored zone is a choice of display, its instants are UTC: nothing contradicts.
+    if (shown == stamps.wall).all():
         return Instants(utc, name)
     told = own if len(offsets) == 1 else "several offsets"
     return Instants(
@@ -175,6 +178,8 @@ _NAT = np.iinfo(np.int64).min
 
 
 def _wall_to_utc(wall: Micros, zone: tzinfo, *, daylight: bool) -> Micros:
+    import pandas as pd
+
     index = pd.DatetimeIndex(wall.view("M8[us]")).tz_localize(
         zone, ambiguous=np.full(len(wall), daylight), nonexistent="NaT"
     )

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from sunveil.errors import MeterError
 from sunveil.meters.assemble import Raw, to_record
@@ -119,6 +118,8 @@ def _split(table: Table, path: Path, options: MeterOptions) -> Iterator[Raw]:
     if table.systems is None:
         yield Raw(stem(path), table.where, table.rows, table.stamps, table.values, unit, notes)
         return
+    import pandas as pd
+
     codes, names = pd.factorize(table.systems, sort=True)
     if "" in names:
         raise MeterError(f"{table.where} has rows without a system; fill its column of systems")

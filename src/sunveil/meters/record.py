@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Label(StrEnum):
@@ -116,5 +119,7 @@ class Record:
 
     def to_series(self) -> pd.Series[float]:
         """Return the power in kW indexed by the UTC start of each interval."""
+        import pandas as pd
+
         index = pd.DatetimeIndex(self.times).tz_localize("UTC")
         return pd.Series(self.power_kw, index=index, name="power_kw")

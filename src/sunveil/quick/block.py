@@ -21,17 +21,15 @@ from sunveil.infer import (
 from sunveil.meters.assemble import SHORT_INTERVAL
 from sunveil.quick import rows as told_of
 from sunveil.quick import spread
-from sunveil.quick.clocks import Found, find_clocks, relaid, shifts_of
+from sunveil.quick.clocks import Clocks, find_clocks, relaid
 from sunveil.quick.constants import QuickOptions
 from sunveil.quick.groups import Matrix
-from sunveil.quick.layout import Laid, find_limits, lay_out, on_long_axis
-from sunveil.quick.mixture import one_plane
+from sunveil.quick.layout import on_long_axis
 from sunveil.quick.model import LIMIT, NO_LIMIT
 from sunveil.quick.newton import FREE
 from sunveil.quick.prepared import Prepared, prepare
 from sunveil.quick.rows import TOLD, fit_rows
-from sunveil.quick.spread import weights_of
-from sunveil.quick.starts import bright_powers, find_starts
+from sunveil.quick.spread import Weights, weights_of
 from sunveil.site import Array
 
 SAVINGS = tuple(DaylightSaving)
@@ -137,19 +135,19 @@ def fit_block(
     options = options or QuickOptions()
     prepared = prepare(sky, options)
     rows = on_long_axis(np.ascontiguousarray(power, dtype=np.float32), sky.axis)
-    laid = lay_out(rows, sky)
-    doubts = _doubts(sky.axis.step, label_known=label_known)
-    points, out = _fit(laid, prepared, doubts)
+    weights = weights_of(_doubts(sky.axis.step, label_known=label_known))
+    found = _fit(rows, prepared, weights)
+    out = _result(found, prepared)
     if options.clock is Clock.GIVEN:
         return out
-    clocks = find_clocks(rows, laid.bright, points, prepared, timezone=timezone)
-    moved = {s: shifts_of(found.clock, prepared, timezone) for s, found in clocks.items()}
+    bright = found.told[:, told_of.BRIGHT]
+    clocks = find_clocks(rows, bright, found.points, prepared, timezone=timezone)
     for half in (False, True):
-        chosen = np.array([s for s in clocks if moved[s][1] is half], dtype=np.intp)
+        chosen = np.flatnonzero(clocks.wrong & (clocks.half == half))
         if len(chosen):
             under = prepared.half if half else prepared
-            again = np.stack([relaid(rows[s], moved[s][0]) for s in chosen])
-            _fill(out, chosen, _fit(lay_out(again, under.sky), under, doubts)[1])
+            again = relaid(rows, clocks, chosen, prepared.calendar(timezone))
+            _fill(out, chosen, _result(_fit(again, under, weights), under))
     return _with_clocks(out, clocks)
 
 
@@ -164,69 +162,51 @@ def _fill(out: BlockFit, chosen: NDArray[np.intp], part: BlockFit) -> None:
         getattr(out, one.name)[chosen] = getattr(part, one.name)
 
 
-def _with_clocks(out: BlockFit, clocks: dict[int, Found]) -> BlockFit:
-    repaired = 1 << list(Flag).index(Flag.CLOCK_REPAIRED)
-    for s, found in clocks.items():
-        out.clock_offset_minutes[s] = found.clock.offset_minutes
-        out.clock_saving[s] = SAVINGS.index(found.clock.saving)
-        out.clock_gain[s] = found.gain
-        out.flags[s] |= np.uint8(repaired)
+def _with_clocks(out: BlockFit, clocks: Clocks) -> BlockFit:
+    repaired = np.uint8(1 << list(Flag).index(Flag.CLOCK_REPAIRED))
+    out.clock_offset_minutes[:] = clocks.offset
+    out.clock_saving[:] = clocks.saving
+    out.clock_gain[:] = clocks.gain
+    out.flags[clocks.wrong] |= repaired
     return out
 
 
-def _fit(laid: Laid, prepared: Prepared, doubts: Doubts) -> tuple[Array, BlockFit]:
-    """Fit systems as if their clocks were right; return their points too."""
-    sky, count = prepared.sky, len(laid.power)
-    hours = sky.axis.long.step / 3600.0
-    bright = bright_powers(laid.power, laid.have, prepared.groups)
-    starts, left = find_starts(bright, prepared.groups)
-    points = np.zeros((count, FREE))
-    spreads = np.zeros((count, spread.COLUMNS))
-    told = np.zeros((count, TOLD))
-    enough = laid.lit >= FEWEST_READINGS
-    limits = find_limits(laid, prepared.day, hours=hours)
-    limits = np.where(np.isfinite(limits), limits, 2.0 * NO_LIMIT)
-    if enough.any():
-        whole = bool(enough.all())
-        chosen = slice(None) if whole else np.flatnonzero(enough)
-        parts = points[chosen], spreads[chosen], told[chosen]
-        fit_rows(
-            (laid.power[chosen], laid.have[chosen], laid.bright[chosen], limits[chosen]),
-            (starts[chosen], left[chosen]),
-            (sky.sheet, sky.some, sky.few, sky.each, sky.every),
-            (prepared.patches.order, prepared.patches.first),
-            (prepared.day, sky.slot[: sky.usable]),
-            weights_of(doubts, 60.0 * hours),
-            (prepared.thinned(sky.each), prepared.thinned(sky.every)),
-            parts,
-        )
-        points[chosen], spreads[chosen], told[chosen] = parts
-    alone = np.ones(count, dtype=bool)
-    alone[enough] = one_plane(laid, bright, points, prepared, np.flatnonzero(enough))
-    return points, _result(laid, prepared, points, spreads, told, alone)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Fit:
+    """What was fitted to each system, as if clocks were right: points, spreads, and the rest."""
+
+    points: Array
+    spreads: Array
+    told: Array
 
 
-def _result(
-    laid: Laid,
-    prepared: Prepared,
-    points: Array,
-    spreads: Array,
-    told: Array,
-    alone: NDArray[np.bool_],
-) -> BlockFit:
+def _fit(rows: Matrix, prepared: Prepared, weights: Weights) -> _Fit:
+    found = _Fit(
+        np.zeros((len(rows), FREE)),
+        np.zeros((len(rows), spread.COLUMNS)),
+        np.zeros((len(rows), TOLD)),
+    )
     sky = prepared.sky
-    outcome = np.where(laid.lit >= FEWEST_READINGS, INFERRED, TOO_LITTLE)
-    if sky.usable == 0:
+    if sky.usable:
+        both = prepared.thinned(sky.each), prepared.thinned(sky.every)
+        fit_rows(rows, prepared.known, weights, both, (found.points, found.spreads, found.told))
+    return found
+
+
+def _result(found: _Fit, prepared: Prepared) -> BlockFit:
+    points, spreads, told = found.points, found.spreads, found.told
+    lit = told[:, told_of.LIT].astype(np.int32)
+    outcome = np.where(lit >= FEWEST_READINGS, INFERRED, TOO_LITTLE)
+    if prepared.sky.usable == 0:
         outcome[:] = NO_WEATHER
-    there = laid.have.sum(axis=1)
-    clipped = told[:, told_of.CLIPPED] > 0.005 * there
-    lowest = LOW_AGREEMENT_CLEAR if sky.clear else LOW_AGREEMENT_MEASURED
+    clipped = told[:, told_of.CLIPPED] > 0.005
+    lowest = LOW_AGREEMENT_CLEAR if prepared.sky.clear else LOW_AGREEMENT_MEASURED
     seen = {
         Flag.CLIPPING: clipped,
         Flag.LOW_AGREEMENT: told[:, told_of.AGREEMENT] < lowest,
-        Flag.TOO_LITTLE_DATA: _days(laid, prepared.day) < FEWEST_DAYS,
+        Flag.TOO_LITTLE_DATA: told[:, told_of.DAYS] < FEWEST_DAYS,
         Flag.CLOCK_REPAIRED: np.zeros(len(points), dtype=bool),
-        Flag.NOT_ONE_PLANE: ~alone,
+        Flag.NOT_ONE_PLANE: (told[:, told_of.ALONE] == 0.0) & (outcome == INFERRED),
     }
     flags = np.zeros(len(points), dtype=np.uint8)
     for place, flag in enumerate(Flag):
@@ -249,12 +229,6 @@ def _result(
         clock_saving=np.zeros(len(points), dtype=np.int8),
         clock_gain=np.zeros(len(points)),
         agreement=told[:, told_of.AGREEMENT],
-        lit=laid.lit,
+        lit=lit,
         flags=flags,
     )
-
-
-def _days(laid: Laid, day: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return how many days of each system have a reading in daylight."""
-    begins = np.flatnonzero(np.diff(day, prepend=-1))
-    return np.asarray((np.add.reduceat(laid.have[:, : len(day)], begins, axis=1) > 0).sum(axis=1))

@@ -1,56 +1,79 @@
-"""The clocks of many systems: most are settled by first and last light alone.
+"""The clocks of many systems, compiled: most are settled by first and last light alone.
 
-The hypotheses, the evidence and the decision are those of :mod:`sunveil.fit.clocks`.
+The hypotheses, the evidence and the decision are those of :mod:`sunveil.fit.clocks`; what stands
+for agreement is the share of energy that a fit to few readings explains.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.cells.tables import LANES
-from sunveil.fit.clocks import (
-    EXPLAINED_MINUTES,
-    SAVING_MINUTES,
-    SUSPICIOUS_MINUTES,
-    Hypothesis,
-    decide,
-    propose,
-    saving_days,
-    saving_rule,
-    unexplained,
-    worth_comparing,
-)
+from sunveil.fit.clocks import AS_GOOD, EXPLAINED_MINUTES
 from sunveil.fit.light import THRESHOLD
 from sunveil.jit import compiled
-from sunveil.quick.ends import Days
+from sunveil.quick.ends import (
+    Calendar,
+    fill_middles,
+    fill_modelled,
+    modelled_room,
+    typical,
+    typical_room,
+)
+from sunveil.quick.evidence import (
+    APPLIED_TWICE,
+    AS_DECLARED,
+    LEFT_IN,
+    MOST_CLOCKS,
+    decide,
+    propose,
+    suspicious,
+    unexplained,
+)
 from sunveil.quick.groups import Matrix
-from sunveil.quick.model import CAPACITY, OUT
-from sunveil.quick.newton import FREE, refine
-from sunveil.quick.prepared import CAPACITIES, Prepared
+from sunveil.quick.model import NO_LIMIT
+from sunveil.quick.newton import FREE
+from sunveil.quick.prepared import Prepared
+from sunveil.quick.rows import best_start, start_room, thin_row
+from sunveil.quick.starts import search, search_room
 from sunveil.site import Array
 
-# How many times the energy a repaired clock must explain: a fit wavers less than a count.
-LEAST_GAIN = 1.0
-_WIDE = np.array([1.5, 1.0])
-Shifts = NDArray[np.int64]
+_HOUR = 3600
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The clock of one system, and the agreement it gained over the declared one."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Clocks:
+    """What the sun says of the clocks of a block, one entry for each system.
 
-    clock: Hypothesis
-    gain: float = 0.0
+    Parameters
+    ----------
+    offset
+        How far stamps run ahead. [minutes]
+    saving
+        How they save daylight, as a place in :class:`~sunveil.estimate.DaylightSaving`.
+    gain
+        The agreement that a repair gains.
+    half
+        Whether half an interval is left after whole intervals are moved.
+    """
+
+    offset: Array
+    saving: NDArray[np.int8]
+    gain: Array
+    half: NDArray[np.bool_]
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Which clocks are not as declared."""
+        return np.asarray((self.offset != 0.0) | (self.saving != AS_DECLARED))
 
 
 def find_clocks(
     rows: Matrix, bright: Array, points: Array, prepared: Prepared, *, timezone: str
-) -> dict[int, Found]:
-    """Return the systems whose clock does not fit the sun, with the clock that does.
+) -> Clocks:
+    """Return the clocks of a block, as declared where they fit the sun.
 
     Parameters
     ----------
@@ -65,167 +88,149 @@ def find_clocks(
     timezone
         The clock that the stamps were declared to be on.
     """
-    days = Days.of(prepared.sky)
+    count = len(rows)
+    out = Clocks(
+        np.zeros(count),
+        np.zeros(count, dtype=np.int8),
+        np.zeros(count),
+        np.zeros(count, dtype=bool),
+    )
+    days = prepared.days
     if days is None:
-        return {}
-    case = _Case(prepared, days, timezone, prepared.sky.axis.long.step / 60.0)
-    ours = days.middles(rows, np.asarray(THRESHOLD * bright, dtype=np.float32))
-    saving = saving_days(days.numbers, case.rule)
-    typical = days.typical(ours, prepared.flat_light, saving=saving, minutes=case.minutes)
-    doubtful = np.flatnonzero(_suspicious(typical))
-    if not len(doubtful):
-        return {}
-    # most suspicions are only a plane that faces the rising or the setting sun
-    mine = ours[0][doubtful], ours[1][doubtful]
-    planes = days.modelled(prepared.sky, _sharp(points[doubtful]), prepared.constants)
-    left = np.abs(days.typical(mine, planes, saving=saving, minutes=case.minutes))
-    wrong = np.flatnonzero(~(np.nanmax(left, axis=1, initial=0.0) < EXPLAINED_MINUTES))
-    out: dict[int, Found] = {}
-    for i in wrong:
-        s = int(doubtful[i])
-        seen = ours[0][s], ours[1][s]
-        found = _found(case, rows[s], float(bright[s]), seen, float(np.nanmax(left[i])))
-        if not found.clock.declared:
-            out[s] = found
-    return out
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Case:
-    """The sky, the days and the declared clock under which clocks are told."""
-
-    prepared: Prepared
-    days: Days
-    timezone: str
-    minutes: float
-
-    @property
-    def rule(self) -> ZoneInfo | None:
-        return saving_rule(self.prepared.sky.site, self.timezone)
-
-    def left(self, clock: Hypothesis, point: Array, seen: tuple[Matrix, Matrix]) -> float:
-        """Return how far light still is from a plane's under a clock. [minutes]"""
-        plane = self.days.modelled(self.prepared.sky, point[None], self.prepared.constants)
-        return unexplained(clock, self.days.ends(seen, plane, minutes=self.minutes), self.rule)
-
-
-def _sharp(points: Array) -> Array:
-    """Return points under the maps' own haze and the heat of a rack, as light is told by."""
-    out = points.copy()
-    out[:, 3], out[:, 4] = 0.0, 1.0
-    return out
-
-
-def _found(
-    case: _Case, row: Matrix, bright: float, seen: tuple[Matrix, Matrix], kept: float
-) -> Found:
-    """Weigh the clocks that one system's light proposes."""
-    ends = case.days.ends(seen, case.prepared.flat_light, minutes=case.minutes)
-    options = propose(ends, saving_days(ends.day, case.rule), case.minutes)
-    if len(options) == 1:
-        return Found(options[0])
-    agreed = [_explained(row, bright, option, case) for option in options]
-    shares = [share for share, _ in agreed]
-    left = {0: kept} | {
-        i: case.left(options[i], agreed[i][1], seen) for i in worth_comparing(shares) if i > 0
-    }
-    return Found(*decide(options, shares, left, case.minutes, least_gain=LEAST_GAIN))
-
-
-def _suspicious(typical: Array) -> NDArray[np.bool_]:
-    """Return which systems' light speaks for more than the declared clock."""
-    base, winter, summer = typical.T
-    with np.errstate(invalid="ignore"):
-        low, high = SAVING_MINUTES
-        step = np.abs(summer - winter)
-        return np.asarray((np.abs(base) > SUSPICIOUS_MINUTES) | ((step > low) & (step < high)))
-
-
-def shifts_of(clock: Hypothesis, prepared: Prepared, timezone: str) -> tuple[Shifts, bool]:
-    """Return by how many intervals each stamp is too late, and whether half an interval is left.
-
-    Parameters
-    ----------
-    clock
-        How far the stamps run ahead.
-    prepared
-        The sky of the declared axis.
-    timezone
-        The declared clock, whose daylight saving counts.
-    """
-    step = prepared.sky.axis.long.step
-    ahead = clock.ahead_seconds(prepared.saving(timezone))
-    return np.floor_divide(ahead, step), bool((ahead % step != 0).any())
-
-
-def relaid(row: Matrix, shifts: Shifts) -> Matrix:
-    """Return readings moved to where they belong; what leaves the axis is lost."""
-    out = np.full(len(row), np.nan, dtype=np.float32)
-    place = np.arange(len(row)) - shifts
-    inside = (place >= 0) & (place < len(row))
-    out[place[inside]] = row[inside]
-    return out
-
-
-def _moved(row: Matrix, clock: Hypothesis, case: _Case) -> tuple[Matrix, Prepared]:
-    """Return readings where a clock puts them, and the coarse sky they then belong to."""
-    shifts, half = shifts_of(clock, case.prepared, case.timezone)
-    under = case.prepared.coarse_half if half else case.prepared
-    return (relaid(row, shifts) if shifts.any() else row), under
-
-
-def _explained(row: Matrix, bright: float, clock: Hypothesis, case: _Case) -> tuple[float, Array]:
-    """Return the share of energy that the best plane explains under a clock, and the plane."""
-    moved, under = _moved(row, clock, case)
-    few, coarse = under.sky.few, under.coarse
-    best, place = best_plane(
-        moved, under.few_slots, np.float32(bright), coarse.logs, *coarse.bins.numbers
-    )
-    point: Array = coarse.points[best].copy()
-    # the capacity whose tolerance the best window spans
-    point[CAPACITY] = np.log(bright * CAPACITIES.low) + CAPACITIES.step * place
-    power = np.zeros(few.shape[0] * LANES, dtype=np.float32)
-    have = np.zeros_like(power)
-    values = moved[under.few_slots]
-    there = np.isfinite(values)
-    have[: len(values)] = there
-    power[: len(values)][there] = values[there]
-    share = refine(
-        few,
-        power,
-        have,
-        point,
+        return out
+    calendar = prepared.calendar(timezone)
+    shape = (count, days.number)
+    light = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32)
+    options, left = np.zeros((count, MOST_CLOCKS, 2)), np.zeros(count)
+    case = (days, prepared.flat_light, calendar, prepared.constants)
+    number = propose_all(rows, bright, points, case, light, options, left)
+    chosen = np.flatnonzero(number > 1)
+    if not len(chosen):
+        return out
+    ahead = options[chosen, :, 0] * 60.0 % calendar.step != 0.0
+    half = prepared.half if ahead.any() else prepared
+    skies = (prepared.known, half.known)
+    both = prepared.thinned(prepared.sky.every), half.thinned(half.sky.every)
+    settle_all(
+        rows,
         bright,
-        _WIDE,
-        8,
-        under.thinned(case.prepared.sky.every),
-        np.empty((few.shape[0], OUT, LANES), dtype=np.float32),
-        np.zeros((FREE, FREE)),
+        (chosen, number, options, left),
+        case,
+        light,
+        (skies, both),
+        (out.offset, out.saving, out.gain),
     )
-    return float(share), _sharp(point[None])[0]
+    out.half[:] = out.offset * 60.0 % calendar.step != 0.0
+    return out
+
+
+def relaid(rows: Matrix, clocks: Clocks, chosen: NDArray[np.intp], calendar: Calendar) -> Matrix:
+    """Return the readings of some systems where they belong; what leaves the axis is lost."""
+    out = np.empty((len(chosen), rows.shape[1]), dtype=np.float32)
+    relay_all(rows, chosen, clocks.offset, clocks.saving, calendar, out)
+    return out
 
 
 @compiled
-def best_plane(row, slots, bright, logs, lowest, per_step, width, capacities):  # type: ignore[no-untyped-def]
-    """Return the plane, and the place of the capacity, with which most readings agree."""
-    power = np.empty(len(slots), dtype=np.float32)
-    for k in range(len(slots)):
-        value = row[slots[k]]
-        power[k] = np.log(value / bright) if value > 0.0 else -np.inf
-    bins = capacities + width - 1
-    tally = np.empty(bins, dtype=np.int64)
-    best, where, most = 0, 0, -1
-    for plane in range(logs.shape[0]):
-        tally[:] = 0
-        for k in range(len(slots)):
-            place = (power[k] - logs[plane, k] - lowest) * per_step
-            if place >= 0.0 and place < bins:
-                tally[int(place)] += 1
-        running = 0
-        for b in range(bins):
-            running += tally[b]
-            if b >= width:
-                running -= tally[b - width]
-            if running > most:
-                best, where, most = plane, b - width + 1, running
-    return best, where
+def relay(row, offset, kind, calendar, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with readings moved to where a clock puts them, by whole intervals."""
+    ahead = round(offset * 60.0)
+    summer = ahead + (_HOUR if kind == LEFT_IN else -_HOUR if kind == APPLIED_TWICE else 0)
+    winter_shift, summer_shift = ahead // calendar.step, summer // calendar.step
+    out[:] = np.nan
+    for i in range(len(row)):
+        place = i - (summer_shift if calendar.intervals[i] else winter_shift)
+        if place >= 0 and place < len(row):
+            out[place] = row[i]
+
+
+@compiled
+def relay_all(rows, chosen, offset, kind, calendar, out):  # type: ignore[no-untyped-def]
+    """Move the readings of the chosen systems."""
+    for i in range(len(chosen)):
+        s = chosen[i]
+        relay(rows[s], offset[s], kind[s], calendar, out[i])
+
+
+@compiled
+def propose_all(rows, bright, points, case, light, options, left):  # type: ignore[no-untyped-def]
+    """Fill the plausible clocks of each system; return how many each has.
+
+    ``light`` is filled with the middles and sums of each system's days, ``left`` with the minutes
+    that the declared clock leaves unexplained where it is in doubt.
+    """
+    days, flat, calendar, constants = case
+    number = np.ones(len(rows), dtype=np.int64)
+    middle, energy = (
+        np.empty(days.number, dtype=np.float32),
+        np.empty(days.number, dtype=np.float32),
+    )
+    room = typical_room(days)
+    drawing = modelled_room(days)
+    declared = (0.0, AS_DECLARED)
+    for s in range(len(rows)):
+        if bright[s] <= 0.0:
+            continue
+        ours = (light[0][s], light[1][s])
+        fill_middles(rows[s], np.float32(THRESHOLD * bright[s]), days, ours[0], ours[1])
+        base = typical(ours, flat, calendar.days, 0, days.minutes, room)
+        winter = typical(ours, flat, calendar.days, 1, days.minutes, room)
+        summer = typical(ours, flat, calendar.days, 2, days.minutes, room)
+        if not suspicious(base, winter, summer):
+            continue
+        # most suspicions are only a plane that faces the rising or the setting sun
+        fill_modelled(points[s], days, constants, drawing, middle, energy)
+        left[s] = unexplained(ours, (middle, energy), calendar, declared, days.minutes, room)
+        if left[s] >= EXPLAINED_MINUTES:
+            number[s] = propose(base, winter, summer, days.minutes, options[s])
+    return number
+
+
+@compiled
+def settle_all(rows, bright, doubts, case, light, under, found):  # type: ignore[no-untyped-def]
+    """Fill the clocks of the chosen systems: fit each under each clock, and weigh the evidence."""
+    chosen, number, options, declared_left = doubts
+    days, _, calendar, constants = case
+    skies, both = under
+    offset, saving, gain = found
+    rooms = (clock_room(skies[0]), clock_room(skies[1]))
+    moved = np.empty(rows.shape[1], dtype=np.float32)
+    points, shares = np.empty((MOST_CLOCKS, FREE)), np.empty(MOST_CLOCKS)
+    left = np.empty(MOST_CLOCKS)
+    middle, energy = (
+        np.empty(days.number, dtype=np.float32),
+        np.empty(days.number, dtype=np.float32),
+    )
+    room, drawing = typical_room(days), modelled_room(days)
+    for c in range(len(chosen)):
+        s = chosen[c]
+        clocks = options[s]
+        for i in range(number[s]):
+            relay(rows[s], clocks[i, 0], clocks[i, 1], calendar, moved)
+            side = 1 if clocks[i, 0] * 60.0 % calendar.step != 0.0 else 0
+            shares[i] = explained(moved, bright[s], skies[side], both[side], rooms[side], points[i])
+        ours = (light[0][s], light[1][s])
+        left[0] = declared_left[s]
+        for i in range(1, number[s]):
+            if shares[i] >= AS_GOOD * shares[: number[s]].max():
+                fill_modelled(points[i], days, constants, drawing, middle, energy)
+                clock = (clocks[i, 0], int(clocks[i, 1]))
+                left[i] = unexplained(ours, (middle, energy), calendar, clock, days.minutes, room)
+        best = decide(clocks, shares, left, number[s], days.minutes)
+        offset[s], saving[s] = clocks[best, 0], int(clocks[best, 1])
+        gain[s] = shares[best] - shares[0]
+
+
+@compiled
+def clock_room(known):  # type: ignore[no-untyped-def]
+    """Return what a fit under a clock is worked in."""
+    return search_room(known), start_room(known)
+
+
+@compiled
+def explained(row, bright, known, constants, room, point):  # type: ignore[no-untyped-def]
+    """Fill ``point`` with the best plane of readings; return the share of energy it explains."""
+    searching, choosing = room
+    search(row, known, searching)
+    thin_row(row, known, choosing)
+    return best_start(searching, bright, 2.0 * NO_LIMIT, known, constants, choosing, point)

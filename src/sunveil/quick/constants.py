@@ -7,19 +7,32 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import pvlib
 from numpy.typing import NDArray
-from scipy.interpolate import PchipInterpolator
 
 from sunveil.errors import ParameterError
 from sunveil.fit.refine import DIMMEST, HEAT_DEVIATION, ErrorModel
 from sunveil.infer import MEASURED_HAZE, Clock
-from sunveil.site import Losses, Mount
-from sunveil.sky import MODIFIER_TILTS, diffuse_modifiers
+from sunveil.site import Array, Losses, Mount
+from sunveil.sky import MODIFIERS
 
-# The light that enters through the glass, as a polynomial of the cosine of incidence: right to
-# 1e-5 of the beam, and a computation that a processor does sixteen at a time.
-_DEGREE = 10
+# The light that enters through pvlib's glass, cosine times modifier, by powers of twice the cosine
+# less one: right to 1e-5 of the beam, and a computation that a processor does sixteen at a time.
+_ENTERING = np.array(
+    [
+        0.47300029,
+        0.55907351,
+        -0.032332312,
+        -0.015148127,
+        0.031715382,
+        -0.030705271,
+        0.021450007,
+        -0.0051032896,
+        0.00086317287,
+        -0.0081100212,
+        0.0053051077,
+    ],
+    dtype=np.float32,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +80,8 @@ class Constants(NamedTuple):
     """
 
     entering: NDArray[np.float32]
-    sky_modifier: NDArray[np.float64]
-    ground_modifier: NDArray[np.float64]
+    sky_modifier: Array
+    ground_modifier: Array
     albedo: float
     system: float
     efficiency: float
@@ -85,28 +98,53 @@ class Constants(NamedTuple):
     heat_deviation: float
 
 
-@functools.lru_cache(maxsize=1)
 def entering_light() -> NDArray[np.float32]:
     """Return the polynomial of ``cosine x modifier`` over [0, 1]."""
-    # denser where the sun grazes, since there the curve bends
-    cosine = np.linspace(0.0, 1.0, 4001) ** 1.5
-    light = cosine * pvlib.iam.physical(np.degrees(np.arccos(cosine)))
-    found = np.polynomial.Polynomial.fit(cosine, light, _DEGREE, domain=[0.0, 1.0])
-    return np.asarray(found.coef, dtype=np.float32)
+    return _ENTERING
 
 
 @functools.lru_cache(maxsize=1)
-def modifiers_by_degree() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def modifiers_by_degree() -> tuple[Array, Array]:
     """Return Marion's modifiers of sky and ground light at whole degrees of tilt.
 
     Curves through the known tilts, where straight lines would be off by up to 5e-4.
     """
-    sky, ground = diffuse_modifiers(MODIFIER_TILTS)
+    tilts, sky, ground = MODIFIERS.T
     degrees = np.arange(91.0)
-    return (
-        np.asarray(PchipInterpolator(MODIFIER_TILTS, sky)(degrees)),
-        np.asarray(PchipInterpolator(MODIFIER_TILTS, ground)(degrees)),
-    )
+    return _curve(tilts, sky, degrees), _curve(tilts, ground, degrees)
+
+
+def _curve(x: Array, y: Array, at: Array) -> Array:
+    """Return the smooth curve through points that turns only where they do.
+
+    References
+    ----------
+    F. N. Fritsch and J. Butland, "A method for constructing local monotone piecewise cubic
+    interpolants", SIAM Journal on Scientific and Statistical Computing 5, 1984.
+    """
+    step, rise = np.diff(x), np.diff(y) / np.diff(x)
+    slope = np.zeros(len(x))
+    # between equal directions a harmonic mean, else flat
+    same = np.flatnonzero(rise[:-1] * rise[1:] > 0.0)
+    before, after = 2.0 * step[1:] + step[:-1], step[1:] + 2.0 * step[:-1]
+    mean = (before[same] + after[same]) / (before[same] / rise[same] + after[same] / rise[same + 1])
+    slope[same + 1] = mean
+    slope[0] = _end_slope(step[0], step[1], rise[0], rise[1])
+    slope[-1] = _end_slope(step[-1], step[-2], rise[-1], rise[-2])
+    k = np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(step) - 1)
+    t, h = (at - x[k]) / step[k], step[k]
+    value = y[k] * (1.0 + 2.0 * t) * (1.0 - t) ** 2 + y[k + 1] * t * t * (3.0 - 2.0 * t)
+    value += h * t * (1.0 - t) * (slope[k] * (1.0 - t) - slope[k + 1] * t)
+    return np.asarray(value)
+
+
+def _end_slope(near: float, far: float, first: float, second: float) -> float:
+    """Return the slope at an end of a curve, from the steps and rises next to it."""
+    slope = ((2.0 * near + far) * first - near * second) / (near + far)
+    if slope * first <= 0.0:
+        return 0.0
+    # where the curve turns at once, no steeper than three times its first rise
+    return 3.0 * first if first * second < 0.0 and abs(slope) > 3.0 * abs(first) else slope
 
 
 def constants_of(options: QuickOptions, *, clear: bool) -> Constants:

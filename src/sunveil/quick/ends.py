@@ -1,97 +1,29 @@
-"""First and last light of many systems: see :mod:`sunveil.fit.light`."""
+"""First and last light of many systems, compiled: see :mod:`sunveil.fit.light`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.cells import CellSky
 from sunveil.cells.sky import DAY
-from sunveil.fit.light import FEWEST_DAYS, THRESHOLD, Ends
+from sunveil.cells.tables import LANES, Sheet
+from sunveil.fit.light import FEWEST_DAYS, THRESHOLD
 from sunveil.jit import compiled
-from sunveil.quick.constants import Constants
-from sunveil.quick.groups import Matrix, plane_profiles
-from sunveil.site import Array
+from sunveil.quick.layout import count_above
+from sunveil.quick.model import HAZE, HEAT, LIMIT, NO_LIMIT, unit_profile
+from sunveil.quick.newton import FREE
 
 # Of a day's intervals, so many must have a reading for its light to be told.
 WHOLE = 0.9
+# Halvings after which a median is known to a millionth of the values' range.
+_HALVINGS = 20
 
 
-@compiled
-def fill_middles(rows, thresholds, lead, per_day, whole, middle, energy):  # type: ignore[no-untyped-def]
-    """Fill the middle of each day's light, in intervals, NaN where none is told, and its sum."""
-    days = middle.shape[1]
-    for s in range(rows.shape[0]):
-        threshold = thresholds[s]
-        for d in range(days):
-            start = d * per_day - lead
-            low, high = max(start, 0), min(start + per_day, rows.shape[1])
-            there, total = 0, np.float32(0.0)
-            first, last = -1, -1
-            for k in range(low, high):
-                value = rows[s, k]
-                if value == value:
-                    there += 1
-                    total += value
-                    if value > threshold:
-                        last = k
-                        if first < 0:
-                            first = k
-            energy[s, d] = total
-            middle[s, d] = np.nan
-            if there < whole * per_day or first <= start or last >= start + per_day - 1:
-                continue
-            if last <= first or first - 1 < low or last + 1 >= high:
-                continue
-            before, after = rows[s, first - 1], rows[s, last + 1]
-            before = before if before == before else np.float32(0.0)
-            after = after if after == after else np.float32(0.0)
-            rise = (threshold - before) / (rows[s, first] - before)
-            fall = (rows[s, last] - threshold) / (rows[s, last] - after)
-            middle[s, d] = 0.5 * ((first - 1 - start) + rise + (last - start) + fall)
-
-
-@compiled
-def _brighter_median(values, weights, count):  # type: ignore[no-untyped-def]
-    """Return the median of the values whose weight is at least the median weight."""
-    middle = np.median(weights[:count])
-    kept = 0
-    for i in range(count):
-        if weights[i] >= middle:
-            values[kept] = values[i]
-            kept += 1
-    return np.median(values[:kept])
-
-
-@compiled
-def fill_typical(middle, energy, theirs, modelled, saving, minutes, fewest, out):  # type: ignore[no-untyped-def]
-    """Fill how far light runs ahead over all days, outside and within daylight saving. [minutes]
-
-    ``theirs`` and ``modelled`` have a row for each system, or one for all.
-    """
-    days = middle.shape[1]
-    values, weights = np.empty(days), np.empty(days)
-    for s in range(middle.shape[0]):
-        t = min(s, theirs.shape[0] - 1)
-        for part in range(3):
-            count = 0
-            for d in range(days):
-                if part > 0 and (part == 2) != saving[d]:
-                    continue
-                ahead = (middle[s, d] - theirs[t, d]) * minutes
-                if ahead == ahead:
-                    values[count] = ahead
-                    weights[count] = energy[s, d] / max(modelled[t, d], 1e-9)
-                    count += 1
-            enough = count >= fewest
-            out[s, part] = _brighter_median(values, weights, count) if enough else np.nan
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Days:
-    """The solar days of a cell's axis, and how a plane's light lies in them.
+class Days(NamedTuple):
+    """The solar days of a cell's axis, and the sky that a plane's light in them is told by.
 
     Parameters
     ----------
@@ -99,67 +31,198 @@ class Days:
         Number of the first day since 1970.
     lead
         Intervals of the first day that lie before the axis.
-    per_day, count
-        Intervals of a day, and how many days.
+    per_day, number, intervals
+        Intervals of a day, how many days, and how many intervals on the axis.
+    minutes
+        Length of an interval. [minutes]
+    high, low
+        The sky at intervals with the sun well up, and at those with the sun low.
+    high_slot, low_slot
+        Where these stand on the axis.
     """
 
     first: int
     lead: int
     per_day: int
-    count: int
+    number: int
+    intervals: int
+    minutes: float
+    high: Sheet
+    low: Sheet
+    high_slot: NDArray[np.int32]
+    low_slot: NDArray[np.int32]
 
-    @classmethod
-    def of(cls, sky: CellSky) -> Days | None:
-        """Return the days of a cell's sky; None when intervals do not divide a day."""
-        long = sky.axis.long
-        if DAY % long.step:
-            return None
-        local = long.first + sky.turn
-        lead = local % DAY // long.step
-        per_day = DAY // long.step
-        return cls(local // DAY, lead, per_day, -(-(lead + long.count) // per_day))
 
-    @property
-    def numbers(self) -> NDArray[np.int64]:
-        """Number of each day since 1970."""
-        return self.first + np.arange(self.count, dtype=np.int64)
+class Calendar(NamedTuple):
+    """When daylight is saved by a declared clock.
 
-    def middles(self, rows: Matrix, thresholds: Matrix) -> tuple[Matrix, Matrix]:
-        """Return the middle of each day's light and its sum, shape (systems, days)."""
-        shape = (len(rows), self.count)
-        middle, energy = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32)
-        fill_middles(rows, thresholds, self.lead, self.per_day, WHOLE, middle, energy)
-        return middle, energy
+    Parameters
+    ----------
+    days, intervals
+        Which solar days, and which intervals of the long axis, lie in daylight saving.
+    step
+        Length of an interval. [s]
+    """
 
-    def modelled(self, sky: CellSky, points: Array, constants: Constants) -> tuple[Matrix, Matrix]:
-        """Return the middles and sums of points' light under the sky, shape (points, days)."""
-        rows = np.zeros((len(points), sky.axis.long.count), dtype=np.float32)
-        high = plane_profiles(sky.sheet, points, constants)[:, : sky.usable]
-        low = plane_profiles(sky.low, points, constants)[:, : len(sky.slot) - sky.usable]
-        rows[:, sky.slot[: sky.usable]], rows[:, sky.slot[sky.usable :]] = high, low
-        # of all intervals, night included, one in a hundred is brighter
-        rank = min(max(rows.shape[1] // 100, 1), high.shape[1] - 1) if high.shape[1] else 0
-        top = np.partition(-high, rank, axis=1)[:, rank] if rank else np.zeros(len(points))
-        return self.middles(rows, np.asarray(-THRESHOLD * top, dtype=np.float32))
+    days: NDArray[np.bool_]
+    intervals: NDArray[np.bool_]
+    step: int
 
-    def typical(
-        self,
-        ours: tuple[Matrix, Matrix],
-        theirs: tuple[Matrix, Matrix],
-        *,
-        saving: NDArray[np.bool_],
-        minutes: float,
-    ) -> Array:
-        """Return how far light runs ahead: over all days, outside saving, within. [minutes]"""
-        out = np.empty((len(ours[0]), 3))
-        fill_typical(*ours, *theirs, saving, minutes, FEWEST_DAYS, out)
-        return out
 
-    def ends(
-        self, ours: tuple[Matrix, Matrix], theirs: tuple[Matrix, Matrix], *, minutes: float
-    ) -> Ends:
-        """Return the ends of one system's days, for the rules that weigh them."""
-        ahead = (ours[0] - theirs[0]).astype(np.float64).ravel() * minutes
-        good = np.isfinite(ahead)
-        bright = (ours[1] / np.maximum(theirs[1], 1e-9)).ravel()
-        return Ends(self.numbers[good], ahead[good], bright[good].astype(np.float64))
+def days_of(sky: CellSky) -> Days | None:
+    """Return the days of a cell's sky; None when intervals do not divide a day."""
+    long = sky.axis.long
+    if DAY % long.step:
+        return None
+    local = long.first + sky.turn
+    lead = local % DAY // long.step
+    per_day = DAY // long.step
+    return Days(
+        first=local // DAY,
+        lead=lead,
+        per_day=per_day,
+        number=-(-(lead + long.count) // per_day),
+        intervals=long.count,
+        minutes=long.step / 60.0,
+        high=sky.sheet,
+        low=sky.low,
+        high_slot=sky.slot[: sky.usable],
+        low_slot=sky.slot[sky.usable :],
+    )
+
+
+@compiled
+def fill_middles(row, threshold, days, middle, energy):  # type: ignore[no-untyped-def]
+    """Fill the middle of each day's light, in intervals, NaN where none is told, and its sum."""
+    least = WHOLE * days.per_day
+    for d in range(days.number):
+        start = d * days.per_day - days.lead
+        low, high = max(start, 0), min(start + days.per_day, len(row))
+        there, total = np.float32(0.0), np.float32(0.0)
+        for k in range(low, high):
+            value = row[k]
+            there += np.float32(1.0) if value == value else np.float32(0.0)
+            total += value if value == value else np.float32(0.0)
+        energy[d] = total
+        middle[d] = np.nan
+        first, last = low, high - 1
+        while first < high and not row[first] > threshold:
+            first += 1
+        while last > first and not row[last] > threshold:
+            last -= 1
+        if there < least or last <= first or first <= low or last >= high - 1:
+            continue
+        before, after = row[first - 1], row[last + 1]
+        before = before if before == before else np.float32(0.0)
+        after = after if after == after else np.float32(0.0)
+        rise = (threshold - before) / (row[first] - before)
+        fall = (row[last] - threshold) / (row[last] - after)
+        middle[d] = 0.5 * ((first - 1 - start) + rise + (last - start) + fall)
+
+
+@compiled
+def median(values, count):  # type: ignore[no-untyped-def]
+    """Return the lower median of the first values, or one within a millionth of their range."""
+    low, high = values[0], values[0]
+    for i in range(count):
+        low, high = min(low, values[i]), max(high, values[i])
+    half = (count + 1) // 2
+    for _ in range(_HALVINGS):
+        middle = np.float32(0.5) * (low + high)
+        below = np.int32(0)
+        for i in range(count):
+            below += np.int32(values[i] <= middle)
+        if below >= half:
+            high = middle
+        else:
+            low = middle
+    found = np.float32(-np.inf)
+    for i in range(count):
+        found = max(found, values[i] if values[i] <= high else np.float32(-np.inf))
+    return found
+
+
+@compiled
+def typical(ours, theirs, saving, part, minutes, room):  # type: ignore[no-untyped-def]
+    """Return how far light runs ahead on the brighter half of days. [minutes]
+
+    ``ours`` and ``theirs`` are the middles and sums of days. ``part`` is 0 for all days, 1 for
+    those outside daylight saving, 2 for those within. NaN where there are too few.
+    """
+    ahead, bright, _ = room
+    count = 0
+    for d in range(len(saving)):
+        here = (ours[0][d] - theirs[0][d]) * np.float32(minutes)
+        if here == here and (part == 0 or (part == 2) == saving[d]):
+            ahead[count] = here
+            bright[count] = ours[1][d] / max(theirs[1][d], np.float32(1e-9))
+            count += 1
+    if count < FEWEST_DAYS:
+        return np.nan
+    edge = median(bright, count)
+    kept = 0
+    for i in range(count):
+        if bright[i] >= edge:
+            ahead[kept] = ahead[i]
+            kept += 1
+    return median(ahead, kept)
+
+
+@compiled
+def light_room(days):  # type: ignore[no-untyped-def]
+    """Return what the middles and sums of days are filled into."""
+    return np.empty(days.number, dtype=np.float32), np.empty(days.number, dtype=np.float32)
+
+
+@compiled
+def typical_room(days):  # type: ignore[no-untyped-def]
+    """Return what medians over days are worked in."""
+    return (
+        np.empty(days.number, dtype=np.float32),
+        np.empty(days.number, dtype=np.float32),
+        np.empty(days.number, dtype=np.float32),
+    )
+
+
+@compiled
+def modelled_room(days):  # type: ignore[no-untyped-def]
+    """Return what a plane's light is worked out in."""
+    return (
+        np.empty(days.intervals, dtype=np.float32),
+        np.empty(days.high.shape[0] * LANES, dtype=np.float32),
+        np.empty(days.low.shape[0] * LANES, dtype=np.float32),
+        np.empty(FREE),
+    )
+
+
+@compiled
+def fill_modelled(point, days, constants, room, middle, energy):  # type: ignore[no-untyped-def]
+    """Fill the middles and sums of a plane's light, under the maps' own haze on an open rack."""
+    row, high, low, sharp = room
+    sharp[:] = point
+    sharp[HAZE], sharp[HEAT] = 0.0, 1.0
+    unit_profile(days.high, sharp, constants, high)
+    unit_profile(days.low, sharp, constants, low)
+    row[:] = 0.0
+    for k in range(len(days.high_slot)):
+        row[days.high_slot[k]] = high[k]
+    for k in range(len(days.low_slot)):
+        row[days.low_slot[k]] = low[k]
+    # of all intervals, night included, one in a hundred is brighter
+    rank = max(days.intervals // 100, 1)
+    lowest, highest = np.float32(0.0), np.float32(2.0)
+    for _ in range(12):
+        level = np.float32(0.5) * (lowest + highest)
+        if count_above(high, level) >= rank:
+            lowest = level
+        else:
+            highest = level
+    fill_middles(row, np.float32(THRESHOLD) * lowest, days, middle, energy)
+
+
+@compiled
+def fill_flat(days, constants, middle, energy):  # type: ignore[no-untyped-def]
+    """Fill the middles and sums of each day's light on a flat plane."""
+    point = np.zeros(FREE)
+    point[LIMIT] = 2.0 * NO_LIMIT
+    fill_modelled(point, days, constants, modelled_room(days), middle, energy)

@@ -33,27 +33,25 @@ class Groups:
 
     Parameters
     ----------
-    order
-        Places of the usable intervals, group by group.
-    first
-        Where each group begins in ``order``, and where the last ends.
-    light
-        Clear global light of each usable interval, at least a little. [W/m²]
+    middle
+        Place among the usable intervals of each group's middle one.
+    places
+        Places on the long axis of the groups' intervals, shape (largest size, groups).
+    scale
+        Clear global light at the middle of its group over that of each interval; NaN where a
+        group has no more intervals.
     probe
         The sky at the middle interval of each group, which stands for all of it.
-    probe_light
-        Clear global light there. [W/m²]
     grid
         Planes to start from.
     profiles
         Power of each plane in each group per kW, shape (planes, groups). [kW/kW]
     """
 
-    order: Index
-    first: Index
-    light: Matrix
+    middle: Index
+    places: Index
+    scale: Matrix
     probe: Sheet
-    probe_light: Matrix
     grid: Grid
     profiles: Matrix
 
@@ -116,12 +114,18 @@ def make_groups(sky: CellSky, constants: Constants) -> Groups:
     probe = take(sky.sheet, middle)
     grid = starting_grid()
     profiles = plane_profiles(probe, points_of(grid), constants)[:, : len(middle)]
+    size = np.diff(first)
+    member = np.arange(len(order)) - np.repeat(first[:-1], size)
+    group = np.repeat(np.arange(len(size)), size)
+    shape = (int(size.max(initial=1)), len(size))
+    places, scale = np.zeros(shape, dtype=np.int32), np.full(shape, np.nan, dtype=np.float32)
+    places[member, group] = sky.slot[order]
+    scale[member, group] = light[middle][group] / light[order]
     return Groups(
-        order=order,
-        first=first,
-        light=light,
+        middle=middle.astype(np.int32),
+        places=places,
+        scale=scale,
         probe=probe,
-        probe_light=light[middle],
         grid=grid,
         profiles=np.ascontiguousarray(profiles),
     )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
 
-from sunveil.cells import Axis, CellSky
-from sunveil.cells.tables import LANES
+from sunveil.cells import Axis
 from sunveil.fit.clipping import BIN, FEWEST_DAYS, LEAST_HOURS, LOWEST_SHARE
 from sunveil.jit import compiled
 from sunveil.quick.groups import Matrix
+from sunveil.quick.model import MASK
 
 BRIGHT, TOP = 0.98, 0.999
+_HALVINGS = 8
+_EDGES = np.arange(LOWEST_SHARE, 1.1, BIN)
 
 
 @compiled
@@ -41,137 +40,113 @@ def on_long_axis(power: Matrix, axis: Axis) -> Matrix:
 
 
 @compiled
-def fill_usable(rows, slot, usable, power, have):  # type: ignore[no-untyped-def]
-    """Fill readings at usable intervals, zero where there is none, and which there are."""
-    power[:] = 0.0
-    have[:] = 0.0
-    for s in range(rows.shape[0]):
-        for k in range(usable):
-            value = rows[s, slot[k]]
-            if value == value:
-                power[s, k] = value
-                have[s, k] = 1.0
+def lay_out(row, slot, begins, power, have, room):  # type: ignore[no-untyped-def]
+    """Fill a system's readings at the usable intervals, and which of them there are, padded.
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Laid:
-    """The readings of a block at the usable intervals of its sky, padded: private.
-
-    Parameters
-    ----------
-    power, have
-        Readings, zero where there is none, and which there are; shape (systems, padded). [kW]
-    bright, top
-        Powers that 2% and 0.1% of the readings exceed. [kW]
-    lit
-        How many readings have power.
+    ``row`` is on the long axis, ``slot`` where usable intervals stand on it, ``begins`` where days
+    begin among these. Returns the powers that 2% and 0.1% of the readings exceed, how many there
+    are, how many have power, and of how many days.
     """
-
-    power: Matrix
-    have: Matrix
-    bright: NDArray[np.float64]
-    top: NDArray[np.float64]
-    lit: NDArray[np.int32]
-
-    def __repr__(self) -> str:
-        return f"Laid({len(self.power)} systems, private)"
-
-
-def lay_out(rows: Matrix, sky: CellSky) -> Laid:
-    """Return the readings of a block, given on the long axis, at the usable intervals."""
-    padded = sky.sheet.shape[0] * LANES
-    power = np.empty((len(rows), padded), dtype=np.float32)
-    have = np.empty_like(power)
-    fill_usable(rows, sky.slot, sky.usable, power, have)
-    # missing ones stand at the end of each sorted row
-    ordered = np.sort(np.where(have > 0.0, power, np.float32(np.inf)), axis=1)
-    count = have.sum(axis=1).astype(np.int64)
-    return Laid(
-        power=power,
-        have=have,
-        bright=_quantiles(ordered, count, BRIGHT),
-        top=_quantiles(ordered, count, TOP),
-        lit=(power > 0.0).sum(axis=1).astype(np.int32),
-    )
-
-
-def _quantiles(ordered: Matrix, count: NDArray[np.int64], share: float) -> NDArray[np.float64]:
-    place = share * np.maximum(count - 1, 0)
-    low = place.astype(np.int64)
-    high = np.minimum(low + 1, np.maximum(count - 1, 0))
-    rows = np.arange(len(ordered))
-    below, above = ordered[rows, low].astype(np.float64), ordered[rows, high].astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        found = below + (place - low) * (above - below)
-    return np.asarray(np.where(count > 0, found, 0.0))
+    usable = len(slot)
+    count, lit, highest = np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    for k in range(usable):
+        value = row[slot[k] & MASK]
+        known = np.float32(1.0) if value == value else np.float32(0.0)
+        value = value if value == value else np.float32(0.0)
+        power[k], have[k] = value, known
+        count += known
+        lit += np.float32(1.0) if value > 0.0 else np.float32(0.0)
+        highest = max(highest, value)
+    power[usable:] = 0.0
+    have[usable:] = 0.0
+    days = 0
+    for d in range(len(begins) - 1):
+        k, end = begins[d], begins[d + 1]
+        while k < end and have[k] == 0.0:
+            k += 1
+        days += k < end
+    bright, top = 0.0, 0.0
+    if highest > 0.0:
+        bright, top = highest_quantiles(power, have, (int(count), highest), room)
+    return bright, top, int(count), int(lit), days
 
 
 @compiled
-def fill_limits(power, have, top, day, edges, hours, fewest, least, out):  # type: ignore[no-untyped-def]
-    """Fill the logarithm of each inverter's limit, infinite for none: see ``fit.clipping``."""
-    bins = len(edges) - 1
-    lowest, width, usable = edges[0], edges[1] - edges[0], len(day)
-    counts = np.zeros(bins)
-    smooth = np.zeros(bins)
-    for s in range(power.shape[0]):
-        out[s] = np.inf
-        if top[s] <= 0.0:
-            continue
-        counts[:] = 0.0
-        for k in range(usable):
-            if have[s, k] > 0.0:
-                place = (power[s, k] / top[s] - lowest) / width
-                if place >= 0.0 and place < bins:
-                    counts[int(place)] += 1.0
-        pile = 0
-        for b in range(bins):
-            smooth[b] = counts[b]
-            if b > 0:
-                smooth[b] += counts[b - 1]
-            if b < bins - 1:
-                smooth[b] += counts[b + 1]
-            if smooth[b] > smooth[pile]:
-                pile = b
-        usual = np.median(smooth[: max(pile - 5, 5)])
-        above = counts[pile + 5 :].sum()
-        if smooth[pile] <= 2.5 * max(usual, 3.0) or above >= 0.25 * smooth[pile]:
-            continue
-        level = (lowest + width * pile + 0.5 * width) * top[s]
-        # whole days at the limit, each for hours
-        lasting, held, today = 0, 0, -1
-        for k in range(usable):
-            if day[k] != today:
-                lasting += held * hours >= least
-                held, today = 0, day[k]
-            if have[s, k] > 0.0 and abs(power[s, k] / level - 1.0) < 0.02:
-                held += 1
-        lasting += held * hours >= least
-        if lasting >= fewest:
-            out[s] = np.log(level)
+def count_above(power, level):  # type: ignore[no-untyped-def]
+    """Return how many readings exceed a level."""
+    count = np.int32(0)
+    for k in range(len(power)):
+        count += np.int32(power[k] > level)
+    return count
 
 
-def find_limits(laid: Laid, day: NDArray[np.int32], *, hours: float) -> NDArray[np.float64]:
-    """Return the logarithm of each inverter's limit, infinite for none. [kW]
+@compiled
+def highest_quantiles(power, have, found, room):  # type: ignore[no-untyped-def]
+    """Return the powers that 2% and 0.1% of the readings exceed; ``room`` is what is worked in."""
+    count, highest = found
+    fewest = count - int(BRIGHT * (count - 1))
+    kept = 0
+    if count_above(power, np.float32(0.0)) >= fewest:
+        # a level that few but enough exceed: only these need an order
+        low, high = np.float32(0.0), highest
+        for _ in range(_HALVINGS):
+            middle = np.float32(0.5) * (low + high)
+            if count_above(power, middle) >= fewest:
+                low = middle
+            else:
+                high = middle
+        for k in range(len(power)):
+            if power[k] > low:
+                room[kept] = power[k]
+                kept += 1
+    else:
+        for k in range(len(power)):
+            if have[k] > 0.0:
+                room[kept] = power[k]
+                kept += 1
+    ordered = room[:kept]
+    ordered.sort()
+    missing = count - kept
+    return _quantile(ordered, BRIGHT, count, missing), _quantile(ordered, TOP, count, missing)
 
-    Parameters
-    ----------
-    laid
-        The readings.
-    day
-        The solar day of each usable interval.
-    hours
-        Length of an interval. [h]
-    """
-    out = np.empty(len(laid.power))
-    fill_limits(
-        laid.power,
-        laid.have,
-        laid.top,
-        day,
-        np.arange(LOWEST_SHARE, 1.1, BIN),
-        hours,
-        FEWEST_DAYS,
-        LEAST_HOURS,
-        out,
-    )
-    return out
+
+@compiled
+def _quantile(ordered, share, count, missing):  # type: ignore[no-untyped-def]
+    rank = share * (count - 1)
+    low = int(rank)
+    before, after = ordered[low - missing], ordered[min(low + 1, count - 1) - missing]
+    return before + (rank - low) * (after - before)
+
+
+@compiled
+def find_limit(power, have, top, day, hours):  # type: ignore[no-untyped-def]
+    """Return the logarithm of an inverter's limit, infinite for none: see ``fit.clipping``."""
+    bins, usable = len(_EDGES) - 1, len(day)
+    if top <= 0.0:
+        return np.inf
+    counts = np.zeros(bins, dtype=np.int32)
+    lowest, width = _EDGES[0], _EDGES[1] - _EDGES[0]
+    for k in range(usable):
+        # readings that are not there have no power, and fall below
+        place = (power[k] / top - lowest) / width
+        if place >= 0.0 and place < bins:
+            counts[int(place)] += 1
+    smooth = counts.copy()
+    smooth[1:] += counts[:-1]
+    smooth[:-1] += counts[1:]
+    pile = smooth.argmax()
+    usual = np.median(smooth[: max(pile - 5, 5)])
+    above = counts[pile + 5 :].sum()
+    if smooth[pile] <= 2.5 * max(usual, 3.0) or above >= 0.25 * smooth[pile]:
+        return np.inf
+    level = (lowest + width * pile + 0.5 * width) * top
+    # whole days at the limit, each for hours
+    lasting, held, today = 0, 0, -1
+    for k in range(usable):
+        if day[k] != today:
+            lasting += held * hours >= LEAST_HOURS
+            held, today = 0, day[k]
+        if have[k] > 0.0 and abs(power[k] / level - 1.0) < 0.02:
+            held += 1
+    lasting += held * hours >= LEAST_HOURS
+    return np.log(level) if lasting >= FEWEST_DAYS else np.inf

@@ -7,19 +7,19 @@ matrix is small.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.atlas import Grid
-from sunveil.cells.tables import LANES
+from sunveil.cells.tables import HAZE_HIGH, HAZE_LOW, LANES, Sheet, take
 from sunveil.fit.planes import CLEAR_GAIN, NEAR_DEGREES, SCALE
 from sunveil.jit import compiled
-from sunveil.quick.groups import Groups, Matrix
-from sunveil.quick.layout import Laid
-from sunveil.quick.model import EAST, LIMIT, NO_LIMIT, NORTH, unit_profile
-from sunveil.quick.newton import solve
+from sunveil.quick.constants import Constants
+from sunveil.quick.groups import Groups, Matrix, plane_profiles, points_of
+from sunveil.quick.least_squares import non_negative
+from sunveil.quick.model import EAST, HAZE, HEAT, LIMIT, NO_LIMIT, NORTH, unit_profile
 from sunveil.site import Array
 
 ITERATIONS = 2
@@ -35,6 +35,32 @@ MISFIT = 3.0
 BELOW_LIMIT = 0.95
 _NEAR = float(np.cos(np.radians(NEAR_DEGREES)))
 _FEWEST = 40
+# Haze and heat at which the planes' power is known; between them it runs nearly straight.
+_HAZES = np.linspace(HAZE_LOW, HAZE_HIGH, 5)
+_HEATS = (0.0, 2.0)
+_ONE, _HALF, _SIXTH, _24TH = (np.float32(each) for each in (1.0, 1 / 2, 1 / 6, 1 / 24))
+_16, _32ND = np.float32(16.0), np.float32(1 / 32)
+
+
+class Mixture(NamedTuple):
+    """Planes that a system's bright power is compared with, at every second window.
+
+    Parameters
+    ----------
+    places
+        The groups that are compared.
+    probe
+        The sky at these.
+    profiles
+        Power of each plane per kW by haze and heat, shape (hazes, heats, planes, padded). [kW/kW]
+    directions
+        The planes' normals.
+    """
+
+    places: NDArray[np.int32]
+    probe: Sheet
+    profiles: Matrix
+    directions: Array
 
 
 def mixture_grid() -> Grid:
@@ -46,77 +72,79 @@ def mixture_grid() -> Grid:
     return Grid(np.concatenate(azimuth), np.concatenate(tilt))
 
 
-def mixture_places(groups: Groups, day: NDArray[np.int32], window: int) -> NDArray[np.intp]:
-    """Return the groups of every second window."""
-    return np.flatnonzero(day[groups.order[groups.first[:-1]]] // window % 2 == 0)
+def make_mixture(
+    groups: Groups, day: NDArray[np.int32], constants: Constants, *, window: int
+) -> Mixture:
+    """Return the planes that a system which is not one plane may be made of.
+
+    Parameters
+    ----------
+    groups
+        The groups of readings.
+    day
+        The solar day of each usable interval.
+    constants
+        What is assumed.
+    window
+        Length of a group. [days]
+    """
+    places = np.flatnonzero(day[groups.middle] // window % 2 == 0)
+    probe, grid = take(groups.probe, places), mixture_grid()
+    points = points_of(grid)
+    shape = (len(_HAZES), len(_HEATS), len(grid), probe.shape[0] * LANES)
+    profiles = np.empty(shape, dtype=np.float32)
+    for i, haze in enumerate(_HAZES):
+        for j, heat in enumerate(_HEATS):
+            points[:, HAZE], points[:, HEAT] = haze, heat
+            profiles[i, j] = plane_profiles(probe, points, constants)
+    return Mixture(places.astype(np.int32), probe, profiles, grid.normals)
 
 
 @compiled
-def non_negative(gram, right, x):  # type: ignore[no-untyped-def]
-    """Fill ``x`` with the non-negative least squares solution, by Lawson and Hanson's method."""
-    size = len(x)
-    x[:] = 0.0
-    free = np.zeros(size, dtype=np.bool_)
-    part = np.zeros((size, size))
-    aim, places = np.zeros(size), np.zeros(size, dtype=np.int64)
-    least = 1e-6 * max(right.max(), 1e-30)
-    for _ in range(2 * size):
-        best, most = -1, least
-        for i in range(size):
-            if not free[i]:
-                pull = right[i]
-                for j in range(size):
-                    pull -= gram[i, j] * x[j]
-                if pull > most:
-                    best, most = i, pull
-        if best < 0:
-            break
-        free[best] = True
-        for _ in range(size):
-            count = 0
-            for i in range(size):
-                if free[i]:
-                    places[count] = i
-                    count += 1
-            for i in range(count):
-                aim[i] = right[places[i]]
-                for j in range(count):
-                    part[i, j] = gram[places[i], places[j]]
-                part[i, i] *= 1.0 + 1e-6
-            found = solve(part, aim, count)
-            step, worst = 1.0, -1
-            for i in range(count):
-                if found[i] <= 0.0:
-                    here = x[places[i]]
-                    share = here / max(here - found[i], 1e-300)
-                    if share < step:
-                        step, worst = share, places[i]
-            for i in range(count):
-                x[places[i]] += step * (found[i] - x[places[i]])
-            if worst < 0:
-                break
-            x[worst] = 0.0
-            free[worst] = False
+def fill_seen(own, mixture, constants, seen):  # type: ignore[no-untyped-def]
+    """Fill the power of the plane and of all candidates under its own haze and heat. [kW/kW]"""
+    profiles = mixture.profiles
+    unit_profile(mixture.probe, own, constants, seen[0])
+    last = profiles.shape[0] - 1
+    place = min(max((own[HAZE] - HAZE_LOW) / (HAZE_HIGH - HAZE_LOW), 0.0), 1.0) * last
+    level = min(int(place), last - 1)
+    up = place - level
+    warm = (own[HEAT] - _HEATS[0]) / (_HEATS[1] - _HEATS[0])
+    a, b = np.float32((1.0 - up) * (1.0 - warm)), np.float32((1.0 - up) * warm)
+    c, d = np.float32(up * (1.0 - warm)), np.float32(up * warm)
+    for j in range(profiles.shape[2]):
+        one, two = profiles[level, 0, j], profiles[level, 1, j]
+        three, four = profiles[level + 1, 0, j], profiles[level + 1, 1, j]
+        for g in range(profiles.shape[3]):
+            seen[j + 1, g] = a * one[g] + b * two[g] + c * three[g] + d * four[g]
 
 
 @compiled
-def weigh(value, model, bright, width, relative, absolute, reach, weight):  # type: ignore[no-untyped-def]
+def weigh(value, model, bright, width, constants, weight):  # type: ignore[no-untyped-def]
     """Fill the weight of each value over its variance; return the share of energy explained.
 
     Values of zero are those that are not there.
     """
-    total, seen = 1e-30, 0.0
+    relative = np.float32((width * constants.relative) ** 2)
+    absolute = np.float32((width * constants.absolute * bright) ** 2)
+    reach = np.float32(0.5 / constants.reach**2)
+    total, seen = np.float32(1e-30), np.float32(0.0)
     for g in range(len(value)):
-        weight[g] = 0.0
-        if value[g] <= 0.0:
-            continue
-        m = model[g]
-        variance = width * width * ((relative * m) ** 2 + (absolute * bright) ** 2)
-        far = value[g] - m
-        say = np.exp(-0.5 * far * far / (variance * reach * reach))
+        m, v = model[g], value[g]
+        variance = relative * m * m + absolute
+        far = v - m
+        # exp(-y) as a 32nd power, which wide registers can take
+        y = min(far * far * reach / variance, _16) * _32ND
+        say = _ONE - y * (_ONE - y * (_HALF - y * (_SIXTH - y * _24TH)))
+        say *= say
+        say *= say
+        say *= say
+        say *= say
+        say *= say
+        say = say if v > np.float32(0.0) else np.float32(0.0)
         weight[g] = say / variance
-        total += value[g]
-        seen += say * value[g]
+        total += v
+        seen += say * v
     return seen / total
 
 
@@ -126,19 +154,20 @@ def mixed(value, profiles, bright, constants, x, model, weight):  # type: ignore
     planes = profiles.shape[0]
     gram, right = np.zeros((planes, planes)), np.zeros(planes)
     scaled = np.empty(len(value), dtype=np.float32)
-    relative, absolute, reach = constants.relative, constants.absolute, constants.reach
     for _ in range(ITERATIONS):
-        weigh(value, model, bright, SCALE, relative, absolute, reach, weight)
+        weigh(value, model, bright, SCALE, constants, weight)
         for i in range(planes):
+            one = profiles[i]
             total = np.float32(0.0)
             for g in range(len(value)):
-                scaled[g] = profiles[i, g] * weight[g]
+                scaled[g] = one[g] * weight[g]
                 total += scaled[g] * value[g]
             right[i] = total
             for j in range(i + 1):
+                other = profiles[j]
                 total = np.float32(0.0)
                 for g in range(len(value)):
-                    total += scaled[g] * profiles[j, g]
+                    total += scaled[g] * other[g]
                 gram[i, j] = total
                 gram[j, i] = total
         non_negative(gram, right, x)
@@ -147,105 +176,97 @@ def mixed(value, profiles, bright, constants, x, model, weight):  # type: ignore
             if x[i] > 0.0:
                 for g in range(len(value)):
                     model[g] += np.float32(x[i]) * profiles[i, g]
-    return weigh(value, model, bright, SCALE, relative, absolute, reach, weight)
+    return weigh(value, model, bright, SCALE, constants, weight)
 
 
 @compiled
-def fill_tests(bright, tops, points, probe, candidates, directions, constants, out):  # type: ignore[no-untyped-def]
-    """Fill, for each system, what the plane and a mixture explain, and the plane's own share."""
-    planes = candidates.shape[0] + 1
-    seen = np.empty((planes, probe.shape[0] * LANES), dtype=np.float32)
-    value = np.empty(bright.shape[1], dtype=np.float32)
-    alone, weight = np.empty_like(value), np.empty_like(value)
-    relative, absolute, reach = constants.relative, constants.absolute, constants.reach
-    one = np.empty(6)
-    for s in range(bright.shape[0]):
-        own = points[s]
-        for j in range(planes):
-            # under the system's own haze and heat, so that planes alone are compared
-            one[:] = own
-            if j > 0:
-                one[EAST], one[NORTH] = candidates[j - 1, EAST], candidates[j - 1, NORTH]
-            unit_profile(probe, one, constants, seen[j])
-        limit = BELOW_LIMIT * np.exp(points[s, LIMIT]) if points[s, LIMIT] < NO_LIMIT else 3e38
-        count = 0
-        for g in range(bright.shape[1]):
-            here = bright[s, g]
-            known = here == here and here < limit and here > 0.0
-            value[g] = here if known else 0.0
-            count += known
-        out[s, 0], out[s, 1], out[s, 2] = 1.0, 1.0, 1.0
-        if count < _FEWEST:
-            continue
-        capacity = np.exp(own[2])
-        for _ in range(ITERATIONS):
-            for g in range(len(value)):
-                alone[g] = np.float32(capacity) * seen[0, g]
-            weigh(value, alone, tops[s], 1.0, relative, absolute, reach, weight)
-            above, below = 0.0, 1e-30
-            for g in range(len(value)):
-                above += weight[g] * seen[0, g] * value[g]
-                below += weight[g] * seen[0, g] * seen[0, g]
-            capacity = above / below
-        misfit, energy = 0.0, 1e-30
+def fill_values(glow, places, limit, value):  # type: ignore[no-untyped-def]
+    """Fill the bright powers that are compared, zero where there is none; return how many are."""
+    value[:] = 0.0
+    count = 0
+    for g in range(len(places)):
+        here = glow[places[g]]
+        if here > 0.0 and here < limit:
+            value[g] = here
+            count += 1
+    return count
+
+
+@compiled
+def fit_alone(value, profile, capacity, bright, constants, model, weight):  # type: ignore[no-untyped-def]
+    """Fill the model of the plane with the capacity that suits it; return that, and the misfit."""
+    for again in range(ITERATIONS + 1):
         for g in range(len(value)):
-            alone[g] = np.float32(capacity) * seen[0, g]
-            far = (value[g] - alone[g]) ** 2
-            far /= (relative * alone[g]) ** 2 + (absolute * tops[s]) ** 2
-            misfit += far * value[g]
-            energy += value[g]
-        out[s, 0] = weigh(value, alone, tops[s], SCALE, relative, absolute, reach, weight)
-        best = np.zeros(planes)
-        best[0] = capacity
-        out[s, 1] = mixed(value, seen, tops[s], constants, best, alone, weight)
-        if np.sqrt(misfit / energy) > MISFIT:
-            # from the bright power itself, which knows nothing of the plane
-            other = np.zeros(planes)
-            alone[:] = value
-            found = mixed(value, seen, tops[s], constants, other, alone, weight)
-            if found > out[s, 1]:
-                out[s, 1] = found
-                best = other
-        tilt = np.sqrt(own[EAST] ** 2 + own[NORTH] ** 2) * np.pi / 180.0
-        sine = np.sin(tilt) / max(tilt * 180.0 / np.pi, 1e-9)
-        near = best[0]
-        for j in range(planes - 1):
-            along = directions[j, 0] * own[EAST] * sine + directions[j, 1] * own[NORTH] * sine
-            if along + directions[j, 2] * np.cos(tilt) > _NEAR:
-                near += best[j + 1]
-        out[s, 2] = near / max(best.sum(), 1e-9)
+            model[g] = np.float32(capacity) * profile[g]
+        if again == ITERATIONS:
+            break
+        weigh(value, model, bright, 1.0, constants, weight)
+        above, below = np.float32(0.0), np.float32(1e-30)
+        for g in range(len(value)):
+            above += weight[g] * profile[g] * value[g]
+            below += weight[g] * profile[g] * profile[g]
+        capacity = above / below
+    misfit, energy = np.float32(0.0), np.float32(1e-30)
+    relative = np.float32(constants.relative**2)
+    absolute = np.float32((constants.absolute * bright) ** 2)
+    for g in range(len(value)):
+        far = value[g] - model[g]
+        misfit += far * far / (relative * model[g] * model[g] + absolute) * value[g]
+        energy += value[g]
+    return capacity, np.sqrt(misfit / energy)
 
 
-def one_plane(
-    laid: Laid, bright: Matrix, points: Array, prepared: Any, chosen: NDArray[np.intp]
-) -> NDArray[np.bool_]:
-    """Return which of the chosen systems look like one fixed plane.
-
-    Parameters
-    ----------
-    laid
-        The readings of the block.
-    bright
-        Bright power of each system in each group, NaN where there is none. [kW]
-    points
-        What was fitted.
-    prepared
-        What is known of the sky beforehand.
-    chosen
-        The systems that were fitted.
-    """
-    mixture = prepared.mixture
-    out = np.empty((len(chosen), 3))
-    fill_tests(
-        np.ascontiguousarray(bright[np.ix_(chosen, mixture.places)]),
-        laid.bright[chosen],
-        points[chosen],
-        mixture.probe,
-        mixture.points,
-        mixture.directions,
-        prepared.constants,
-        out,
+@compiled
+def mixing_room(mixture):  # type: ignore[no-untyped-def]
+    """Return what :func:`is_one_plane` is worked in."""
+    planes, size = mixture.profiles.shape[2] + 1, mixture.profiles.shape[3]
+    return (
+        np.empty((planes, size), dtype=np.float32),
+        np.empty(size, dtype=np.float32),
+        np.empty(size, dtype=np.float32),
+        np.empty(size, dtype=np.float32),
     )
-    gain = out[:, 1] / np.maximum(out[:, 0], 1e-9) - 1.0
-    another = (gain >= LEAST_GAIN) & (out[:, 2] < LARGEST_OWN_SHARE)
-    return np.asarray(~(another | (gain >= SURE_GAIN)))
+
+
+@compiled
+def is_one_plane(glow, bright, own, mixture, constants, room):  # type: ignore[no-untyped-def]
+    """Return whether a system looks like one fixed plane.
+
+    ``glow`` is its bright power in each group, NaN where there is none [kW], ``bright`` its bright
+    power as a whole [kW], ``own`` what was fitted; ``room`` is what is worked in.
+    """
+    seen, value, model, weight = room
+    limit = BELOW_LIMIT * np.exp(own[LIMIT]) if own[LIMIT] < NO_LIMIT else 3e38
+    if fill_values(glow, mixture.places, limit, value) < _FEWEST:
+        return True
+    fill_seen(own, mixture, constants, seen)
+    capacity, misfit = fit_alone(value, seen[0], np.exp(own[2]), bright, constants, model, weight)
+    alone = weigh(value, model, bright, SCALE, constants, weight)
+    best = np.zeros(seen.shape[0])
+    best[0] = capacity
+    together = mixed(value, seen, bright, constants, best, model, weight)
+    if misfit > MISFIT:
+        # from the bright power itself, which knows nothing of the plane
+        other = np.zeros(seen.shape[0])
+        model[:] = value
+        found = mixed(value, seen, bright, constants, other, model, weight)
+        if found > together:
+            together = found
+            best = other
+    gain = together / max(alone, 1e-9) - 1.0
+    if gain < LEAST_GAIN:
+        return True
+    return not (gain >= SURE_GAIN or own_share(best, own, mixture) < LARGEST_OWN_SHARE)
+
+
+@compiled
+def own_share(best, own, mixture):  # type: ignore[no-untyped-def]
+    """Return the share of a mixture's capacity that faces about as the plane does."""
+    tilt = np.sqrt(own[EAST] ** 2 + own[NORTH] ** 2) * np.pi / 180.0
+    sine = np.sin(tilt) / max(tilt * 180.0 / np.pi, 1e-9)
+    near = best[0]
+    for j in range(len(best) - 1):
+        along = mixture.directions[j, 0] * own[EAST] + mixture.directions[j, 1] * own[NORTH]
+        if along * sine + mixture.directions[j, 2] * np.cos(tilt) > _NEAR:
+            near += best[j + 1]
+    return near / max(best.sum(), 1e-9)

@@ -26,7 +26,7 @@ _LEAST, _COOLING, _WARMTH = tables.LEAST * LANES, tables.COOLING * LANES, tables
 _CLOUD, _DNI, _GHI = tables.CLOUD * LANES, tables.DNI * LANES, tables.GHI * LANES
 _BLOCK = ROWS * LANES
 # Tells the compiler that a place is not negative, so that it need not wrap around.
-_MASK = 0x7FFFFFFFFF
+MASK = 0x7FFFFFFFFF
 # PVWatts' part-load curve.
 _A, _B, _C = np.float32(0.9858), np.float32(0.0162), np.float32(0.0059)
 _ONE, _TWO, _ZERO, _HALF = np.float32(1), np.float32(2), np.float32(0), np.float32(0.5)
@@ -97,11 +97,11 @@ def unit_profile(sheet, point, constants, out):  # type: ignore[no-untyped-def]
     half = np.float32(0.5 * constants.efficiency / 0.9637)
     s = sheet.ravel()
     for block in range(sheet.shape[0]):
-        base = (block * _BLOCK) & _MASK
-        at = (block * LANES) & _MASK
+        base = (block * _BLOCK) & MASK
+        at = (block * LANES) & MASK
         d, g = (
-            base + ((_DNI + 2 * level * LANES) & _MASK),
-            base + ((_GHI + 2 * level * LANES) & _MASK),
+            base + ((_DNI + 2 * level * LANES) & MASK),
+            base + ((_GHI + 2 * level * LANES) & MASK),
         )
         for k in range(LANES):
             total = _ZERO
@@ -152,12 +152,12 @@ def linearise(sheet, power, have, point, bright, widen, constants, out):  # type
     per_level = np.float32(1.0 / HAZE_STEP)
     s, o = sheet.ravel(), out.ravel()
     for block in range(sheet.shape[0]):
-        base = (block * _BLOCK) & _MASK
-        at = (block * LANES) & _MASK
-        to = (block * (OUT * LANES)) & _MASK
+        base = (block * _BLOCK) & MASK
+        at = (block * LANES) & MASK
+        to = (block * (OUT * LANES)) & MASK
         d, g = (
-            base + ((_DNI + 2 * level * LANES) & _MASK),
-            base + ((_GHI + 2 * level * LANES) & _MASK),
+            base + ((_DNI + 2 * level * LANES) & MASK),
+            base + ((_GHI + 2 * level * LANES) & MASK),
         )
         for k in range(LANES):
             total, by_east, by_north, by_haze, by_heat = _ZERO, _ZERO, _ZERO, _ZERO, _ZERO

@@ -13,6 +13,7 @@ from sunveil.quick.model import (
     HAZE,
     HEAT,
     LIMIT,
+    MASK,
     NO_LIMIT,
     NORTH,
     OUT,
@@ -22,11 +23,10 @@ from sunveil.quick.model import (
 )
 
 FREE = 6
-_MASK = 0x7FFFFFFFFF
 _LONGEST = 8.0
 _CLOSE = 0.1
 # Newton's steps shorten so fast that what is left after such a step is far below it.
-_CLOSER = 0.4
+_CLOSER = 1.0
 # Steps in the plane below which Newton's method is trusted. [degrees]
 _TRUSTED = 2.0
 
@@ -66,17 +66,17 @@ def normal_equations(point, constants, bend, out, information, gradient):  # typ
     information[:] = 0.0
     gradient[:] = 0.0
     for block in range(out.shape[0]):
-        base = (block * (OUT * LANES)) & _MASK
+        base = (block * (OUT * LANES)) & MASK
         for k in range(LANES):
             residual, weight = o[base + 2 * LANES + k], o[base + 3 * LANES + k]
             pulled[k] = weight * residual
             curve[k] = weight * (np.float32(1.0) - bent * residual * residual)
         for i in range(size):
-            row = (base + (SLOPES + i) * LANES) & _MASK
+            row = (base + (SLOPES + i) * LANES) & MASK
             for k in range(LANES):
                 weighed[k] = curve[k] * o[row + k]
             for j in range(i + 1):
-                other = (base + (SLOPES + j) * LANES) & _MASK
+                other = (base + (SLOPES + j) * LANES) & MASK
                 total = np.float32(0.0)
                 for k in range(LANES):
                     total += weighed[k] * o[other + k]
@@ -116,35 +116,38 @@ def find_step(point, constants, bend, out, information, gradient):  # type: igno
 
 
 @compiled
-def refine(sheet, power, have, point, bright, widths, iterations, constants, out, information):  # type: ignore[no-untyped-def]
+def refine(readings, point, widen, near, iterations, constants, out, information):  # type: ignore[no-untyped-def]
     """Move ``point`` to the best fit nearby, in place; return the share of energy explained.
 
-    ``out`` and ``information`` hold the last linearisation.
+    ``readings`` are the sky, the power and which of it there is, and the bright power; ``widen``
+    is by how much errors are widened. ``near`` says that the point is close already, so that
+    Newton's steps can be trusted from the first on. ``out`` and ``information`` hold the last
+    linearisation.
     """
+    sheet, power, have, bright = readings
     gradient = np.zeros(FREE)
     size = FREE if point[LIMIT] < NO_LIMIT else FREE - 1
-    for widen in widths:
-        length = 1e9
-        for _ in range(iterations):
-            linearise(sheet, power, have, point, bright, widen, constants, out)
-            good = False
-            if length < _TRUSTED:
-                step, length, good = find_step(point, constants, 1.0, out, information, gradient)
-            if not good:
-                step, length, _ = find_step(point, constants, 0.0, out, information, gradient)
-            if length > _LONGEST:
-                step *= _LONGEST / length
-            largest = 0.0
-            for i in range(size):
-                point[i] += step[i]
-                largest = max(largest, abs(step[i]) / _STEPS[i])
-            tilt = np.sqrt(point[EAST] ** 2 + point[NORTH] ** 2)
-            if tilt > STEEPEST:
-                point[EAST] *= STEEPEST / tilt
-                point[NORTH] *= STEEPEST / tilt
-            point[CAPACITY] = min(max(point[CAPACITY], -20.0), 20.0)
-            if largest < (_CLOSER if good else _CLOSE):
-                break
+    length = 0.0 if near else 1e9
+    for _ in range(iterations):
+        linearise(sheet, power, have, point, bright, widen, constants, out)
+        good = False
+        if length < _TRUSTED:
+            step, length, good = find_step(point, constants, 1.0, out, information, gradient)
+        if not good:
+            step, length, _ = find_step(point, constants, 0.0, out, information, gradient)
+        if length > _LONGEST:
+            step *= _LONGEST / length
+        largest = 0.0
+        for i in range(size):
+            point[i] += step[i]
+            largest = max(largest, abs(step[i]) / _STEPS[i])
+        tilt = np.sqrt(point[EAST] ** 2 + point[NORTH] ** 2)
+        if tilt > STEEPEST:
+            point[EAST] *= STEEPEST / tilt
+            point[NORTH] *= STEEPEST / tilt
+        point[CAPACITY] = min(max(point[CAPACITY], -20.0), 20.0)
+        if largest < (_CLOSER if good else _CLOSE):
+            break
     normal_equations(point, constants, 0.0, out, information, gradient)
     return explained(power, have, out)
 
@@ -155,7 +158,7 @@ def explained(power, have, out):  # type: ignore[no-untyped-def]
     total, seen = np.float32(1e-30), np.float32(0.0)
     o = out.ravel()
     for block in range(out.shape[0]):
-        base, at = (block * (OUT * LANES)) & _MASK, (block * LANES) & _MASK
+        base, at = (block * (OUT * LANES)) & MASK, (block * LANES) & MASK
         for k in range(LANES):
             total += have[at + k] * power[at + k]
             seen += o[base + 3 * LANES + k] * power[at + k]

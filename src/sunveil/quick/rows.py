@@ -10,19 +10,28 @@ import numpy as np
 
 from sunveil.cells.tables import LANES
 from sunveil.fit.shade import BRIGHT_QUANTILE, FEWEST, HIDDEN_BELOW
+from sunveil.infer import FEWEST_READINGS
 from sunveil.jit import compiled
+from sunveil.quick.layout import find_limit, lay_out
+from sunveil.quick.mixture import is_one_plane, mixing_room
 from sunveil.quick.model import CAPACITY, LIMIT, NO_LIMIT, OUT, unit_profile
 from sunveil.quick.newton import FREE, refine
 from sunveil.quick.spread import fill_spread
+from sunveil.quick.starts import search, search_room
 
 # Starts that leave so much more unexplained than the best are not worth refining.
 WORTH = 4.0
 SLACK = 0.01
-_WIDE, _NARROW = np.array([1.5, 1.0]), np.array([1.0])
-# Columns of what is told of a system beside its point and its intervals.
-EXPLAINED, AGREEMENT, CLIPPED, HIDDEN, HIGHEST = range(5)
-TOLD = 5
-_AGREES, _BRIGHT = np.float32(0.15), 0.2
+# Errors are widened by this much while the neighbourhood is looked for.
+WIDE = 1.5
+# What explains no more of the energy than this may be a wrong neighbourhood.
+DOUBTFUL = 0.6
+# Columns of what is told of a system beside its point and its intervals: its bright power [kW], how
+# many readings have power, of how many days, the share of bright readings that agree, the share of
+# all that is at the limit, and whether it looks like one plane.
+BRIGHT, LIT, DAYS, AGREEMENT, CLIPPED, ALONE = range(6)
+TOLD = 6
+_AGREES, _LIT = np.float32(0.15), 0.2
 
 
 @compiled
@@ -44,112 +53,180 @@ def fill_model(sheet, point, constants, model):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def hide(power, have, model, dimmest, order, first, kept):  # type: ignore[no-untyped-def]
+def hide(readings, model, dimmest, patches, marks, kept):  # type: ignore[no-untyped-def]
     """Fill ``kept`` with the readings less those whose sun is hidden; return how many are."""
-    kept[:] = have
+    power, have = readings
+    order, first = patches
+    for k in range(len(model)):
+        lit = (have[k] > 0.0) & (model[k] > dimmest)
+        dark = lit & (power[k] < HIDDEN_BELOW * model[k])
+        # counted together, patch by patch: the lit ones, and above them the dark ones
+        marks[k] = np.int32(lit) + (np.int32(dark) << 16)
+        kept[k] = have[k]
     count = 0
     for p in range(len(first) - 1):
-        lit, dark = 0, 0
+        both = 0
         for i in range(first[p], first[p + 1]):
-            k = order[i]
-            if have[k] > 0.0 and model[k] > dimmest:
-                lit += 1
-                dark += power[k] < HIDDEN_BELOW * model[k]
+            both += marks[order[i]]
+        lit, dark = both & 0xFFFF, both >> 16
         if lit >= FEWEST and dark >= int(BRIGHT_QUANTILE * (lit - 1) + 0.5) + 1:
+            count += lit
             for i in range(first[p], first[p + 1]):
                 k = order[i]
-                if have[k] > 0.0 and model[k] > dimmest:
+                if marks[k] > 0:
                     kept[k] = 0.0
-                    count += 1
     return count
 
 
 @compiled
 def fit_one(power, have, point, bright, skies, patches, constants, room):  # type: ignore[no-untyped-def]
-    """Refine a point, with what hides the sun left out; return what it explains.
+    """Refine a point, with what hides the sun left out.
 
     ``room`` is what is worked in: the linearisation, the information, readings and which of them
-    there are, what is left of all readings, and the model of all.
+    there are, what is left of all readings, the model of all, which is that of the point in the
+    end, and marks.
     """
     sheet, some, each = skies
-    order, first = patches
-    out, information, few_power, few_have, kept, model = room
-    kept[:] = have
+    out, information, few_power, few_have, kept, model, marks = room
     thin(power, each, few_power)
     thin(have, each, few_have)
-    seen = refine(
-        some, few_power, few_have, point, bright, _NARROW, 10, constants, out, information
-    )
+    readings = (some, few_power, few_have, bright)
+    refine(readings, point, 1.0, True, 10, constants, out, information)
     there = have.sum()
-    for _ in range(2):
+    for again in range(3):
         fill_model(sheet, point, constants, model)
-        hidden = hide(power, have, model, constants.dimmest * bright, order, first, kept)
+        if again == 2:
+            break
+        dimmest = np.float32(constants.dimmest * bright)
+        hidden = hide((power, have), model, dimmest, patches, marks, kept)
         if hidden < 0.01 * there:
             break
         thin(kept, each, few_have)
-        seen = refine(
-            some, few_power, few_have, point, bright, _NARROW, 10, constants, out, information
-        )
-    return seen
+        refine(readings, point, 1.0, True, 10, constants, out, information)
 
 
 @compiled
-def fit_rows(laid, starts, skies, patches, days, weights, both, found):  # type: ignore[no-untyped-def]
-    """Fit every system of a block.
+def start_room(known):  # type: ignore[no-untyped-def]
+    """Return what the choice among starts is worked in."""
+    few, probe = known.few.shape[0], known.probe.shape[0]
+    return (
+        np.empty((probe, OUT, LANES), dtype=np.float32),
+        np.empty(probe * LANES, dtype=np.float32),
+        np.empty(probe * LANES, dtype=np.float32),
+        np.empty((few, OUT, LANES), dtype=np.float32),
+        np.zeros(few * LANES, dtype=np.float32),
+        np.zeros(few * LANES, dtype=np.float32),
+        np.zeros((FREE, FREE)),
+        np.empty(FREE),
+    )
 
-    ``laid`` is the readings, which there are, the bright powers and the logarithms of limits;
-    ``starts`` the points to start from and what each leaves; ``skies`` the sheets of all usable
-    intervals, of some and of few, and how many make one of some and of few; ``days`` the solar day
-    and the place on the axis of each usable interval; ``weights`` what the spreads need; ``both``
-    the constants for some and for few. ``found`` is filled, a row for each system: points, spreads,
-    and what is told beside them.
+
+@compiled
+def thin_row(row, known, room):  # type: ignore[no-untyped-def]
+    """Lay few readings of a row on the long axis into the room that starts are chosen in."""
+    power, have = room[4], room[5]
+    for i in range((len(known.slot) + known.every - 1) // known.every):
+        value = row[known.slot[i * known.every]]
+        there = value == value
+        power[i] = value if there else np.float32(0.0)
+        have[i] = np.float32(1.0) if there else np.float32(0.0)
+
+
+@compiled
+def best_start(found, bright, limit, known, coarse, room, point):  # type: ignore[no-untyped-def]
+    """Fill ``point`` with the best of the starts, refined on bright powers and few readings.
+
+    Returns the share of energy that it explains. ``found`` is the room of the search; the few
+    readings are in ``room`` already.
     """
-    power, have, bright, limits = laid
-    begins, left = starts
-    points, spreads, told = found
-    sheet, some, few, each, every = skies
-    constants, coarse = both
-    part = few.shape[0]
-    few_out = np.empty((part, OUT, LANES), dtype=np.float32)
-    few_power = np.empty(part * LANES, dtype=np.float32)
-    few_have = np.empty(part * LANES, dtype=np.float32)
-    information = np.zeros((FREE, FREE))
-    out = np.empty((some.shape[0], OUT, LANES), dtype=np.float32)
-    kept = np.empty(sheet.shape[0] * LANES, dtype=np.float32)
-    model = np.empty(sheet.shape[0] * LANES, dtype=np.float32)
-    some_power = np.empty(some.shape[0] * LANES, dtype=np.float32)
-    room = (out, information, some_power, np.empty_like(some_power), kept, model)
-    here = (sheet, some, each)
-    trial = np.empty(FREE)
-    for s in range(power.shape[0]):
-        thin(power[s], every, few_power)
-        thin(have[s], every, few_have)
-        best = -1.0
-        for start in range(begins.shape[1]):
-            if left[s, start] > WORTH * left[s, 0] + SLACK:
+    glow, starts, left = found[0], found[1], found[2]
+    group_out, group_power, group_have, few_out, few_power, few_have, information, trial = room
+    group_power[:] = 0.0
+    group_have[:] = 0.0
+    for g in range(len(glow)):
+        there = glow[g] == glow[g]
+        group_power[g] = glow[g] if there else np.float32(0.0)
+        group_have[g] = np.float32(1.0) if there else np.float32(0.0)
+    groups = (known.probe, group_power, group_have, bright)
+    thinned = (known.few, few_power, few_have, bright)
+    best = np.float32(-1.0)
+    for bold in (True, False):
+        if best > DOUBTFUL:
+            break
+        for start in range(len(left)):
+            if left[start] > WORTH * left[0] + SLACK:
                 continue
-            trial[:] = begins[s, start]
-            trial[LIMIT] = limits[s]
-            seen = refine(
-                few, few_power, few_have, trial, bright[s], _WIDE, 8, coarse, few_out, information
-            )
+            trial[:] = starts[start]
+            trial[LIMIT] = limit
+            if bold:
+                refine(groups, trial, WIDE, False, 8, coarse, group_out, information)
+            else:
+                # where it is always cloudy, bright powers are not those of a clear sky
+                refine(thinned, trial, WIDE, False, 8, coarse, few_out, information)
+            seen = refine(thinned, trial, 1.0, True, 8, coarse, few_out, information)
             if seen > best:
                 best = seen
-                points[s] = trial
+                point[:] = trial
+    return best
+
+
+@compiled
+def fit_room(known):  # type: ignore[no-untyped-def]
+    """Return what :func:`fit_one` is worked in."""
+    some, padded = known.some.shape[0], known.sheet.shape[0] * LANES
+    return (
+        np.empty((some, OUT, LANES), dtype=np.float32),
+        np.zeros((FREE, FREE)),
+        np.empty(some * LANES, dtype=np.float32),
+        np.empty(some * LANES, dtype=np.float32),
+        np.empty(padded, dtype=np.float32),
+        np.empty(padded, dtype=np.float32),
+        np.empty(padded, dtype=np.int32),
+    )
+
+
+@compiled
+def fit_rows(rows, known, weights, both, found):  # type: ignore[no-untyped-def]
+    """Fit every system of a block.
+
+    ``rows`` are readings on the long axis, ``known`` is the sky, ``weights`` what the spreads need,
+    ``both`` the constants for some and for few readings. ``found`` is filled, a row for each
+    system: points, spreads, and what is told beside them.
+    """
+    points, spreads, told = found
+    constants, coarse = both
+    padded = known.sheet.shape[0] * LANES
+    power, have = np.empty(padded, dtype=np.float32), np.empty(padded, dtype=np.float32)
+    above = np.empty(padded, dtype=np.float32)
+    searching, choosing, mixing = search_room(known), start_room(known), mixing_room(known.mixture)
+    fitting = fit_room(known)
+    out, information, model = fitting[0], fitting[1], fitting[5]
+    glow = searching[0]
+    skies = (known.sheet, known.some, known.each)
+    patches = (known.patch_order, known.patch_first)
+    for s in range(len(rows)):
+        bright, top, count, lit, days = lay_out(
+            rows[s], known.slot, known.begins, power, have, above
+        )
+        mine = told[s]
+        mine[BRIGHT], mine[LIT], mine[DAYS], mine[ALONE] = bright, lit, days, 1.0
+        if lit < FEWEST_READINGS:
+            continue
+        search(rows[s], known, searching)
+        limit = min(find_limit(power, have, top, known.day, known.hours), 2.0 * NO_LIMIT)
         point = points[s]
-        seen = fit_one(power[s], have[s], point, bright[s], here, patches, constants, room)
-        fill_model(sheet, point, constants, model)
-        top = highest(model, have[s])
-        if point[LIMIT] < NO_LIMIT and top < 0.98 * np.exp(point[LIMIT]):
+        thin_row(rows[s], known, choosing)
+        best_start(searching, bright, limit, known, coarse, choosing, point)
+        fit_one(power, have, point, bright, skies, patches, constants, fitting)
+        if point[LIMIT] < NO_LIMIT and highest(model, have) < 0.98 * np.exp(point[LIMIT]):
             # a pile of readings that no model reaches is not a limit
             point[LIMIT] = 2.0 * NO_LIMIT
-            seen = fit_one(power[s], have[s], point, bright[s], here, patches, constants, room)
-            fill_model(sheet, point, constants, model)
-        told[s, EXPLAINED] = seen
-        told[s, HIGHEST] = top
-        told[s, HIDDEN] = have[s].sum() - kept.sum()
-        judge(power[s], have[s], model, point, bright[s], told[s])
-        fill_spread(point, out, information, model, days, each, weights, constants, spreads[s])
+            fit_one(power, have, point, bright, skies, patches, constants, fitting)
+        mine[AGREEMENT], clipped = judge(power, have, model, point, bright)
+        mine[CLIPPED] = clipped / max(count, 1)
+        fit = (point, out, information, model)
+        fill_spread(fit, known.neighbours, weights, constants, spreads[s])
+        mine[ALONE] = is_one_plane(glow, bright, point, known.mixture, constants, mixing)
 
 
 @compiled
@@ -162,16 +239,15 @@ def highest(model, have):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def judge(power, have, model, point, bright, told):  # type: ignore[no-untyped-def]
-    """Fill the share of bright readings that agree, and how many are at the limit."""
+def judge(power, have, model, point, bright):  # type: ignore[no-untyped-def]
+    """Return the share of bright readings that agree, and how many are at the limit."""
     seen, close, clipped = np.float32(0.0), np.float32(0.0), np.float32(0.0)
     limit = np.exp(point[LIMIT]) if point[LIMIT] < NO_LIMIT else 3e38
-    ceiling, floor = np.float32(0.99 * limit), np.float32(_BRIGHT * bright)
+    ceiling, floor = np.float32(0.99 * limit), np.float32(_LIT * bright)
     for k in range(len(power)):
         here = model[k]
         clipped += have[k] if here >= ceiling else np.float32(0.0)
         lit = have[k] if here > floor else np.float32(0.0)
         seen += lit
         close += lit if abs(power[k] - here) <= _AGREES * here else np.float32(0.0)
-    told[AGREEMENT] = close / seen if seen > 0.0 else 0.0
-    told[CLIPPED] = clipped
+    return (close / seen if seen > 0.0 else np.float32(0.0)), clipped

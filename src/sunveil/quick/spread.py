@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
+from numpy.typing import NDArray
 
 from sunveil.cells.tables import LANES
 from sunveil.fit.intervals import TAIL, Doubts
@@ -16,8 +17,10 @@ from sunveil.quick.model import (
     EAST,
     INVERSE,
     LIMIT,
+    MASK,
     NO_LIMIT,
     NORTH,
+    OUT,
     RESIDUAL,
     SLOPES,
     WEIGHT,
@@ -38,19 +41,58 @@ class Weights(NamedTuple):
     Parameters
     ----------
     draws
-        Standard normal pairs, evenly spread, the same for every system.
-    minutes
-        Length of an interval. [minutes]
+        Standard normal pairs, evenly spread, the same for every system, shape (2, draws).
     clock_minutes, capacity, angle, stretch
         What the fit cannot see; see :class:`sunveil.fit.intervals.Doubts`.
     """
 
     draws: Array
-    minutes: float
     clock_minutes: float
     capacity: float
     angle: float
     stretch: float
+
+
+class Neighbours(NamedTuple):
+    """What a minute of clock does, which shows between neighbours.
+
+    Parameters
+    ----------
+    before, after
+        Of each interval that is fitted, the usable intervals before and after it, or itself.
+    rate
+        Over how many minutes these stand apart, inverted. [1/minutes]
+    """
+
+    before: NDArray[np.int32]
+    after: NDArray[np.int32]
+    rate: NDArray[np.float32]
+
+
+def neighbours_of(slot: NDArray[np.int32], each: int, *, minutes: float) -> Neighbours:
+    """Return the neighbours of every so many intervals, padded to whole blocks.
+
+    Parameters
+    ----------
+    slot
+        Places of the usable intervals on the axis.
+    each
+        How many of them make one that is fitted.
+    minutes
+        Length of an interval. [minutes]
+    """
+    place = np.arange(len(slot), dtype=np.int32)
+    follows = np.diff(slot, prepend=-2) == 1
+    followed = np.append(follows[1:], False)
+    before = (place - follows)[::each]
+    after = (place + followed[: len(slot)])[::each]
+    rate = 1.0 / (np.maximum(after - before, 1) * minutes)
+    empty = -len(before) % LANES
+    return Neighbours(
+        np.pad(before, (0, empty)).astype(np.int32),
+        np.pad(after, (0, empty)).astype(np.int32),
+        np.pad(rate, (0, empty)).astype(np.float32),
+    )
 
 
 @functools.lru_cache(maxsize=1)
@@ -58,36 +100,52 @@ def _draws() -> Array:
     # evenly spread points of the unit square, by the plastic number, as normal deviates
     steps = np.array([0.7548776662466927, 0.5698402909980532])
     square = (0.5 + np.outer(np.arange(1, DRAWS + 1), steps)) % 1.0
-    noise = ndtri(square)
+    normal = NormalDist()
+    noise = np.array([[normal.inv_cdf(each) for each in pair] for pair in square.tolist()])
     noise -= noise.mean(axis=0)
     # so few points would otherwise carry their own correlation into every interval
-    return np.asarray(noise @ np.linalg.inv(np.linalg.cholesky(np.cov(noise.T))).T)
+    return np.ascontiguousarray(np.linalg.inv(np.linalg.cholesky(np.cov(noise.T))) @ noise.T)
 
 
-def weights_of(doubts: Doubts, minutes: float) -> Weights:
+def weights_of(doubts: Doubts) -> Weights:
     """Return what spreads need under some doubts."""
-    return Weights(
-        _draws(), minutes, doubts.clock_minutes, doubts.capacity, doubts.angle, doubts.stretch
-    )
+    return Weights(_draws(), doubts.clock_minutes, doubts.capacity, doubts.angle, doubts.stretch)
 
 
 @compiled
-def fill_pulls(out, model, slot, each, minutes, pull, turn):  # type: ignore[no-untyped-def]
-    """Fill how each reading pulls on the fit, and how it would after a minute of clock."""
-    last = len(slot) - 1
-    for i in range(len(pull)):
-        block, lane, k = i // LANES, i % LANES, i * each
-        weight = out[block, WEIGHT, lane]
-        pull[i] = weight * out[block, RESIDUAL, lane]
-        # what a minute of clock does shows between neighbours
-        before = k - 1 if k > 0 and slot[k - 1] == slot[k] - 1 else k
-        after = k + 1 if k < last and slot[k + 1] == slot[k] + 1 else k
-        rate = (model[after] - model[before]) / (max(after - before, 1) * minutes)
-        turn[i] = -weight * rate * out[block, INVERSE, lane]
+def fill_sums(out, model, neighbours, size, middle, clock):  # type: ignore[no-untyped-def]
+    """Fill how the pulls of readings scatter, block by block, and what a minute of clock does.
+
+    Readings of a block are some days apart from those of the next: within it errors may go
+    together.
+    """
+    o = out.ravel()
+    before, after, rate = neighbours
+    pull = np.empty(LANES, dtype=np.float32)
+    turn = np.empty(LANES, dtype=np.float32)
+    sums = np.empty(FREE)
+    for block in range(out.shape[0]):
+        base, at = (block * (OUT * LANES)) & MASK, (block * LANES) & MASK
+        for k in range(LANES):
+            weight = o[base + WEIGHT * LANES + k]
+            pull[k] = weight * o[base + RESIDUAL * LANES + k]
+            moved = (model[after[at + k]] - model[before[at + k]]) * rate[at + k]
+            turn[k] = -weight * moved * o[base + INVERSE * LANES + k]
+        for i in range(size):
+            row = (base + (SLOPES + i) * LANES) & MASK
+            pulled, turned = np.float32(0.0), np.float32(0.0)
+            for k in range(LANES):
+                pulled += pull[k] * o[row + k]
+                turned += turn[k] * o[row + k]
+            sums[i] = pulled
+            clock[i] += turned
+        for i in range(size):
+            for j in range(size):
+                middle[i, j] += sums[i] * sums[j]
 
 
 @compiled
-def fill_covariance(point, out, information, model, days, each, weights, constants, total):  # type: ignore[no-untyped-def]
+def fill_covariance(point, out, information, model, neighbours, weights, constants, total):  # type: ignore[no-untyped-def]
     """Fill the covariance of the free parameters; return how many are free."""
     size = FREE if point[LIMIT] < NO_LIMIT else FREE - 1
     inverse = np.zeros((FREE, FREE))
@@ -97,39 +155,23 @@ def fill_covariance(point, out, information, model, days, each, weights, constan
         unit[i] = 1.0
         inverse[:, i] = solve(information, unit, size)
     middle = np.zeros((FREE, FREE))
-    sums, clock = np.zeros(FREE), np.zeros(FREE)
-    day, slot = days
-    count = (len(day) + each - 1) // each
-    pull = np.zeros(count, dtype=np.float32)
-    turn = np.zeros(count, dtype=np.float32)
-    fill_pulls(out, model, slot, each, weights.minutes, pull, turn)
-    start = 0
-    while start < count:
-        end = start
-        while end < count and day[end * each] // 7 == day[start * each] // 7:
-            end += 1
-        for i in range(size):
-            pulled, turned = np.float32(0.0), np.float32(0.0)
-            # a week may begin and end within a block
-            block = start // LANES
-            while block * LANES < end:
-                low, high = max(start, block * LANES), min(end, (block + 1) * LANES)
-                for k in range(low, high):
-                    slope = out[block, SLOPES + i, k - block * LANES]
-                    pulled += pull[k] * slope
-                    turned += turn[k] * slope
-                block += 1
-            sums[i] = pulled / constants.together
-            clock[i] += turned / constants.together
-        for i in range(size):
-            for j in range(size):
-                middle[i, j] += sums[i] * sums[j]
-        start = end
-    moved = inverse @ clock
-    scatter = inverse @ middle @ inverse
+    clock = np.zeros(FREE)
+    fill_sums(out, model, neighbours, size, middle, clock)
+    middle /= constants.together**2
+    clock /= constants.together
+    half = np.zeros((FREE, FREE))
+    moved = np.zeros(FREE)
+    for i in range(size):
+        for j in range(size):
+            moved[i] += inverse[i, j] * clock[j]
+            for k in range(size):
+                half[i, k] += inverse[i, j] * middle[j, k]
     for i in range(FREE):
         for j in range(FREE):
-            total[i, j] = weights.stretch**2 * (scatter[i, j] + inverse[i, j])
+            scatter = 0.0
+            for k in range(size):
+                scatter += half[i, k] * inverse[k, j]
+            total[i, j] = weights.stretch**2 * (scatter + inverse[i, j])
             total[i, j] += weights.clock_minutes**2 * moved[i] * moved[j]
     total[EAST, EAST] += weights.angle**2
     total[NORTH, NORTH] += weights.angle**2
@@ -138,48 +180,111 @@ def fill_covariance(point, out, information, model, days, each, weights, constan
 
 
 @compiled
-def quantile(values, share):  # type: ignore[no-untyped-def]
-    """Return a quantile of sorted values, between neighbours in proportion."""
+def tail(values, share, sign):  # type: ignore[no-untyped-def]
+    """Return the two values on both sides of a quantile of the smallest, and the place between.
+
+    With a ``sign`` of -1 it is one of the largest; values come back with the sign.
+    """
     place = share * (len(values) - 1)
     low = min(int(place), len(values) - 2)
-    return values[low] + (place - low) * (values[low + 1] - values[low])
+    kept = np.full(low + 2, np.inf)
+    for i in range(len(values)):
+        value = sign * values[i]
+        at = low + 1
+        if value >= kept[at]:
+            continue
+        while at > 0 and kept[at - 1] > value:
+            kept[at] = kept[at - 1]
+            at -= 1
+        kept[at] = value
+    return kept[low], kept[low + 1], place - low
 
 
 @compiled
-def fill_spread(point, out, information, model, days, each, weights, constants, spread):  # type: ignore[no-untyped-def]
-    """Fill the 90% intervals of azimuth, tilt and capacity, and the radius of the plane's."""
+def quantile(values, share, sign):  # type: ignore[no-untyped-def]
+    """Return a quantile of the smallest values, or of the largest, between neighbours."""
+    low, high, part = tail(values, share, sign)
+    return sign * (low + part * (high - low))
+
+
+@compiled
+def angle_of(turn):  # type: ignore[no-untyped-def]
+    """Return the angle that :func:`turn_of` has told the order of. [degrees]"""
+    if turn < -1.0:
+        return -180.0 - np.arctan2(-(turn + 2.0), 1.0 - abs(turn + 2.0)) * 180.0 / np.pi
+    if turn > 1.0:
+        return 180.0 - np.arctan2(2.0 - turn, 1.0 - abs(2.0 - turn)) * 180.0 / np.pi
+    return np.arctan2(turn, 1.0 - abs(turn)) * 180.0 / np.pi
+
+
+@compiled
+def quantile_angle(turns, share, sign):  # type: ignore[no-untyped-def]
+    """Return a quantile of angles that are known by their order. [degrees]"""
+    low, high, part = tail(turns, share, sign)
+    low, high = angle_of(sign * low), angle_of(sign * high)
+    return low + part * (high - low)
+
+
+@compiled
+def fill_draws(point, factor, draws, turns, tilts, cosines):  # type: ignore[no-untyped-def]
+    """Fill planes drawn around a point: turn from its azimuth, tilt, cosine of the angle to it.
+
+    A turn is told by a number from -2 to 2 that grows with the angle, and is cheaper. Sines are
+    their series, right to 1e-7 within a right angle.
+    """
+    a, b, c = factor
+    radian = np.pi / 180.0
+    own = np.sqrt(point[EAST] ** 2 + point[NORTH] ** 2)
+    centre = np.arctan2(point[EAST], point[NORTH])
+    along, across = np.cos(centre), np.sin(centre)
+    sine, cosine = np.sin(own * radian), np.cos(own * radian)
+    for i in range(draws.shape[1]):
+        u, v = draws[0, i], draws[1, i]
+        east, north = point[EAST] + a * u, point[NORTH] + b * u + c * v
+        ahead, aside = along * north + across * east, along * east - across * north
+        size = abs(ahead) + abs(aside) + 1e-30
+        part = aside / size
+        back = 2.0 - part if aside >= 0.0 else -2.0 - part
+        turns[i] = part if ahead >= 0.0 else back
+        tilt = np.sqrt(east * east + north * north)
+        held = min(tilt, 90.0)
+        tilts[i] = held
+        x = (held * radian) ** 2
+        level = 1.0 - x / 30 * (1.0 - x / 56 * (1.0 - x / 90 * (1.0 - x / 132)))
+        level = 1.0 - x / 2 * (1.0 - x / 12 * level)
+        lean = 1.0 - x / 42 * (1.0 - x / 72 * (1.0 - x / 110 * (1.0 - x / 156)))
+        lean = 1.0 - x / 6 * (1.0 - x / 20 * lean)
+        cosines[i] = sine * lean * held * radian * ahead / max(tilt, 1e-30) + cosine * level
+
+
+@compiled
+def fill_spread(fit, neighbours, weights, constants, spread):  # type: ignore[no-untyped-def]
+    """Fill the 90% intervals of azimuth, tilt and capacity, and the radius of the plane's.
+
+    ``fit`` is a point with its linearisation, information and model of all readings.
+    """
+    point, out, information, model = fit
     total = np.zeros((FREE, FREE))
-    fill_covariance(point, out, information, model, days, each, weights, constants, total)
+    fill_covariance(point, out, information, model, neighbours, weights, constants, total)
     a = np.sqrt(max(total[0, 0], 1e-9))
     b = total[1, 0] / a
     c = np.sqrt(max(total[1, 1] - b * b, 1e-9))
+    count = weights.draws.shape[1]
+    turns, tilts, cosines = np.empty(count), np.empty(count), np.empty(count)
+    fill_draws(point, (a, b, c), weights.draws, turns, tilts, cosines)
     radian = np.pi / 180.0
     centre = np.arctan2(point[EAST], point[NORTH]) / radian
     own_tilt = np.sqrt(point[EAST] ** 2 + point[NORTH] ** 2)
-    sine, cosine = np.sin(own_tilt * radian), np.cos(own_tilt * radian)
-    count = weights.draws.shape[0]
-    turned, tilts, angles = np.empty(count), np.empty(count), np.empty(count)
-    for i in range(count):
-        u, v = weights.draws[i, 0], weights.draws[i, 1]
-        east, north = point[EAST] + a * u, point[NORTH] + b * u + c * v
-        tilt = min(np.sqrt(east * east + north * north), 90.0)
-        tilts[i] = tilt
-        turn = (np.arctan2(east, north) / radian - centre + 180.0) % 360.0 - 180.0
-        turned[i] = turn
-        angles[i] = sine * np.sin(tilt * radian) * np.cos(turn * radian)
-        angles[i] += cosine * np.cos(tilt * radian)
-    turned.sort()
-    tilts.sort()
-    angles.sort()
-    low, high = quantile(turned, TAIL), quantile(turned, 1.0 - TAIL)
+    low, high = quantile_angle(turns, TAIL, 1.0), quantile_angle(turns, TAIL, -1.0)
     if high - low > _ANY_AZIMUTH:
         spread[AZIMUTH_LOW], spread[AZIMUTH_HIGH] = 0.0, 360.0
     else:
         spread[AZIMUTH_LOW] = (centre + low) % 360.0
         spread[AZIMUTH_HIGH] = (centre + high) % 360.0
-    spread[TILT_LOW] = min(quantile(tilts, TAIL), own_tilt)
-    spread[TILT_HIGH] = max(quantile(tilts, 1.0 - TAIL), own_tilt)
+    spread[TILT_LOW] = min(quantile(tilts, TAIL, 1.0), own_tilt)
+    spread[TILT_HIGH] = max(quantile(tilts, TAIL, -1.0), own_tilt)
     deviation = 1.645 * np.sqrt(max(total[CAPACITY, CAPACITY], 0.0))
     spread[CAPACITY_LOW] = np.exp(point[CAPACITY] - deviation)
     spread[CAPACITY_HIGH] = np.exp(point[CAPACITY] + deviation)
-    spread[RADIUS] = np.arccos(min(max(quantile(angles, 2.0 * TAIL), -1.0), 1.0)) / radian
+    cosine = quantile(cosines, 2.0 * TAIL, 1.0)
+    spread[RADIUS] = np.arccos(min(max(cosine, -1.0), 1.0)) / radian

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Array, Site
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 COLUMNS = ("ghi", "dni", "dhi", "temp_air", "wind_speed")
 SUN = ("zenith", "azimuth")
 
-When = str | dt.date | dt.datetime | np.datetime64 | pd.Timestamp
+When: TypeAlias = "str | dt.date | dt.datetime | np.datetime64 | pd.Timestamp"
 
 
 def instant(when: When) -> pd.Timestamp:
     """Return ``when`` as a UTC instant; a naive one is taken to be in UTC already."""
+    import pandas as pd
+
     try:
         stamp = pd.Timestamp(when)
     except (ValueError, TypeError) as error:
@@ -38,6 +42,8 @@ def utc_seconds(times: pd.DatetimeIndex) -> NDArray[np.datetime64]:
 
 def utc_index(stamps: NDArray[np.datetime64]) -> pd.DatetimeIndex:
     """Return plain UTC stamps as an index that knows its time zone."""
+    import pandas as pd
+
     return pd.DatetimeIndex(stamps).tz_localize("UTC")
 
 
@@ -51,6 +57,8 @@ def span(start: When, end: When) -> tuple[pd.Timestamp, pd.Timestamp]:
 
 def years_of(start: When, end: When) -> range:
     """Return the UTC calendar years that the half-open span touches."""
+    import pandas as pd
+
     first, last = span(start, end)
     return range(first.year, (last - pd.Timedelta(1, "ns")).year + 1)
 
@@ -138,6 +146,8 @@ class Weather:
 
     def between(self, start: When, end: When) -> Weather:
         """Return the part with ``start <= times < end``."""
+        import pandas as pd
+
         first, last = span(start, end)
         low, high = self.times.searchsorted(pd.DatetimeIndex([first, last]))
         if high - low < 2:
@@ -160,6 +170,8 @@ class Weather:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the values as a frame in pvlib's names, indexed by UTC time."""
+        import pandas as pd
+
         return pd.DataFrame({name: getattr(self, name) for name in COLUMNS}, index=self.times)
 
     @classmethod
@@ -176,6 +188,8 @@ class Weather:
 
         Missing temperature and wind are filled with 20 °C and 1 m/s, as pvlib does.
         """
+        import pandas as pd
+
         index = pd.DatetimeIndex(frame.index)
         if index.tz is None:
             raise WeatherError(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
-import pvlib
 
 from sunveil.errors import ParameterError
+from sunveil.maps import monthly_turbidity
 from sunveil.site import Array, Site
 from sunveil.weather.base import Weather, When, joined, span, utc_index, utc_seconds, years_of
 from sunveil.weather.cache import Key, WeatherCache, stored_precision
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WIND_SPEED = 1.5  # m/s, about what a roof sees on a fine day
 
@@ -22,7 +24,27 @@ _LATITUDES = (0.0, 15.0, 28.0, 40.0, 52.0, 65.0, 90.0)
 _MEANS = (26.5, 26.0, 22.5, 17.5, 10.5, 0.0, -18.0)
 _SWINGS = (0.0, 2.5, 5.5, 8.0, 8.0, 13.0, 18.0)
 _WARMEST_DAY = 202.0  # 21 July in the north, a month after the solstice
-_WARMEST_HOUR = 15.0  # solar time
+WARMEST_HOUR = 15.0  # solar time
+YEAR_DAYS = 365.25
+
+
+class Climate(NamedTuple):
+    """The air's temperature over the year and the day at a site.
+
+    Parameters
+    ----------
+    mean
+        Its mean. [°C]
+    season, hour
+        Half its swings over the year and over the day. [K]
+    warmest_day
+        When in the year it is warmest. [days]
+    """
+
+    mean: float
+    season: float
+    hour: float
+    warmest_day: float
 
 
 def clearsky(
@@ -121,6 +143,8 @@ def clear_light(site: Site, zenith: Array, days: Array, *, year: int) -> dict[st
     year
         The year that the days are counted in.
     """
+    import pvlib
+
     up = zenith < 90.0
     pressure = float(pvlib.atmosphere.alt2pres(site.height))
     relative = pvlib.atmosphere.get_relative_airmass(zenith[up])
@@ -139,19 +163,21 @@ def clear_light(site: Site, zenith: Array, days: Array, *, year: int) -> dict[st
 
 @functools.lru_cache(maxsize=256)
 def _turbidity(site: Site, year: int) -> tuple[Array, Array]:
-    """Return the days of ``year`` at the middles of its months, and pvlib's turbidity there.
+    """Return the days of ``year`` at the middles of its months, and the map's turbidity there.
 
-    pvlib's own interpolation asks pandas for a name that pandas has deprecated; this is the
-    same straight line, with a month before and after the year.
+    Straight lines between, with a month before and after the year, as pvlib draws them.
     """
     starts = np.arange(f"{year:04d}", f"{year + 1:04d}-02", dtype="datetime64[M]")
     firsts = (starts.astype("datetime64[D]") - starts[0].astype("datetime64[D]")).astype(float)
     middles = (firsts[:-1] + firsts[1:]) / 2.0
-    monthly = pvlib.clearsky.lookup_linke_turbidity(
-        utc_index(starts[:12]), site.latitude, site.longitude, interp_turbidity=False
-    ).to_numpy(np.float64)
+    monthly = monthly_turbidity(site.latitude, site.longitude)
     days = np.concatenate([[-15.5], middles, [firsts[-1] + 15.5]])
     return days, np.concatenate([monthly[-1:], monthly, monthly[:1]])
+
+
+def turbidity_by_day(site: Site, year: int) -> Array:
+    """Return Linke's turbidity at each day of a year, from 0, which is no day, to 366."""
+    return np.asarray(np.interp(np.arange(367.0), *_turbidity(site, year)))
 
 
 def climate_temperature(site: Site, times: pd.DatetimeIndex) -> Array:
@@ -164,17 +190,25 @@ def climate_temperature(site: Site, times: pd.DatetimeIndex) -> Array:
     It knows neither oceans nor deserts: expect a monthly mean within about 5 K over land below
     60° of latitude, and a single day within about 8 K. That is 2 to 3% of PV power.
     """
-    latitude, kilometres = abs(site.latitude), site.height / 1000.0
-    inland = float(np.clip(kilometres, 0.0, 2.0))
-    mean = float(np.interp(latitude, _LATITUDES, _MEANS)) - 4.5 * kilometres
-    season = float(np.interp(latitude, _LATITUDES, _SWINGS)) * (1.0 + 0.25 * inland)
-    warmest = _WARMEST_DAY if site.latitude >= 0.0 else _WARMEST_DAY - 182.6
+    climate = climate_of(site)
     stamps = utc_seconds(times)
     days = (stamps - stamps.astype("datetime64[Y]")).astype(np.float64) / 86400.0
     hours = days * 24.0 + site.longitude / 15.0
     temperature: Array = (
-        mean
-        + season * np.cos(2.0 * np.pi * (days - warmest) / 365.25)
-        + (4.5 + 2.0 * inland) * np.cos(2.0 * np.pi * (hours - _WARMEST_HOUR) / 24.0)
+        climate.mean
+        + climate.season * np.cos(2.0 * np.pi * (days - climate.warmest_day) / YEAR_DAYS)
+        + climate.hour * np.cos(2.0 * np.pi * (hours - WARMEST_HOUR) / 24.0)
     )
     return temperature
+
+
+def climate_of(site: Site) -> Climate:
+    """Return what :func:`climate_temperature` is made of."""
+    latitude, kilometres = abs(site.latitude), site.height / 1000.0
+    inland = float(np.clip(kilometres, 0.0, 2.0))
+    return Climate(
+        mean=float(np.interp(latitude, _LATITUDES, _MEANS)) - 4.5 * kilometres,
+        season=float(np.interp(latitude, _LATITUDES, _SWINGS)) * (1.0 + 0.25 * inland),
+        hour=4.5 + 2.0 * inland,
+        warmest_day=_WARMEST_DAY if site.latitude >= 0.0 else _WARMEST_DAY - 182.6,
+    )
