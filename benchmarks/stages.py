@@ -21,22 +21,25 @@ import duckdb
 import numpy as np
 
 from benchmarks.fleets import read_to_memory, simulate, touch
+from benchmarks.pieces import pieces
 
-# Functions whose time is told, by module: what calls and what is called are both named, and the
-# time of the second is taken from the first.
+# Functions whose time is told, by module; none of them calls another.
 STAGES = {
     "reading the columns": [("sunveil.fleet.task", "_surveyed")],
     "laying them onto axes, checking them": [("sunveil.fleet.task", "usual_matrices")],
-    "skies of cells": [("sunveil.fleet.skies", "make_cell_sky")],
-    "daylight readings, and their bright power": [
-        ("sunveil.quick.block", "lay_out"),
-        ("sunveil.quick.block", "bright_powers"),
-        ("sunveil.quick.block", "find_limits"),
+    "skies of cells, and of some half an hour earlier": [
+        ("sunveil.fleet.skies", "make_cell_sky"),
+        ("sunveil.cells.sky", "make_cell_sky"),
     ],
-    "starting planes, as products of matrices": [("sunveil.quick.block", "find_starts")],
-    "refining": [("sunveil.quick.block", "fit_rows")],
-    "one plane or a mixture": [("sunveil.quick.block", "one_plane")],
-    "clocks": [("sunveil.quick.block", "find_clocks")],
+    "what follows from a sky: groups, patches, planes": [
+        ("sunveil.quick.prepared", "make_groups"),
+        ("sunveil.quick.prepared", "make_patches"),
+        ("sunveil.quick.prepared", "make_mixture"),
+        ("sunveil.quick.prepared", "neighbours_of"),
+    ],
+    "fits, with those made again under a repaired clock": [("sunveil.quick.block", "fit_rows")],
+    "first and last light": [("sunveil.quick.clocks", "propose_all")],
+    "fits under other clocks": [("sunveil.quick.clocks", "settle_all")],
     "writing": [("sunveil.fleet.task", "write_table"), ("sunveil.fleet.task", "estimates_table")],
 }
 
@@ -119,18 +122,22 @@ def page(systems: int) -> list[str]:
         size = sum(one.stat().st_size for one in (fleet / "readings").glob("*.parquet"))
         ((rows,),) = duckdb.sql(f"SELECT count(*) FROM '{fleet}/readings/*.parquet'").fetchall()
         read, touched = read_to_memory(fleet, "long"), touch(fleet, "long")
+        parts = pieces(fleet)
     lines = [
         f"| stage, {systems:,} systems, one worker | CPU [s] | per system [ms] | share [%] |",
         "|---|---|---|---|",
     ]
-    spent["everything else: plan, refits of repaired clocks, Python"] = whole - sum(spent.values())
+    spent["everything else: plan, Python, odd records"] = whole - sum(spent.values())
     for stage, seconds in spent.items():
         lines.append(
             f"| {stage} | {seconds:.1f} | {1e3 * seconds / systems:.3f} |"
             f" {100.0 * seconds / whole:.0f} |"
         )
     lines += [f"| all | {whole:.1f} | {1e3 * whole / systems:.3f} | 100 |", ""]
+    lines += ["| pieces of one system's fit | CPU [µs] |", "|---|---|"]
+    lines += [f"| {piece} | {each:.0f} |" for piece, each in parts.items()]
     lines += [
+        "",
         "| at best, on this machine | |",
         "|---|---|",
         f"| {rows / 1e6:.0f} million readings in {size / 1e6:.0f} MB of Parquet, added up by"

@@ -28,8 +28,9 @@ from sunveil.quick.least_squares import non_negative
 from sunveil.quick.model import NO_LIMIT, OUT, SLOPES, linearise
 from sunveil.quick.newton import refine, solve
 from sunveil.quick.prepared import prepare
+from sunveil.quick.rows import DOUBTFUL, WIDE, best_start, start_room, thin_row
 from sunveil.quick.spread import angle_of, fill_draws, neighbours_of, quantile
-from sunveil.quick.starts import bright_ranks, fill_bright
+from sunveil.quick.starts import bright_ranks, fill_bright, search, search_room
 from sunveil.site import Plane, normals
 from sunveil.sky import Sky, sky_at, unit_power
 from sunveil.weather import clearsky
@@ -141,6 +142,27 @@ def test_a_fit_finds_the_plane_that_made_the_readings(
     assert np.hypot(point[0] - truth[0], point[1] - truth[1]) < 0.5
     assert np.exp(point[2]) == pytest.approx(7.0, rel=0.02)
     assert 0.5 < share < 0.95
+
+
+def test_where_little_is_explained_starts_are_refined_without_bright_powers_too(
+    denver: CellSky, constants: Constants, rng: np.random.Generator
+) -> None:
+    known = prepare(denver, QuickOptions()).known
+    truth = point_of(170, 30, 6.0, haze=0.0, heat=1.2)
+    clear = 6.0 * plane_profiles(denver.sheet, truth[None], constants)[0, : denver.usable]
+    found, room, point = search_room(known), start_room(known), np.zeros(6)
+    out, information = room[3], np.zeros((6, 6))
+    for _ in range(20):
+        row = np.zeros(denver.axis.count, dtype=np.float32)
+        row[known.slot] = clear * rng.uniform(0.02, 0.9, len(clear)).astype(np.float32)
+        search(row, known, found)
+        thin_row(row, known, room)
+        share = best_start(found, 4.0, 2.0 * NO_LIMIT, known, constants, room, point)
+        assert share < DOUBTFUL
+        alone = found[1][0].copy()
+        readings = (known.few, room[4], room[5], 4.0)
+        refine(readings, alone, WIDE, False, 8, constants, out, information)
+        assert share >= refine(readings, alone, 1.0, True, 8, constants, out, information)
 
 
 @given(st.integers(0, 6), st.integers(20, 60))

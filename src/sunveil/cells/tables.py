@@ -83,24 +83,24 @@ def thinned(sheet: Sheet, count: int, each: int) -> Sheet:
     """
     if each == 1:
         return sheet
-    out = np.zeros((-(-count // (each * LANES)), sheet.shape[1], LANES), dtype=np.float32)
-    _fill_thinned(sheet, count, each, out)
+    return take(sheet, np.arange(0, count, each))
+
+
+def take(sheet: Sheet, chosen: NDArray[np.integer]) -> Sheet:
+    """Return the chosen intervals of a sheet."""
+    out = np.zeros((-(-len(chosen) // LANES), sheet.shape[1], LANES), dtype=np.float32)
+    _fill_taken(sheet, chosen.astype(np.int64), out)
     return out
 
 
 @compiled
-def _fill_thinned(sheet, count, each, out):  # type: ignore[no-untyped-def]
-    for i in range((count + each - 1) // each):
-        block, lane = i // LANES, i % LANES
-        there, other = i * each // LANES, i * each % LANES
+def _fill_taken(sheet, chosen, out):  # type: ignore[no-untyped-def]
+    for block in range(out.shape[0]):
+        first = block * LANES
         for row in range(sheet.shape[1]):
-            out[block, row, lane] = sheet[there, row, other]
-
-
-def take(sheet: Sheet, chosen: NDArray[np.intp]) -> Sheet:
-    """Return the chosen intervals of a sheet."""
-    flat = sheet.transpose(1, 0, 2).reshape(sheet.shape[1], -1)
-    return in_blocks(flat[:, chosen])
+            for lane in range(min(LANES, len(chosen) - first)):
+                place = chosen[first + lane]
+                out[block, row, lane] = sheet[place // LANES, row, place % LANES]
 
 
 def _fill_levels(

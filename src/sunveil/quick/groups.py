@@ -5,6 +5,7 @@ All of it is public, and computed once for all systems of a cell.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,6 +65,7 @@ class Patches:
     first: Index
 
 
+@functools.lru_cache(maxsize=1)
 def starting_grid() -> Grid:
     """Return planes about 20° apart, with one flat plane."""
     azimuth, tilt = [np.array([0.0])], [np.array([0.0])]
@@ -98,7 +100,9 @@ def fill_profiles(sheet, points, constants, out):  # type: ignore[no-untyped-def
 
 
 def _sorted_by(label: NDArray[np.int64]) -> tuple[Index, Index]:
-    order = np.argsort(label, kind="stable").astype(np.int32)
+    # short numbers are sorted by their digits, which takes a tenth of the time
+    short = label.astype(np.uint16) if label.max(initial=0) < 2**16 else label
+    order = np.argsort(short, kind="stable").astype(np.int32)
     begins = np.flatnonzero(np.diff(label[order], prepend=-1))
     return order, np.append(begins, len(label)).astype(np.int32)
 
@@ -108,7 +112,9 @@ def make_groups(sky: CellSky, constants: Constants) -> Groups:
     long, usable = sky.axis.long, sky.usable
     day = sky.day[:usable].astype(np.int64)
     slot = (long.starts[sky.slot[:usable]] + sky.turn) % 86400 // long.step
-    order, first = _sorted_by((day - day.min(initial=0)) // WINDOW_DAYS * 10_000 + slot)
+    per_day = 86400 // long.step + 1
+    window = day // WINDOW_DAYS
+    order, first = _sorted_by((window - window[:1]) * per_day + slot)
     light = np.maximum(sky.ghi[:usable], DIM)
     middle = order[(first[:-1] + first[1:]) // 2].astype(np.intp)
     probe = take(sky.sheet, middle)

@@ -7,6 +7,7 @@ matrix is small.
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ _NEAR = float(np.cos(np.radians(NEAR_DEGREES)))
 _FEWEST = 40
 # Haze and heat at which the planes' power is known; between them it runs nearly straight.
 _HAZES = np.linspace(HAZE_LOW, HAZE_HIGH, 5)
-_HEATS = (0.0, 2.0)
+_HEATS = np.array([0.0, 2.0])
 _ONE, _HALF, _SIXTH, _24TH = (np.float32(each) for each in (1.0, 1 / 2, 1 / 6, 1 / 24))
 _16, _32ND = np.float32(16.0), np.float32(1 / 32)
 
@@ -63,6 +64,7 @@ class Mixture(NamedTuple):
     directions: Array
 
 
+@functools.lru_cache(maxsize=1)
 def mixture_grid() -> Grid:
     """Return the planes that a mixture may hold beside the fitted one."""
     azimuth, tilt = [np.array([0.0])], [np.array([0.0])]
@@ -90,14 +92,11 @@ def make_mixture(
     """
     places = np.flatnonzero(day[groups.middle] // window % 2 == 0)
     probe, grid = take(groups.probe, places), mixture_grid()
-    points = points_of(grid)
-    shape = (len(_HAZES), len(_HEATS), len(grid), probe.shape[0] * LANES)
-    profiles = np.empty(shape, dtype=np.float32)
-    for i, haze in enumerate(_HAZES):
-        for j, heat in enumerate(_HEATS):
-            points[:, HAZE], points[:, HEAT] = haze, heat
-            profiles[i, j] = plane_profiles(probe, points, constants)
-    return Mixture(places.astype(np.int32), probe, profiles, grid.normals)
+    points = np.tile(points_of(grid), (len(_HAZES), len(_HEATS), 1, 1))
+    points[..., HAZE], points[..., HEAT] = _HAZES[:, None, None], _HEATS[:, None]
+    profiles = plane_profiles(probe, points.reshape(-1, points.shape[-1]), constants)
+    shape = (*points.shape[:3], probe.shape[0] * LANES)
+    return Mixture(places.astype(np.int32), probe, profiles.reshape(shape), grid.normals)
 
 
 @compiled

@@ -25,7 +25,7 @@ SLACK = 0.01
 # Errors are widened by this much while the neighbourhood is looked for.
 WIDE = 1.5
 # What explains no more of the energy than this may be a wrong neighbourhood.
-DOUBTFUL = 0.6
+DOUBTFUL = 0.4
 # Columns of what is told of a system beside its point and its intervals: its bright power [kW], how
 # many readings have power, of how many days, the share of bright readings that agree, the share of
 # all that is at the limit, and whether it looks like one plane.
