@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -144,10 +144,6 @@ def touch(fleet: Path, layout: str) -> float:
     return time.perf_counter() - began
 
 
-def _typical(measure: Callable[[], float]) -> float:
-    return statistics.median(measure() for _ in range(RUNS))
-
-
 def end_to_end(folder: Path, systems: int, layout: str) -> list[str]:
     """Compare a run with DuckDB's own reading, one after the other."""
     fleet = simulate(folder, systems, layout=layout)
@@ -170,7 +166,7 @@ def end_to_end(folder: Path, systems: int, layout: str) -> list[str]:
 
 
 def growth(folder: Path, sizes: Sequence[int]) -> list[str]:
-    """Measure time and memory at several sizes, in turns: machines have better and worse minutes."""
+    """Measure time and memory at several sizes, in turns, since machines have bad minutes."""
     fleets = {size: simulate(folder, size) for size in sizes}
     infer(fleets[min(sizes)], folder / "warm")
     seen: dict[int, list[Run]] = {size: [] for size in sizes}
@@ -333,7 +329,6 @@ def main() -> None:
     options = parser.parse_args()
     if options.growth:
         with tempfile.TemporaryDirectory() as name:
-            infer(simulate(Path(name), options.sizes[0]), Path(name) / "warm")
             print("\n".join(growth(Path(name), options.sizes)))
         return
     print("\n".join(fleets_part(sizes=options.sizes, peers=options.peers, slow=options.slow)))
