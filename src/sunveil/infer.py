@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sunveil import paper
 from sunveil.errors import ParameterError, TooLittleData, WeatherError
 from sunveil.estimate import Assumptions, Estimate, Flag
 from sunveil.fit.best import best_fit
@@ -25,8 +24,8 @@ from sunveil.fit.refine import HEAT_DEVIATION, ErrorModel, Fit, bright_power, mo
 from sunveil.meters.assemble import SHORT_INTERVAL
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Record
-from sunveil.paper import Search
 from sunveil.profiles import Group
+from sunveil.search import Search
 from sunveil.site import Losses, Mount, Site, SkyModel
 
 if TYPE_CHECKING:
@@ -372,6 +371,8 @@ def _flags(
 def _paper_estimate(
     record: Record, weather: Weather, options: Options, common: dict[str, Any]
 ) -> Estimate:
+    from sunveil import paper
+
     fit = paper.fit_paper(
         record,
         weather,

@@ -6,7 +6,6 @@ Its maximiser is looked for exhaustively, or by the GP-UCB of its section III.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
@@ -26,13 +25,6 @@ RESAMPLES = 400
 # The fit scores of twelve months have about this mean and spread around the maximiser, whatever the
 # system: chosen in public, on simulated ones. It finds a few maximisers more than no scaling.
 SEARCH = Settings(scaling=Scaling.public(-0.3, 0.3))
-
-
-class Search(StrEnum):
-    """How the maximiser of the fit score is looked for."""
-
-    EXHAUSTIVE = "exhaustive"
-    BAYESOPT = "bayesopt"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

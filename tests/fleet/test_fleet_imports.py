@@ -32,3 +32,30 @@ def test_a_whole_run_under_clear_skies_loads_nothing_heavy(
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert not {"matplotlib", "pandas", "pvlib", "requests", "scipy"} & loaded
     assert {"numba", "pyarrow", "sunveil"} <= loaded
+
+
+PLAN = """
+import sys
+from pathlib import Path
+
+from sunveil.fleet import FleetSettings
+from sunveil.fleet.run import _opened
+
+fleet, systems, out = map(Path, sys.argv[1:])
+desk, plan = _opened(fleet, systems, out, FleetSettings(), server={}, workers=2)
+print(len(plan.parts), *sys.modules)
+"""
+
+
+def test_a_fleet_is_planned_before_what_is_compiled_is_loaded(
+    layouts: dict[str, Path], systems_file: Path, tmp_path: Path
+) -> None:
+    arguments = [str(layouts["files"]), str(systems_file), str(tmp_path / "out")]
+    done = subprocess.run(
+        [sys.executable, "-c", PLAN, *arguments], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    parts, *loaded = done.stdout.split()
+    assert int(parts) >= 1
+    heavy = {"numba", "pyarrow.compute", "sunveil.fit", "sunveil.infer", "sunveil.quick"}
+    assert not heavy & set(loaded)

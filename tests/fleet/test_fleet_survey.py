@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil.fleet.survey import NO_TIME, Book, Survey
+from sunveil.fleet.reading import NO_TIME
+from sunveil.fleet.survey import Book, Survey
 from sunveil.fleet.zones import ZoneTable
 from sunveil.meters.clock import Stamps, to_utc
 from sunveil.meters.record import Label

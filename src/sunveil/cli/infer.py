@@ -148,8 +148,8 @@ def infer_command(
 
 def _options(given: dict[str, Any]) -> Options:
     from sunveil.infer import Clock, Method, Options
-    from sunveil.paper import Search
     from sunveil.profiles import Group
+    from sunveil.search import Search
     from sunveil.site import Losses, Mount
 
     return Options(

@@ -15,13 +15,13 @@ from sunveil.errors import SourceError
 from sunveil.estimate import Flag
 from sunveil.files import write_whole
 from sunveil.fleet.arrow import numbers, plain, read_file, texts
+from sunveil.fleet.done import UNREAD, estimates_file, refused_file
 from sunveil.fleet.folder import SUMMARY, as_json
 from sunveil.fleet.gather import not_gathered
 from sunveil.fleet.job import Desk
 from sunveil.fleet.output import refused_table, write_table
 from sunveil.fleet.plan import Part
 from sunveil.fleet.systems import Refused, Systems
-from sunveil.fleet.task import UNREAD, estimates_file, refused_file
 
 _READ = ("system_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw", "agreement", "flags")
 AZIMUTHS = tuple(range(0, 361, 10))

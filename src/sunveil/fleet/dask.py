@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from sunveil.errors import ParameterError, SunveilError
+from sunveil.fleet.done import Done
 from sunveil.fleet.job import Job
 from sunveil.fleet.plan import Part
-from sunveil.fleet.task import Done, run_part
+from sunveil.fleet.task import run_part
 
 # A part that keeps killing its worker is given up after so many.
 _RETRIES = 3

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,12 @@ from sunveil.fleet.reading import hashes
 from sunveil.fleet.settings import FleetSettings
 from sunveil.fleet.skies import Skies
 from sunveil.fleet.source import Source
-from sunveil.fleet.survey import Book
 from sunveil.fleet.systems import Systems, read_systems
 from sunveil.fleet.zones import ZoneTable
 from sunveil.meters.clock import parse_timezone
+
+if TYPE_CHECKING:
+    from sunveil.fleet.survey import Book
 
 # Where nothing else is known of the times. [s since 1970]
 _EVER = (315532800, 4133980800)
@@ -80,7 +82,6 @@ class Desk:
 
     def __init__(self, job: Job, systems: Systems, cells: Cells) -> None:
         self.job, self.systems, self.cells = job, systems, cells
-        self.book = Book.of(hashes(systems.ids))
         self.skies = Skies(job.settings.weather, keep=SKIES_KEPT, server=dict(job.server))
         self.clocks, self.clock = self._clocks()
         self.zones = ZoneTable.of(
@@ -95,6 +96,13 @@ class Desk:
         if span is None:
             return _EVER
         return max(_EVER[0], span[0] // 1_000_000), min(_EVER[1], -(-span[1] // 1_000_000))
+
+    @cached_property
+    def book(self) -> Book:
+        """The numbers of the systems by the hash of their names."""
+        from sunveil.fleet.survey import Book  # compiled, which the plan has no need of
+
+        return Book.of(hashes(self.systems.ids))
 
     @cached_property
     def names(self) -> list[str]:

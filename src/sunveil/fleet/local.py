@@ -10,9 +10,10 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
+from sunveil.fleet.done import Done
 from sunveil.fleet.job import Job
 from sunveil.fleet.plan import Part
-from sunveil.fleet.task import Done, run_part
+from sunveil.fleet.task import run_part
 
 
 def run_local(job: Job, parts: Sequence[Part], *, workers: int) -> Iterator[Done]:

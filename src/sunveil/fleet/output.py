@@ -6,20 +6,21 @@ import io
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sunveil.estimate import Flag
+from sunveil.estimate import DaylightSaving, Flag
 from sunveil.files import write_whole
 from sunveil.fleet import arrow
-from sunveil.fleet.fitting import Fitted
 from sunveil.fleet.systems import Refused, Systems
 from sunveil.meters.record import Label
-from sunveil.quick import SAVINGS
+
+if TYPE_CHECKING:
+    from sunveil.fleet.fitting import Fitted
 
 _NUMBERS = {
     "surface_azimuth": "surface_azimuth",
@@ -67,7 +68,7 @@ def estimates_table(fitted: Sequence[Fitted], systems: Systems) -> pa.Table:
     saving = _joined([each.fit.clock_saving for each in fitted], np.int64)[order]
     columns["clock_offset_minutes"] = arrow.numbers(offset[order])
     columns["clock_label"] = _words(tuple(each.value for each in _LABELS), label[order])
-    columns["clock_daylight_saving"] = _words(tuple(each.value for each in SAVINGS), saving)
+    columns["clock_daylight_saving"] = _words(tuple(each.value for each in DaylightSaving), saving)
     agreement = _joined([each.fit.agreement for each in fitted], np.float64)[order]
     columns["agreement"] = arrow.numbers(np.round(agreement, 4))
     bits = _joined([each.fit.flags for each in fitted], np.int64)[order]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sunveil.fleet.task import Done
+from sunveil.fleet.done import Done
 
 
 @dataclass(frozen=True, slots=True)

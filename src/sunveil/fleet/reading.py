@@ -8,19 +8,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sunveil.fleet.arrow import numbers, plain
 from sunveil.fleet.database import cursor, named, parquet, quoted
 from sunveil.fleet.layouts import Columns, Layout, Stamp
-from sunveil.fleet.survey import NO_TIME
 
 # Rows of a batch: large enough to cost little each, small enough to stay in the processor's cache
 # from DuckDB's hands to ours.
 _BATCH = 131_072
 # The same of lists, each of which is a system.
 _BATCH_LISTS = 1_000_000
+# Blank stamps.
+NO_TIME = np.iinfo(np.int64).min
 Rows = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.float32]]
 
 
@@ -113,6 +113,8 @@ def _from_long(batch: Any, columns: Columns) -> Rows:
 
 def _from_lists(batch: Any, columns: Columns) -> Rows:
     """Lay lists out as rows."""
+    import pyarrow.compute as pc
+
     lists = batch.column("v")
     sizes = filled(pc.list_value_length(lists), 0).astype(np.int64)
     names = np.repeat(filled(batch.column("h"), 0).view(np.uint64), sizes)
@@ -160,6 +162,8 @@ def stamps(column: Any) -> NDArray[np.int64]:
 def filled(column: Any, blank: int) -> NDArray[Any]:
     """Return a column of whole numbers, with a number of their own kind where blank."""
     if column.null_count:
+        import pyarrow.compute as pc
+
         column = pc.fill_null(column, numbers(np.array([blank])).cast(column.type)[0])
     return plain(column)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -12,17 +13,17 @@ from sunveil.errors import MeterError, SunveilError
 from sunveil.fleet.arrow import numbers, plain, texts
 from sunveil.fleet.database import cursor, named, parquet, quoted
 from sunveil.fleet.layouts import Columns, Layout, Stamp
-from sunveil.fleet.reading import filled
-from sunveil.fleet.survey import NO_TIME
+from sunveil.fleet.reading import NO_TIME, filled
 from sunveil.fleet.systems import Refused
 from sunveil.meters.assemble import Raw, to_record
 from sunveil.meters.clock import Stamps
 from sunveil.meters.options import MeterOptions
-from sunveil.meters.read import stem
 from sunveil.meters.record import Label, Record
-from sunveil.meters.tables import Table, read_csv, read_parquet
 from sunveil.meters.units import find_unit
 from sunveil.meters.wording import name_rows
+
+if TYPE_CHECKING:
+    from sunveil.meters.tables import Table
 
 # So many systems are read anew at a time.
 _AT_ONCE = 64
@@ -155,6 +156,8 @@ def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[Raw, MeterOptio
         return
     if head.startswith(b"PK\x03\x04"):
         raise MeterError(f"{path.name} is a workbook or archive: save its table as CSV first")
+    from sunveil.meters.tables import read_csv, read_parquet
+
     read = read_parquet if head.startswith(b"PAR1") else read_csv
     for raw in _split(read(path, options, where=path.name), path, options):
         yield raw, options
@@ -163,6 +166,8 @@ def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[Raw, MeterOptio
 def _split(table: Table, path: Path, options: MeterOptions) -> Iterator[Raw]:
     unit, notes = find_unit(table.column, options.known_unit, where=table.where)
     if table.systems is None:
+        from sunveil.meters.read import stem
+
         yield Raw(stem(path), table.where, table.rows, table.stamps, table.values, unit, notes)
         return
     encoded = texts(table.systems.tolist()).dictionary_encode()

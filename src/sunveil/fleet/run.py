@@ -11,7 +11,7 @@ from typing import Any
 from sunveil import __version__
 from sunveil.errors import ParameterError
 from sunveil.fleet import folder as place
-from sunveil.fleet.closing import close
+from sunveil.fleet.done import Done, finished
 from sunveil.fleet.gather import gather
 from sunveil.fleet.job import Desk, Job, check_clocks, close_desk, desk_of
 from sunveil.fleet.order import find_order, find_span
@@ -21,7 +21,6 @@ from sunveil.fleet.progress import Meter, Tell
 from sunveil.fleet.settings import FleetSettings
 from sunveil.fleet.source import look_at
 from sunveil.fleet.systems import read_systems
-from sunveil.fleet.task import Done, finished
 
 ENGINES = ("local", "dask")
 
@@ -203,6 +202,8 @@ def _run(
         gather(desk, plan.bucket, workers=workers)
     for done in _engine(job, left, engine=engine, workers=workers, scheduler=scheduler):
         meter.add(done)
+    from sunveil.fleet.closing import close  # what it needs, the parts have loaded beside others
+
     close(desk, plan.parts)
     write_page(job.folder)
     place.finish(job.folder)

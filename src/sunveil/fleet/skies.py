@@ -7,10 +7,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sunveil.cells import Axis, Cell, make_cell_sky
-
 if TYPE_CHECKING:
-    from sunveil.cells import CellSky
+    from sunveil.cells import Axis, Cell, CellSky
 
 
 class Skies:
@@ -44,6 +42,8 @@ class Skies:
             with self._lock:
                 if key in self._kept:
                     return self._kept[key]
+            from sunveil.cells import make_cell_sky  # compiled, which the plan has no need of
+
             sky = make_cell_sky(cell, axis, weather=self._weather, **self._server)
             with self._lock:
                 self._kept[key] = sky

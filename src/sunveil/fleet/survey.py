@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.fleet.reading import NO_TIME
 from sunveil.fleet.zones import ZoneTable
 from sunveil.jit import compiled_exactly
 
@@ -20,8 +21,6 @@ from sunveil.jit import compiled_exactly
 Runs = NDArray[np.int64]
 # So many rows are compared at a time.
 _BLOCK = 128
-# Blank stamps.
-NO_TIME = np.iinfo(np.int64).min
 # Rows of systems that the table does not know.
 UNKNOWN = -1
 

@@ -140,9 +140,9 @@ def read_systems(path: Path | str, *, system_column: str | None = None) -> Syste
         else np.full(len(chosen), np.nan),
         zones=names,
         zone=np.array([number[zone] for zone in own], dtype=np.int32),
-        keys=keys.take(numbers(np.array(chosen, dtype=np.int64))),
+        keys=_rows_of(keys, chosen),
         refused=tuple(turned_away),
-        refused_keys=keys.take(numbers(np.array(away, dtype=np.int64))),
+        refused_keys=_rows_of(keys, away),
         notes=notes,
         digest=hashlib.sha256(path.read_bytes()).hexdigest(),
     )
@@ -203,6 +203,13 @@ def _roles(names: list[str], system: str | None, where: str) -> dict[str, str | 
             listed = ", ".join(repr(name[:60]) for name in names[:20])
             raise SourceError(f"{where} has no column of {word}: it has {listed}")
     return found
+
+
+def _rows_of(table: pa.Table, rows: list[int]) -> pa.Table:
+    """Return some rows of a table; all and none without the functions that take a while to load."""
+    if rows == list(range(len(table))):
+        return table
+    return table.take(numbers(np.array(rows, dtype=np.int64))) if rows else table.slice(0, 0)
 
 
 def _first(folded: dict[str, str], usual: tuple[str, ...]) -> str | None:

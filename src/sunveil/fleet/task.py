@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-import duckdb
-import pyarrow as pa
-
 from sunveil.errors import SunveilError
-from sunveil.fleet.arrow import read_file
 from sunveil.fleet.blocks import Matrix, record_matrices, usual_matrices
+from sunveil.fleet.done import DAMAGE, Done, estimates_file, refused_file
+from sunveil.fleet.done import UNREAD as UNREAD
 from sunveil.fleet.fitting import Fitted, fit_matrix
 from sunveil.fleet.gather import gathered_files
 from sunveil.fleet.job import Desk, Job, desk_of
@@ -25,29 +23,6 @@ from sunveil.fleet.survey import Survey
 from sunveil.fleet.systems import Refused
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Record
-
-_READING = (duckdb.Error, pa.ArrowException, OSError)
-# What stands in a table of refusals for a file: it has no system's name.
-UNREAD = "unread file"
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What a part came to."""
-
-    number: int
-    inferred: int
-    refused: int
-
-
-def estimates_file(folder: Path, number: int) -> Path:
-    """Return the file of a part's estimates."""
-    return folder / "estimates" / f"part-{number:05d}.parquet"
-
-
-def refused_file(work: Path, number: int) -> Path:
-    """Return the file of a part's refusals, which is kept until the run is over."""
-    return work / "refused" / f"part-{number:05d}.parquet"
 
 
 def run_part(job: Job, part: Part) -> Done:
@@ -94,7 +69,7 @@ def _from_rows(desk: Desk, part: Part) -> Iterator[Fitted | Refused]:
     paths = gathered_files(job.work, part.number) if job.gathered else job.source.paths(part.files)
     try:
         survey, values = _surveyed(paths, desk, part)
-    except _READING:
+    except DAMAGE:
         paths, unread = sound_files(paths, desk, part)
         yield from unread
         survey, values = _surveyed(paths, desk, part)
@@ -122,7 +97,7 @@ def sound_files(paths: Sequence[Path], desk: Desk, part: Part) -> tuple[list[Pat
         try:
             for _ in read_rows([path], desk.job.source.columns, low=part.low, high=part.high):
                 pass
-        except _READING:
+        except DAMAGE:
             refused.append(Refused("", UNREAD, f"{path.name} cannot be read: it is damaged"))
         else:
             sound.append(path)
@@ -200,16 +175,3 @@ def _file(path: Path, desk: Desk) -> Iterator[Record | Refused]:
         yield Refused("", UNREAD, str(error))
     except OSError:
         yield Refused("", UNREAD, f"{path.name} cannot be read; check its rights and the disk")
-
-
-def finished(job: Job, part: Part) -> Done | None:
-    """Return what a part came to, if it is done and whole."""
-    import pyarrow.parquet as pq
-
-    kept = refused_file(job.work, part.number)
-    try:
-        inferred = pq.read_metadata(estimates_file(job.folder, part.number)).num_rows
-        kinds = read_file(kept, columns=["kind"]).column("kind").to_pylist()
-    except _READING:
-        return None
-    return Done(part.number, inferred, sum(kind != UNREAD for kind in kinds))
