@@ -28,7 +28,7 @@ STAGES = {
     "reading the columns": [("sunveil.fleet.task", "_surveyed")],
     "laying them onto axes, checking them": [("sunveil.fleet.task", "usual_matrices")],
     "skies of cells, and of some half an hour earlier": [
-        ("sunveil.fleet.skies", "make_cell_sky"),
+        ("sunveil.cells", "make_cell_sky"),
         ("sunveil.cells.sky", "make_cell_sky"),
     ],
     "what follows from a sky: groups, patches, planes": [
