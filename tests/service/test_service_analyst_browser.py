@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from page_checks import Watch, check_everywhere, check_page, tab_to
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from service_makers import Running, add_dataset, key, new_token
 
 # Set to keep pictures of the pages, for people to look at.
@@ -51,6 +51,18 @@ def ask(page: Page, kind: str, epsilon: str) -> None:
 
 def spend(page: Page) -> None:
     page.get_by_role("button", name="Spend and ask").click()
+
+
+def test_what_is_typed_before_the_page_is_ready_has_its_cost_too(page: Page) -> None:
+    held: list[Route] = []
+    page.route("**/static/ask.js", lambda route: held.append(route))
+    page.get_by_role("link", name="Roofs").click()
+    page.get_by_role("link", name=re.compile("^Fleet table")).click(no_wait_after=True)
+    page.get_by_label("Privacy loss ε", exact=True).fill("2")
+    while not held:
+        page.wait_for_timeout(20)
+    held[0].continue_()
+    expect(page.locator("#plan .cost")).to_have_text("ε = 2")
 
 
 def test_an_analyst_sees_cost_and_error_asks_downloads_and_is_refused_what_is_not_left(

@@ -53,4 +53,8 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   document.getElementById("look").hidden = true;
   follow();
+  // what was typed before this ran, or kept by the browser, has its cost too
+  const typed = (field) => field !== slider && field.matches("input:not([type=hidden])")
+    && (field.value !== field.defaultValue || field.checked !== field.defaultChecked);
+  if ([...form.elements].some(typed)) soon();
 });
