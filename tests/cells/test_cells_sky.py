@@ -85,11 +85,11 @@ def test_haze_dims_the_beam_level_by_level() -> None:
     assert (np.diff(beam) < 0.0).all()
 
 
-def test_a_coarse_sky_has_the_few_intervals_alone() -> None:
+def test_a_thinner_sky_has_some_of_the_intervals_alone() -> None:
     whole = make_cell_sky(DENVER, YEAR)
-    coarse = whole.again(YEAR, only="few")
-    np.testing.assert_array_equal(coarse.slot, whole.slot[: whole.usable : whole.every])
-    np.testing.assert_allclose(coarse.few, whole.few, rtol=1e-6)
+    thinner = whole.again(YEAR, only_some=True)
+    np.testing.assert_array_equal(thinner.slot, whole.slot[: whole.usable : whole.each])
+    np.testing.assert_allclose(thinner.sheet, whole.some, rtol=1e-6)
 
 
 def test_another_axis_gives_another_sky_of_the_same_cell() -> None:

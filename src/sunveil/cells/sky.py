@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,7 +105,7 @@ def make_cell_sky(
     *,
     weather: str = "clearsky",
     cache: WeatherCache | None = None,
-    only: Literal["few", "some"] | None = None,
+    only_some: bool = False,
     **server: Any,
 ) -> CellSky:
     """Return the sky of a cell at every lit interval of an axis.
@@ -118,9 +118,9 @@ def make_cell_sky(
         ``"clearsky"``, ``"nsrdb"``, ``"pvgis"``, or a file's path.
     cache
         Where weather is kept; the user's cache folder when left out.
-    only
-        Make the sky at the intervals of ``few`` or ``some`` alone, which takes less time; these
-        are then all there are.
+    only_some
+        Make the sky at the intervals of ``some`` alone, which takes less time; these are then all
+        there are.
     **server
         What a server of weather must be told, as for :func:`~sunveil.weather.get_weather`.
     """
@@ -139,9 +139,8 @@ def make_cell_sky(
     usable = int(np.count_nonzero(high))
     years = max(1.0, long.count * long.step / (365.0 * DAY))
     each, every = max(1, math.ceil(usable / (MOST * years))), max(1, usable // ENOUGH)
-    if only is not None:
-        stride = every if only == "few" else each
-        order, each, every = order[:usable:stride], 1, max(1, every // stride)
+    if only_some:
+        order, each, every = order[:usable:each], 1, max(1, every // each)
         usable = len(order)
     if clear:
         sheet, low, ghi = _clear(seen, order, usable, site=site, axis=long)

@@ -117,7 +117,7 @@ class Prepared:
     def half(self) -> Prepared:
         """The same a little earlier: what stamps half an hour late belong to, in part."""
         rest = HALF_HOUR % self.sky.axis.long.step
-        sky = self.sky.again(self.sky.axis.moved(-rest), only="some")
+        sky = self.sky.again(self.sky.axis.moved(-rest), only_some=True)
         return Prepared(sky, self.options)
 
 
