@@ -30,6 +30,7 @@ from sunveil.quick.newton import FREE
 from sunveil.quick.prepared import Prepared, prepare
 from sunveil.quick.rows import TOLD, fit_rows
 from sunveil.quick.spread import Weights, weights_of
+from sunveil.quick.suspicion import Suspects, Watch, no_suspects
 from sunveil.site import Array
 
 SAVINGS = tuple(DaylightSaving)
@@ -136,18 +137,17 @@ def fit_block(
     prepared = prepare(sky, options)
     rows = on_long_axis(np.ascontiguousarray(power, dtype=np.float32), sky.axis)
     weights = weights_of(_doubts(sky.axis.step, label_known=label_known))
-    found = _fit(rows, prepared, weights)
+    watch = prepared.watch(timezone)
+    found = _fit(rows, prepared, weights, watch, watched=options.clock is not Clock.GIVEN)
     out = _result(found, prepared)
-    if options.clock is Clock.GIVEN:
-        return out
     bright = found.told[:, told_of.BRIGHT]
-    clocks = find_clocks(rows, bright, found.points, prepared, timezone=timezone)
+    clocks = find_clocks(rows, prepared, bright=bright, suspects=found.suspects, watch=watch)
     for half in (False, True):
-        chosen = np.flatnonzero(clocks.wrong & (clocks.half == half))
+        chosen = np.flatnonzero(clocks.doubted & (clocks.half == half))
         if len(chosen):
             under = prepared.half if half else prepared
-            again = relaid(rows, clocks, chosen, prepared.calendar(timezone))
-            _fill(out, chosen, _result(_fit(again, under, weights), under))
+            again = relaid(rows, clocks, chosen, watch.calendar)
+            _fill(out, chosen, _result(_fit(again, under, weights, watch, watched=False), under))
     return _with_clocks(out, clocks)
 
 
@@ -173,23 +173,28 @@ def _with_clocks(out: BlockFit, clocks: Clocks) -> BlockFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Fit:
-    """What was fitted to each system, as if clocks were right: points, spreads, and the rest."""
+    """What was fitted to each system whose clock is not in doubt, and who is suspect."""
 
     points: Array
     spreads: Array
     told: Array
+    suspects: Suspects
 
 
-def _fit(rows: Matrix, prepared: Prepared, weights: Weights) -> _Fit:
+def _fit(
+    rows: Matrix, prepared: Prepared, weights: Weights, watch: Watch, *, watched: bool
+) -> _Fit:
     found = _Fit(
         np.zeros((len(rows), FREE)),
         np.zeros((len(rows), spread.COLUMNS)),
         np.zeros((len(rows), TOLD)),
+        no_suspects(len(rows), watch.days),
     )
     sky = prepared.sky
     if sky.usable:
         both = prepared.thinned(sky.each), prepared.thinned(sky.every)
-        fit_rows(rows, prepared.known, weights, both, (found.points, found.spreads, found.told))
+        clocks, told = (watched, watch, found.suspects), (found.points, found.spreads, found.told)
+        fit_rows(rows, prepared.known, weights, both, clocks, told)
     return found
 
 

@@ -11,33 +11,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.fit.clocks import AS_GOOD, EXPLAINED_MINUTES
-from sunveil.fit.light import THRESHOLD
+from sunveil.fit.clocks import AS_GOOD
 from sunveil.jit import compiled
-from sunveil.quick.ends import (
-    Calendar,
-    fill_middles,
-    fill_modelled,
-    modelled_room,
-    typical,
-    typical_room,
-)
+from sunveil.quick.ends import Calendar, fill_modelled
 from sunveil.quick.evidence import (
     APPLIED_TWICE,
     AS_DECLARED,
     LEFT_IN,
     MOST_CLOCKS,
     decide,
-    propose,
-    suspicious,
     unexplained,
 )
 from sunveil.quick.groups import Matrix
-from sunveil.quick.model import NO_LIMIT
 from sunveil.quick.newton import FREE
 from sunveil.quick.prepared import Prepared
 from sunveil.quick.rows import best_start, start_room, thin_row
 from sunveil.quick.starts import search, search_room
+from sunveil.quick.suspicion import Suspects, Watch, watch_room
 from sunveil.site import Array
 
 _HOUR = 3600
@@ -55,6 +45,8 @@ class Clocks:
         How they save daylight, as a place in :class:`~sunveil.estimate.DaylightSaving`.
     gain
         The agreement that a repair gains.
+    doubted
+        Whether other clocks were tried.
     half
         Whether half an interval is left after whole intervals are moved.
     """
@@ -62,6 +54,7 @@ class Clocks:
     offset: Array
     saving: NDArray[np.int8]
     gain: Array
+    doubted: NDArray[np.bool_]
     half: NDArray[np.bool_]
 
     @property
@@ -71,7 +64,7 @@ class Clocks:
 
 
 def find_clocks(
-    rows: Matrix, bright: Array, points: Array, prepared: Prepared, *, timezone: str
+    rows: Matrix, prepared: Prepared, *, bright: Array, suspects: Suspects, watch: Watch
 ) -> Clocks:
     """Return the clocks of a block, as declared where they fit the sun.
 
@@ -79,48 +72,35 @@ def find_clocks(
     ----------
     rows
         Readings on the long axis, NaN where there is none, shape (systems, intervals). [kW]
-    bright
-        Each system's bright power. [kW]
-    points
-        What was fitted to each under the declared clock.
     prepared
         What is known of the sky beforehand.
-    timezone
-        The clock that the stamps were declared to be on.
+    bright
+        Each system's bright power. [kW]
+    suspects
+        Whose clock is in doubt.
+    watch
+        What light was compared with.
     """
     count = len(rows)
     out = Clocks(
         np.zeros(count),
         np.zeros(count, dtype=np.int8),
         np.zeros(count),
+        suspects.number > 1,
         np.zeros(count, dtype=bool),
     )
-    days = prepared.days
-    if days is None:
-        return out
-    calendar = prepared.calendar(timezone)
-    shape = (count, days.number)
-    light = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32)
-    options, left = np.zeros((count, MOST_CLOCKS, 2)), np.zeros(count)
-    case = (days, prepared.flat_light, calendar, prepared.constants)
-    number = propose_all(rows, bright, points, case, light, options, left)
-    chosen = np.flatnonzero(number > 1)
+    chosen = np.flatnonzero(out.doubted)
     if not len(chosen):
         return out
-    ahead = options[chosen, :, 0] * 60.0 % calendar.step != 0.0
+    step = watch.calendar.step
+    ahead = suspects.options[chosen, :, 0] * 60.0 % step != 0.0
     half = prepared.half if ahead.any() else prepared
     skies = (prepared.known, half.known)
     both = prepared.thinned(prepared.sky.every), half.thinned(half.sky.every)
     settle_all(
-        rows,
-        bright,
-        (chosen, number, options, left),
-        case,
-        light,
-        (skies, both),
-        (out.offset, out.saving, out.gain),
+        rows, chosen, bright, watch, suspects, (skies, both), (out.offset, out.saving, out.gain)
     )
-    out.half[:] = out.offset * 60.0 % calendar.step != 0.0
+    out.half[:] = out.offset * 60.0 % step != 0.0
     return out
 
 
@@ -153,70 +133,32 @@ def relay_all(rows, chosen, offset, kind, calendar, out):  # type: ignore[no-unt
 
 
 @compiled
-def propose_all(rows, bright, points, case, light, options, left):  # type: ignore[no-untyped-def]
-    """Fill the plausible clocks of each system; return how many each has.
-
-    ``light`` is filled with the middles and sums of each system's days, ``left`` with the minutes
-    that the declared clock leaves unexplained where it is in doubt.
-    """
-    days, flat, calendar, constants = case
-    number = np.ones(len(rows), dtype=np.int64)
-    middle, energy = (
-        np.empty(days.number, dtype=np.float32),
-        np.empty(days.number, dtype=np.float32),
-    )
-    room = typical_room(days)
-    drawing = modelled_room(days)
-    declared = (0.0, AS_DECLARED)
-    for s in range(len(rows)):
-        if bright[s] <= 0.0:
-            continue
-        ours = (light[0][s], light[1][s])
-        fill_middles(rows[s], np.float32(THRESHOLD * bright[s]), days, ours[0], ours[1])
-        base = typical(ours, flat, calendar.days, 0, days.minutes, room)
-        winter = typical(ours, flat, calendar.days, 1, days.minutes, room)
-        summer = typical(ours, flat, calendar.days, 2, days.minutes, room)
-        if not suspicious(base, winter, summer):
-            continue
-        # most suspicions are only a plane that faces the rising or the setting sun
-        fill_modelled(points[s], days, constants, drawing, middle, energy)
-        left[s] = unexplained(ours, (middle, energy), calendar, declared, days.minutes, room)
-        if left[s] >= EXPLAINED_MINUTES:
-            number[s] = propose(base, winter, summer, days.minutes, options[s])
-    return number
-
-
-@compiled
-def settle_all(rows, bright, doubts, case, light, under, found):  # type: ignore[no-untyped-def]
+def settle_all(rows, chosen, bright, watch, suspects, trying, found):  # type: ignore[no-untyped-def]
     """Fill the clocks of the chosen systems: fit each under each clock, and weigh the evidence."""
-    chosen, number, options, declared_left = doubts
-    days, _, calendar, constants = case
-    skies, both = under
+    skies, both = trying
     offset, saving, gain = found
+    days, calendar = watch.days, watch.calendar
     rooms = (clock_room(skies[0]), clock_room(skies[1]))
     moved = np.empty(rows.shape[1], dtype=np.float32)
-    points, shares = np.empty((MOST_CLOCKS, FREE)), np.empty(MOST_CLOCKS)
     left = np.empty(MOST_CLOCKS)
-    middle, energy = (
-        np.empty(days.number, dtype=np.float32),
-        np.empty(days.number, dtype=np.float32),
-    )
-    room, drawing = typical_room(days), modelled_room(days)
+    points, shares = np.empty((MOST_CLOCKS, FREE)), np.empty(MOST_CLOCKS)
+    medians, drawing, theirs = watch_room(days)
     for c in range(len(chosen)):
         s = chosen[c]
-        clocks = options[s]
-        for i in range(number[s]):
+        clocks, number = suspects.options[s], suspects.number[s]
+        left[0], shares[0] = suspects.left[s], suspects.share[s]
+        for i in range(1, number):
             relay(rows[s], clocks[i, 0], clocks[i, 1], calendar, moved)
             side = 1 if clocks[i, 0] * 60.0 % calendar.step != 0.0 else 0
-            shares[i] = explained(moved, bright[s], skies[side], both[side], rooms[side], points[i])
-        ours = (light[0][s], light[1][s])
-        left[0] = declared_left[s]
-        for i in range(1, number[s]):
-            if shares[i] >= AS_GOOD * shares[: number[s]].max():
-                fill_modelled(points[i], days, constants, drawing, middle, energy)
+            case = (bright[s], suspects.limit[s], skies[side], both[side])
+            shares[i] = explained(moved, case, rooms[side], points[i])
+        ours = (suspects.middle[s], suspects.energy[s])
+        for i in range(1, number):
+            if shares[i] >= AS_GOOD * shares[:number].max():
+                fill_modelled(points[i], days, watch.constants, drawing, theirs[0], theirs[1])
                 clock = (clocks[i, 0], int(clocks[i, 1]))
-                left[i] = unexplained(ours, (middle, energy), calendar, clock, days.minutes, room)
-        best = decide(clocks, shares, left, number[s], days.minutes)
+                left[i] = unexplained(ours, theirs, calendar, clock, days.minutes, medians)
+        best = decide(clocks, shares, left, number, days.minutes)
         offset[s], saving[s] = clocks[best, 0], int(clocks[best, 1])
         gain[s] = shares[best] - shares[0]
 
@@ -228,9 +170,13 @@ def clock_room(known):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def explained(row, bright, known, constants, room, point):  # type: ignore[no-untyped-def]
-    """Fill ``point`` with the best plane of readings; return the share of energy it explains."""
+def explained(row, case, room, point):  # type: ignore[no-untyped-def]
+    """Fill ``point`` with the best plane of readings; return the share of energy it explains.
+
+    ``case`` is the bright power, the limit's logarithm, the sky and the constants.
+    """
+    bright, limit, known, constants = case
     searching, choosing = room
     search(row, known, searching)
     thin_row(row, known, choosing)
-    return best_start(searching, bright, 2.0 * NO_LIMIT, known, constants, choosing, point)
+    return best_start(searching, bright, limit, known, constants, choosing, point)

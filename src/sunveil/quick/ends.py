@@ -69,19 +69,18 @@ class Calendar(NamedTuple):
     step: int
 
 
-def days_of(sky: CellSky) -> Days | None:
-    """Return the days of a cell's sky; None when intervals do not divide a day."""
+def days_of(sky: CellSky) -> Days:
+    """Return the days of a cell's sky; none of them when intervals do not divide a day."""
     long = sky.axis.long
-    if DAY % long.step:
-        return None
     local = long.first + sky.turn
     lead = local % DAY // long.step
     per_day = DAY // long.step
+    whole = DAY % long.step == 0
     return Days(
         first=local // DAY,
         lead=lead,
         per_day=per_day,
-        number=-(-(lead + long.count) // per_day),
+        number=-(-(lead + long.count) // per_day) if whole else 0,
         intervals=long.count,
         minutes=long.step / 60.0,
         high=sky.sheet,

@@ -30,6 +30,8 @@ LEAST_GAIN = 0.03
 LARGEST_OWN_SHARE = 0.55
 # ... or when it explains so much more that the plane cannot be right.
 SURE_GAIN = 3.0 * CLEAR_GAIN
+# What gains so little at once will not gain enough.
+HARDLY = 1.01
 # Misfits beyond this, in standard deviations, are looked at without the plane too.
 MISFIT = 3.0
 # Readings so close to the limit say nothing of planes.
@@ -153,8 +155,9 @@ def mixed(value, profiles, bright, constants, x, model, weight):  # type: ignore
     planes = profiles.shape[0]
     gram, right = np.zeros((planes, planes)), np.zeros(planes)
     scaled = np.empty(len(value), dtype=np.float32)
+    seen = weigh(value, model, bright, SCALE, constants, weight)
     for _ in range(ITERATIONS):
-        weigh(value, model, bright, SCALE, constants, weight)
+        before = seen
         for i in range(planes):
             one = profiles[i]
             total = np.float32(0.0)
@@ -175,7 +178,10 @@ def mixed(value, profiles, bright, constants, x, model, weight):  # type: ignore
             if x[i] > 0.0:
                 for g in range(len(value)):
                     model[g] += np.float32(x[i]) * profiles[i, g]
-    return weigh(value, model, bright, SCALE, constants, weight)
+        seen = weigh(value, model, bright, SCALE, constants, weight)
+        if seen < HARDLY * before:
+            break
+    return seen
 
 
 @compiled

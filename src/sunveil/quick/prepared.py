@@ -25,6 +25,7 @@ from sunveil.quick.known import Known
 from sunveil.quick.mixture import make_mixture
 from sunveil.quick.spread import neighbours_of
 from sunveil.quick.starts import APART, bright_ranks
+from sunveil.quick.suspicion import Watch
 
 HALF_HOUR = 1800
 
@@ -66,15 +67,14 @@ class Prepared:
         return np.asarray(day - day.min(initial=np.iinfo(np.int32).max), dtype=np.int32)
 
     @functools.cached_property
-    def days(self) -> Days | None:
-        """The solar days of the axis; None when intervals do not divide a day."""
+    def days(self) -> Days:
+        """The solar days of the axis."""
         return days_of(self.sky)
 
     @functools.cached_property
     def flat_light(self) -> tuple[Matrix, Matrix]:
         """The middles and sums of each day's light on a flat plane."""
         days = self.days
-        assert days is not None
         middle, energy = (np.empty(days.number, dtype=np.float32) for _ in range(2))
         fill_flat(days, self.constants, middle, energy)
         return middle, energy
@@ -109,9 +109,9 @@ class Prepared:
             mixture=make_mixture(groups, day, self.constants, window=WINDOW_DAYS),
         )
 
-    def calendar(self, timezone: str) -> Calendar:
-        """Return which days and intervals lie in daylight saving by a declared clock."""
-        return _calendar(self.sky, timezone)
+    def watch(self, timezone: str) -> Watch:
+        """Return what light is compared with under a declared clock."""
+        return Watch(self.days, _calendar(self.sky, timezone), *self.flat_light, self.constants)
 
     @functools.cached_property
     def half(self) -> Prepared:
@@ -124,7 +124,6 @@ class Prepared:
 @functools.lru_cache(maxsize=16)
 def _calendar(sky: CellSky, timezone: str) -> Calendar:
     days = days_of(sky)
-    assert days is not None
     rule, long = saving_rule(sky.site, timezone), sky.axis.long
     return Calendar(
         saving_days(days.first + np.arange(days.number, dtype=np.int64), rule),

@@ -1,7 +1,8 @@
 """The fit of every system of a block, one after the other, in compiled code.
 
 The stages are those of :mod:`sunveil.fit.best`: refine from the best starts on some readings, then
-on all; find what hides the sun and refine without it; drop a limit that no model reaches.
+on all; find what hides the sun and refine without it; drop a limit that no model reaches. A system
+whose clock is in doubt goes no further than its best start.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sunveil.quick.model import CAPACITY, LIMIT, NO_LIMIT, OUT, unit_profile
 from sunveil.quick.newton import FREE, refine
 from sunveil.quick.spread import fill_spread
 from sunveil.quick.starts import search, search_room
+from sunveil.quick.suspicion import is_suspect, watch_room
 
 # Starts that leave so much more unexplained than the best are not worth refining.
 WORTH = 4.0
@@ -186,20 +188,22 @@ def fit_room(known):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def fit_rows(rows, known, weights, both, found):  # type: ignore[no-untyped-def]
-    """Fit every system of a block.
+def fit_rows(rows, known, weights, both, clocks, found):  # type: ignore[no-untyped-def]
+    """Fit every system of a block, but those whose clock is in doubt.
 
     ``rows`` are readings on the long axis, ``known`` is the sky, ``weights`` what the spreads need,
-    ``both`` the constants for some and for few readings. ``found`` is filled, a row for each
-    system: points, spreads, and what is told beside them.
+    ``both`` the constants for some and for few readings. ``clocks`` says whether clocks are looked
+    at, what light is compared with, and is filled with who is suspect. ``found`` is filled, a row
+    for each system: points, spreads, and what is told beside them.
     """
     points, spreads, told = found
+    watched, watch, suspects = clocks
     constants, coarse = both
     padded = known.sheet.shape[0] * LANES
     power, have = np.empty(padded, dtype=np.float32), np.empty(padded, dtype=np.float32)
     above = np.empty(padded, dtype=np.float32)
     searching, choosing, mixing = search_room(known), start_room(known), mixing_room(known.mixture)
-    fitting = fit_room(known)
+    fitting, watching = fit_room(known), watch_room(watch.days)
     out, information, model = fitting[0], fitting[1], fitting[5]
     glow = searching[0]
     skies = (known.sheet, known.some, known.each)
@@ -216,7 +220,10 @@ def fit_rows(rows, known, weights, both, found):  # type: ignore[no-untyped-def]
         limit = min(find_limit(power, have, top, known.day, known.hours), 2.0 * NO_LIMIT)
         point = points[s]
         thin_row(rows[s], known, choosing)
-        best_start(searching, bright, limit, known, coarse, choosing, point)
+        share = best_start(searching, bright, limit, known, coarse, choosing, point)
+        if watched and is_suspect(rows[s], bright, point, watch, suspects, s, watching):
+            suspects.share[s], suspects.limit[s] = share, limit
+            continue
         fit_one(power, have, point, bright, skies, patches, constants, fitting)
         if point[LIMIT] < NO_LIMIT and highest(model, have) < 0.98 * np.exp(point[LIMIT]):
             # a pile of readings that no model reaches is not a limit
