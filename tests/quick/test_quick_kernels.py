@@ -118,11 +118,14 @@ def test_small_systems_are_solved(size: int, seed: int) -> None:
 @given(st.integers(0, 2**32 - 1))
 def test_mixtures_are_the_non_negative_least_squares(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    columns = rng.uniform(size=(40, 9))
-    values = columns @ np.maximum(rng.normal(size=9), 0.0) + 0.05 * rng.normal(size=40)
-    found = np.zeros(9)
-    non_negative(columns.T @ columns, columns.T @ values, found)
-    np.testing.assert_allclose(found, nnls(columns, values)[0], atol=2e-3)
+    rows = rng.uniform(size=(9, 40)).astype(np.float32)
+    values = np.maximum(rng.normal(size=9), 0.0) @ rows + 0.05 * rng.normal(size=40)
+    weight, model = rng.uniform(0.1, 1.0, 40).astype(np.float32), np.empty(40, dtype=np.float32)
+    found = np.where(rng.random(9) < 0.3, rng.random(9), 0.0)
+    non_negative(rows, weight, values.astype(np.float32), found, model)
+    root = np.sqrt(weight)
+    np.testing.assert_allclose(found, nnls((rows * root).T, values * root)[0], atol=2e-3)
+    np.testing.assert_allclose(model, found @ rows, rtol=1e-4)
 
 
 def test_a_fit_finds_the_plane_that_made_the_readings(

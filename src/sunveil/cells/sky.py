@@ -16,7 +16,7 @@ from sunveil.cells.clear import clear_sheet
 from sunveil.cells.orbit import DAY as DAY
 from sunveil.cells.place import Cell
 from sunveil.cells.sun import Seen, instants, seen_from
-from sunveil.cells.tables import Sheet, in_blocks, make_rows, thinned
+from sunveil.cells.tables import Sheet, in_blocks, make_rows, spread_out, take
 from sunveil.site import Array, Site
 from sunveil.sky import covered, sky_at
 from sunveil.weather.base import utc_index
@@ -32,7 +32,7 @@ LOWEST = float(np.sin(np.radians(3.0)))
 # So many intervals of daylight are enough to find the neighbourhood of a plane in ...
 ENOUGH = 500
 # ... and so many of a year to fit it: the others tell little that these do not.
-MOST = 2500
+MOST = 1500
 _MARGIN = np.timedelta64(2, "D")
 
 
@@ -58,10 +58,9 @@ class CellSky:
     low
         The sky at the others.
     some, few
-        The sky at some of the usable intervals, evenly spread, to fit planes by, and at fewer, for
-        coarse searches.
-    each, every
-        Of the usable intervals, ``some`` has every ``each``, ``few`` every ``every``.
+        The sky at some of the usable intervals, to fit planes by, and at fewer, to search by.
+    some_at, few_at
+        Which of the usable intervals these are.
     ghi
         Global light of each lit interval. [W/m²]
     sun
@@ -81,8 +80,8 @@ class CellSky:
     low: Sheet
     some: Sheet
     few: Sheet
-    each: int
-    every: int
+    some_at: Index
+    few_at: Index
     ghi: Light
     sun: Array
     again: Callable[..., CellSky]
@@ -138,10 +137,12 @@ def make_cell_sky(
     order = np.concatenate([np.flatnonzero(high), np.flatnonzero(~high & known)])
     usable = int(np.count_nonzero(high))
     years = max(1.0, long.count * long.step / (365.0 * DAY))
-    each, every = max(1, math.ceil(usable / (MOST * years))), max(1, usable // ENOUGH)
+    some_at = spread_out(usable, math.ceil(MOST * years))
     if only_some:
-        order, each, every = order[:usable:each], 1, max(1, every // each)
+        order = order[some_at]
         usable = len(order)
+        some_at = spread_out(usable, usable)
+    few_at = spread_out(usable, ENOUGH)
     if clear:
         sheet, low, ghi = _clear(seen, order, usable, site=site, axis=long)
     else:
@@ -156,10 +157,10 @@ def make_cell_sky(
         usable=usable,
         sheet=sheet,
         low=low,
-        some=thinned(sheet, usable, each),
-        few=thinned(sheet, usable, every),
-        each=each,
-        every=every,
+        some=sheet if len(some_at) == usable else take(sheet, some_at),
+        few=sheet if len(few_at) == usable else take(sheet, few_at),
+        some_at=some_at,
+        few_at=few_at,
         ghi=ghi,
         sun=seen.middle[:, order[:usable]].T,
         again=functools.partial(make_cell_sky, cell, weather=weather, cache=cache, **server),

@@ -19,6 +19,8 @@ Sheet = NDArray[np.float32]
 """Shape (blocks, ROWS, LANES)."""
 
 LANES = 64
+# Its multiples leave the whole numbers by parts that never repeat, and never crowd.
+_GOLDEN = (5.0**0.5 - 1.0) / 2.0
 # Linke turbidity beyond the maps' at which light is tabulated, and its spacing.
 HAZE_LOW, HAZE_HIGH, HAZE_STEP = -2.0, 2.0, 0.5
 LEVELS = round((HAZE_HIGH - HAZE_LOW) / HAZE_STEP) + 1
@@ -76,14 +78,17 @@ def in_blocks(flat: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.ascontiguousarray(padded.reshape(rows, blocks, LANES).transpose(1, 0, 2))
 
 
-def thinned(sheet: Sheet, count: int, each: int) -> Sheet:
-    """Return every ``each`` of the first ``count`` intervals of a sheet; itself when that is all.
+def spread_out(count: int, most: int) -> NDArray[np.int32]:
+    """Return no more than so many of ``count`` places, evenly spread, all of them if these are few.
 
-    The sheet has these and no others.
+    One of each stretch is taken, but not always the same: every third of twelve hours would be the
+    same four hours on all days.
     """
-    if each == 1:
-        return sheet
-    return take(sheet, np.arange(0, count, each))
+    if count <= most:
+        return np.arange(count, dtype=np.int32)
+    stretch = np.arange(most)
+    places = (stretch + stretch * _GOLDEN % 1.0) * (count / most)
+    return np.unique(places.astype(np.int32))
 
 
 def take(sheet: Sheet, chosen: NDArray[np.integer]) -> Sheet:

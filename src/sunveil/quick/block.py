@@ -192,7 +192,7 @@ def _fit(
     )
     sky = prepared.sky
     if sky.usable:
-        both = prepared.thinned(sky.each), prepared.thinned(sky.every)
+        both = prepared.for_some, prepared.for_few
         clocks, told = (watched, watch, found.suspects), (found.points, found.spreads, found.told)
         fit_rows(rows, prepared.known, weights, both, clocks, told)
     return found

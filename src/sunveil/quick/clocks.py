@@ -96,7 +96,7 @@ def find_clocks(
     ahead = suspects.options[chosen, :, 0] * 60.0 % step != 0.0
     half = prepared.half if ahead.any() else prepared
     skies = (prepared.known, half.known)
-    both = prepared.thinned(prepared.sky.every), half.thinned(half.sky.every)
+    both = prepared.for_few, half.for_few
     settle_all(
         rows, chosen, bright, watch, suspects, (skies, both), (out.offset, out.saving, out.gain)
     )

@@ -27,8 +27,8 @@ class Known(NamedTuple):
         Length of an interval. [h]
     sheet, some, few
         The sky at all usable intervals, at some and at few.
-    each, every
-        How many of all make one of some, and one of few.
+    some_at, few_at
+        Which of all are the intervals of some, and of few.
     patch_order, patch_first
         Usable intervals by where the sun stands.
     neighbours
@@ -48,8 +48,8 @@ class Known(NamedTuple):
     sheet: Sheet
     some: Sheet
     few: Sheet
-    each: int
-    every: int
+    some_at: Index
+    few_at: Index
     patch_order: Index
     patch_first: Index
     neighbours: Neighbours

@@ -6,6 +6,9 @@ import numpy as np
 
 from sunveil.jit import compiled
 
+# What pulls no more than this share of the strongest is at rest.
+_HARDLY = 1e-6
+
 
 @compiled
 def solve_part(gram, right, places, count, lower, found):  # type: ignore[no-untyped-def]
@@ -34,30 +37,77 @@ def solve_part(gram, right, places, count, lower, found):  # type: ignore[no-unt
 
 
 @compiled
-def non_negative(gram, right, x):  # type: ignore[no-untyped-def]
-    """Move ``x`` to the non-negative least squares solution, by Lawson and Hanson's method.
+def fill_pulls(rows, weight, rest, weighed, pull):  # type: ignore[no-untyped-def]
+    """Fill how strongly what is left to explain pulls at each row."""
+    for g in range(len(rest)):
+        weighed[g] = weight[g] * rest[g]
+    for i in range(len(rows)):
+        one, total = rows[i], np.float32(0.0)
+        for g in range(len(rest)):
+            total += one[g] * weighed[g]
+        pull[i] = total
 
-    What is above zero in the beginning is free from the first on.
+
+@compiled
+def meet(rows, weight, place, met, gram):  # type: ignore[no-untyped-def]
+    """Fill the products of a row with itself and with all that were met before."""
+    met[place] = True
+    one = rows[place]
+    for j in range(len(rows)):
+        if met[j]:
+            other, total = rows[j], np.float32(0.0)
+            for g in range(len(weight)):
+                total += weight[g] * one[g] * other[g]
+            gram[place, j] = total
+            gram[j, place] = total
+
+
+@compiled
+def fill_sum(rows, x, model):  # type: ignore[no-untyped-def]
+    """Fill the sum of rows, each as often as ``x`` says."""
+    model[:] = 0.0
+    for i in range(len(rows)):
+        if x[i] > 0.0:
+            one, times = rows[i], np.float32(x[i])
+            for g in range(len(model)):
+                model[g] += times * one[g]
+
+
+@compiled
+def non_negative(rows, weight, value, x, model):  # type: ignore[no-untyped-def]
+    """Move ``x`` to the weighted non-negative least squares, by Lawson and Hanson's method.
+
+    ``model`` is filled with the sum of rows that comes closest to ``value``. What is above zero in
+    ``x`` in the beginning is free from the first on. Products are made of rows that get free: few
+    of many do.
     """
     size = len(x)
-    free = x > 0.0
-    lower, found = np.empty((size, size)), np.empty(size)
+    free, met = x > 0.0, np.zeros(size, dtype=np.bool_)
+    gram, lower = np.empty((size, size)), np.empty((size, size))
+    right, pull, found = np.empty(size), np.empty(size), np.empty(size)
+    rest, weighed = np.empty_like(model), np.empty_like(model)
     places = np.empty(size, dtype=np.int64)
-    least = 1e-6 * max(right.max(), 1e-30)
+    fill_pulls(rows, weight, value, weighed, right)
+    least = _HARDLY * max(right.max(), 1e-30)
+    for i in range(size):
+        if free[i]:
+            meet(rows, weight, i, met, gram)
     settled = not free.any()
     for _ in range(2 * size):
         if settled:
+            fill_sum(rows, x, model)
+            for g in range(len(rest)):
+                rest[g] = value[g] - model[g]
+            fill_pulls(rows, weight, rest, weighed, pull)
             best, most = -1, least
             for i in range(size):
-                if not free[i]:
-                    pull = right[i]
-                    for j in range(size):
-                        pull -= gram[i, j] * x[j]
-                    if pull > most:
-                        best, most = i, pull
+                if not free[i] and pull[i] > most:
+                    best, most = i, pull[i]
             if best < 0:
                 break
             free[best] = True
+            if not met[best]:
+                meet(rows, weight, best, met, gram)
         settled = True
         for _ in range(size):
             count = 0
@@ -79,3 +129,4 @@ def non_negative(gram, right, x):  # type: ignore[no-untyped-def]
                 break
             x[worst] = 0.0
             free[worst] = False
+    fill_sum(rows, x, model)

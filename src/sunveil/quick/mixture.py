@@ -152,32 +152,10 @@ def weigh(value, model, bright, width, constants, weight):  # type: ignore[no-un
 @compiled
 def mixed(value, profiles, bright, constants, x, model, weight):  # type: ignore[no-untyped-def]
     """Fit a mixture by reweighting, from the weights of ``model``; return what it explains."""
-    planes = profiles.shape[0]
-    gram, right = np.zeros((planes, planes)), np.zeros(planes)
-    scaled = np.empty(len(value), dtype=np.float32)
     seen = weigh(value, model, bright, SCALE, constants, weight)
     for _ in range(ITERATIONS):
         before = seen
-        for i in range(planes):
-            one = profiles[i]
-            total = np.float32(0.0)
-            for g in range(len(value)):
-                scaled[g] = one[g] * weight[g]
-                total += scaled[g] * value[g]
-            right[i] = total
-            for j in range(i + 1):
-                other = profiles[j]
-                total = np.float32(0.0)
-                for g in range(len(value)):
-                    total += scaled[g] * other[g]
-                gram[i, j] = total
-                gram[j, i] = total
-        non_negative(gram, right, x)
-        model[:] = 0.0
-        for i in range(planes):
-            if x[i] > 0.0:
-                for g in range(len(value)):
-                    model[g] += np.float32(x[i]) * profiles[i, g]
+        non_negative(profiles, weight, value, x, model)
         seen = weigh(value, model, bright, SCALE, constants, weight)
         if seen < HARDLY * before:
             break

@@ -46,9 +46,20 @@ class Prepared:
         self.options = options
         self.constants: Constants = constants_of(options, clear=sky.clear)
 
-    def thinned(self, every: int) -> Constants:
-        """Return the constants for one reading in so many: fewer of them err alike."""
-        return self.constants._replace(together=self.constants.together / every)
+    def thinned(self, count: int) -> Constants:
+        """Return the constants for so many readings of all: fewer of them err alike."""
+        share = count / max(self.sky.usable, 1)
+        return self.constants._replace(together=self.constants.together * share)
+
+    @property
+    def for_some(self) -> Constants:
+        """The constants for some readings."""
+        return self.thinned(len(self.sky.some_at))
+
+    @property
+    def for_few(self) -> Constants:
+        """The constants for few readings."""
+        return self.thinned(len(self.sky.few_at))
 
     @functools.cached_property
     def groups(self) -> Groups:
@@ -94,11 +105,11 @@ class Prepared:
             sheet=sky.sheet,
             some=sky.some,
             few=sky.few,
-            each=sky.each,
-            every=sky.every,
+            some_at=sky.some_at,
+            few_at=sky.few_at,
             patch_order=patches.order,
             patch_first=patches.first,
-            neighbours=neighbours_of(slot, sky.each, minutes=minutes),
+            neighbours=neighbours_of(slot, sky.some_at, minutes=minutes),
             places=groups.places,
             scale=groups.scale,
             ranks=bright_ranks(len(groups.places)),

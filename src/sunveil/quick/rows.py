@@ -37,11 +37,11 @@ _AGREES, _LIT = np.float32(0.15), 0.2
 
 
 @compiled
-def thin(row, every, out):  # type: ignore[no-untyped-def]
-    """Fill ``out`` with every so many of a row; what is left over is zero."""
-    out[:] = 0.0
-    for i in range(min(len(out), (len(row) + every - 1) // every)):
-        out[i] = row[i * every]
+def thin(row, chosen, out):  # type: ignore[no-untyped-def]
+    """Fill ``out`` with the chosen ones of a row; what is left over is zero."""
+    for i in range(len(chosen)):
+        out[i] = row[chosen[i]]
+    out[len(chosen) :] = 0.0
 
 
 @compiled
@@ -88,10 +88,10 @@ def fit_one(power, have, point, bright, skies, patches, constants, room):  # typ
     there are, what is left of all readings, the model of all, which is that of the point in the
     end, and marks.
     """
-    sheet, some, each = skies
+    sheet, some, chosen = skies
     out, information, few_power, few_have, kept, model, marks = room
-    thin(power, each, few_power)
-    thin(have, each, few_have)
+    thin(power, chosen, few_power)
+    thin(have, chosen, few_have)
     readings = (some, few_power, few_have, bright)
     refine(readings, point, 1.0, True, 10, constants, out, information)
     there = have.sum()
@@ -103,7 +103,7 @@ def fit_one(power, have, point, bright, skies, patches, constants, room):  # typ
         hidden = hide((power, have), model, dimmest, patches, marks, kept)
         if hidden < 0.01 * there:
             break
-        thin(kept, each, few_have)
+        thin(kept, chosen, few_have)
         refine(readings, point, 1.0, True, 10, constants, out, information)
 
 
@@ -127,8 +127,8 @@ def start_room(known):  # type: ignore[no-untyped-def]
 def thin_row(row, known, room):  # type: ignore[no-untyped-def]
     """Lay few readings of a row on the long axis into the room that starts are chosen in."""
     power, have = room[4], room[5]
-    for i in range((len(known.slot) + known.every - 1) // known.every):
-        value = row[known.slot[i * known.every]]
+    for i in range(len(known.few_at)):
+        value = row[known.slot[known.few_at[i]]]
         there = value == value
         power[i] = value if there else np.float32(0.0)
         have[i] = np.float32(1.0) if there else np.float32(0.0)
@@ -206,7 +206,7 @@ def fit_rows(rows, known, weights, both, clocks, found):  # type: ignore[no-unty
     fitting, watching = fit_room(known), watch_room(watch.days)
     out, information, model = fitting[0], fitting[1], fitting[5]
     glow = searching[0]
-    skies = (known.sheet, known.some, known.each)
+    skies = (known.sheet, known.some, known.some_at)
     patches = (known.patch_order, known.patch_first)
     for s in range(len(rows)):
         bright, top, count, lit, days = lay_out(

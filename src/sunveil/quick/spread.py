@@ -69,23 +69,25 @@ class Neighbours(NamedTuple):
     rate: NDArray[np.float32]
 
 
-def neighbours_of(slot: NDArray[np.int32], each: int, *, minutes: float) -> Neighbours:
-    """Return the neighbours of every so many intervals, padded to whole blocks.
+def neighbours_of(
+    slot: NDArray[np.int32], chosen: NDArray[np.int32], *, minutes: float
+) -> Neighbours:
+    """Return the neighbours of the chosen intervals, padded to whole blocks.
 
     Parameters
     ----------
     slot
         Places of the usable intervals on the axis.
-    each
-        How many of them make one that is fitted.
+    chosen
+        Which of them are fitted.
     minutes
         Length of an interval. [minutes]
     """
     place = np.arange(len(slot), dtype=np.int32)
     follows = np.diff(slot, prepend=-2) == 1
     followed = np.append(follows[1:], False)
-    before = (place - follows)[::each]
-    after = (place + followed[: len(slot)])[::each]
+    before = (place - follows)[chosen]
+    after = (place + followed[: len(slot)])[chosen]
     rate = 1.0 / (np.maximum(after - before, 1) * minutes)
     empty = -len(before) % LANES
     return Neighbours(
