@@ -18,12 +18,23 @@ from sunveil.estimate import Assumptions, Estimate, Flag
 from sunveil.fit.best import best_fit
 from sunveil.fit.clocks import Hypothesis, find_clock, finding, reading_saving
 from sunveil.fit.daylight import Daylight, coarsen, daylight, earlier
-from sunveil.fit.intervals import Doubts, covariance, spread
+from sunveil.fit.intervals import covariance, spread
 from sunveil.fit.planes import compare_planes
-from sunveil.fit.refine import HEAT_DEVIATION, ErrorModel, Fit, bright_power, modelled_power
-from sunveil.meters.assemble import SHORT_INTERVAL
+from sunveil.fit.refine import Fit, bright_power, modelled_power
+from sunveil.fit.shared import (
+    FEWEST_DAYS,
+    FEWEST_READINGS,
+    HEAT_DEVIATION,
+    LOW_AGREEMENT_CLEAR,
+    LOW_AGREEMENT_MEASURED,
+    MEASURED_HAZE,
+    UNKNOWN_LABEL,
+    Doubts,
+    ErrorModel,
+)
+from sunveil.fit.shared import Clock as Clock
 from sunveil.meters.options import MeterOptions
-from sunveil.meters.record import Record
+from sunveil.meters.record import SHORT_INTERVAL, Record
 from sunveil.profiles import Group
 from sunveil.search import Search
 from sunveil.site import Losses, Mount, Site, SkyModel
@@ -33,16 +44,8 @@ if TYPE_CHECKING:
 
     from sunveil.weather import Weather, WeatherCache
 
-FEWEST_READINGS = 60
-FEWEST_DAYS = 120
 MARGIN = dt.timedelta(days=2)
 SHIFT_SECONDS = 300
-# Standard deviation of an undeclared label: start, middle or end, as likely each. [intervals]
-UNKNOWN_LABEL = 0.4
-# Weather that was measured is right on average; monthly maps are hazier than clear hours are.
-MEASURED_HAZE = (0.0, 0.4)
-LOW_AGREEMENT_CLEAR = 0.15
-LOW_AGREEMENT_MEASURED = 0.35
 AGREES_WITHIN = 0.15
 
 
@@ -54,13 +57,6 @@ class Method(StrEnum):
 
     DEFAULT = "default"
     PAPER = "paper"
-
-
-class Clock(StrEnum):
-    """What is done about a clock that does not fit the sun."""
-
-    REPAIR = "repair"
-    GIVEN = "given"
 
 
 @dataclass(frozen=True, slots=True)

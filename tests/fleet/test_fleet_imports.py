@@ -19,6 +19,24 @@ infer_fleet(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), workers=1)
 print(*(name for name in sys.modules if name not in before))
 """
 
+# What infers one system, and what the clear sky of a cell has no need of.
+OF_ONE_SYSTEM = {
+    "sunveil.fit.best",
+    "sunveil.fit.clocks",
+    "sunveil.fit.daylight",
+    "sunveil.fit.intervals",
+    "sunveil.fit.light",
+    "sunveil.fit.planes",
+    "sunveil.fit.refine",
+    "sunveil.fit.shade",
+    "sunveil.fit.start",
+    "sunveil.infer",
+    "sunveil.profiles",
+    "sunveil.scores",
+    "sunveil.search",
+    "sunveil.weather.cache",
+}
+
 
 @pytest.mark.parametrize("layout", ["files", "months", "lists"])
 def test_a_whole_run_under_clear_skies_loads_nothing_heavy(
@@ -32,6 +50,7 @@ def test_a_whole_run_under_clear_skies_loads_nothing_heavy(
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert not {"matplotlib", "pandas", "pvlib", "requests", "scipy"} & loaded
     assert {"numba", "pyarrow", "sunveil"} <= loaded
+    assert not OF_ONE_SYSTEM & set(done.stdout.split())
 
 
 PLAN = """

@@ -8,8 +8,9 @@ import numpy as np
 
 from sunveil.fit.clipping import find_limit
 from sunveil.fit.daylight import Daylight
-from sunveil.fit.refine import ErrorModel, Fit, Point, refine
+from sunveil.fit.refine import Fit, Point, refine
 from sunveil.fit.shade import hidden_readings
+from sunveil.fit.shared import ErrorModel
 from sunveil.fit.start import coarse_agreement, coarse_grid, starts
 from sunveil.site import Losses
 

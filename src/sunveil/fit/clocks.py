@@ -9,10 +9,9 @@ stays unless the evidence is strong.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,31 +19,24 @@ from numpy.typing import NDArray
 from sunveil.estimate import ClockFinding, DaylightSaving
 from sunveil.fit.daylight import daylight
 from sunveil.fit.light import DAY, Ends, day_ends
+from sunveil.fit.saving import saving_days, saving_rule
+from sunveil.fit.shared import (
+    AS_GOOD,
+    DECISIVE_MINUTES,
+    EXPLAINED_MINUTES,
+    LEAST_LIGHT_MINUTES,
+    RARE_MINUTES,
+    SAVING_MINUTES,
+    SUSPICIOUS_MINUTES,
+)
 from sunveil.fit.start import coarse_agreement, coarse_grid
 from sunveil.meters.record import Label, Record
 from sunveil.site import Losses, Plane, Site
 from sunveil.weather.base import Weather
 
-# Less than this is within what light can tell of an unknown plane. [minutes]
-SUSPICIOUS_MINUTES = 18.0
-# An hour of daylight saving, within what light can tell. [minutes]
-SAVING_MINUTES = (35.0, 85.0)
 # How much more agreement a repair must bring than the declared clock.
 LEAST_GAIN = 1.02
-# Clocks whose agreement comes this close to the best are told apart by light alone.
-AS_GOOD = 0.92
 MOST_READINGS = 1500
-# A clock that leaves less than this of first and last light unexplained is right. [minutes]
-EXPLAINED_MINUTES = 12.0
-# What a rare fault must explain beyond a common one. [minutes]
-RARE_MINUTES = 8.0
-# One that leaves more than this cannot be right when another explains the light. [minutes]
-DECISIVE_MINUTES = 35.0
-# How many minutes more of first and last light it must explain. [minutes]
-LEAST_LIGHT_MINUTES = 10.0
-
-
-_MANY_DAYS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,41 +59,6 @@ class Hypothesis:
             DaylightSaving.APPLIED_TWICE: -3600,
         }[self.saving]
         return np.asarray(round(self.offset_minutes * 60.0) + hour * saving.astype(np.int64))
-
-
-def saving_rule(site: Site, timezone: str) -> ZoneInfo | None:
-    """Return the zone whose daylight-saving dates apply: the declared one, or one by place."""
-    try:
-        declared = ZoneInfo(timezone)
-    except (ZoneInfoNotFoundError, ValueError, IsADirectoryError):
-        declared = None
-    if declared is not None and not timezone.upper().startswith(("UTC", "ETC/", "GMT")):
-        return declared
-    latitude, longitude = site.latitude, site.longitude
-    if latitude > 15.0 and -170.0 < longitude < -50.0:
-        return ZoneInfo("America/Denver")
-    if latitude > 33.0 and -25.0 < longitude < 45.0:
-        return ZoneInfo("Europe/Berlin")
-    if latitude < -24.0 and 140.0 < longitude < 180.0:
-        return ZoneInfo("Australia/Sydney")
-    return None
-
-
-def saving_days(days: NDArray[np.int64], rule: ZoneInfo | None) -> NDArray[np.bool_]:
-    """Return which days (numbers since 1970) lie in daylight saving."""
-    if rule is None or len(days) == 0:
-        return np.zeros(len(days), dtype=bool)
-    first, last = int(days.min()) // _MANY_DAYS, int(days.max()) // _MANY_DAYS
-    known = np.concatenate([_saving_part(rule, part) for part in range(first, last + 1)])
-    return np.asarray(known[days - first * _MANY_DAYS])
-
-
-@functools.lru_cache(maxsize=256)
-def _saving_part(rule: ZoneInfo, part: int) -> NDArray[np.bool_]:
-    """Return which days of some hundreds lie in daylight saving."""
-    days = part * _MANY_DAYS + np.arange(_MANY_DAYS, dtype=np.int64)
-    noons = (days * DAY + DAY // 2).astype("datetime64[s]").astype(object)
-    return np.array([bool(rule.dst(noon)) for noon in noons])
 
 
 def reading_saving(record: Record, site: Site) -> NDArray[np.bool_]:

@@ -20,36 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.estimate import Interval
-from sunveil.fit.refine import ErrorModel, Fit
+from sunveil.fit.refine import Fit
+from sunveil.fit.shared import TAIL, Doubts, ErrorModel
 from sunveil.site import Array, normals
 
 DRAWS = 2000
-TAIL = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Doubts:
-    """What the fit cannot see.
-
-    ``angle`` and ``capacity`` are wider than simulated fleets ask for: real systems differ from any
-    model in more ways than a simulator draws, and an interval that holds only there is not honest.
-
-    Parameters
-    ----------
-    clock_minutes
-        Standard deviation of the clock. [minutes]
-    capacity
-        Standard deviation of losses, calibration and weather, as a fraction of the capacity.
-    angle
-        Standard deviation of the model's own bias in each of the plane's coordinates. [degrees]
-    stretch
-        Factor on the standard deviations that the fit states.
-    """
-
-    clock_minutes: float = 0.7
-    capacity: float = 0.055
-    angle: float = 1.0
-    stretch: float = 0.9
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.fit.shared import LIGHT_FEWEST_DAYS as FEWEST_DAYS
+from sunveil.fit.shared import LIGHT_THRESHOLD as THRESHOLD
 from sunveil.meters.record import Record
 from sunveil.site import Array
 from sunveil.sky import sky_at, unit_power
 from sunveil.weather.base import Weather
 
 DAY = 86400
-THRESHOLD = 0.01
-FEWEST_DAYS = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)

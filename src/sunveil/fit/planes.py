@@ -13,24 +13,21 @@ import numpy as np
 
 from sunveil.atlas import Grid
 from sunveil.fit.daylight import Daylight
-from sunveil.fit.refine import ErrorModel, Point, bright_power
+from sunveil.fit.refine import Point, bright_power
+from sunveil.fit.shared import CLEAR_GAIN, NEAR_DEGREES, ErrorModel
+from sunveil.fit.shared import MIXTURE_FEWEST as FEWEST
+from sunveil.fit.shared import MIXTURE_QUANTILE as BRIGHT_QUANTILE
+from sunveil.fit.shared import MIXTURE_SCALE as SCALE
 from sunveil.site import Array, Losses
 from sunveil.sky import unit_power
 
 WINDOW_DAYS = 10
-FEWEST = 4
-BRIGHT_QUANTILE = 0.8
 MOST_READINGS = 1600
 ITERATIONS = 4
-# Narrower than the fit's own errors, to see small misfits.
-SCALE = 0.6
 # It is not one plane when a mixture explains this much more energy ...
 LEAST_GAIN = 0.012
-# ... while leaving the plane itself less than this share of the capacity ...
+# ... while leaving the plane itself less than this share of the capacity.
 LARGEST_OWN_SHARE = 0.72
-NEAR_DEGREES = 8.0
-# ... or when it explains so much more that the plane cannot be right.
-CLEAR_GAIN = 0.08
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,55 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.fit.daylight import Daylight
-from sunveil.site import Array, Losses, Mount, Plane, normals
+from sunveil.fit.shared import DIMMEST, STEPS, ErrorModel
+from sunveil.site import Array, Losses, Plane, normals
 from sunveil.sky import Sky, unit_power
 
 STEEPEST = 89.9
-# Readings for which the model gives less than this share of the bright power have no say.
-DIMMEST = 0.04
-# Wider, heat takes up misfits of real systems that are not heat, and spoils their capacity.
-HEAT_DEVIATION = 0.12
 NAMES = ("east", "north", "log_capacity", "haze", "heat", "log_limit")
-_STEPS = np.array([0.25, 0.25, 0.005, 0.05, 0.05, 0.005])
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorModel:
-    """How far a reading that the plane explains may lie from the model.
-
-    Parameters
-    ----------
-    relative
-        Standard deviation as a fraction of the modelled power.
-    absolute
-        Standard deviation as a fraction of the record's bright power.
-    reach
-        Width of the Welsch weight, in standard deviations.
-    haze_prior
-        Mean and standard deviation of the haze: the Linke turbidity of clear hours less that of
-        pvlib's monthly maps.
-    heat_prior
-        Mean and standard deviation of the modules' heat, over that of an open rack.
-    cloud
-        Extra standard deviation, as a fraction of the modelled power, where the weather says that
-        all direct light is hidden; in proportion where it says that a part is.
-    together
-        How many readings err alike: what n readings tell is divided by it, since what is wrong
-        with a model of the sky is wrong for hours and for months.
-    """
-
-    relative: float = 0.04
-    absolute: float = 0.02
-    reach: float = 2.0
-    haze_prior: tuple[float, float] = (-0.2, 0.4)
-    heat_prior: tuple[float, float] = (Mount.UNKNOWN.heat, HEAT_DEVIATION)
-    cloud: float = 0.3
-    together: float = 60.0
-
-    @property
-    def priors(self) -> dict[int, tuple[float, float]]:
-        """Mean and standard deviation of each parameter that has a prior."""
-        return {3: self.haze_prior, 4: self.heat_prior}
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +220,7 @@ def refine(
             )
             step = _step(fit, errors)
             point = Point.from_array(point.to_array() + step)
-            if np.abs(step / _STEPS).max() < 0.1:
+            if np.abs(step / STEPS).max() < 0.1:
                 break
     return replace(fit, point=point)
 
@@ -304,7 +261,7 @@ def linearise(
             jacobian[:, column] = np.where(modelled < point.limit, 0.0, modelled) / scale
             continue
         moved = values.copy()
-        moved[index] += _STEPS[index]
+        moved[index] += STEPS[index]
         other = modelled_power(
             data,
             Point(*moved),
@@ -312,7 +269,7 @@ def linearise(
             albedo=albedo,
             skies=None if NAMES[index] == "haze" else skies,
         )
-        jacobian[:, column] = (other - modelled) / (_STEPS[index] * scale)
+        jacobian[:, column] = (other - modelled) / (STEPS[index] * scale)
     information = (jacobian * weight[:, None]).T @ jacobian / errors.together
     for index, (_, deviation) in errors.priors.items():
         if index in free:
@@ -335,6 +292,6 @@ def _step(fit: Fit, errors: ErrorModel) -> Array:
     length = float(np.hypot(step[0], step[1])) if fit.free[:2] == (0, 1) else 0.0
     if length > 8.0:
         step *= 8.0 / length
-    out = np.zeros(len(_STEPS))
+    out = np.zeros(len(STEPS))
     out[list(fit.free)] = step
     return out

@@ -11,13 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.fit.daylight import Daylight
-from sunveil.fit.refine import DIMMEST, Fit, bright_power
-
-AZIMUTH_STEP = 12.0
-ELEVATION_STEP = 5.0
-FEWEST = 8
-BRIGHT_QUANTILE = 0.9
-HIDDEN_BELOW = 0.72
+from sunveil.fit.refine import Fit, bright_power
+from sunveil.fit.shared import AZIMUTH_STEP, DIMMEST, ELEVATION_STEP, HIDDEN_BELOW
+from sunveil.fit.shared import SHADE_FEWEST as FEWEST
+from sunveil.fit.shared import SHADE_QUANTILE as BRIGHT_QUANTILE
 
 
 def hidden_readings(data: Daylight, fit: Fit) -> NDArray[np.bool_]:

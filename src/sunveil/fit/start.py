@@ -7,13 +7,12 @@ import numpy as np
 from sunveil.atlas import Grid, make_atlas
 from sunveil.fit.daylight import Daylight
 from sunveil.fit.refine import Point, bright_power
+from sunveil.fit.shared import TYPICAL_HAZE, TYPICAL_HEAT
 from sunveil.scores import Agreement, Tolerance, agreement_counts, capacity_grid
 from sunveil.site import Array, Losses
 
 MOST_READINGS = 2000
 TOLERANCE = Tolerance(relative=0.15, floor=0.08)
-TYPICAL_HEAT = 1.25
-TYPICAL_HAZE = -0.2
 
 
 def coarse_grid() -> Grid:

@@ -15,9 +15,8 @@ from sunveil.fleet.layouts import Layout, Stamp
 from sunveil.fleet.room import Values, room_for
 from sunveil.fleet.scatter import Power, scatter
 from sunveil.fleet.survey import Survey
-from sunveil.meters.assemble import SHORT_INTERVAL
 from sunveil.meters.options import Unit
-from sunveil.meters.record import Label, Record
+from sunveil.meters.record import SHORT_INTERVAL, Label, Record
 
 # Over a longer span than this, systems are placed on the calendar years that they have. [s]
 _LONGEST = 5 * 366 * 86400

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from sunveil.cells import CellSky
 from sunveil.errors import SunveilError
+from sunveil.fit.shared import Clock
 from sunveil.fleet.blocks import Frame, Matrix
 from sunveil.fleet.job import Desk
 from sunveil.fleet.records import failed
 from sunveil.fleet.scatter import Power
 from sunveil.fleet.systems import Refused
-from sunveil.infer import Clock
 from sunveil.quick import BlockFit, QuickOptions, fit_block, reason
 
 

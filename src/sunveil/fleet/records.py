@@ -15,7 +15,6 @@ from sunveil.fleet.database import cursor, named, parquet, quoted
 from sunveil.fleet.layouts import Columns, Layout, Stamp
 from sunveil.fleet.reading import NO_TIME, filled
 from sunveil.fleet.systems import Refused
-from sunveil.meters.assemble import Raw, to_record
 from sunveil.meters.clock import Stamps
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Label, Record
@@ -23,6 +22,7 @@ from sunveil.meters.units import find_unit
 from sunveil.meters.wording import name_rows
 
 if TYPE_CHECKING:
+    from sunveil.meters.assemble import Raw
     from sunveil.meters.tables import Table
 
 # So many systems are read anew at a time.
@@ -31,6 +31,9 @@ _AT_ONCE = 64
 
 def settle(raw: Raw | MeterError, options: MeterOptions, *, name: str) -> Record | Refused:
     """Return the record of a system, or why there is none."""
+    # here and below: a fleet whose readings are in order has no need of the rules for others
+    from sunveil.meters.assemble import to_record
+
     try:
         if isinstance(raw, MeterError):
             raise raw  # noqa: TRY301 - one way for both
@@ -110,6 +113,8 @@ def _columns(columns: Columns) -> str:
 
 
 def _raw(rows: pa.Table, columns: Columns, name: str, *, gathered: bool) -> Raw | MeterError:
+    from sunveil.meters.assemble import Raw
+
     own = gathered or columns.layout is Layout.LISTS
     number = np.arange(len(rows)) if own else plain(rows.column("r"))
     number = number.astype(np.int64) + 1
@@ -164,6 +169,8 @@ def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[Raw, MeterOptio
 
 
 def _split(table: Table, path: Path, options: MeterOptions) -> Iterator[Raw]:
+    from sunveil.meters.assemble import Raw
+
     unit, notes = find_unit(table.column, options.known_unit, where=table.where)
     if table.systems is None:
         from sunveil.meters.read import stem

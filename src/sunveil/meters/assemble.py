@@ -11,11 +11,8 @@ from sunveil.meters.clock import Stamps, to_utc
 from sunveil.meters.grid import Readings, find_interval, merge_by_time, merge_duplicates, snap
 from sunveil.meters.options import Duplicates, MeterOptions, Unit
 from sunveil.meters.quality import blank_each, clean, clean_each, drop_missing
-from sunveil.meters.record import Cleaning, Label, Record
+from sunveil.meters.record import SHORT_INTERVAL, Cleaning, Label, Record
 from sunveil.meters.wording import Rows
-
-# An unknown label matters least when the stamp is the middle of a short interval. [s]
-SHORT_INTERVAL = 1800
 
 
 @dataclass(frozen=True, slots=True, eq=False)

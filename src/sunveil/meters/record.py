@@ -14,6 +14,9 @@ from sunveil.errors import MeterError
 if TYPE_CHECKING:
     import pandas as pd
 
+# An unknown label matters least when the stamp is the middle of a short interval. [s]
+SHORT_INTERVAL = 1800
+
 
 class Label(StrEnum):
     """Which instant of its interval a time stamp names."""

@@ -10,8 +10,9 @@ from sunveil.errors import WeatherError
 from sunveil.estimate import Estimate
 from sunveil.fit.clocks import Hypothesis, reading_saving
 from sunveil.fit.daylight import Daylight, coarsen, daylight
-from sunveil.fit.refine import HEAT_DEVIATION, ErrorModel, Point, modelled_power, refine
-from sunveil.infer import MEASURED_HAZE, record_span
+from sunveil.fit.refine import Point, modelled_power, refine
+from sunveil.fit.shared import HEAT_DEVIATION, MEASURED_HAZE, ErrorModel
+from sunveil.infer import record_span
 from sunveil.meters.record import Record
 from sunveil.site import Array
 from sunveil.weather import Weather, WeatherCache, clearsky

@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from sunveil.cells import CellSky
 from sunveil.estimate import DaylightSaving, Flag
-from sunveil.fit.intervals import Doubts
-from sunveil.infer import (
+from sunveil.fit.shared import (
     FEWEST_DAYS,
     FEWEST_READINGS,
     LOW_AGREEMENT_CLEAR,
     LOW_AGREEMENT_MEASURED,
     UNKNOWN_LABEL,
     Clock,
+    Doubts,
 )
-from sunveil.meters.assemble import SHORT_INTERVAL
+from sunveil.meters.record import SHORT_INTERVAL
 from sunveil.quick import rows as told_of
 from sunveil.quick import spread
 from sunveil.quick.clocks import Clocks, find_clocks, relaid

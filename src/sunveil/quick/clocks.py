@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.fit.clocks import AS_GOOD
+from sunveil.fit.shared import AS_GOOD
 from sunveil.jit import compiled
 from sunveil.quick.ends import Calendar, fill_modelled
 from sunveil.quick.evidence import (

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
-from sunveil.fit.refine import DIMMEST, HEAT_DEVIATION, ErrorModel
-from sunveil.infer import MEASURED_HAZE, Clock
+from sunveil.fit.shared import DIMMEST, HEAT_DEVIATION, MEASURED_HAZE, Clock, ErrorModel
 from sunveil.site import Array, Losses, Mount
 from sunveil.sky import MODIFIERS
 

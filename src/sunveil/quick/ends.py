@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sunveil.cells import CellSky
 from sunveil.cells.sky import DAY
 from sunveil.cells.tables import LANES, Sheet
-from sunveil.fit.light import FEWEST_DAYS, THRESHOLD
+from sunveil.fit.shared import LIGHT_FEWEST_DAYS as FEWEST_DAYS
+from sunveil.fit.shared import LIGHT_THRESHOLD as THRESHOLD
 from sunveil.jit import compiled
 from sunveil.quick.layout import count_above
 from sunveil.quick.model import HAZE, HEAT, LIMIT, NO_LIMIT, unit_profile

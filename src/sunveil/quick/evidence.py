@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sunveil.fit.clocks import (
+from sunveil.fit.shared import (
     AS_GOOD,
     DECISIVE_MINUTES,
     EXPLAINED_MINUTES,

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from sunveil.atlas import Grid
 from sunveil.cells import CellSky
 from sunveil.cells.tables import LANES, Sheet, take
-from sunveil.fit.shade import AZIMUTH_STEP, ELEVATION_STEP
-from sunveil.fit.start import TYPICAL_HAZE, TYPICAL_HEAT
+from sunveil.fit.shared import AZIMUTH_STEP, ELEVATION_STEP, TYPICAL_HAZE, TYPICAL_HEAT
 from sunveil.jit import compiled
 from sunveil.quick.constants import Constants
 from sunveil.quick.model import NO_LIMIT, unit_profile

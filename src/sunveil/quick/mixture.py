@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from sunveil.atlas import Grid
 from sunveil.cells.tables import HAZE_HIGH, HAZE_LOW, LANES, Sheet, take
-from sunveil.fit.planes import CLEAR_GAIN, NEAR_DEGREES, SCALE
+from sunveil.fit.shared import CLEAR_GAIN, NEAR_DEGREES
+from sunveil.fit.shared import MIXTURE_SCALE as SCALE
 from sunveil.jit import compiled
 from sunveil.quick.constants import Constants
 from sunveil.quick.groups import Groups, Matrix, plane_profiles, points_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sunveil.cells.tables import LANES
-from sunveil.fit.refine import _STEPS
+from sunveil.fit.shared import STEPS as _STEPS
 from sunveil.jit import compiled
 from sunveil.quick.model import (
     CAPACITY,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sunveil.cells import CellSky
 from sunveil.cells.sky import DAY
-from sunveil.fit.clocks import saving_days, saving_rule
+from sunveil.fit.saving import saving_days, saving_rule
 from sunveil.quick.constants import Constants, QuickOptions, constants_of
 from sunveil.quick.ends import Calendar, Days, days_of, fill_flat
 from sunveil.quick.groups import (

@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from sunveil.cells.tables import LANES
-from sunveil.fit.shade import BRIGHT_QUANTILE, FEWEST, HIDDEN_BELOW
-from sunveil.infer import FEWEST_READINGS
+from sunveil.fit.shared import FEWEST_READINGS, HIDDEN_BELOW
+from sunveil.fit.shared import SHADE_FEWEST as FEWEST
+from sunveil.fit.shared import SHADE_QUANTILE as BRIGHT_QUANTILE
 from sunveil.jit import compiled
 from sunveil.quick.layout import find_limit, lay_out
 from sunveil.quick.mixture import is_one_plane, mixing_room

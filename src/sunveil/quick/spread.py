@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.cells.tables import LANES
-from sunveil.fit.intervals import TAIL, Doubts
+from sunveil.fit.shared import TAIL, Doubts
 from sunveil.jit import compiled
 from sunveil.quick.model import (
     CAPACITY,

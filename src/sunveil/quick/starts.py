@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.fit.planes import BRIGHT_QUANTILE, FEWEST
+from sunveil.fit.shared import MIXTURE_FEWEST as FEWEST
+from sunveil.fit.shared import MIXTURE_QUANTILE as BRIGHT_QUANTILE
 from sunveil.jit import compiled
 
 # A group whose bright power is so far from the best plane's has lost half its say.

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.fit.clocks import EXPLAINED_MINUTES
-from sunveil.fit.light import THRESHOLD
+from sunveil.fit.shared import EXPLAINED_MINUTES, LIGHT_THRESHOLD
 from sunveil.jit import compiled
 from sunveil.quick.constants import Constants
 from sunveil.quick.ends import (
@@ -109,7 +108,7 @@ def is_suspect(row, bright, point, watch, suspects, s, room):  # type: ignore[no
     medians, drawing, theirs = room
     days, calendar = watch.days, watch.calendar
     ours, flat = (suspects.middle[s], suspects.energy[s]), (watch.middle, watch.energy)
-    fill_middles(row, np.float32(THRESHOLD * bright), days, ours[0], ours[1])
+    fill_middles(row, np.float32(LIGHT_THRESHOLD * bright), days, ours[0], ours[1])
     base = typical(ours, flat, calendar.days, 0, days.minutes, medians)
     winter = typical(ours, flat, calendar.days, 1, days.minutes, medians)
     summer = typical(ours, flat, calendar.days, 2, days.minutes, medians)

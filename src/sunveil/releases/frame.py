@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sunveil.atlas import Grid
 from sunveil.errors import MeterError
 from sunveil.fit.daylight import LOWEST, coarsen
-from sunveil.fit.start import TYPICAL_HAZE
+from sunveil.fit.shared import TYPICAL_HAZE
 from sunveil.meters.record import Cleaning, Record
 from sunveil.releases.choices import Choices
 from sunveil.search.exhaustive import blocks

@@ -12,10 +12,11 @@ from sunveil.errors import ParameterError
 from sunveil.maps import monthly_turbidity
 from sunveil.site import Array, Site
 from sunveil.weather.base import Weather, When, joined, span, utc_index, utc_seconds, years_of
-from sunveil.weather.cache import Key, WeatherCache, stored_precision
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from sunveil.weather.cache import WeatherCache
 
 WIND_SPEED = 1.5  # m/s, about what a roof sees on a fine day
 
@@ -85,12 +86,16 @@ def clearsky(
         raise ParameterError(
             f"step_minutes must divide a day of 1440 minutes, and {step_minutes} does not"
         )
+    from sunveil.weather.cache import WeatherCache  # a fleet has the functions below, and no store
+
     store = WeatherCache() if cache is None else cache
     years = [_year(site, year, step_minutes, store) for year in years_of(first, last)]
     return joined(years).between(first, last)
 
 
 def _year(site: Site, year: int, step_minutes: int, cache: WeatherCache) -> Weather:
+    from sunveil.weather.cache import Key, stored_precision
+
     key = Key.of(
         site, year, source="clearsky", dataset="ineichen", step_minutes=step_minutes, high=True
     )
