@@ -74,6 +74,11 @@ def _resident(process: int) -> float:
     return 0.0
 
 
+def _as_installed() -> dict[str, str]:
+    """Return an environment in which Python keeps its modules compiled, as it does for users."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def run(command: Sequence[str], *, watched: bool = False) -> Run:
     """Run a command to its end and measure it.
 
@@ -81,7 +86,9 @@ def run(command: Sequence[str], *, watched: bool = False) -> Run:
     """
     before = os.times()
     began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=_as_installed()
+    )
     most = 0.0 if watched else math.nan
     while watched and process.poll() is None:
         most = max(most, sum(_resident(one) for one in _family(process.pid)))
