@@ -78,7 +78,7 @@ def _chosen(rows, tops, known, constants, points):  # type: ignore[no-untyped-de
 @numba.njit
 def _fitted(power, have, tops, known, constants, points):  # type: ignore[no-untyped-def]
     room = fit_room(known)
-    skies = (known.sheet, known.some, known.each)
+    skies = (known.sheet, known.some, known.some_at)
     patches = (known.patch_order, known.patch_first)
     point = np.empty(points.shape[1])
     for s in range(len(power)):
@@ -127,14 +127,13 @@ def _microseconds(count: int, run: Callable[[], Any]) -> float:
 def pieces(fleet: Path) -> dict[str, float]:
     """Return the CPU time of each piece for one system. [µs]"""
     rows, prepared = first_cell(fleet)
-    known, sky, count = prepared.known, prepared.sky, len(rows)
-    some, few = prepared.thinned(sky.each), prepared.thinned(sky.every)
+    known, count = prepared.known, len(rows)
+    some, few = prepared.for_some, prepared.for_few
     power, have = np.empty((2, count, known.sheet.shape[0] * 64), dtype=np.float32)
     tops, limits = np.zeros((count, 2)), np.zeros(count)
     glow = np.empty((count, known.places.shape[1]), dtype=np.float32)
     points, spreads = np.zeros((count, 6)), np.zeros((count, COLUMNS))
     days, weights = prepared.days, weights_of(Doubts())
-    assert days is not None
     light = tuple(np.empty((2, days.number), dtype=np.float32))
     saving = np.arange(days.number) % 365 < 180
 
@@ -149,10 +148,10 @@ def pieces(fleet: Path) -> dict[str, float]:
         "the inverter's limit": told(lambda: _limited(power, have, tops, known, limits)),
     }
     both = told(lambda: _chosen(rows, tops, known, few, points))
-    out["refining the best starts, on 430 bright powers and 500 readings"] = (
+    out["refining the best starts, on 220 bright powers and 500 readings"] = (
         both - out["bright powers, against 97 planes"]
     )
-    out["refining on 2,100 readings, without what hides the sun"] = told(
+    out["refining on 1,500 readings, without what hides the sun"] = told(
         lambda: _fitted(power, have, tops, known, some, points)
     )
     fit = _fitted(power, have, tops, known, some, points)

@@ -89,12 +89,12 @@ def test_the_compiled_sky_is_pvlibs_row_by_row(cell: Cell, axis: Axis) -> None:
     assert (found[BRIGHT] > 0.0).any()
 
 
-def test_thinned_skies_are_every_so_many_of_the_whole() -> None:
+def test_thinned_skies_are_some_and_few_of_the_whole() -> None:
     sky = make_cell_sky(cell_of(39.7, -105.0, 1609.0), Axis(FIRST, 3600, 8760))
     whole = flat(sky.sheet, sky.usable)
-    assert sky.each > 1
-    for sheet, each in ((sky.some, sky.each), (sky.few, sky.every)):
-        chosen = whole[:, ::each]
+    assert len(sky.few_at) < len(sky.some_at) < sky.usable
+    for sheet, places in ((sky.some, sky.some_at), (sky.few, sky.few_at)):
+        chosen = whole[:, places]
         np.testing.assert_array_equal(flat(sheet, chosen.shape[1]), chosen)
         assert sheet.shape[0] == -(-chosen.shape[1] // LANES)
         assert (flat(sheet, sheet.shape[0] * LANES)[:, chosen.shape[1] :] == 0.0).all()

@@ -5,7 +5,18 @@ import pandas as pd
 import pytest
 
 from sunveil.cells import Axis, Cell, cell_of, make_cell_sky
-from sunveil.cells.tables import DNI, GHI, HAZE_LOW, HAZE_STEP, LANES, LEVELS, in_blocks, take
+from sunveil.cells.sky import ENOUGH
+from sunveil.cells.tables import (
+    DNI,
+    GHI,
+    HAZE_LOW,
+    HAZE_STEP,
+    LANES,
+    LEVELS,
+    in_blocks,
+    spread_out,
+    take,
+)
 from sunveil.errors import ParameterError
 from sunveil.sky import sky_at
 from sunveil.weather import clearsky
@@ -76,7 +87,7 @@ def test_intervals_with_the_sun_well_up_come_first_in_the_order_of_time() -> Non
     assert 0 < sky.usable < len(sky.slot)
     assert (np.diff(sky.slot[: sky.usable]) > 0).all()
     assert sky.sun[:, 2].min() > np.sin(np.radians(2.99))
-    assert sky.few.shape[0] == -(-len(range(0, sky.usable, sky.every)) // LANES)
+    assert sky.few.shape[0] == -(-ENOUGH // LANES)
 
 
 def test_haze_dims_the_beam_level_by_level() -> None:
@@ -85,10 +96,28 @@ def test_haze_dims_the_beam_level_by_level() -> None:
     assert (np.diff(beam) < 0.0).all()
 
 
+@pytest.mark.parametrize(("count", "most"), [(4200, 1500), (4200, 500), (4200, 4000), (40, 30)])
+def test_what_is_taken_of_all_is_evenly_spread(count: int, most: int) -> None:
+    places = spread_out(count, most)
+    assert abs(len(places) - most) <= 3
+    assert places[-1] < count
+    assert (np.diff(places, prepend=-1) > 0).all()
+    assert np.diff(places, append=count).max() <= 2 * count / most
+    # whatever hour a day of twelve has is taken as often as others
+    shares = np.bincount(places % 12, minlength=12) / len(places)
+    if most > 100:
+        assert np.abs(shares * 12.0 - 1.0).max() < 0.15
+
+
+def test_few_places_are_all_taken() -> None:
+    np.testing.assert_array_equal(spread_out(7, 9), np.arange(7))
+    assert len(spread_out(0, 9)) == 0
+
+
 def test_a_thinner_sky_has_some_of_the_intervals_alone() -> None:
     whole = make_cell_sky(DENVER, YEAR)
     thinner = whole.again(YEAR, only_some=True)
-    np.testing.assert_array_equal(thinner.slot, whole.slot[: whole.usable : whole.each])
+    np.testing.assert_array_equal(thinner.slot, whole.slot[whole.some_at])
     np.testing.assert_allclose(thinner.sheet, whole.some, rtol=1e-6)
 
 

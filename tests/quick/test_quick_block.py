@@ -8,10 +8,16 @@ import pytest
 from quick_makers import as_record, as_row
 
 from sunveil import infer_record
-from sunveil.cells import Axis, CellSky, make_cell_sky
+from sunveil.cells import Axis, CellSky, cell_of, make_cell_sky
 from sunveil.errors import ParameterError
 from sunveil.estimate import Estimate, Flag
 from sunveil.quick import SAVINGS, BlockFit, QuickOptions, fit_block, reason
+from sunveil.quick.constants import constants_of
+from sunveil.quick.groups import plane_profiles
+from sunveil.quick.model import NO_LIMIT
+from sunveil.quick.newton import FREE
+from sunveil.quick.prepared import prepare
+from sunveil.quick.suspicion import is_suspect, no_suspects, watch_room
 from sunveil.simulate import (
     Skies,
     SystemTruth,
@@ -25,6 +31,7 @@ from sunveil.simulate import (
 from sunveil.site import Plane
 from sunveil.weather import clearsky
 
+FIRST = int(pd.Timestamp("2019-01-01", tz="UTC").timestamp())
 PLANES = ((180.0, 25.0), (105.0, 18.0), (262.0, 33.0), (215.0, 8.0))
 
 
@@ -122,6 +129,48 @@ def test_a_clock_may_be_taken_as_given(denver: CellSky, powers: list[pd.Series])
     fit = fit_block(row, denver, options=QuickOptions(clock="given"))
     assert fit.clock_offset_minutes[0] == 0.0
     assert abs(fit.surface_azimuth[0] - 180.0) > 8.0
+
+
+def test_only_clocks_that_a_plane_cannot_explain_are_doubted(
+    denver: CellSky, powers: list[pd.Series]
+) -> None:
+    given = [*powers, fast_clock(powers[1], 60), fast_clock(powers[2], -60)]
+    rows = np.stack([as_row(as_record(power), denver.axis) for power in given])
+    prepared = prepare(denver, QuickOptions())
+    watch, suspects = prepared.watch("UTC"), no_suspects(len(rows), prepared.days)
+    points = np.zeros((len(rows), FREE))
+    for n, (azimuth, tilt) in enumerate([*PLANES, PLANES[1], PLANES[2]]):
+        east, north = np.sin(np.radians(azimuth)), np.cos(np.radians(azimuth))
+        points[n] = tilt * east, tilt * north, np.log(6.0), 0.0, 1.0, 2.0 * NO_LIMIT
+    room, bright = watch_room(prepared.days), np.nanquantile(rows, 0.98, axis=1)
+    doubted = [
+        is_suspect(rows[n], bright[n], points[n], watch, suspects, n, room)
+        for n in range(len(rows))
+    ]
+    assert doubted == [False] * len(PLANES) + [True, True]
+    # the planes that face sunrise and sunset look suspicious until their own light is looked at
+    flat = points[1] * [0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
+    assert is_suspect(rows[1], bright[1], flat, watch, suspects, 1, room)
+    assert (60.0, 0.0) in {tuple(option) for option in suspects.options[4]}
+    assert (-60.0, 0.0) in {tuple(option) for option in suspects.options[5]}
+
+
+def test_clocks_are_left_alone_where_intervals_do_not_divide_a_day() -> None:
+    axis = Axis(FIRST, 3000, 365 * 86400 // 3000)
+    sky = make_cell_sky(cell_of(39.7, -105.0, 1609.0), axis)
+    azimuth = np.radians(200.0)
+    point = np.array(
+        [30.0 * np.sin(azimuth), 30.0 * np.cos(azimuth), np.log(5.0), -0.2, 1.25, 2.0 * NO_LIMIT]
+    )
+    truth = (
+        5.0 * plane_profiles(sky.sheet, point[None], constants_of(QuickOptions(), clear=True))[0]
+    )
+    row = np.zeros(axis.count, dtype=np.float32)
+    row[sky.slot[: sky.usable]] = truth[: sky.usable]
+    fit = fit_block(np.roll(row, 2)[None], sky)
+    assert fit.clock_offset_minutes[0] == 0.0
+    assert Flag.CLOCK_REPAIRED not in flags(fit, 0)
+    assert abs(fit_block(row[None], sky).surface_azimuth[0] - 200.0) < 1.0
 
 
 def test_clipping_shows_its_limit(denver: CellSky, weathered: Skies) -> None:

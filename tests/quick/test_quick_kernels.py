@@ -379,12 +379,13 @@ def test_drawn_planes_are_where_spherical_geometry_puts_them(
 
 def test_neighbours_are_intervals_that_follow_each_other() -> None:
     slot = np.array([3, 4, 5, 9, 10, 20], dtype=np.int32)
-    found = neighbours_of(slot, 1, minutes=30.0)
+    found = neighbours_of(slot, np.arange(6, dtype=np.int32), minutes=30.0)
     np.testing.assert_array_equal(found.before[:6], [0, 0, 1, 3, 3, 5])
     np.testing.assert_array_equal(found.after[:6], [1, 2, 2, 4, 4, 5])
     np.testing.assert_allclose(found.rate[:6] * 30.0, [1, 0.5, 1, 1, 1, 1])
     assert len(found.rate) == LANES
-    np.testing.assert_array_equal(neighbours_of(slot, 2, minutes=30.0).before[:3], [0, 1, 3])
+    some = neighbours_of(slot, np.array([0, 2, 4], dtype=np.int32), minutes=30.0)
+    np.testing.assert_array_equal(some.before[:3], [0, 1, 3])
 
 
 @given(st.integers(-120, 120), st.integers(0, 2), st.integers(0, 2**32 - 1))

@@ -19,7 +19,7 @@ Sheet = NDArray[np.float32]
 """Shape (blocks, ROWS, LANES)."""
 
 LANES = 64
-# Its multiples leave the whole numbers by parts that never repeat, and never crowd.
+# What its multiples have beyond whole numbers never repeats, and never crowds.
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0
 # Linke turbidity beyond the maps' at which light is tabulated, and its spacing.
 HAZE_LOW, HAZE_HIGH, HAZE_STEP = -2.0, 2.0, 0.5
@@ -79,16 +79,12 @@ def in_blocks(flat: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def spread_out(count: int, most: int) -> NDArray[np.int32]:
-    """Return no more than so many of ``count`` places, evenly spread, all of them if these are few.
+    """Return about so many of ``count`` places, evenly spread; all of them if these are few.
 
-    One of each stretch is taken, but not always the same: every third of twelve hours would be the
-    same four hours on all days.
+    Not every third one: of twelve hours these would be the same four on all days.
     """
-    if count <= most:
-        return np.arange(count, dtype=np.int32)
-    stretch = np.arange(most)
-    places = (stretch + stretch * _GOLDEN % 1.0) * (count / most)
-    return np.unique(places.astype(np.int32))
+    place = np.arange(count)
+    return np.flatnonzero(place * _GOLDEN % 1.0 < most / max(count, 1)).astype(np.int32)
 
 
 def take(sheet: Sheet, chosen: NDArray[np.integer]) -> Sheet:

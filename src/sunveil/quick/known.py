@@ -33,7 +33,7 @@ class Known(NamedTuple):
         Usable intervals by where the sun stands.
     neighbours
         What a minute of clock does.
-    places, scale, ranks, probe
+    places, scale, ranks
         Groups of ten days and time of day; see :class:`sunveil.quick.groups.Groups`.
     profiles, starts, near
         Planes to start from: their power in each group, as points, and which are near each other.
@@ -56,7 +56,6 @@ class Known(NamedTuple):
     places: Index
     scale: Matrix
     ranks: Index
-    probe: Sheet
     profiles: Matrix
     starts: Array
     near: NDArray[np.bool_]

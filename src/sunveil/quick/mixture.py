@@ -49,6 +49,8 @@ _16, _32ND = np.float32(16.0), np.float32(1 / 32)
 class Mixture(NamedTuple):
     """Planes that a system's bright power is compared with, at every second window.
 
+    Their places and the sky there are also what starts are refined on.
+
     Parameters
     ----------
     places

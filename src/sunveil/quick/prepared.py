@@ -113,7 +113,6 @@ class Prepared:
             places=groups.places,
             scale=groups.scale,
             ranks=bright_ranks(len(groups.places)),
-            probe=groups.probe,
             profiles=groups.profiles,
             starts=points_of(groups.grid),
             near=normals @ normals.T > APART,

@@ -111,7 +111,7 @@ def fit_one(power, have, point, bright, skies, patches, constants, room):  # typ
 @compiled
 def start_room(known):  # type: ignore[no-untyped-def]
     """Return what the choice among starts is worked in."""
-    few, probe = known.few.shape[0], known.probe.shape[0]
+    few, probe = known.few.shape[0], known.mixture.probe.shape[0]
     return (
         np.empty((probe, OUT, LANES), dtype=np.float32),
         np.empty(probe * LANES, dtype=np.float32),
@@ -146,11 +146,13 @@ def best_start(found, bright, limit, known, coarse, room, point):  # type: ignor
     group_out, group_power, group_have, few_out, few_power, few_have, information, trial = room
     group_power[:] = 0.0
     group_have[:] = 0.0
-    for g in range(len(glow)):
-        there = glow[g] == glow[g]
-        group_power[g] = glow[g] if there else np.float32(0.0)
-        group_have[g] = np.float32(1.0) if there else np.float32(0.0)
-    groups = (known.probe, group_power, group_have, bright)
+    places = known.mixture.places
+    for i in range(len(places)):
+        here = glow[places[i]]
+        there = here == here
+        group_power[i] = here if there else np.float32(0.0)
+        group_have[i] = np.float32(1.0) if there else np.float32(0.0)
+    groups = (known.mixture.probe, group_power, group_have, bright)
     thinned = (known.few, few_power, few_have, bright)
     best = np.float32(-1.0)
     for bold in (True, False):
