@@ -1,179 +1,188 @@
 """How loops are compiled, and where that is kept.
 
-What was compiled is kept in the user's cache folder under a name made of the sources of the rooms
-that compile: numba itself looks at the file of a function only, and would run yesterday's code of
-what that function calls.
+What was compiled is kept in the user's cache folder under a name made of the sources that it was
+compiled from: numba itself looks at the file of a function only, and would run yesterday's code of
+what that function calls. Later processes load it without numba: see :mod:`sunveil.kept`.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import io
-import pickle
+import os
 import tempfile
+import threading
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import numba
+import numpy as np
 import platformdirs
-from llvmlite import binding
 
 Function = Callable[..., Any]
-# Typed by nobody.
-_CACHING: Any = import_module("numba.core.caching")
-_ENVIRONMENT: Any = import_module("numba.core.environment")
-_RUNTIME: Any = import_module("numba.core.runtime")
-_CONFIG: Any = numba.config  # its names are made at run time
-_ROOMS = ("cells", "quick", "fleet")
-# How other releases of numba keep what they compiled was not looked at: those load it themselves.
+# Rooms that compile, and where their numbers come from.
+_SOURCES = ("*.py", "cells/*.py", "fit/*.py", "fleet/*.py", "quick/*.py")
+# How other releases of numba call what they compiled was not looked at: those load it themselves.
 _KNOWN = ("0.68.",)
 # Compilers keep to half of the widest registers unless told that these loops are worth it.
 _WIDE = "-prefer-256-bit"
 # Sums may be taken in any order and products fused; missing values are still told from numbers.
-_FAST = {"reassoc", "contract", "arcp", "nsz"}
+_FAST = frozenset({"reassoc", "contract", "arcp", "nsz"})
+_lock = threading.RLock()
 
 
-def _load_lightly() -> None:
-    """Load numba's functions of arrays without scipy's linear algebra, which no loop here uses.
+class Compiled:
+    """A function that is compiled when it is first called with arguments of some kind.
 
-    numba looks whether it is there, and that alone takes a fifth of a second. A loop that does
-    multiply matrices still finds it.
-    """
-    try:
-        linalg: Any = import_module("numba.np.linalg")
-        look = linalg.ensure_blas
-    except (ImportError, AttributeError):
-        return  # another numba, which does as it likes
-    linalg.ensure_blas = lambda: None
-    try:
-        import_module("numba.np.arraymath")
-    finally:
-        linalg.ensure_blas = look
+    Other functions that are compiled may call it; it lets other threads run.
 
-
-class _Kept(_CACHING.FunctionCache):  # type: ignore[misc]
-    """What was compiled before, loaded without what only compiling needs.
-
-    numba makes everything ready to compile when it first loads a function, and reads the code of
-    each twice: for the processor, and once more for other functions to be compiled from. Here the
-    second is read when one is.
+    Parameters
+    ----------
+    function
+        What is compiled.
+    fast
+        What may be done to sums and products, as numba names it.
     """
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return what was compiled for a signature, or None."""
-        try:
-            found = self._load_ready(sig, target_context)
-        except (AttributeError, OSError, TypeError, ValueError):
-            found = None  # another numba, which keeps it otherwise
+    def __init__(self, function: Function, *, fast: frozenset[str]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._name = function.__name__
+        self._fast = fast
+        self._ready: dict[Any, Function] = {}
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call what was compiled for such arguments."""
+        kind = kind_of(arguments)
+        found = self._ready.get(kind)
         if found is None:
-            _load_lightly()
-            found = super().load_overload(sig, target_context)
-        return found
+            with _lock:
+                found = self._ready.get(kind) or self._found(kind, arguments)
+                self._ready[kind] = found
+        return found(*arguments)
 
-    def _load_ready(self, sig: Any, target_context: Any) -> Any:
-        codegen = target_context.codegen()
-        files = self._cache_file
-        file = files._load_index().get(self._index_key(sig, codegen))
-        if file is None:
+    @functools.cached_property
+    def within(self) -> Any:
+        """It as numba has it when other functions call it."""
+        return _made(self._function, self._fast, _folder())
+
+    @property
+    def _numba_type_(self) -> Any:
+        # numba asks whatever it meets for its type in this way
+        return self.within._numba_type_
+
+    def _found(self, kind: Any, arguments: tuple[Any, ...]) -> Function:
+        path = self._path(kind)
+        if path is not None and path.is_file():
+            from sunveil import kept
+
+            found = kept.load(path)
+            if found is not None:
+                return found
+        return self._compiled(path, arguments)
+
+    def _path(self, kind: Any) -> Path | None:
+        """Return the file of what is compiled for arguments of a kind; None where none can be."""
+        folder = _folder()
+        if folder is None:
             return None
-        kept = _Reader(io.BytesIO(Path(files._data_path(file)).read_bytes())).load()
-        (name, kind, (ready, source)), described, *rest = kept
-        _RUNTIME.rtsys.initialize(target_context)
-        codegen._engine._defined_symbols.add(described.llvm_cpython_wrapper_name)
-        library = name, kind, (ready, _nothing())
-        found = self._impl.rebuild(target_context, (library, described, *rest))
+        from sunveil import kept
 
-        @functools.cache
-        def module_for_linking() -> Any:
-            module = binding.parse_bitcode(source)
-            codegen._engine._load_defined_symbols(module)
-            return module
+        who = self._function.__module__, self._function.__qualname__, sorted(self._fast)
+        told = repr((who, kind, kept.made_by()))
+        return folder / f"{self._name}-{hashlib.sha256(told.encode()).hexdigest()[:24]}.code"
 
-        found.library._get_module_for_linking = module_for_linking
-        return found
+    def _compiled(self, path: Path | None, arguments: tuple[Any, ...]) -> Function:
+        """Compile it, and keep it where what it returns is a number or nothing."""
+        made = self.within
+        types = tuple(made.typeof_pyval(each) for each in arguments)
+        entry: Function = made.compile(types)
+        if path is None or not _can_be_kept(made.overloads[types]):
+            return entry
+        if made.stats.cache_hits.get(types):
+            # numba kept it, and does not give its code away again
+            made = _made(self._function, self._fast, None)
+            made.compile(types)
+        from sunveil import kept
 
-
-class _Reader(pickle.Unpickler):
-    """Reads what was compiled; functions of numba's own do not load their modules for it."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        own = (module, name) == ("numba.core.environment", "_rebuild_env")
-        return _environment if own else super().find_class(module, name)
-
-
-def _environment(module: str, constants: Any, name: str) -> Any:
-    """Return the constants of a compiled function, and where its module's names are looked up."""
-    found = _ENVIRONMENT.lookup_environment(name)
-    if found is None:
-        # compiled code looks up no name of its module, which need not be loaded for numba's own
-        own = module.startswith("numba.")
-        names = {"__name__": module} if own else import_module(module).__dict__
-        found = _ENVIRONMENT.Environment(names)
-        found.consts[:] = constants
-        found.env_name = name
-        _ENVIRONMENT.Environment._memo[name] = found
-    return found
+        result = made.overloads[types]
+        _, _, (code, _) = result.library.serialize_using_object_code()
+        told = result.fndesc
+        names = {"entry": told.llvm_cpython_wrapper_name, "environment": told.env_name}
+        kept.keep(path, name=self._name, code=bytes(code), **names)
+        return entry
 
 
-@functools.cache
-def _nothing() -> Any:
-    """Return the code of no function."""
-    return binding.parse_assembly("").as_bitcode()
+def _can_be_kept(result: Any) -> bool:
+    """Return whether what numba compiled returns a number or nothing, and its release is known."""
+    numba = _numba()
+    plain = numba.types.Boolean, numba.types.NoneType, numba.types.Number
+    known: bool = numba.__version__.startswith(_KNOWN)
+    return known and isinstance(result.signature.return_type, plain)
 
 
-def _use_wide_registers() -> None:
-    """Let compiled loops use the widest registers that the processor has."""
-    here = binding.get_host_cpu_features()
-    if here.get("avx512f") and _CONFIG.CPU_FEATURES is None and _CONFIG.CPU_NAME is None:
-        _CONFIG.CPU_FEATURES = f"{here.flatten()},{_WIDE}"
-
-
-_use_wide_registers()
-
-
-@functools.lru_cache(maxsize=1)
-def _kept_in() -> str | None:
-    """Return the folder of what these very sources were compiled to; None where none can be."""
-    if _CONFIG.CACHE_DIR:
-        return str(_CONFIG.CACHE_DIR)
-    here = Path(__file__).parent
-    sources = [source for room in _ROOMS for source in sorted((here / room).glob("*.py"))]
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-    folder = Path(platformdirs.user_cache_dir("sunveil")) / "compiled" / digest[:16]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return str(folder)
-    except OSError:
-        return None  # every run compiles anew, which costs time and no more
-
-
-def compiled(function: Function) -> Function:
+def compiled(function: Function) -> Compiled:
     """Return a function compiled on first use, kept on disk, that lets other threads run.
 
     Sums may be taken in any order, so that a processor's wide registers can be used.
     """
-    return _made(function, fastmath=_FAST)
+    return Compiled(function, fast=_FAST)
 
 
-def compiled_exactly(function: Function) -> Function:
+def compiled_exactly(function: Function) -> Compiled:
     """Return the same with sums taken as they are written."""
-    return _made(function)
+    return Compiled(function, fast=frozenset())
 
 
-def _made(function: Function, **flags: Any) -> Function:
-    folder = _kept_in()
-    before = _CONFIG.CACHE_DIR
-    _CONFIG.CACHE_DIR = folder or before
-    try:
-        made: Any = numba.njit(nogil=True, error_model="numpy", **flags)(function)
-        if folder is not None:
+def kind_of(value: Any) -> Any:
+    """Return what compiled code for a value depends on: types and layouts, but no sizes."""
+    if isinstance(value, np.ndarray):
+        flags = value.flags
+        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        return value.dtype.str, value.ndim, layout, flags.writeable, flags.aligned
+    if isinstance(value, tuple):
+        return (type(value), *map(kind_of, value))
+    return value.dtype.str if isinstance(value, np.generic) else type(value)
+
+
+@functools.cache
+def _numba() -> Any:
+    """Load numba, and let it use the widest registers that the processor has."""
+    numba: Any = import_module("numba")
+    here = import_module("llvmlite.binding").get_host_cpu_features()
+    config = numba.config
+    if here.get("avx512f") and config.CPU_FEATURES is None and config.CPU_NAME is None:
+        config.CPU_FEATURES = f"{here.flatten()},{_WIDE}"
+    return numba
+
+
+def _made(function: Function, fast: frozenset[str], folder: Path | None) -> Any:
+    """Return a function as numba has it, which keeps what it compiles in a folder."""
+    numba = _numba()
+    made = numba.njit(nogil=True, error_model="numpy", fastmath=set(fast) or False)(function)
+    before = numba.config.CACHE_DIR
+    if folder is not None:
+        numba.config.CACHE_DIR = str(folder)
+        try:
             made.enable_caching()
-            if numba.__version__.startswith(_KNOWN):
-                made._cache = _Kept(function)
-    finally:
-        _CONFIG.CACHE_DIR = before
-    return cast(Function, made)
+        finally:
+            numba.config.CACHE_DIR = before
+    return made
+
+
+@functools.lru_cache(maxsize=1)
+def _folder() -> Path | None:
+    """Return the folder of what these very sources were compiled to; None where none can be."""
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    folder = Path(given) if given else Path(platformdirs.user_cache_dir("sunveil")) / "compiled"
+    here = Path(__file__).parent
+    sources = [source for sort in _SOURCES for source in sorted(here.glob(sort))]
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+    folder /= digest[:16]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return None  # every run compiles anew, which costs time and no more
