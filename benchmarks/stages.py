@@ -37,9 +37,8 @@ STAGES = {
         ("sunveil.quick.prepared", "make_mixture"),
         ("sunveil.quick.prepared", "neighbours_of"),
     ],
-    "fits, with those made again under a repaired clock": [("sunveil.quick.block", "fit_rows")],
-    "first and last light": [("sunveil.quick.clocks", "propose_all")],
-    "fits under other clocks": [("sunveil.quick.clocks", "settle_all")],
+    "fits, first and last light among them": [("sunveil.quick.block", "fit_rows")],
+    "trying other clocks": [("sunveil.quick.clocks", "settle_all")],
     "writing": [("sunveil.fleet.task", "write_table"), ("sunveil.fleet.task", "estimates_table")],
 }
 
