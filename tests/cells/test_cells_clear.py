@@ -8,7 +8,19 @@ import pvlib
 import pytest
 
 from sunveil.cells import Axis, Cell, CellSky, cell_of, make_cell_sky
-from sunveil.cells.perez import shares
+from sunveil.cells.perez import (
+    AIRMASS,
+    AROUND,
+    BEYOND,
+    DIFFUSE,
+    DIRECT,
+    HORIZON,
+    USED,
+    ZENITH,
+    fill_shares,
+)
+from sunveil.cells.series import airmass as airmass_of
+from sunveil.cells.series import arc, fading
 from sunveil.cells.sky import DAY
 from sunveil.cells.sun import instants, seen_from, sun_of
 from sunveil.cells.tables import BRIGHT, LANES, ROWS, make_rows
@@ -141,9 +153,39 @@ def test_the_shares_of_diffuse_light_are_the_published_splines() -> None:
             )
             least = np.cos(np.radians(85.0))
             scale = np.sin(zenith) / np.maximum(sines, least)
-            for k in range(60):
-                around, horizon = shares(zenith[k], airmass[k], dni, dhi, 1361.0)
-                assert horizon == pytest.approx(theirs["poa_horizon"][k] / dhi, abs=1e-12)
-                assert around * scale[k] == pytest.approx(
-                    theirs["poa_circumsolar"][k] / dhi, abs=1e-12
-                )
+            room = np.ones(USED * LANES)
+            for row, values in (
+                (ZENITH, zenith),
+                (AIRMASS, airmass),
+                (DIRECT, dni),
+                (DIFFUSE, dhi),
+                (BEYOND, 1361.0),
+            ):
+                room[row : row + 60] = values
+            fill_shares(room)
+            around, horizon = room[AROUND : AROUND + 60], room[HORIZON : HORIZON + 60]
+            np.testing.assert_allclose(horizon, theirs["poa_horizon"] / dhi, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(
+                around * scale, theirs["poa_circumsolar"] / dhi, rtol=0, atol=1e-12
+            )
+
+
+def test_angles_from_the_zenith_are_right_to_one_in_a_billion() -> None:
+    sines = np.concatenate([np.linspace(-0.02, 1.0, 4001)[:-1], 1.0 - np.logspace(-12, -3, 50)])
+    np.testing.assert_allclose([arc(one) for one in sines], np.arccos(sines), rtol=1e-9)
+    assert arc(1.0) == 0.0
+
+
+def test_light_fades_exponentially_to_one_in_a_billion() -> None:
+    powers = -np.concatenate([np.linspace(0.0, 44.0, 4001), np.logspace(-9, 0, 50)])
+    np.testing.assert_allclose([fading(one) for one in powers], np.exp(powers), rtol=1e-9)
+    assert fading(-1e3) == pytest.approx(np.exp(-44.0))
+    assert fading(0.1) == pytest.approx(np.exp(0.1), rel=1e-9)
+
+
+def test_airmasses_are_those_of_kasten_and_young_to_one_in_a_billion() -> None:
+    zenith = np.linspace(0.0, 90.0, 2001)
+    sines = np.cos(np.radians(zenith))
+    mine = [airmass_of(sine, one) for sine, one in zip(sines, np.radians(zenith), strict=True)]
+    theirs = pvlib.atmosphere.get_relative_airmass(zenith, model="kastenyoung1989")
+    np.testing.assert_allclose(mine, theirs, rtol=1e-9)

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 from sunveil.cells import Axis, Cell, cell_of, make_cell_sky
-from sunveil.cells.sky import ENOUGH
+from sunveil.cells.sky import ENOUGH, LOWEST, _by_height
+from sunveil.cells.sun import seen_from
 from sunveil.cells.tables import (
     DNI,
     GHI,
@@ -119,6 +120,15 @@ def test_a_thinner_sky_has_some_of_the_intervals_alone() -> None:
     thinner = whole.again(YEAR, only_some=True)
     np.testing.assert_array_equal(thinner.slot, whole.slot[whole.some_at])
     np.testing.assert_allclose(thinner.sheet, whole.some, rtol=1e-6)
+
+
+def test_weather_that_is_not_known_leaves_intervals_out() -> None:
+    seen = seen_from(DENVER.site, YEAR)
+    known = np.arange(len(seen.slot)) % 3 > 0
+    order, usable = _by_height(seen, known)
+    high = seen.middle[2] > LOWEST
+    np.testing.assert_array_equal(order[:usable], np.flatnonzero(high & known))
+    np.testing.assert_array_equal(order[usable:], np.flatnonzero(~high & known))
 
 
 def test_another_axis_gives_another_sky_of_the_same_cell() -> None:

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.cells import perez
 from sunveil.cells.axis import Axis
 from sunveil.cells.orbit import DAY
-from sunveil.cells.perez import shares
-from sunveil.cells.sun import instants, pressure_at
+from sunveil.cells.series import airmass, arc, fading
+from sunveil.cells.sun import Seen, instants, pressure_at
 from sunveil.cells.tables import (
     BAND,
     BRIGHT,
+    CLOUD,
     COOLING,
     DNI,
     DOME,
@@ -31,6 +34,7 @@ from sunveil.cells.tables import (
     LEAST,
     LEAST_DIFFUSE,
     LEVELS,
+    MASK,
     NORTH,
     ROWS,
     UP,
@@ -47,6 +51,8 @@ from sunveil.weather.clearsky import (
     climate_of,
     turbidity_by_day,
 )
+
+Index = NDArray[np.int32]
 
 # The zenith beyond which diffuse light has no shares, and the least light that has. [rad, W/m²]
 _LAST_ZENITH, _DIMMEST = math.radians(89.0), 1.0
@@ -123,6 +129,7 @@ def _beyond_by_day() -> Array:
     return extra_radiation(np.datetime64("2020-01-01", "s") + DAY * (np.arange(367) - 1))
 
 
+@functools.lru_cache(maxsize=256)
 def air_of(site: Site) -> Air:
     """Return what a site's air does to light and warmth."""
     height = site.height
@@ -144,86 +151,141 @@ def air_of(site: Site) -> Air:
     )
 
 
-def clear_sheet(
-    site: Site, axis: Axis, *, slot: NDArray[np.int32], suns: Array, year: int
-) -> tuple[Sheet, NDArray[np.float32]]:
-    """Return the cloudless sky at some intervals of an axis, and its global light. [W/m²]
+def clear_sheets(
+    site: Site, axis: Axis, *, seen: Seen, orders: Sequence[Index], year: int
+) -> tuple[list[Sheet], NDArray[np.float32]]:
+    """Return the cloudless sky at some lit intervals and others, and all global light. [W/m²]
 
     Parameters
     ----------
     site, axis
         Where and when.
-    slot
-        Places of the intervals on the axis.
-    suns
-        The sun at both instants of each, as :class:`~sunveil.cells.sun.Seen` has it.
+    seen
+        The sun over the site.
+    orders
+        Which of the lit intervals each sheet has, in which order.
     year
         The year whose middles of months turbidity is drawn through.
     """
-    sheet = np.zeros((-(-len(slot) // LANES), ROWS, LANES), dtype=np.float32)
-    ghi = np.empty(len(slot), dtype=np.float32)
-    turbidity = turbidity_by_day(site, year)
-    _fill(calendar_of(axis), air_of(site), turbidity, _beyond_by_day(), slot, suns, sheet, ghi)
-    return sheet, ghi
+    ghi = np.empty(sum(len(order) for order in orders), dtype=np.float32)
+    by_day = turbidity_by_day(site, year), _beyond_by_day()
+    calendar, air, done = calendar_of(axis), air_of(site), 0
+    sheets = []
+    for order in orders:
+        sheet = np.empty((-(-len(order) // LANES), ROWS, LANES), dtype=np.float32)
+        if len(order):
+            _fill(calendar, air, by_day, order, seen, sheet, ghi[done : done + len(order)])
+        sheets.append(sheet)
+        done += len(order)
+    return sheets, ghi
+
+
+# Rows of what a block is worked in, beyond those of the shares: the sun's vector at one instant,
+# turbidity and, by the day, light above the air; what half a unit of haze leaves of direct and of
+# global light, both lights at the lowest level, and the sum of global light at both instants.
+_EAST, _NORTH, _SINE, _CLOUDY, _ABOVE, _DNI_KEEPS, _GHI_KEEPS, _DNI_LEVEL, _GHI_LEVEL, _BOTH = (
+    LANES * row for row in range(perez.USED, perez.USED + 10)
+)
+_ROOM = LANES * (perez.USED + 10)
 
 
 @compiled
-def _airmass(sine, zenith):  # type: ignore[no-untyped-def]
-    """Return Kasten and Young's relative airmass."""
-    return 1.0 / (sine + 0.50572 * math.exp(-1.6364 * math.log(96.07995 - math.degrees(zenith))))
+def _gather(calendar, by_day, order, seen, first, node, room):  # type: ignore[no-untyped-def]
+    """Lay the sun and the calendar of a block into its room; lanes beyond the last repeat it."""
+    turbidity, beyond = by_day
+    for lane in range(LANES):
+        i = order[min(first + lane, len(order) - 1)]
+        place = seen.slot[i]
+        day = calendar.day[node, place]
+        room[_EAST + lane], room[_NORTH + lane] = seen.suns[node, 0, i], seen.suns[node, 1, i]
+        room[_SINE + lane] = min(seen.suns[node, 2, i], 1.0)
+        room[_CLOUDY + lane], room[_ABOVE + lane] = turbidity[day], beyond[day]
+        room[perez.BEYOND + lane] = calendar.beyond[node, place]
 
 
 @compiled
-def _light(air, sine, airmass, turbidity, beyond):  # type: ignore[no-untyped-def]
-    """Return direct and global light by Ineichen and Perez. [W/m²]"""
-    thick = airmass * air.thickness
-    ghi = air.cg1 * beyond * sine
-    ghi *= math.exp(-air.cg2 * thick * (air.fh1 + air.fh2 * (turbidity - 1.0)))
-    dni = beyond * air.beam * math.exp(-0.09 * thick * (turbidity - 1.0))
-    # their correction, without which low suns are too bright
-    most = (1.0 - (0.1 - 0.2 * math.exp(-turbidity)) / (0.1 + 0.882 / air.fh1)) / sine
-    return min(dni, ghi * most), ghi
+def _fill_light(air, room):  # type: ignore[no-untyped-def]
+    """Fill a block's light by Ineichen and Perez, and what haze makes of it, into its room."""
+    lowest = airmass(LOWEST_SUN, arc(LOWEST_SUN))
+    last, step = 0.1 + 0.882 / air.fh1, HAZE_STEP * air.haze_thickness
+    for k in range(LANES):
+        sine, cloudy, above = room[_SINE + k], room[_CLOUDY + k] - 1.0, room[_ABOVE + k]
+        up = max(sine, 0.0)
+        zenith = arc(up)
+        mass = airmass(up, zenith)
+        thick = mass * air.thickness
+        whole = air.cg1 * above * fading(-air.cg2 * thick * (air.fh1 + air.fh2 * cloudy))
+        dni = above * air.beam * fading(-0.09 * thick * cloudy)
+        # their correction, without which low suns are too bright
+        dni = min(dni, whole * (1.0 - (0.1 - 0.2 * fading(-1.0 - cloudy)) / last))
+        dni = dni if sine > 0.0 else 0.0
+        whole *= up
+        haze = step * (mass if sine > LOWEST_SUN else lowest)
+        direct, both = fading(-0.09 * haze), fading(-air.cg2 * air.fh2 * haze)
+        room[perez.ZENITH + k], room[perez.AIRMASS + k] = zenith, mass
+        room[perez.DIRECT + k], room[perez.DIFFUSE + k] = dni, whole - dni * up
+        room[_DNI_KEEPS + k], room[_DNI_LEVEL + k] = direct, dni / direct**_BELOW
+        room[_GHI_KEEPS + k], room[_GHI_LEVEL + k] = both, whole / both**_BELOW
+        room[_BOTH + k] += whole
 
 
 @compiled
-def _fill_levels(light, share, out, row, lane):  # type: ignore[no-untyped-def]
-    """Fill light at every level of haze, from the light at none and what half a unit keeps."""
-    level = light / share**_BELOW
-    for place in range(LEVELS):
-        out[row + 2 * place, lane] = level
-        level *= share
+def _fill_dome(node, room, out):  # type: ignore[no-untyped-def]
+    """Fill a block's sun and diffuse light from its room."""
+    to = (node * LANES) & MASK
+    for k in range(LANES):
+        sine, dhi = room[_SINE + k], room[perez.DIFFUSE + k]
+        told = (room[perez.ZENITH + k] < _LAST_ZENITH) & (dhi > _DIMMEST)
+        around = room[perez.AROUND + k] if told else 0.0
+        horizon = room[perez.HORIZON + k] if told else 0.0
+        out[to + EAST * LANES + k], out[to + NORTH * LANES + k] = room[_EAST + k], room[_NORTH + k]
+        out[to + UP * LANES + k] = max(sine, LOWEST_SUN)
+        out[to + BRIGHT * LANES + k] = around / max(sine, LOWEST_FOR_DIFFUSE)
+        out[to + DOME * LANES + k], out[to + BAND * LANES + k] = 1.0 - around, horizon
+        out[to + LEAST * LANES + k] = LEAST_DIFFUSE * dhi
 
 
 @compiled
-def _fill(calendar, air, turbidity, beyond, slot, suns, sheet, ghi):  # type: ignore[no-untyped-def]
-    """Fill a sheet that is zero, and the global light, at each interval."""
-    lowest = _airmass(LOWEST_SUN, math.acos(LOWEST_SUN))
-    for i in range(len(slot)):
-        place, out, lane = slot[i], sheet[i // LANES], i % LANES
-        both = 0.0
-        for node in range(2):
-            sine = min(suns[node, 2, i], 1.0)
-            around, horizon = 0.0, 0.0
-            if sine > 0.0:
-                day, zenith = calendar.day[node, place], math.acos(sine)
-                airmass = _airmass(sine, zenith)
-                dni, whole = _light(air, sine, airmass, turbidity[day], beyond[day])
-                dhi = whole - dni * sine
-                if zenith < _LAST_ZENITH and dhi > _DIMMEST:
-                    outside = calendar.beyond[node, place]
-                    around, horizon = shares(zenith, airmass, dni, dhi, outside)
-                haze = HAZE_STEP * air.haze_thickness * (airmass if sine > LOWEST_SUN else lowest)
-                _fill_levels(dni, math.exp(-0.09 * haze), out, DNI + node, lane)
-                fade = math.exp(-air.cg2 * air.fh2 * haze)
-                _fill_levels(whole, fade, out, GHI + node, lane)
-                out[LEAST + node, lane] = LEAST_DIFFUSE * dhi
-                both += whole
-            out[EAST + node, lane], out[NORTH + node, lane] = suns[node, 0, i], suns[node, 1, i]
-            out[UP + node, lane] = max(sine, LOWEST_SUN)
-            out[BRIGHT + node, lane] = around / max(sine, LOWEST_FOR_DIFFUSE)
-            out[DOME + node, lane], out[BAND + node, lane] = 1.0 - around, horizon
-        season, hour = calendar.season, calendar.hour
+def _fill_levels(node, room, out):  # type: ignore[no-untyped-def]
+    """Fill a block's light at every level of haze, from the lowest on."""
+    to = (node * LANES) & MASK
+    for k in range(LANES):
+        dni, ghi = room[_DNI_LEVEL + k], room[_GHI_LEVEL + k]
+        for place in range(LEVELS):
+            out[to + (DNI + 2 * place) * LANES + k] = dni
+            out[to + (GHI + 2 * place) * LANES + k] = ghi
+            dni *= room[_DNI_KEEPS + k]
+            ghi *= room[_GHI_KEEPS + k]
+
+
+@compiled
+def _fill_warmth(calendar, air, order, seen, first, out):  # type: ignore[no-untyped-def]
+    """Fill what a block's modules are warmed by."""
+    season, hour = calendar.season, calendar.hour
+    for k in range(LANES):
+        place = seen.slot[order[min(first + k, len(order) - 1)]]
         warmth = air.mean + air.season[0] * season[0, place] + air.season[1] * season[1, place]
         warmth += air.hour[0] * hour[0, place] + air.hour[1] * hour[1, place]
-        out[WARMTH, lane], out[COOLING, lane] = warmth, _COOLING
-        ghi[i] = 0.5 * both
+        out[WARMTH * LANES + k] = warmth
+        out[COOLING * LANES + k], out[CLOUD * LANES + k] = _COOLING, 0.0
+
+
+@compiled
+def _fill(calendar, air, by_day, order, seen, sheet, ghi):  # type: ignore[no-untyped-def]
+    """Fill a sheet, and the global light, at each interval."""
+    room = np.empty(_ROOM)
+    for block in range(sheet.shape[0]):
+        first, out = block * LANES, sheet[block].ravel()
+        count = min(LANES, len(order) - first)
+        room[_BOTH:] = 0.0
+        for node in range(2):
+            _gather(calendar, by_day, order, seen, first, node, room)
+            _fill_light(air, room)
+            perez.fill_shares(room)
+            _fill_dome(node, room, out)
+            _fill_levels(node, room, out)
+        _fill_warmth(calendar, air, order, seen, first, out)
+        for k in range(count):
+            ghi[first + k] = 0.5 * room[_BOTH + k]
+        if count < LANES:
+            sheet[block, :, count:] = 0.0

@@ -12,6 +12,7 @@ import itertools
 
 import numpy as np
 
+from sunveil.cells.tables import LANES
 from sunveil.jit import compiled
 from sunveil.site import Array
 
@@ -54,33 +55,38 @@ def _weights(k: int, x: float) -> Array:
 
 _PIECES = _pieces()
 _INNER = _KNOTS[3:-3]
+# A spline is its first piece, and from each knot on what its curvature changes by there: written so
+# no piece need be looked for, and loops fill wide registers.
+_FIRST = _PIECES[0]
+_KINKS = np.diff(_PIECES[:, :, 2], axis=0)
+
+
+# Rows of what is worked in: the sun's angle from the zenith [rad], the airmass relative to the
+# zenith's, direct, diffuse and, above the air, direct light [W/m²]; then what is filled, the shares
+# of diffuse light from around the sun and, with a sign, from the horizon.
+ZENITH, AIRMASS, DIRECT, DIFFUSE, BEYOND, AROUND, HORIZON = (LANES * row for row in range(7))
+USED = 7
 
 
 @compiled
-def _spline(k, number, zeta):  # type: ignore[no-untyped-def]
-    a, b, c = _PIECES[k, number, 0], _PIECES[k, number, 1], _PIECES[k, number, 2]
-    return a + zeta * (b + zeta * c)
-
-
-@compiled
-def shares(zenith, airmass, dni, dhi, beyond):  # type: ignore[no-untyped-def]
-    """Return the shares of diffuse light from around the sun and, with a sign, the horizon.
-
-    Parameters
-    ----------
-    zenith
-        Of the sun. [rad]
-    airmass
-        Relative to the zenith's.
-    dni, dhi, beyond
-        Direct, diffuse and, above the air, direct irradiance. [W/m²]
-    """
-    delta = dhi * airmass / beyond
-    zeta = dni / (dhi + dni)
-    zeta /= 1.0 - _KAPPA * zenith**3 * (zeta - 1.0)
-    k = 0
-    while k < len(_INNER) and zeta >= _INNER[k]:
-        k += 1
-    around = _spline(k, 0, zeta) + _spline(k, 1, zeta) * delta + _spline(k, 2, zeta) * zenith
-    horizon = _spline(k, 3, zeta) + _spline(k, 4, zeta) * delta + _spline(k, 5, zeta) * zenith
-    return min(max(around, 0.0), _MOST), horizon
+def fill_shares(room):  # type: ignore[no-untyped-def]
+    """Fill the shares of diffuse light of a block, from the other rows of its room."""
+    f = _FIRST
+    for lane in range(LANES):
+        zenith, dni, dhi = room[ZENITH + lane], room[DIRECT + lane], room[DIFFUSE + lane]
+        delta = dhi * room[AIRMASS + lane] / room[BEYOND + lane]
+        # dni / (dhi + dni), less what it depends on the zenith by
+        zeta = dni / (dhi + dni + _KAPPA * zenith * zenith * zenith * dhi)
+        square = zeta * zeta
+        around = f[0, 0] + f[1, 0] * delta + f[2, 0] * zenith
+        around += zeta * (f[0, 1] + f[1, 1] * delta + f[2, 1] * zenith)
+        around += square * (f[0, 2] + f[1, 2] * delta + f[2, 2] * zenith)
+        horizon = f[3, 0] + f[4, 0] * delta + f[5, 0] * zenith
+        horizon += zeta * (f[3, 1] + f[4, 1] * delta + f[5, 1] * zenith)
+        horizon += square * (f[3, 2] + f[4, 2] * delta + f[5, 2] * zenith)
+        for k in range(len(_INNER)):
+            bend = max(zeta - _INNER[k], 0.0)
+            bend *= bend
+            around += bend * (_KINKS[k, 0] + _KINKS[k, 1] * delta + _KINKS[k, 2] * zenith)
+            horizon += bend * (_KINKS[k, 3] + _KINKS[k, 4] * delta + _KINKS[k, 5] * zenith)
+        room[AROUND + lane], room[HORIZON + lane] = min(max(around, 0.0), _MOST), horizon

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.cells.axis import Axis
-from sunveil.cells.clear import clear_sheet
+from sunveil.cells.clear import clear_sheets
 from sunveil.cells.orbit import DAY as DAY
 from sunveil.cells.place import Cell
-from sunveil.cells.sun import Seen, instants, seen_from
+from sunveil.cells.sun import NODES, Seen, instants, seen_from
 from sunveil.cells.tables import Sheet, in_blocks, make_rows, spread_out, take
+from sunveil.jit import compiled
 from sunveil.site import Array, Site
 from sunveil.sky import covered, sky_at
 from sunveil.weather.base import utc_index
@@ -133,9 +134,7 @@ def make_cell_sky(
         found, cloudless = _measured(site, long, weather, cache, **server)
         middles = (long.starts[lit] + long.step // 2).view("M8[s]")
         source, known = found.source, covered(found, middles)
-    high = (seen.middle[2] > LOWEST) & known
-    order = np.concatenate([np.flatnonzero(high), np.flatnonzero(~high & known)])
-    usable = int(np.count_nonzero(high))
+    order, usable = _by_height(seen, known)
     years = max(1.0, long.count * long.step / (365.0 * DAY))
     some_at = spread_out(usable, math.ceil(MOST * years))
     if only_some:
@@ -162,24 +161,54 @@ def make_cell_sky(
         some_at=some_at,
         few_at=few_at,
         ghi=ghi,
-        sun=seen.middle[:, order[:usable]].T,
+        sun=_rows_of(seen.middle, order[:usable]),
         again=functools.partial(make_cell_sky, cell, weather=weather, cache=cache, **server),
     )
 
 
+def _by_height(seen: Seen, known: NDArray[np.bool_]) -> tuple[Index, int]:
+    """Return the known lit intervals, those with the sun well up first, and how many these are."""
+    order = np.empty(len(known), dtype=np.int32)
+    count, usable = _fill_by_height(seen.middle, known, order)
+    return order[:count], usable
+
+
+@compiled
+def _fill_by_height(middle, known, order):  # type: ignore[no-untyped-def]
+    """Fill which intervals are known, high suns first; return how many, and with a high sun."""
+    count, usable = 0, 0
+    for low in (False, True):
+        for i in range(len(known)):
+            if known[i] and (middle[2, i] <= LOWEST) == low:
+                order[count] = i
+                count += 1
+        usable = usable if low else count
+    return count, usable
+
+
+def _rows_of(middle: Array, order: Index) -> Array:
+    out = np.empty((len(order), 3))
+    _fill_rows(middle, order, out)
+    return out
+
+
+@compiled
+def _fill_rows(middle, order, out):  # type: ignore[no-untyped-def]
+    for i in range(len(order)):
+        for j in range(3):
+            out[i, j] = middle[j, order[i]]
+
+
 def _clear(
-    seen: Seen, order: NDArray[np.intp], usable: int, *, site: Site, axis: Axis
+    seen: Seen, order: Index, usable: int, *, site: Site, axis: Axis
 ) -> tuple[Sheet, Sheet, Light]:
     """Return a cloudless sky at the usable and the other intervals, and all their global light."""
-    slot = seen.slot[order]
-    first = instants(axis, 0)[slot.min(initial=axis.count - 1)]
-    year = int(np.datetime64(int(first), "s").astype("M8[Y]").astype(np.int64)) + 1970
-    parts = [
-        clear_sheet(site, axis, slot=seen.slot[some], suns=seen.suns[:, :, some], year=year)
-        for some in (order[:usable], order[usable:])
-    ]
-    (sheet, bright), (low, dim) = parts
-    return sheet, low, np.concatenate([bright, dim])
+    earliest = seen.slot[order.min()] if len(order) else axis.count - 1
+    first = axis.first + int(earliest) * axis.step + round(NODES[0] * axis.step)
+    year = int(np.datetime64(first, "s").astype("M8[Y]").astype(np.int64)) + 1970
+    orders = order[:usable], order[usable:]
+    (sheet, low), ghi = clear_sheets(site, axis, seen=seen, orders=orders, year=year)
+    return sheet, low, ghi
 
 
 def _measured(

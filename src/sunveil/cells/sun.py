@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from sunveil.cells.axis import Axis
 from sunveil.cells.orbit import above_globe
+from sunveil.cells.series import arc
+from sunveil.cells.tables import MASK
 from sunveil.jit import compiled
 from sunveil.site import Array, Site
 
@@ -28,6 +30,12 @@ _PARALLAX = math.radians(8.794 / 3600.0)
 # Below this true elevation no light arrives, whatever the air bends. [degrees]
 _DARK = -0.8333
 _DARK_SINE = math.sin(math.radians(_DARK))
+# Below this the air lifts as much as there.
+_LEAST_LIFTED = math.sin(math.radians(-0.8))
+# What the air's lift is told by: an angle over an elevation and another. [rad², rad]
+_BENNETT = math.radians(math.radians(10.3)), math.radians(5.11)
+# So many intervals are worked on at once.
+_CHUNK = 256
 
 
 class Seen(NamedTuple):
@@ -76,7 +84,7 @@ def sun_of(site: Site, seconds: NDArray[np.int64]) -> Array:
     """
     globe = above_globe(seconds)
     out = np.empty_like(globe)
-    _fill(globe, *_numbers(site), out)
+    _fill(globe.ravel(), 0, len(seconds), *_numbers(site), out.ravel())
     return out
 
 
@@ -88,57 +96,80 @@ def seen_from(site: Site, axis: Axis) -> Seen:
     return Seen(slot[:lit], suns[:, :, :lit], middle[:, :lit])
 
 
-def _numbers(site: Site) -> tuple[Array, float]:
+def _numbers(site: Site) -> tuple[tuple[tuple[float, float, float], ...], float]:
     """Return the rotation to a site's east, north and up, and how strongly its air bends light."""
     latitude, longitude = math.radians(site.latitude), math.radians(site.longitude)
     north, out = math.sin(latitude), math.cos(latitude)
-    east = np.array([-math.sin(longitude), math.cos(longitude), 0.0])
-    away = np.array([math.cos(longitude), math.sin(longitude), 0.0])
-    pole = np.array([0.0, 0.0, 1.0])
-    turn = np.stack([east, out * pole - north * away, out * away + north * pole])
+    across, along = math.sin(longitude), math.cos(longitude)
+    turn = (
+        (-across, along, 0.0),
+        (-north * along, -north * across, out),
+        (out * along, out * across, north),
+    )
     bend = pressure_at(site.height) / 101000.0 * 283.0 / (273.0 + _TEMPERATURE) * 1.02 / 60.0
     return turn, math.radians(bend)
 
 
 @compiled
-def _seen(x, y, z, turn, bend):  # type: ignore[no-untyped-def]
-    """Return the sun above the globe as a site sees it: east, north, up."""
-    east = turn[0, 0] * x + turn[0, 1] * y + turn[0, 2] * z
-    north = turn[1, 0] * x + turn[1, 1] * y + turn[1, 2] * z
-    up = turn[2, 0] * x + turn[2, 1] * y + turn[2, 2] * z
-    far = 1.0 + _PARALLAX * up
-    east, north, up = east * far, north * far, (up - _PARALLAX) * far
-    if up < _DARK_SINE:
-        return east, north, up
-    # below the horizon the formula soon means nothing, and nothing is lit
-    held = max(math.degrees(math.asin(min(up, 1.0))), -0.8)
-    lift = bend / math.tan(math.radians(held + 10.3 / (held + 5.11)))
-    # sine and cosine of so small an angle
-    sine, cosine = lift - lift**3 / 6.0, 1.0 - 0.5 * lift * lift
-    flat = math.sqrt(max(1.0 - up * up, 1e-18))
-    less = cosine - up * sine / flat
-    return east * less, north * less, up * cosine + flat * sine
+def _fill(globe, first, count, turn, bend, out):  # type: ignore[no-untyped-def]
+    """Fill the sun above the globe, from a place on, as a site sees it: east, north, up.
+
+    ``globe`` and ``out`` are flat, one component after the other.
+    """
+    (a, b, c), (d, e, f), (g, h, i) = turn
+    whole, size = len(globe) // 3, len(out) // 3
+    for k in range(count):
+        x = globe[(first + k) & MASK]
+        y, z = globe[(first + whole + k) & MASK], globe[(first + 2 * whole + k) & MASK]
+        up = g * x + h * y + i * z
+        far = 1.0 + _PARALLAX * up
+        up = min((up - _PARALLAX) * far, 1.0)
+        # the lift of the air; below the horizon its formula soon means nothing, and nothing is lit
+        sine = max(up, _LEAST_LIFTED)
+        flat = math.sqrt(max(1.0 - sine * sine, 1e-18))
+        more = _BENNETT[0] / (0.5 * math.pi - arc(sine) + _BENNETT[1])
+        # the tangent of a sum, of which the second is a few degrees
+        square = more * more
+        across = more * (1.0 - square / 6.0 * (1.0 - square / 20.0))
+        along = 1.0 - square / 2.0 * (1.0 - square / 12.0)
+        under = sine * along + flat * across
+        both = 1.0 / (under * flat)
+        lift = bend * (flat * along - sine * across) * flat * both
+        lift = lift if up >= _DARK_SINE else 0.0
+        # sine and cosine of so small an angle
+        across, along = lift - lift * lift * lift / 6.0, 1.0 - 0.5 * lift * lift
+        less = (along - up * across * under * both) * far
+        out[k] = (a * x + b * y + c * z) * less
+        out[(size + k) & MASK] = (d * x + e * y + f * z) * less
+        out[(2 * size + k) & MASK] = up * along + flat * across
 
 
 @compiled
-def _fill(globe, turn, bend, out):  # type: ignore[no-untyped-def]
-    for i in range(globe.shape[1]):
-        out[0, i], out[1, i], out[2, i] = _seen(globe[0, i], globe[1, i], globe[2, i], turn, bend)
+def _fill_middle(early, late, out):  # type: ignore[no-untyped-def]
+    """Fill the directions halfway between those at two instants."""
+    for k in range(_CHUNK):
+        x, y = early[k] + late[k], early[_CHUNK + k] + late[_CHUNK + k]
+        z = early[2 * _CHUNK + k] + late[2 * _CHUNK + k]
+        scale = 1.0 / math.sqrt(x * x + y * y + z * z)
+        out[k], out[_CHUNK + k], out[2 * _CHUNK + k] = x * scale, y * scale, z * scale
 
 
 @compiled
 def _fill_lit(globe, turn, bend, slot, suns, middle):  # type: ignore[no-untyped-def]
     """Fill the sun at the lit intervals; return how many there are."""
-    lit = 0
-    for i in range(globe.shape[2]):
-        a, b, c = _seen(globe[0, 0, i], globe[0, 1, i], globe[0, 2, i], turn, bend)
-        d, e, f = _seen(globe[1, 0, i], globe[1, 1, i], globe[1, 2, i], turn, bend)
-        if c > 0.0 or f > 0.0:
-            slot[lit] = i
-            suns[0, 0, lit], suns[0, 1, lit], suns[0, 2, lit] = a, b, c
-            suns[1, 0, lit], suns[1, 1, lit], suns[1, 2, lit] = d, e, f
-            x, y, z = a + d, b + e, c + f
-            long = math.sqrt(x * x + y * y + z * z)
-            middle[0, lit], middle[1, lit], middle[2, lit] = x / long, y / long, z / long
-            lit += 1
+    early, late, half = np.ones(3 * _CHUNK), np.ones(3 * _CHUNK), np.empty(3 * _CHUNK)
+    both = globe[0].ravel(), globe[1].ravel()
+    lit, whole = 0, globe.shape[2]
+    for first in range(0, whole, _CHUNK):
+        count = min(_CHUNK, whole - first)
+        _fill(both[0], first, count, turn, bend, early)
+        _fill(both[1], first, count, turn, bend, late)
+        _fill_middle(early, late, half)
+        for k in range(count):
+            if early[2 * _CHUNK + k] > 0.0 or late[2 * _CHUNK + k] > 0.0:
+                slot[lit] = first + k
+                for j in range(3):
+                    suns[0, j, lit], suns[1, j, lit] = early[j * _CHUNK + k], late[j * _CHUNK + k]
+                    middle[j, lit] = half[j * _CHUNK + k]
+                lit += 1
     return lit

@@ -8,6 +8,8 @@ filled by one load and compilers can prove that rows do not overlap.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,8 @@ Sheet = NDArray[np.float32]
 """Shape (blocks, ROWS, LANES)."""
 
 LANES = 64
+# Tells the compiler that a place is not negative, so that it need not wrap around.
+MASK = 0x7FFFFFFFFF
 # What its multiples have beyond whole numbers never repeats, and never crowds.
 _GOLDEN = (5.0**0.5 - 1.0) / 2.0
 # Linke turbidity beyond the maps' at which light is tabulated, and its spacing.
@@ -83,25 +87,44 @@ def spread_out(count: int, most: int) -> NDArray[np.int32]:
 
     Not every third one: of twelve hours these would be the same four on all days.
     """
-    place = np.arange(count)
-    return np.flatnonzero(place * _GOLDEN % 1.0 < most / max(count, 1)).astype(np.int32)
+    out = np.empty(count, dtype=np.int32)
+    return out[: _fill_spread(most / max(count, 1), out)]
+
+
+@compiled
+def _fill_spread(share, out):  # type: ignore[no-untyped-def]
+    """Fill the places that are taken of as many as there is room for; return how many are."""
+    taken = 0
+    for place in range(len(out)):
+        turns = place * _GOLDEN
+        out[taken] = place
+        taken += turns - math.floor(turns) < share
+    return taken
 
 
 def take(sheet: Sheet, chosen: NDArray[np.integer]) -> Sheet:
     """Return the chosen intervals of a sheet."""
-    out = np.zeros((-(-len(chosen) // LANES), sheet.shape[1], LANES), dtype=np.float32)
-    _fill_taken(sheet, chosen.astype(np.int64), out)
+    out = np.empty((-(-len(chosen) // LANES), sheet.shape[1], LANES), dtype=np.float32)
+    _fill_taken(sheet, chosen.astype(np.int32), out)
     return out
 
 
 @compiled
 def _fill_taken(sheet, chosen, out):  # type: ignore[no-untyped-def]
+    """Fill the chosen intervals of a sheet; what is left of the last block is zero."""
+    rows, s, o = sheet.shape[1], sheet.ravel(), out.ravel()
+    at = np.empty(LANES, dtype=np.int64)
     for block in range(out.shape[0]):
         first = block * LANES
-        for row in range(sheet.shape[1]):
-            for lane in range(min(LANES, len(chosen) - first)):
-                place = chosen[first + lane]
-                out[block, row, lane] = sheet[place // LANES, row, place % LANES]
+        for lane in range(LANES):
+            place = chosen[min(first + lane, len(chosen) - 1)]
+            at[lane] = place // LANES * (rows * LANES) + place % LANES
+        to = (block * rows * LANES) & MASK
+        for row in range(rows):
+            for lane in range(LANES):
+                o[to + row * LANES + lane] = s[(at[lane] + row * LANES) & MASK]
+        if len(chosen) - first < LANES:
+            out[block, :, len(chosen) - first :] = 0.0
 
 
 def _fill_levels(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sunveil.atlas import Grid
 from sunveil.cells import CellSky
+from sunveil.cells.sky import DAY
 from sunveil.cells.tables import LANES, Sheet, take
 from sunveil.fit.shared import AZIMUTH_STEP, ELEVATION_STEP, TYPICAL_HAZE, TYPICAL_HEAT
 from sunveil.jit import compiled
@@ -25,6 +26,11 @@ Matrix = NDArray[np.float32]
 
 WINDOW_DAYS = 10
 DIM = np.float32(20.0)
+# The edges of patches: cosines and sines of azimuths east of the meridian, sines of elevations.
+_HALF_TURN = round(180.0 / AZIMUTH_STEP)
+_AZIMUTHS = np.radians(AZIMUTH_STEP * np.arange(1, _HALF_TURN))
+_EDGES = np.stack([np.cos(_AZIMUTHS), np.sin(_AZIMUTHS)], axis=1)
+_HEIGHTS = np.sin(np.radians(np.arange(ELEVATION_STEP, 90.0, ELEVATION_STEP)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,9 +90,21 @@ def points_of(grid: Grid) -> Array:
     return out
 
 
-def plane_profiles(sheet: Sheet, points: Array, constants: Constants) -> Matrix:
-    """Return the power of points per kW under a sheet, padded, shape (points, n). [kW/kW]"""
-    out = np.empty((len(points), sheet.shape[0] * LANES), dtype=np.float32)
+@functools.lru_cache(maxsize=1)
+def starting_points() -> Array:
+    """Return the planes to start from as points."""
+    return points_of(starting_grid())
+
+
+def plane_profiles(
+    sheet: Sheet, points: Array, constants: Constants, *, count: int | None = None
+) -> Matrix:
+    """Return the power of points per kW under a sheet, shape (points, n). [kW/kW]
+
+    Of ``count`` intervals, or of all, with what whole blocks are padded by.
+    """
+    shape = len(points), sheet.shape[0] * LANES if count is None else count
+    out = np.empty(shape, dtype=np.float32)
     fill_profiles(sheet, points, constants, out)
     return out
 
@@ -94,52 +112,115 @@ def plane_profiles(sheet: Sheet, points: Array, constants: Constants) -> Matrix:
 @compiled
 def fill_profiles(sheet, points, constants, out):  # type: ignore[no-untyped-def]
     """Fill a row of power for each point. [kW/kW]"""
+    room = np.empty(sheet.shape[0] * LANES, dtype=np.float32)
     for i in range(len(points)):
-        unit_profile(sheet, points[i], constants, out[i])
+        unit_profile(sheet, points[i], constants, room)
+        out[i, :] = room[: out.shape[1]]
 
 
-def _sorted_by(label: NDArray[np.int64]) -> tuple[Index, Index]:
-    # short numbers are sorted by their digits, which takes a tenth of the time
-    short = label.astype(np.uint16) if label.max(initial=0) < 2**16 else label
-    order = np.argsort(short, kind="stable").astype(np.int32)
-    begins = np.flatnonzero(np.diff(label[order], prepend=-1))
-    return order, np.append(begins, len(label)).astype(np.int32)
+@compiled
+def sorted_by(label):  # type: ignore[no-untyped-def]
+    """Return the places of labels from 0 in their order, and where each that occurs begins.
+
+    Equal ones stay in the order of their places. The last number is how many there are.
+    """
+    top = 0
+    for i in range(len(label)):
+        top = max(top, label[i])
+    at = np.zeros(top + 2, dtype=np.int32)
+    for i in range(len(label)):
+        at[label[i] + 1] += 1
+    first = np.zeros(min(top + 1, len(label)) + 1, dtype=np.int32)
+    found = 0
+    for k in range(top + 1):
+        if at[k + 1] > 0:
+            first[found] = at[k]
+            found += 1
+        at[k + 1] += at[k]
+    first[found] = len(label)
+    order = np.empty(len(label), dtype=np.int32)
+    for i in range(len(label)):
+        order[at[label[i]]] = i
+        at[label[i]] += 1
+    return order, first[: found + 1].copy()
 
 
 def make_groups(sky: CellSky, constants: Constants) -> Groups:
     """Return the groups of a cell's sky and the starting planes' power in them."""
-    long, usable = sky.axis.long, sky.usable
-    day = sky.day[:usable].astype(np.int64)
-    slot = (long.starts[sky.slot[:usable]] + sky.turn) % 86400 // long.step
-    per_day = 86400 // long.step + 1
-    window = day // WINDOW_DAYS
-    order, first = _sorted_by((window - window[:1]) * per_day + slot)
-    light = np.maximum(sky.ghi[:usable], DIM)
-    middle = order[(first[:-1] + first[1:]) // 2].astype(np.intp)
+    long, slot = sky.axis.long, sky.slot[: sky.usable]
+    middle, places, scale = _grouped(slot, long.first + sky.turn, long.step, sky.ghi)
     probe = take(sky.sheet, middle)
-    grid = starting_grid()
-    profiles = plane_profiles(probe, points_of(grid), constants)[:, : len(middle)]
-    size = np.diff(first)
-    member = np.arange(len(order)) - np.repeat(first[:-1], size)
-    group = np.repeat(np.arange(len(size)), size)
-    shape = (int(size.max(initial=1)), len(size))
-    places, scale = np.zeros(shape, dtype=np.int32), np.full(shape, np.nan, dtype=np.float32)
-    places[member, group] = sky.slot[order]
-    scale[member, group] = light[middle][group] / light[order]
+    profiles = plane_profiles(probe, starting_points(), constants, count=len(middle))
     return Groups(
-        middle=middle.astype(np.int32),
+        middle=middle,
         places=places,
         scale=scale,
         probe=probe,
-        grid=grid,
-        profiles=np.ascontiguousarray(profiles),
+        grid=starting_grid(),
+        profiles=profiles,
     )
+
+
+@compiled
+def _grouped(slot, start, step, ghi):  # type: ignore[no-untyped-def]
+    """Return each group's middle interval, and the places and scales of its members.
+
+    ``start`` is the solar time of the axis' start. [s]
+    """
+    label = np.empty(len(slot), dtype=np.int32)
+    per_day = DAY // step + 1
+    before = (start + step * slot[0]) // (WINDOW_DAYS * DAY) if len(slot) else 0
+    for i in range(len(slot)):
+        local = start + step * slot[i]
+        # numbers so small are divided without a remainder's error
+        hour = int(float(local % DAY) / step)
+        label[i] = (local // (WINDOW_DAYS * DAY) - before) * per_day + hour
+    order, first = sorted_by(label)
+    count, largest = len(first) - 1, 1
+    for g in range(count):
+        largest = max(largest, first[g + 1] - first[g])
+    middle = np.empty(count, dtype=np.int32)
+    places = np.zeros((largest, count), dtype=np.int32)
+    scale = np.full((largest, count), np.nan, dtype=np.float32)
+    for g in range(count):
+        middle[g] = order[(first[g] + first[g + 1]) // 2]
+        light = max(ghi[middle[g]], DIM)
+        for i in range(first[g], first[g + 1]):
+            member = i - first[g]
+            places[member, g] = slot[order[i]]
+            scale[member, g] = light / max(ghi[order[i]], DIM)
+    return middle, places, scale
 
 
 def make_patches(sky: CellSky) -> Patches:
     """Return the patches of sky that hills and trees are looked for in."""
-    azimuth = np.degrees(np.arctan2(sky.sun[:, 0], sky.sun[:, 1])) % 360.0
-    elevation = np.degrees(np.arcsin(np.clip(sky.sun[:, 2], 0.0, 1.0)))
-    columns = int(np.ceil(360.0 / AZIMUTH_STEP))
-    patch = (elevation / ELEVATION_STEP).astype(np.int64) * columns
-    return Patches(*_sorted_by(patch + (azimuth / AZIMUTH_STEP).astype(np.int64)))
+    return Patches(*sorted_by(patch_labels(sky.sun)))
+
+
+@compiled
+def patch_labels(sun):  # type: ignore[no-untyped-def]
+    """Return the number of the patch that each of the sun's vectors lies in.
+
+    Angles are not needed for it, only on which side of the patches' edges a vector is.
+    """
+    label = np.empty(len(sun), dtype=np.int32)
+    east, north, up = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
+    column, row = np.empty(LANES), np.empty(LANES)
+    for first in range(0, len(sun), LANES):
+        count = min(LANES, len(sun) - first)
+        for k in range(count):
+            x, y = sun[first + k, 0], sun[first + k, 1]
+            west = x < 0.0 or (x == 0.0 and y < 0.0)
+            # the western edges are the eastern ones beyond the zenith
+            east[k], north[k] = (-x, -y) if west else (x, y)
+            up[k], row[k], column[k] = sun[first + k, 2], 0.0, _HALF_TURN if west else 0.0
+        for edge in range(len(_EDGES)):
+            cosine, sine = _EDGES[edge, 0], _EDGES[edge, 1]
+            for k in range(LANES):
+                column[k] += 1.0 if east[k] * cosine >= north[k] * sine else 0.0
+        for edge in range(len(_HEIGHTS)):
+            for k in range(LANES):
+                row[k] += 1.0 if up[k] >= _HEIGHTS[edge] else 0.0
+        for k in range(count):
+            label[first + k] = int(row[k]) * (2 * _HALF_TURN) + int(column[k])
+    return label

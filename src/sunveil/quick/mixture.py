@@ -19,8 +19,9 @@ from sunveil.fit.shared import CLEAR_GAIN, NEAR_DEGREES
 from sunveil.fit.shared import MIXTURE_SCALE as SCALE
 from sunveil.jit import compiled
 from sunveil.quick.constants import Constants
-from sunveil.quick.groups import Groups, Matrix, plane_profiles, points_of
+from sunveil.quick.groups import Groups, Matrix, points_of
 from sunveil.quick.least_squares import non_negative
+from sunveil.quick.levels import fill_by_level
 from sunveil.quick.model import EAST, HAZE, HEAT, LIMIT, NO_LIMIT, NORTH, unit_profile
 from sunveil.site import Array
 
@@ -96,12 +97,19 @@ def make_mixture(
         Length of a group. [days]
     """
     places = np.flatnonzero(day[groups.middle] // window % 2 == 0)
-    probe, grid = take(groups.probe, places), mixture_grid()
-    points = np.tile(points_of(grid), (len(_HAZES), len(_HEATS), 1, 1))
-    points[..., HAZE], points[..., HEAT] = _HAZES[:, None, None], _HEATS[:, None]
-    profiles = plane_profiles(probe, points.reshape(-1, points.shape[-1]), constants)
-    shape = (*points.shape[:3], probe.shape[0] * LANES)
-    return Mixture(places.astype(np.int32), probe, profiles.reshape(shape), grid.normals)
+    probe = take(groups.probe, places)
+    points, directions = _candidates()
+    shape = len(_HAZES), len(_HEATS), len(points), probe.shape[0] * LANES
+    profiles = np.empty(shape, dtype=np.float32)
+    fill_by_level(probe, points, (_HAZES, _HEATS), constants, profiles)
+    return Mixture(places.astype(np.int32), probe, profiles, directions)
+
+
+@functools.lru_cache(maxsize=1)
+def _candidates() -> tuple[Array, Array]:
+    """Return the planes of a mixture as points, and their normals."""
+    grid = mixture_grid()
+    return points_of(grid), grid.normals
 
 
 @compiled

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.cells import CellSky
+from sunveil.cells import Axis, CellSky
 from sunveil.cells.sky import DAY
 from sunveil.fit.saving import saving_days, saving_rule
+from sunveil.jit import compiled
 from sunveil.quick.constants import Constants, QuickOptions, constants_of
 from sunveil.quick.ends import Calendar, Days, days_of, fill_flat
 from sunveil.quick.groups import (
@@ -19,7 +21,8 @@ from sunveil.quick.groups import (
     Patches,
     make_groups,
     make_patches,
-    points_of,
+    starting_grid,
+    starting_points,
 )
 from sunveil.quick.known import Known
 from sunveil.quick.mixture import make_mixture
@@ -74,8 +77,14 @@ class Prepared:
     @functools.cached_property
     def day(self) -> NDArray[np.int32]:
         """The solar day of each usable interval, from 0."""
-        day = self.sky.day[: self.sky.usable]
-        return np.asarray(day - day.min(initial=np.iinfo(np.int32).max), dtype=np.int32)
+        return self._by_day[0]
+
+    @functools.cached_property
+    def _by_day(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The solar day of each usable interval, and where days begin among these."""
+        sky, long = self.sky, self.sky.axis.long
+        day, begins = _by_day(sky.slot[: sky.usable], long.first + sky.turn, long.step)
+        return day, begins
 
     @functools.cached_property
     def days(self) -> Days:
@@ -95,12 +104,10 @@ class Prepared:
         """All of it, as compiled loops take it."""
         sky, groups, patches, day = self.sky, self.groups, self.patches, self.day
         slot, minutes = sky.slot[: sky.usable], sky.axis.long.step / 60.0
-        begins = np.append(np.flatnonzero(np.diff(day, prepend=-1)), len(day))
-        normals = groups.grid.normals
         return Known(
             slot=slot,
             day=day,
-            begins=begins.astype(np.int32),
+            begins=self._by_day[1],
             hours=minutes / 60.0,
             sheet=sky.sheet,
             some=sky.some,
@@ -114,8 +121,8 @@ class Prepared:
             scale=groups.scale,
             ranks=bright_ranks(len(groups.places)),
             profiles=groups.profiles,
-            starts=points_of(groups.grid),
-            near=normals @ normals.T > APART,
+            starts=starting_points(),
+            near=_near(),
             mixture=make_mixture(groups, day, self.constants, window=WINDOW_DAYS),
         )
 
@@ -131,15 +138,47 @@ class Prepared:
         return Prepared(sky, self.options)
 
 
+@compiled
+def _by_day(slot, start, step):  # type: ignore[no-untyped-def]
+    """Return the day of each interval, from the first one's on, and where days begin.
+
+    ``start`` is the solar time of the axis' start. [s]
+    """
+    day = np.empty(len(slot), dtype=np.int32)
+    begins = np.empty(len(slot) + 1, dtype=np.int32)
+    first = (start + step * slot[0]) // DAY if len(slot) else 0
+    number = 0
+    for i in range(len(slot)):
+        day[i] = (start + step * slot[i]) // DAY - first
+        if i == 0 or day[i] != day[i - 1]:
+            begins[number] = i
+            number += 1
+    begins[number] = len(slot)
+    return day, begins[: number + 1].copy()
+
+
+@functools.lru_cache(maxsize=1)
+def _near() -> NDArray[np.bool_]:
+    """Return which of the planes to start from are near each other."""
+    normals = starting_grid().normals
+    return np.asarray(normals @ normals.T > APART)
+
+
 @functools.lru_cache(maxsize=16)
 def _calendar(sky: CellSky, timezone: str) -> Calendar:
     days = days_of(sky)
     rule, long = saving_rule(sky.site, timezone), sky.axis.long
     return Calendar(
         saving_days(days.first + np.arange(days.number, dtype=np.int64), rule),
-        saving_days(long.starts // DAY, rule),
+        _saved(long, rule),
         long.step,
     )
+
+
+@functools.lru_cache(maxsize=16)
+def _saved(axis: Axis, rule: ZoneInfo | None) -> NDArray[np.bool_]:
+    """Return which intervals of an axis lie in daylight saving: the same for many cells."""
+    return saving_days(axis.starts // DAY, rule)
 
 
 @functools.lru_cache(maxsize=16)

@@ -83,18 +83,24 @@ def neighbours_of(
     minutes
         Length of an interval. [minutes]
     """
-    place = np.arange(len(slot), dtype=np.int32)
-    follows = np.diff(slot, prepend=-2) == 1
-    followed = np.append(follows[1:], False)
-    before = (place - follows)[chosen]
-    after = (place + followed[: len(slot)])[chosen]
-    rate = 1.0 / (np.maximum(after - before, 1) * minutes)
-    empty = -len(before) % LANES
-    return Neighbours(
-        np.pad(before, (0, empty)).astype(np.int32),
-        np.pad(after, (0, empty)).astype(np.int32),
-        np.pad(rate, (0, empty)).astype(np.float32),
-    )
+    padded = -(-len(chosen) // LANES) * LANES
+    before, after = np.zeros(padded, dtype=np.int32), np.zeros(padded, dtype=np.int32)
+    rate = np.zeros(padded, dtype=np.float32)
+    fill_neighbours(slot, chosen, minutes, before, after, rate)
+    return Neighbours(before, after, rate)
+
+
+@compiled
+def fill_neighbours(slot, chosen, minutes, before, after, rate):  # type: ignore[no-untyped-def]
+    """Fill the neighbours of the chosen intervals; see :class:`Neighbours`."""
+    for i in range(len(chosen)):
+        low = high = chosen[i]
+        if low > 0 and slot[low - 1] + 1 == slot[low]:
+            low -= 1
+        if high + 1 < len(slot) and slot[high + 1] - 1 == slot[high]:
+            high += 1
+        before[i], after[i] = low, high
+        rate[i] = 1.0 / (max(high - low, 1) * minutes)
 
 
 @functools.lru_cache(maxsize=1)
