@@ -169,21 +169,20 @@ def make_cell_sky(
 def _by_height(seen: Seen, known: NDArray[np.bool_]) -> tuple[Index, int]:
     """Return the known lit intervals, those with the sun well up first, and how many these are."""
     order = np.empty(len(known), dtype=np.int32)
-    count, usable = _fill_by_height(seen.middle, known, order)
-    return order[:count], usable
+    usable = _fill_by_height(seen.middle, known, False, order)
+    low = _fill_by_height(seen.middle, known, True, order[usable:])
+    return order[: usable + low], usable
 
 
 @compiled
-def _fill_by_height(middle, known, order):  # type: ignore[no-untyped-def]
-    """Fill which intervals are known, high suns first; return how many, and with a high sun."""
-    count, usable = 0, 0
-    for low in (False, True):
-        for i in range(len(known)):
-            if known[i] and (middle[2, i] <= LOWEST) == low:
-                order[count] = i
-                count += 1
-        usable = usable if low else count
-    return count, usable
+def _fill_by_height(middle, known, low, order):  # type: ignore[no-untyped-def]
+    """Fill which intervals are known and have a low sun, or a high one; return how many."""
+    count = 0
+    for i in range(len(known)):
+        if known[i] and (middle[2, i] <= LOWEST) == low:
+            order[count] = i
+            count += 1
+    return count
 
 
 def _rows_of(middle: Array, order: Index) -> Array:

@@ -118,19 +118,25 @@ def fill_profiles(sheet, points, constants, out):  # type: ignore[no-untyped-def
         out[i, :] = room[: out.shape[1]]
 
 
-@compiled
-def sorted_by(label):  # type: ignore[no-untyped-def]
+def sorted_by(label: Index) -> tuple[Index, Index]:
     """Return the places of labels from 0 in their order, and where each that occurs begins.
 
     Equal ones stay in the order of their places. The last number is how many there are.
     """
+    order, first = np.empty(len(label), dtype=np.int32), np.empty(len(label) + 1, dtype=np.int32)
+    found = fill_sorted(label, order, first)
+    return order, first[: found + 1].copy()
+
+
+@compiled
+def fill_sorted(label, order, first):  # type: ignore[no-untyped-def]
+    """Fill what :func:`sorted_by` returns; return how many labels occur."""
     top = 0
     for i in range(len(label)):
         top = max(top, label[i])
     at = np.zeros(top + 2, dtype=np.int32)
     for i in range(len(label)):
         at[label[i] + 1] += 1
-    first = np.zeros(min(top + 1, len(label)) + 1, dtype=np.int32)
     found = 0
     for k in range(top + 1):
         if at[k + 1] > 0:
@@ -138,17 +144,22 @@ def sorted_by(label):  # type: ignore[no-untyped-def]
             found += 1
         at[k + 1] += at[k]
     first[found] = len(label)
-    order = np.empty(len(label), dtype=np.int32)
     for i in range(len(label)):
         order[at[label[i]]] = i
         at[label[i]] += 1
-    return order, first[: found + 1].copy()
+    return found
 
 
 def make_groups(sky: CellSky, constants: Constants) -> Groups:
     """Return the groups of a cell's sky and the starting planes' power in them."""
     long, slot = sky.axis.long, sky.slot[: sky.usable]
-    middle, places, scale = _grouped(slot, long.first + sky.turn, long.step, sky.ghi)
+    label = np.empty(len(slot), dtype=np.int32)
+    fill_labels(slot, long.first + sky.turn, long.step, label)
+    order, first = sorted_by(label)
+    middle = order[(first[:-1] + first[1:]) // 2]
+    shape = int(np.diff(first).max(initial=1)), len(middle)
+    places, scale = np.zeros(shape, dtype=np.int32), np.full(shape, np.nan, dtype=np.float32)
+    fill_members(slot, order, first, sky.ghi, places, scale)
     probe = take(sky.sheet, middle)
     profiles = plane_profiles(probe, starting_points(), constants, count=len(middle))
     return Groups(
@@ -162,12 +173,11 @@ def make_groups(sky: CellSky, constants: Constants) -> Groups:
 
 
 @compiled
-def _grouped(slot, start, step, ghi):  # type: ignore[no-untyped-def]
-    """Return each group's middle interval, and the places and scales of its members.
+def fill_labels(slot, start, step, label):  # type: ignore[no-untyped-def]
+    """Fill the group of each interval: ten days and time of day.
 
     ``start`` is the solar time of the axis' start. [s]
     """
-    label = np.empty(len(slot), dtype=np.int32)
     per_day = DAY // step + 1
     before = (start + step * slot[0]) // (WINDOW_DAYS * DAY) if len(slot) else 0
     for i in range(len(slot)):
@@ -175,21 +185,17 @@ def _grouped(slot, start, step, ghi):  # type: ignore[no-untyped-def]
         # numbers so small are divided without a remainder's error
         hour = int(float(local % DAY) / step)
         label[i] = (local // (WINDOW_DAYS * DAY) - before) * per_day + hour
-    order, first = sorted_by(label)
-    count, largest = len(first) - 1, 1
-    for g in range(count):
-        largest = max(largest, first[g + 1] - first[g])
-    middle = np.empty(count, dtype=np.int32)
-    places = np.zeros((largest, count), dtype=np.int32)
-    scale = np.full((largest, count), np.nan, dtype=np.float32)
-    for g in range(count):
-        middle[g] = order[(first[g] + first[g + 1]) // 2]
-        light = max(ghi[middle[g]], DIM)
+
+
+@compiled
+def fill_members(slot, order, first, ghi, places, scale):  # type: ignore[no-untyped-def]
+    """Fill where the members of each group stand, and the middle one's light over theirs."""
+    for g in range(len(first) - 1):
+        light = max(ghi[order[(first[g] + first[g + 1]) // 2]], DIM)
         for i in range(first[g], first[g + 1]):
             member = i - first[g]
             places[member, g] = slot[order[i]]
             scale[member, g] = light / max(ghi[order[i]], DIM)
-    return middle, places, scale
 
 
 def make_patches(sky: CellSky) -> Patches:
@@ -197,13 +203,19 @@ def make_patches(sky: CellSky) -> Patches:
     return Patches(*sorted_by(patch_labels(sky.sun)))
 
 
+def patch_labels(sun: Array) -> Index:
+    """Return the number of the patch that each of the sun's vectors lies in."""
+    label = np.empty(len(sun), dtype=np.int32)
+    fill_patches(sun, label)
+    return label
+
+
 @compiled
-def patch_labels(sun):  # type: ignore[no-untyped-def]
-    """Return the number of the patch that each of the sun's vectors lies in.
+def fill_patches(sun, label):  # type: ignore[no-untyped-def]
+    """Fill the patch of each vector.
 
     Angles are not needed for it, only on which side of the patches' edges a vector is.
     """
-    label = np.empty(len(sun), dtype=np.int32)
     east, north, up = np.zeros(LANES), np.zeros(LANES), np.zeros(LANES)
     column, row = np.empty(LANES), np.empty(LANES)
     for first in range(0, len(sun), LANES):
@@ -223,4 +235,3 @@ def patch_labels(sun):  # type: ignore[no-untyped-def]
                 row[k] += 1.0 if up[k] >= _HEIGHTS[edge] else 0.0
         for k in range(count):
             label[first + k] = int(row[k]) * (2 * _HALF_TURN) + int(column[k])
-    return label

@@ -83,8 +83,10 @@ class Prepared:
     def _by_day(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The solar day of each usable interval, and where days begin among these."""
         sky, long = self.sky, self.sky.axis.long
-        day, begins = _by_day(sky.slot[: sky.usable], long.first + sky.turn, long.step)
-        return day, begins
+        day = np.empty(sky.usable, dtype=np.int32)
+        begins = np.empty(sky.usable + 1, dtype=np.int32)
+        number = _fill_days(sky.slot[: sky.usable], long.first + sky.turn, long.step, day, begins)
+        return day, begins[: number + 1].copy()
 
     @functools.cached_property
     def days(self) -> Days:
@@ -139,13 +141,11 @@ class Prepared:
 
 
 @compiled
-def _by_day(slot, start, step):  # type: ignore[no-untyped-def]
-    """Return the day of each interval, from the first one's on, and where days begin.
+def _fill_days(slot, start, step, day, begins):  # type: ignore[no-untyped-def]
+    """Fill the day of each interval, from the first one's on, and where days begin.
 
-    ``start`` is the solar time of the axis' start. [s]
+    ``start`` is the solar time of the axis' start [s]. Returns how many days there are.
     """
-    day = np.empty(len(slot), dtype=np.int32)
-    begins = np.empty(len(slot) + 1, dtype=np.int32)
     first = (start + step * slot[0]) // DAY if len(slot) else 0
     number = 0
     for i in range(len(slot)):
@@ -154,7 +154,7 @@ def _by_day(slot, start, step):  # type: ignore[no-untyped-def]
             begins[number] = i
             number += 1
     begins[number] = len(slot)
-    return day, begins[: number + 1].copy()
+    return number
 
 
 @functools.lru_cache(maxsize=1)
