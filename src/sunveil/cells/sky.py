@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -136,12 +135,14 @@ def make_cell_sky(
         source, known = found.source, covered(found, middles)
     order, usable = _by_height(seen, known)
     years = max(1.0, long.count * long.step / (365.0 * DAY))
-    some_at = spread_out(usable, math.ceil(MOST * years))
+    share, least = MOST * years / max(usable, 1), ENOUGH / max(usable, 1)
+    number = long.first // long.step
+    some_at = spread_out(lit[order[:usable]], number, share)
     if only_some:
         order = order[some_at]
-        usable = len(order)
-        some_at = spread_out(usable, usable)
-    few_at = spread_out(usable, ENOUGH)
+        usable, share = len(order), 1.0
+        some_at = spread_out(lit[order], number, share)
+    few_at = spread_out(lit[order[:usable]], number, least)
     if clear:
         sheet, low, ghi = _clear(seen, order, usable, site=site, axis=long)
     else:

@@ -82,21 +82,31 @@ def in_blocks(flat: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.ascontiguousarray(padded.reshape(rows, blocks, LANES).transpose(1, 0, 2))
 
 
-def spread_out(count: int, most: int) -> NDArray[np.int32]:
-    """Return about so many of ``count`` places, evenly spread; all of them if these are few.
+def spread_out(slot: NDArray[np.int32], first: int, share: float) -> NDArray[np.int32]:
+    """Return the places of a share of intervals, evenly spread.
 
-    Not every third one: of twelve hours these would be the same four on all days.
+    Not every third one: of twelve hours these would be the same four on all days. Whether one is
+    taken depends on its time alone; a smaller share is a part of a larger one.
+
+    Parameters
+    ----------
+    slot
+        Where the intervals stand on their axis.
+    first
+        Number of the axis' first interval since 1970.
+    share
+        How many are taken of all that there are.
     """
-    out = np.empty(count, dtype=np.int32)
-    return out[: _fill_spread(most / max(count, 1), out)]
+    out = np.empty(len(slot), dtype=np.int32)
+    return out[: _fill_spread(slot, first, share, out)]
 
 
 @compiled
-def _fill_spread(share, out):  # type: ignore[no-untyped-def]
-    """Fill the places that are taken of as many as there is room for; return how many are."""
+def _fill_spread(slot, first, share, out):  # type: ignore[no-untyped-def]
+    """Fill the places of the intervals that are taken; return how many are."""
     taken = 0
-    for place in range(len(out)):
-        turns = place * _GOLDEN
+    for place in range(len(slot)):
+        turns = (first + slot[place]) * _GOLDEN
         out[taken] = place
         taken += turns - math.floor(turns) < share
     return taken
