@@ -98,11 +98,16 @@ def fill_middles(row, threshold, days, middle, energy):  # type: ignore[no-untyp
     for d in range(days.number):
         start = d * days.per_day - days.lead
         low, high = max(start, 0), min(start + days.per_day, len(row))
-        there, total = np.float32(0.0), np.float32(0.0)
+        there, total = np.float32(high - low), np.float32(0.0)
         for k in range(low, high):
-            value = row[k]
-            there += np.float32(1.0) if value == value else np.float32(0.0)
-            total += value if value == value else np.float32(0.0)
+            total += row[k]
+        if total != total:
+            # a reading is missing: only then are they counted
+            there, total = np.float32(0.0), np.float32(0.0)
+            for k in range(low, high):
+                value = row[k]
+                there += np.float32(1.0) if value == value else np.float32(0.0)
+                total += value if value == value else np.float32(0.0)
         energy[d] = total
         middle[d] = np.nan
         first, last = low, high - 1

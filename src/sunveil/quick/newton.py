@@ -121,8 +121,8 @@ def refine(readings, point, widen, near, iterations, constants, out, information
 
     ``readings`` are the sky, the power and which of it there is, and the bright power; ``widen``
     is by how much errors are widened. ``near`` says that the point is close already, so that
-    Newton's steps can be trusted from the first on. ``out`` and ``information`` hold the last
-    linearisation.
+    Newton's steps can be trusted from the first on. ``out`` holds the last linearisation;
+    ``information`` is worked in.
     """
     sheet, power, have, bright = readings
     gradient = np.zeros(FREE)
@@ -148,8 +148,13 @@ def refine(readings, point, widen, near, iterations, constants, out, information
         point[CAPACITY] = min(max(point[CAPACITY], -20.0), 20.0)
         if largest < (_CLOSER if good else _CLOSE):
             break
-    normal_equations(point, constants, 0.0, out, information, gradient)
     return explained(power, have, out)
+
+
+@compiled
+def inform(point, constants, out, information):  # type: ignore[no-untyped-def]
+    """Fill what the readings of a linearisation tell of the parameters, priors included."""
+    normal_equations(point, constants, 0.0, out, information, np.zeros(FREE))
 
 
 @compiled

@@ -17,7 +17,7 @@ from sunveil.jit import compiled
 from sunveil.quick.layout import find_limit, lay_out
 from sunveil.quick.mixture import is_one_plane, mixing_room
 from sunveil.quick.model import CAPACITY, LIMIT, NO_LIMIT, OUT, unit_profile
-from sunveil.quick.newton import FREE, refine
+from sunveil.quick.newton import FREE, inform, refine
 from sunveil.quick.spread import fill_spread
 from sunveil.quick.starts import search, search_room
 from sunveil.quick.suspicion import is_suspect, watch_room
@@ -106,6 +106,7 @@ def fit_one(power, have, point, bright, skies, patches, constants, room):  # typ
             break
         thin(kept, chosen, few_have)
         refine(readings, point, 1.0, True, 10, constants, out, information)
+    inform(point, constants, out, information)
 
 
 @compiled
