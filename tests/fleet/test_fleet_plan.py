@@ -63,6 +63,35 @@ def test_small_files_are_taken_together_and_every_system_is_in_one_part(tmp_path
     assert [part.number for part in plan.parts] == list(range(len(plan.parts)))
 
 
+def test_the_last_parts_of_a_long_plan_are_smaller_and_nobody_is_left_out(tmp_path):
+    plan = plan_of(tmp_path, source_of(6000, 20), 6000)
+    sizes = [part.systems for part in plan.parts]
+    assert len(sizes) > 16
+    assert set(sizes[:-8]) == {280}
+    assert all(120 <= size <= 160 for size in sizes[-8:-2])
+    assert sum(sizes) == 6000
+    files = [name for part in plan.parts for name in part.files]
+    assert len(files) == len(set(files)) == 300
+    assert sum(part.rows for part in plan.parts) == 6000 * YEAR
+    firsts = [part.cells[0][:2] for part in plan.parts]
+    assert firsts == sorted(firsts)
+
+
+def test_files_that_share_a_system_stay_together_at_the_end_too(tmp_path):
+    source = source_of(6000, 20)
+    # the last name of each file is the first of the next, but for every fourteenth
+    files = [
+        replace(file, groups=(replace(file.groups[0], high=after.groups[0].low),))
+        if (place + 1) % 14
+        else file
+        for place, (file, after) in enumerate(pairwise(source.files))
+    ]
+    shared = replace(source, files=(*files, source.files[-1]))
+    plan = plan_of(tmp_path, shared, 6000)
+    assert len(plan.parts) == 22
+    assert all(len(part.files) == 14 for part in plan.parts[:-1])
+
+
 def test_large_files_are_cut_into_ranges_that_leave_nobody_out(tmp_path):
     plan = plan_of(tmp_path, source_of(4000, 4000, groups=100), 4000)
     assert len(plan.parts) > 10

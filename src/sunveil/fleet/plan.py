@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -32,6 +32,8 @@ WHOLE_PARTS = 4
 LARGEST = 1_000_000
 # Of files that only the reader of single files knows, and which take longer. [readings]
 FILES_ROWS = 500_000
+# So many parts at the end of a long plan are smaller, so that workers end at about the same time.
+ENDING = 4
 # How many skies a worker keeps.
 SKIES_KEPT = 48
 _BAND = 250.0
@@ -124,15 +126,19 @@ def make_plan(
     # what cannot be cut, and is too much for one part, is brought into parts first
     most = max(4 * WHOLE_PARTS * settings.part_rows, LARGEST)
     if lie.order is not Order.SPREAD:
-        parts = list(_drafts(source, lie.order, settings.part_rows))
-        if lie.order is Order.SORTED:
-            parts = _by_range(parts, source, systems, cells)
-        elif lie.members:
-            parts = _by_member(parts, lie.members, cells)
+
+        def placed(drafts: Iterable[Part]) -> list[Part]:
+            if lie.order is Order.SORTED:
+                return _by_range(drafts, source, systems, cells)
+            return _by_member(drafts, lie.members, cells) if lie.members else list(drafts)
+
+        parts = placed(_drafts(source, lie.order, settings.part_rows))
         fits = max(part.rows for part in parts) <= most and not _scattered(parts, cells)
         if fits or source.columns.layout is Layout.FILES:
             # stable: parts whose cells are unknown stay in the order of their files
             parts.sort(key=lambda part: [(row, column) for row, column, _ in part.cells[:1]])
+            if len(parts) > 4 * ENDING:
+                parts[-ENDING:] = placed(_halves(parts[-ENDING:], source))
             return Plan(tuple(replace(p, number=n) for n, p in enumerate(parts)), mark)
     return _gathered(source, cells, mark, settings.part_rows)
 
@@ -146,7 +152,7 @@ def fingerprint(source: Source, systems: Systems, settings: FleetSettings) -> st
         "columns": asdict(source.columns),
         "files": [(file.name, file.size, file.modified) for file in source.files],
         "unreadable": source.unreadable,
-        "plan": (WHOLE_PARTS, FILES_ROWS, SKIES_KEPT),
+        "plan": (WHOLE_PARTS, FILES_ROWS, SKIES_KEPT, ENDING),
     }
     return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -183,6 +189,28 @@ def _drafts(source: Source, order: Order, limit: int) -> Iterator[Part]:
         yield from _cut(batch, order, limit)
 
 
+def _halves(parts: Iterable[Part], source: Source) -> Iterator[Part]:
+    """Yield parts of half as many files, where these can be told apart."""
+    files = {file.name: file for file in source.files}
+    for part in parts:
+        if part.low is not None or part.high is not None:
+            yield part
+            continue
+        batch: list[SourceFile] = []
+        for file in (files[name] for name in part.files):
+            half = 2 * sum(each.rows for each in batch) >= part.rows
+            if batch and half and _apart(batch, file):
+                yield _whole(batch)
+                batch = []
+            batch.append(file)
+        yield _whole(batch)
+
+
+def _whole(batch: list[SourceFile]) -> Part:
+    names = tuple(file.name for file in batch)
+    return Part(0, names, rows=sum(file.rows for file in batch))
+
+
 def _apart(batch: list[SourceFile], file: SourceFile) -> bool:
     """Whether no system is in both."""
     before, after = batch[-1].bounds, file.bounds
@@ -191,9 +219,8 @@ def _apart(batch: list[SourceFile], file: SourceFile) -> bool:
 
 def _cut(batch: list[SourceFile], order: Order, limit: int) -> Iterator[Part]:
     rows = sum(file.rows for file in batch)
-    names = tuple(file.name for file in batch)
     if order is not Order.SORTED or rows <= WHOLE_PARTS * limit or not _in_order(batch):
-        yield Part(0, names, rows=rows, low=None, high=None)
+        yield _whole(batch)
         return
     cuts: list[Any] = []
     seen = 0
@@ -219,7 +246,7 @@ def _meets(file: SourceFile, low: Any, high: Any) -> bool:
     return (low is None or bounds[1] >= low) and (high is None or bounds[0] < high)
 
 
-def _by_range(drafts: list[Part], source: Source, systems: Systems, cells: Cells) -> list[Part]:
+def _by_range(drafts: Iterable[Part], source: Source, systems: Systems, cells: Cells) -> list[Part]:
     """Return parts with the cells of the known systems that their ranges of names hold."""
     bounds = {file.name: file.bounds for file in source.files}
     numbers = any(isinstance(each[0], int) for each in bounds.values() if each is not None)
@@ -241,7 +268,7 @@ def _by_range(drafts: list[Part], source: Source, systems: Systems, cells: Cells
 
 
 def _by_member(
-    drafts: list[Part], members: Mapping[str, NDArray[np.int64]], cells: Cells
+    drafts: Iterable[Part], members: Mapping[str, NDArray[np.int64]], cells: Cells
 ) -> list[Part]:
     """Return parts with the cells of the known systems that their files hold."""
     found = []
