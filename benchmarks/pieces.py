@@ -79,11 +79,10 @@ def _chosen(rows, tops, known, constants, points):  # type: ignore[no-untyped-de
 def _fitted(power, have, tops, known, constants, points):  # type: ignore[no-untyped-def]
     room = fit_room(known)
     skies = (known.sheet, known.some, known.some_at)
-    patches = (known.patch_order, known.patch_first)
     point = np.empty(points.shape[1])
     for s in range(len(power)):
         point[:] = points[s]
-        fit_one(power[s], have[s], point, tops[s, 0], skies, patches, constants, room)
+        fit_one(power[s], have[s], point, tops[s, 0], skies, known.patch, constants, room)
     return room
 
 

@@ -33,7 +33,7 @@ STAGES = {
     ],
     "what follows from a sky: groups, patches, planes": [
         ("sunveil.quick.prepared", "make_groups"),
-        ("sunveil.quick.prepared", "make_patches"),
+        ("sunveil.quick.prepared", "patch_labels"),
         ("sunveil.quick.prepared", "make_mixture"),
         ("sunveil.quick.prepared", "neighbours_of"),
     ],

@@ -31,6 +31,8 @@ _HALF_TURN = round(180.0 / AZIMUTH_STEP)
 _AZIMUTHS = np.radians(AZIMUTH_STEP * np.arange(1, _HALF_TURN))
 _EDGES = np.stack([np.cos(_AZIMUTHS), np.sin(_AZIMUTHS)], axis=1)
 _HEIGHTS = np.sin(np.radians(np.arange(ELEVATION_STEP, 90.0, ELEVATION_STEP)))
+# How many patches there are.
+PATCHES = 2 * _HALF_TURN * (len(_HEIGHTS) + 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,14 +62,6 @@ class Groups:
     probe: Sheet
     grid: Grid
     profiles: Matrix
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Patches:
-    """Usable intervals by where the sun stands: order, and where each patch begins and ends."""
-
-    order: Index
-    first: Index
 
 
 @functools.lru_cache(maxsize=1)
@@ -198,13 +192,8 @@ def fill_members(slot, order, first, ghi, places, scale):  # type: ignore[no-unt
             scale[member, g] = light / max(ghi[order[i]], DIM)
 
 
-def make_patches(sky: CellSky) -> Patches:
-    """Return the patches of sky that hills and trees are looked for in."""
-    return Patches(*sorted_by(patch_labels(sky.sun)))
-
-
 def patch_labels(sun: Array) -> Index:
-    """Return the number of the patch that each of the sun's vectors lies in."""
+    """Return the patch of sky that each vector lies in; hills and trees are looked for by patch."""
     label = np.empty(len(sun), dtype=np.int32)
     fill_patches(sun, label)
     return label

@@ -29,8 +29,8 @@ class Known(NamedTuple):
         The sky at all usable intervals, at some and at few.
     some_at, few_at
         Which of all are the intervals of some, and of few.
-    patch_order, patch_first
-        Usable intervals by where the sun stands.
+    patch
+        In which patch of sky the sun stands.
     neighbours
         What a minute of clock does.
     places, scale, ranks
@@ -50,8 +50,7 @@ class Known(NamedTuple):
     few: Sheet
     some_at: Index
     few_at: Index
-    patch_order: Index
-    patch_first: Index
+    patch: Index
     neighbours: Neighbours
     places: Index
     scale: Matrix

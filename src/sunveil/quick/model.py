@@ -52,24 +52,31 @@ def plane_numbers(east, north, constants):  # type: ignore[no-untyped-def]
     ratio = sine / safe if tilt > 1e-3 else radian
     bend = (cosine * radian - ratio) / safe if tilt > 1e-3 else 0.0
     te, tn = east / safe, north / safe
-    out = np.empty(17)
-    out[0], out[1], out[2] = east * ratio, north * ratio, cosine
-    out[3], out[4], out[5] = ratio + east * bend * te, north * bend * te, -sine * radian * te
-    out[6], out[7], out[8] = east * bend * tn, ratio + north * bend * tn, -sine * radian * tn
     whole = min(int(tilt), 89)
     part = tilt - whole
     sky0, sky1 = constants.sky_modifier[whole], constants.sky_modifier[whole + 1]
     ground0, ground1 = constants.ground_modifier[whole], constants.ground_modifier[whole + 1]
     sky, ground = sky0 + part * (sky1 - sky0), ground0 + part * (ground1 - ground0)
-    out[9] = 0.5 * (1.0 + cosine) * sky
-    out[10] = sine * sky
-    out[11] = 0.5 * constants.albedo * (1.0 - cosine) * ground
-    out[12] = -0.5 * sine * radian * sky + 0.5 * (1.0 + cosine) * (sky1 - sky0)
-    out[13] = cosine * radian * sky + sine * (sky1 - sky0)
     bent = sine * radian * ground + (1.0 - cosine) * (ground1 - ground0)
-    out[14] = 0.5 * constants.albedo * bent
-    out[15], out[16] = te, tn
-    return out.astype(np.float32)
+    return (
+        np.float32(east * ratio),
+        np.float32(north * ratio),
+        np.float32(cosine),
+        np.float32(ratio + east * bend * te),
+        np.float32(north * bend * te),
+        np.float32(-sine * radian * te),
+        np.float32(east * bend * tn),
+        np.float32(ratio + north * bend * tn),
+        np.float32(-sine * radian * tn),
+        np.float32(0.5 * (1.0 + cosine) * sky),
+        np.float32(sine * sky),
+        np.float32(0.5 * constants.albedo * (1.0 - cosine) * ground),
+        np.float32(-0.5 * sine * radian * sky + 0.5 * (1.0 + cosine) * (sky1 - sky0)),
+        np.float32(cosine * radian * sky + sine * (sky1 - sky0)),
+        np.float32(0.5 * constants.albedo * bent),
+        np.float32(te),
+        np.float32(tn),
+    )
 
 
 @compiled

@@ -18,9 +18,8 @@ from sunveil.quick.groups import (
     WINDOW_DAYS,
     Groups,
     Matrix,
-    Patches,
     make_groups,
-    make_patches,
+    patch_labels,
     starting_grid,
     starting_points,
 )
@@ -70,11 +69,6 @@ class Prepared:
         return make_groups(self.sky, self.constants)
 
     @functools.cached_property
-    def patches(self) -> Patches:
-        """The patches of sky."""
-        return make_patches(self.sky)
-
-    @functools.cached_property
     def day(self) -> NDArray[np.int32]:
         """The solar day of each usable interval, from 0."""
         return self._by_day[0]
@@ -104,7 +98,7 @@ class Prepared:
     @functools.cached_property
     def known(self) -> Known:
         """All of it, as compiled loops take it."""
-        sky, groups, patches, day = self.sky, self.groups, self.patches, self.day
+        sky, groups, day = self.sky, self.groups, self.day
         slot, minutes = sky.slot[: sky.usable], sky.axis.long.step / 60.0
         return Known(
             slot=slot,
@@ -116,8 +110,7 @@ class Prepared:
             few=sky.few,
             some_at=sky.some_at,
             few_at=sky.few_at,
-            patch_order=patches.order,
-            patch_first=patches.first,
+            patch=patch_labels(sky.sun),
             neighbours=neighbours_of(slot, sky.some_at, minutes=minutes),
             places=groups.places,
             scale=groups.scale,

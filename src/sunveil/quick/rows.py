@@ -14,6 +14,7 @@ from sunveil.fit.shared import FEWEST_READINGS, HIDDEN_BELOW
 from sunveil.fit.shared import SHADE_FEWEST as FEWEST
 from sunveil.fit.shared import SHADE_QUANTILE as BRIGHT_QUANTILE
 from sunveil.jit import compiled
+from sunveil.quick.groups import PATCHES
 from sunveil.quick.layout import find_limit, lay_out
 from sunveil.quick.mixture import is_one_plane, mixing_room
 from sunveil.quick.model import CAPACITY, LIMIT, NO_LIMIT, OUT, unit_profile
@@ -56,41 +57,48 @@ def fill_model(sheet, point, constants, model):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def hide(readings, model, dimmest, patches, marks, kept):  # type: ignore[no-untyped-def]
-    """Fill ``kept`` with the readings less those whose sun is hidden; return how many are."""
+def hide(readings, model, dimmest, patch, counts, marks):  # type: ignore[no-untyped-def]
+    """Mark lit readings, count them by patch, and return to how many of them the sun is hidden.
+
+    The count of a patch that the sun is not hidden in becomes zero.
+    """
     power, have = readings
-    order, first = patches
     for k in range(len(model)):
         lit = (have[k] > 0.0) & (model[k] > dimmest)
         dark = lit & (power[k] < HIDDEN_BELOW * model[k])
-        # counted together, patch by patch: the lit ones, and above them the dark ones
+        # counted together: the lit ones, and above them the dark ones
         marks[k] = np.int32(lit) + (np.int32(dark) << 16)
-        kept[k] = have[k]
-    count = 0
-    for p in range(len(first) - 1):
-        both = 0
-        for i in range(first[p], first[p + 1]):
-            both += marks[order[i]]
-        lit, dark = both & 0xFFFF, both >> 16
-        if lit >= FEWEST and dark >= int(BRIGHT_QUANTILE * (lit - 1) + 0.5) + 1:
-            count += lit
-            for i in range(first[p], first[p + 1]):
-                k = order[i]
-                if marks[k] > 0:
-                    kept[k] = 0.0
-    return count
+    counts[:] = 0
+    for k in range(len(patch)):
+        counts[patch[k]] += marks[k]
+    hidden = 0
+    for p in range(len(counts)):
+        lit, dark = counts[p] & 0xFFFF, counts[p] >> 16
+        enough = lit >= FEWEST and dark >= int(BRIGHT_QUANTILE * (lit - 1) + 0.5) + 1
+        counts[p] = lit if enough else 0
+        hidden += counts[p]
+    return hidden
 
 
 @compiled
-def fit_one(power, have, point, bright, skies, patches, constants, room):  # type: ignore[no-untyped-def]
+def leave_out(have, patch, counts, marks, kept):  # type: ignore[no-untyped-def]
+    """Fill ``kept`` with the readings there are, less those whose sun is hidden."""
+    kept[:] = have
+    for k in range(len(patch)):
+        if marks[k] > 0 and counts[patch[k]] > 0:
+            kept[k] = 0.0
+
+
+@compiled
+def fit_one(power, have, point, bright, skies, patch, constants, room):  # type: ignore[no-untyped-def]
     """Refine a point, with what hides the sun left out.
 
     ``room`` is what is worked in: the linearisation, the information, readings and which of them
     there are, what is left of all readings, the model of all, which is that of the point in the
-    end, and marks.
+    end, marks, and counts of patches.
     """
     sheet, some, chosen = skies
-    out, information, few_power, few_have, kept, model, marks = room
+    out, information, few_power, few_have, kept, model, marks, counts = room
     thin(power, chosen, few_power)
     thin(have, chosen, few_have)
     readings = (some, few_power, few_have, bright)
@@ -101,9 +109,9 @@ def fit_one(power, have, point, bright, skies, patches, constants, room):  # typ
         if again == 2:
             break
         dimmest = np.float32(constants.dimmest * bright)
-        hidden = hide((power, have), model, dimmest, patches, marks, kept)
-        if hidden < 0.01 * there:
+        if hide((power, have), model, dimmest, patch, counts, marks) < 0.01 * there:
             break
+        leave_out(have, patch, counts, marks, kept)
         thin(kept, chosen, few_have)
         refine(readings, point, 1.0, True, 10, constants, out, information)
     inform(point, constants, out, information)
@@ -188,6 +196,7 @@ def fit_room(known):  # type: ignore[no-untyped-def]
         np.empty(padded, dtype=np.float32),
         np.empty(padded, dtype=np.float32),
         np.empty(padded, dtype=np.int32),
+        np.empty(PATCHES, dtype=np.int32),
     )
 
 
@@ -211,7 +220,6 @@ def fit_rows(rows, known, weights, both, clocks, found):  # type: ignore[no-unty
     out, information, model = fitting[0], fitting[1], fitting[5]
     glow = searching[0]
     skies = (known.sheet, known.some, known.some_at)
-    patches = (known.patch_order, known.patch_first)
     for s in range(len(rows)):
         bright, top, count, lit, days = lay_out(
             rows[s], known.slot, known.begins, power, have, above
@@ -228,11 +236,11 @@ def fit_rows(rows, known, weights, both, clocks, found):  # type: ignore[no-unty
         if watched and is_suspect(rows[s], bright, point, watch, suspects, s, watching):
             suspects.share[s], suspects.limit[s] = share, limit
             continue
-        fit_one(power, have, point, bright, skies, patches, constants, fitting)
+        fit_one(power, have, point, bright, skies, known.patch, constants, fitting)
         if point[LIMIT] < NO_LIMIT and highest(model, have) < 0.98 * np.exp(point[LIMIT]):
             # a pile of readings that no model reaches is not a limit
             point[LIMIT] = 2.0 * NO_LIMIT
-            fit_one(power, have, point, bright, skies, patches, constants, fitting)
+            fit_one(power, have, point, bright, skies, known.patch, constants, fitting)
         mine[AGREEMENT], clipped = judge(power, have, model, point, bright)
         mine[CLIPPED] = clipped / max(count, 1)
         fit = (point, out, information, model)
