@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from sunveil.jit import compiled
 
 LOOPS = """
 import numpy as np
@@ -134,6 +137,16 @@ def test_nothing_is_kept_where_no_folder_can_be(run, tmp_path):
     (tmp_path / "kept").write_text("a file")
     for _ in range(2):
         assert run("outer:f8") == ([pytest.approx(OUTER)], True)
+
+
+def _total(values):
+    return 2.0 * values.sum()
+
+
+def test_code_that_cannot_be_written_is_used_all_the_same(tmp_path):
+    values = np.ones(3)
+    total = compiled(_total)._compiled(tmp_path / "missing" / "total.code", (values,))
+    assert total(values) == 6.0
 
 
 def test_every_layout_of_arguments_gets_its_own_code(python):

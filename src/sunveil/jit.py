@@ -7,6 +7,7 @@ what that function calls. Later processes load it without numba: see :mod:`sunve
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -110,7 +111,8 @@ class Compiled:
         _, _, (code, _) = result.library.serialize_using_object_code()
         told = result.fndesc
         names = {"entry": told.llvm_cpython_wrapper_name, "environment": told.env_name}
-        kept.keep(path, name=self._name, code=bytes(code), **names)
+        with contextlib.suppress(OSError):  # a full disk costs time, and no more
+            kept.keep(path, name=self._name, code=bytes(code), **names)
         return entry
 
 
