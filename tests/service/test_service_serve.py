@@ -115,6 +115,14 @@ def test_listening_to_a_network_without_tls_is_warned_of():
     assert not is_local("10.0.0.1")
 
 
+def test_a_link_can_be_followed_as_soon_as_it_is_printed(tmp_path):
+    with (
+        bind(Settings(data=tmp_path, port=0)) as bound,
+        socket.create_connection(bound.getsockname(), timeout=5.0) as early,
+    ):
+        assert early.getpeername() == bound.getsockname()
+
+
 def test_small_answers_are_sent_at_once(tmp_path):
     with bind(Settings(data=tmp_path, port=0)) as bound:
         # what asyncio asks for before it turns the waiting off

@@ -66,6 +66,8 @@ def bind(settings: Settings) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((settings.host, settings.port))
+        # who follows a link as soon as it is printed waits until the service answers
+        bound.listen()
     except OSError as error:
         bound.close()
         raise SunveilError(
