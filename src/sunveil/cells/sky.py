@@ -140,8 +140,8 @@ def make_cell_sky(
     some_at = spread_out(lit[order[:usable]], number, share)
     if only_some:
         order = order[some_at]
-        usable, share = len(order), 1.0
-        some_at = spread_out(lit[order], number, share)
+        usable = len(order)
+        some_at = np.arange(usable, dtype=np.int32)
     few_at = spread_out(lit[order[:usable]], number, least)
     if clear:
         sheet, low, ghi = _clear(seen, order, usable, site=site, axis=long)

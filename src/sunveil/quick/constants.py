@@ -73,7 +73,7 @@ class Constants(NamedTuple):
     albedo, system, efficiency, gamma
         Ground, losses, inverter and temperature coefficient.
     relative, absolute, reach, cloud, together, dimmest
-        The model of errors; see :class:`sunveil.fit.refine.ErrorModel`.
+        The model of errors; see :class:`sunveil.fit.shared.ErrorModel`.
     haze_mean, haze_deviation, heat_mean, heat_deviation
         The priors.
     """

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from sunveil.cells import Axis
+from sunveil.cells.tables import MASK
 from sunveil.fit.clipping import BIN, FEWEST_DAYS, LEAST_HOURS, LOWEST_SHARE
 from sunveil.jit import compiled
 from sunveil.quick.groups import Matrix
-from sunveil.quick.model import MASK
 
 BRIGHT, TOP = 0.98, 0.999
 _HALVINGS = 8

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from sunveil.cells import tables
-from sunveil.cells.tables import HAZE_HIGH, HAZE_LOW, HAZE_STEP, LANES, LEVELS, ROWS
+from sunveil.cells.tables import HAZE_HIGH, HAZE_LOW, HAZE_STEP, LANES, LEVELS, MASK, ROWS
 from sunveil.jit import compiled
 
 EAST, NORTH, CAPACITY, HAZE, HEAT, LIMIT = range(6)
@@ -25,8 +25,6 @@ _BRIGHT, _DOME, _BAND = tables.BRIGHT * LANES, tables.DOME * LANES, tables.BAND 
 _LEAST, _COOLING, _WARMTH = tables.LEAST * LANES, tables.COOLING * LANES, tables.WARMTH * LANES
 _CLOUD, _DNI, _GHI = tables.CLOUD * LANES, tables.DNI * LANES, tables.GHI * LANES
 _BLOCK = ROWS * LANES
-# Tells the compiler that a place is not negative, so that it need not wrap around.
-MASK = 0x7FFFFFFFFF
 # PVWatts' part-load curve.
 _A, _B, _C = np.float32(0.9858), np.float32(0.0162), np.float32(0.0059)
 _ONE, _TWO, _ZERO, _HALF = np.float32(1), np.float32(2), np.float32(0), np.float32(0.5)

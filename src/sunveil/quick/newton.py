@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sunveil.cells.tables import LANES
+from sunveil.cells.tables import LANES, MASK
 from sunveil.fit.shared import STEPS as _STEPS
 from sunveil.jit import compiled
 from sunveil.quick.model import (
@@ -13,7 +13,6 @@ from sunveil.quick.model import (
     HAZE,
     HEAT,
     LIMIT,
-    MASK,
     NO_LIMIT,
     NORTH,
     OUT,

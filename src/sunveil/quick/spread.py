@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.cells.tables import LANES
+from sunveil.cells.tables import LANES, MASK
 from sunveil.fit.shared import TAIL, Doubts
 from sunveil.jit import compiled
 from sunveil.quick.model import (
@@ -17,7 +17,6 @@ from sunveil.quick.model import (
     EAST,
     INVERSE,
     LIMIT,
-    MASK,
     NO_LIMIT,
     NORTH,
     OUT,
@@ -43,7 +42,7 @@ class Weights(NamedTuple):
     draws
         Standard normal pairs, evenly spread, the same for every system, shape (2, draws).
     clock_minutes, capacity, angle, stretch
-        What the fit cannot see; see :class:`sunveil.fit.intervals.Doubts`.
+        What the fit cannot see; see :class:`sunveil.fit.shared.Doubts`.
     """
 
     draws: Array
