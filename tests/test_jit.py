@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sunveil import kept
 from sunveil.jit import compiled
 
 LOOPS = """
@@ -102,6 +103,22 @@ def run(python):
 def test_a_function_is_compiled_once_and_then_loaded_without_the_compiler(run):
     assert run("outer:f8") == ([pytest.approx(OUTER)], True)
     assert run("outer:f8") == ([pytest.approx(OUTER)], False)
+
+
+def test_the_process_that_compiles_runs_what_is_kept(tmp_path, monkeypatch):
+    loaded = []
+
+    def load(path):
+        loaded.append(path)
+        return real(path)
+
+    real = kept.load
+    monkeypatch.setattr(kept, "load", load)
+    path = tmp_path / "total.code"
+    total = compiled(_total)._compiled(path, (np.ones(3),))
+    assert loaded == [path]
+    assert total(np.ones(3)) == 6.0
+    assert total.__doc__ == "compiled _total"
 
 
 def test_what_was_loaded_can_be_compiled_into_others(run):

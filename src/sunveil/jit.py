@@ -113,7 +113,8 @@ class Compiled:
         names = {"entry": told.llvm_cpython_wrapper_name, "environment": told.env_name}
         with contextlib.suppress(OSError):  # a full disk costs time, and no more
             kept.keep(path, name=self._name, code=bytes(code), **names)
-        return entry
+        # numba may have linked it otherwise, and would round otherwise than the processes to come
+        return kept.load(path) or entry
 
 
 def _can_be_kept(result: Any) -> bool:
