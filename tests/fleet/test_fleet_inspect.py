@@ -153,3 +153,14 @@ def test_days_without_much_power_are_counted(begin):
     row[days == days[0] + 20] = 0.0
     row[days == days[0] + 60] = np.nan
     assert _dim_days(row, AXIS.first + begin, 3600, row[row == row].max()) == 5
+
+
+def test_dark_days_that_no_change_of_unit_explains_are_usual():
+    rng = np.random.default_rng(8)
+    power = np.stack([sunny(rng) for _ in range(40)])
+    for row in power:
+        for day in rng.choice(90, 5, replace=False):
+            row[24 * day : 24 * (day + 1)] *= 10.0 ** -rng.uniform(2.0, 4.0)
+    days = [_dim_days(row, AXIS.first, 3600, row.max()) for row in power]
+    assert sum(each >= 2 for each in days) > 20
+    assert inspect(power, AXIS).sum() < 5

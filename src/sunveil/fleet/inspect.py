@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sunveil.cells import Axis
 from sunveil.fleet.scatter import Power
 from sunveil.jit import compiled, compiled_exactly
+from sunveil.meters.switches import may_switch
 
 _STUCK_HOURS = 6.0
 _STUCK_READINGS = 8
@@ -37,14 +38,30 @@ def inspect(power: Power, axis: Axis) -> NDArray[np.uint8]:
     counts = np.zeros((len(power), 2), dtype=np.int64)
     ends = np.zeros((len(power), 2), dtype=np.float32)
     levels = np.zeros((len(power), _LEVELS), dtype=np.float32)
-    _course(power, axis.first, axis.step, least, counts, ends, levels, odd)
+    dim = np.zeros(len(power), dtype=np.uint8)
+    _course(power, axis.first, axis.step, least, counts, ends, levels, (odd, dim))
+    for row in np.flatnonzero(dim):
+        # most that look so have dark days in winter: what tells these apart stands with the rule
+        odd[row] |= may_switch(_peaks(power[row], axis))
     _extremes(power, counts, ends, levels, odd)
     return odd
 
 
+def _peaks(row: Power, axis: Axis) -> NDArray[np.float64]:
+    """Return the highest reading of every day that has one."""
+    there = np.flatnonzero(~np.isnan(row))
+    days = (axis.first + axis.step * there) // 86400
+    heads = np.flatnonzero(np.diff(days, prepend=days[0] - 1))
+    return np.maximum.reduceat(row[there].astype(np.float64), heads)
+
+
 @compiled_exactly
-def _course(power, first, step, least, counts, ends, levels, odd):  # type: ignore[no-untyped-def]
-    """Look at how each record runs: its spacing, its days, its stuck stretches."""
+def _course(power, first, step, least, counts, ends, levels, found):  # type: ignore[no-untyped-def]
+    """Look at how each record runs: its spacing, its days, its stuck stretches.
+
+    ``found`` is filled with which records need the rules, and which of the others have dim days.
+    """
+    odd, dim = found
     most = levels.shape[1]
     tops = np.empty(_LANES, dtype=np.float32)
     bottoms = np.empty(_LANES, dtype=np.float32)
@@ -58,10 +75,10 @@ def _course(power, first, step, least, counts, ends, levels, odd):  # type: igno
         strange = strange or (downs < 0.006 * count and ups > 0.04 * count)
         # as many equal gaps in a row are another spacing on the way
         strange = strange or (count - pairs > 40 and _equal_gaps(row) >= 40)
-        # a unit that changes: at least two days a five-hundredth of the highest
-        strange = strange or _dim_days(row, first, step, top) >= 2
         runs = _stuck(row, least, levels[s]) if same >= least - 1 else 0
         odd[s] = strange or runs > most
+        # a unit that changes: at least two days a five-hundredth of the highest
+        dim[s] = not odd[s] and _dim_days(row, first, step, top) >= 2
         counts[s, 0] = count
         counts[s, 1] = runs
         ends[s, 0] = bottom

@@ -7,19 +7,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
+from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, SunveilError
-from sunveil.fleet.arrow import numbers, plain, texts
-from sunveil.fleet.database import cursor, named, parquet, quoted
+from sunveil.fleet.arrow import plain, texts
+from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.layouts import Columns, Layout, Stamp
-from sunveil.fleet.reading import NO_TIME, filled
+from sunveil.fleet.reading import NO_TIME, filled, hashes
 from sunveil.fleet.systems import Refused
 from sunveil.meters.clock import Stamps
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Label, Record
 from sunveil.meters.units import find_unit
 from sunveil.meters.wording import name_rows
+from sunveil.site import Array
 
 if TYPE_CHECKING:
     from sunveil.meters.assemble import Raw
@@ -75,21 +76,25 @@ def _some(
 ) -> Iterator[tuple[str, Raw | MeterError]]:
     system = f"{named(columns.system)}::VARCHAR"
     # by the hash, which is compared sooner than a name
-    wanted = ", ".join(f"hash({quoted(name)})" for name in names)
+    wanted = hashes(texts(names))
+    listed = ", ".join(str(each) for each in wanted)
     found = (
         cursor()
         .sql(
-            f"SELECT {system} AS s, filename AS f, {_columns(columns)}"
-            f" FROM {parquet(paths, hive=bool(columns.hive))} WHERE hash({system}) IN ({wanted})"
+            f"SELECT hash({system}) AS h, filename AS f, {_columns(columns)}"
+            f" FROM {parquet(paths, hive=bool(columns.hive))} WHERE hash({system}) IN ({listed})"
         )
         .to_arrow_table()
     )
-    systems = found.column("s").combine_chunks().dictionary_encode()
-    codes = plain(systems.indices)
-    listed = systems.dictionary.to_pylist()
-    for name in sorted({*names} & {*listed}):
-        rows = found.take(numbers(np.flatnonzero(codes == listed.index(name))))
-        yield name, _raw(rows, columns, name, gathered=gathered)
+    seen = plain(found.column("h"))
+    micros = filled(found.column("w"), NO_TIME)
+    values, number = plain(found.column("v")).astype(np.float64), plain(found.column("r"))
+    for name, each in sorted(zip(names, wanted, strict=True)):
+        rows = np.flatnonzero(seen == each)
+        if len(rows):
+            file = Path(found.column("f")[int(rows[0])].as_py()).name
+            mine = micros[rows], values[rows], number[rows]
+            yield name, _raw(mine, columns, name, None if gathered else file)
 
 
 def _columns(columns: Columns) -> str:
@@ -112,17 +117,20 @@ def _columns(columns: Columns) -> str:
     )
 
 
-def _raw(rows: pa.Table, columns: Columns, name: str, *, gathered: bool) -> Raw | MeterError:
+def _raw(
+    rows: tuple[NDArray[np.int64], Array, NDArray[np.int64]],
+    columns: Columns,
+    name: str,
+    file: str | None,
+) -> Raw | MeterError:
+    """Return a system's rows, each its time, value and number, as its file gives them."""
     from sunveil.meters.assemble import Raw
 
-    own = gathered or columns.layout is Layout.LISTS
-    number = np.arange(len(rows)) if own else plain(rows.column("r"))
+    micros, values, number = rows
+    if file is None or columns.layout is Layout.LISTS:
+        number = np.arange(len(number))
     number = number.astype(np.int64) + 1
-    where = f"system {name}"
-    if not gathered:
-        where = f"{Path(rows.column('f')[0].as_py()).name}, {where},"
-    values = plain(rows.column("v")).astype(np.float64)
-    micros = filled(rows.column("w"), NO_TIME)
+    where = f"system {name}" if file is None else f"{file}, system {name},"
     timeless = micros == NO_TIME
     lost = timeless & ~np.isnan(values)
     if lost.any():

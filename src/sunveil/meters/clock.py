@@ -125,8 +125,9 @@ def _refuse_far_years(wall: Micros, rows: Rows, where: str) -> None:
 
 def _named(utc: Micros, stamps: Stamps, declared: str | None) -> Instants:
     """Name the clock of stamps that carry their own offsets."""
-    offsets = np.unique(stamps.offset)
-    own = stamps.zone or (name_offset(float(offsets[0])) if len(offsets) == 1 else "UTC")
+    first = float(stamps.offset[0])
+    same = bool((stamps.offset == first).all())
+    own = stamps.zone or (name_offset(first) if same else "UTC")
     if declared is None:
         return Instants(utc, own)
     zone, name = parse_timezone(declared)
@@ -139,7 +140,7 @@ def _named(utc: Micros, stamps: Stamps, declared: str | None) -> Instants:
     shown = local.tz_localize(None).to_numpy().astype("M8[us]").view(np.int64)
     if (shown == stamps.wall).all():
         return Instants(utc, name)
-    told = own if len(offsets) == 1 else "several offsets"
+    told = own if same else "several offsets"
     return Instants(
         utc, own, (f"The stamps carry {told}, which was kept over the declared timezone {name}.",)
     )

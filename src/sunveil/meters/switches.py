@@ -56,6 +56,11 @@ def find_switches(seconds: NDArray[np.int64], power: Array, *, interval: int) ->
     return Switches(low, np.flatnonzero(np.diff(low)) + 1)
 
 
+def may_switch(peaks: Array) -> bool:
+    """Return whether the peaks of days alone would let a unit change on the way."""
+    return _low_days(peaks) is not None
+
+
 def repair_switches(power: Array, switches: Switches) -> Array:
     """Return the record in the unit of its longer part."""
     if switches.low.mean() > 0.5:
