@@ -12,14 +12,14 @@ import numba
 import numpy as np
 
 from sunveil.cells import Axis, cell_of, make_cell_sky
-from sunveil.fit.intervals import Doubts
+from sunveil.fit.shared import Doubts
 from sunveil.quick.constants import QuickOptions
 from sunveil.quick.ends import fill_middles, typical, typical_room
 from sunveil.quick.layout import find_limit, lay_out
 from sunveil.quick.mixture import is_one_plane, mixing_room
 from sunveil.quick.prepared import Prepared
 from sunveil.quick.rows import best_start, fit_one, fit_room, start_room, thin_row
-from sunveil.quick.spread import COLUMNS, fill_spread, weights_of
+from sunveil.quick.spread import COLUMNS, fill_spread, spread_room, weights_of
 from sunveil.quick.starts import search, search_room
 
 REPEATS = 7
@@ -88,9 +88,10 @@ def _fitted(power, have, tops, known, constants, points):  # type: ignore[no-unt
 
 @numba.njit
 def _spread(points, fit, known, weights, constants, spreads):  # type: ignore[no-untyped-def]
+    room = spread_room(weights)
     for s in range(len(points)):
-        whole = (points[s], fit[0], fit[1], fit[5])
-        fill_spread(whole, known.neighbours, weights, constants, spreads[s])
+        whole = (points[s], fit[0], fit[1][0], fit[5])
+        fill_spread(whole, known.neighbours, weights, constants, room, spreads[s])
 
 
 @numba.njit

@@ -24,9 +24,9 @@ from sunveil.quick.ends import Calendar, Days, days_of, fill_middles, typical
 from sunveil.quick.evidence import LEAST_GAIN, MOST_CLOCKS, decide, propose, suspicious
 from sunveil.quick.groups import plane_profiles
 from sunveil.quick.layout import fill_long, find_limit, lay_out, on_long_axis
-from sunveil.quick.least_squares import non_negative
+from sunveil.quick.least_squares import non_negative, squares_room
 from sunveil.quick.model import NO_LIMIT, OUT, SLOPES, linearise
-from sunveil.quick.newton import refine, solve
+from sunveil.quick.newton import newton_room, refine, solve
 from sunveil.quick.prepared import prepare
 from sunveil.quick.rows import DOUBTFUL, WIDE, best_start, start_room, thin_row
 from sunveil.quick.spread import angle_of, fill_draws, neighbours_of, quantile
@@ -111,8 +111,9 @@ def test_small_systems_are_solved(size: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(6, 6))
     matrix, right = root @ root.T + np.eye(6), rng.normal(size=6)
-    found = solve(matrix, right, size)[:size]
-    np.testing.assert_allclose(found, np.linalg.solve(matrix[:size, :size], right[:size]))
+    wanted = np.linalg.solve(matrix[:size, :size], right[:size])
+    solve(matrix, right, size)
+    np.testing.assert_allclose(right[:size], wanted)
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -122,7 +123,7 @@ def test_mixtures_are_the_non_negative_least_squares(seed: int) -> None:
     values = np.maximum(rng.normal(size=9), 0.0) @ rows + 0.05 * rng.normal(size=40)
     weight, model = rng.uniform(0.1, 1.0, 40).astype(np.float32), np.empty(40, dtype=np.float32)
     found = np.where(rng.random(9) < 0.3, rng.random(9), 0.0)
-    non_negative(rows, weight, values.astype(np.float32), found, model)
+    non_negative(rows, weight, values.astype(np.float32), found, model, squares_room(9, 40))
     root = np.sqrt(weight)
     np.testing.assert_allclose(found, nnls((rows * root).T, values * root)[0], atol=2e-3)
     np.testing.assert_allclose(model, found @ rows, rtol=1e-4)
@@ -139,9 +140,9 @@ def test_a_fit_finds_the_plane_that_made_the_readings(
     point = point_of(195.0, 35.0, 5.0, haze=-0.2, heat=1.25)
     out = np.empty((denver.sheet.shape[0], OUT, LANES), dtype=np.float32)
     bright = float(np.quantile(power[: denver.usable], 0.98))
-    readings, information = (denver.sheet, power, have, bright), np.zeros((6, 6))
-    refine(readings, point, 1.5, False, 20, constants, out, information)
-    share = refine(readings, point, 1.0, True, 20, constants, out, information)
+    readings, room = (denver.sheet, power, have, bright), newton_room()
+    refine(readings, point, 1.5, False, 20, constants, out, room)
+    share = refine(readings, point, 1.0, True, 20, constants, out, room)
     assert np.hypot(point[0] - truth[0], point[1] - truth[1]) < 0.5
     assert np.exp(point[2]) == pytest.approx(7.0, rel=0.02)
     assert 0.5 < share < 0.95
@@ -154,7 +155,7 @@ def test_where_little_is_explained_starts_are_refined_without_bright_powers_too(
     truth = point_of(170, 30, 6.0, haze=0.0, heat=1.2)
     clear = 6.0 * plane_profiles(denver.sheet, truth[None], constants)[0, : denver.usable]
     found, room, point = search_room(known), start_room(known), np.zeros(6)
-    out, information = room[3], np.zeros((6, 6))
+    out, stepping = room[3], newton_room()
     for _ in range(20):
         row = np.zeros(denver.axis.count, dtype=np.float32)
         row[known.slot] = clear * rng.uniform(0.02, 0.9, len(clear)).astype(np.float32)
@@ -164,8 +165,8 @@ def test_where_little_is_explained_starts_are_refined_without_bright_powers_too(
         assert share < DOUBTFUL
         alone = found[1][0].copy()
         readings = (known.few, room[4], room[5], 4.0)
-        refine(readings, alone, WIDE, False, 8, constants, out, information)
-        seen = refine(readings, alone, 1.0, True, 8, constants, out, information)
+        refine(readings, alone, WIDE, False, 8, constants, out, stepping)
+        seen = refine(readings, alone, 1.0, True, 8, constants, out, stepping)
         # the same steps, but compiled apart and so rounded otherwise
         assert share > seen - 0.01
 
@@ -348,8 +349,8 @@ def test_the_clock_that_is_chosen_is_that_of_the_other_method(
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=50), st.floats(0, 1))
 def test_quantiles_are_numpys(values: list[float], share: float) -> None:
     mine, theirs = np.array(values), np.quantile(values, [share, 1.0 - share])
-    assert quantile(mine, share, 1.0) == pytest.approx(theirs[0], abs=1e-9)
-    assert quantile(mine, share, -1.0) == pytest.approx(theirs[1], abs=1e-9)
+    assert quantile(mine, share, 1.0, np.empty(len(mine))) == pytest.approx(theirs[0], abs=1e-9)
+    assert quantile(mine, share, -1.0, np.empty(len(mine))) == pytest.approx(theirs[1], abs=1e-9)
 
 
 @given(

@@ -74,19 +74,33 @@ def fill_sum(rows, x, model):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def non_negative(rows, weight, value, x, model):  # type: ignore[no-untyped-def]
+def squares_room(size, length):  # type: ignore[no-untyped-def]
+    """Return what :func:`non_negative` is worked in, for so many rows of such a length."""
+    return (
+        np.empty((2, size), dtype=np.bool_),
+        np.empty((2, size, size)),
+        np.empty((3, size)),
+        np.empty((2, length), dtype=np.float32),
+        np.empty(size, dtype=np.int64),
+    )
+
+
+@compiled
+def non_negative(rows, weight, value, x, model, room):  # type: ignore[no-untyped-def]
     """Move ``x`` to the weighted non-negative least squares, by Lawson and Hanson's method.
 
     ``model`` is filled with the sum of rows that comes closest to ``value``. What is above zero in
     ``x`` in the beginning is free from the first on. Products are made of rows that get free: few
-    of many do.
+    of many do. ``room`` is what is worked in.
     """
     size = len(x)
-    free, met = x > 0.0, np.zeros(size, dtype=np.bool_)
-    gram, lower = np.empty((size, size)), np.empty((size, size))
-    right, pull, found = np.empty(size), np.empty(size), np.empty(size)
-    rest, weighed = np.empty_like(model), np.empty_like(model)
-    places = np.empty(size, dtype=np.int64)
+    marks, matrices, vectors, lines, places = room
+    free, met = marks[0], marks[1]
+    gram, lower = matrices[0], matrices[1]
+    right, pull, found = vectors[0], vectors[1], vectors[2]
+    rest, weighed = lines[0], lines[1]
+    for i in range(size):
+        free[i], met[i] = x[i] > 0.0, False
     fill_pulls(rows, weight, value, weighed, right)
     least = _HARDLY * max(right.max(), 1e-30)
     for i in range(size):

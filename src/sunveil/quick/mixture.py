@@ -20,7 +20,7 @@ from sunveil.fit.shared import MIXTURE_SCALE as SCALE
 from sunveil.jit import compiled
 from sunveil.quick.constants import Constants
 from sunveil.quick.groups import Groups, Matrix, points_of
-from sunveil.quick.least_squares import non_negative
+from sunveil.quick.least_squares import non_negative, squares_room
 from sunveil.quick.levels import fill_by_level
 from sunveil.quick.model import EAST, HAZE, HEAT, LIMIT, NO_LIMIT, NORTH, unit_profile
 from sunveil.site import Array
@@ -161,12 +161,12 @@ def weigh(value, model, bright, width, constants, weight):  # type: ignore[no-un
 
 
 @compiled
-def mixed(value, profiles, bright, constants, x, model, weight):  # type: ignore[no-untyped-def]
+def mixed(value, profiles, bright, constants, x, model, weight, room):  # type: ignore[no-untyped-def]
     """Fit a mixture by reweighting, from the weights of ``model``; return what it explains."""
     seen = weigh(value, model, bright, SCALE, constants, weight)
     for _ in range(ITERATIONS):
         before = seen
-        non_negative(profiles, weight, value, x, model)
+        non_negative(profiles, weight, value, x, model, room)
         seen = weigh(value, model, bright, SCALE, constants, weight)
         if seen < HARDLY * before:
             break
@@ -216,9 +216,9 @@ def mixing_room(mixture):  # type: ignore[no-untyped-def]
     planes, size = mixture.profiles.shape[2] + 1, mixture.profiles.shape[3]
     return (
         np.empty((planes, size), dtype=np.float32),
-        np.empty(size, dtype=np.float32),
-        np.empty(size, dtype=np.float32),
-        np.empty(size, dtype=np.float32),
+        np.empty((3, size), dtype=np.float32),
+        np.empty((2, planes)),
+        squares_room(planes, size),
     )
 
 
@@ -229,21 +229,22 @@ def is_one_plane(glow, bright, own, mixture, constants, room):  # type: ignore[n
     ``glow`` is its bright power in each group, NaN where there is none [kW], ``bright`` its bright
     power as a whole [kW], ``own`` what was fitted; ``room`` is what is worked in.
     """
-    seen, value, model, weight = room
+    seen, lines, shares, solving = room
+    value, model, weight = lines[0], lines[1], lines[2]
     limit = BELOW_LIMIT * np.exp(own[LIMIT]) if own[LIMIT] < NO_LIMIT else 3e38
     if fill_values(glow, mixture.places, limit, value) < _FEWEST:
         return True
     fill_seen(own, mixture, constants, seen)
     capacity, misfit = fit_alone(value, seen[0], np.exp(own[2]), bright, constants, model, weight)
     alone = weigh(value, model, bright, SCALE, constants, weight)
-    best = np.zeros(seen.shape[0])
+    best, other = shares[0], shares[1]
+    shares[:] = 0.0
     best[0] = capacity
-    together = mixed(value, seen, bright, constants, best, model, weight)
+    together = mixed(value, seen, bright, constants, best, model, weight, solving)
     if misfit > MISFIT:
         # from the bright power itself, which knows nothing of the plane
-        other = np.zeros(seen.shape[0])
         model[:] = value
-        found = mixed(value, seen, bright, constants, other, model, weight)
+        found = mixed(value, seen, bright, constants, other, model, weight, solving)
         if found > together:
             together = found
             best = other

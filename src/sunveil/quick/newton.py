@@ -31,9 +31,20 @@ _TRUSTED = 2.0
 
 
 @compiled
-def solve(matrix, right, size):  # type: ignore[no-untyped-def]
-    """Return the solution of a symmetric positive system of a few unknowns."""
-    a, b = matrix.copy(), right.copy()
+def newton_room():  # type: ignore[no-untyped-def]
+    """Return what steps are worked in: information, a copy of it, gradient, step, and lanes."""
+    return (
+        np.zeros((FREE, FREE)),
+        np.zeros((FREE, FREE)),
+        np.zeros(FREE),
+        np.zeros(FREE),
+        np.empty(3 * LANES, dtype=np.float32),
+    )
+
+
+@compiled
+def solve(a, b, size):  # type: ignore[no-untyped-def]
+    """Solve a symmetric positive system of a few unknowns, in place: ``b`` becomes the solution."""
     for i in range(size):
         pivot = a[i, i] if abs(a[i, i]) > 1e-300 else 1e-300
         for j in range(i + 1, size):
@@ -45,22 +56,20 @@ def solve(matrix, right, size):  # type: ignore[no-untyped-def]
         for k in range(i + 1, size):
             b[i] -= a[i, k] * b[k]
         b[i] /= a[i, i] if abs(a[i, i]) > 1e-300 else 1e-300
-    return b
 
 
 @compiled
-def normal_equations(point, constants, bend, out, information, gradient):  # type: ignore[no-untyped-def]
+def normal_equations(point, constants, bend, out, room):  # type: ignore[no-untyped-def]
     """Fill the information matrix and the gradient from a linearisation, priors included.
 
     With ``bend`` the matrix is that of Newton's method, which knows that a reading's say falls as
     the model moves away from it: close to the best fit its steps end where those without it only
     creep to. Zero leaves it out.
     """
+    information, _, gradient, _, lanes = room
     size = FREE if point[LIMIT] < NO_LIMIT else FREE - 1
     o = out.ravel()
-    weighed = np.empty(LANES, dtype=np.float32)
-    pulled = np.empty(LANES, dtype=np.float32)
-    curve = np.empty(LANES, dtype=np.float32)
+    weighed, pulled, curve = lanes[:LANES], lanes[LANES : 2 * LANES], lanes[2 * LANES :]
     bent = np.float32(bend / constants.reach**2)
     information[:] = 0.0
     gradient[:] = 0.0
@@ -100,46 +109,48 @@ def normal_equations(point, constants, bend, out, information, gradient):  # typ
 
 
 @compiled
-def find_step(point, constants, bend, out, information, gradient):  # type: ignore[no-untyped-def]
-    """Return the step to the best fit nearby, its length, and whether it leads to a minimum."""
-    size = normal_equations(point, constants, bend, out, information, gradient)
-    damped = information.copy()
+def find_step(point, constants, bend, out, room):  # type: ignore[no-untyped-def]
+    """Fill the step to the best fit nearby; return its length, and whether it goes to a minimum."""
+    size = normal_equations(point, constants, bend, out, room)
+    information, damped, gradient, step, _ = room
     for i in range(size):
+        step[i] = gradient[i]
+        for j in range(size):
+            damped[i, j] = information[i, j]
         damped[i, i] += 1e-6 * (information[i, i] + 1e-12)
-    step = solve(damped, gradient, size)
+    solve(damped, step, size)
     along = 0.0
     for i in range(size):
         along += step[i] * gradient[i]
     length = np.sqrt(step[EAST] ** 2 + step[NORTH] ** 2)
-    return step, length, along > 0.0 and length < _TRUSTED
+    return length, along > 0.0 and length < _TRUSTED
 
 
 @compiled
-def refine(readings, point, widen, near, iterations, constants, out, information):  # type: ignore[no-untyped-def]
+def refine(readings, point, widen, near, iterations, constants, out, room):  # type: ignore[no-untyped-def]
     """Move ``point`` to the best fit nearby, in place; return the share of energy explained.
 
     ``readings`` are the sky, the power and which of it there is, and the bright power; ``widen``
     is by how much errors are widened. ``near`` says that the point is close already, so that
     Newton's steps can be trusted from the first on. ``out`` holds the last linearisation;
-    ``information`` is worked in.
+    ``room`` is what is worked in.
     """
     sheet, power, have, bright = readings
-    gradient = np.zeros(FREE)
+    step = room[3]
     size = FREE if point[LIMIT] < NO_LIMIT else FREE - 1
     length = 0.0 if near else 1e9
     for _ in range(iterations):
         linearise(sheet, power, have, point, bright, widen, constants, out)
         good = False
         if length < _TRUSTED:
-            step, length, good = find_step(point, constants, 1.0, out, information, gradient)
+            length, good = find_step(point, constants, 1.0, out, room)
         if not good:
-            step, length, _ = find_step(point, constants, 0.0, out, information, gradient)
-        if length > _LONGEST:
-            step *= _LONGEST / length
+            length = find_step(point, constants, 0.0, out, room)[0]
+        scale = _LONGEST / length if length > _LONGEST else 1.0
         largest = 0.0
         for i in range(size):
-            point[i] += step[i]
-            largest = max(largest, abs(step[i]) / _STEPS[i])
+            point[i] += scale * step[i]
+            largest = max(largest, scale * abs(step[i]) / _STEPS[i])
         tilt = np.sqrt(point[EAST] ** 2 + point[NORTH] ** 2)
         if tilt > STEEPEST:
             point[EAST] *= STEEPEST / tilt
@@ -151,9 +162,9 @@ def refine(readings, point, widen, near, iterations, constants, out, information
 
 
 @compiled
-def inform(point, constants, out, information):  # type: ignore[no-untyped-def]
+def inform(point, constants, out, room):  # type: ignore[no-untyped-def]
     """Fill what the readings of a linearisation tell of the parameters, priors included."""
-    normal_equations(point, constants, 0.0, out, information, np.zeros(FREE))
+    normal_equations(point, constants, 0.0, out, room)
 
 
 @compiled

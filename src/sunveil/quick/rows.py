@@ -18,8 +18,8 @@ from sunveil.quick.groups import PATCHES
 from sunveil.quick.layout import find_limit, lay_out
 from sunveil.quick.mixture import is_one_plane, mixing_room
 from sunveil.quick.model import CAPACITY, LIMIT, NO_LIMIT, OUT, unit_profile
-from sunveil.quick.newton import FREE, inform, refine
-from sunveil.quick.spread import fill_spread
+from sunveil.quick.newton import FREE, inform, newton_room, refine
+from sunveil.quick.spread import fill_spread, spread_room
 from sunveil.quick.starts import search, search_room
 from sunveil.quick.suspicion import is_suspect, watch_room
 
@@ -93,16 +93,16 @@ def leave_out(have, patch, counts, marks, kept):  # type: ignore[no-untyped-def]
 def fit_one(power, have, point, bright, skies, patch, constants, room):  # type: ignore[no-untyped-def]
     """Refine a point, with what hides the sun left out.
 
-    ``room`` is what is worked in: the linearisation, the information, readings and which of them
+    ``room`` is what is worked in: the linearisation, what steps need, readings and which of them
     there are, what is left of all readings, the model of all, which is that of the point in the
     end, marks, and counts of patches.
     """
     sheet, some, chosen = skies
-    out, information, few_power, few_have, kept, model, marks, counts = room
+    out, stepping, few_power, few_have, kept, model, marks, counts = room
     thin(power, chosen, few_power)
     thin(have, chosen, few_have)
     readings = (some, few_power, few_have, bright)
-    refine(readings, point, 1.0, True, 10, constants, out, information)
+    refine(readings, point, 1.0, True, 10, constants, out, stepping)
     there = have.sum()
     for again in range(3):
         fill_model(sheet, point, constants, model)
@@ -113,8 +113,8 @@ def fit_one(power, have, point, bright, skies, patch, constants, room):  # type:
             break
         leave_out(have, patch, counts, marks, kept)
         thin(kept, chosen, few_have)
-        refine(readings, point, 1.0, True, 10, constants, out, information)
-    inform(point, constants, out, information)
+        refine(readings, point, 1.0, True, 10, constants, out, stepping)
+    inform(point, constants, out, stepping)
 
 
 @compiled
@@ -128,8 +128,8 @@ def start_room(known):  # type: ignore[no-untyped-def]
         np.empty((few, OUT, LANES), dtype=np.float32),
         np.zeros(few * LANES, dtype=np.float32),
         np.zeros(few * LANES, dtype=np.float32),
-        np.zeros((FREE, FREE)),
-        np.empty(FREE),
+        newton_room(),
+        np.empty((2, FREE)),
     )
 
 
@@ -145,14 +145,32 @@ def thin_row(row, known, room):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def try_starts(readings, found, limit, coarse, out, room, point):  # type: ignore[no-untyped-def]
+    """Fill ``point`` with the start that explains most, each refined with widened errors."""
+    starts, left = found[1], found[2]
+    stepping, trial = room
+    best = np.float32(-1.0)
+    for start in range(len(left)):
+        if left[start] > WORTH * left[0] + SLACK:
+            continue
+        trial[:] = starts[start]
+        trial[LIMIT] = limit
+        seen = refine(readings, trial, WIDE, False, 8, coarse, out, stepping)
+        if seen > best:
+            best = seen
+            point[:] = trial
+
+
+@compiled
 def best_start(found, bright, limit, known, coarse, room, point):  # type: ignore[no-untyped-def]
-    """Fill ``point`` with the best of the starts, refined on bright powers and few readings.
+    """Fill ``point`` with the best of the starts, refined on bright powers, then few readings.
 
     Returns the share of energy that it explains. ``found`` is the room of the search; the few
     readings are in ``room`` already.
     """
-    glow, starts, left = found[0], found[1], found[2]
-    group_out, group_power, group_have, few_out, few_power, few_have, information, trial = room
+    glow = found[0]
+    group_out, group_power, group_have, few_out, few_power, few_have, stepping, points = room
+    trial, other = points[0], points[1]
     group_power[:] = 0.0
     group_have[:] = 0.0
     places = known.mixture.places
@@ -163,24 +181,15 @@ def best_start(found, bright, limit, known, coarse, room, point):  # type: ignor
         group_have[i] = np.float32(1.0) if there else np.float32(0.0)
     groups = (known.mixture.probe, group_power, group_have, bright)
     thinned = (known.few, few_power, few_have, bright)
-    best = np.float32(-1.0)
-    for bold in (True, False):
-        if best > DOUBTFUL:
-            break
-        for start in range(len(left)):
-            if left[start] > WORTH * left[0] + SLACK:
-                continue
-            trial[:] = starts[start]
-            trial[LIMIT] = limit
-            if bold:
-                refine(groups, trial, WIDE, False, 8, coarse, group_out, information)
-            else:
-                # where it is always cloudy, bright powers are not those of a clear sky
-                refine(thinned, trial, WIDE, False, 8, coarse, few_out, information)
-            seen = refine(thinned, trial, 1.0, True, 8, coarse, few_out, information)
-            if seen > best:
-                best = seen
-                point[:] = trial
+    try_starts(groups, found, limit, coarse, group_out, (stepping, trial), point)
+    best = refine(thinned, point, 1.0, True, 8, coarse, few_out, stepping)
+    if best <= DOUBTFUL:
+        # where it is always cloudy, bright powers are not those of a clear sky
+        try_starts(thinned, found, limit, coarse, few_out, (stepping, trial), other)
+        seen = refine(thinned, other, 1.0, True, 8, coarse, few_out, stepping)
+        if seen > best:
+            best = seen
+            point[:] = other
     return best
 
 
@@ -190,7 +199,7 @@ def fit_room(known):  # type: ignore[no-untyped-def]
     some, padded = known.some.shape[0], known.sheet.shape[0] * LANES
     return (
         np.empty((some, OUT, LANES), dtype=np.float32),
-        np.zeros((FREE, FREE)),
+        newton_room(),
         np.empty(some * LANES, dtype=np.float32),
         np.empty(some * LANES, dtype=np.float32),
         np.empty(padded, dtype=np.float32),
@@ -216,8 +225,8 @@ def fit_rows(rows, known, weights, both, clocks, found):  # type: ignore[no-unty
     power, have = np.empty(padded, dtype=np.float32), np.empty(padded, dtype=np.float32)
     above = np.empty(padded, dtype=np.float32)
     searching, choosing, mixing = search_room(known), start_room(known), mixing_room(known.mixture)
-    fitting, watching = fit_room(known), watch_room(watch.days)
-    out, information, model = fitting[0], fitting[1], fitting[5]
+    fitting, watching, spreading = fit_room(known), watch_room(watch.days), spread_room(weights)
+    out, stepping, model = fitting[0], fitting[1], fitting[5]
     glow = searching[0]
     skies = (known.sheet, known.some, known.some_at)
     for s in range(len(rows)):
@@ -243,8 +252,8 @@ def fit_rows(rows, known, weights, both, clocks, found):  # type: ignore[no-unty
             fit_one(power, have, point, bright, skies, known.patch, constants, fitting)
         mine[AGREEMENT], clipped = judge(power, have, model, point, bright)
         mine[CLIPPED] = clipped / max(count, 1)
-        fit = (point, out, information, model)
-        fill_spread(fit, known.neighbours, weights, constants, spreads[s])
+        fit = (point, out, stepping[0], model)
+        fill_spread(fit, known.neighbours, weights, constants, spreading, spreads[s])
         mine[ALONE] = is_one_plane(glow, bright, point, known.mixture, constants, mixing)
 
 

@@ -120,7 +120,20 @@ def weights_of(doubts: Doubts) -> Weights:
 
 
 @compiled
-def fill_sums(out, model, neighbours, size, middle, clock):  # type: ignore[no-untyped-def]
+def spread_room(weights):  # type: ignore[no-untyped-def]
+    """Return what spreads are worked in: small matrices, small vectors, lanes, and draws."""
+    count = weights.draws.shape[1]
+    return (
+        np.zeros((5, FREE, FREE)),
+        np.zeros((4, FREE)),
+        np.empty(2 * LANES, dtype=np.float32),
+        np.empty((3, count)),
+        np.empty(count),
+    )
+
+
+@compiled
+def fill_sums(out, model, neighbours, size, middle, clock, sums, lanes):  # type: ignore[no-untyped-def]
     """Fill how the pulls of readings scatter, block by block, and what a minute of clock does.
 
     Readings of a block are some days apart from those of the next: within it errors may go
@@ -128,9 +141,9 @@ def fill_sums(out, model, neighbours, size, middle, clock):  # type: ignore[no-u
     """
     o = out.ravel()
     before, after, rate = neighbours
-    pull = np.empty(LANES, dtype=np.float32)
-    turn = np.empty(LANES, dtype=np.float32)
-    sums = np.empty(FREE)
+    pull, turn = lanes[:LANES], lanes[LANES:]
+    middle[:] = 0.0
+    clock[:] = 0.0
     for block in range(out.shape[0]):
         base, at = (block * (OUT * LANES)) & MASK, (block * LANES) & MASK
         for k in range(LANES):
@@ -152,22 +165,27 @@ def fill_sums(out, model, neighbours, size, middle, clock):  # type: ignore[no-u
 
 
 @compiled
-def fill_covariance(point, out, information, model, neighbours, weights, constants, total):  # type: ignore[no-untyped-def]
-    """Fill the covariance of the free parameters; return how many are free."""
+def fill_covariance(fit, neighbours, weights, constants, room):  # type: ignore[no-untyped-def]
+    """Fill the covariance of the free parameters, the first of the room's matrices."""
+    point, out, information, model = fit
+    matrices, vectors, lanes, _, _ = room
+    total, inverse, scratch = matrices[0], matrices[1], matrices[2]
+    middle, half = matrices[3], matrices[4]
+    unit, clock, moved, sums = vectors[0], vectors[1], vectors[2], vectors[3]
     size = FREE if point[LIMIT] < NO_LIMIT else FREE - 1
-    inverse = np.zeros((FREE, FREE))
-    unit = np.zeros(FREE)
+    inverse[:] = 0.0
     for i in range(size):
         unit[:] = 0.0
         unit[i] = 1.0
-        inverse[:, i] = solve(information, unit, size)
-    middle = np.zeros((FREE, FREE))
-    clock = np.zeros(FREE)
-    fill_sums(out, model, neighbours, size, middle, clock)
+        scratch[:] = information
+        solve(scratch, unit, size)
+        for j in range(size):
+            inverse[j, i] = unit[j]
+    fill_sums(out, model, neighbours, size, middle, clock, sums, lanes)
     middle /= constants.together**2
     clock /= constants.together
-    half = np.zeros((FREE, FREE))
-    moved = np.zeros(FREE)
+    half[:] = 0.0
+    moved[:] = 0.0
     for i in range(size):
         for j in range(size):
             moved[i] += inverse[i, j] * clock[j]
@@ -183,18 +201,18 @@ def fill_covariance(point, out, information, model, neighbours, weights, constan
     total[EAST, EAST] += weights.angle**2
     total[NORTH, NORTH] += weights.angle**2
     total[CAPACITY, CAPACITY] += weights.capacity**2
-    return size
 
 
 @compiled
-def tail(values, share, sign):  # type: ignore[no-untyped-def]
+def tail(values, share, sign, kept):  # type: ignore[no-untyped-def]
     """Return the two values on both sides of a quantile of the smallest, and the place between.
 
-    With a ``sign`` of -1 it is one of the largest; values come back with the sign.
+    With a ``sign`` of -1 it is one of the largest; values come back with the sign. ``kept`` is
+    worked in.
     """
     place = share * (len(values) - 1)
     low = min(int(place), len(values) - 2)
-    kept = np.full(low + 2, np.inf)
+    kept[: low + 2] = np.inf
     for i in range(len(values)):
         value = sign * values[i]
         at = low + 1
@@ -208,9 +226,9 @@ def tail(values, share, sign):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def quantile(values, share, sign):  # type: ignore[no-untyped-def]
+def quantile(values, share, sign, kept):  # type: ignore[no-untyped-def]
     """Return a quantile of the smallest values, or of the largest, between neighbours."""
-    low, high, part = tail(values, share, sign)
+    low, high, part = tail(values, share, sign, kept)
     return sign * (low + part * (high - low))
 
 
@@ -225,9 +243,9 @@ def angle_of(turn):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def quantile_angle(turns, share, sign):  # type: ignore[no-untyped-def]
+def quantile_angle(turns, share, sign, kept):  # type: ignore[no-untyped-def]
     """Return a quantile of angles that are known by their order. [degrees]"""
-    low, high, part = tail(turns, share, sign)
+    low, high, part = tail(turns, share, sign, kept)
     low, high = angle_of(sign * low), angle_of(sign * high)
     return low + part * (high - low)
 
@@ -265,33 +283,32 @@ def fill_draws(point, factor, draws, turns, tilts, cosines):  # type: ignore[no-
 
 
 @compiled
-def fill_spread(fit, neighbours, weights, constants, spread):  # type: ignore[no-untyped-def]
+def fill_spread(fit, neighbours, weights, constants, room, spread):  # type: ignore[no-untyped-def]
     """Fill the 90% intervals of azimuth, tilt and capacity, and the radius of the plane's.
 
-    ``fit`` is a point with its linearisation, information and model of all readings.
+    ``fit`` is a point with its linearisation, information and model of all readings; ``room`` is
+    what is worked in.
     """
-    point, out, information, model = fit
-    total = np.zeros((FREE, FREE))
-    fill_covariance(point, out, information, model, neighbours, weights, constants, total)
+    fill_covariance(fit, neighbours, weights, constants, room)
+    point, total, drawn, kept = fit[0], room[0][0], room[3], room[4]
     a = np.sqrt(max(total[0, 0], 1e-9))
     b = total[1, 0] / a
     c = np.sqrt(max(total[1, 1] - b * b, 1e-9))
-    count = weights.draws.shape[1]
-    turns, tilts, cosines = np.empty(count), np.empty(count), np.empty(count)
+    turns, tilts, cosines = drawn[0], drawn[1], drawn[2]
     fill_draws(point, (a, b, c), weights.draws, turns, tilts, cosines)
     radian = np.pi / 180.0
     centre = np.arctan2(point[EAST], point[NORTH]) / radian
     own_tilt = np.sqrt(point[EAST] ** 2 + point[NORTH] ** 2)
-    low, high = quantile_angle(turns, TAIL, 1.0), quantile_angle(turns, TAIL, -1.0)
+    low, high = quantile_angle(turns, TAIL, 1.0, kept), quantile_angle(turns, TAIL, -1.0, kept)
     if high - low > _ANY_AZIMUTH:
         spread[AZIMUTH_LOW], spread[AZIMUTH_HIGH] = 0.0, 360.0
     else:
         spread[AZIMUTH_LOW] = (centre + low) % 360.0
         spread[AZIMUTH_HIGH] = (centre + high) % 360.0
-    spread[TILT_LOW] = min(quantile(tilts, TAIL, 1.0), own_tilt)
-    spread[TILT_HIGH] = max(quantile(tilts, TAIL, -1.0), own_tilt)
+    spread[TILT_LOW] = min(quantile(tilts, TAIL, 1.0, kept), own_tilt)
+    spread[TILT_HIGH] = max(quantile(tilts, TAIL, -1.0, kept), own_tilt)
     deviation = 1.645 * np.sqrt(max(total[CAPACITY, CAPACITY], 0.0))
     spread[CAPACITY_LOW] = np.exp(point[CAPACITY] - deviation)
     spread[CAPACITY_HIGH] = np.exp(point[CAPACITY] + deviation)
-    cosine = quantile(cosines, 2.0 * TAIL, 1.0)
+    cosine = quantile(cosines, 2.0 * TAIL, 1.0, kept)
     spread[RADIUS] = np.arccos(min(max(cosine, -1.0), 1.0)) / radian
