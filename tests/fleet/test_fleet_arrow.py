@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,7 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sunveil.fleet.arrow import lists, numbers, plain, read_file, texts
+from sunveil.fleet.arrow import (
+    flat,
+    lists,
+    numbers,
+    plain,
+    read_file,
+    rows_at,
+    texts,
+    truths,
+)
 from sunveil.fleet.layouts import Layout
 from sunveil.fleet.source import look_at
 from sunveil.meters.options import MeterOptions
@@ -75,3 +85,41 @@ def test_footers_tell_times_in_every_unit(unit: str, zone: str | None, tmp_path:
     source = look_at(tmp_path, MeterOptions())
     assert source.columns.layout is Layout.LONG
     assert source.files[0].span == tuple(micros)
+
+
+COLUMNS = {
+    "texts": pa.array(["a", None, "c", "", "e"] * 60),
+    "numbers": pa.array([1, None, 3, 4, 5] * 60),
+    "truths": pa.array([True, None, False, True, True] * 60),
+    "lists": pa.array([["a"], None, [], ["b", "c"], ["d"]] * 60),
+    "words": pa.array(["a", "b", None, "a", "c"] * 60).dictionary_encode(),
+    "chunks": pa.chunked_array([["a", "b"], [], ["c"] * 298]),
+    "none": pa.chunked_array([], pa.string()),
+}
+
+
+@pytest.mark.parametrize("name", list(COLUMNS))
+@pytest.mark.parametrize(
+    "rows",
+    [[], [3], range(300), [0, 1, 2, 7, 8, 200], [-1, -1, 5, 6, -1], [9, 8, 7], range(0, 300, 2)],
+)
+def test_rows_are_those_that_pyarrow_takes(name: str, rows: Sequence[int]) -> None:
+    column, chosen = COLUMNS[name], np.array(rows, dtype=np.int64)
+    if name == "none":
+        chosen = np.minimum(chosen, -1)
+    found = rows_at(column, chosen)
+    wanted = column.take(pa.array([None if row < 0 else row for row in chosen.tolist()], "int64"))
+    assert found.type == wanted.type
+    assert found.to_pylist() == wanted.to_pylist()
+
+
+def test_lists_are_laid_end_to_end() -> None:
+    column = pa.array([["a"], [], ["b", "c"], ["d"]])
+    assert flat(column).to_pylist() == ["a", "b", "c", "d"]
+    assert flat(column.slice(1, 2)).to_pylist() == ["b", "c"]
+    assert flat(column.slice(1, 0)).to_pylist() == []
+
+
+def test_truths_become_the_array_that_pyarrow_makes() -> None:
+    values = np.arange(19) % 3 == 0
+    assert truths(values).equals(pa.array(values))

@@ -9,28 +9,25 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sunveil.errors import SourceError
 from sunveil.estimate import Flag
 from sunveil.files import write_whole
-from sunveil.fleet.arrow import numbers, plain, read_file, texts
-from sunveil.fleet.done import UNREAD, estimates_file, refused_file
+from sunveil.fleet.arrow import flat, numbers, plain, rows_at, texts, truths
+from sunveil.fleet.done import UNREAD, Done, rows_of
 from sunveil.fleet.folder import SUMMARY, as_json
 from sunveil.fleet.gather import not_gathered
 from sunveil.fleet.job import Desk
-from sunveil.fleet.output import refused_table, write_table
-from sunveil.fleet.plan import Part
+from sunveil.fleet.output import REFUSED, write_table
 from sunveil.fleet.systems import Refused, Systems
 
-_READ = ("system_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw", "agreement", "flags")
 AZIMUTHS = tuple(range(0, 361, 10))
 TILTS = tuple(range(0, 91, 5))
 # A geometric grid of capacities. [kW]
 CAPACITIES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 50.0, 100.0, 1000.0, 1e9)
 
 
-def close(desk: Desk, parts: Sequence[Part]) -> dict[str, Any]:
+def close(desk: Desk, parts: Sequence[Done]) -> dict[str, Any]:
     """Write ``refused.parquet`` and ``summary.json``, and return the latter.
 
     Parameters
@@ -38,27 +35,33 @@ def close(desk: Desk, parts: Sequence[Part]) -> dict[str, Any]:
     desk
         The run.
     parts
-        All parts of the plan, each of which is done.
+        What all parts of the plan came to.
     """
-    folder, work = desk.job.folder, desk.job.work
-    estimates = pa.concat_tables(
-        read_file(estimates_file(folder, part.number), columns=_READ) for part in parts
-    )
-    told = pa.concat_tables(
-        [refused_table([], None), *(read_file(refused_file(work, p.number)) for p in parts)]
-    )
-    unread = _unread(desk, told)
-    named = told.filter(pc.not_equal(told.column("kind"), _unread_kind()))
-    seen = {*estimates.column("system_id").to_pylist(), *named.column("system_id").to_pylist()}
-    _refuse_twice(estimates)
+    folder = desk.job.folder
+    rows = [rows_of(desk.job, part) for part in parts]
+    estimates = pa.concat_tables([each for each, _ in rows])
+    told = [each for _, table in rows for each in table.to_pylist()]
+    unread = _unread(desk, [each["reason"] for each in told if each["kind"] == UNREAD])
+    named = [each for each in told if each["kind"] != UNREAD]
+    names = estimates.column("system_id").to_pylist()
+    _refuse_twice(names)
+    seen = {*names, *(each["system_id"] for each in named)}
     rest = [*desk.systems.refused, *_unseen(desk, seen, unread)]
-    refused = pa.concat_tables([named, refused_table(rest, None)]).sort_by(
-        [("system_id", "ascending"), ("kind", "ascending")]
-    )
-    write_table(folder / "refused.parquet", _with_keys(refused, desk.systems))
+    refused = _with_keys(_refused(named, rest), desk.systems)
+    write_table(folder / "refused.parquet", refused)
     summary = _summary(desk, estimates, refused, unread)
     write_whole(folder / SUMMARY, as_json(summary), private=True)
     return summary
+
+
+def _refused(named: list[dict[str, Any]], rest: list[Refused]) -> pa.Table:
+    """Return all refusals in the order of the systems: those of parts, and those of no part."""
+    every = [(each["system_id"], each["kind"], each["reason"], each["partition"]) for each in named]
+    every += [(each.system_id, each.kind, each.reason, -1) for each in rest]
+    every.sort(key=lambda each: each[:2])
+    where = np.array([each[3] for each in every], dtype=np.int32)
+    columns = [texts([each[place] for each in every]) for place in range(3)]
+    return pa.Table.from_arrays([*columns, numbers(where, where >= 0)], schema=REFUSED)
 
 
 def _with_keys(refused: pa.Table, systems: Systems) -> pa.Table:
@@ -66,25 +69,18 @@ def _with_keys(refused: pa.Table, systems: Systems) -> pa.Table:
     names = [*systems.ids.to_pylist(), *(each.system_id for each in systems.refused)]
     place = {name: row for row, name in enumerate(names)}
     found = [place.get(name, -1) for name in refused["system_id"].to_pylist()]
-    where = np.array(found, dtype=np.int64)
-    rows = numbers(where, where >= 0)
+    rows = np.array(found, dtype=np.int64)
     for key in systems.keys.column_names:
         both = pa.chunked_array(
             [*systems.keys[key].chunks, *systems.refused_keys[key].chunks],
             systems.keys[key].type,
         )
-        refused = refused.append_column(key, both.take(rows))
-    known = pc.is_valid(rows)
-    return refused.append_column("in_systems", known)
+        refused = refused.append_column(key, rows_at(both, rows))
+    return refused.append_column("in_systems", truths(rows >= 0))
 
 
-def _unread_kind() -> pa.Scalar:
-    return texts([UNREAD])[0]
-
-
-def _unread(desk: Desk, told: pa.Table) -> list[str]:
+def _unread(desk: Desk, within: list[str]) -> list[str]:
     """Return the sentences about files that could not be read."""
-    within = told.filter(pc.equal(told.column("kind"), _unread_kind())).column("reason").to_pylist()
     before = [reason for _, reason in (*desk.job.source.unreadable, *not_gathered(desk.job.work))]
     return sorted({*before, *within})
 
@@ -105,11 +101,10 @@ def _unseen(desk: Desk, seen: set[str], unread: list[str]) -> list[Refused]:
     ]
 
 
-def _refuse_twice(estimates: pa.Table) -> None:
-    names = estimates.column("system_id")
-    if len(names) == pc.count_distinct(names).as_py():
+def _refuse_twice(names: list[str]) -> None:
+    if len(names) == len(set(names)):
         return
-    twice = Counter(names.to_pylist()).most_common(1)[0][0]
+    twice = Counter(names).most_common(1)[0][0]
     raise SourceError(
         f"system {twice} is in several files of the fleet; join its readings into one file"
     )
@@ -118,18 +113,18 @@ def _refuse_twice(estimates: pa.Table) -> None:
 def _summary(
     desk: Desk, estimates: pa.Table, refused: pa.Table, unread: list[str]
 ) -> dict[str, Any]:
-    raised = pc.value_counts(pc.list_flatten(estimates.column("flags"))).to_pylist()
-    flags = {each["values"]: each["counts"] for each in raised}
+    chunks = estimates.column("flags").chunks
+    flags = Counter(flag for chunk in chunks for flag in flat(chunk).to_pylist())
     kinds = Counter(refused.column("kind").to_pylist())
     return {
         "inferred": estimates.num_rows,
         "refused": refused.num_rows,
         "cells": len(desk.cells.cells),
-        "flags": {flag.value: flags.get(flag.value, 0) for flag in Flag},
+        "flags": {flag.value: flags[flag.value] for flag in Flag},
         "refused_by_kind": dict(sorted(kinds.items(), key=lambda each: (-each[1], each[0]))),
         "unread_files": unread,
         "notes": list(desk.systems.notes),
-        "total_dc_capacity_kw": round(float(pc.sum(estimates["dc_capacity_kw"]).as_py() or 0.0), 1),
+        "total_dc_capacity_kw": round(float(plain(estimates["dc_capacity_kw"]).sum()), 1),
         "medians": {
             name: _median(estimates.column(name))
             for name in ("surface_tilt", "dc_capacity_kw", "agreement")
@@ -141,8 +136,9 @@ def _summary(
 
 
 def _median(column: Any) -> float | None:
-    values = plain(column)
-    return round(float(np.median(values)), 3) if len(values) else None
+    ordered = np.sort(plain(column))
+    middle = ordered[(len(ordered) - 1) // 2 : len(ordered) // 2 + 1]
+    return round(float(middle.mean()), 3) if len(ordered) else None
 
 
 def _histogram(column: Any, edges: Sequence[float]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
@@ -19,13 +19,29 @@ DAMAGE = (duckdb.Error, pa.ArrowException, OSError)
 UNREAD = "unread file"
 
 
+# What of the estimates is summed up when all parts are done.
+SUMMED = ("system_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw", "agreement", "flags")
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a part came to."""
+    """What a part came to.
+
+    Parameters
+    ----------
+    number
+        Which part.
+    inferred, refused
+        How many of its systems have an estimate, and how many have a reason instead.
+    rows
+        What its files say, where it was done in this process: the columns of its estimates that
+        are summed up, and its refusals.
+    """
 
     number: int
     inferred: int
     refused: int
+    rows: tuple[pa.Table, pa.Table] | None = field(default=None, compare=False, repr=False)
 
 
 def estimates_file(folder: Path, number: int) -> Path:
@@ -36,6 +52,14 @@ def estimates_file(folder: Path, number: int) -> Path:
 def refused_file(work: Path, number: int) -> Path:
     """Return the file of a part's refusals, which is kept until the run is over."""
     return work / "refused" / f"part-{number:05d}.parquet"
+
+
+def rows_of(job: Job, done: Done) -> tuple[pa.Table, pa.Table]:
+    """Return what the files of a part say: what of its estimates is summed up, and its refusals."""
+    return done.rows or (
+        read_file(estimates_file(job.folder, done.number), columns=SUMMED),
+        read_file(refused_file(job.work, done.number)),
+    )
 
 
 def finished(job: Job, part: Part) -> Done | None:

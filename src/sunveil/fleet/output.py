@@ -59,8 +59,7 @@ def estimates_table(fitted: Sequence[Fitted], systems: Systems) -> pa.Table:
     numbers = _joined([each.systems for each in fitted], np.int32)
     order = np.argsort(numbers, kind="stable")
     numbers = numbers[order]
-    chosen = arrow.numbers(numbers)
-    columns: dict[str, Any] = {"system_id": systems.ids.take(chosen)}
+    columns: dict[str, Any] = {"system_id": arrow.rows_at(systems.ids, numbers)}
     for name, field in _NUMBERS.items():
         values = _joined([getattr(each.fit, field) for each in fitted], np.float64)[order]
         columns[name] = _number(name, values)
@@ -72,11 +71,11 @@ def estimates_table(fitted: Sequence[Fitted], systems: Systems) -> pa.Table:
     agreement = _joined([each.fit.agreement for each in fitted], np.float64)[order]
     columns["agreement"] = arrow.numbers(np.round(agreement, 4))
     bits = _joined([each.fit.flags for each in fitted], np.int64)[order]
-    columns["flags"] = _flag_lists().take(arrow.numbers(bits))
+    columns["flags"] = arrow.lists([_flags()[each] for each in bits.tolist()])
     columns["latitude"] = arrow.numbers(systems.latitude[numbers])
     columns["longitude"] = arrow.numbers(systems.longitude[numbers])
     for key in systems.keys.column_names:
-        columns[key] = systems.keys.column(key).take(chosen)
+        columns[key] = arrow.rows_at(systems.keys.column(key), numbers)
     return pa.table(columns)
 
 
@@ -157,12 +156,12 @@ def _clocks(fitted: Sequence[Fitted]) -> tuple[NDArray[np.float64], NDArray[np.i
 
 
 def _words(words: tuple[str, ...], codes: NDArray[np.int64]) -> pa.Array:
-    return arrow.texts(words).take(arrow.numbers(codes))
+    return arrow.texts([words[code] for code in codes.tolist()])
 
 
 @cache
-def _flag_lists() -> pa.Array:
+def _flags() -> list[list[str]]:
+    """Return the flags that each number stands for."""
     flags = tuple(Flag)
     every = range(1 << len(flags))
-    named = [[flag.value for k, flag in enumerate(flags) if bits >> k & 1] for bits in every]
-    return arrow.lists(named)
+    return [[flag.value for k, flag in enumerate(flags) if bits >> k & 1] for bits in every]

@@ -77,7 +77,9 @@ class Cells:
 
     def keys(self, members: NDArray[np.int64]) -> tuple[tuple[int, int, int | None], ...]:
         """Return the cells of some systems, as plain numbers."""
-        found = (self.cells[code] for code in np.unique(self.of[members]))
+        # numpy's own search for what is unique loads masked arrays first
+        codes = np.flatnonzero(np.bincount(self.of[members]))
+        found = (self.cells[code] for code in codes)
         return tuple((cell.row, cell.column, cell.band) for cell in found)
 
 

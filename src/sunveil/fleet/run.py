@@ -11,6 +11,7 @@ from typing import Any
 from sunveil import __version__
 from sunveil.errors import ParameterError
 from sunveil.fleet import folder as place
+from sunveil.fleet.closing import close
 from sunveil.fleet.done import Done, finished
 from sunveil.fleet.gather import gather
 from sunveil.fleet.job import Desk, Job, check_clocks, close_desk, desk_of
@@ -192,19 +193,17 @@ def _run(
         place.finish(job.folder)
         return _result(job.folder, plan, resumed=len(plan.parts))
     meter = Meter(tell, len(plan.parts), len(desk.systems))
-    before = {part.number: finished(job, part) for part in plan.parts}
-    left = [part for part in plan.parts if before[part.number] is None]
-    for done in before.values():
-        if done is not None:
-            meter.before(done)
+    ended = {done.number: done for part in plan.parts if (done := finished(job, part)) is not None}
+    left = [part for part in plan.parts if part.number not in ended]
+    for done in ended.values():
+        meter.before(done)
     if plan.bucket is not None and left:
         meter.say("gathering")
         gather(desk, plan.bucket, workers=workers)
     for done in _engine(job, left, engine=engine, workers=workers, scheduler=scheduler):
         meter.add(done)
-    from sunveil.fleet.closing import close  # what it needs, the parts have loaded beside others
-
-    close(desk, plan.parts)
+        ended[done.number] = done
+    close(desk, [ended[part.number] for part in plan.parts])
     write_page(job.folder)
     place.finish(job.folder)
     return _result(job.folder, plan, resumed=len(plan.parts) - len(left))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import SourceError
-from sunveil.fleet.arrow import numbers, texts
+from sunveil.fleet.arrow import rows_at, texts
 from sunveil.fleet.database import cursor, quoted, unglobbed
 from sunveil.fleet.places import as_numbers, clock_of, misplaced
 
@@ -206,10 +206,10 @@ def _roles(names: list[str], system: str | None, where: str) -> dict[str, str | 
 
 
 def _rows_of(table: pa.Table, rows: list[int]) -> pa.Table:
-    """Return some rows of a table; all and none without the functions that take a while to load."""
-    if rows == list(range(len(table))):
-        return table
-    return table.take(numbers(np.array(rows, dtype=np.int64))) if rows else table.slice(0, 0)
+    """Return some rows of a table."""
+    chosen = np.array(rows, dtype=np.int64)
+    columns = [rows_at(column, chosen) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
 
 
 def _first(folded: dict[str, str], usual: tuple[str, ...]) -> str | None:

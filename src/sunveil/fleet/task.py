@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sunveil.errors import SunveilError
 from sunveil.fleet.blocks import Matrix, record_matrices, usual_matrices
-from sunveil.fleet.done import DAMAGE, Done, estimates_file, refused_file
+from sunveil.fleet.done import DAMAGE, SUMMED, Done, estimates_file, refused_file
 from sunveil.fleet.done import UNREAD as UNREAD
 from sunveil.fleet.fitting import Fitted, fit_matrix
 from sunveil.fleet.gather import gathered_files
@@ -48,10 +48,12 @@ def run_part(job: Job, part: Part) -> Done:
         else:
             refused.append(each)
     estimates = estimates_table(fitted, desk.systems)
-    write_table(refused_file(job.work, part.number), refused_table(refused, part.number))
+    told = refused_table(refused, part.number)
+    write_table(refused_file(job.work, part.number), told)
     write_table(estimates_file(job.folder, part.number), estimates)
     named = sum(each.kind != UNREAD for each in refused)
-    return Done(part.number, estimates.num_rows, named)
+    rows = estimates.select(list(SUMMED)), told
+    return Done(part.number, estimates.num_rows, named, rows)
 
 
 def _outcomes(desk: Desk, part: Part) -> Iterator[Fitted | Refused]:
