@@ -1,18 +1,15 @@
 """The process of the ``sunveil`` command, and of ``python -m sunveil``, which is the same.
 
-Nothing else is imported here before the collector is set.
+Nothing heavy is imported here before the collector is set.
 """
 
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import sys
 
-# What a fleet loads is eighty thousand objects that stay; by Python's own thresholds, these are
-# looked through two hundred times while they are made. A service that runs for months collects.
-_THRESHOLDS = (50_000, 20, 20)
+from sunveil.collector import collect_seldom
 
 
 def run() -> int:
@@ -20,7 +17,7 @@ def run() -> int:
 
     It is :func:`sunveil.cli.main`, which leaves its caller's collector and end alone.
     """
-    gc.set_threshold(*_THRESHOLDS)
+    collect_seldom()
     codes: list[int] = []
     # what is registered first is called last, when threads and all other callbacks are done
     atexit.register(_end, codes)

@@ -30,6 +30,8 @@ _KNOWN = ("0.68.",)
 _WIDE = "-prefer-256-bit"
 # Sums may be taken in any order and products fused; missing values are still told from numbers.
 _FAST = frozenset({"reassoc", "contract", "arcp", "nsz"})
+# How numpy flags arrays: contiguous by rows or columns; aligned and writeable.
+_ROWS, _COLUMNS, _USE = 0x1, 0x2, 0x500
 _lock = threading.RLock()
 
 
@@ -141,9 +143,10 @@ def compiled_exactly(function: Function) -> Compiled:
 def kind_of(value: Any) -> Any:
     """Return what compiled code for a value depends on: types and layouts, but no sizes."""
     if isinstance(value, np.ndarray):
-        flags = value.flags
-        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
-        return value.dtype.str, value.ndim, layout, flags.writeable, flags.aligned
+        flags = value.flags.num
+        # what is contiguous both ways counts as rows after rows
+        layout = flags & _ROWS or flags & _COLUMNS
+        return value.dtype.str, value.ndim, layout, flags & _USE
     if isinstance(value, tuple):
         return (type(value), *map(kind_of, value))
     return value.dtype.str if isinstance(value, np.generic) else type(value)

@@ -27,7 +27,7 @@ FLEET_OPTIONS = (
         "--engine",
         type=choice("local", "dask"),
         default="local",
-        help="Threads of this process, or Dask; for a fleet.",
+        help="Processes of this machine, or Dask; for a fleet.",
     ),
     click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler that runs already."),
     click.option(
@@ -89,9 +89,13 @@ def run_fleet(
         raise click.UsageError("a fleet is inferred by the default method only", context)
     if out is None:
         raise click.UsageError("a fleet is written to a folder: name it with --out", context)
-    from sunveil.fleet import infer_fleet
+    from sunveil.fleet import helpers
 
-    with counting("inferring") as show:
+    # they load while this process does
+    count = given["workers"] or helpers.processors()
+    worth = given["engine"] == "local" and count > 1 and helpers.are_worth_it(fleet)
+    with helpers.started(count - 1 if worth else 0) as beside, counting("inferring") as show:
+        from sunveil.fleet import infer_fleet
 
         def tell(progress: Progress) -> None:
             show(progress.systems, progress.all_systems)
@@ -109,6 +113,7 @@ def run_fleet(
             restart=given["restart"],
             server=server_options(weather, given),
             tell=tell,
+            helpers=beside,
         )
     _say(result, out, as_json=as_json)
 

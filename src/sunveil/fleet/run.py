@@ -14,6 +14,7 @@ from sunveil.fleet import folder as place
 from sunveil.fleet.closing import close
 from sunveil.fleet.done import Done, finished
 from sunveil.fleet.gather import gather
+from sunveil.fleet.helpers import Helper, processors
 from sunveil.fleet.job import Desk, Job, check_clocks, close_desk, desk_of
 from sunveil.fleet.order import find_order, find_span
 from sunveil.fleet.page import write_page
@@ -61,6 +62,7 @@ def infer_fleet(
     restart: bool = False,
     server: Mapping[str, Any] | None = None,
     tell: Tell | None = None,
+    helpers: Sequence[Helper] = (),
 ) -> FleetResult:
     """Infer every system of a fleet, and write what was found into a folder.
 
@@ -89,13 +91,18 @@ def infer_fleet(
         What a server of weather must be told: ``api_key``, ``email``.
     tell
         Called with a :class:`~sunveil.fleet.progress.Progress` whenever a part is done.
+    helpers
+        Processes that work beside this one; see :func:`~sunveil.fleet.helpers.started`. Threads do
+        where there are fewer than workers.
 
     Privacy
     -------
     None: the folder is as private as the readings.
     """
     settings = settings or FleetSettings()
-    count = _workers(workers)
+    count = processors() if workers is None else workers
+    if not 1 <= count <= 1024:
+        raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
     if engine not in ENGINES:
         raise ParameterError(f"engine must be one of local, dask, and {engine!r} is not")
     if scheduler is not None and engine != "dask":
@@ -116,22 +123,11 @@ def infer_fleet(
                 workers=count,
                 scheduler=scheduler,
                 tell=tell or (lambda _: None),
+                helpers=helpers,
                 whole=resumed and (target / place.SUMMARY).is_file(),
             )
     finally:
         close_desk(desk.job)
-
-
-def _workers(workers: int | None) -> int:
-    if workers is None:
-        return (
-            len(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else os.cpu_count() or 1
-        )
-    if not 1 <= workers <= 1024:
-        raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
-    return workers
 
 
 def _opened(
@@ -184,6 +180,7 @@ def _run(
     workers: int,
     scheduler: str | None,
     tell: Tell,
+    helpers: Sequence[Helper],
     whole: bool,
 ) -> FleetResult:
     job = desk.job
@@ -200,7 +197,9 @@ def _run(
     if plan.bucket is not None and left:
         meter.say("gathering")
         gather(desk, plan.bucket, workers=workers)
-    for done in _engine(job, left, engine=engine, workers=workers, scheduler=scheduler):
+    for done in _engine(
+        job, left, engine=engine, workers=workers, scheduler=scheduler, helpers=helpers
+    ):
         meter.add(done)
         ended[done.number] = done
     close(desk, [ended[part.number] for part in plan.parts])
@@ -210,7 +209,13 @@ def _run(
 
 
 def _engine(
-    job: Job, parts: Sequence[Part], *, engine: str, workers: int, scheduler: str | None
+    job: Job,
+    parts: Sequence[Part],
+    *,
+    engine: str,
+    workers: int,
+    scheduler: str | None,
+    helpers: Sequence[Helper],
 ) -> Iterator[Done]:
     if not parts:
         return iter(())
@@ -220,7 +225,7 @@ def _engine(
         return run_dask(job, parts, workers=workers, scheduler=scheduler)
     from sunveil.fleet.local import run_local
 
-    return run_local(job, parts, workers=workers)
+    return run_local(job, parts, workers=workers, helpers=helpers)
 
 
 def _result(folder: Path, plan: Plan, *, resumed: int) -> FleetResult:
