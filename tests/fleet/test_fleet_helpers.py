@@ -136,6 +136,7 @@ def test_the_command_starts_as_many_as_it_needs(layouts, systems_file, tmp_path,
 
     real = started
     monkeypatch.setattr(helpers, "started", counted)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")  # which the command sets
     command = ["infer", str(layouts["files"]), "--systems", str(systems_file), "--out"]
     assert main([*command, str(tmp_path / "a"), "--workers", "2"]) == 0
     monkeypatch.setattr(helpers, "WORTH", 1)

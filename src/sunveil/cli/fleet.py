@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,8 @@ def run_fleet(
         raise click.UsageError("a fleet is written to a folder: name it with --out", context)
     from sunveil.fleet import helpers
 
+    # every processor has a worker; more threads of numpy's would wait in loops, and take theirs
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # they load while this process does
     count = given["workers"] or helpers.processors()
     worth = given["engine"] == "local" and count > 1 and helpers.are_worth_it(fleet)
