@@ -178,3 +178,14 @@ def test_parts_are_shared_among_neighbours_and_the_small_ones_come_last(workers)
     # whoever is done first helps the others
     lone = Shares(parts, workers)
     assert sorted(lone.take(0).number for _ in range(24)) == list(range(24))
+
+
+def test_what_a_helper_cannot_say_is_done_without_it(job_and_parts):
+    class Unheard(Exception):
+        def __init__(self, one, two):
+            super().__init__(one)
+
+    job, parts = job_and_parts
+    untold = replace(job, server=(("key", Unheard(1, 2)),))
+    with started(1) as (helper,), pytest.raises(HelperLostError):
+        helper.run(untold, parts[0])
