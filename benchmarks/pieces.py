@@ -11,7 +11,8 @@ import duckdb
 import numba
 import numpy as np
 
-from sunveil.cells import Axis, cell_of, make_cell_sky
+from sunveil.cells import cell_of, make_cell_sky
+from sunveil.timegrid import TimeGrid
 from sunveil.fit.shared import Doubts
 from sunveil.quick.constants import QuickOptions
 from sunveil.quick.ends import fill_middles, typical, typical_room
@@ -37,7 +38,7 @@ def first_cell(fleet: Path) -> tuple[np.ndarray, Prepared]:
     ).fetchnumpy()
     names, place = np.unique(np.asarray(table["system_id"]), return_inverse=True)
     first = int(table["t"].min())
-    axis = Axis(first, 3600, int(table["t"].max() - first) // 3600 + 1)
+    axis = TimeGrid(first, 3600, int(table["t"].max() - first) // 3600 + 1)
     rows = np.full((len(names), axis.count), np.nan, dtype=np.float32)
     rows[place, (table["t"] - first) // 3600] = table["power_kw"]
     where = (float(table[name][0]) for name in ("latitude", "longitude", "altitude"))

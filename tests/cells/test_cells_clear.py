@@ -7,7 +7,8 @@ import pandas as pd
 import pvlib
 import pytest
 
-from sunveil.cells import Axis, Cell, CellSky, cell_of, make_cell_sky
+from sunveil.cells import Cell, CellSky, cell_of, make_cell_sky
+from sunveil.timegrid import TimeGrid
 from sunveil.cells.perez import (
     AIRMASS,
     AROUND,
@@ -77,13 +78,13 @@ def skies_of(sky: CellSky) -> list[Sky]:
 @pytest.mark.parametrize(
     ("cell", "axis"),
     [
-        (cell_of(39.7, -105.0, 1609.0), Axis(FIRST, 3600, 8760)),
-        (cell_of(-33.9, 151.2), Axis(FIRST - 7200, 1800, 17520)),
-        (cell_of(69.6, 18.9, 100.0), Axis(FIRST + 300, 900, 35040)),
-        (cell_of(-0.2, -78.5, 2850.0), Axis(FIRST + 300 * DAY, 3600, 4000)),
+        (cell_of(39.7, -105.0, 1609.0), TimeGrid(FIRST, 3600, 8760)),
+        (cell_of(-33.9, 151.2), TimeGrid(FIRST - 7200, 1800, 17520)),
+        (cell_of(69.6, 18.9, 100.0), TimeGrid(FIRST + 300, 900, 35040)),
+        (cell_of(-0.2, -78.5, 2850.0), TimeGrid(FIRST + 300 * DAY, 3600, 4000)),
     ],
 )
-def test_the_compiled_sky_is_pvlibs_row_by_row(cell: Cell, axis: Axis) -> None:
+def test_the_compiled_sky_is_pvlibs_row_by_row(cell: Cell, axis: TimeGrid) -> None:
     sky = make_cell_sky(cell, axis)
     early, late = skies_of(sky)
     expected = make_rows((early, late)).astype(np.float64)
@@ -102,7 +103,7 @@ def test_the_compiled_sky_is_pvlibs_row_by_row(cell: Cell, axis: Axis) -> None:
 
 
 def test_thinned_skies_are_some_and_few_of_the_whole() -> None:
-    sky = make_cell_sky(cell_of(39.7, -105.0, 1609.0), Axis(FIRST, 3600, 8760))
+    sky = make_cell_sky(cell_of(39.7, -105.0, 1609.0), TimeGrid(FIRST, 3600, 8760))
     whole = flat(sky.sheet, sky.usable)
     assert len(sky.few_at) < len(sky.some_at) < sky.usable
     for sheet, places in ((sky.some, sky.some_at), (sky.few, sky.few_at)):
@@ -113,7 +114,7 @@ def test_thinned_skies_are_some_and_few_of_the_whole() -> None:
 
 
 def test_a_polar_night_is_an_empty_sky() -> None:
-    sky = make_cell_sky(cell_of(85.0, 20.0, 0.0), Axis(FIRST, 3600, 240))
+    sky = make_cell_sky(cell_of(85.0, 20.0, 0.0), TimeGrid(FIRST, 3600, 240))
     assert sky.usable == 0
     assert len(sky.slot) == 0
     assert sky.sheet.shape[0] == sky.few.shape[0] == sky.low.shape[0] == 0

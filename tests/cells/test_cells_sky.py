@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil.cells import Axis, Cell, cell_of, make_cell_sky
+from sunveil.cells import Cell, cell_of, make_cell_sky
+from sunveil.timegrid import TimeGrid
 from sunveil.cells.sky import ENOUGH, LOWEST, _by_height
 from sunveil.cells.sun import seen_from
 from sunveil.cells.tables import (
@@ -23,7 +24,7 @@ from sunveil.sky import sky_at
 from sunveil.weather import clearsky
 
 FIRST = int(pd.Timestamp("2019-01-01", tz="UTC").timestamp())
-YEAR = Axis(FIRST, 3600, 8760)
+YEAR = TimeGrid(FIRST, 3600, 8760)
 DENVER = cell_of(39.74, -104.99, 1609.0)
 
 
@@ -52,18 +53,18 @@ def test_a_cell_of_no_size_is_refused() -> None:
 
 
 def test_short_intervals_are_averaged_to_half_hours() -> None:
-    axis = Axis(FIRST + 900, 900, 8)
+    axis = TimeGrid(FIRST + 900, 900, 8)
     assert axis.per_long == 2
     assert axis.lead == 1
-    assert axis.long == Axis(FIRST, 1800, 5)
+    assert axis.long == TimeGrid(FIRST, 1800, 5)
     assert YEAR.long == YEAR
-    assert Axis(FIRST, 20 * 60, 3).long.step == 1200
+    assert TimeGrid(FIRST, 20 * 60, 3).long.step == 1200
 
 
 @pytest.mark.parametrize(("step", "count"), [(30, 5), (7200, 5), (3600, 0)])
 def test_an_axis_that_cannot_be_is_refused(step: int, count: int) -> None:
     with pytest.raises(ParameterError):
-        Axis(FIRST, step, count)
+        TimeGrid(FIRST, step, count)
 
 
 def test_the_sky_of_a_cell_is_the_clear_sky_of_its_centre() -> None:
@@ -93,7 +94,7 @@ def test_intervals_with_the_sun_well_up_come_first_in_the_order_of_time() -> Non
 
 
 def test_haze_dims_the_beam_level_by_level() -> None:
-    sky = make_cell_sky(DENVER, Axis(FIRST, 3600, 24 * 30))
+    sky = make_cell_sky(DENVER, TimeGrid(FIRST, 3600, 24 * 30))
     beam = sky.sheet[0, DNI : DNI + 2 * LEVELS : 2, 4]
     assert (np.diff(beam) < 0.0).all()
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.cells import Axis
+from sunveil.timegrid import TimeGrid
 from sunveil.errors import MeterError
 from sunveil.fleet.inspect import _dim_days, _stuck, inspect
 from sunveil.meters.grid import Readings, find_interval
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.quality import clean
 
-AXIS = Axis(1_546_300_800, 3600, 24 * 90)
+AXIS = TimeGrid(1_546_300_800, 3600, 24 * 90)
 OPTIONS = MeterOptions()
 
 

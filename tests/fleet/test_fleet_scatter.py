@@ -7,12 +7,12 @@ import threading
 import numpy as np
 import pytest
 
-from sunveil.cells import Axis
+from sunveil.timegrid import TimeGrid
 from sunveil.fleet.blocks import _without
 from sunveil.fleet.room import Values, room_for
 from sunveil.fleet.scatter import scatter
 
-AXIS = Axis(1_546_300_800, 3600, 200)
+AXIS = TimeGrid(1_546_300_800, 3600, 200)
 WHOLE = (0, 0, 1, 0, 200)
 
 

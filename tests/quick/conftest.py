@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil.cells import Axis, CellSky, cell_of, make_cell_sky
+from sunveil.cells import CellSky, cell_of, make_cell_sky
+from sunveil.timegrid import TimeGrid
 from sunveil.quick.constants import Constants, QuickOptions, constants_of
 from sunveil.simulate import Skies, simulate_sky
 from sunveil.site import Site
@@ -15,7 +16,7 @@ FIRST = int(pd.Timestamp("2019-01-01", tz="UTC").timestamp())
 @pytest.fixture(scope="session")
 def denver() -> CellSky:
     """A clear year over Denver."""
-    return make_cell_sky(cell_of(39.7, -105.0, 1609.0), Axis(FIRST, 3600, 8760))
+    return make_cell_sky(cell_of(39.7, -105.0, 1609.0), TimeGrid(FIRST, 3600, 8760))
 
 
 @pytest.fixture(scope="session")

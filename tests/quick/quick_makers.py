@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from sunveil.cells import Axis
+from sunveil.timegrid import TimeGrid
 from sunveil.meters import Record, from_pandas
 
 
@@ -13,7 +13,7 @@ def as_record(power: pd.Series, name: str = "one") -> Record:
     return from_pandas(power, system_id=name, unit="kW", label="start")
 
 
-def as_row(record: Record, axis: Axis) -> np.ndarray:
+def as_row(record: Record, axis: TimeGrid) -> np.ndarray:
     """The readings of a record on an axis."""
     row = np.full(axis.count, np.nan, dtype=np.float32)
     place = (record.times.astype("M8[s]").astype(np.int64) - axis.first) // axis.step

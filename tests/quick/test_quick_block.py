@@ -8,7 +8,8 @@ import pytest
 from quick_makers import as_record, as_row
 
 from sunveil import infer_record
-from sunveil.cells import Axis, CellSky, cell_of, make_cell_sky
+from sunveil.cells import CellSky, cell_of, make_cell_sky
+from sunveil.timegrid import TimeGrid
 from sunveil.errors import ParameterError
 from sunveil.estimate import Estimate, Flag
 from sunveil.quick import SAVINGS, BlockFit, QuickOptions, fit_block, reason
@@ -156,7 +157,7 @@ def test_only_clocks_that_a_plane_cannot_explain_are_doubted(
 
 
 def test_clocks_are_left_alone_where_intervals_do_not_divide_a_day() -> None:
-    axis = Axis(FIRST, 3000, 365 * 86400 // 3000)
+    axis = TimeGrid(FIRST, 3000, 365 * 86400 // 3000)
     sky = make_cell_sky(cell_of(39.7, -105.0, 1609.0), axis)
     azimuth = np.radians(200.0)
     point = np.array(
@@ -193,7 +194,7 @@ def test_readings_every_quarter_of_an_hour_are_inferred_too(
     denver: CellSky, weathered: Skies
 ) -> None:
     power = simulate_power(truth_of(denver, 200.0, 30.0), weathered, seed=6, step_minutes=15)
-    axis = Axis(denver.axis.first, 900, 4 * 8760)
+    axis = TimeGrid(denver.axis.first, 900, 4 * 8760)
     sky = make_cell_sky(denver.cell, axis)
     fit = fit_block(as_row(as_record(power), axis)[None], sky)
     mine = Plane(float(fit.surface_azimuth[0]), float(fit.surface_tilt[0]))
@@ -204,7 +205,7 @@ def test_an_unknown_label_of_short_intervals_widens_the_azimuth(
     denver: CellSky, weathered: Skies
 ) -> None:
     power = simulate_power(truth_of(denver, 200.0, 30.0), weathered, seed=6, step_minutes=15)
-    axis = Axis(denver.axis.first, 900, 4 * 8760)
+    axis = TimeGrid(denver.axis.first, 900, 4 * 8760)
     row = as_row(as_record(power), axis)[None]
     sky = make_cell_sky(denver.cell, axis)
     widths = []

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from sunveil.cells import Axis, CellSky
+from sunveil.cells import CellSky
+from sunveil.timegrid import TimeGrid
 from sunveil.cells.tables import LANES
 from sunveil.estimate import DaylightSaving
 from sunveil.fit.clipping import find_limit as reference_limit
@@ -174,7 +175,7 @@ def test_where_little_is_explained_starts_are_refined_without_bright_powers_too(
 @given(st.integers(0, 6), st.integers(20, 60))
 def test_long_intervals_are_those_of_the_other_method(shift: int, count: int) -> None:
     first = 1_546_300_800 + shift * 600
-    axis = Axis(first, 600, count)
+    axis = TimeGrid(first, 600, count)
     rng = np.random.default_rng(count)
     power = rng.uniform(size=count)
     there = rng.random(count) < 0.9

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sunveil.cells import Axis, CellSky, cell_of, make_cell_sky
+from sunveil.cells import CellSky, cell_of, make_cell_sky
+from sunveil.timegrid import TimeGrid
 from sunveil.cells.tables import LANES
 from sunveil.fit.saving import saving_days, saving_rule
 from sunveil.fit.shared import AZIMUTH_STEP, ELEVATION_STEP
@@ -35,7 +36,7 @@ def sky(request: pytest.FixtureRequest, denver: CellSky) -> CellSky:
     if request.param == "hours":
         return denver
     step, count = (1800, 4500) if request.param == "half hours" else (3360, 2000)
-    return make_cell_sky(cell_of(-33.9, 151.2, 20.0), Axis(FIRST + 200 * DAY + 120, step, count))
+    return make_cell_sky(cell_of(-33.9, 151.2, 20.0), TimeGrid(FIRST + 200 * DAY + 120, step, count))
 
 
 @given(st.lists(st.integers(0, 40), max_size=60))
@@ -119,7 +120,7 @@ def test_intervals_in_daylight_saving_are_those_of_its_days(denver: CellSky) -> 
 
 
 def test_nothing_is_known_of_a_polar_night() -> None:
-    dark = make_cell_sky(cell_of(85.0, 20.0, 0.0), Axis(FIRST, 3600, 240))
+    dark = make_cell_sky(cell_of(85.0, 20.0, 0.0), TimeGrid(FIRST, 3600, 240))
     known = Prepared(dark, QuickOptions()).known
     assert len(known.slot) == len(known.day) == known.places.shape[1] == 0
     np.testing.assert_array_equal(known.begins, [0])

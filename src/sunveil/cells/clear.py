@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.cells import perez
-from sunveil.cells.axis import Axis
+from sunveil.timegrid import TimeGrid
 from sunveil.cells.orbit import DAY
 from sunveil.cells.series import airmass, arc, fading
 from sunveil.cells.sun import Seen, instants, pressure_at
@@ -109,7 +109,7 @@ class Air(NamedTuple):
 
 
 @functools.lru_cache(maxsize=8)
-def calendar_of(axis: Axis) -> Calendar:
+def calendar_of(axis: TimeGrid) -> Calendar:
     """Return the calendar of an axis."""
     both = np.stack([instants(axis, node) for node in range(2)]).view("M8[s]")
     years = both.astype("M8[Y]")
@@ -152,7 +152,7 @@ def air_of(site: Site) -> Air:
 
 
 def clear_sheets(
-    site: Site, axis: Axis, *, seen: Seen, orders: Sequence[Index], year: int
+    site: Site, axis: TimeGrid, *, seen: Seen, orders: Sequence[Index], year: int
 ) -> tuple[list[Sheet], NDArray[np.float32]]:
     """Return the cloudless sky at some lit intervals and others, and all global light. [W/m²]
 

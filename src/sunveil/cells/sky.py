@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.cells.axis import Axis
+from sunveil.timegrid import TimeGrid
 from sunveil.cells.clear import clear_sheets
 from sunveil.cells.orbit import DAY as DAY
 from sunveil.cells.place import Cell
@@ -71,7 +71,7 @@ class CellSky:
 
     cell: Cell
     site: Site
-    axis: Axis
+    axis: TimeGrid
     clear: bool
     source: str
     slot: Index
@@ -100,7 +100,7 @@ class CellSky:
 
 def make_cell_sky(
     cell: Cell,
-    axis: Axis,
+    axis: TimeGrid,
     *,
     weather: str = "clearsky",
     cache: WeatherCache | None = None,
@@ -200,7 +200,7 @@ def _fill_rows(middle, order, out):  # type: ignore[no-untyped-def]
 
 
 def _clear(
-    seen: Seen, order: Index, usable: int, *, site: Site, axis: Axis
+    seen: Seen, order: Index, usable: int, *, site: Site, axis: TimeGrid
 ) -> tuple[Sheet, Sheet, Light]:
     """Return a cloudless sky at the usable and the other intervals, and all their global light."""
     earliest = seen.slot[order.min()] if len(order) else axis.count - 1
@@ -212,7 +212,7 @@ def _clear(
 
 
 def _measured(
-    site: Site, axis: Axis, weather: str, cache: WeatherCache | None, **server: Any
+    site: Site, axis: TimeGrid, weather: str, cache: WeatherCache | None, **server: Any
 ) -> tuple[Weather, Weather]:
     from sunveil.weather import clearsky, get_weather
 
@@ -223,7 +223,7 @@ def _measured(
 
 
 def _laid(
-    weather: Weather, clear: Weather, slot: NDArray[np.int32], usable: int, *, axis: Axis
+    weather: Weather, clear: Weather, slot: NDArray[np.int32], usable: int, *, axis: TimeGrid
 ) -> tuple[Sheet, Sheet, Light]:
     """Return measured weather at the same; its own interpolation of the sun is as good."""
     early, late = (

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.cells.axis import Axis
+from sunveil.timegrid import TimeGrid
 from sunveil.cells.orbit import above_globe
 from sunveil.cells.series import arc
 from sunveil.cells.tables import MASK
@@ -61,13 +61,13 @@ def pressure_at(height: float) -> float:
     return float(100.0 * ((44331.514 - height) / 11880.516) ** (1.0 / 0.1902632))
 
 
-def instants(axis: Axis, node: int) -> NDArray[np.int64]:
+def instants(axis: TimeGrid, node: int) -> NDArray[np.int64]:
     """Return the first or second of the two instants of each interval. [s since 1970, UTC]"""
     return axis.starts + round(NODES[node] * axis.step)
 
 
 @functools.lru_cache(maxsize=8)
-def globe_over(axis: Axis) -> Array:
+def globe_over(axis: TimeGrid) -> Array:
     """Return the sun above the globe at both instants of each interval, shape (2, 3, n)."""
     return np.stack([above_globe(instants(axis, node)) for node in range(2)])
 
@@ -88,7 +88,7 @@ def sun_of(site: Site, seconds: NDArray[np.int64]) -> Array:
     return out
 
 
-def seen_from(site: Site, axis: Axis) -> Seen:
+def seen_from(site: Site, axis: TimeGrid) -> Seen:
     """Return the sun over a site at the lit intervals of an axis."""
     slot = np.empty(axis.count, dtype=np.int32)
     suns, middle = np.empty((2, 3, axis.count)), np.empty((3, axis.count))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.cells import Axis
+from sunveil.timegrid import TimeGrid
 from sunveil.fleet.inspect import inspect
 from sunveil.fleet.job import Desk
 from sunveil.fleet.layouts import Layout, Stamp
@@ -26,7 +26,7 @@ _LONGEST = 5 * 366 * 86400
 class Frame:
     """What the systems of a matrix have in common."""
 
-    axis: Axis
+    axis: TimeGrid
     timezone: str
     label: Label
     label_known: bool
@@ -160,9 +160,9 @@ def _new_year(years: NDArray[np.datetime64]) -> NDArray[np.int64]:
     return np.asarray(years.astype("M8[s]").view(np.int64))
 
 
-def _axis(step: int, phase: int, span: tuple[int, int]) -> Axis:
+def _axis(step: int, phase: int, span: tuple[int, int]) -> TimeGrid:
     first = span[0] - (span[0] - phase) % step
-    return Axis(first, step, (span[1] - first) // step + 1)
+    return TimeGrid(first, step, (span[1] - first) // step + 1)
 
 
 def _shift(frame: Frame) -> int:

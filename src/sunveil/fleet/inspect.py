@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.cells import Axis
+from sunveil.timegrid import TimeGrid
 from sunveil.fleet.scatter import Power
 from sunveil.jit import compiled, compiled_exactly
 from sunveil.meters.switches import may_switch
@@ -23,7 +23,7 @@ _LEVELS = 8
 _LANES = 64
 
 
-def inspect(power: Power, axis: Axis) -> NDArray[np.uint8]:
+def inspect(power: Power, axis: TimeGrid) -> NDArray[np.uint8]:
     """Set small consumption to zero, and return which records need the rules for meters.
 
     Parameters
@@ -47,7 +47,7 @@ def inspect(power: Power, axis: Axis) -> NDArray[np.uint8]:
     return odd
 
 
-def _peaks(row: Power, axis: Axis) -> NDArray[np.float64]:
+def _peaks(row: Power, axis: TimeGrid) -> NDArray[np.float64]:
     """Return the highest reading of every day that has one."""
     there = np.flatnonzero(~np.isnan(row))
     days = (axis.first + axis.step * there) // 86400

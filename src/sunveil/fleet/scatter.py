@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.cells import Axis
+from sunveil.timegrid import TimeGrid
 from sunveil.fleet.survey import Runs
 from sunveil.jit import compiled_exactly
 
@@ -15,7 +15,7 @@ Power = NDArray[np.float32]
 def scatter(
     runs: Runs,
     values: NDArray[np.float32],
-    axis: Axis,
+    axis: TimeGrid,
     row: NDArray[np.int32],
     *,
     shift: int,

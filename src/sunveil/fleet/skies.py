@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sunveil.cells import Axis, Cell, CellSky
+    from sunveil.cells import Cell, CellSky
+    from sunveil.timegrid import TimeGrid
 
 
 class Skies:
@@ -27,10 +28,10 @@ class Skies:
     def __init__(self, weather: str, *, keep: int, server: Mapping[str, Any]) -> None:
         self._weather, self._keep, self._server = weather, keep, dict(server)
         self._lock = threading.Lock()
-        self._making: dict[tuple[Cell, Axis], threading.Lock] = {}
-        self._kept: OrderedDict[tuple[Cell, Axis], CellSky] = OrderedDict()
+        self._making: dict[tuple[Cell, TimeGrid], threading.Lock] = {}
+        self._kept: OrderedDict[tuple[Cell, TimeGrid], CellSky] = OrderedDict()
 
-    def over(self, cell: Cell, axis: Axis) -> CellSky:
+    def over(self, cell: Cell, axis: TimeGrid) -> CellSky:
         """Return the sky of a cell over an axis of time."""
         key = cell, axis
         with self._lock:

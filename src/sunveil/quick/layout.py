@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sunveil.cells import Axis
+from sunveil.timegrid import TimeGrid
 from sunveil.cells.tables import MASK
 from sunveil.fit.clipping import BIN, FEWEST_DAYS, LEAST_HOURS, LOWEST_SHARE
 from sunveil.jit import compiled
@@ -30,7 +30,7 @@ def fill_long(power, lead, per_long, out):  # type: ignore[no-untyped-def]
             out[s, k] = total / per_long
 
 
-def on_long_axis(power: Matrix, axis: Axis) -> Matrix:
+def on_long_axis(power: Matrix, axis: TimeGrid) -> Matrix:
     """Return readings averaged to 30 minutes where they are shorter, as they are otherwise."""
     if axis.per_long == 1:
         return power

@@ -8,7 +8,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.cells import Axis, CellSky
+from sunveil.cells import CellSky
+from sunveil.timegrid import TimeGrid
 from sunveil.cells.sky import DAY
 from sunveil.fit.saving import saving_days, saving_rule
 from sunveil.jit import compiled
@@ -169,7 +170,7 @@ def _calendar(sky: CellSky, timezone: str) -> Calendar:
 
 
 @functools.lru_cache(maxsize=16)
-def _saved(axis: Axis, rule: ZoneInfo | None) -> NDArray[np.bool_]:
+def _saved(axis: TimeGrid, rule: ZoneInfo | None) -> NDArray[np.bool_]:
     """Return which intervals of an axis lie in daylight saving: the same for many cells."""
     return saving_days(axis.starts // DAY, rule)
 

@@ -1,4 +1,4 @@
-"""The public axis of time that the readings of a block stand on."""
+"""Evenly spaced intervals of time: what readings, skies and releases are laid onto."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
 
-# Shorter intervals are averaged to this length: the sky knows no more. [s]
+DAY = 86400
+# Shorter intervals are averaged to this length for a fit: the sky knows no more. [s]
 LONG = 1800
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
-    """Evenly spaced intervals.
+class TimeGrid:
+    """A public run of evenly spaced intervals.
 
     Parameters
     ----------
@@ -37,12 +38,22 @@ class Axis:
                 f"intervals must be 1 to 60 minutes long, and {self.step / 60:g} minutes are not"
             )
         if self.count < 1:
-            raise ParameterError("an axis needs at least one interval")
+            raise ParameterError("a grid of times needs at least one interval")
 
     @property
     def starts(self) -> NDArray[np.int64]:
         """Start of each interval. [s since 1970, UTC]"""
         return self.first + self.step * np.arange(self.count, dtype=np.int64)
+
+    @property
+    def times(self) -> NDArray[np.datetime64]:
+        """Start of each interval, as UTC instants."""
+        return self.starts.astype("datetime64[s]")
+
+    @property
+    def days(self) -> int:
+        """How many days it spans, the last one begun counted whole."""
+        return -(-self.count * self.step // DAY)
 
     @property
     def per_long(self) -> int:
@@ -55,13 +66,13 @@ class Axis:
         return (self.first - self.first % self.step) % (self.per_long * self.step) // self.step
 
     @property
-    def long(self) -> Axis:
-        """The axis on which readings are compared with the sky."""
+    def long(self) -> TimeGrid:
+        """The grid on which readings are compared with the sky."""
         if self.per_long == 1:
             return self
         count = -(-(self.count + self.lead) // self.per_long)
-        return Axis(self.first - self.lead * self.step, self.per_long * self.step, count)
+        return TimeGrid(self.first - self.lead * self.step, self.per_long * self.step, count)
 
-    def moved(self, seconds: int) -> Axis:
-        """Return the axis some seconds later."""
-        return Axis(self.first + seconds, self.step, self.count)
+    def moved(self, seconds: int) -> TimeGrid:
+        """Return the grid some seconds later."""
+        return TimeGrid(self.first + seconds, self.step, self.count)
