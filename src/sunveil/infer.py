@@ -1,43 +1,43 @@
 """Readings and weather in, metadata out.
 
-:func:`infer` takes pandas objects, :func:`infer_record` a :class:`~sunveil.meters.Record`. Both
-compose the stages in flow order: clock, coarse search, refinement, intervals, flags.
+:func:`infer` takes pandas objects, :func:`infer_records` the records that readers return. One system
+is a batch of one: all of them go through :func:`sunveil.engine.infer_block`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sunveil.errors import ParameterError, TooLittleData, WeatherError
-from sunveil.estimate import Assumptions, Estimate, Flag
-from sunveil.fit.best import best_fit
-from sunveil.fit.clocks import Hypothesis, find_clock, finding, reading_saving
-from sunveil.fit.daylight import Daylight, coarsen, daylight, earlier
-from sunveil.fit.intervals import covariance, spread
-from sunveil.fit.planes import compare_planes
-from sunveil.fit.refine import Fit, bright_power, modelled_power
-from sunveil.fit.shared import (
-    FEWEST_DAYS,
-    FEWEST_READINGS,
-    HEAT_DEVIATION,
-    LOW_AGREEMENT_CLEAR,
-    LOW_AGREEMENT_MEASURED,
-    MEASURED_HAZE,
-    UNKNOWN_LABEL,
-    Doubts,
-    ErrorModel,
+from sunveil.cell import cell_of
+from sunveil.engine import (
+    SAVINGS,
+    BlockEstimates,
+    Clock,
+    EngineOptions,
+    SkyTable,
+    infer_block,
+    make_sky_table,
+    reason,
 )
-from sunveil.fit.shared import Clock as Clock
+from sunveil.engine.block import TOO_LITTLE, flags_of
+from sunveil.engine.clocks import ClockHypothesis, FoundClock
+from sunveil.engine.saving import saving_days, saving_rule
+from sunveil.errors import ParameterError, SunveilError, TooLittleData, WeatherError
+from sunveil.estimate import Assumptions, Estimate, Interval
 from sunveil.meters.options import MeterOptions
-from sunveil.meters.record import SHORT_INTERVAL, Record
+from sunveil.meters.record import Record
 from sunveil.profiles import Group
 from sunveil.search import Search
-from sunveil.site import Losses, Mount, Site, SkyModel
+from sunveil.site import Losses, Mount, Plane, Site, SkyModel
+from sunveil.timegrid import DAY, TimeGrid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from sunveil.weather import Weather, WeatherCache
 
 MARGIN = dt.timedelta(days=2)
-SHIFT_SECONDS = 300
-AGREES_WITHIN = 0.15
-
+# Systems that are inferred together; a sky serves them all.
+BATCH = 64
 
 Kind = TypeVar("Kind", bound=StrEnum)
+Span = tuple["pd.Timestamp", "pd.Timestamp"]
 
 
 class Method(StrEnum):
@@ -94,6 +94,34 @@ class Options:
     def __post_init__(self) -> None:
         if not 0.0 <= self.albedo <= 1.0:
             raise ParameterError(f"albedo must be between 0 and 1, and {self.albedo:g} is not")
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        method: str = "default",
+        clock: str = "repair",
+        losses: Losses | None = None,
+        albedo: float = 0.2,
+        group: str = "month",
+        search: str = "exhaustive",
+        mount: str = "unknown",
+    ) -> Options:
+        """Return options given by their names; the parameters are those of the class."""
+        return cls(
+            method=_choice(Method, "method", method),
+            clock=_choice(Clock, "clock", clock),
+            losses=losses or Losses(),
+            albedo=albedo,
+            group=_choice(Group, "group", group),
+            search=_choice(Search, "search", search),
+            mount=_choice(Mount, "mount", mount),
+        )
+
+    @property
+    def engine(self) -> EngineOptions:
+        """What of them the engine takes."""
+        return EngineOptions(self.clock, self.losses, self.albedo, self.mount)
 
 
 def infer(
@@ -163,33 +191,36 @@ def infer(
     None: the estimate is as private as the readings. Releases are another matter.
     """
     from sunveil.meters import from_pandas
-    from sunveil.weather import get_weather
 
-    options = Options(
-        method=_choice(Method, "method", method),
-        clock=_choice(Clock, "clock", clock),
-        losses=losses or Losses(),
+    options = Options.of(
+        method=method,
+        clock=clock,
+        losses=losses,
         albedo=albedo,
-        group=_choice(Group, "group", group),
-        search=_choice(Search, "search", search),
-        mount=_choice(Mount, "mount", mount),
+        group=group,
+        search=search,
+        mount=mount,
     )
     if isinstance(power, Record):
         record = power
     else:
         name = "system" if power.name is None else str(power.name)
         record = from_pandas(power, system_id=name, unit=unit, timezone=timezone, label=label)
-    site = Site(latitude, longitude, altitude)
-    found = get_weather(weather, site, *record_span(record), cache=cache)
-    return infer_record(record, found, options=options, cache=cache)
+    skies = SiteSkies(latitude, longitude, altitude, weather=weather, cache=cache)
+    return _given(next(infer_records([record], skies, options=options)))
 
 
 def infer_frame(
     frame: pd.DataFrame,
     *,
+    latitude: float,
+    longitude: float,
+    altitude: float | None = None,
+    weather: str | Weather | pd.DataFrame = "clearsky",
     unit: str = "auto",
     timezone: str | None = None,
     label: str = "auto",
+    cache: WeatherCache | None = None,
     **settings: Any,
 ) -> list[Estimate]:
     """Infer every system of a long frame of one place, in the order of the systems.
@@ -198,23 +229,96 @@ def infer_frame(
     ----------
     frame
         Columns ``system_id``, ``time`` and ``power_kw``.
+    latitude, longitude, altitude, weather, cache
+        As for :func:`infer`.
     unit, timezone, label
         As for :func:`infer`; the unit is told by the column's name when left out.
     **settings
-        The other parameters of :func:`infer`.
+        ``method``, ``clock``, ``losses``, ``albedo``, ``group``, ``search`` and ``mount``, as for
+        :func:`infer`.
     """
     from sunveil.meters import records_from_frame
 
-    options = MeterOptions(unit=unit, timezone=timezone, label=label)
-    return [infer(record, **settings) for record in records_from_frame(frame, options)]
+    options = Options.of(**settings)
+    records = records_from_frame(
+        frame, MeterOptions(unit=unit, timezone=timezone, label=label)
+    )
+    skies = SiteSkies(latitude, longitude, altitude, weather=weather, cache=cache)
+    return [_given(found) for found in infer_records(records, skies, options=options)]
 
 
-def record_span(record: Record) -> tuple[pd.Timestamp, pd.Timestamp]:
+def record_span(record: Record) -> Span:
     """Return the span of a record with a margin for wrong clocks, in UTC."""
     import pandas as pd
 
     first, last = (pd.Timestamp(t, tz="UTC") for t in record.extent)
     return first - MARGIN, last + MARGIN
+
+
+class SiteSkies:
+    """The skies of one site: made once for each grid of times, whatever the number of systems.
+
+    Parameters
+    ----------
+    latitude, longitude
+        The place; north and east are positive. [degrees]
+    altitude
+        Height above the sea; looked up when None. [m]
+    weather
+        As for :func:`~sunveil.weather.get_weather`.
+    cache
+        Where weather is kept.
+    load
+        Gets the weather over a span, where the caller has its own way.
+    """
+
+    def __init__(
+        self,
+        latitude: float,
+        longitude: float,
+        altitude: float | None = None,
+        *,
+        weather: str | Weather | pd.DataFrame = "clearsky",
+        cache: WeatherCache | None = None,
+        load: Callable[[Span], Weather] | None = None,
+    ) -> None:
+        self.site = Site(latitude, longitude, altitude)
+        self._altitude, self._given, self._cache, self._load = altitude, weather, cache, load
+        self._made: dict[TimeGrid, SkyTable] = {}
+
+    @classmethod
+    def under(cls, weather: Weather, *, cache: WeatherCache | None = None) -> SiteSkies:
+        """Return the skies of the place that some weather is of."""
+        site = weather.site
+        return cls(site.latitude, site.longitude, site.height, weather=weather, cache=cache)
+
+    @property
+    def clear(self) -> bool:
+        """Whether they are the embedded clear sky."""
+        from sunveil.weather import Weather
+
+        given = self._given
+        if isinstance(given, Weather):
+            return given.clear
+        return isinstance(given, str) and given == "clearsky"
+
+    def over(self, grid: TimeGrid) -> SkyTable:
+        """Return the sky over a grid of times."""
+        if grid not in self._made:
+            if self.clear:
+                cell = cell_of(self.site.latitude, self.site.longitude, self._altitude)
+                self._made[grid] = make_sky_table(cell.site, grid)
+            else:
+                self._made[grid] = make_sky_table(self.site, grid, self.weather(_span(grid)))
+        return self._made[grid]
+
+    def weather(self, span: Span) -> Weather:
+        """Return the weather itself over a span, as the paper's method needs it."""
+        from sunveil.weather import get_weather
+
+        if self._load is not None:
+            return self._load(span)
+        return get_weather(self._given, self.site, *span, cache=self._cache)
 
 
 def infer_record(
@@ -231,78 +335,100 @@ def infer_record(
     record
         The readings.
     weather
-        The weather over their span.
+        The weather over their span, which names the site too.
     options
         What is assumed and done.
     cache
         Where clear-sky weather is kept.
     """
-    from sunveil.weather import clearsky
+    skies = SiteSkies.under(weather, cache=cache)
+    return _given(next(infer_records([record], skies, options=options)))
 
+
+def infer_records(
+    records: Sequence[Record], skies: SiteSkies, *, options: Options | None = None
+) -> Iterator[Estimate | SunveilError]:
+    """Yield the metadata of each system of a site, or why there is none, in the records' order.
+
+    Parameters
+    ----------
+    records
+        The readings.
+    skies
+        The skies of the site.
+    options
+        What is assumed and done.
+    """
     options = options or Options()
-    clear = weather if weather.clear else clearsky(weather.site, *record_span(record), cache=cache)
-    hypothesis, gain = _clock(record, weather, clear, options=options)
-    short = coarsen(record)
-    ahead = hypothesis.ahead_seconds(reading_saving(short, clear.site))
-    data = daylight(short, weather, clear, ahead_seconds=ahead)
-    _enough(record, data, weather)
-    errors = ErrorModel(heat_prior=(options.mount.heat, HEAT_DEVIATION))
-    if not weather.clear:
-        errors = replace(errors, haze_prior=MEASURED_HAZE)
-    fit = best_fit(data, losses=options.losses, albedo=options.albedo, errors=errors)
-    agreed = agreement(data, fit)
-    low = agreed < (LOW_AGREEMENT_CLEAR if weather.clear else LOW_AGREEMENT_MEASURED)
-    flags = _flags(data, fit, hypothesis, options=options, errors=errors, low=low)
-    common: dict[str, Any] = {
-        "system_id": record.system_id,
-        "ac_limit_kw": fit.point.limit if Flag.CLIPPING in flags else None,
-        "clock": finding(hypothesis, record, gain=gain),
-        "agreement": agreed,
-        "flags": flags,
-        "assumptions": Assumptions(
-            losses=options.losses,
-            albedo=options.albedo,
-            sky_model=SkyModel.PEREZ.value,
-            weather=weather.source,
-            method=options.method.value,
-            mount=options.mount,
-        ),
-        "notes": record.notes,
-    }
-    if options.method is Method.PAPER:
-        saving = reading_saving(record, clear.site)
-        moved = hypothesis.ahead_seconds(saving).astype("timedelta64[s]")
-        return _paper_estimate(
-            replace(record, times=record.times - moved), weather, options, common
-        )
-    other = earlier(data, SHIFT_SECONDS, weather=weather, clear=clear)
-    there = modelled_power(other, fit.point, losses=options.losses, albedo=options.albedo)
-    found = spread(
-        fit,
-        covariance(
-            fit,
-            data.day // 7,
-            errors=errors,
-            doubts=_doubts(record),
-            clock_response=(there - fit.modelled) / fit.scale / (SHIFT_SECONDS / 60.0),
-        ),
-    )
-    return Estimate(
-        plane=fit.point.plane,
-        dc_capacity_kw=fit.point.capacity,
-        azimuth_interval=found.azimuth,
-        tilt_interval=found.tilt,
-        capacity_interval=found.capacity,
-        plane_error_degrees=found.plane_error_degrees,
-        **common,
-    )
+    # neighbours in the file that share a grid and a clock are inferred together
+    for key, alike in groupby(records, key=_key):
+        for batch in _batches(alike):
+            try:
+                yield from _infer_batch(batch, key[0], skies, options)
+            except SunveilError as error:
+                yield from [error] * len(batch)
 
 
-def agreement(data: Daylight, fit: Fit) -> float:
-    """Return the share of bright readings within 15% of the model."""
-    bright = fit.modelled > 0.2 * bright_power(data.power)
-    close = np.abs(data.power - fit.modelled) <= AGREES_WITHIN * fit.modelled
-    return float(close[bright].mean()) if bright.any() else 0.0
+def grid_of(record: Record) -> TimeGrid:
+    """Return the grid of times from a record's first reading to its last."""
+    step = round(record.interval_minutes * 60.0)
+    first, last = record.times[[0, -1]].astype("datetime64[s]").astype(np.int64).tolist()
+    return TimeGrid(first, step, (last - first) // step + 1)
+
+
+def on_grid(records: Sequence[Record], grid: TimeGrid) -> NDArray[np.float32]:
+    """Return the readings of records on a grid, NaN where there is none. [kW]"""
+    power = np.full((len(records), grid.count), np.nan, dtype=np.float32)
+    for row, record in zip(power, records, strict=True):
+        starts = record.times.astype("datetime64[s]").astype(np.int64)
+        row[(starts - grid.first) // grid.step] = record.power_kw
+    return power
+
+
+def _key(record: Record) -> tuple[TimeGrid, str, bool]:
+    return grid_of(record), record.timezone, record.label_known
+
+
+def _batches(records: Iterable[Record]) -> Iterator[list[Record]]:
+    rest = iter(records)
+    while batch := list(islice(rest, BATCH)):
+        yield batch
+
+
+def _infer_batch(
+    records: Sequence[Record], grid: TimeGrid, skies: SiteSkies, options: Options
+) -> Iterator[Estimate | SunveilError]:
+    """Yield the estimates of records that share a grid, a clock and a label."""
+    sky = skies.over(grid)
+    found = infer_block(
+        on_grid(records, grid),
+        sky,
+        options=options.engine,
+        timezone=records[0].timezone,
+        label_known=records[0].label_known,
+        places=tuple(
+            np.full(len(records), each) for each in (skies.site.latitude, skies.site.longitude)
+        ),
+    )
+    for place, record in enumerate(records):
+        outcome = int(found.outcome[place])
+        if outcome:
+            kind = TooLittleData if outcome == TOO_LITTLE else WeatherError
+            said = reason(outcome, int(found.lit[place]), source=sky.source)
+            yield kind(f"system {record.system_id}: {said}")
+            continue
+        try:
+            estimate = _estimate(record, found, place, source=sky.source, options=options)
+            yield _by_paper(record, estimate, skies, options)
+        except SunveilError as error:
+            yield error
+
+
+def _given(found: Estimate | SunveilError) -> Estimate:
+    """Return an estimate, or raise why there is none."""
+    if isinstance(found, SunveilError):
+        raise found
+    return found
 
 
 def _choice(kind: type[Kind], name: str, value: str) -> Kind:
@@ -313,64 +439,57 @@ def _choice(kind: type[Kind], name: str, value: str) -> Kind:
         raise ParameterError(f"{name} must be one of {known}, and {value!r} is not") from None
 
 
-def _clock(
-    record: Record, weather: Weather, clear: Weather, *, options: Options
-) -> tuple[Hypothesis, float]:
-    if options.clock is Clock.GIVEN:
-        return Hypothesis(0.0), 0.0
-    return find_clock(record, weather, clear, losses=options.losses, albedo=options.albedo)
-
-
-def _enough(record: Record, data: Daylight, weather: Weather) -> None:
-    lit = int(np.count_nonzero(data.power > 0.0))
-    if len(data) == 0:
-        raise WeatherError(
-            f"the weather from {weather.source} covers none of the daylight readings of system"
-            f" {record.system_id}; give weather of the same dates"
-        )
-    if lit < FEWEST_READINGS:
-        raise TooLittleData(
-            f"system {record.system_id} has {lit} daylight readings with power, and at least"
-            f" {FEWEST_READINGS} are needed; give a longer record, or check its time zone"
-        )
-
-
-def _doubts(record: Record) -> Doubts:
-    # light tells the label of a long interval, but not that of a short one
-    if record.label_known or record.interval_minutes * 60.0 >= SHORT_INTERVAL:
-        return Doubts()
-    return Doubts(clock_minutes=UNKNOWN_LABEL * record.interval_minutes)
-
-
-def _flags(
-    data: Daylight,
-    fit: Fit,
-    hypothesis: Hypothesis,
-    *,
-    options: Options,
-    errors: ErrorModel,
-    low: bool,
-) -> tuple[Flag, ...]:
-    planes = compare_planes(
-        data, fit.point, losses=options.losses, albedo=options.albedo, errors=errors
-    )
-    found = {
-        Flag.CLIPPING: np.count_nonzero(fit.modelled >= 0.99 * fit.point.limit) > 0.005 * len(data),
-        Flag.LOW_AGREEMENT: low,
-        Flag.TOO_LITTLE_DATA: len(np.unique(data.day)) < FEWEST_DAYS,
-        Flag.CLOCK_REPAIRED: not hypothesis.declared,
-        Flag.NOT_ONE_PLANE: not planes.one_plane,
-    }
-    return tuple(flag for flag in Flag if found[flag])
-
-
-def _paper_estimate(
-    record: Record, weather: Weather, options: Options, common: dict[str, Any]
+def _estimate(
+    record: Record, found: BlockEstimates, place: int, *, source: str, options: Options
 ) -> Estimate:
+    """Return one system's entry of a block as its estimate."""
+
+    def number(name: str) -> float:
+        return float(getattr(found, name)[place])
+
+    limit = number("ac_limit_kw")
+    clock = FoundClock(
+        ClockHypothesis(number("clock_offset_minutes"), SAVINGS[int(found.clock_saving[place])]),
+        number("clock_gain"),
+    )
+    return Estimate(
+        system_id=record.system_id,
+        plane=Plane(number("surface_azimuth"), number("surface_tilt")),
+        dc_capacity_kw=number("dc_capacity_kw"),
+        azimuth_interval=Interval(number("azimuth_low"), number("azimuth_high")),
+        tilt_interval=Interval(number("tilt_low"), number("tilt_high")),
+        capacity_interval=Interval(number("capacity_low"), number("capacity_high")),
+        plane_error_degrees=number("plane_error_degrees"),
+        ac_limit_kw=None if np.isnan(limit) else limit,
+        clock=clock.finding(record.label, record.interval_minutes),
+        agreement=number("agreement"),
+        flags=flags_of(int(found.flags[place])),
+        assumptions=Assumptions(
+            losses=options.losses,
+            albedo=options.albedo,
+            sky_model=SkyModel.PEREZ.value,
+            weather=source,
+            method=options.method.value,
+            mount=options.mount,
+        ),
+        notes=record.notes,
+    )
+
+
+def _by_paper(
+    record: Record, estimate: Estimate, skies: SiteSkies, options: Options
+) -> Estimate:
+    """Return an estimate with the paper's plane and capacity in place of the engine's, if asked for.
+
+    The clock that the engine found is repaired first; flags and agreement are the engine's.
+    """
+    if options.method is not Method.PAPER:
+        return estimate
     from sunveil import paper
 
+    weather = skies.weather(record_span(record))
     fit = paper.fit_paper(
-        record,
+        repaired(record, estimate, skies.site),
         weather,
         group=options.group,
         losses=options.losses,
@@ -378,24 +497,56 @@ def _paper_estimate(
         search=paper.SEARCH if options.search is Search.BAYESOPT else None,
     )
     azimuth, tilt, capacity, radius = paper.resampled(fit)
+    notes = []
     if fit.bayes is not None:
-        common["notes"] = (
-            *common["notes"],
+        notes.append(
             f"GP-UCB looked at {len(fit.result.grid)} of {len(fit.bayes.grid):,} planes, and the"
-            " intervals know only these",
+            " intervals know only these"
         )
     if weather.clear:
-        common["notes"] = (
-            *common["notes"],
+        notes.append(
             "the paper's method chooses clear days by measured weather; under a clear sky every day"
-            " looks clear, so its choice of days says nothing",
+            " looks clear, so its choice of days says nothing"
         )
-    return Estimate(
+    return replace(
+        estimate,
         plane=fit.plane,
         dc_capacity_kw=fit.capacity,
         azimuth_interval=azimuth,
         tilt_interval=tilt,
         capacity_interval=capacity,
         plane_error_degrees=radius,
-        **common,
+        notes=(*estimate.notes, *notes),
     )
+
+
+def repaired(record: Record, estimate: Estimate, site: Site) -> Record:
+    """Return a record on the clock that an estimate found.
+
+    Parameters
+    ----------
+    record
+        The readings.
+    estimate
+        What was found of their clock.
+    site
+        Where they are, which decides when daylight is saved.
+    """
+    clock = estimate.clock
+    # a label found to be another one is half an interval or a whole one of offset
+    moved = (clock.label.fraction - record.label.fraction) * record.interval_minutes
+    hypothesis = ClockHypothesis(clock.offset_minutes + moved, clock.daylight_saving)
+    days = record.times.astype("datetime64[s]").astype(np.int64) // DAY
+    saving = saving_days(days, saving_rule(site, record.timezone))
+    times = record.times - hypothesis.ahead_seconds(saving).astype("timedelta64[s]")
+    # where an hour is put back, the last readings before and the first ones after it meet
+    times, first = np.unique(times, return_index=True)
+    return replace(record, times=times, power_kw=record.power_kw[first], rows_span=None)
+
+
+def _span(grid: TimeGrid) -> Span:
+    """Return the span of a grid with a margin for wrong clocks, in UTC."""
+    import pandas as pd
+
+    first, last = (pd.Timestamp(t, unit="s", tz="UTC") for t in (grid.first, grid.starts[-1]))
+    return first - MARGIN, last + MARGIN

@@ -12,7 +12,7 @@ import click
 
 from sunveil.cli.files import write_whole
 from sunveil.cli.progress import progress
-from sunveil.errors import ParameterError
+from sunveil.errors import ParameterError, SunveilError
 from sunveil.privacy.units import Days
 
 if TYPE_CHECKING:
@@ -182,16 +182,19 @@ def _fresh(out: Path, name: str) -> Path:
 def _infer(meters: Path, city: City, truths: dict[str, SystemTruth]) -> list[Case]:
     """Infer every system of the meter file under the embedded clear sky."""
     from sunveil.cli.run import SiteWeather
-    from sunveil.infer import infer_record, record_span
+    from sunveil.infer import SiteSkies, infer_records, record_span
     from sunveil.meters import read_meters
     from sunveil.report import Case
 
-    records = read_meters(meters)
-    weather = SiteWeather("clearsky", city.site, [record_span(record) for record in records])
+    records, site = read_meters(meters), city.site
+    weather = SiteWeather("clearsky", site, [record_span(record) for record in records])
+    skies = SiteSkies(site.latitude, site.longitude, site.altitude)
+    found = progress(infer_records(records, skies), "inferring", total=len(records))
     cases = []
-    for record in progress(records, "inferring", total=len(records)):
+    for record, estimate in zip(records, found, strict=True):
+        if isinstance(estimate, SunveilError):
+            raise estimate
         sky = weather.over(record_span(record))
-        estimate = infer_record(record, sky)
         truth = truths[record.system_id]
         cases.append(Case(truth=truth, record=record, weather=sky, estimate=estimate))
     return cases

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,22 @@ from sunveil.cli.progress import progress
 from sunveil.errors import SunveilError
 
 if TYPE_CHECKING:
-    from sunveil.cli.run import Outcome, Refusal
+    from sunveil.estimate import Estimate
     from sunveil.infer import Options
     from sunveil.meters import Record
     from sunveil.site import Site
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A system that could not be inferred, and why in one sentence."""
+
+    system_id: str
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the refusal as plain JSON types."""
+        return {"system_id": self.system_id, "error": self.reason}
+
 
 # Needed for one site; a fleet's table of systems has them.
 PLACE_OPTIONS = (
@@ -177,20 +190,30 @@ def _outcomes(
     *,
     given: dict[str, Any],
     options: Options,
-) -> list[Outcome]:
-    from sunveil.cli.run import SiteWeather, infer_all
-    from sunveil.infer import record_span
+) -> list[Estimate | Refusal]:
+    from sunveil.cli.run import SiteWeather
+    from sunveil.infer import SiteSkies, infer_records, record_span
 
     extra = server_options(weather, given)
-    sky = SiteWeather(weather, site, [record_span(record) for record in records], **extra)
-    found = infer_all(records, sky, options=options)
-    return list(progress(found, "inferring", total=len(records)))
+    loaded = SiteWeather(weather, site, [record_span(record) for record in records], **extra)
+    skies = SiteSkies(
+        given["latitude"],
+        given["longitude"],
+        given["altitude"],
+        weather=weather,
+        load=loaded.over,
+    )
+    found = progress(
+        infer_records(records, skies, options=options), "inferring", total=len(records)
+    )
+    return [
+        Refusal(record.system_id, str(each)) if isinstance(each, SunveilError) else each
+        for record, each in zip(records, found, strict=True)
+    ]
 
 
-def _refused(outcomes: Sequence[Outcome]) -> list[Refusal]:
+def _refused(outcomes: Sequence[Estimate | Refusal]) -> list[Refusal]:
     """Return the systems that were refused, unless all were: that is an error."""
-    from sunveil.cli.run import Refusal
-
     refused = [each for each in outcomes if isinstance(each, Refusal)]
     if len(refused) < len(outcomes):
         return refused
@@ -200,11 +223,11 @@ def _refused(outcomes: Sequence[Outcome]) -> list[Refusal]:
     raise SunveilError(f"none of {len(refused)} systems can be inferred; the first: {reasons[0]}")
 
 
-def _as_json(outcomes: Sequence[Outcome]) -> str:
+def _as_json(outcomes: Sequence[Estimate | Refusal]) -> str:
     return json.dumps([each.to_dict() for each in outcomes], indent=2, allow_nan=False)
 
 
-def _as_table(outcomes: Sequence[Outcome]) -> str:
+def _as_table(outcomes: Sequence[Estimate | Refusal]) -> str:
     from sunveil.cli.show import show_estimates
     from sunveil.estimate import Estimate
 

@@ -1,36 +1,17 @@
-"""Many systems of one site, under weather that is loaded once."""
+"""The weather of one site, loaded once for many systems."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
 from sunveil.errors import SunveilError
-from sunveil.estimate import Estimate
-from sunveil.infer import Options, infer_record, record_span
-from sunveil.meters import Record
 from sunveil.site import Site
 from sunveil.weather import Weather, get_weather
 
 Span = tuple[pd.Timestamp, pd.Timestamp]
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A system that could not be inferred, and why in one sentence."""
-
-    system_id: str
-    reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the refusal as plain JSON types."""
-        return {"system_id": self.system_id, "error": self.reason}
-
-
-Outcome = Estimate | Refusal
 
 
 class SiteWeather:
@@ -82,18 +63,3 @@ def merged(spans: Sequence[Span]) -> list[Span]:
         else:
             union.append((start, end))
     return union
-
-
-def infer_all(
-    records: Sequence[Record], weather: SiteWeather, *, options: Options
-) -> Iterator[Outcome]:
-    """Yield the estimate of each system, or why there is none, in the order of the records."""
-    for record in records:
-        yield _infer_one(record, weather, options=options)
-
-
-def _infer_one(record: Record, weather: SiteWeather, *, options: Options) -> Outcome:
-    try:
-        return infer_record(record, weather.over(record_span(record)), options=options)
-    except SunveilError as error:
-        return Refusal(record.system_id, str(error))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.timegrid import TimeGrid
 from sunveil.fleet.inspect import inspect
 from sunveil.fleet.job import Desk
 from sunveil.fleet.layouts import Layout, Stamp
@@ -17,6 +16,7 @@ from sunveil.fleet.scatter import Power, scatter
 from sunveil.fleet.survey import Survey
 from sunveil.meters.options import Unit
 from sunveil.meters.record import SHORT_INTERVAL, Label, Record
+from sunveil.timegrid import TimeGrid
 
 # Over a longer span than this, systems are placed on the calendar years that they have. [s]
 _LONGEST = 5 * 366 * 86400

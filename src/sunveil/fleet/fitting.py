@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.cells import CellSky
+from sunveil.engine import (
+    BlockEstimates,
+    Clock,
+    EngineOptions,
+    SkyTable,
+    infer_block,
+    reason,
+)
 from sunveil.errors import SunveilError
-from sunveil.fit.shared import Clock
 from sunveil.fleet.blocks import Frame, Matrix
 from sunveil.fleet.job import Desk
 from sunveil.fleet.records import failed
 from sunveil.fleet.scatter import Power
 from sunveil.fleet.systems import Refused
-from sunveil.quick import BlockFit, QuickOptions, fit_block, reason
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,13 +31,13 @@ class Fitted:
 
     frame: Frame
     systems: NDArray[np.int32]
-    fit: BlockFit
+    fit: BlockEstimates
 
 
 def fit_matrix(matrix: Matrix, desk: Desk) -> Iterator[Fitted | Refused]:
     """Yield the estimates of a matrix, cell by cell, and the systems that have none."""
     settings = desk.job.settings
-    options = QuickOptions(
+    options = EngineOptions(
         clock=Clock(settings.clock),
         losses=settings.losses,
         albedo=settings.albedo,
@@ -57,18 +62,19 @@ def fit_matrix(matrix: Matrix, desk: Desk) -> Iterator[Fitted | Refused]:
 def _fits(
     power: Power,
     numbers: NDArray[np.int32],
-    sky: CellSky,
+    sky: SkyTable,
     frame: Frame,
-    options: QuickOptions,
+    options: EngineOptions,
     desk: Desk,
 ) -> Iterator[Fitted | Refused]:
     try:
-        fit = fit_block(
+        fit = infer_block(
             power,
             sky,
             options=options,
             timezone=frame.timezone,
             label_known=frame.label_known,
+            places=(desk.systems.latitude[numbers], desk.systems.longitude[numbers]),
         )
     except Exception as error:  # one bad system never stops a fleet: find out which it is
         if len(numbers) == 1:
@@ -83,7 +89,7 @@ def _fits(
         yield Fitted(frame, numbers, fit)
 
 
-def _told(fitted: Fitted, sky: CellSky, desk: Desk) -> Iterator[Fitted | Refused]:
+def _told(fitted: Fitted, sky: SkyTable, desk: Desk) -> Iterator[Fitted | Refused]:
     """Part the systems that were inferred from those that could not be."""
     fit = fitted.fit
     good = fit.outcome == 0
@@ -95,5 +101,5 @@ def _told(fitted: Fitted, sky: CellSky, desk: Desk) -> Iterator[Fitted | Refused
     if good.all():
         yield fitted
     elif good.any():
-        kept = BlockFit(**{each.name: getattr(fit, each.name)[good] for each in fields(fit)})
+        kept = fit.take(good)
         yield Fitted(fitted.frame, fitted.systems[good], kept)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil import __version__
-from sunveil.cells import Cell, cell_of
+from sunveil.cell import Cell, cell_of
 from sunveil.fleet.layouts import Layout
 from sunveil.fleet.order import Lie, by_name
 from sunveil.fleet.settings import FleetSettings

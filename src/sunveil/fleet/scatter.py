@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.timegrid import TimeGrid
 from sunveil.fleet.survey import Runs
 from sunveil.jit import compiled_exactly
+from sunveil.timegrid import TimeGrid
 
 Power = NDArray[np.float32]
 

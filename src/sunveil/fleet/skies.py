@@ -7,9 +7,17 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from sunveil.weather.base import utc_index
+
 if TYPE_CHECKING:
-    from sunveil.cells import Cell, CellSky
+    from sunveil.cell import Cell
+    from sunveil.engine import SkyTable
     from sunveil.timegrid import TimeGrid
+
+
+_MARGIN = np.timedelta64(2, "D")
 
 
 class Skies:
@@ -29,9 +37,9 @@ class Skies:
         self._weather, self._keep, self._server = weather, keep, dict(server)
         self._lock = threading.Lock()
         self._making: dict[tuple[Cell, TimeGrid], threading.Lock] = {}
-        self._kept: OrderedDict[tuple[Cell, TimeGrid], CellSky] = OrderedDict()
+        self._kept: OrderedDict[tuple[Cell, TimeGrid], SkyTable] = OrderedDict()
 
-    def over(self, cell: Cell, axis: TimeGrid) -> CellSky:
+    def over(self, cell: Cell, axis: TimeGrid) -> SkyTable:
         """Return the sky of a cell over an axis of time."""
         key = cell, axis
         with self._lock:
@@ -43,12 +51,22 @@ class Skies:
             with self._lock:
                 if key in self._kept:
                     return self._kept[key]
-            from sunveil.cells import make_cell_sky  # compiled, which the plan has no need of
-
-            sky = make_cell_sky(cell, axis, weather=self._weather, **self._server)
+            sky = self._made(cell, axis)
             with self._lock:
                 self._kept[key] = sky
                 self._making.pop(key, None)
                 while len(self._kept) > self._keep:
                     self._kept.popitem(last=False)
             return sky
+
+    def _made(self, cell: Cell, grid: TimeGrid) -> SkyTable:
+        """Return the sky of a cell's centre, under its weather."""
+        from sunveil.engine import make_sky_table  # compiled, which the plan has no need of
+        from sunveil.weather import get_weather
+
+        if self._weather == "clearsky":
+            return make_sky_table(cell.site, grid)
+        first, last = (np.datetime64(int(grid.first + grid.step * k), "s") for k in (0, grid.count))
+        span = utc_index(np.array([first - _MARGIN, last + _MARGIN]))
+        found = get_weather(self._weather, cell.site, span[0], span[1], **self._server)
+        return make_sky_table(cell.site, grid, found)

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError, TooLittleData
 from sunveil.estimate import Estimate
-from sunveil.fit.daylight import Daylight
 from sunveil.meters.record import Record
-from sunveil.plots.seen import estimated_power, repaired_daylight
+from sunveil.plots.seen import SeenReadings, seen_readings
 from sunveil.plots.style import (
     ACCENT,
     CONTRAST,
@@ -71,19 +70,18 @@ def plot_clear_days(
     """
     if axes is not None and len(axes) == 0:
         raise ParameterError("give at least one panel to draw a day on")
-    data = repaired_daylight(record, weather, estimate, cache=cache)
-    return draw_clear_days(data, weather, estimate, axes=axes)
+    return draw_clear_days(seen_readings(record, weather, estimate, cache=cache), axes=axes)
 
 
 def draw_clear_days(
-    data: Daylight, weather: Weather, estimate: Estimate, *, axes: Sequence[Axes] | None = None
+    data: SeenReadings, *, axes: Sequence[Axes] | None = None
 ) -> tuple[Axes, ...]:
     """Draw :func:`plot_clear_days` from readings already paired with their sky."""
     days = clear_days(data, len(axes) if axes is not None else PANELS)
     if len(days) == 0:
-        raise TooLittleData(f"system {estimate.system_id} has no day with any power to draw")
-    modelled = estimated_power(data, estimate, clear=weather.clear)
-    hours = solar_hour(weather.site, data.middle.sun)
+        raise TooLittleData(f"system {data.estimate.system_id} has no day with any power to draw")
+    modelled = data.modelled
+    hours = solar_hour(data.sky.site, data.sun)
     panels = tuple(axes) if axes is not None else new_row(len(days), 10.0, 2.9, share=True)
     shown = np.isin(data.day, days)
     top = 1.18 * float(max(data.power[shown].max(), modelled[shown].max()))
@@ -99,7 +97,7 @@ def draw_clear_days(
     return panels
 
 
-def clear_days(data: Daylight, count: int) -> NDArray[np.int64]:
+def clear_days(data: SeenReadings, count: int) -> NDArray[np.int64]:
     """Return the clearest day of each of ``count`` spans of the record's last year, in order."""
     recent = data.day > data.day.max() - YEAR
     day, number = np.unique(data.day[recent], return_inverse=True)
@@ -140,7 +138,7 @@ def _running_top(values: Array, reach: int = 15) -> Array:
     return np.asarray(windows.max(axis=1))
 
 
-def _draw_day(ax: Axes, hours: Array, data: Daylight, modelled: Array, *, day: int) -> None:
+def _draw_day(ax: Axes, hours: Array, data: SeenReadings, modelled: Array, *, day: int) -> None:
     dress(ax)
     today = data.day == day
     ax.plot(hours[today], modelled[today], color=CONTRAST, linewidth=1.6, gid="modelled")

@@ -2,26 +2,81 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sunveil.engine import EngineOptions, SkyTable
+from sunveil.engine.assumed import CLEAR_HAZE, MEASURED_HAZE, numbers_of
+from sunveil.engine.envelope import points_of, profiles_of
+from sunveil.engine.prepared import PreparedSky
+from sunveil.engine.readings import on_long_grid
+from sunveil.engine.skytable import in_blocks
+from sunveil.atlas import Grid
 from sunveil.errors import WeatherError
 from sunveil.estimate import Estimate
-from sunveil.fit.clocks import Hypothesis, reading_saving
-from sunveil.fit.daylight import Daylight, coarsen, daylight
-from sunveil.fit.refine import Point, modelled_power, refine
-from sunveil.fit.shared import HEAT_DEVIATION, MEASURED_HAZE, ErrorModel
-from sunveil.infer import record_span
+from sunveil.infer import SiteSkies, grid_of, on_grid, repaired
 from sunveil.meters.record import Record
 from sunveil.site import Array
-from sunveil.weather import Weather, WeatherCache, clearsky
+from sunveil.weather import Weather, WeatherCache
 
 
-def repaired_daylight(
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenReadings:
+    """The daylight readings of a record on the clock that its estimate found: private.
+
+    Parameters
+    ----------
+    sky
+        The sky over the record.
+    place
+        Which of the sky's usable intervals each reading stands at.
+    day
+        Number of the solar day of each reading since 1970.
+    sun
+        The sun's vector at the middle of each interval, shape (readings, 3).
+    power
+        What was measured. [kW]
+    modelled
+        What the estimate gives. [kW]
+    estimate
+        The estimate.
+    """
+
+    sky: SkyTable
+    place: NDArray[np.intp]
+    day: NDArray[np.int64]
+    sun: Array
+    power: Array
+    modelled: Array
+    estimate: Estimate
+
+    def __repr__(self) -> str:
+        return f"SeenReadings({len(self.power)} readings, private)"
+
+    def __len__(self) -> int:
+        return len(self.power)
+
+    def profiles(self, grid: Grid, chosen: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Return the power of planes per kW at some of the readings. [kW/kW]
+
+        Parameters
+        ----------
+        grid
+            The planes.
+        chosen
+            Which readings.
+        """
+        sheet = in_blocks(self.sky.rows[:, self.place[chosen]])
+        numbers = numbers_of(_options(self.estimate), clear=self.sky.clear)
+        return profiles_of(sheet, points_of(grid), numbers)[:, : len(chosen)]
+
+
+def seen_readings(
     record: Record, weather: Weather, estimate: Estimate, *, cache: WeatherCache | None = None
-) -> Daylight:
-    """Return the daylight readings on the clock that the estimate found.
+) -> SeenReadings:
+    """Return the daylight readings on the clock that the estimate found, with what it gives there.
 
     Parameters
     ----------
@@ -32,56 +87,41 @@ def repaired_daylight(
     cache
         Where clear skies are kept.
     """
-    first, last = weather.times[0], weather.times[-1]
-    span = record_span(record)
-    if span[1] < first or span[0] > last:
-        raise _uncovered(record, weather)
-    clear = weather if weather.clear else clearsky(weather.site, *span, cache=cache)
-    clock, short = estimate.clock, coarsen(record)
-    # a label found to be another one is half an interval or a whole one of offset
-    moved = (clock.label.fraction - record.label.fraction) * record.interval_minutes
-    hypothesis = Hypothesis(clock.offset_minutes + moved, clock.daylight_saving)
-    ahead = hypothesis.ahead_seconds(reading_saving(short, weather.site))
-    data = daylight(short, weather, clear, ahead_seconds=ahead)
-    if len(data) == 0:
-        raise _uncovered(record, weather)
-    return data
-
-
-def _uncovered(record: Record, weather: Weather) -> WeatherError:
-    return WeatherError(
-        f"the weather from {weather.source} covers none of the daylight readings of system"
-        f" {record.system_id}; give weather of the same dates"
+    fixed = repaired(record, estimate, weather.site)
+    grid = grid_of(fixed)
+    sky = SiteSkies.under(weather, cache=cache).over(grid)
+    prepared = PreparedSky(sky, _options(estimate))
+    power = on_long_grid(on_grid([fixed], grid), grid)[0][prepared.slot]
+    place = np.flatnonzero(np.isfinite(power))
+    if not len(place):
+        raise WeatherError(
+            f"the weather from {weather.source} covers none of the daylight readings of system"
+            f" {record.system_id}; give weather of the same dates"
+        )
+    modelled = profiles_of(sky.sheet, _point(estimate, clear=sky.clear), prepared.numbers)[0]
+    limit = np.inf if estimate.ac_limit_kw is None else estimate.ac_limit_kw
+    return SeenReadings(
+        sky=sky,
+        place=place,
+        day=prepared.day[place].astype(np.int64),
+        sun=sky.sun[place],
+        power=power[place].astype(np.float64),
+        modelled=np.minimum(estimate.dc_capacity_kw * modelled[place].astype(np.float64), limit),
+        estimate=estimate,
     )
 
 
-def estimated_power(data: Daylight, estimate: Estimate, *, clear: bool) -> Array:
-    """Return the power that an estimate gives over each interval. [kW]
-
-    An estimate does not carry the haze and the heat of the modules that were fitted along with
-    it, so they are found again; its plane, capacity and limit stay as they are.
-
-    Parameters
-    ----------
-    data
-        The readings and their skies.
-    estimate
-        The estimate.
-    clear
-        True when the weather is a clear sky from monthly maps, which are hazier than clear days.
-    """
-    errors = ErrorModel(heat_prior=(estimate.assumptions.mount.heat, HEAT_DEVIATION))
-    if not clear:
-        errors = replace(errors, haze_prior=MEASURED_HAZE)
-    point = Point.of(
-        estimate.plane,
-        estimate.dc_capacity_kw,
-        haze=errors.haze_prior[0],
-        heat=errors.heat_prior[0],
-        limit=np.inf if estimate.ac_limit_kw is None else estimate.ac_limit_kw,
-    )
+def _options(estimate: Estimate) -> EngineOptions:
     assumed = estimate.assumptions
-    losses, albedo = assumed.losses, assumed.albedo
-    fit = refine(data, point, losses=losses, albedo=albedo, errors=errors, scales=(1.0,))
-    point = replace(point, haze=fit.point.haze, heat=fit.point.heat)
-    return modelled_power(data, point, losses=losses, albedo=albedo)
+    return EngineOptions(losses=assumed.losses, albedo=assumed.albedo, mount=assumed.mount)
+
+
+def _point(estimate: Estimate, *, clear: bool) -> Array:
+    """Return an estimate as a point; what it does not know of haze and heat is as usual."""
+    usual = (CLEAR_HAZE if clear else MEASURED_HAZE)[0]
+    grid = Grid(np.array([estimate.surface_azimuth]), np.array([estimate.surface_tilt]))
+    return points_of(
+        grid,
+        haze=usual if estimate.haze is None else estimate.haze,
+        heat=estimate.assumptions.mount.heat if estimate.heat is None else estimate.heat,
+    )

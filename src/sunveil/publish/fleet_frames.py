@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from sunveil.cells import Cell
+from sunveil.cell import Cell
 from sunveil.errors import SourceError, SunveilError
 from sunveil.privacy.units import Unit
 from sunveil.publish.fleet_roster import FrameKey, Member, Roster

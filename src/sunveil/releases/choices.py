@@ -12,7 +12,7 @@ import numpy as np
 
 from sunveil.atlas import Grid
 from sunveil.errors import ParameterError
-from sunveil.fit.shared import TYPICAL_HEAT
+from sunveil.engine.assumed import TYPICAL_HEAT
 from sunveil.privacy.score import Axis
 from sunveil.privacy.window import Window, best_window
 from sunveil.scores import Tolerance

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from sunveil.atlas import Grid
 from sunveil.errors import MeterError
-from sunveil.fit.daylight import LOWEST, coarsen
-from sunveil.fit.shared import TYPICAL_HAZE
+from sunveil.engine.assumed import TYPICAL_HAZE
+from sunveil.engine.skytable import LOWEST
+from sunveil.meters.coarsen import coarsen
 from sunveil.meters.record import Cleaning, Record
 from sunveil.releases.choices import Choices
 from sunveil.search.exhaustive import blocks

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import duckdb
 import numpy as np
 
-from sunveil.cells.place import cell_of
+from sunveil.cell import cell_of
 from sunveil.errors import SourceError
 from sunveil.infer import record_span
 from sunveil.meters import MeterOptions, Record, iter_meters

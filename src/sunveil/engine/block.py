@@ -1,0 +1,297 @@
+"""The engine: all systems of a block, which share a sky, a grid of times and a declared clock.
+
+One system is a block of one. :func:`infer_block` reads as the method's page tells it: lay the
+readings onto the sky, search the neighbourhood of each plane, find the clock, refine without what
+hides the sun, and say how sure each answer is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.cell import turned
+from sunveil.engine.assumed import (
+    CLIPPED_SHARE,
+    FEWEST_DAYS,
+    FEWEST_READINGS,
+    LOW_AGREEMENT_CLEAR,
+    LOW_AGREEMENT_MEASURED,
+    UNKNOWN_LABEL,
+    Clock,
+    EngineOptions,
+    SystematicErrors,
+)
+from sunveil.engine.clocks import FoundClock, find_clocks, relaid
+from sunveil.engine.final import fit_finally
+from sunveil.engine.intervals import intervals_of
+from sunveil.engine.model import CAPACITY, EAST, HAZE, HEAT, LIMIT, NO_LIMIT, NORTH
+from sunveil.engine.prepared import PreparedSky, prepare
+from sunveil.engine.readings import on_long_grid
+from sunveil.engine.search import Searched, search
+from sunveil.engine.skytable import SkyTable
+from sunveil.estimate import DaylightSaving, Flag
+from sunveil.meters.record import SHORT_INTERVAL
+from sunveil.site import Array
+
+Matrix = NDArray[np.float32]
+Places = tuple[Array, Array]
+
+SAVINGS = tuple(DaylightSaving)
+INFERRED, TOO_LITTLE, NO_WEATHER = range(3)
+# Readings of a block that are worked on at once. [numbers]
+CHUNK = 1_500_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockEstimates:
+    """Estimates of a block of systems, one entry each: private.
+
+    Parameters
+    ----------
+    outcome
+        0 where the system was inferred; see :func:`reason` for the others.
+    surface_azimuth, azimuth_low, azimuth_high
+        Azimuth and its 90% interval, clockwise. [degrees]
+    surface_tilt, tilt_low, tilt_high
+        Tilt and its 90% interval. [degrees]
+    dc_capacity_kw, capacity_low, capacity_high
+        DC capacity and its 90% interval. [kW]
+    plane_error_degrees
+        Radius that holds the plane with 90%. [degrees]
+    haze
+        Linke turbidity of clear hours beyond the sky's own.
+    heat
+        Rise of the modules' temperature over that of Faiman's open rack.
+    ac_limit_kw
+        The inverter's limit where clipping shows, NaN elsewhere. [kW]
+    clock_offset_minutes, clock_saving
+        What the sun says of the clock; the second as a place in ``SAVINGS``.
+    clock_gain
+        The share of energy that a repair gained.
+    agreement
+        Share of the bright readings that the estimate explains.
+    lit
+        Daylight readings with power.
+    flags
+        Bits in the order of :class:`~sunveil.estimate.Flag`.
+    """
+
+    outcome: NDArray[np.uint8]
+    surface_azimuth: Array
+    azimuth_low: Array
+    azimuth_high: Array
+    surface_tilt: Array
+    tilt_low: Array
+    tilt_high: Array
+    dc_capacity_kw: Array
+    capacity_low: Array
+    capacity_high: Array
+    plane_error_degrees: Array
+    haze: Array
+    heat: Array
+    ac_limit_kw: Array
+    clock_offset_minutes: Array
+    clock_saving: NDArray[np.int8]
+    clock_gain: Array
+    agreement: Array
+    lit: NDArray[np.int32]
+    flags: NDArray[np.uint8]
+
+    def __repr__(self) -> str:
+        return f"BlockEstimates({len(self.outcome)} systems, private)"
+
+    def __len__(self) -> int:
+        return len(self.outcome)
+
+    def take(self, chosen: NDArray[np.bool_]) -> BlockEstimates:
+        """Return some of the systems."""
+        return BlockEstimates(
+            **{each.name: getattr(self, each.name)[chosen] for each in fields(self)}
+        )
+
+    def put(self, places: NDArray[np.intp], found: BlockEstimates) -> None:
+        """Write estimates over those of some systems."""
+        for each in fields(self):
+            getattr(self, each.name)[places] = getattr(found, each.name)
+
+
+def reason(outcome: int, lit: int, *, source: str) -> str:
+    """Say why a system was not inferred, without its name.
+
+    Parameters
+    ----------
+    outcome
+        Of :class:`BlockEstimates`.
+    lit
+        How many daylight readings have power.
+    source
+        Who made the weather.
+    """
+    if outcome == NO_WEATHER:
+        return (
+            f"the weather from {source} covers none of the daylight readings; give weather of the"
+            " same dates"
+        )
+    return (
+        f"there are {lit} daylight readings with power, and at least {FEWEST_READINGS} are needed;"
+        " give a longer record, or check its time zone"
+    )
+
+
+def infer_block(
+    power: Matrix,
+    sky: SkyTable,
+    *,
+    options: EngineOptions | None = None,
+    timezone: str = "UTC",
+    label_known: bool = True,
+    places: Places | None = None,
+) -> BlockEstimates:
+    """Infer every system of a block.
+
+    Parameters
+    ----------
+    power
+        Readings on ``sky.grid``, NaN where there is none, shape (systems, intervals). [kW]
+    sky
+        The sky that they saw.
+    options
+        What is assumed and done.
+    timezone
+        The clock that the stamps were declared to be on, whose daylight saving counts.
+    label_known
+        Whether somebody said which instant of its interval a stamp names.
+    places
+        Latitudes and longitudes of the systems, where they stand beside the sky's own. [degrees]
+
+    Privacy
+    -------
+    None: estimates are as private as the readings.
+    """
+    prepared = prepare(sky, options or EngineOptions())
+    errors = _systematic(sky.grid.step, label_known=label_known)
+    out = _nothing(np.full(len(power), NO_WEATHER), np.zeros(len(power), dtype=np.int32))
+    size = max(1, CHUNK // sky.grid.count)
+    for first in range(0, len(power), size):
+        part = np.arange(first, min(first + size, len(power)))
+        rows = on_long_grid(np.ascontiguousarray(power[part], dtype=np.float32), sky.grid)
+        here = None if places is None else (places[0][part], places[1][part])
+        out.put(part, _infer_rows(rows, prepared, errors, timezone=timezone, places=here))
+    return out
+
+
+def _infer_rows(
+    rows: Matrix,
+    prepared: PreparedSky,
+    errors: SystematicErrors,
+    *,
+    timezone: str,
+    places: Places | None,
+) -> BlockEstimates:
+    """Infer systems from readings on the long grid: search, clocks, final fits."""
+    if not prepared.sky.usable:
+        return _nothing(np.full(len(rows), NO_WEATHER), np.zeros(len(rows)))
+    searched = search(rows, prepared)
+    clocks: dict[int, FoundClock] = {}
+    if prepared.options.clock is not Clock.GIVEN:
+        clocks = find_clocks(rows, searched, prepared, timezone=timezone)
+    out = _completed(searched, prepared, errors, places)
+    step, saved = prepared.sky.grid.long.step, prepared.saving(timezone)[1]
+    for half in (False, True):
+        wrong = [s for s, each in clocks.items() if each.hypothesis.needs_half_grid(step) == half]
+        if not wrong:
+            continue
+        moved = np.concatenate(
+            [relaid(rows[s : s + 1], clocks[s].hypothesis, saved, step) for s in wrong]
+        )
+        under = prepared.half if half else prepared
+        there = None if places is None else (places[0][wrong], places[1][wrong])
+        out.put(np.array(wrong), _completed(search(moved, under), under, errors, there))
+    _tell_clocks(out, clocks)
+    return out
+
+
+def _systematic(step: int, *, label_known: bool) -> SystematicErrors:
+    # light tells the label of a long interval, but not that of a short one
+    if label_known or step >= SHORT_INTERVAL:
+        return SystematicErrors()
+    return SystematicErrors(clock_minutes=UNKNOWN_LABEL * step / 60.0)
+
+
+def _completed(
+    searched: Searched, prepared: PreparedSky, errors: SystematicErrors, places: Places | None
+) -> BlockEstimates:
+    """Return the final fits of those systems that have readings enough, and how sure they are."""
+    enough = np.flatnonzero(searched.enough)
+    out = _nothing(np.full(len(searched.points), TOO_LITTLE), searched.readings.lit)
+    if not len(enough):
+        return out
+    fit = fit_finally(searched.take(enough), prepared)
+    points = fit.points
+    if places is not None:
+        points = turned(points, prepared.sky.site, places[0][enough], places[1][enough])
+    spread = intervals_of(points, fit.covariances(errors))
+    agreement, clipped = fit.agreement(), fit.clipped() > CLIPPED_SHARE
+    limited = clipped & (points[:, LIMIT] < NO_LIMIT)
+    lowest = LOW_AGREEMENT_CLEAR if prepared.sky.clear else LOW_AGREEMENT_MEASURED
+    flags = {
+        Flag.CLIPPING: clipped,
+        Flag.LOW_AGREEMENT: agreement < lowest,
+        Flag.TOO_LITTLE_DATA: fit.searched.readings.days < FEWEST_DAYS,
+        Flag.NOT_ONE_PLANE: ~fit.is_one_plane(),
+    }
+    found = BlockEstimates(
+        outcome=np.full(len(enough), INFERRED, dtype=np.uint8),
+        surface_azimuth=np.degrees(np.arctan2(points[:, EAST], points[:, NORTH])) % 360.0,
+        surface_tilt=np.minimum(np.hypot(points[:, EAST], points[:, NORTH]), 90.0),
+        dc_capacity_kw=np.exp(points[:, CAPACITY]),
+        haze=points[:, HAZE],
+        heat=points[:, HEAT],
+        ac_limit_kw=np.where(limited, np.exp(np.minimum(points[:, LIMIT], NO_LIMIT)), np.nan),
+        clock_offset_minutes=np.zeros(len(enough)),
+        clock_saving=np.zeros(len(enough), dtype=np.int8),
+        clock_gain=np.zeros(len(enough)),
+        agreement=agreement,
+        lit=fit.searched.readings.lit.astype(np.int32),
+        flags=sum((flag_bits(flag, where) for flag, where in flags.items()), np.uint8(0)),
+        **asdict(spread),
+    )
+    out.put(enough, found)
+    return out
+
+
+def flag_bits(flag: Flag, where: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Return the bit of a flag for the systems that have it."""
+    return (where.astype(np.uint8) << list(Flag).index(flag)).astype(np.uint8)
+
+
+def flags_of(bits: int) -> tuple[Flag, ...]:
+    """Return the flags that the bits of a system stand for."""
+    return tuple(flag for place, flag in enumerate(Flag) if bits >> place & 1)
+
+
+def _tell_clocks(out: BlockEstimates, clocks: dict[int, FoundClock]) -> None:
+    for s, found in clocks.items():
+        out.clock_offset_minutes[s] = found.hypothesis.offset_minutes
+        out.clock_saving[s] = SAVINGS.index(found.hypothesis.saving)
+        out.clock_gain[s] = found.gain
+        out.flags[s] |= flag_bits(Flag.CLOCK_REPAIRED, np.ones(1, dtype=bool))[0]
+
+
+def _nothing(outcome: NDArray[np.int64], lit: NDArray[np.integer]) -> BlockEstimates:
+    """Return systems that are not inferred, and why."""
+    count = len(outcome)
+    kinds: dict[str, Any] = {
+        "outcome": outcome.astype(np.uint8),
+        "clock_saving": np.zeros(count, dtype=np.int8),
+        "lit": lit.astype(np.int32),
+        "flags": np.zeros(count, dtype=np.uint8),
+        "clock_offset_minutes": np.zeros(count),
+        "clock_gain": np.zeros(count),
+    }
+    numbers = {each.name: np.full(count, np.nan) for each in fields(BlockEstimates)}
+    return BlockEstimates(**(numbers | kinds))

@@ -1,0 +1,195 @@
+"""The final fit of a block of systems: on all readings, without those whose sun is hidden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.engine.assumed import (
+    AGREEING_ABOVE,
+    AGREES_WITHIN,
+    DIMMEST,
+    ERRORS,
+    SystematicErrors,
+)
+from sunveil.engine.envelope import profiles_of
+from sunveil.engine.intervals import covariances
+from sunveil.engine.mixture import ENOUGH, screen, several_planes
+from sunveil.engine.model import CAPACITY, LIMIT, NO_LIMIT, PARAMETERS, UNLIMITED, inform
+from sunveil.engine.prepared import PreparedSky, share_for
+from sunveil.engine.readings import padded
+from sunveil.engine.search import Searched, run_refine
+from sunveil.engine.shade import WORTH_LEAVING_OUT, unhidden
+from sunveil.site import Array
+
+Matrix = NDArray[np.float32]
+
+# So many readings of a year are fitted: the others tell little that these do not.
+# Most steps of a fit.
+STEPS = 10
+# Rounds of looking for what hides the sun.
+ROUNDS = 2
+# A limit that no model comes this close to is none.
+REACHED = 0.98
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FinalFit:
+    """Where the fits of a block ended: private.
+
+    Parameters
+    ----------
+    searched
+        Where they began.
+    prepared
+        The sky.
+    points
+        Where they ended, shape (systems, PARAMETERS).
+    model
+        Modelled power at all usable intervals, padded, shape (systems, padded). [kW]
+    kept
+        1 for readings that had a say, else 0, the same shape.
+    """
+
+    searched: Searched
+    prepared: PreparedSky
+    points: Array
+    model: Matrix
+    kept: Matrix
+
+    def agreement(self) -> Array:
+        """Return the share of each system's bright readings within 15% of the model."""
+        readings, model = self.searched.readings, self.model
+        floor = (AGREEING_ABOVE * readings.bright).astype(np.float32)[:, None]
+        bright = (readings.have > 0.0) & (model > floor)
+        close = bright & (np.abs(readings.power - model) <= np.float32(AGREES_WITHIN) * model)
+        return np.asarray(close.sum(axis=1) / np.maximum(bright.sum(axis=1), 1))
+
+    def clipped(self) -> Array:
+        """Return the share of each system's readings that are at its limit."""
+        ceiling = 0.99 * np.exp(np.minimum(self.points[:, LIMIT], NO_LIMIT))
+        at = (self.model >= ceiling[:, None]) & (self.searched.readings.have > 0.0)
+        return np.asarray(at.sum(axis=1) / np.maximum(self.searched.readings.count, 1))
+
+    def is_one_plane(self) -> NDArray[np.bool_]:
+        """Return which systems look like one fixed plane."""
+        readings, numbers = self.searched.readings, self.prepared.numbers
+        suspect, shares = screen(
+            self.searched.envelope,
+            readings.bright,
+            self.points,
+            mixture=self.prepared.mixture,
+            numbers=numbers,
+        )
+        counts = np.array([share_for(ENOUGH, count) for count in readings.count])
+        several = np.zeros(len(self.points), dtype=bool)
+        for share in np.unique(counts[suspect]):
+            here = np.flatnonzero(suspect & (counts == share))
+            places, sheet = self.prepared.part(float(share))
+            several[here] = several_planes(
+                readings.thinned(places, here)[0],
+                readings.bright[here],
+                self.points[here],
+                shares[here],
+                sheet=sheet,
+                profiles=self.prepared.mixture_profiles(float(share)),
+                numbers=numbers,
+            )
+        return ~several
+
+    def covariances(self, errors: SystematicErrors) -> Array:
+        """Return the covariance of each system's parameters, given what the fit cannot see."""
+        size = len(self.points)
+        before, after, minutes = self.prepared.neighbours
+        shifts = (self.model[:, after] - self.model[:, before]) / minutes
+        found = (
+            np.empty((size, PARAMETERS, PARAMETERS)),
+            np.empty((size, PARAMETERS, PARAMETERS)),
+            np.empty((size, PARAMETERS)),
+        )
+        inform(
+            self.prepared.sky.sheet,
+            self.searched.readings.power,
+            self.kept,
+            self.searched.readings.bright,
+            self.points,
+            self.prepared.numbers,
+            ERRORS.correlated,
+            padded(shifts),
+            found,
+        )
+        return covariances(*found, correlated=ERRORS.correlated, errors=errors)
+
+
+def fit_finally(searched: Searched, prepared: PreparedSky) -> FinalFit:
+    """Refine what a search found.
+
+    Parameters
+    ----------
+    searched
+        What it found; every system has readings enough.
+    prepared
+        The sky.
+    """
+    readings = searched.readings
+    fit = FinalFit(
+        searched,
+        prepared,
+        searched.points.copy(),
+        np.empty_like(readings.power),
+        readings.have.copy(),
+    )
+    _refine_unhidden(fit, np.arange(len(fit.points)))
+    # a pile of readings that no model reaches is not a limit
+    most = (fit.model * readings.have).max(axis=1)
+    limit = fit.points[:, LIMIT]
+    idle = np.flatnonzero(
+        (limit < NO_LIMIT) & (most < REACHED * np.exp(np.minimum(limit, NO_LIMIT)))
+    )
+    if len(idle):
+        fit.points[idle, LIMIT] = UNLIMITED
+        _refine_unhidden(fit, idle)
+    return fit
+
+
+def _refine_unhidden(fit: FinalFit, systems: NDArray[np.intp]) -> None:
+    """Refine some systems, find what hides the sun from each, and refine again without it."""
+    readings = fit.searched.readings
+    fit.kept[systems] = readings.have[systems]
+    for again in range(ROUNDS + 1):
+        points = fit.points[systems]
+        run_refine(
+            fit.prepared,
+            fit.prepared.sky.sheet,
+            (readings.power[systems], fit.kept[systems]),
+            readings.bright[systems],
+            points,
+            share=1.0,
+            most=STEPS,
+        )
+        fit.points[systems] = points
+        fit.model[systems] = _modelled(points, fit.prepared)
+        if again == ROUNDS:
+            break
+        kept, hidden = unhidden(
+            readings.power[systems],
+            readings.have[systems],
+            fit.model[systems],
+            dimmest=DIMMEST * readings.bright[systems],
+            patch=fit.prepared.patch,
+        )
+        worth = hidden >= WORTH_LEAVING_OUT
+        systems = systems[worth]
+        if not len(systems):
+            break
+        fit.kept[systems] = kept[worth]
+
+
+def _modelled(points: Array, prepared: PreparedSky) -> Matrix:
+    """Return the power of points at all usable intervals, limits applied. [kW]"""
+    out = profiles_of(prepared.sky.sheet, points, prepared.numbers)
+    out *= np.exp(points[:, CAPACITY]).astype(np.float32)[:, None]
+    limit = np.exp(np.minimum(points[:, LIMIT], NO_LIMIT)).astype(np.float32)
+    return np.minimum(out, limit[:, None], out=out)

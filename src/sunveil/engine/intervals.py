@@ -1,0 +1,133 @@
+"""How sure an estimate is: 90% intervals from the fit's own linearisation.
+
+Three things make an estimate wrong, and their covariances add:
+
+- the readings' scatter, by the spread of what blocks of readings say, since errors of the same days
+  hang together;
+- what the model does not know (haze, heat), by the information matrix with its priors;
+- the clock, by the response of the fit to a minute of it.
+
+The plane's covariance is carried in the coordinates of a point and turned into angles by drawing
+from it, so that a nearly flat plane gets the wide azimuth interval that it deserves.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from sunveil.engine.assumed import TAIL, SystematicErrors
+from sunveil.engine.model import CAPACITY, EAST, NORTH
+from sunveil.site import Array, normals
+
+DRAWS = 200
+# Where the draws spread over more of the circle than this, any azimuth will do. [degrees]
+ANY_AZIMUTH = 300.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Intervals:
+    """90% intervals of a block of systems, one entry each: private.
+
+    Parameters
+    ----------
+    azimuth_low, azimuth_high
+        Clockwise from low to high; 0 to 360 where any azimuth will do. [degrees]
+    tilt_low, tilt_high
+        [degrees]
+    capacity_low, capacity_high
+        [kW]
+    plane_error_degrees
+        Radius that holds the plane. [degrees]
+    """
+
+    azimuth_low: Array
+    azimuth_high: Array
+    tilt_low: Array
+    tilt_high: Array
+    capacity_low: Array
+    capacity_high: Array
+    plane_error_degrees: Array
+
+
+def covariances(
+    information: Array,
+    scatter: Array,
+    clock: Array,
+    *,
+    correlated: float,
+    errors: SystematicErrors,
+) -> Array:
+    """Return the covariance of each system's parameters, shape (systems, PARAMETERS, PARAMETERS).
+
+    Parameters
+    ----------
+    information, scatter, clock
+        As :func:`sunveil.engine.model.inform` fills them.
+    correlated
+        How many readings err alike.
+    errors
+        What the fit cannot see.
+    """
+    inverse = np.linalg.inv(information)
+    spread = inverse @ (scatter / correlated**2) @ inverse
+    moved = (inverse @ (clock / correlated)[:, :, None])[:, :, 0]
+    total = errors.stretch**2 * (spread + inverse)
+    total += errors.clock_minutes**2 * moved[:, :, None] * moved[:, None, :]
+    total[:, EAST, EAST] += errors.angle**2
+    total[:, NORTH, NORTH] += errors.angle**2
+    total[:, CAPACITY, CAPACITY] += errors.capacity**2
+    return np.asarray(total)
+
+
+@functools.lru_cache(maxsize=1)
+def _draws() -> Array:
+    """Return standard normal pairs, evenly spread, the same for every system, shape (2, DRAWS)."""
+    # points of the unit square by the plastic number, as normal deviates
+    steps = np.array([0.7548776662466927, 0.5698402909980532])
+    square = (0.5 + np.outer(np.arange(1, DRAWS + 1), steps)) % 1.0
+    normal = NormalDist()
+    noise = np.array([[normal.inv_cdf(each) for each in pair] for pair in square.tolist()])
+    noise -= noise.mean(axis=0)
+    # so few points would otherwise carry their own correlation into every interval
+    return np.ascontiguousarray(np.linalg.inv(np.linalg.cholesky(np.cov(noise.T))) @ noise.T)
+
+
+def intervals_of(points: Array, covariance: Array) -> Intervals:
+    """Turn covariances into 90% intervals of azimuth, tilt and capacity.
+
+    Parameters
+    ----------
+    points
+        What was fitted, shape (systems, PARAMETERS).
+    covariance
+        Shape (systems, PARAMETERS, PARAMETERS).
+    """
+    first, second = _draws()
+    a = np.sqrt(np.maximum(covariance[:, EAST, EAST], 1e-9))
+    b = covariance[:, NORTH, EAST] / a
+    c = np.sqrt(np.maximum(covariance[:, NORTH, NORTH] - b * b, 1e-9))
+    east = points[:, EAST, None] + a[:, None] * first
+    north = points[:, NORTH, None] + b[:, None] * first + c[:, None] * second
+    centre = np.degrees(np.arctan2(points[:, EAST], points[:, NORTH]))
+    own = np.hypot(points[:, EAST], points[:, NORTH])
+    azimuth, tilt = np.degrees(np.arctan2(east, north)), np.minimum(np.hypot(east, north), 90.0)
+    turned = (azimuth - centre[:, None] + 180.0) % 360.0 - 180.0
+    low, high = np.quantile(turned, [TAIL, 1.0 - TAIL], axis=1)
+    any_azimuth = high - low > ANY_AZIMUTH
+    bounds = np.quantile(tilt, [TAIL, 1.0 - TAIL], axis=1)
+    cosines = np.einsum("sdi,si->sd", normals(azimuth, tilt), normals(centre, own))
+    radius = np.degrees(np.arccos(np.clip(np.quantile(cosines, 2.0 * TAIL, axis=1), -1.0, 1.0)))
+    deviation = 1.645 * np.sqrt(np.maximum(covariance[:, CAPACITY, CAPACITY], 0.0))
+    return Intervals(
+        azimuth_low=np.where(any_azimuth, 0.0, (centre + low) % 360.0),
+        azimuth_high=np.where(any_azimuth, 360.0, (centre + high) % 360.0),
+        tilt_low=np.minimum(bounds[0], own),
+        tilt_high=np.maximum(bounds[1], own),
+        capacity_low=np.exp(points[:, CAPACITY] - deviation),
+        capacity_high=np.exp(points[:, CAPACITY] + deviation),
+        plane_error_degrees=radius,
+    )

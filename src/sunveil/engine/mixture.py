@@ -1,0 +1,481 @@
+"""One fixed plane, or something else: two planes, a tracker.
+
+A free mixture of fixed planes is fitted by non-negative least squares, with the same robust weights
+as the single plane: to the bright envelope, and where that looks like more than one plane, to the
+readings. Where the truth is one plane, the mixture explains hardly more energy; where it is an
+east-west roof or a tracker, it explains visibly more.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sunveil.atlas import Grid
+from sunveil.engine.envelope import Groups, points_of, profiles_of
+from sunveil.engine.model import (
+    CAPACITY,
+    EAST,
+    HAZE,
+    HAZE_HIGH,
+    HAZE_LOW,
+    HEAT,
+    LIMIT,
+    NO_LIMIT,
+    NORTH,
+    Numbers,
+    Sheet,
+)
+from sunveil.engine.readings import padded
+from sunveil.engine.skytable import SkyTable, in_blocks
+from sunveil.site import Array
+
+Matrix = NDArray[np.float32]
+
+# It is not one plane when a mixture explains this much more of the energy ...
+LEAST_GAIN = 0.016
+# ... while leaving the plane itself less than this share of the capacity ...
+LARGEST_OWN_SHARE = 0.5
+# ... or when it explains so much more that the plane cannot be right.
+SURE_GAIN = 0.08
+# The same of the bright envelope alone, which is quick: who passes is tested on readings.
+SCREEN_GAIN, SCREEN_OWN_SHARE, SCREEN_SURE_GAIN = 0.012, 0.72, 0.08
+# The plane's own are those of the mixture that face so close to it. [degrees]
+NEAR_DEGREES = 8.0
+# Errors narrower than the fit's own, to see small misfits.
+NARROW = 0.6
+# On the envelope, what gains so little at once will not gain enough, and misfits beyond so many
+# standard deviations are looked at without the plane too.
+HARDLY = 1.01
+MISFIT = 3.0
+# Times that weights are found anew, on the envelope and on readings.
+SCREEN_ROUNDS, ROUNDS = 2, 4
+# So many readings are enough for the test.
+ENOUGH = 1600
+# Powers so close to the limit say nothing of planes, and so few of them nothing at all.
+BELOW_LIMIT = 0.96
+FEWEST = 40
+# Haze and heat at which the planes' power is known; between them it runs nearly straight.
+HAZES = np.linspace(HAZE_LOW, HAZE_HIGH, 5)
+HEATS = np.array([0.0, 2.0])
+
+kernel = njit(
+    cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}
+)
+
+
+class MixtureNumbers(NamedTuple):
+    """What the kernels of mixtures are told: the model of errors, and the rules above."""
+
+    relative: float
+    absolute: float
+    reach: float
+    alone_width: float
+    narrow: float
+    hardly: float
+    misfit: float
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mixture:
+    """Planes that a system's bright power is compared with, at every second ten days: public.
+
+    Their places and the sky there are also what starts are refined on.
+
+    Parameters
+    ----------
+    places
+        The groups that are compared.
+    sheet
+        The sky at these.
+    profiles
+        Power of each plane per kW by haze and heat, shape (hazes, heats, planes, padded). [kW/kW]
+    """
+
+    places: NDArray[np.intp]
+    sheet: Sheet
+    profiles: Matrix
+
+
+@functools.lru_cache(maxsize=1)
+def mixture_grid() -> Grid:
+    """Return the planes that a mixture may hold beside the fitted one."""
+    azimuth, tilt = [np.array([0.0])], [np.array([0.0])]
+    for one in (15.0, 35.0, 70.0):
+        azimuth.append(np.arange(10) * 36.0)
+        tilt.append(np.full(10, one))
+    return Grid(np.concatenate(azimuth), np.concatenate(tilt))
+
+
+def make_mixture(sky: SkyTable, groups: Groups, numbers: Numbers) -> Mixture:
+    """Return the planes that a system which is not one plane may be made of.
+
+    Parameters
+    ----------
+    sky
+        The sky.
+    groups
+        Its groups of ten days and time of day.
+    numbers
+        What is assumed.
+    """
+    places = np.flatnonzero(groups.window % 2 == 0)
+    sheet = in_blocks(sky.rows[:, groups.middle[places]])
+    return Mixture(places, sheet, mixture_profiles(sheet, numbers))
+
+
+def mixture_profiles(sheet: Sheet, numbers: Numbers) -> Matrix:
+    """Return the power of a mixture's planes per kW, shape (hazes, heats, planes, padded)."""
+    grid = mixture_grid()
+    profiles = [
+        [profiles_of(sheet, points_of(grid, haze=haze, heat=heat), numbers) for heat in HEATS]
+        for haze in HAZES
+    ]
+    return np.asarray(profiles)
+
+
+def screen(
+    envelope: Matrix, bright: Array, points: Array, *, mixture: Mixture, numbers: Numbers
+) -> tuple[NDArray[np.bool_], Array]:
+    """Return which systems may not be one plane by their bright envelope, and what they are then.
+
+    Parameters
+    ----------
+    envelope
+        Bright powers in each group, NaN where there is none, shape (systems, groups). [kW]
+    bright
+        Bright power of each record. [kW]
+    points
+        What was fitted, shape (systems, PARAMETERS).
+    mixture
+        The planes to compare with.
+    numbers
+        What is assumed.
+
+    Returns
+    -------
+    tuple
+        Who may not be, and the capacities of the plane itself and of the other planes [kW], shape
+        (systems, 1 + planes).
+    """
+    value = padded(_below_limit(envelope[:, mixture.places], points))
+    rules = _rules(numbers)._replace(hardly=HARDLY, misfit=MISFIT, rounds=SCREEN_ROUNDS)
+    rules = rules._replace(alone_width=1.0)
+    shares = np.zeros((len(points), 1 + len(mixture_grid())))
+    gain = _compare(value, mixture.sheet, mixture.profiles, bright, points, rules, numbers, shares)
+    another = (gain >= SCREEN_GAIN) & (_own_share(shares, points) < SCREEN_OWN_SHARE)
+    enough = np.count_nonzero(value, axis=1) >= FEWEST
+    return enough & (another | (gain >= SCREEN_SURE_GAIN)), shares
+
+
+def several_planes(
+    power: Matrix,
+    bright: Array,
+    points: Array,
+    shares: Array,
+    *,
+    sheet: Sheet,
+    profiles: Matrix,
+    numbers: Numbers,
+) -> NDArray[np.bool_]:
+    """Return which systems are not one fixed plane, by their readings.
+
+    Parameters
+    ----------
+    power
+        Readings, zero where there is none, shape (systems, padded). [kW]
+    bright
+        Bright power of each record. [kW]
+    points
+        What was fitted, shape (systems, PARAMETERS).
+    shares
+        The mixtures that :func:`screen` found, to start from.
+    sheet, profiles
+        The sky at these readings, and :func:`mixture_profiles` under it.
+    numbers
+        What is assumed.
+    """
+    value, found = _below_limit(power, points), shares.copy()
+    gain = _compare(value, sheet, profiles, bright, points, _rules(numbers), numbers, found)
+    another = (gain >= LEAST_GAIN) & (_own_share(found, points) < LARGEST_OWN_SHARE)
+    return np.asarray(another | (gain >= SURE_GAIN))
+
+
+def _rules(numbers: Numbers) -> MixtureNumbers:
+    return MixtureNumbers(
+        relative=numbers.relative,
+        absolute=numbers.absolute,
+        reach=numbers.reach,
+        alone_width=NARROW,
+        narrow=NARROW,
+        hardly=1.0,
+        misfit=np.inf,
+        rounds=ROUNDS,
+    )
+
+
+def _below_limit(power: Matrix, points: Array) -> Matrix:
+    """Return powers above zero and well below each system's limit, zero for the others."""
+    limit = BELOW_LIMIT * np.exp(np.minimum(points[:, LIMIT], NO_LIMIT))
+    return np.where((power > 0.0) & (power < limit[:, None]), power, np.float32(0.0))
+
+
+def _compare(
+    value: Matrix,
+    sheet: Sheet,
+    profiles: Matrix,
+    bright: Array,
+    points: Array,
+    rules: MixtureNumbers,
+    numbers: Numbers,
+    shares: Array,
+) -> Array:
+    """Return how much more energy mixtures explain; ``shares`` is where they start and end."""
+    haze = np.clip((points[:, HAZE] - HAZES[0]) / (HAZES[1] - HAZES[0]), 0.0, len(HAZES) - 1.0)
+    heat = (points[:, HEAT] - HEATS[0]) / (HEATS[1] - HEATS[0])
+    gain = np.zeros(len(points))
+    systems = np.exp(points[:, CAPACITY]), bright, haze, heat
+    own = profiles_of(sheet, points, numbers)
+    _fit_mixtures(value, own, systems, profiles, rules, gain, shares)
+    return gain
+
+
+def _own_share(shares: Array, points: Array) -> Array:
+    """Return the share of each mixture's capacity that faces about as the fitted plane does."""
+    tilt = np.radians(np.hypot(points[:, EAST], points[:, NORTH]))
+    azimuth = np.arctan2(points[:, EAST], points[:, NORTH])
+    sine = np.sin(tilt)
+    normals = np.stack([sine * np.sin(azimuth), sine * np.cos(azimuth), np.cos(tilt)], axis=1)
+    near = normals @ mixture_grid().normals.T > np.cos(np.radians(NEAR_DEGREES))
+    own = shares[:, 0] + (shares[:, 1:] * near).sum(axis=1)
+    return np.asarray(own / np.maximum(shares.sum(axis=1), 1e-9))
+
+
+@kernel
+def _weigh(value, model, bright, width, rules, weight):  # type: ignore[no-untyped-def]
+    """Fill the weight of each value over its variance; return the share of energy explained.
+
+    Values of zero are those that are not there.
+    """
+    relative = np.float32((width * rules.relative) ** 2)
+    absolute = np.float32((width * rules.absolute * bright) ** 2)
+    reach = np.float32(0.5 / rules.reach**2)
+    one, half, sixth, least = np.float32(1), np.float32(0.5), np.float32(1 / 6), np.float32(1 / 24)
+    total, seen = np.float32(1e-30), np.float32(0.0)
+    for g in range(len(value)):
+        m, v = model[g], value[g]
+        variance = relative * m * m + absolute
+        far = v - m
+        # exp(-y) as a 32nd power, which wide registers can take
+        y = min(far * far * reach / variance, np.float32(16)) * np.float32(1 / 32)
+        say = one - y * (one - y * (half - y * (sixth - y * least)))
+        say *= say
+        say *= say
+        say *= say
+        say *= say
+        say *= say
+        say = say if v > np.float32(0.0) else np.float32(0.0)
+        weight[g] = say / variance
+        total += v
+        seen += say * v
+    return seen / total
+
+
+@kernel
+def _solve_part(gram, right, places, count, lower, found):  # type: ignore[no-untyped-def]
+    """Fill ``found`` with the least squares solution over some of the planes, by Cholesky."""
+    for i in range(count):
+        row = places[i]
+        for j in range(i + 1):
+            total = gram[row, places[j]]
+            if i == j:
+                total *= 1.0 + 1e-6
+            for k in range(j):
+                total -= lower[i, k] * lower[j, k]
+            if i == j:
+                lower[i, i] = np.sqrt(max(total, 1e-30))
+            else:
+                lower[i, j] = total / lower[j, j]
+        total = right[row]
+        for k in range(i):
+            total -= lower[i, k] * found[k]
+        found[i] = total / lower[i, i]
+    for i in range(count - 1, -1, -1):
+        total = found[i]
+        for k in range(i + 1, count):
+            total -= lower[k, i] * found[k]
+        found[i] = total / lower[i, i]
+
+
+@kernel
+def _pull(rows, weight, value, x, model, pull):  # type: ignore[no-untyped-def]
+    """Fill the sum of rows, each ``x`` times, and how strongly what is left pulls at each row."""
+    model[:] = 0.0
+    for i in range(len(rows)):
+        if x[i] > 0.0:
+            one, times = rows[i], np.float32(x[i])
+            for g in range(len(model)):
+                model[g] += times * one[g]
+    for i in range(len(rows)):
+        one, total = rows[i], np.float32(0.0)
+        for g in range(len(model)):
+            total += one[g] * weight[g] * (value[g] - model[g])
+        pull[i] = total
+
+
+@kernel
+def _non_negative(rows, weight, value, x, model):  # type: ignore[no-untyped-def]
+    """Move ``x`` to the weighted non-negative least squares, by Lawson and Hanson's method.
+
+    ``rows`` has shape (planes, places); ``model`` is filled with the sum of rows that comes closest
+    to ``value``. What is above zero in ``x`` in the beginning is free from the first on. Products
+    are made of rows that get free only: few of many do.
+    """
+    size = len(x)
+    free, met = x > 0.0, np.zeros(size, dtype=np.bool_)
+    gram, lower = np.empty((size, size)), np.empty((size, size))
+    right, pull, found = np.empty(size), np.empty(size), np.empty(size)
+    places = np.empty(size, dtype=np.int64)
+    _pull(rows, weight, value, np.zeros(size), model, right)
+    # what pulls no more than this share of the strongest is at rest
+    least = 1e-6 * max(right.max(), 1e-30)
+    settled = not free.any()
+    for _ in range(2 * size):
+        if settled:
+            _pull(rows, weight, value, x, model, pull)
+            best, most = -1, least
+            for i in range(size):
+                if not free[i] and pull[i] > most:
+                    best, most = i, pull[i]
+            if best < 0:
+                break
+            free[best] = True
+        for i in range(size):
+            if free[i] and not met[i]:
+                met[i] = True
+                for j in range(size):
+                    if met[j]:
+                        one, other, total = rows[i], rows[j], np.float32(0.0)
+                        for g in range(len(weight)):
+                            total += weight[g] * one[g] * other[g]
+                        gram[i, j] = total
+                        gram[j, i] = total
+        settled = True
+        for _ in range(size):
+            count = 0
+            for i in range(size):
+                if free[i]:
+                    places[count] = i
+                    count += 1
+            _solve_part(gram, right, places, count, lower, found)
+            step, worst = 1.0, -1
+            for i in range(count):
+                if found[i] <= 0.0:
+                    here = x[places[i]]
+                    share = here / max(here - found[i], 1e-300)
+                    if share < step:
+                        step, worst = share, places[i]
+            for i in range(count):
+                x[places[i]] += step * (found[i] - x[places[i]])
+            if worst < 0:
+                break
+            x[worst] = 0.0
+            free[worst] = False
+    _pull(rows, weight, value, x, model, pull)
+
+
+@kernel
+def _mix(value, rows, bright, rules, x, model, weight):  # type: ignore[no-untyped-def]
+    """Fit a mixture by reweighting, from the weights of ``model``; return what it explains."""
+    seen = _weigh(value, model, bright, rules.narrow, rules, weight)
+    for _ in range(rules.rounds):
+        before = seen
+        _non_negative(rows, weight, value, x, model)
+        seen = _weigh(value, model, bright, rules.narrow, rules, weight)
+        if seen < rules.hardly * before:
+            break
+    return seen
+
+
+@kernel
+def _fit_mixtures(values, own, systems, profiles, rules, gain, shares):  # type: ignore[no-untyped-def]
+    """Fill how much more energy a mixture explains than one plane, and the mixture's capacities.
+
+    Parameters
+    ----------
+    values
+        Bright powers, zero where there is none, shape (systems, padded). [kW]
+    own
+        Power of each system's own plane per kW, the same shape. [kW/kW]
+    systems
+        Of each: capacity and bright power [kW], haze and heat as places among their levels.
+    profiles
+        Power of the other planes per kW, shape (hazes, heats, planes, padded). [kW/kW]
+    rules
+        The model of errors, and when to stop.
+    gain
+        Filled, as a fraction, shape (systems,).
+    shares
+        Capacities of the plane itself and of the others [kW], shape (systems, 1 + planes): where
+        each mixture starts, or all zero for the plane alone, and filled with where it ends.
+    """
+    capacities, brights, hazes, heats = systems
+    planes, size = profiles.shape[2], profiles.shape[3]
+    rows, model = np.empty((planes + 1, size), dtype=np.float32), np.empty(size, dtype=np.float32)
+    weight, other = np.empty(size, dtype=np.float32), np.empty(planes + 1)
+    for s in range(len(values)):
+        value, bright, capacity = values[s], brights[s], capacities[s]
+        rows[0] = own[s]
+        level = min(int(hazes[s]), profiles.shape[0] - 2)
+        up, warm = hazes[s] - level, heats[s]
+        a, b = np.float32((1.0 - up) * (1.0 - warm)), np.float32((1.0 - up) * warm)
+        c, d = np.float32(up * (1.0 - warm)), np.float32(up * warm)
+        for j in range(planes):
+            one, two = profiles[level, 0, j], profiles[level, 1, j]
+            three, four = profiles[level + 1, 0, j], profiles[level + 1, 1, j]
+            for g in range(size):
+                rows[j + 1, g] = a * one[g] + b * two[g] + c * three[g] + d * four[g]
+        # the plane alone, with the capacity that suits these powers best
+        for again in range(rules.rounds + 1):
+            for g in range(size):
+                model[g] = np.float32(capacity) * rows[0, g]
+            if again == rules.rounds:
+                break
+            _weigh(value, model, bright, rules.alone_width, rules, weight)
+            above, below = np.float32(0.0), np.float32(1e-30)
+            for g in range(size):
+                above += weight[g] * rows[0, g] * value[g]
+                below += weight[g] * rows[0, g] * rows[0, g]
+            capacity = above / below
+        misfit, energy = np.float32(0.0), np.float32(1e-30)
+        relative = np.float32(rules.relative**2)
+        absolute = np.float32((rules.absolute * bright) ** 2)
+        for g in range(size):
+            far = value[g] - model[g]
+            misfit += far * far / (relative * model[g] * model[g] + absolute) * value[g]
+            energy += value[g]
+        alone = _weigh(value, model, bright, rules.narrow, rules, weight)
+        best = shares[s]
+        if best.max() > 0.0:
+            model[:] = 0.0
+            for j in range(planes + 1):
+                for g in range(size):
+                    model[g] += np.float32(best[j]) * rows[j, g]
+        else:
+            best[0] = capacity
+        together = _mix(value, rows, bright, rules, best, model, weight)
+        if np.sqrt(misfit / energy) > rules.misfit:
+            # from the bright power itself, which knows nothing of the plane
+            model[:] = value
+            other[:] = 0.0
+            found = _mix(value, rows, bright, rules, other, model, weight)
+            if found > together:
+                together = found
+                best[:] = other
+        gain[s] = together / max(alone, 1e-9) - 1.0

@@ -1,0 +1,139 @@
+"""A sky with all that can be computed before any reading is looked at, each part made when needed."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.engine.assumed import ERRORS, EngineOptions, numbers_of
+from sunveil.engine.envelope import Groups, make_groups
+from sunveil.engine.light import Daylight, SolarDays, flat_daylight
+from sunveil.engine.mixture import Mixture, make_mixture, mixture_profiles
+from sunveil.engine.model import Numbers, Sheet
+from sunveil.engine.saving import saving_days, saving_rule
+from sunveil.engine.shade import sky_patches
+from sunveil.engine.skytable import SHARES, SkyTable, make_sky_table
+from sunveil.timegrid import DAY
+
+Index = NDArray[np.int32]
+
+HALF_HOUR = 1800
+
+
+class PreparedSky:
+    """A sky, and what follows from it and the options alone: public.
+
+    Parameters
+    ----------
+    sky
+        The sky.
+    options
+        What is assumed.
+    """
+
+    def __init__(self, sky: SkyTable, options: EngineOptions) -> None:
+        self.sky = sky
+        self.options = options
+        self.numbers: Numbers = numbers_of(options, clear=sky.clear)
+        self._parts: dict[float, tuple[Index, Sheet]] = {}
+        self._mixtures: dict[float, NDArray[np.float32]] = {}
+
+    @property
+    def minutes(self) -> float:
+        """Length of an interval that is compared with the sky. [minutes]"""
+        return self.sky.grid.long.step / 60.0
+
+    @functools.cached_property
+    def slot(self) -> Index:
+        """Where the usable intervals stand on the long grid."""
+        return self.sky.slot[: self.sky.usable]
+
+    @functools.cached_property
+    def day(self) -> Index:
+        """The solar day of each usable interval since 1970."""
+        long = self.sky.grid.long
+        local = long.first + self.sky.turn + long.step * self.slot.astype(np.int64)
+        return (local // DAY).astype(np.int32)
+
+    @functools.cached_property
+    def begins(self) -> NDArray[np.intp]:
+        """Where each solar day begins among the usable intervals."""
+        return np.flatnonzero(np.diff(self.day, prepend=-1))
+
+    @functools.cached_property
+    def patch(self) -> Index:
+        """In which patch of sky the sun stands at each usable interval."""
+        return sky_patches(self.sky.sun)
+
+    @functools.cached_property
+    def groups(self) -> Groups:
+        """The groups of ten days and time of day."""
+        return make_groups(self.sky, self.numbers)
+
+    @functools.cached_property
+    def mixture(self) -> Mixture:
+        """Planes that a system which is not one plane may be made of."""
+        return make_mixture(self.sky, self.groups, self.numbers)
+
+    @functools.cached_property
+    def days(self) -> SolarDays:
+        """The solar days of the grid."""
+        return SolarDays.of(self.sky)
+
+    @functools.cached_property
+    def flat(self) -> Daylight:
+        """The daylight of a flat plane."""
+        return flat_daylight(self.sky, self.numbers, self.days)
+
+    def part(self, share: float) -> tuple[Index, Sheet]:
+        """Return the places of a share of the usable intervals, and their sheet, made once."""
+        if share not in self._parts:
+            self._parts[share] = self.sky.part(share)
+        return self._parts[share]
+
+    def mixture_profiles(self, share: float) -> NDArray[np.float32]:
+        """Return the power of a mixture's planes at a share of the usable intervals, made once."""
+        if share not in self._mixtures:
+            self._mixtures[share] = mixture_profiles(self.part(share)[1], self.numbers)
+        return self._mixtures[share]
+
+    @functools.cached_property
+    def neighbours(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
+        """The usable intervals before and after each, or itself, and the minutes between these."""
+        close = np.diff(self.slot.astype(np.int64)) == 1
+        place = np.arange(len(self.slot))
+        before, after = place - np.r_[False, close], place + np.r_[close, False]
+        return before, after, (np.maximum(after - before, 1) * self.minutes).astype(np.float32)
+
+    @functools.cached_property
+    def half(self) -> PreparedSky:
+        """The same half an hour earlier: what stamps half an hour late belong to."""
+        sky = self.sky
+        rest = HALF_HOUR % sky.grid.long.step
+        earlier = make_sky_table(sky.site, sky.grid.moved(-rest), sky.weather)
+        return PreparedSky(earlier, self.options)
+
+    def saving(self, timezone: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which solar days, and which intervals, daylight is saved on by a declared clock."""
+        rule = saving_rule(self.sky.site, timezone)
+        days = self.days.first + np.arange(self.days.count, dtype=np.int64)
+        return saving_days(days, rule), saving_days(self.sky.grid.long.starts // DAY, rule)
+
+
+@functools.lru_cache(maxsize=16)
+def prepare(sky: SkyTable, options: EngineOptions) -> PreparedSky:
+    """Return a sky with what follows from it, made once while it is in use."""
+    return PreparedSky(sky, options)
+
+
+def share_for(readings: int, available: int) -> float:
+    """Return the smallest share that leaves at least so many of the available readings."""
+    wanted = readings / max(available, 1)
+    return min((share for share in SHARES if share >= wanted), default=1.0)
+
+
+def correlated_in(share: float) -> float:
+    """Return how many readings of a share err alike: fewer than of all."""
+    return ERRORS.correlated * share

@@ -1,0 +1,184 @@
+"""Readings of a block of systems, laid onto the intervals that the sky is known at: private."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sunveil.engine.assumed import BRIGHT_QUANTILE, TOP_QUANTILE
+from sunveil.engine.model import BLOCK, UNLIMITED
+from sunveil.site import Array
+from sunveil.timegrid import TimeGrid
+
+Matrix = NDArray[np.float32]
+
+# Limits below this share of the record's top are not looked for; piles are looked for in such steps.
+LOWEST_LIMIT, LIMIT_STEP = 0.6, 0.01
+# Readings pile up where so many times the usual number are, with so small a share of them above.
+PILE, ABOVE_PILE = 2.5, 0.25
+# A day at the limit stays there this long; a clear day is within 2% of its top for half as long. [h]
+LIMIT_HOURS = 3.0
+LIMIT_DAYS = 8
+
+kernel = njit(cache=True, nogil=True, error_model="numpy")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """Readings of systems at the usable intervals of a sky: private.
+
+    Parameters
+    ----------
+    power, have
+        Power [kW], zero where there is none, and 1 where there is a reading, else 0; padded to
+        whole blocks, shape (systems, blocks · BLOCK).
+    count, lit, days
+        How many readings there are, how many have power, and of how many solar days.
+    bright, top
+        Powers that 2% and 0.1% of the readings exceed. [kW]
+    """
+
+    power: Matrix
+    have: Matrix
+    count: NDArray[np.int64]
+    lit: NDArray[np.int64]
+    days: NDArray[np.int64]
+    bright: Array
+    top: Array
+
+    def __repr__(self) -> str:
+        return f"Readings({len(self.power)} systems, private)"
+
+    def take(self, systems: NDArray[np.intp]) -> Readings:
+        """Return the readings of some systems."""
+        return Readings(**{each.name: getattr(self, each.name)[systems] for each in fields(self)})
+
+    def thinned(
+        self, places: NDArray[np.int32], systems: NDArray[np.intp]
+    ) -> tuple[Matrix, Matrix]:
+        """Return power and presence of some systems at some of the intervals, padded."""
+        return padded(self.power[systems[:, None], places]), padded(
+            self.have[systems[:, None], places]
+        )
+
+
+def padded(values: NDArray[np.float32] | NDArray[np.bool_]) -> Matrix:
+    """Return rows with zeros behind them, up to whole blocks."""
+    width = -(-values.shape[1] // BLOCK) * BLOCK
+    out = np.zeros((len(values), width), dtype=np.float32)
+    out[:, : values.shape[1]] = values
+    return out
+
+
+def on_long_grid(power: Matrix, grid: TimeGrid) -> Matrix:
+    """Return readings averaged to 30 minutes where they are shorter, as they are otherwise.
+
+    A long interval that lacks a reading has none.
+    """
+    if grid.per_long == 1:
+        return power
+    whole = grid.long.count * grid.per_long
+    out = np.full((len(power), whole), np.nan, dtype=np.float32)
+    out[:, grid.lead : grid.lead + power.shape[1]] = power
+    return out.reshape(len(power), grid.long.count, grid.per_long).mean(axis=2)
+
+
+def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.int32]) -> Readings:
+    """Lay readings onto the usable intervals.
+
+    Parameters
+    ----------
+    rows
+        Readings on the long grid, NaN where there is none, shape (systems, intervals). [kW]
+    slot
+        Where the usable intervals stand on it.
+    begins
+        Where each solar day begins among these.
+    """
+    at = rows[:, slot]
+    there = ~np.isnan(at)
+    power, have = padded(np.where(there, at, np.float32(0.0))), padded(there)
+    days = np.add.reduceat(there, begins, axis=1) > 0 if len(begins) else there[:, :0]
+    bright, top = _quantiles(power[:, : len(slot)], there)
+    return Readings(
+        power=power,
+        have=have,
+        count=there.sum(axis=1),
+        lit=(power > 0.0).sum(axis=1),
+        days=days.sum(axis=1),
+        bright=bright,
+        top=top,
+    )
+
+
+def _quantiles(power: Matrix, there: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return the bright power and the top of each record, zero where there are no readings."""
+    out = np.zeros((2, len(power)))
+    whole = there.all(axis=1)
+    for s in range(len(power)):
+        own = power[s] if whole[s] else power[s][there[s]]
+        if len(own):
+            # between neighbours, as numpy's quantile, in a fraction of its time
+            place = np.array([BRIGHT_QUANTILE, TOP_QUANTILE]) * (len(own) - 1)
+            low = place.astype(np.intp)
+            high = np.minimum(low + 1, len(own) - 1)
+            ordered = np.partition(own, (*low, *high))
+            out[:, s] = ordered[low] + (place - low) * (ordered[high] - ordered[low])
+    return out[0], out[1]
+
+
+def find_limits(readings: Readings, day: NDArray[np.int32], *, hours: float) -> Array:
+    """Return the logarithm of each inverter's limit [kW], ``UNLIMITED`` where none shows.
+
+    Without a limit, ever fewer readings reach ever higher powers. A limit shows as a pile at the
+    top: a narrow range of power, close to the highest, that holds far more readings than the
+    ranges below it, and whole days that stay there for hours.
+
+    Parameters
+    ----------
+    readings
+        The readings.
+    day
+        The solar day of each usable interval.
+    hours
+        Length of an interval. [h]
+    """
+    edges = np.arange(LOWEST_LIMIT, 1.1, LIMIT_STEP)
+    counts = np.zeros((len(readings.power), len(edges) - 1))
+    _count_bins(readings.power, readings.top, edges, counts)
+    smooth = counts.copy()
+    smooth[:, 1:] += counts[:, :-1]
+    smooth[:, :-1] += counts[:, 1:]
+    piles = smooth.argmax(axis=1)
+    found = np.full(len(counts), UNLIMITED)
+    for s, pile in enumerate(piles.tolist()):
+        size, above = smooth[s, pile], counts[s, pile + 5 :].sum()
+        if size <= 3.0 * PILE or above >= ABOVE_PILE * size:
+            continue
+        if size <= PILE * np.median(smooth[s, : max(pile - 5, 5)]):
+            continue
+        level = float(edges[pile] + LIMIT_STEP / 2.0) * readings.top[s]
+        power, have = readings.power[s, : len(day)], readings.have[s, : len(day)]
+        near = (have > 0.0) & (np.abs(power / level - 1.0) < 0.02)
+        _, held = np.unique(day[near], return_counts=True)
+        if np.count_nonzero(held * hours >= LIMIT_HOURS) >= LIMIT_DAYS:
+            found[s] = np.log(level)
+    return found
+
+
+@kernel
+def _count_bins(power, top, edges, counts):  # type: ignore[no-untyped-def]
+    """Fill how many readings lie between neighbouring edges, which are shares of the top.
+
+    ``power`` has shape (systems, padded) [kW], ``top`` (systems,) [kW], ``counts`` (systems, bins).
+    """
+    lowest, width = edges[0], edges[1] - edges[0]
+    for s in range(len(top)):
+        if top[s] > 0.0:
+            for k in range(power.shape[1]):
+                place = (power[s, k] / top[s] - lowest) / width
+                if place >= 0.0 and place < counts.shape[1]:
+                    counts[s, int(place)] += 1.0

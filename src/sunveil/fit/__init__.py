@@ -1,1 +1,0 @@
-"""Fitting a plane, a capacity and a clock to the readings of one system."""
