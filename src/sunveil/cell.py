@@ -1,4 +1,8 @@
-"""Weather cells: squares of latitude and longitude whose systems share one sky."""
+"""Weather cells: small squares of latitude and longitude whose systems share one sky.
+
+The sky of one system is that of its cell too, so that its answer is the same alone and in a fleet,
+and depends on no other system.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,8 @@ import numpy as np
 from sunveil.errors import ParameterError
 from sunveil.site import Array, Site
 
-# Half of it is 0.2 minutes of the sun's time, far below what any clock is known to. [degrees]
-SIZE = 0.1
+# A kilometre to the cell's edge: a quarter of what the maps of haze tell apart. [degrees]
+SIZE = 0.02
 # Half of it is 0.06% of a clear sky's light. [m]
 BAND = 20.0
 
