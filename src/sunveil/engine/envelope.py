@@ -139,21 +139,22 @@ def bright_envelope(rows: Matrix, groups: Groups) -> Matrix:
     out = np.empty((len(rows), groups.places.shape[1]), dtype=np.float32)
     count = np.arange(len(groups.places) + 1)
     ranks = count - 1 - (BRIGHT_SHARE * (count - 1) + 0.5).astype(np.int64)
-    _fill_bright(rows, groups.places, groups.scale, np.where(count >= FEWEST, ranks, -1), out)
+    ranks = np.where(count >= FEWEST, ranks, -1)
+    kept = max(int(ranks.max()) + 1, 1)
+    _fill_bright(rows, groups.places, groups.scale, ranks, kept, out)
     return out
 
 
 @kernel
-def _fill_bright(rows, places, scale, ranks, out):  # type: ignore[no-untyped-def]
+def _fill_bright(rows, places, scale, ranks, kept, out):  # type: ignore[no-untyped-def]
     """Fill the bright power of each system and group.
 
     ``places`` and ``scale`` have shape (members, groups), so that all groups are gone through at
-    once; ``ranks[n]`` says which of the largest counts among n readings, -1 for none of them;
-    ``out`` has shape (systems, groups).
+    once; ``ranks[n]`` says which of the ``kept`` largest counts among n readings, -1 for none of
+    them; ``out`` has shape (systems, groups).
     """
     members, groups = places.shape
-    kept = ranks.max() + 1
-    largest = np.empty((max(kept, 1), groups), dtype=np.float32)
+    largest = np.empty((kept, groups), dtype=np.float32)
     value, count = np.empty(groups, dtype=np.float32), np.empty(groups, dtype=np.int32)
     low = np.float32(-np.inf)
     for s in range(rows.shape[0]):

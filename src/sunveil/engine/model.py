@@ -367,9 +367,11 @@ def _normal_equations(point, numbers, correlated, bend, out, scratch, informatio
 def _solve(a, b, x):  # type: ignore[no-untyped-def]
     """Fill ``x`` with the solution of a symmetric system, its diagonal a little enlarged."""
     size = len(b)
-    work = a.copy()
+    work = np.empty((size, size))
     for i in range(size):
         x[i] = b[i]
+        for j in range(size):
+            work[i, j] = a[i, j]
         work[i, i] += 1e-6 * (a[i, i] + 1e-12)
     for i in range(size):
         pivot = work[i, i] if abs(work[i, i]) > 1e-300 else 1e-300
@@ -426,8 +428,11 @@ def refine(sheet, power, have, bright, points, settings, numbers, explained):  #
                 )
                 _solve(information, gradient, step)
                 length = np.sqrt(step[EAST] ** 2 + step[NORTH] ** 2)
-                # uphill, or too far for a curvature to hold
-                newton = (step * gradient).sum() > 0.0 and length < trusted
+                along = 0.0
+                for i in range(PARAMETERS):
+                    along += step[i] * gradient[i]
+                # else uphill, or too far for a curvature to hold
+                newton = along > 0.0 and length < trusted
             if not newton:
                 _normal_equations(
                     point, numbers, correlated, 0.0, out, scratch, information, gradient
