@@ -11,7 +11,7 @@ from sunveil.paper import PaperFit, fit_paper, paper_grid, paper_score, resample
 from sunveil.profiles import Group, candidate_profiles
 from sunveil.scores import fit_score
 from sunveil.search.bayesopt import Settings
-from sunveil.simulate import Skies, SystemTruth, simulate_power, simulate_sky
+from sunveil.simulate import SimulatedSky, SystemTruth, simulate_power, simulate_sky
 from sunveil.site import Plane, Site
 from sunveil.sky import sky_at
 
@@ -20,7 +20,7 @@ TRUTH = SystemTruth("west", GOLDEN, ((Plane(270.0, 18.0), 1.0),), 5.0)
 
 
 @pytest.fixture(scope="module")
-def sky() -> Skies:
+def sky() -> SimulatedSky:
     return simulate_sky(GOLDEN, 2019, seed=2, step_minutes=15)
 
 

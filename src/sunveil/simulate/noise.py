@@ -1,4 +1,4 @@
-"""Random processes and the calendar that the skies share."""
+"""Random processes, and the days of a place by its own sun, for simulated skies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def autoregressive(rng: np.random.Generator, size: int, *, correlation: float) -
     return np.asarray(lfilter([1.0], [1.0, -correlation], shocks), dtype=np.float64)
 
 
-def wander(
+def correlated_noise(
     rng: np.random.Generator, size: int, *, step_minutes: float, memory_minutes: float
 ) -> Array:
     """Return an AR(1) series of unit variance whose memory is given in time."""
@@ -38,7 +38,7 @@ def wander(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calendar:
+class SolarCalendar:
     """The days of a place by its own sun, so that a day's weather does not change at noon.
 
     Parameters
@@ -59,7 +59,7 @@ class Calendar:
     season: Array
 
     @classmethod
-    def of(cls, times: pd.DatetimeIndex, *, latitude: float, longitude: float) -> Calendar:
+    def of(cls, times: pd.DatetimeIndex, *, latitude: float, longitude: float) -> SolarCalendar:
         """Return the calendar of a place over ``times``."""
         first = times[0].normalize() - pd.Timedelta(days=1)
         hours = (times - first).total_seconds().to_numpy() / 3600.0 + longitude / 15.0

@@ -37,10 +37,7 @@ class ClearSky:
 def clear_sky(
     site: Site, times: pd.DatetimeIndex, *, turbidity: Array, path: SunPath | None = None
 ) -> ClearSky:
-    """Return the clear sky over a site under a Linke turbidity per instant.
-
-    With a ``path`` of the sun over the same times, made once for many sites, it is had sooner.
-    """
+    """Return the clear sky over a site under a Linke turbidity per instant."""
     zenith, azimuth = _sun(site, times) if path is None else path.over(site)
     pressure = pvlib.atmosphere.alt2pres(site.height)
     airmass = pvlib.atmosphere.get_absolute_airmass(
