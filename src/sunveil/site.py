@@ -301,7 +301,19 @@ def cell_temperature(poa_global: Array, temp_air: Array, wind_speed: Array) -> A
 
 
 def dc_power(poa_global: Array, temp_cell: Array, *, pdc0: float, losses: Losses) -> Array:
-    """Return DC power before the inverter: paper eq. 3 with ζ as PVWatts' losses. [unit of pdc0]"""
+    """Return DC power before the inverter: paper eq. 3 with ζ as PVWatts' losses. [unit of pdc0]
+
+    Parameters
+    ----------
+    poa_global
+        Light on the cells. [W/m²]
+    temp_cell
+        Temperature of the cells. [°C]
+    pdc0
+        DC capacity. [any unit]
+    losses
+        System losses and temperature coefficient.
+    """
     import pvlib
 
     power = pvlib.pvsystem.pvwatts_dc(poa_global, temp_cell, pdc0, losses.gamma_pdc)

@@ -140,9 +140,11 @@ def _named(utc: Micros, stamps: Stamps, declared: str | None) -> Instants:
     shown = local.tz_localize(None).to_numpy().astype("M8[us]").view(np.int64)
     if (shown == stamps.wall).all():
         return Instants(utc, name)
-    told = own if same else "several offsets"
+    carried = own if same else "several offsets"
     return Instants(
-        utc, own, (f"The stamps carry {told}, which was kept over the declared timezone {name}.",)
+        utc,
+        own,
+        (f"The stamps carry {carried}, which was kept over the declared timezone {name}.",),
     )
 
 

@@ -34,7 +34,7 @@ _COUNTABLE = 50_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class LevelTable:
     """The scores that occur, and how many candidates have each: private.
 
     Parameters
@@ -49,10 +49,10 @@ class Table:
     counts: NDArray[np.int64]
 
     def __repr__(self) -> str:
-        return "Table(private)"
+        return "LevelTable(private)"
 
     @classmethod
-    def of(cls, levels: NDArray[np.int64]) -> Table:
+    def of(cls, levels: NDArray[np.int64]) -> LevelTable:
         """Return the table of some scores."""
         low = int(levels.min())
         if int(levels.max()) - low > _COUNTABLE:
@@ -124,8 +124,18 @@ def draw_uniform(count: int) -> int:
     return _noisy_max(np.zeros(count, dtype=np.int64), _opendp().max_divergence(), 1.0)
 
 
-def draw_level(table: Table, log_probabilities: Array, levels: NDArray[np.int64]) -> int:
-    """Return one candidate, given the log-probability of a candidate of each level."""
+def draw_level(table: LevelTable, log_probabilities: Array, levels: NDArray[np.int64]) -> int:
+    """Return one candidate, given the log-probability of a candidate of each level.
+
+    Parameters
+    ----------
+    table
+        The levels that occur.
+    log_probabilities
+        Log-probability of one candidate of each level.
+    levels
+        The level of every candidate.
+    """
     chosen = draw_weighted(log_probabilities + np.log(table.counts))
     equals = np.flatnonzero(levels == table.levels[chosen])
     return int(equals[draw_uniform(len(equals))])

@@ -69,7 +69,17 @@ def write_report(
 
 
 def render_report(cases: Sequence[Case], *, title: str, cache: WeatherCache | None = None) -> str:
-    """Return the page as text."""
+    """Return the page as text.
+
+    Parameters
+    ----------
+    cases
+        The systems; all are listed and six are drawn.
+    title
+        The page's heading.
+    cache
+        Where clear skies are kept.
+    """
     site = Counter(case.weather.site for case in cases).most_common(1)[0][0]
     return page_template("report.html.j2").render(
         title=title,

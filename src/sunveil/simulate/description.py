@@ -153,7 +153,19 @@ def truth_columns(
 def make_description(
     spec: FleetSpec, rates: FaultRates, truth: dict[str, Any], *, sky_minutes: int
 ) -> str:
-    """Return how a fleet was made, as JSON; no time and no machine is in it."""
+    """Return how a fleet was made, as JSON; no time and no machine is in it.
+
+    Parameters
+    ----------
+    spec
+        What the fleet was to be.
+    rates
+        The fault rates that its systems were drawn with.
+    truth
+        The columns of the table of what is true of them.
+    sky_minutes
+        Spacing of the true sky. [minutes]
+    """
     clocks, trackers = truth["clock"], truth["tracker"]
     description = {
         "kind": KIND,
@@ -191,7 +203,17 @@ def make_description(
 
 
 def make_readme(spec: FleetSpec, rates: FaultRates, *, sky_minutes: int) -> str:
-    """Return the README of a fleet's folder."""
+    """Return the README of a fleet's folder.
+
+    Parameters
+    ----------
+    spec
+        What the fleet was to be.
+    rates
+        The fault rates that its systems were drawn with.
+    sky_minutes
+        Spacing of the true sky. [minutes]
+    """
     long = spec.layout is ReadingsLayout.LONG
     rows = "\n".join(f"| {_WORDS[name]} | {value:g} |" for name, value in asdict(rates).items())
     return _README.format(

@@ -37,7 +37,19 @@ class ClearSky:
 def clear_sky(
     site: Site, times: pd.DatetimeIndex, *, turbidity: Array, path: SunPath | None = None
 ) -> ClearSky:
-    """Return the clear sky over a site under a Linke turbidity per instant."""
+    """Return the clear sky over a site under a Linke turbidity per instant.
+
+    Parameters
+    ----------
+    site
+        Where.
+    times
+        The instants, in UTC.
+    turbidity
+        Linke turbidity at each of them.
+    path
+        The sun over the same times, made once where many sites share them; computed when left out.
+    """
     zenith, azimuth = _sun(site, times) if path is None else path.over(site)
     pressure = pvlib.atmosphere.alt2pres(site.height)
     airmass = pvlib.atmosphere.get_absolute_airmass(

@@ -108,7 +108,17 @@ class Light:
 
 
 def dc_power(truth: SystemTruth, light: Light, *, horizon: Horizon | None) -> Array:
-    """Return DC power after system losses, all planes together [kW]."""
+    """Return DC power after system losses, all planes together [kW].
+
+    Parameters
+    ----------
+    truth
+        The system.
+    light
+        The daylight instants of its sky.
+    horizon
+        What hides the sun, if anything does.
+    """
     hidden = (
         np.zeros(len(light.zenith), dtype=bool)
         if horizon is None
@@ -142,6 +152,17 @@ def effective_irradiance(
 
     Perez-Driesse; the light around the sun enters as the beam does, the rest of the sky and the
     ground by Marion's integrals.
+
+    Parameters
+    ----------
+    surface_tilt, surface_azimuth
+        The plane, fixed or at each instant. [degrees]
+    light
+        The daylight instants of a sky.
+    albedo
+        Share of global irradiance that the ground sends back.
+    hidden
+        Whether the sun is hidden at each instant.
     """
     projection = pvlib.irradiance.aoi_projection(
         surface_tilt, surface_azimuth, light.zenith, light.azimuth

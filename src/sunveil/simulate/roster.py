@@ -90,7 +90,17 @@ class SimulatedRoster:
         return SimulatedRoster(**{f.name: getattr(self, f.name)[start:stop] for f in fields(self)})
 
     def truth(self, row: int, *, cell: SimulatedCell, system_id: str = "one") -> SystemTruth:
-        """Return one system as the rest of the simulator knows it, under the sky of its cell."""
+        """Return one system as the rest of the simulator knows it, under the sky of its cell.
+
+        Parameters
+        ----------
+        row
+            Which system.
+        cell
+            The cell it stands in.
+        system_id
+            What to call it.
+        """
         first = Plane(float(self.surface_azimuth[row]), float(self.surface_tilt[row]))
         share = float(self.first_share[row])
         planes: tuple[tuple[Plane, float], ...] = ((first, share),)
@@ -130,6 +140,15 @@ def draw_roster(
 
     Planes, capacities, ratios and mounts are drawn as :func:`~sunveil.simulate.draw_systems`
     does; south of the equator the planes are turned to face it.
+
+    Parameters
+    ----------
+    cell
+        The cell, with how many systems it has.
+    rates
+        How often systems have faults, second planes and trackers.
+    rng
+        Source of randomness.
     """
     n = cell.systems
     commercial = rng.random(n) < cell.statistics.commercial

@@ -122,6 +122,17 @@ def smear_clouds(
 
     Clouds are smeared over 30 to 60 minutes, a width of the site, and misplaced; their depth is
     misjudged; what is small after smearing is not seen, and light added by cloud edges never is.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    clear_index
+        True clear-sky index at even instants.
+    step_minutes
+        Their spacing. [minutes]
+    errors
+        How wrong the product is.
     """
     loss = 1.0 - np.minimum(clear_index, 1.0)
     # a Gaussian of standard deviation s is as wide as a box of s times the root of 12

@@ -165,7 +165,19 @@ def interval_middles(year: int, step_minutes: int) -> pd.DatetimeIndex:
 
 
 def draw_turbidity(site: Site, year: int, *, rng: np.random.Generator, days: int) -> Array:
-    """Return the Linke turbidity of each local day: climatology, a site's factor, and weather."""
+    """Return the Linke turbidity of each local day: climatology, a site's factor, and weather.
+
+    Parameters
+    ----------
+    site
+        Where; pvlib's maps give the climatology.
+    year
+        Calendar year.
+    rng
+        Source of randomness.
+    days
+        How many local days.
+    """
     months = pd.date_range(f"{year}-01-01", periods=12, freq="MS", tz="UTC") + pd.Timedelta(days=14)
     maps = pvlib.clearsky.lookup_linke_turbidity(
         months, site.latitude, site.longitude, interp_turbidity=False
@@ -183,6 +195,20 @@ def draw_day_types(
 
     A day repeats the one before with probability 0.4 and is else drawn afresh, so that the long-run
     fractions are those asked for. Summers have more clear days, and more broken than full cloud.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    calendar
+        The local days.
+    clear_days
+        Fraction of days that are clear, over the year.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``CLEAR``, ``PARTLY`` or ``OVERCAST``, one per local day.
     """
     clear = np.clip(clear_days + 0.12 * calendar.summer, 0.05, 0.95)
     partly = (1.0 - clear) * (0.55 + 0.15 * calendar.summer)
@@ -207,6 +233,17 @@ def draw_clear_index(
     A Gaussian process with memories of 15 minutes and 2 hours stands for the clouds overhead: where
     it passes the day's threshold a cloud hides the sun, and just below it the cloud's edge adds
     light. Days with no cloud, and gaps wide enough, are exactly 1.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    calendar
+        The instants and their local days.
+    step_minutes
+        Spacing of the instants. [minutes]
+    clear_days
+        Fraction of days that are clear; drawn between 0.25 and 0.75 when left out.
     """
     if clear_days is None:
         clear_days = float(rng.uniform(0.25, 0.75))
@@ -232,7 +269,19 @@ def draw_clear_index(
 def draw_air(
     site: Site, rng: np.random.Generator, calendar: SolarCalendar, *, step_minutes: int
 ) -> tuple[Array, Array]:
-    """Return air temperature and wind speed at each instant [°C, m/s]."""
+    """Return air temperature and wind speed at each instant [°C, m/s].
+
+    Parameters
+    ----------
+    site
+        Where; its latitude and height set the climate.
+    rng
+        Source of randomness.
+    calendar
+        The instants and their local days.
+    step_minutes
+        Spacing of the instants. [minutes]
+    """
     latitude = abs(site.latitude)
     mean = 33.0 - 0.45 * latitude - 0.005 * site.height + rng.normal(0.0, 2.0)
     season = (4.0 + 0.15 * latitude) * calendar.summer

@@ -19,6 +19,22 @@ def clock_sources(
 
     -1 where none does: before a slow clock's year begins, and in the hour that is skipped in
     spring. Of the hour that comes twice in autumn the first is kept, as meters that overwrite do.
+
+    Parameters
+    ----------
+    times
+        Middles of the sky's steps over the year, in UTC.
+    timezone
+        The clock on the wall, whose daylight saving may be left in.
+    interval_minutes
+        Interval of the meters. [minutes]
+    step_minutes
+        Spacing of the sky. [minutes]
+
+    Returns
+    -------
+    numpy.ndarray
+        Indices of instants, shape (clocks, instants), the clocks in the order of ``CLOCKS``.
     """
     ahead = {
         SimulatedClock.DECLARED: 0,

@@ -38,7 +38,23 @@ def write_long(
     interval_minutes: int,
     power: NDArray[np.float32],
 ) -> None:
-    """Write readings as one row each: system_id, time, power_kw; missing ones have no row."""
+    """Write readings as one row each: system_id, time, power_kw; missing ones have no row.
+
+    Parameters
+    ----------
+    database
+        The thread's own database.
+    path
+        The file.
+    system_ids
+        The name of each system.
+    start
+        Start of the first interval, in UTC.
+    interval_minutes
+        Interval of the meters. [minutes]
+    power
+        One row per system, NaN where there is no reading. [kW]
+    """
     n, readings = power.shape
     step = np.timedelta64(interval_minutes * 60_000_000, "us")
     first = np.datetime64(start.tz_localize(None), "us")
@@ -65,7 +81,13 @@ def write_lists(
     interval_minutes: int,
     power: NDArray[np.float32],
 ) -> None:
-    """Write one row per system: system_id, start, interval_minutes, power_kw as a list."""
+    """Write one row per system: system_id, start, interval_minutes, power_kw as a list.
+
+    Parameters
+    ----------
+    database, path, system_ids, start, interval_minutes, power
+        As for :func:`write_long`; missing readings are null.
+    """
     n, readings = power.shape
     names = _named(np.repeat(np.arange(n, dtype=np.int32), readings), system_ids)
     frame = pd.DataFrame({"system_id": names, "power": power.ravel()}, copy=False)
@@ -81,7 +103,17 @@ def write_lists(
 
 
 def write_table(database: duckdb.DuckDBPyConnection, path: Path, columns: dict[str, Any]) -> None:
-    """Write a plain table; what is not a number becomes null."""
+    """Write a plain table; what is not a number becomes null.
+
+    Parameters
+    ----------
+    database
+        The thread's own database.
+    path
+        The file.
+    columns
+        The values of each column, by its name.
+    """
     names = ", ".join(f'"{name}"' for name in columns)
     _copy(database, pd.DataFrame(columns), f"SELECT {names} FROM given", path, ROW_GROUP)
 

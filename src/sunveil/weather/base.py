@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 COLUMNS = ("ghi", "dni", "dhi", "temp_air", "wind_speed")
 SUN = ("zenith", "azimuth")
 
-When: TypeAlias = "str | dt.date | dt.datetime | np.datetime64 | pd.Timestamp"
+TimeLike: TypeAlias = "str | dt.date | dt.datetime | np.datetime64 | pd.Timestamp"
 
 
-def instant(when: When) -> pd.Timestamp:
-    """Return ``when`` as a UTC instant; a naive one is taken to be in UTC already."""
+def instant(when: TimeLike) -> pd.Timestamp:
+    """Return a time as a UTC instant; a naive one is taken to be in UTC already."""
     import pandas as pd
 
     try:
@@ -47,7 +47,7 @@ def utc_index(stamps: NDArray[np.datetime64]) -> pd.DatetimeIndex:
     return pd.DatetimeIndex(stamps).tz_localize("UTC")
 
 
-def span(start: When, end: When) -> tuple[pd.Timestamp, pd.Timestamp]:
+def span(start: TimeLike, end: TimeLike) -> tuple[pd.Timestamp, pd.Timestamp]:
     """Return both ends of a half-open span in UTC, which must not be empty."""
     first, last = instant(start), instant(end)
     if last <= first:
@@ -55,7 +55,7 @@ def span(start: When, end: When) -> tuple[pd.Timestamp, pd.Timestamp]:
     return first, last
 
 
-def years_of(start: When, end: When) -> range:
+def years_of(start: TimeLike, end: TimeLike) -> range:
     """Return the UTC calendar years that the half-open span touches."""
     import pandas as pd
 
@@ -144,7 +144,7 @@ class Weather:
         assert self.azimuth is not None
         return self.zenith, self.azimuth
 
-    def between(self, start: When, end: When) -> Weather:
+    def between(self, start: TimeLike, end: TimeLike) -> Weather:
         """Return the part with ``start <= times < end``."""
         import pandas as pd
 
@@ -187,6 +187,15 @@ class Weather:
         """Make weather of a frame with pvlib's column names and a time-zone-aware index.
 
         Missing temperature and wind are filled with 20 °C and 1 m/s, as pvlib does.
+
+        Parameters
+        ----------
+        frame
+            ``ghi``, ``dni``, ``dhi`` [W/m²]; ``temp_air`` [°C] and ``wind_speed`` [m/s] if known.
+        site
+            Where the weather is.
+        source, clear, typical
+            As for :class:`Weather`.
         """
         import pandas as pd
 
@@ -218,8 +227,8 @@ class Weather:
         )
 
 
-def joined(parts: list[Weather]) -> Weather:
-    """Return consecutive spans of one source as one."""
+def join_weather(parts: list[Weather]) -> Weather:
+    """Return consecutive spans of one source as one weather."""
     if len(parts) == 1:
         return parts[0]
     known = all(part.zenith is not None and part.azimuth is not None for part in parts)

@@ -11,7 +11,15 @@ import numpy as np
 from sunveil.errors import ParameterError
 from sunveil.maps import monthly_turbidity
 from sunveil.site import Array, Site
-from sunveil.weather.base import Weather, When, joined, span, utc_index, utc_seconds, years_of
+from sunveil.weather.base import (
+    TimeLike,
+    Weather,
+    join_weather,
+    span,
+    utc_index,
+    utc_seconds,
+    years_of,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,8 +58,8 @@ class Climate(NamedTuple):
 
 def clearsky(
     site: Site,
-    start: When,
-    end: When,
+    start: TimeLike,
+    end: TimeLike,
     *,
     step_minutes: int = 15,
     cache: WeatherCache | None = None,
@@ -90,14 +98,19 @@ def clearsky(
 
     store = WeatherCache() if cache is None else cache
     years = [_year(site, year, step_minutes, store) for year in years_of(first, last)]
-    return joined(years).between(first, last)
+    return join_weather(years).between(first, last)
 
 
 def _year(site: Site, year: int, step_minutes: int, cache: WeatherCache) -> Weather:
-    from sunveil.weather.cache import Key, stored_precision
+    from sunveil.weather.cache import CacheKey, stored_precision
 
-    key = Key.of(
-        site, year, source="clearsky", dataset="ineichen", step_minutes=step_minutes, high=True
+    key = CacheKey.of(
+        site,
+        year,
+        source="clearsky",
+        dataset="ineichen",
+        step_minutes=step_minutes,
+        by_altitude=True,
     )
     known = cache.load(key, site, source="clearsky", clear=True)
     if known is not None:
