@@ -71,7 +71,7 @@ class Site:
 
     @property
     def height(self) -> float:
-        """The altitude, known for certain. [m]"""
+        """The altitude, given or looked up. [m]"""
         assert self.altitude is not None
         return self.altitude
 
@@ -89,7 +89,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """One way to face.
+    """The orientation of an array: azimuth and tilt.
 
     Parameters
     ----------
@@ -132,13 +132,13 @@ class Mount(StrEnum):
 
     @property
     def heat(self) -> float:
-        """Their rise over the air's temperature, over that of Faiman's open rack."""
+        """How much more the modules warm above the air than on Faiman's open rack, as a factor."""
         return {"unknown": 1.25, "rack": 1.0, "roof": 1.5}[self.value]
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What stands between the light on the modules and the meter.
+    """Losses between the light on the modules and the meter.
 
     The defaults are PVWatts': they are assumed, never inferred, and named in every result.
 

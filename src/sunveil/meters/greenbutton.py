@@ -39,7 +39,23 @@ _IS_DER = 0x0008
 
 @dataclass(frozen=True, slots=True)
 class ReadingType:
-    """What the counts of a meter reading are."""
+    """What the counts of a meter reading mean, in ESPI's codes.
+
+    Parameters
+    ----------
+    flow
+        Direction of the energy, seen from the utility.
+    multiplier
+        Power of ten that counts are multiplied by.
+    uom
+        Unit of measure: 72 for Wh, 38 for W.
+    accumulation
+        Whether counts are of intervals or of a register.
+    commodity
+        What is metered: electricity, gas, water.
+    interval
+        Usual length of an interval. [s]
+    """
 
     flow: int
     multiplier: int

@@ -32,7 +32,7 @@ class Label(StrEnum):
 
 
 class Cleaning(StrEnum):
-    """What the rules that readings went through looked at."""
+    """Whether the rules of cleaning looked at the whole record, or at each reading alone."""
 
     RECORD = "record"
     EACH = "each"

@@ -125,7 +125,7 @@ def _read_head(path: Path, where: str) -> tuple[bytes, bool, bool]:
 
 
 def unreadable(where: str, error: BaseException) -> MeterError:
-    """Return the error for a file that the system does not give."""
+    """Return the error for a file that cannot be opened or read."""
     reason = getattr(error, "strerror", None) or "it is damaged or not what its name says"
     return MeterError(f"{where} cannot be read: {reason}")
 

@@ -304,9 +304,9 @@ def _delta(ours: Array, theirs: Array, epsilon: float) -> float:
 
 
 def _cells(expected: Array) -> NDArray[np.intp]:
-    """Return the cell of every output: rare ones share one, so that each is expected FEWEST_PER_CELL times.
+    """Return the cell of every output: rare ones share one.
 
-    What is left over goes to the last cell.
+    Each cell is expected FEWEST_PER_CELL times or more. What is left over goes to the last one.
     """
     cell = np.zeros(len(expected), dtype=np.intp)
     number, held, left = 0, 0.0, float(expected.sum())

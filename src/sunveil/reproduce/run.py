@@ -1,4 +1,4 @@
-"""All of it in order: figures as they are made, then the statements and the page."""
+"""The whole reproduction in order: figures as they are made, then the statements and the page."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Reproduction:
 
 
 class _ArtefactFolder:
-    """Where artefacts are put as soon as they are made."""
+    """The folder of a reproduction, in which artefacts are written as soon as they are made."""
 
     def __init__(self, folder: Path, say: Progress) -> None:
         self.folder, self.say = folder, say
@@ -163,7 +163,7 @@ def reproduce(
 
 
 def check_draws(draws: int) -> None:
-    """Refuse a number of draws that nobody can mean."""
+    """Refuse fewer draws than 1 or more than a million."""
     if not 1 <= draws <= MOST_DRAWS:
         raise ParameterError(f"draws must be from 1 to {MOST_DRAWS:,}, and {draws:,} is not")
 

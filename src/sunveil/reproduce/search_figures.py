@@ -70,8 +70,8 @@ def posterior_map(experiment: Experiment) -> Artefact:
             f"After {len(run.points)} of {len(run.grid):,} candidates the posterior mean is highest"
             f" at {plane_words(top)}, {drawn.highest:.4f}; the exhaustive maximiser is"
             f" {plane_words(experiment.exhaustive.best)}. Each hexagon is the mean of its"
-            " candidates. Colours run with the logarithm of how far below the highest a hexagon lies, since"
-            " most of the map lies close to it."
+            " candidates. Colours run with the logarithm of how far below the highest a hexagon"
+            " lies, since most of the map lies close to it."
         ),
         figure=figure,
         data={

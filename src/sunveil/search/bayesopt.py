@@ -81,7 +81,7 @@ class Scaling:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """What GP-UCB is run with.
+    """The parameters of a run of GP-UCB.
 
     Parameters
     ----------

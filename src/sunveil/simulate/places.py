@@ -26,7 +26,7 @@ Tenths = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A site of a list.
+    """A site that a fleet is laid around.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def read_places(path: Path) -> list[Place]:
 def lay_cells(
     places: Sequence[Place], *, systems: int, cells: int | None, seed: int
 ) -> list[SimulatedCell]:
-    """Return the cells of a fleet.
+    """Return the weather cells of a fleet, each with its number of systems.
 
     Every site has the cell it stands in. Further cells are scattered about the sites, by weight;
     when there are fewer cells than sites, sites are drawn by weight.

@@ -31,7 +31,7 @@ def simulate_power(
     degradation: float = 0.0,
     soiling: float = 0.0,
 ) -> pd.Series:
-    """Return what a system's meter says [kW].
+    """Return the readings of a system's meter [kW].
 
     Parameters
     ----------
@@ -79,7 +79,19 @@ def simulate_power(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Light:
-    """The daylight instants of a sky."""
+    """The daylight instants of a sky.
+
+    Parameters
+    ----------
+    zenith, azimuth
+        Apparent position of the sun. [degrees]
+    ghi, dni, dhi, dni_extra
+        Irradiance on the ground, and outside the atmosphere. [W/m²]
+    temp_air
+        Air temperature. [°C]
+    wind_speed
+        Wind speed. [m/s]
+    """
 
     zenith: Array
     azimuth: Array

@@ -31,7 +31,7 @@ Whole = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedRoster:
-    """Systems of one cell.
+    """The systems of one simulated cell, as one array for each of their properties.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class SimulatedRoster:
         return len(self.latitude)
 
     def rows(self, start: int, stop: int) -> SimulatedRoster:
-        """Return some of the systems."""
+        """Return the systems from ``start`` up to, and without, ``stop``."""
         return SimulatedRoster(**{f.name: getattr(self, f.name)[start:stop] for f in fields(self)})
 
     def truth(self, row: int, *, cell: SimulatedCell, system_id: str = "one") -> SystemTruth:

@@ -221,7 +221,7 @@ def climate_temperature(site: Site, times: pd.DatetimeIndex) -> Array:
 
 
 def climate_of(site: Site) -> Climate:
-    """Return what :func:`climate_temperature` is made of."""
+    """Return the mean and the swings that :func:`climate_temperature` adds up."""
     latitude, kilometres = abs(site.latitude), site.height / 1000.0
     inland = float(np.clip(kilometres, 0.0, 2.0))
     return Climate(
