@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sunveil.errors import MeterError
 from sunveil.meters.assemble import RawSystem, to_record
@@ -126,8 +127,6 @@ def _split(table: MeterTable, path: Path, options: MeterOptions) -> Iterator[Raw
             stem(path), table.where, table.rows, table.stamps, table.values, unit, notes
         )
         return
-    import pandas as pd
-
     codes, names = pd.factorize(table.systems, sort=True)
     if "" in names:
         raise MeterError(f"{table.where} has rows without a system; fill its column of systems")

@@ -15,6 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
@@ -320,8 +321,6 @@ def _cells(expected: Array) -> NDArray[np.intp]:
 
 
 def _p_value(seen: NDArray[np.intp], expected: Array, *, cell: NDArray[np.intp]) -> float:
-    from scipy.stats import chi2
-
     wanted = np.bincount(cell, weights=expected)
     found = np.bincount(cell, weights=seen)
     statistic = float(((found - wanted) ** 2 / wanted).sum())

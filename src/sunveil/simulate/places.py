@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import duckdb
 import numpy as np
 
 from sunveil.errors import ParameterError, SourceError
@@ -105,8 +106,6 @@ def read_places(path: Path) -> list[Place]:
     It has the columns latitude and longitude, and may have altitude [m], timezone (an IANA name),
     weight and name. A time zone that is left out is whole hours from UTC, by the longitude.
     """
-    import duckdb
-
     if not path.is_file():
         raise SourceError(f"the list of sites {path} is not a file; name a CSV or Parquet file")
     reader = "read_parquet" if _is_parquet(path) else "read_csv"

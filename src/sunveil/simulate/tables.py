@@ -8,14 +8,12 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    import duckdb
 
 ROW_GROUP = 262_144
 # DuckDB's smallest; a row holds a whole year.
@@ -24,8 +22,6 @@ LIST_ROW_GROUP = 2_048
 
 def connect() -> duckdb.DuckDBPyConnection:
     """Return a database of its own for one thread, so that its rows keep their order."""
-    import duckdb
-
     return duckdb.connect(config={"threads": 1})
 
 
@@ -126,8 +122,6 @@ def _named(rows: NDArray[np.int32], system_ids: Sequence[str]) -> pd.Categorical
 def _copy(
     database: duckdb.DuckDBPyConnection, frame: pd.DataFrame, query: str, path: Path, rows: int
 ) -> None:
-    import duckdb
-
     database.register("given", frame)
     target = str(path).replace("'", "''")
     try:

@@ -18,8 +18,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import duckdb
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -38,9 +38,6 @@ from sunveil.simulate.stamps import Index, clock_sources
 from sunveil.simulate.sunpath import SunPath
 from sunveil.simulate.tables import connect, write_lists, write_long, write_table
 from sunveil.site import Array
-
-if TYPE_CHECKING:
-    import duckdb
 
 PART_SYSTEMS = 128
 # Spacing of the true sky for each interval of the meters, as fine as the time allows. [minutes]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Array, Site
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COLUMNS = ("ghi", "dni", "dhi", "temp_air", "wind_speed")
 SUN = ("zenith", "azimuth")
@@ -23,8 +21,6 @@ TimeLike: TypeAlias = "str | dt.date | dt.datetime | np.datetime64 | pd.Timestam
 
 def instant(when: TimeLike) -> pd.Timestamp:
     """Return a time as a UTC instant; a naive one is taken to be in UTC already."""
-    import pandas as pd
-
     try:
         stamp = pd.Timestamp(when)
     except (ValueError, TypeError) as error:
@@ -42,8 +38,6 @@ def utc_seconds(times: pd.DatetimeIndex) -> NDArray[np.datetime64]:
 
 def utc_index(stamps: NDArray[np.datetime64]) -> pd.DatetimeIndex:
     """Return plain UTC stamps as an index that knows its time zone."""
-    import pandas as pd
-
     return pd.DatetimeIndex(stamps).tz_localize("UTC")
 
 
@@ -57,8 +51,6 @@ def span(start: TimeLike, end: TimeLike) -> tuple[pd.Timestamp, pd.Timestamp]:
 
 def years_of(start: TimeLike, end: TimeLike) -> range:
     """Return the UTC calendar years that the half-open span touches."""
-    import pandas as pd
-
     first, last = span(start, end)
     return range(first.year, (last - pd.Timedelta(1, "ns")).year + 1)
 
@@ -146,8 +138,6 @@ class Weather:
 
     def between(self, start: TimeLike, end: TimeLike) -> Weather:
         """Return the part with ``start <= times < end``."""
-        import pandas as pd
-
         first, last = span(start, end)
         low, high = self.times.searchsorted(pd.DatetimeIndex([first, last]))
         if high - low < 2:
@@ -170,8 +160,6 @@ class Weather:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the values as a frame in pvlib's names, indexed by UTC time."""
-        import pandas as pd
-
         return pd.DataFrame({name: getattr(self, name) for name in COLUMNS}, index=self.times)
 
     @classmethod
@@ -197,8 +185,6 @@ class Weather:
         source, clear, typical
             As for :class:`Weather`.
         """
-        import pandas as pd
-
         index = pd.DatetimeIndex(frame.index)
         if index.tz is None:
             raise WeatherError(

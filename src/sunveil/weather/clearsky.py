@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import pvlib
 
 from sunveil.errors import ParameterError
 from sunveil.maps import monthly_turbidity
@@ -20,11 +22,7 @@ from sunveil.weather.base import (
     utc_seconds,
     years_of,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from sunveil.weather.cache import WeatherCache
+from sunveil.weather.cache import CacheKey, WeatherCache, stored_precision
 
 WIND_SPEED = 1.5  # m/s, about what a roof sees on a fine day
 
@@ -94,16 +92,12 @@ def clearsky(
         raise ParameterError(
             f"step_minutes must divide a day of 1440 minutes, and {step_minutes} does not"
         )
-    from sunveil.weather.cache import WeatherCache  # a fleet has the functions below, and no store
-
     store = WeatherCache() if cache is None else cache
     years = [_year(site, year, step_minutes, store) for year in years_of(first, last)]
     return join_weather(years).between(first, last)
 
 
 def _year(site: Site, year: int, step_minutes: int, cache: WeatherCache) -> Weather:
-    from sunveil.weather.cache import CacheKey, stored_precision
-
     key = CacheKey.of(
         site,
         year,
@@ -161,8 +155,6 @@ def clear_light(site: Site, zenith: Array, days: Array, *, year: int) -> dict[st
     year
         The year that the days are counted in.
     """
-    import pvlib
-
     up = zenith < 90.0
     pressure = float(pvlib.atmosphere.alt2pres(site.height))
     relative = pvlib.atmosphere.get_relative_airmass(zenith[up])
