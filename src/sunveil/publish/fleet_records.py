@@ -29,7 +29,7 @@ from sunveil.fleet.settings import FleetSettings
 from sunveil.fleet.source import look_at
 from sunveil.fleet.systems import Refused, read_systems
 from sunveil.fleet.task import UNREAD, sound_files
-from sunveil.meters.assemble import Raw, to_record
+from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Cleaning, Record
 from sunveil.releases.frame import prepared
@@ -117,7 +117,7 @@ def open_records(
     return FleetRecords(desk, plan)
 
 
-def record_of(raw: Raw, options: MeterOptions) -> Record:
+def record_of(raw: RawSystem, options: MeterOptions) -> Record:
     """Return a record as releases take it, or refuse its stamps.
 
     Parameters
@@ -164,7 +164,9 @@ def _rows(paths: Sequence[Path], desk: Desk, part: Part) -> Iterator[Held | Refu
         yield Refused(name, "meter", f"system {name} has a row without any reading or time")
 
 
-def _held(raw: Raw | MeterError, options: MeterOptions, desk: Desk, *, name: str) -> Held | Refused:
+def _held(
+    raw: RawSystem | MeterError, options: MeterOptions, desk: Desk, *, name: str
+) -> Held | Refused:
     """Return a system's record, or why there is none."""
     number = desk.place[name]
     zone = int(desk.systems.zone[number])

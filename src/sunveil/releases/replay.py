@@ -10,7 +10,7 @@ import pandas as pd
 
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
-from sunveil.privacy.independence import Public, Replay
+from sunveil.privacy.independence import PublicInputs, ReleaseReplay
 from sunveil.privacy.score import Placement, Score
 from sunveil.privacy.units import System, Unit
 from sunveil.privacy.window import best_window
@@ -22,7 +22,7 @@ from sunveil.weather import WeatherCache
 
 def make_replay(
     setting: Setting, unit: Unit, *, epsilon: float, cache: WeatherCache | None = None
-) -> Callable[[Record], Replay[Record]]:
+) -> Callable[[Record], ReleaseReplay[Record]]:
     """Return what makes a release of a record as far as its score, and can do so again.
 
     Rows with a stamp for every interval, empty where a reading is missing, are read as a curator's
@@ -39,10 +39,10 @@ def make_replay(
     """
     frame = setting.frame
 
-    def replay(record: Record) -> Replay[Record]:
+    def replay(record: Record) -> ReleaseReplay[Record]:
         read = as_read(setting, record)
         own = frame_of(read, frame.weather, frame.choices, cache=cache)
-        return Replay(
+        return ReleaseReplay(
             public_of(own, read, epsilon=epsilon),
             lambda other: score_for(own, as_read(setting, other), unit),
         )
@@ -64,11 +64,11 @@ def score_for(frame: Frame, record: Record, unit: Unit) -> Score | Placement:
     return unit_score(frame, record, unit)
 
 
-def public_of(frame: Frame, record: Record, *, epsilon: float) -> Public:
+def public_of(frame: Frame, record: Record, *, epsilon: float) -> PublicInputs:
     """Return what a release in a frame is made with, besides the readings."""
     widths = best_window(epsilon, frame.choices.axes()).widths
     digest = hashlib.sha256(frame.choices.fingerprint().encode())
     for part in (frame.grid.surface_azimuth, frame.grid.surface_tilt, np.array(widths)):
         digest.update(np.ascontiguousarray(part).tobytes())
     digest.update(f"{record.interval_minutes} {record.label} {record.timezone}".encode())
-    return Public(digest.hexdigest(), repr(frame.calendar), frame.fingerprint())
+    return PublicInputs(digest.hexdigest(), repr(frame.calendar), frame.fingerprint())
