@@ -8,8 +8,8 @@ import pytest
 from ledger_makers import question
 
 from sunveil.cli import main
-from sunveil.ledger.book import Ledger
 from sunveil.ledger.chain import GENESIS, Entry
+from sunveil.ledger.ledger import Ledger
 
 PROMISE = ("--unit", "system", "--epsilon", "2")
 

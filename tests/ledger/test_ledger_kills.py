@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sunveil.ledger.book import Promise
+from sunveil.ledger.ledger import Promise
 from sunveil.privacy.units import System
 
 VICTIMS = Path(__file__).with_name("victims.py")

@@ -19,8 +19,8 @@ from sqlalchemy import text
 from sunveil.errors import LedgerError, ReleaseNotFound
 from sunveil.ledger import database as databases
 from sunveil.ledger import opening
-from sunveil.ledger.book import Ledger, Promise
 from sunveil.ledger.database import open_engine
+from sunveil.ledger.ledger import Ledger, Promise
 from sunveil.ledger.opening import MIGRATIONS, prepare, use_wal
 from sunveil.privacy.units import System
 

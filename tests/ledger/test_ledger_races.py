@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from ledger_makers import question
 
-from sunveil.ledger.book import Promise
+from sunveil.ledger.ledger import Promise
 from sunveil.privacy.units import System
 
 RACER = Path(__file__).with_name("racer.py")

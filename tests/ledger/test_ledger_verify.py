@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from ledger_makers import question
 
 from sunveil.ledger.chain import GENESIS, Entry, canonical
-from sunveil.ledger.marks import Mark
+from sunveil.ledger.high_water import HighWaterMark
 from sunveil.ledger.promise import Promise, promise_text
-from sunveil.ledger.verify import Replay, State, mark_faults, verify
+from sunveil.ledger.verify import ChainReplay, StoredState, mark_faults, verify
 from sunveil.privacy.units import System
 
 TWO = Promise(System(), 2.0)
@@ -31,14 +31,14 @@ def charge(cost=10**9, *, systems=None, analyst=None, asked="q"):
 
 
 def replayed(*told):
-    replay = Replay()
+    replay = ChainReplay()
     replay.extend(chain(*told))
     return replay
 
 
-def state_of(replay):
+def stored_state(replay):
     """Return what a database would say that agrees with a chain."""
-    return State(
+    return StoredState(
         name="d",
         promise=promise_text(TWO),
         total=TWO.total,
@@ -66,26 +66,26 @@ def state_of(replay):
 def test_an_entry_that_means_nothing_is_said(told):
     replay = replayed(charge(), told)
     assert replay.fault == "entry 3 cannot be understood"
-    assert verify(state_of(replay), replay, ()).faults == (replay.fault,)
+    assert verify(stored_state(replay), replay, ()).faults == (replay.fault,)
 
 
 def test_a_chain_begins_with_a_promise():
     first = Entry(1, "charge", canonical(charge()[1]), GENESIS)
-    replay = Replay()
+    replay = ChainReplay()
     replay.extend([(first, first.digest)])
     assert replay.fault == "entry 1 cannot be understood"
 
 
 def test_spending_beyond_the_promise_is_said():
     replay = replayed(charge(1_500_000_000), charge(500_000_001, systems=["a"]))
-    assert verify(state_of(replay), replay, ()).faults == ("more was spent than was promised",)
+    assert verify(stored_state(replay), replay, ()).faults == ("more was spent than was promised",)
 
 
 @pytest.mark.parametrize("place", [1, 2, 9])
 def test_an_answer_without_its_charge_is_said(place):
     answer = ("answer", {"charge": place, "question": "other", "answer": "digest"})
     replay = replayed(charge(), answer)
-    faults = verify(state_of(replay), replay, ()).faults
+    faults = verify(stored_state(replay), replay, ()).faults
     assert faults == ("an answer stands without a charge",)
 
 
@@ -93,17 +93,17 @@ def test_an_answer_without_its_charge_is_said(place):
 def test_a_chain_gone_through_in_parts_says_the_same(charges):
     told = [charge(cost, systems=None if name is None else [name]) for cost, name in charges]
     whole = replayed(*told)
-    parts = Replay()
+    parts = ChainReplay()
     for each in chain(*told):
         parts.extend([each])
     assert parts == whole
     assert whole.fleet == sum(cost for cost, name in charges if name is None)
-    assert verify(state_of(whole), whole, ()).holds
+    assert verify(stored_state(whole), whole, ()).holds
 
 
 def test_a_database_that_says_something_else_is_noticed():
     replay = replayed(charge(systems=["a"]))
-    state = state_of(replay)
+    state = stored_state(replay)
     for other in (
         replace(state, total=1),
         replace(state, promise="{}"),
@@ -119,7 +119,7 @@ def test_a_database_that_says_something_else_is_noticed():
 
 
 def test_a_mark_is_held_against_the_entry_at_its_place():
-    mark = Mark(2, "x")
+    mark = HighWaterMark(2, "x")
     assert list(mark_faults(mark, "x")) == []
     assert list(mark_faults(mark, "y")) == ["entry 2 is not the one that the high-water mark saw"]
     assert "forgotten" in next(mark_faults(mark, None))

@@ -26,10 +26,10 @@ from sunveil.errors import SourceError
 from sunveil.ledger.records import Question
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import System
-from sunveil.service.curator.adding import public_groups
+from sunveil.service.curator.dataset_files import public_groups
 from sunveil.service.curator.fits import fit_days
-from sunveil.service.curator.inference import job_id, jobs_of, settle
-from sunveil.service.jobs import State
+from sunveil.service.curator.inference import job_id, jobs_of, update_state
+from sunveil.service.jobs import JobState
 from sunveil.service.settings import MEGABYTE
 from sunveil.service.store.datasets import Served, add_served, find_served
 
@@ -268,7 +268,7 @@ def test_running_work_is_shown_with_its_progress_and_can_be_stopped(serve):
     refused = post(client, "/curator/datasets/roofs/remove", page="/curator/datasets/roofs")
     assert "cancel it before" in text_of(refused)
     post(client, "/curator/datasets/roofs/cancel", page="/curator/datasets/roofs")
-    assert jobs.get(job_id("roofs")).state is State.CANCELLED
+    assert jobs.get(job_id("roofs")).state is JobState.CANCELLED
     assert "cancelled at 10 of 40 systems" in text_of(client.get("/curator/datasets/roofs"))
 
 
@@ -278,7 +278,7 @@ def test_what_the_jobs_folder_says_is_right_whatever_the_database_said(serve):
     wait_for(lambda: served_of(running).state == "ready")
     with running.service.store.changing() as connection:
         connection.exec_driver_sql("UPDATE service_datasets SET state = 'inferring'")
-    assert settle(running.service, served_of(running)).state == "ready"
+    assert update_state(running.service, served_of(running)).state == "ready"
 
 
 def test_an_inference_is_begun_from_nothing_only_before_the_promise(serve):

@@ -9,7 +9,7 @@ from service_makers import new_token
 from sunveil.service.analyst.models import PROBLEMS
 from sunveil.service.broker import TITLES
 from sunveil.service.problems import KIND, SLUGS
-from sunveil.service.settings import PADS
+from sunveil.service.settings import ANSWER_SECONDS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "service.md").read_text(encoding="utf-8")
@@ -62,4 +62,4 @@ def test_every_kind_and_every_problem_is_on_the_page():
 def test_the_times_that_answers_take_are_on_the_page():
     (row,) = [line for line in PAGE.splitlines() if line.startswith("| times that answers take")]
     told = re.findall(r"([\d.]+) s", row)
-    assert sorted({float(each) for each in told}) == sorted(set(PADS.values()))
+    assert sorted({float(each) for each in told}) == sorted(set(ANSWER_SECONDS.values()))

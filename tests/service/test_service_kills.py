@@ -7,9 +7,9 @@ import time
 from itertools import count
 
 import httpx
-from service_makers import Nursery, add_dataset, key, new_token, quick_settings
+from service_makers import KillableService, add_dataset, key, new_token, quick_settings
 
-from sunveil.ledger.book import Ledger
+from sunveil.ledger.ledger import Ledger
 from sunveil.service.app import open_service
 
 KILLS, CLIENTS = 50, 4
@@ -69,7 +69,7 @@ def test_killed_50_times_under_load_it_answers_nothing_uncharged_and_loses_nothi
     add_dataset(service, epsilon=900.0)
     token = new_token(service)
     service.close()
-    with Nursery(folder) as nursery:
+    with KillableService(folder) as nursery:
         load, chance = Load(nursery.base, token), random.Random(5)
         load.start()
         for _ in range(KILLS):

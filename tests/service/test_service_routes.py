@@ -6,8 +6,8 @@ import pytest
 from service_makers import csrf
 
 from sunveil.service.app import create_app
-from sunveil.service.routing import Audience, GuardedRoute, open_rooms, public_room
-from sunveil.service.settings import Settings
+from sunveil.service.routing import Audience, GuardedRoute, add_routers, public_router
+from sunveil.service.settings import ServiceSettings
 
 FILLED = {"secret": "x" * 43, "name": "roofs", "kind": "totals", "release": "0" * 32}
 
@@ -33,12 +33,12 @@ def test_every_route_says_whom_it_is_for(shared):
 
 
 def test_a_route_without_a_door_is_refused_at_the_start(tmp_path):
-    app = create_app(Settings(data=tmp_path))
-    room = public_room()
-    room.route_class = type(room).__init__.__kwdefaults__["route_class"]
-    room.get("/open")(lambda: "anybody")
+    app = create_app(ServiceSettings(data=tmp_path))
+    router = public_router()
+    router.route_class = type(router).__init__.__kwdefaults__["route_class"]
+    router.get("/open")(lambda: "anybody")
     with pytest.raises(TypeError, match="is in no room"):
-        open_rooms(app, room)
+        add_routers(app, router)
     app.state.service.close()
 
 

@@ -9,14 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.service.memory import Memory
-from sunveil.service.problems import Problem, as_problem, hidden
+from sunveil.service.problems import Problem, as_problem, internal_problem
 from sunveil.service.running import WithoutTraceback
-from sunveil.service.security.padding import hold
+from sunveil.service.security.padding import pad_duration
 from sunveil.service.security.passwords import hash_password, password_fits
 from sunveil.service.security.rates import MOST_BUCKETS, RateLimit
-from sunveil.service.security.tokens import csrf_of, make_token, random_secret, read_token, same
-from sunveil.service.settings import Settings
+from sunveil.service.security.tokens import (
+    csrf_of,
+    make_token,
+    random_secret,
+    read_token,
+    same_secret,
+)
+from sunveil.service.settings import ServiceSettings
+from sunveil.service.sized_cache import Memory
 
 PASSWORD = "correct horse battery staple"
 
@@ -60,8 +66,8 @@ def test_the_token_of_a_form_follows_from_its_cookie_alone():
     one, other = random_secret(), random_secret()
     assert csrf_of(one) == csrf_of(one) != csrf_of(other)
     assert one not in csrf_of(one)
-    assert same("ä", "ä")
-    assert not same("a", "ä")
+    assert same_secret("ä", "ä")
+    assert not same_secret("a", "ä")
 
 
 def test_a_bucket_gives_its_burst_and_then_its_rate():
@@ -106,13 +112,13 @@ def test_memory_forgets_what_was_longest_unused_and_holds_no_more_than_it_may():
 
 
 @pytest.mark.parametrize(("work", "pads"), [(0.0, 1), (0.03, 1), (0.07, 2)])
-def test_an_answer_takes_whole_multiples_of_its_time(work, pads):
+def test_an_answer_takes_whole_multiples_of_its_time(work, answer_seconds):
     started = time.monotonic() - work
-    asyncio.run(hold(started, 0.05))
+    asyncio.run(pad_duration(started, 0.05))
     passed = time.monotonic() - started
-    assert passed >= pads * 0.05
+    assert passed >= answer_seconds * 0.05
     # the next multiple is reached only by a machine that stands still
-    assert passed < pads * 0.05 + 10.0
+    assert passed < answer_seconds * 0.05 + 10.0
 
 
 def test_a_problem_says_what_rfc_9457_asks_for():
@@ -129,7 +135,7 @@ def test_a_problem_says_what_rfc_9457_asks_for():
 def test_an_error_inside_leaves_its_words_behind(caplog):
     with pytest.raises(ValueError) as found:
         float("meter 12 read 3.4 kWh")
-    problem = hidden(found.value)
+    problem = internal_problem(found.value)
     assert as_problem(found.value).status_code == 500
     assert "3.4" not in str(problem.to_dict()) + caplog.text
     assert problem.to_dict()["id"] in caplog.text
@@ -149,4 +155,4 @@ def test_a_log_never_holds_what_an_exception_says():
 @pytest.mark.parametrize("changes", [{"port": 70000}, {"pads": {"totals": 0.0}}])
 def test_settings_that_make_no_sense_are_refused(tmp_path, changes):
     with pytest.raises(ParameterError):
-        Settings(data=tmp_path, **changes)
+        ServiceSettings(data=tmp_path, **changes)

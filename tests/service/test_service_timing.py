@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from service_makers import Nursery, add_dataset, key, new_token, quick_settings
+from service_makers import KillableService, add_dataset, key, new_token, quick_settings
 
 from sunveil.publish.bins import Bins
 from sunveil.publish.estimates import read_estimates
@@ -56,7 +56,7 @@ def test_a_peaked_and_a_flat_question_take_the_same_time(memory):
         write_fleet(service.settings.datasets / name / "estimates.json", plane)
     headers = {"Authorization": f"Bearer {new_token(service)}"}
     service.close()
-    with Nursery(memory, pad=pad) as nursery:
+    with KillableService(memory, pad=pad) as nursery:
         nursery.start()
         with httpx.Client(base_url=f"{nursery.base}/api/v1", headers=headers, timeout=60.0) as api:
             times = ask_both(api)

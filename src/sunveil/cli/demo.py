@@ -137,8 +137,8 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     """Publish the fleet under a promise, and return what to say of it."""
     from sunveil.cli.run import SiteWeather
     from sunveil.infer import record_span
-    from sunveil.ledger.book import Ledger
-    from sunveil.ledger.marks import Marks
+    from sunveil.ledger.high_water import HighWaterMarks
+    from sunveil.ledger.ledger import Ledger
     from sunveil.ledger.promise import Promise
     from sunveil.meters import MeterOptions, read_meters
     from sunveil.plots.publication import publication_figures
@@ -153,7 +153,9 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     # One ledger for all runs into the same folder, and its mark beside it, so that both can be
     # thrown away together. The same fleet published again is the same draw, at no cost.
     path = out / "ledger.db"
-    with Ledger(path, create=True, marks=Marks(path.with_name(path.name + ".mark"))) as ledger:
+    with Ledger(
+        path, create=True, marks=HighWaterMarks(path.with_name(path.name + ".mark"))
+    ) as ledger:
         if name not in {each.name for each in ledger.datasets()}:
             ledger.create_dataset(name, Promise(Days(1), PROMISED))
         publication = publish_systems(

@@ -14,9 +14,9 @@ from sunveil.cli.errors import printable
 from sunveil.cli.files import check_target, write_whole
 
 if TYPE_CHECKING:
-    from sunveil.ledger.book import Ledger, Verdict
     from sunveil.ledger.chain import Entry
-    from sunveil.ledger.marks import Mark
+    from sunveil.ledger.high_water import HighWaterMark
+    from sunveil.ledger.ledger import Ledger, Verdict
 
 # The exit code of a verification that found something.
 FAULTY = 1
@@ -39,7 +39,7 @@ def ledger_command(context: click.Context) -> None:
 @json_option
 def show_command(where: str, *, name: str | None, as_json: bool) -> None:
     """Show the entries: promises, shares, charges and answers, in their order."""
-    from sunveil.ledger.book import Ledger
+    from sunveil.ledger.ledger import Ledger
 
     with Ledger(where) as ledger:
         found = {each: ledger.entries(each) for each in _names(ledger, name)}
@@ -63,7 +63,7 @@ def verify_command(where: str, *, name: str | None, mark: str | None, as_json: b
 
     The exit code is 0 when everything holds, and 1 with the faults when something does not.
     """
-    from sunveil.ledger.book import Ledger
+    from sunveil.ledger.ledger import Ledger
 
     written = None if mark is None else _mark(mark, name)
     with Ledger(where) as ledger:
@@ -94,8 +94,8 @@ def export_command(where: str, *, name: str | None, out: Path) -> None:
 
     Systems are named by digests; whoever knows a system's id can find its charges.
     """
-    from sunveil.ledger.book import Ledger
     from sunveil.ledger.database import is_url
+    from sunveil.ledger.ledger import Ledger
 
     check_target(out, *([] if is_url(where) else [Path(where)]))
     with Ledger(where) as ledger:
@@ -119,15 +119,15 @@ def _names(ledger: Ledger, name: str | None, *, known: Sequence[str] = ()) -> li
     return [name]
 
 
-def _mark(text: str, name: str | None) -> Mark:
-    from sunveil.ledger.marks import Mark
+def _mark(text: str, name: str | None) -> HighWaterMark:
+    from sunveil.ledger.high_water import HighWaterMark
 
     length, _, head = text.partition(":")
     if name is None:
         raise click.UsageError("--mark is held against one dataset: name it with --dataset")
     if not (length.isdecimal() and int(length) > 0 and head):
         raise click.UsageError("--mark is a number of entries, a colon and a digest")
-    return Mark(int(length), head)
+    return HighWaterMark(int(length), head)
 
 
 def _plain(entry: Entry) -> dict[str, Any]:
@@ -165,17 +165,19 @@ def _told(entry: Entry) -> tuple[str, str, str]:
 
 
 def _what(entry: Entry, facts: dict[str, Any]) -> str:
-    from sunveil.ledger.amounts import plain
+    from sunveil.ledger.amounts import from_nano
 
     if entry.kind == "promise":
         return f"{facts['unit']}, epsilon {facts['epsilon']:g}, delta {facts['delta']:g}"
     if entry.kind == "analyst":
-        return f"{facts['analyst']} has a share of {plain(facts['share']):.9g}"
+        return f"{facts['analyst']} has a share of {from_nano(facts['share']):.9g}"
     if entry.kind == "answer":
         return f"of entry {facts['charge']}"
     about = "all systems" if facts["systems"] is None else f"{len(facts['systems'])} system(s)"
     who = "" if facts["analyst"] is None else f", asked by {facts['analyst']}"
-    return f"{plain(facts['cost']):.9g} for {facts['kind']} by {facts['mechanism']}, {about}{who}"
+    return (
+        f"{from_nano(facts['cost']):.9g} for {facts['kind']} by {facts['mechanism']}, {about}{who}"
+    )
 
 
 def _said(verdicts: Sequence[Verdict], forgotten: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from sunveil.cli.options import server_options
 from sunveil.cli.progress import counting
 
 if TYPE_CHECKING:
-    from sunveil.ledger.book import Ledger
+    from sunveil.ledger.ledger import Ledger
     from sunveil.meters import MeterOptions
     from sunveil.publish.fleet_open import OpenFleet
     from sunveil.publish.fleet_systems import Asked

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from sqlalchemy import Connection, Row, case, func, insert, select, update
 
 from sunveil.errors import BudgetExceeded, ReleaseNotFound
-from sunveil.ledger.amounts import plain
+from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.schema import accounts, analysts, datasets
 
 # Databases take a limited number of values in one statement.
@@ -105,8 +105,8 @@ def debit_analyst(connection: Connection, row: Row[Any], *, analyst: str, cost: 
 def _refuse(cost: int, left: int) -> NoReturn:
     left = max(left, 0)
     raise BudgetExceeded(
-        f"this would spend {plain(cost):.9g}, and {plain(left):.9g} is left; ask for less or not at"
+        f"this would spend {from_nano(cost):.9g}, and {from_nano(left):.9g} is left; ask for less or not at"
         " all",
-        requested=plain(cost),
-        remaining=plain(left),
+        requested=from_nano(cost),
+        remaining=from_nano(left),
     )

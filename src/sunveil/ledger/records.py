@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.amounts import plain
+from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import canonical, digest_of
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
@@ -38,27 +38,27 @@ class Dataset:
     @property
     def fleet_spent(self) -> float:
         """What releases about all systems together have spent, in the promise's measure."""
-        return plain(self.fleet_nano)
+        return from_nano(self.fleet_nano)
 
     @property
     def largest_spent(self) -> float:
         """What single releases of the system that had most of them have spent."""
-        return plain(self.largest_nano)
+        return from_nano(self.largest_nano)
 
     @property
     def spent(self) -> float:
         """The most that any household has spent."""
-        return plain(self.fleet_nano + self.largest_nano)
+        return from_nano(self.fleet_nano + self.largest_nano)
 
     @property
     def total(self) -> float:
         """The whole budget, in the promise's measure."""
-        return plain(self.promise.total)
+        return from_nano(self.promise.total)
 
     @property
     def remaining(self) -> float:
         """What a release about all systems could still spend."""
-        return plain(self.promise.total - self.fleet_nano - self.largest_nano)
+        return from_nano(self.promise.total - self.fleet_nano - self.largest_nano)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the dataset as plain JSON types."""
@@ -113,14 +113,14 @@ class Question:
 
     def digest(self, dataset: str) -> str:
         """Return what tells one question from another; who asks does not matter."""
-        told = {
+        body = {
             "kind": self.kind,
             "parameters": self.parameters,
             "mechanism": self.mechanism,
             "guarantee": self.guarantee.to_dict(),
             "systems": self.accounts(dataset),
         }
-        return digest_of(as_json(told, "a question's parameters are"))
+        return digest_of(as_json(body, "a question's parameters are"))
 
 
 @dataclass(frozen=True, slots=True)

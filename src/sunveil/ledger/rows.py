@@ -13,10 +13,10 @@ from sunveil.ledger.chain import Entry, canonical, digest_of
 from sunveil.ledger.promise import Promise, read_promise
 from sunveil.ledger.records import Dataset
 from sunveil.ledger.schema import accounts, analysts, answers, datasets, entries
-from sunveil.ledger.verify import State
+from sunveil.ledger.verify import StoredState
 
 
-def find(connection: Connection, name: str) -> Row[Any]:
+def find_row(connection: Connection, name: str) -> Row[Any]:
     """Return the row of a dataset."""
     row = connection.execute(select(datasets).where(datasets.c.name == name)).one_or_none()
     if row is None:
@@ -39,13 +39,13 @@ def as_dataset(row: Row[Any]) -> Dataset:
     return Dataset(row.name, promise_of(row), row.fleet_spent, row.largest_spent)
 
 
-def append(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any]) -> int:
+def append_entry(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any]) -> int:
     """Bind an entry to the end of a dataset's chain, and return its place."""
     tail = connection.execute(
         select(datasets.c.length, datasets.c.head).where(datasets.c.id == row.id)
     ).one()
     entry = Entry(tail.length + 1, kind, canonical({"at": now(), **body}), tail.head)
-    write(connection, row.id, entry)
+    write_entry(connection, row.id, entry)
     connection.execute(
         update(datasets)
         .where(datasets.c.id == row.id)
@@ -54,7 +54,7 @@ def append(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any
     return entry.place
 
 
-def write(connection: Connection, dataset_id: int, entry: Entry) -> None:
+def write_entry(connection: Connection, dataset_id: int, entry: Entry) -> None:
     """Write an entry."""
     connection.execute(
         insert(entries).values(
@@ -68,7 +68,9 @@ def write(connection: Connection, dataset_id: int, entry: Entry) -> None:
     )
 
 
-def chain_after(connection: Connection, dataset_id: int, place: int) -> Sequence[tuple[Entry, str]]:
+def entries_after(
+    connection: Connection, dataset_id: int, place: int
+) -> Sequence[tuple[Entry, str]]:
     """Return the entries after a place, each with the digest that stands beside it."""
     found = connection.execute(
         select(entries)
@@ -89,7 +91,7 @@ def entry_at(connection: Connection, dataset_id: int, place: int) -> Entry | Non
     return entry if entry.digest == found.digest else None
 
 
-def state_of(connection: Connection, row: Row[Any]) -> State:
+def stored_state(connection: Connection, row: Row[Any]) -> StoredState:
     """Return what the database says of a dataset, beside its chain."""
     owed = connection.execute(
         select(accounts.c.system, accounts.c.spent).where(accounts.c.dataset_id == row.id)
@@ -100,7 +102,7 @@ def state_of(connection: Connection, row: Row[Any]) -> State:
         )
     ).all()
     kept = connection.execute(select(answers).where(answers.c.dataset_id == row.id)).all()
-    return State(
+    return StoredState(
         name=row.name,
         promise=row.promise,
         total=row.total,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sunveil.errors import SunveilError
-from sunveil.ledger.amounts import plain
+from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import GENESIS, Entry
-from sunveil.ledger.marks import Mark
+from sunveil.ledger.high_water import HighWaterMark
 from sunveil.ledger.promise import promise_text, read_promise
 
 NO_MARK = "there is no high-water mark, so an old copy of the ledger would not be noticed"
@@ -18,7 +18,7 @@ FORGOTTEN = "the ledger has forgotten what was spent: an old copy was put back"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StoredState:
     """What a database says of a dataset, beside its chain.
 
     Parameters
@@ -97,7 +97,7 @@ class Verdict:
 
 
 @dataclass(slots=True)
-class Replay:
+class ChainReplay:
     """A chain gone through from its beginning, and what it says was spent.
 
     It can be taken further as the chain grows. It stops at the first entry that is not as it was
@@ -167,7 +167,7 @@ class Replay:
             self.shares[facts["analyst"]] = (share, spent + cost)
 
 
-def verify(state: State, replay: Replay, mark_faults: Iterable[str]) -> Verdict:
+def verify(state: StoredState, replay: ChainReplay, mark_faults: Iterable[str]) -> Verdict:
     """Compare what was recomputed from the chain with what the database says.
 
     Parameters
@@ -186,13 +186,13 @@ def verify(state: State, replay: Replay, mark_faults: Iterable[str]) -> Verdict:
         charges=len(replay.charges),
         answered=len(replay.answered),
         head=replay.head,
-        spent=plain(replay.fleet + replay.largest),
-        total=plain(replay.total),
+        spent=from_nano(replay.fleet + replay.largest),
+        total=from_nano(replay.total),
         faults=tuple(faults),
     )
 
 
-def _faults(state: State, replay: Replay) -> Iterator[str]:
+def _faults(state: StoredState, replay: ChainReplay) -> Iterator[str]:
     if replay.fault is not None:  # what comes after it cannot be trusted, so nothing is compared
         yield replay.fault
         return
@@ -207,7 +207,7 @@ def _faults(state: State, replay: Replay) -> Iterator[str]:
         yield "an answer stands without a charge"
 
 
-def counter_faults(row: Any, replay: Replay) -> Iterator[str]:
+def counter_faults(row: Any, replay: ChainReplay) -> Iterator[str]:
     """Return what is wrong with a dataset's own row: its promise, its counters, its end."""
     if (row.promise, row.total) != (replay.promise, replay.total):
         yield "the promise is not the one that was made"
@@ -219,7 +219,7 @@ def counter_faults(row: Any, replay: Replay) -> Iterator[str]:
         yield "more was spent than was promised"
 
 
-def mark_faults(mark: Mark | None, there: str | None) -> Iterator[str]:
+def mark_faults(mark: HighWaterMark | None, digest_at_mark: str | None) -> Iterator[str]:
     """Return what a high-water mark says against a chain.
 
     Parameters
@@ -231,7 +231,7 @@ def mark_faults(mark: Mark | None, there: str | None) -> Iterator[str]:
     """
     if mark is None:
         yield NO_MARK
-    elif there is None:
+    elif digest_at_mark is None:
         yield FORGOTTEN
-    elif there != mark.head:
+    elif digest_at_mark != mark.head:
         yield f"entry {mark.length} is not the one that the high-water mark saw"

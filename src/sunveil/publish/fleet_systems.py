@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sunveil.files import write_whole
-from sunveil.ledger.book import Ledger, Question
+from sunveil.ledger.ledger import Ledger, Question
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
 from sunveil.privacy.units import Unit
 from sunveil.publish.fleet_frames import Expectations, Frames, expect
@@ -131,7 +131,7 @@ def publish_fleet_systems(
     ``ε``-DP for the unit of every system: each row depends on one record. The charge is durable
     before the first draw, and draws are made in the thread that calls. Whatever was drawn and not
     kept has been seen by nobody: one answer leaves for one charge, as
-    :meth:`~sunveil.ledger.book.Ledger.keep` sees to.
+    :meth:`~sunveil.ledger.ledger.Ledger.keep` sees to.
     """
     question = _question(fleet, asked, analyst)
     answer = ledger.kept(dataset, question)

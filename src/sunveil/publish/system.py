@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.book import Ledger, Question
+from sunveil.ledger.ledger import Ledger, Question
 from sunveil.meters.record import Record
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
 from sunveil.privacy.units import Unit

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.book import Question
+from sunveil.ledger.ledger import Question
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import System, Unit, unit_name
 from sunveil.publish.publication import Column, Publication, PublishedTable

@@ -114,12 +114,12 @@ async def token_of(request: Request) -> TokenRow:
     service = service_of(request)
     token = read_token(bearer_of(request) or "")
     if token is not None:
-        row = service.tokens.remembered(token)
+        row = service.tokens.cached(token)
         if row is None:
             row = await run_in_threadpool(service.tokens.look_up, token)
         if row is not None:
             return row
-    slow_down(service.limits.knocks.take(address_of(request)))
+    check_rate(service.limits.login_attempts.take(client_address(request)))
     raise Problem(
         401,
         "Send a token that holds: Authorization: Bearer sv_…",
@@ -127,12 +127,12 @@ async def token_of(request: Request) -> TokenRow:
     )
 
 
-def address_of(request: Request) -> str:
+def client_address(request: Request) -> str:
     """Return where a request comes from."""
     return request.client.host if request.client else "unknown"
 
 
-def slow_down(seconds: int) -> None:
+def check_rate(seconds: int) -> None:
     """Refuse who asks too often; 0 seconds refuse nobody."""
     if seconds:
         raise Problem(

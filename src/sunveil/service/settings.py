@@ -11,7 +11,7 @@ from sunveil.errors import ParameterError
 
 MEGABYTE = 1024 * 1024
 # How long an answer of each kind takes, at least, and in whole multiples of which. [s]
-PADS: Mapping[str, float] = MappingProxyType(
+ANSWER_SECONDS: Mapping[str, float] = MappingProxyType(
     {"fleet-table": 1.0, "totals": 0.5, "quantiles": 0.5, "synthetic": 15.0, "systems": 10.0}
 )
 
@@ -34,12 +34,12 @@ class Rates:
     reads_burst: float = 400.0
     asks: float = 5.0
     asks_burst: float = 40.0
-    knocks: float = 0.2
-    knocks_burst: float = 20.0
+    login_attempts: float = 0.2
+    login_attempts_burst: float = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServiceSettings:
     """How a service is run.
 
     Parameters
@@ -73,13 +73,13 @@ class Settings:
     body_limit: int = 64 * 1024
     upload_limit: int = 512 * MEGABYTE
     session_hours: float = 12.0
-    pads: Mapping[str, float] = field(default_factory=lambda: PADS)
+    answer_seconds: Mapping[str, float] = field(default_factory=lambda: ANSWER_SECONDS)
     asks_at_once: int = 8
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise ParameterError(f"a port is from 0 to 65535, and {self.port} is not")
-        if any(not pad > 0.0 for pad in self.pads.values()):
+        if any(not pad > 0.0 for pad in self.answer_seconds.values()):
             raise ParameterError("the time that an answer takes is above 0 seconds")
 
     @property

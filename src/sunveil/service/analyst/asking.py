@@ -11,27 +11,27 @@ from starlette.responses import Response
 from sunveil.errors import LedgerError
 from sunveil.service.broker import (
     Answered,
+    KeyReused,
     NotServed,
-    OtherQuestion,
     OverBudget,
-    Plan,
     Question,
-    Refused,
+    QuestionPlan,
+    QuestionRefused,
 )
 from sunveil.service.context import service_of
-from sunveil.service.identity import slow_down
+from sunveil.service.identity import check_rate
 from sunveil.service.pages import identity_of
 from sunveil.service.problems import Problem
-from sunveil.service.security.padding import hold
+from sunveil.service.security.padding import pad_duration
 
 
-async def make_plan(request: Request, dataset: str, question: Question) -> Plan:
+async def make_plan(request: Request, dataset: str, question: Question) -> QuestionPlan:
     """Return what a question would cost, or refuse it."""
     service, analyst = service_of(request), identity_of(request).who
-    slow_down(service.limits.asks.take(analyst))
+    check_rate(service.limits.asks.take(analyst))
     try:
         return await run_in_threadpool(service.broker.plan, dataset, question, analyst=analyst)
-    except (Refused, LedgerError) as error:
+    except (QuestionRefused, LedgerError) as error:
         raise refusal(error) from None
 
 
@@ -59,25 +59,25 @@ async def put_question(
         Makes the response.
     """
     service, analyst = service_of(request), identity_of(request).who
-    slow_down(service.limits.asks.take(analyst))
-    pad, started = service.settings.pads[question.kind], request.state.started
+    check_rate(service.limits.asks.take(analyst))
+    pad, started = service.settings.answer_seconds[question.kind], request.state.started
     try:
-        async with service.turns:
+        async with service.ask_slots:
             found = await run_in_threadpool(
                 service.broker.ask, dataset, question, analyst=analyst, key=key
             )
         response = await respond(found)
-    except (Refused, LedgerError) as error:
+    except (QuestionRefused, LedgerError) as error:
         raise refusal(error) from None
     except Exception:
-        await hold(started, pad)
+        await pad_duration(started, pad)
         raise
     if found.fresh:
-        await hold(started, pad)
+        await pad_duration(started, pad)
     return response
 
 
-def refusal(error: Refused | LedgerError) -> Problem:
+def refusal(error: QuestionRefused | LedgerError) -> Problem:
     """Return the problem that a refusal is told as."""
     words = f"{str(error)[:1].upper()}{str(error)[1:]}."
     if isinstance(error, OverBudget):
@@ -91,8 +91,8 @@ def refusal(error: Refused | LedgerError) -> Problem:
         )
     if isinstance(error, NotServed):
         return Problem(404, words)
-    if isinstance(error, OtherQuestion):
+    if isinstance(error, KeyReused):
         return Problem(409, words, slug="key-reused")
-    if isinstance(error, Refused):
+    if isinstance(error, QuestionRefused):
         return Problem(422, words)
     return Problem(503, "The ledger cannot be written at the moment; ask again later.")

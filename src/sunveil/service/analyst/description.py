@@ -9,14 +9,14 @@ from fastapi.openapi.utils import get_openapi
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from sunveil.service.analyst.models import Problem
-from sunveil.service.routing import public_room
+from sunveil.service.analyst.models import ProblemBody
+from sunveil.service.routing import public_router
 
-room = public_room("/api/v1")
+router = public_router("/api/v1")
 REFERENCE = "#/components/schemas/{model}"
 
 
-@room.get("/openapi.json")
+@router.get("/openapi.json")
 def openapi(request: Request) -> Response:
     """Send the description."""
     return JSONResponse(describe(request.app))
@@ -32,9 +32,9 @@ def describe(app: FastAPI) -> dict[str, Any]:
             routes=app.routes,
         )
         schemas = made.setdefault("components", {}).setdefault("schemas", {})
-        told = Problem.model_json_schema(ref_template=REFERENCE)
-        schemas.update(told.pop("$defs", {}))
-        schemas["Problem"] = told
+        schema = ProblemBody.model_json_schema(ref_template=REFERENCE)
+        schemas.update(schema.pop("$defs", {}))
+        schemas["Problem"] = schema
         made["components"]["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer", "description": "From the curator."}
         }

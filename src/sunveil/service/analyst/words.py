@@ -17,7 +17,7 @@ ABOUT = {
 }
 
 
-def promise_words(promise: Promise) -> list[str]:
+def promise_sentences(promise: Promise) -> list[str]:
     """Return a promise in sentences for people."""
     unit = promise.unit
     if isinstance(unit, System):

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sunveil.ledger.amounts import plain
-from sunveil.ledger.book import Ledger
+from sunveil.ledger.amounts import from_nano
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.records import Answer, Question
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import System
@@ -24,13 +24,13 @@ from sunveil.service.answering.data import Data
 from sunveil.service.answering.desk import Desk
 from sunveil.service.broker import (
     ExpectedError,
-    FleetTable,
+    FleetTableQuestion,
     NotServed,
-    Plan,
-    Quantiles,
-    Synthetic,
-    Systems,
-    Totals,
+    QuantilesQuestion,
+    QuestionPlan,
+    SyntheticQuestion,
+    SystemsQuestion,
+    TotalsQuestion,
 )
 from sunveil.service.store.datasets import Served
 
@@ -63,7 +63,7 @@ class Case:
     data: Data
 
 
-def plan(case: Case, ledger: Ledger) -> Plan:
+def plan(case: Case, ledger: Ledger) -> QuestionPlan:
     """Return what a question would cost and be worth, from what is public."""
     return _KINDS[type(case.question)][0](case, ledger)
 
@@ -73,7 +73,9 @@ def answer(case: Case, ledger: Ledger) -> Publication:
     return _KINDS[type(case.question)][1](case, ledger)
 
 
-def table_choices(dataset: Served, asked: FleetTable | Totals | Quantiles) -> TableChoices:
+def table_choices(
+    dataset: Served, asked: FleetTableQuestion | TotalsQuestion | QuantilesQuestion
+) -> TableChoices:
     """Return the public choices of a fleet's tables."""
     group = asked.group_by
     if group is not None and group not in dataset.keys:
@@ -87,18 +89,18 @@ def table_choices(dataset: Served, asked: FleetTable | Totals | Quantiles) -> Ta
         clip_kw=(0.0, asked.clip_kw),
         edition=dataset.edition,
     )
-    if isinstance(asked, FleetTable):
+    if isinstance(asked, FleetTableQuestion):
         return replace(made, bins=Bins(sectors=asked.sectors), quantiles=tuple(QUANTILES))
-    if isinstance(asked, Totals):
+    if isinstance(asked, TotalsQuestion):
         return replace(made, shares={"totals": 1.0}, quantiles=())
     quantiles = tuple(percent / 100.0 for percent in sorted(set(asked.percents)))
     return replace(made, shares={"quantiles": 1.0}, quantiles=quantiles)
 
 
-def _plan_tables(case: Case, ledger: Ledger) -> Plan:
+def _plan_tables(case: Case, ledger: Ledger) -> QuestionPlan:
     choices = table_choices(case.dataset, case.question)
     found = plan_fleet(ledger, case.dataset.name, choices=choices, analyst=case.analyst)
-    return Plan(
+    return QuestionPlan(
         found.cost,
         found.kept,
         tuple(_expected(each, case.dataset.systems) for each in found.expected),
@@ -123,7 +125,7 @@ def _answer_tables(case: Case, ledger: Ledger) -> Publication:
     )
 
 
-def _plan_synthetic(case: Case, ledger: Ledger) -> Plan:
+def _plan_synthetic(case: Case, ledger: Ledger) -> QuestionPlan:
     assert case.dataset.systems is not None
     found = plan_synthetic(
         ledger, case.dataset.name, case.dataset.systems, **_synthetic_options(case)
@@ -132,7 +134,7 @@ def _plan_synthetic(case: Case, ledger: Ledger) -> Plan:
         ExpectedError("synthetic-systems", name, min(100.0 * noise, 100.0), "% of systems", MOVED)
         for name, noise in found.noise.items()
     )
-    return Plan(found.cost, found.kept, expected)
+    return QuestionPlan(found.cost, found.kept, expected)
 
 
 def _answer_synthetic(case: Case, ledger: Ledger) -> Publication:
@@ -148,7 +150,7 @@ def _synthetic_options(case: Case) -> dict[str, Any]:
     }
 
 
-def _plan_systems(case: Case, ledger: Ledger) -> Plan:
+def _plan_systems(case: Case, ledger: Ledger) -> QuestionPlan:
     epsilon = case.question.epsilon
     promise = ledger.dataset(case.dataset.name).promise
     unit = promise.unit
@@ -165,7 +167,7 @@ def _plan_systems(case: Case, ledger: Ledger) -> Plan:
         mean = sum(getattr(errors, name).mean * count for errors, count in found) / total
         expected.append(ExpectedError("systems", column, float(mean), sign, OFF))
     kept = _kept(case, ledger)
-    return Plan(0.0 if kept else plain(cost), kept, tuple(expected))
+    return QuestionPlan(0.0 if kept else from_nano(cost), kept, tuple(expected))
 
 
 class _Peek(Desk):
@@ -201,13 +203,13 @@ def _answer_systems(case: Case, ledger: Ledger) -> Publication:
     )
 
 
-Planner = Callable[[Case, Ledger], Plan]
+Planner = Callable[[Case, Ledger], QuestionPlan]
 Answerer = Callable[[Case, Ledger], Publication]
 _TABLES: tuple[Planner, Answerer] = (_plan_tables, _answer_tables)
 _KINDS: dict[type, tuple[Planner, Answerer]] = {
-    FleetTable: _TABLES,
-    Totals: _TABLES,
-    Quantiles: _TABLES,
-    Synthetic: (_plan_synthetic, _answer_synthetic),
-    Systems: (_plan_systems, _answer_systems),
+    FleetTableQuestion: _TABLES,
+    TotalsQuestion: _TABLES,
+    QuantilesQuestion: _TABLES,
+    SyntheticQuestion: (_plan_synthetic, _answer_synthetic),
+    SystemsQuestion: (_plan_systems, _answer_systems),
 }

@@ -12,17 +12,17 @@ from starlette.requests import Request
 from sunveil.errors import ReleaseNotFound
 from sunveil.ledger.records import Dataset
 from sunveil.service.context import Service, service_of
-from sunveil.service.curator.inference import job_of, settle
-from sunveil.service.jobs import Job
+from sunveil.service.curator.inference import job_of, update_state
+from sunveil.service.jobs import BackgroundJob
 from sunveil.service.problems import Problem
 from sunveil.service.store.datasets import Served, find_promised, find_served
 
-Short = Annotated[str, Form(max_length=200)]
-Long = Annotated[str, Form(max_length=4000)]
+ShortText = Annotated[str, Form(max_length=200)]
+LongText = Annotated[str, Form(max_length=4000)]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class DatasetView:
     """A dataset with all that a page about it needs.
 
     Parameters
@@ -37,19 +37,19 @@ class Known:
 
     served: Served
     promised: Dataset | None
-    job: Job | None
+    job: BackgroundJob | None
 
-    def told(self) -> dict[str, Any]:
+    def template_values(self) -> dict[str, Any]:
         """Return it as templates take it."""
         return {"dataset": self.served, "promised": self.promised, "job": self.job}
 
 
-def known(request: Request, name: str) -> Known:
+def dataset_view(request: Request, name: str) -> DatasetView:
     """Return a dataset, or say that there is none."""
-    return known_of(service_of(request), name)
+    return dataset_view_of(service_of(request), name)
 
 
-def known_of(service: Service, name: str) -> Known:
+def dataset_view_of(service: Service, name: str) -> DatasetView:
     """Return a dataset of a service, or say that there is none."""
     try:
         with service.store.reading() as connection:
@@ -57,10 +57,10 @@ def known_of(service: Service, name: str) -> Known:
             promised = find_promised(connection, name)
     except ReleaseNotFound:
         raise Problem(404, "There is no such dataset; it may have been removed.") from None
-    return Known(settle(service, served), promised, job_of(service, name))
+    return DatasetView(update_state(service, served), promised, job_of(service, name))
 
 
-def number(text: str, what: str) -> float:
+def parse_number(text: str, what: str) -> float:
     """Return the number that somebody wrote, with a comma or a point."""
     try:
         found = float(text.strip().replace(",", "."))

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     """Where a job stands."""
 
     RUNNING = "running"
@@ -20,20 +20,20 @@ class State(StrEnum):
     @property
     def over(self) -> bool:
         """Whether nothing more will happen unless it is started again."""
-        return self is not State.RUNNING
+        return self is not JobState.RUNNING
 
 
 STATE_WORDS = {
-    State.RUNNING: "running",
-    State.DONE: "finished",
-    State.FAILED: "failed",
-    State.STOPPED: "stopped before its end",
-    State.CANCELLED: "cancelled",
+    JobState.RUNNING: "running",
+    JobState.DONE: "finished",
+    JobState.FAILED: "failed",
+    JobState.STOPPED: "stopped before its end",
+    JobState.CANCELLED: "cancelled",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JobProgress:
     """How far a job is, by its own words.
 
     Parameters
@@ -81,7 +81,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class BackgroundJob:
     """A piece of long work, as it stands.
 
     Parameters
@@ -107,8 +107,8 @@ class Job:
     job_id: str
     kind: str
     about: str
-    state: State
-    progress: Progress | None
+    state: JobState
+    progress: JobProgress | None
     message: str | None
     made_at: float
     ended_at: float | None
@@ -130,7 +130,7 @@ class Job:
     def words(self) -> str:
         """Where it stands, for a reader."""
         far = self.progress
-        if self.state is not State.RUNNING:
+        if self.state is not JobState.RUNNING:
             return STATE_WORDS[self.state]
         if far is None or far.total <= 0:
             return "starting"

@@ -7,7 +7,7 @@ import math
 import time
 
 
-async def hold(started: float, pad: float) -> None:
+async def pad_duration(started: float, pad: float) -> None:
     """Wait until a whole multiple of a time has passed, at least one.
 
     Parameters

@@ -22,12 +22,12 @@ def hash_password(password: str) -> str:
             f"a password has {SHORTEST} to {LONGEST} letters; a sentence is a good one"
         )
     salt = secrets.token_bytes(16)
-    return f"scrypt${COST}${BLOCK}${LANES}${_told(salt)}${_told(_scrypt(password, salt))}"
+    return f"scrypt${COST}${BLOCK}${LANES}${_base64(salt)}${_base64(_scrypt(password, salt))}"
 
 
 def password_fits(password: str, kept: str | None) -> bool:
     """Return whether a password is the kept one, in the same time whether there is one or not."""
-    found = kept or f"scrypt${COST}${BLOCK}${LANES}${_told(bytes(16))}${_told(bytes(32))}"
+    found = kept or f"scrypt${COST}${BLOCK}${LANES}${_base64(bytes(16))}${_base64(bytes(32))}"
     _, cost, block, lanes, salt, digest = found.split("$")
     known = base64.b64decode(digest)
     made = _scrypt(
@@ -48,5 +48,5 @@ def _scrypt(
     )
 
 
-def _told(value: bytes) -> str:
+def _base64(value: bytes) -> str:
     return base64.b64encode(value).decode()

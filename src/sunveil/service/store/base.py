@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from sunveil.ledger.database import open_engine, reading, translated
+from sunveil.ledger.database import open_engine, reading, translated_errors
 from sunveil.service.store.opening import prepare
 
 
@@ -44,7 +44,7 @@ class Store:
     @contextmanager
     def changing(self) -> Iterator[Connection]:
         """Yield a connection whose changes are kept together, or not at all."""
-        with translated(self.engine), self.engine.begin() as connection:
+        with translated_errors(self.engine), self.engine.begin() as connection:
             yield connection
 
 

@@ -50,7 +50,7 @@ class ReleaseRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StoredRequest:
     """What was asked under an idempotency key.
 
     Parameters
@@ -105,7 +105,7 @@ def releases_of(connection: Connection, dataset: str, *, limit: int = 200) -> li
     return [ReleaseRow(*row) for row in connection.execute(query)]
 
 
-def begin_request(connection: Connection, request: Asked) -> tuple[Asked, bool]:
+def begin_request(connection: Connection, request: StoredRequest) -> tuple[StoredRequest, bool]:
     """Keep what is asked under a key; return what the key stands for, and whether it is new."""
     values = {
         "analyst": request.analyst,
@@ -120,30 +120,30 @@ def begin_request(connection: Connection, request: Asked) -> tuple[Asked, bool]:
     return found, fresh
 
 
-def end_request(connection: Connection, request: Asked, release: str) -> None:
+def end_request(connection: Connection, request: StoredRequest, release: str) -> None:
     """Say which release answers a request."""
     connection.execute(update(requests).where(*_same(request)).values(release=release))
 
 
-def drop_request(connection: Connection, request: Asked) -> None:
+def drop_request(connection: Connection, request: StoredRequest) -> None:
     """Forget a request that was refused: nothing was charged, and the key is free again."""
     connection.execute(delete(requests).where(*_same(request), requests.c.release.is_(None)))
 
 
-def open_requests(connection: Connection) -> list[Asked]:
+def open_requests(connection: Connection) -> list[StoredRequest]:
     """Return the requests that have no answer, oldest first."""
     query = select(requests).where(requests.c.release.is_(None)).order_by(requests.c.made)
-    return [_as_asked(row) for row in connection.execute(query)]
+    return [_as_request(row) for row in connection.execute(query)]
 
 
-def _find(connection: Connection, request: Asked) -> Asked | None:
+def _find(connection: Connection, request: StoredRequest) -> StoredRequest | None:
     row = connection.execute(select(requests).where(*_same(request))).one_or_none()
-    return None if row is None else _as_asked(row)
+    return None if row is None else _as_request(row)
 
 
-def _same(request: Asked) -> tuple[Any, Any]:
+def _same(request: StoredRequest) -> tuple[Any, Any]:
     return requests.c.analyst == request.analyst, requests.c.key == request.key
 
 
-def _as_asked(row: Row[Any]) -> Asked:
-    return Asked(row.analyst, row.key, row.dataset, row.asked, row.release)
+def _as_request(row: Row[Any]) -> StoredRequest:
+    return StoredRequest(row.analyst, row.key, row.dataset, row.asked, row.release)

@@ -8,7 +8,7 @@ MEGABYTE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class UploadLimits:
     """What one upload may be at most.
 
     Parameters
@@ -37,7 +37,7 @@ class Limits:
     spare: int = 512 * MEGABYTE
 
 
-def in_words(size: int) -> str:
+def size_text(size: int) -> str:
     """Return a size for a reader."""
     if size >= 1024 * MEGABYTE:
         return f"{size / (1024 * MEGABYTE):.3g} GB"

@@ -9,7 +9,7 @@ import time
 from ledger_makers import question
 
 from sunveil.errors import BudgetExceeded
-from sunveil.ledger.book import Ledger
+from sunveil.ledger.ledger import Ledger
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import delete
 from sunveil.errors import ParameterError
 from sunveil.service.context import Service
 from sunveil.service.curator.inference import OPTIONS, OUTPUT, job_id, job_of, jobs_of
-from sunveil.service.curator.places import systems_in
+from sunveil.service.curator.systems_table import cached_systems
 from sunveil.service.store.datasets import (
     NAME,
     Served,
@@ -25,9 +25,9 @@ from sunveil.service.store.datasets import (
     find_served,
 )
 from sunveil.service.store.schema import served as served_table
-from sunveil.service.uploads import Limits, Received, Staging, UploadRefused, find_below
+from sunveil.service.uploads import Received, Staging, UploadLimits, UploadRefused, find_below
+from sunveil.service.uploads.data_folder import list_below
 from sunveil.service.uploads.limits import MEGABYTE
-from sunveil.service.uploads.named import list_below
 
 if TYPE_CHECKING:
     from sunveil.fleet.systems import Systems
@@ -43,7 +43,7 @@ ONE_PLACE_DEGREES = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DatasetForm:
     """What a curator says of a new dataset.
 
     Parameters
@@ -67,7 +67,7 @@ class Wanted:
             raise UploadRefused(f"describe the dataset in at most {LONGEST_ABOUT} letters")
 
     @classmethod
-    def of(cls, fields: dict[str, str]) -> Wanted:
+    def of(cls, fields: dict[str, str]) -> DatasetForm:
         """Return what the fields of a form say."""
         options = {name: fields.get(name, "").strip()[:60] for name in OPTIONS}
         return cls(
@@ -83,22 +83,22 @@ def slug(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
 
 
-def limits_of(service: Service) -> Limits:
+def upload_limits(service: Service) -> UploadLimits:
     """Return the limits of uploads; tables unpack to a few times their size."""
     body = service.settings.upload_limit
-    return Limits(body=body, unpacked=8 * body, spare=min(64 * MEGABYTE, body))
+    return UploadLimits(body=body, unpacked=8 * body, spare=min(64 * MEGABYTE, body))
 
 
 def add_upload(service: Service, received: Received, staging: Staging) -> Served:
     """Keep what was sent as a new dataset, or refuse it; nothing is kept then."""
-    from sunveil.service.uploads.tables import sort_out
+    from sunveil.service.uploads.tables import place_files
 
-    wanted = Wanted.of(received.fields)
-    name = _free_name(service, wanted)
+    form = DatasetForm.of(received.fields)
+    name = _free_name(service, form)
     whole = staging.folder / "whole"
     whole.mkdir(mode=0o700)
-    upload = sort_out(received.files, whole, limits=limits_of(service))
-    made = _made(wanted, name, meters="meters", table=upload.systems.name, path=upload.systems)
+    upload = place_files(received.files, whole, limits=upload_limits(service))
+    made = _made(form, name, meters="meters", table=upload.systems.name, path=upload.systems)
     with service.store.changing() as connection:
         # the name is held by now: what lies under it was left by a process that was killed
         add_served(connection, made)
@@ -107,7 +107,7 @@ def add_upload(service: Service, received: Received, staging: Staging) -> Served
     return made
 
 
-def add_named(service: Service, wanted: Wanted, *, meters: str, systems: str) -> Served:
+def add_folder(service: Service, form: DatasetForm, *, meters: str, systems: str) -> Served:
     """Keep a folder of readings and a table of systems as a new dataset, where they are."""
     from sunveil.service.uploads.tables import check_systems
 
@@ -118,15 +118,15 @@ def add_named(service: Service, wanted: Wanted, *, meters: str, systems: str) ->
     if readings == table or readings == Path(os.path.realpath(data)):
         raise UploadRefused("name the folder of the readings, and the table of systems beside it")
     check_systems(table)
-    name = _free_name(service, wanted)
-    made = _made(wanted, name, meters=str(readings), table=str(table), path=table)
+    name = _free_name(service, form)
+    made = _made(form, name, meters=str(readings), table=str(table), path=table)
     with service.store.changing() as connection:
         add_served(connection, made)
         (service.settings.datasets / name).mkdir(mode=0o700, exist_ok=True)
     return made
 
 
-def folders_of(service: Service) -> list[str]:
+def nameable_folders(service: Service) -> list[str]:
     """Return what can be named below the data folder."""
     found = list_below(service.settings.data)
     return [name for name in found if name not in OWN]
@@ -160,7 +160,7 @@ def public_groups(path: Path) -> dict[str, list[str]]:
     """
     import pyarrow as pa
 
-    systems = systems_in(path)
+    systems = cached_systems(path)
     found = {}
     for name in systems.keys.column_names:
         texts = [
@@ -184,8 +184,8 @@ def _below(service: Service, name: str) -> Path:
     return found
 
 
-def _free_name(service: Service, wanted: Wanted) -> str:
-    name = slug(wanted.title)
+def _free_name(service: Service, form: DatasetForm) -> str:
+    name = slug(form.title)
     with service.store.reading() as connection:
         taken = connection.execute(
             served_table.select().where(served_table.c.name == name)
@@ -195,15 +195,15 @@ def _free_name(service: Service, wanted: Wanted) -> str:
     return name
 
 
-def _made(wanted: Wanted, name: str, *, meters: str, table: str, path: Path) -> Served:
-    systems = systems_in(path)
+def _made(form: DatasetForm, name: str, *, meters: str, table: str, path: Path) -> Served:
+    systems = cached_systems(path)
     place = _one_place(systems)
     made = Served(
-        name=name, title=wanted.title, about=wanted.about, folder=name, meters=meters, **place
+        name=name, title=form.title, about=form.about, folder=name, meters=meters, **place
     )
     extra = {
         "systems_table": table,
-        "options": wanted.options,
+        "options": form.options,
         "listed": len(systems),
         "notes": list(systems.notes),
     }

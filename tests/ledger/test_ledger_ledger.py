@@ -5,7 +5,7 @@ from ledger_makers import conditional, guarantee, question
 
 from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound
 from sunveil.ledger import debit
-from sunveil.ledger.book import Answer, Promise, Question
+from sunveil.ledger.ledger import Answer, Promise, Question
 from sunveil.privacy.units import Days, Readings, System
 
 TWO = Promise(System(), 2.0)

@@ -6,11 +6,11 @@ import threading
 from collections import OrderedDict
 from typing import Generic, TypeVar
 
-Kept = TypeVar("Kept")
+Value = TypeVar("Kept")
 MEGABYTE = 1024 * 1024
 
 
-class Memory(Generic[Kept]):
+class SizedCache(Generic[Value]):
     """Things by name, the longest unused of which are forgotten first.
 
     Parameters
@@ -19,27 +19,27 @@ class Memory(Generic[Kept]):
         How many bytes all of them may have together.
     """
 
-    def __init__(self, most: int = 256 * MEGABYTE) -> None:
-        self._most, self._held = most, 0
+    def __init__(self, limit: int = 256 * MEGABYTE) -> None:
+        self._limit, self._held = limit, 0
         self._lock = threading.Lock()
-        self._things: OrderedDict[str, tuple[Kept, int]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[Value, int]] = OrderedDict()
 
-    def get(self, name: str) -> Kept | None:
+    def get(self, name: str) -> Value | None:
         """Return a thing, or None if it is not in memory."""
         with self._lock:
-            found = self._things.get(name)
+            found = self._entries.get(name)
             if found is None:
                 return None
-            self._things.move_to_end(name)
+            self._entries.move_to_end(name)
             return found[0]
 
-    def put(self, name: str, thing: Kept, size: int) -> None:
+    def put(self, name: str, value: Value, size: int) -> None:
         """Keep a thing of a size, unless it is larger than all of the room. [bytes]"""
         with self._lock:
-            _, old = self._things.pop(name, (None, 0))
-            self._held += (size if size <= self._most else 0) - old
-            if size <= self._most:
-                self._things[name] = thing, size
-            while self._held > self._most:
-                _, (_, gone) = self._things.popitem(last=False)
+            _, old = self._entries.pop(name, (None, 0))
+            self._held += (size if size <= self._limit else 0) - old
+            if size <= self._limit:
+                self._entries[name] = value, size
+            while self._held > self._limit:
+                _, (_, gone) = self._entries.popitem(last=False)
                 self._held -= gone

@@ -1,0 +1,17 @@
+"""The rooms of the curator's side, as the service opens them."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from sunveil.service.curator import add_pages, analysts, datasets, estimates, ledgers, promises
+
+ROUTERS: tuple[APIRouter, ...] = (
+    datasets.router,
+    add_pages.router,
+    add_pages.upload_router,
+    estimates.router,
+    promises.router,
+    analysts.router,
+    ledgers.router,
+)
