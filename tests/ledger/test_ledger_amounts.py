@@ -72,10 +72,10 @@ def test_the_whole_budget_of_rho_gives_no_more_than_the_promise(epsilon, delta):
 @given(EPSILONS)
 def test_the_cost_in_rho_is_rounded_up_from_the_exact_one(epsilon):
     promise = Promise(System(), 100.0, 1e-6)
-    as_fraction = Fraction(repr(epsilon)) ** 2
+    square = Fraction(repr(epsilon)) ** 2
     for mechanism, share in (("exponential", 8), ("permute-and-flip", 2)):
         cost = promise.cost(guarantee(epsilon), mechanism=mechanism)
-        assert 0 <= Fraction(cost, NANO) - as_fraction / share < Fraction(1, NANO)
+        assert 0 <= Fraction(cost, NANO) - square / share < Fraction(1, NANO)
 
 
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.5, 1.0])

@@ -198,5 +198,5 @@ def test_marks_move_forward_and_never_back(small, tmp_path):
     mark = tmp_path / "ledger.db.mark"
     mark.write_text(json.dumps({"d": [1, small.verify("d").head], "other": [7, "x"]}))
     small.charge("d", question())
-    told = json.loads(mark.read_text())
-    assert told == {"d": [2, small.verify("d").head], "other": [7, "x"]}
+    stored = json.loads(mark.read_text())
+    assert stored == {"d": [2, small.verify("d").head], "other": [7, "x"]}

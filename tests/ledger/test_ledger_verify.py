@@ -16,10 +16,10 @@ from sunveil.privacy.units import System
 TWO = Promise(System(), 2.0)
 
 
-def chain(*told):
+def chain(*bodies):
     """Return entries of some kinds and bodies, bound as they must be."""
     previous, found = GENESIS, []
-    for place, (kind, body) in enumerate([("promise", TWO.to_dict()), *told], start=1):
+    for place, (kind, body) in enumerate([("promise", TWO.to_dict()), *bodies], start=1):
         entry = Entry(place, kind, canonical(body), previous)
         previous = entry.digest
         found.append((entry, previous))
@@ -30,9 +30,9 @@ def charge(cost=10**9, *, systems=None, analyst=None, asked="q"):
     return "charge", {"cost": cost, "systems": systems, "analyst": analyst, "question": asked}
 
 
-def replayed(*told):
+def replayed(*bodies):
     replay = ChainReplay()
-    replay.extend(chain(*told))
+    replay.extend(chain(*bodies))
     return replay
 
 
@@ -53,7 +53,7 @@ def stored_state(replay):
 
 
 @pytest.mark.parametrize(
-    "told",
+    "meaningless",
     [
         ("promise", TWO.to_dict()),
         ("gift", {}),
@@ -63,8 +63,8 @@ def stored_state(replay):
         ("answer", {}),
     ],
 )
-def test_an_entry_that_means_nothing_is_said(told):
-    replay = replayed(charge(), told)
+def test_an_entry_that_means_nothing_is_said(meaningless):
+    replay = replayed(charge(), meaningless)
     assert replay.fault == "entry 3 cannot be understood"
     assert verify(stored_state(replay), replay, ()).faults == (replay.fault,)
 
@@ -91,10 +91,10 @@ def test_an_answer_without_its_charge_is_said(place):
 
 @given(st.lists(st.tuples(st.integers(0, 10**8), st.sampled_from([None, "a", "b"])), max_size=12))
 def test_a_chain_gone_through_in_parts_says_the_same(charges):
-    told = [charge(cost, systems=None if name is None else [name]) for cost, name in charges]
-    whole = replayed(*told)
+    bodies = [charge(cost, systems=None if name is None else [name]) for cost, name in charges]
+    whole = replayed(*bodies)
     parts = ChainReplay()
-    for each in chain(*told):
+    for each in chain(*bodies):
         parts.extend([each])
     assert parts == whole
     assert whole.fleet == sum(cost for cost, name in charges if name is None)

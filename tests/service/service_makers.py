@@ -41,15 +41,15 @@ SYSTEMS = 120
 def quick_settings(folder: Path, **changes: Any) -> ServiceSettings:
     """Return settings without waiting and without limits of rate."""
     return ServiceSettings(
-        **{"data": folder, "pads": ANSWER_SECONDS, "rates": WIDE, "port": 0, **changes}
+        **{"data": folder, "answer_seconds": ANSWER_SECONDS, "rates": WIDE, "port": 0, **changes}
     )
 
 
 def write_estimates(path: Path, systems: int = SYSTEMS, *, seed: int = 1) -> None:
-    """Write the inferred table of a fleet; its ids and values are told apart from all else."""
+    """Write the inferred table of a fleet; its ids and values differ from all else."""
     rng = np.random.default_rng(seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    told = [
+    rows = [
         {
             "system_id": f"secret-{number}",
             "surface_azimuth": float(rng.normal(180.0, 50.0) % 360.0),
@@ -59,7 +59,7 @@ def write_estimates(path: Path, systems: int = SYSTEMS, *, seed: int = 1) -> Non
         }
         for number in range(systems)
     ]
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(rows))
 
 
 def add_dataset(
@@ -211,7 +211,7 @@ class KillableService:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.base = f"http://127.0.0.1:{port}"
-        script = Path(__file__).with_name("nursery.py")
+        script = Path(__file__).with_name("killable_service.py")
         self._process = subprocess.Popen(
             [sys.executable, script, folder, str(port), str(pad)],
             stdin=subprocess.PIPE,

@@ -246,8 +246,8 @@ def test_an_inference_that_fails_says_why_and_can_be_taken_up(serve):
     assert "The inference failed. The readings have no times." in page
     assert "Go on" in page
     assert served_of(running).state == "failed"
-    told = client.get("/curator/datasets/roofs/progress").json()
-    assert (told["state"], told["message"]) == ("failed", "the readings have no times")
+    progress = client.get("/curator/datasets/roofs/progress").json()
+    assert (progress["state"], progress["message"]) == ("failed", "the readings have no times")
 
 
 def test_running_work_is_shown_with_its_progress_and_can_be_stopped(serve):
@@ -630,10 +630,10 @@ def test_the_ledger_is_exported_whole(asked):
     client = login(asked)
     answer = client.get("/curator/datasets/roofs/ledger.json")
     assert 'filename="roofs-ledger.json"' in answer.headers["content-disposition"]
-    (told,) = answer.json()["datasets"]
+    (exported,) = answer.json()["datasets"]
     entries = asked.service.ledger.entries("roofs")
-    assert [each["digest"] for each in told["entries"]] == [each.digest for each in entries]
-    assert told["verdict"]["holds"] is True
+    assert [each["digest"] for each in exported["entries"]] == [each.digest for each in entries]
+    assert exported["verdict"]["holds"] is True
     table = list(csv.DictReader(io.StringIO(client.get("/curator/datasets/roofs/ledger.csv").text)))
     assert [row["kind"] for row in table] == [entry.kind for entry in entries]
     assert [row["cost"] for row in table if row["cost"]] == ["0.500000000", "0.250000000"]

@@ -24,7 +24,7 @@ from sunveil.service.curator.promise_errors import (
 from sunveil.service.curator.promises import parse_promise, promise_sentences
 from sunveil.service.curator.results import FleetResults
 from sunveil.service.figures.days import DayCurve, day_curve
-from sunveil.service.figures.error_curves import ErrorCurve, worth
+from sunveil.service.figures.error_curves import ErrorCurve, error_figure
 from sunveil.service.figures.fleet import bars, place_map, plane_map, rose
 
 # -- what a promise would be worth
@@ -81,8 +81,8 @@ def test_a_form_is_read_as_people_write_numbers():
 
 
 def entry(kind: str, body: dict[str, object], place: int = 1) -> Entry:
-    told = {"at": "2026-01-02T03:04:05+00:00", **body}
-    return Entry(place, kind, json.dumps(told), GENESIS)
+    facts = {"at": "2026-01-02T03:04:05+00:00", **body}
+    return Entry(place, kind, json.dumps(facts), GENESIS)
 
 
 CHARGE = {
@@ -97,9 +97,9 @@ CHARGE = {
 
 def test_entries_are_told_in_words():
     charge = entry("charge", {**CHARGE, "systems": ["x", "y"]})
-    told = describe_entry(charge)
-    assert (told.at, told.who, told.cost) == ("2026-01-02 03:04:05", "ann", 0.25)
-    assert told.what == "system about 2 systems at ε = 0.25, by window"
+    text = describe_entry(charge)
+    assert (text.at, text.who, text.cost) == ("2026-01-02 03:04:05", "ann", 0.25)
+    assert text.what == "system about 2 systems at ε = 0.25, by window"
     promise = entry("promise", {"unit": "days:2", "epsilon": 1.0, "delta": 1e-6})
     assert describe_entry(promise).what == "promised ε = 1, δ = 1e-06 for days:2"
     share = entry("analyst", {"analyst": "ann", "share": 500_000_000})
@@ -175,8 +175,8 @@ def test_a_folder_whose_name_is_a_pattern_is_read(tmp_path):
         rose([0] * 15 + [3]),
         bars([0.0, 1.0, 2.0], [4, 5], title="Tilt", unit="°"),
         day_curve(DayCurve("1 May", (11.0, 12.0), (1.0, 2.0), (1.1, 1.9)), top=2.5),
-        worth([ErrorCurve("a", (0.1, 1.0), (9.0, 1.0))], unit="Error [°]", marked=0.5),
-        worth([ErrorCurve(n, (0.1, 1.0), (9.0, 1.0)) for n in "abcd"], unit="Error [°]"),
+        error_figure([ErrorCurve("a", (0.1, 1.0), (9.0, 1.0))], unit="Error [°]", marked=0.5),
+        error_figure([ErrorCurve(n, (0.1, 1.0), (9.0, 1.0)) for n in "abcd"], unit="Error [°]"),
     ],
 )
 def test_a_figure_is_one_that_plotly_understands(made):

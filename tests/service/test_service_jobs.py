@@ -85,11 +85,11 @@ def begun(work: Path) -> list[int]:
 
 def alive(process: int) -> bool:
     try:
-        told = Path(f"/proc/{process}/stat").read_text()
+        status = Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return False
     # dead, though nobody has asked yet how it ended
-    return told.rpartition(")")[2].split()[0] != "Z"
+    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_work_is_done_and_says_how_far_it_is(jobs, work):
@@ -141,8 +141,8 @@ def test_many_who_start_at_once_start_one_process(tmp_path, work):
 SERVICE = """
 import sys, time
 from pathlib import Path
-from sunveil.service.jobs import Jobs
-Jobs(Path(sys.argv[1])).start("infer-a", sys.argv[2:], kind="infer", about="a")
+from sunveil.service.jobs import BackgroundJobs
+BackgroundJobs(Path(sys.argv[1])).start("infer-a", sys.argv[2:], kind="infer", about="a")
 print("started", flush=True)
 time.sleep(600)
 """
@@ -221,7 +221,7 @@ def test_a_command_that_outlives_its_runner_is_still_the_work(jobs, tmp_path, wo
 
 @pytest.mark.parametrize("deaf", [False, True], ids=["obedient", "deaf"])
 def test_cancelled_work_ends_and_can_be_taken_up_again(tmp_path, work, deaf):
-    jobs = BackgroundJobs(tmp_path / "jobs", patience=0.5 if deaf else 30.0)
+    jobs = BackgroundJobs(tmp_path / "jobs", cancel_seconds=0.5 if deaf else 30.0)
     doing = command(work)
     if deaf:
         doing[2] = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WORK
@@ -311,8 +311,8 @@ def test_a_line_that_is_still_being_written_is_not_read(tmp_path):
 
 
 def test_times_are_told_in_words():
-    told = [duration(seconds) for seconds in (3, 60, 100, 3600, 7200.5)]
-    assert told == [
+    words = [duration(seconds) for seconds in (3, 60, 100, 3600, 7200.5)]
+    assert words == [
         "less than a minute",
         "about a minute",
         "about 2 minutes",

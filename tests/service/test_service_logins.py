@@ -182,8 +182,8 @@ def test_a_new_link_ends_the_one_before(serve):
 def test_logins_from_one_address_are_limited(serve):
     running = serve(rates=Rates(login_attempts=0.01, login_attempts_burst=3.0))
     client = running.client()
-    told = [post(client, "/analyst/login", token="sv_no").status_code for _ in range(5)]
-    assert told == [403, 403, 403, 429, 429]
+    statuses = [post(client, "/analyst/login", token="sv_no").status_code for _ in range(5)]
+    assert statuses == [403, 403, 403, 429, 429]
     answer = client.get("/api/v1/me")
     assert answer.status_code == 429
     assert int(answer.headers["retry-after"]) > 1
@@ -195,17 +195,17 @@ def test_reading_and_asking_are_limited_for_each_token(serve):
     add_dataset(running.service)
     one, other = running.api(), running.api()
     question = {"kind": "totals", "epsilon": 0.1}
-    told = [one.post("/datasets/roofs/plans", json=question).status_code for _ in range(3)]
-    assert told == [200, 200, 429]
+    statuses = [one.post("/datasets/roofs/plans", json=question).status_code for _ in range(3)]
+    assert statuses == [200, 200, 429]
     assert one.get("/me").status_code == 200
     assert one.get("/me").status_code == 429
     assert other.get("/me").status_code == 200
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_a_body_that_is_too_large_is_refused(shared, told):
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_that_is_too_large_is_refused(shared, announced):
     big = b"x" * (shared.service.settings.body_limit + 1)
-    content = big if told else (big[at : at + 1000] for at in range(0, len(big), 1000))
+    content = big if announced else (big[at : at + 1000] for at in range(0, len(big), 1000))
     headers = {"Content-Type": "application/json", "Idempotency-Key": "k" * 8}
     answer = shared.api().post("/datasets/roofs/releases", content=content, headers=headers)
     assert answer.status_code == 413

@@ -22,7 +22,7 @@ from sunveil.service.security.tokens import (
     same_secret,
 )
 from sunveil.service.settings import ServiceSettings
-from sunveil.service.sized_cache import Memory
+from sunveil.service.sized_cache import SizedCache
 
 PASSWORD = "correct horse battery staple"
 
@@ -96,7 +96,7 @@ def test_buckets_do_not_grow_without_end():
 
 
 def test_memory_forgets_what_was_longest_unused_and_holds_no_more_than_it_may():
-    memory = Memory(100)
+    memory = SizedCache(100)
     for name in "abc":
         memory.put(name, name.upper(), 40)
     assert [memory.get(name) for name in "abc"] == [None, "B", "C"]
@@ -111,19 +111,19 @@ def test_memory_forgets_what_was_longest_unused_and_holds_no_more_than_it_may():
     assert [memory.get(name) for name in "de"] == ["D", "E"]
 
 
-@pytest.mark.parametrize(("work", "pads"), [(0.0, 1), (0.03, 1), (0.07, 2)])
-def test_an_answer_takes_whole_multiples_of_its_time(work, answer_seconds):
+@pytest.mark.parametrize(("work", "multiples"), [(0.0, 1), (0.03, 1), (0.07, 2)])
+def test_an_answer_takes_whole_multiples_of_its_time(work, multiples):
     started = time.monotonic() - work
     asyncio.run(pad_duration(started, 0.05))
     passed = time.monotonic() - started
-    assert passed >= answer_seconds * 0.05
+    assert passed >= multiples * 0.05
     # the next multiple is reached only by a machine that stands still
-    assert passed < answer_seconds * 0.05 + 10.0
+    assert passed < multiples * 0.05 + 10.0
 
 
 def test_a_problem_says_what_rfc_9457_asks_for():
-    told = Problem(403, "No.", slug="over-budget", remaining=1.0).to_dict()
-    assert told == {
+    body = Problem(403, "No.", slug="over-budget", remaining=1.0).to_dict()
+    assert body == {
         "type": "urn:sunveil:problem:over-budget",
         "title": "Forbidden",
         "status": 403,
@@ -152,7 +152,7 @@ def test_a_log_never_holds_what_an_exception_says():
     assert logging.Formatter().format(record) == "it broke here: ValueError"
 
 
-@pytest.mark.parametrize("changes", [{"port": 70000}, {"pads": {"totals": 0.0}}])
+@pytest.mark.parametrize("changes", [{"port": 70000}, {"answer_seconds": {"totals": 0.0}}])
 def test_settings_that_make_no_sense_are_refused(tmp_path, changes):
     with pytest.raises(ParameterError):
         ServiceSettings(data=tmp_path, **changes)

@@ -133,8 +133,8 @@ def test_nothing_heavy_is_loaded_before_the_service_listens(tmp_path):
     script = (
         "import sys; from pathlib import Path\n"
         "from sunveil.service.app import create_app\n"
-        "from sunveil.service.settings import Settings\n"
-        f"create_app(Settings(data=Path({str(tmp_path)!r}))).state.service.close()\n"
+        "from sunveil.service.settings import ServiceSettings\n"
+        f"create_app(ServiceSettings(data=Path({str(tmp_path)!r}))).state.service.close()\n"
         f"print(sorted({HEAVY} & set(sys.modules)))\n"
     )
     done = subprocess.run(

@@ -27,10 +27,10 @@ FLEETS = {
 
 
 def write_fleet(path, plane):
-    told = []
+    rows = []
     for number in range(SYSTEMS):
         tilt, capacity = plane(number)
-        told.append(
+        rows.append(
             {
                 "system_id": f"s{number}",
                 "surface_azimuth": 180.0,
@@ -39,7 +39,7 @@ def write_fleet(path, plane):
                 "feeder": "F1",
             }
         )
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(rows))
 
 
 def elapsed(work) -> float:
@@ -56,11 +56,11 @@ def test_a_peaked_and_a_flat_question_take_the_same_time(memory):
         write_fleet(service.settings.datasets / name / "estimates.json", plane)
     headers = {"Authorization": f"Bearer {new_token(service)}"}
     service.close()
-    with KillableService(memory, pad=pad) as nursery:
-        nursery.start()
-        with httpx.Client(base_url=f"{nursery.base}/api/v1", headers=headers, timeout=60.0) as api:
+    with KillableService(memory, pad=pad) as killable:
+        killable.start()
+        with httpx.Client(base_url=f"{killable.base}/api/v1", headers=headers, timeout=60.0) as api:
             times = ask_both(api)
-        nursery.kill()
+        killable.kill()
     for each in times.values():
         # whole multiples of the pad, and what the network takes
         assert len(each) == REQUESTS

@@ -113,8 +113,8 @@ def show_command(name: str, *, where: str, as_json: bool) -> None:
 
 def _show(datasets: Sequence[Dataset], *, as_json: bool, one: bool) -> None:
     if as_json:
-        told = [dataset.to_dict() for dataset in datasets]
-        click.echo(json.dumps(told[0] if one else told, indent=2, ensure_ascii=False))
+        listed = [dataset.to_dict() for dataset in datasets]
+        click.echo(json.dumps(listed[0] if one else listed, indent=2, ensure_ascii=False))
     elif one:
         click.echo(_paragraph(datasets[0]))
     else:

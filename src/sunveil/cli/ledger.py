@@ -72,10 +72,10 @@ def verify_command(where: str, *, name: str | None, mark: str | None, as_json: b
         verdicts = [ledger.verify(each, mark=written) for each in names]
     holds = not forgotten and all(verdict.holds for verdict in verdicts)
     if as_json:
-        told = [verdict.to_dict() for verdict in verdicts]
-        click.echo(_as_json({"holds": holds, "datasets": told, "forgotten": forgotten}))
+        listed = [verdict.to_dict() for verdict in verdicts]
+        click.echo(_as_json({"holds": holds, "datasets": listed, "forgotten": forgotten}))
     else:
-        click.echo("\n".join(_said(verdicts, forgotten)))
+        click.echo("\n".join(_verdict_lines(verdicts, forgotten)))
     return 0 if holds else FAULTY
 
 
@@ -99,7 +99,7 @@ def export_command(where: str, *, name: str | None, out: Path) -> None:
 
     check_target(out, *([] if is_url(where) else [Path(where)]))
     with Ledger(where) as ledger:
-        told = [
+        exported = [
             {
                 **ledger.dataset(each).to_dict(),
                 "verdict": ledger.verify(each).to_dict(),
@@ -107,7 +107,7 @@ def export_command(where: str, *, name: str | None, out: Path) -> None:
             }
             for each in _names(ledger, name)
         ]
-    write_whole(out, _as_json({"datasets": told}) + "\n", private=True)
+    write_whole(out, _as_json({"datasets": exported}) + "\n", private=True)
 
 
 def _names(ledger: Ledger, name: str | None, *, known: Sequence[str] = ()) -> list[str]:
@@ -141,8 +141,8 @@ def _plain(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _as_json(told: dict[str, Any]) -> str:
-    return json.dumps(told, indent=2, ensure_ascii=False)
+def _as_json(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False)
 
 
 def _table(found: dict[str, list[Entry]]) -> str:
@@ -150,12 +150,14 @@ def _table(found: dict[str, list[Entry]]) -> str:
 
     head = ["dataset", "entry", "at", "kind", "what"]
     rows = [
-        [name, str(entry.place), *_told(entry)] for name, chain in found.items() for entry in chain
+        [name, str(entry.place), *_described(entry)]
+        for name, chain in found.items()
+        for entry in chain
     ]
     return aligned([head, *rows]) if rows else "the ledger has no datasets"
 
 
-def _told(entry: Entry) -> tuple[str, str, str]:
+def _described(entry: Entry) -> tuple[str, str, str]:
     """Return when an entry was made, its kind and what it says, as far as it can be understood."""
     try:
         facts = entry.facts()
@@ -180,7 +182,7 @@ def _what(entry: Entry, facts: dict[str, Any]) -> str:
     )
 
 
-def _said(verdicts: Sequence[Verdict], forgotten: Sequence[str]) -> list[str]:
+def _verdict_lines(verdicts: Sequence[Verdict], forgotten: Sequence[str]) -> list[str]:
     lines = []
     for each in verdicts:
         word = "holds" if each.holds else "DOES NOT HOLD"

@@ -1,4 +1,4 @@
-"""One question in a transaction that holds its dataset's row: its charge, and later its answer."""
+"""Charging one question, and later keeping its answer, each within a transaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,15 @@ from sunveil.ledger.schema import answers
 
 
 def charge_question(connection: Connection, row: Row[Any], question: Question) -> int:
-    """Charge a question to all that it concerns, and return the place of its charge."""
+    """Charge a question to all that it concerns, and return the place of its charge.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row that it holds.
+    question
+        What is asked: about the whole fleet, or about some systems' accounts.
+    """
     names = question.accounts(row.name)
     cost = promise_of(row).cost(question.guarantee, mechanism=question.mechanism)
     if names is None:
@@ -47,7 +55,7 @@ def keep_answer(
     ----------
     connection, row
         A transaction, and the dataset's row that it holds.
-    asked
+    question_digest
         Digest of the question.
     charge
         The place of its charge.

@@ -142,7 +142,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 
 def location_of(engine: Engine) -> str:
-    """Return where a ledger is, without what opens it."""
+    """Return where a ledger is: its path, or its URL without user and password."""
     url = engine.url
     if engine.dialect.name == "sqlite":
         return str(url.database)
@@ -162,7 +162,7 @@ def default_marks(engine: Engine) -> HighWaterMarks:
 
 @contextmanager
 def translated_errors(engine: Engine) -> Iterator[None]:
-    """Say what a database refused in one sentence, without what was written to it."""
+    """Turn errors of the database into one sentence, without what was written to it."""
     try:
         yield
     except DBAPIError as error:

@@ -21,7 +21,7 @@ from sunveil.errors import LedgerConflict, LedgerError
 
 @dataclass(frozen=True, slots=True)
 class HighWaterMark:
-    """How far a dataset's chain has been seen to go.
+    """How long a dataset's chain has been seen to be, and how it ended.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class HighWaterMark:
 
 
 class HighWaterMarks:
-    """The marks of one ledger, in one or more files.
+    """The high-water marks of one ledger, in one or more files.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class HighWaterMarks:
 
     @contextmanager
     def moving(self, dataset: str, mark: HighWaterMark) -> Iterator[None]:
-        """Move the mark of a dataset forward, never back, once the block has ended well.
+        """Move a dataset's mark forward, never back, once the ``with`` block has ended well.
 
         Everything that may fail is done before the block: what makes a change durable stands in it.
         """

@@ -1,4 +1,4 @@
-"""Whether a ledger is still what was written: asked before every change of it."""
+"""Checks before every change that a ledger is still what was written."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sunveil.ledger.verify import (
 
 
 class IntegrityCheck:
-    """What one process has seen of a ledger's chains: what follows must follow from it.
+    """Compares a ledger with what this process has seen of its chains, and with its marks.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class IntegrityCheck:
 
 
 def conflict_of(dataset: str, fault: str) -> LedgerConflict:
-    """Return the refusal of a ledger."""
+    """Return the error that refuses a ledger because of a fault."""
     return LedgerConflict(
         f"the ledger of {dataset!r} cannot be trusted: {fault}; put the newest whole copy back"
     )
@@ -70,13 +70,29 @@ def conflict_of(dataset: str, fault: str) -> LedgerConflict:
 def faults_by_mark(
     connection: Connection, row: Row[Any], mark: HighWaterMark | None
 ) -> Iterator[str]:
-    """Return what a mark says against a dataset's chain."""
+    """Return the faults of a dataset's chain that a high-water mark shows.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row that it holds.
+    mark
+        The mark, where there is one.
+    """
     there = None if mark is None else entry_at(connection, row.id, mark.length)
     return mark_faults(mark, None if there is None else there.digest)
 
 
 def kept_answer(connection: Connection, row: Row[Any], question_digest: str) -> Answer | None:
-    """Return a kept answer, if it is still the one that was kept."""
+    """Return the kept answer of a question, or None; refuse one that was changed since.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row that it holds.
+    question_digest
+        Digest of the question.
+    """
     found = connection.execute(
         select(answers).where(answers.c.dataset_id == row.id, answers.c.question == question_digest)
     ).one_or_none()

@@ -71,7 +71,7 @@ class Ledger:
         return f"Ledger({location_of(self._engine)!r})"
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close all connections to the database."""
         self._engine.dispose()
 
     def __enter__(self) -> Ledger:
@@ -112,12 +112,12 @@ class Ledger:
         return self.dataset(name)
 
     def dataset(self, name: str) -> Dataset:
-        """Return a dataset."""
+        """Return a dataset by its name, with its promise and what is spent."""
         with reading(self._engine) as connection:
             return as_dataset(find_row(connection, name))
 
     def datasets(self) -> list[Dataset]:
-        """Return all datasets, by name."""
+        """Return all datasets, sorted by name."""
         with reading(self._engine) as connection:
             rows = connection.execute(select(datasets).order_by(datasets.c.name)).all()
             return [as_dataset(row) for row in rows]
@@ -135,7 +135,7 @@ class Ledger:
         Parameters
         ----------
         dataset, analyst
-            Their names.
+            The names of both.
         share
             The most that the analyst's questions may spend, in the promise's measure. Shares may
             add up to more than the budget; what is spent never does.
@@ -147,8 +147,8 @@ class Ledger:
             spent = connection.execute(select(analysts.c.spent).where(who)).scalar()
             if amount > row.total or (spent or 0) > amount:
                 raise ParameterError(
-                    f"a share is at most the dataset's {from_nano(row.total):g} and at least what the"
-                    " analyst has spent"
+                    f"a share is at most the dataset's {from_nano(row.total):g} and at least what"
+                    " the analyst has spent"
                 )
             if spent is None:
                 connection.execute(
@@ -192,32 +192,21 @@ class Ledger:
         found: dict[str, Answer | None]
         with reading(self._engine) as connection:
             row = find_row(connection, dataset)
-            found = {
-                question_digest: kept_answer(connection, row, question_digest)
-                for question_digest in digests
-            }
+            found = {digest: kept_answer(connection, row, digest) for digest in digests}
         new = {
-            question_digest: question
-            for question_digest, question in zip(digests, questions, strict=True)
-            if found[question_digest] is None
+            digest: question
+            for digest, question in zip(digests, questions, strict=True)
+            if found[digest] is None
         }
         if not new:
-            return [
-                answer
-                for question_digest in digests
-                if (answer := found[question_digest]) is not None
-            ]
+            return [answer for digest in digests if (answer := found[digest]) is not None]
         with self._changing(dataset) as (connection, row):
             charges = [charge_question(connection, row, question) for question in new.values()]
         texts = [as_json({"answer": draw(each)}, "an answer is") for each in new.values()]
         with self._changing(dataset) as (connection, row):
-            for question_digest, charge, text in zip(new, charges, texts, strict=True):
-                found[question_digest] = keep_answer(
-                    connection, row, question_digest, charge=charge, text=text
-                )
-        return [
-            answer for question_digest in digests if (answer := found[question_digest]) is not None
-        ]
+            for digest, charge, text in zip(new, charges, texts, strict=True):
+                found[digest] = keep_answer(connection, row, digest, charge=charge, text=text)
+        return [answer for digest in digests if (answer := found[digest]) is not None]
 
     def kept(self, dataset: str, question: Question) -> Answer | None:
         """Return the answer of a question that was asked before."""
@@ -238,16 +227,28 @@ class Ledger:
             return charge_question(connection, row, question)
 
     def keep(self, dataset: str, question: Question, charge: int, value: Any) -> Answer:
-        """Keep the answer that was drawn for a charge; the first one kept is the answer."""
+        """Keep the answer that was drawn for a charge; the first one kept is the answer.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        question
+            What was asked.
+        charge
+            The place of its charge, as :meth:`charge` returned it.
+        value
+            The answer, as plain JSON types.
+        """
         text = as_json({"answer": value}, "an answer is")
-        question_digest = question.digest(dataset)
+        digest = question.digest(dataset)
         with self._changing(dataset) as (connection, row):
-            return keep_answer(connection, row, question_digest, charge=charge, text=text)
+            return keep_answer(connection, row, digest, charge=charge, text=text)
 
     # -- looking at it
 
     def entries(self, dataset: str) -> list[Entry]:
-        """Return the chain of a dataset."""
+        """Return all entries of a dataset's chain, oldest first."""
         with reading(self._engine) as connection:
             row = find_row(connection, dataset)
             return [entry for entry, _ in entries_after(connection, row.id, 0)]

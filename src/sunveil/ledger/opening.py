@@ -51,8 +51,8 @@ def prepare(engine: Engine, *, create: bool, migrations: Path = MIGRATIONS) -> N
 def _check_empty(engine: Engine, tables: set[str], *, create: bool) -> None:
     if tables:
         raise LedgerError(
-            f"the database {location_of(engine)} holds tables of something else; a ledger has one of"
-            " its own"
+            f"the database {location_of(engine)} holds tables of something else; a ledger has"
+            " one of its own"
         )
     if not create:
         raise ReleaseNotFound(
@@ -75,8 +75,8 @@ def use_wal(engine: Engine) -> None:
         except sqlite3.OperationalError as error:
             if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:
                 raise LedgerError(
-                    f"the ledger {location_of(engine)} cannot be written; check its folder, its rights"
-                    " and the disk"
+                    f"the ledger {location_of(engine)} cannot be written; check its folder, its"
+                    " rights and the disk"
                 ) from None
             time.sleep(0.01)
         else:

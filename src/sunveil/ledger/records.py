@@ -22,9 +22,9 @@ class Dataset:
     Parameters
     ----------
     name
-        Its name.
+        Unique within the ledger.
     promise
-        What was promised for it.
+        What was promised for it, for ever.
     fleet_nano, largest_nano
         What releases about all systems together have spent, and what single releases of the system
         that had most of them have, in billionths of the promise's measure.
@@ -112,7 +112,7 @@ class Question:
         return sorted({account_of(dataset, system) for system in self.systems})
 
     def digest(self, dataset: str) -> str:
-        """Return what tells one question from another; who asks does not matter."""
+        """Return the digest that identifies the question; who asks does not matter."""
         body = {
             "kind": self.kind,
             "parameters": self.parameters,
@@ -148,7 +148,7 @@ def account_of(dataset: str, system: str) -> str:
 
 
 def as_json(body: dict[str, Any], what: str) -> str:
-    """Return a body as canonical text, or say what is no plain JSON, without saying its value."""
+    """Return a body as canonical text; ``what`` begins the refusal of what is no plain JSON."""
     try:
         return canonical(body)
     except (TypeError, ValueError, RecursionError):
@@ -158,7 +158,7 @@ def as_json(body: dict[str, Any], what: str) -> str:
 
 
 def check_name(what: str, name: str) -> None:
-    """Refuse a name that could not be shown."""
+    """Refuse a name that is empty, too long or cannot be printed; ``what`` says whose it is."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise ParameterError(
             f"the name of {'an' if what == 'analyst' else 'a'} {what} is 1 to {LONGEST_NAME}"

@@ -17,7 +17,7 @@ from sunveil.ledger.verify import StoredState
 
 
 def find_row(connection: Connection, name: str) -> Row[Any]:
-    """Return the row of a dataset."""
+    """Return the row of a dataset, by its name."""
     row = connection.execute(select(datasets).where(datasets.c.name == name)).one_or_none()
     if row is None:
         raise ReleaseNotFound(f"the ledger has no dataset named {name!r}")
@@ -40,7 +40,17 @@ def as_dataset(row: Row[Any]) -> Dataset:
 
 
 def append_entry(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any]) -> int:
-    """Bind an entry to the end of a dataset's chain, and return its place."""
+    """Bind an entry to the end of a dataset's chain, and return its place.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row that it holds.
+    kind
+        ``charge``, ``answer`` or ``analyst``.
+    body
+        What happened, as plain JSON types; the time is added.
+    """
     tail = connection.execute(
         select(datasets.c.length, datasets.c.head).where(datasets.c.id == row.id)
     ).one()
@@ -55,7 +65,17 @@ def append_entry(connection: Connection, row: Row[Any], kind: str, body: dict[st
 
 
 def write_entry(connection: Connection, dataset_id: int, entry: Entry) -> None:
-    """Write an entry."""
+    """Insert an entry as it is.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    dataset_id
+        Primary key of the dataset's row.
+    entry
+        The entry.
+    """
     connection.execute(
         insert(entries).values(
             dataset_id=dataset_id,
@@ -71,7 +91,17 @@ def write_entry(connection: Connection, dataset_id: int, entry: Entry) -> None:
 def entries_after(
     connection: Connection, dataset_id: int, place: int
 ) -> Sequence[tuple[Entry, str]]:
-    """Return the entries after a place, each with the digest that stands beside it."""
+    """Return a chain's later entries, each with the digest that the database holds for it.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    dataset_id
+        Primary key of the dataset's row.
+    place
+        Entries after this place; 0 for all.
+    """
     found = connection.execute(
         select(entries)
         .where(entries.c.dataset_id == dataset_id, entries.c.place > place)
@@ -81,7 +111,17 @@ def entries_after(
 
 
 def entry_at(connection: Connection, dataset_id: int, place: int) -> Entry | None:
-    """Return an entry whose digest is as it must be, or None."""
+    """Return an entry, or None where there is none or its digest does not fit it.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    dataset_id
+        Primary key of the dataset's row.
+    place
+        The entry's place in the chain.
+    """
     found = connection.execute(
         select(entries).where(entries.c.dataset_id == dataset_id, entries.c.place == place)
     ).one_or_none()
@@ -92,7 +132,7 @@ def entry_at(connection: Connection, dataset_id: int, place: int) -> Entry | Non
 
 
 def stored_state(connection: Connection, row: Row[Any]) -> StoredState:
-    """Return what the database says of a dataset, beside its chain."""
+    """Return the counters, accounts, shares and answers that the database holds of a dataset."""
     owed = connection.execute(
         select(accounts.c.system, accounts.c.spent).where(accounts.c.dataset_id == row.id)
     ).all()
@@ -117,5 +157,5 @@ def stored_state(connection: Connection, row: Row[Any]) -> StoredState:
 
 
 def now() -> str:
-    """Return the time, as entries tell it."""
+    """Return the present time in UTC, as entries hold it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -19,7 +19,7 @@ FORGOTTEN = "the ledger has forgotten what was spent: an old copy was put back"
 
 @dataclass(frozen=True, slots=True)
 class StoredState:
-    """What a database says of a dataset, beside its chain.
+    """What the database's tables hold of a dataset, beside its chain of entries.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Verdict:
     Parameters
     ----------
     dataset
-        Its name.
+        The name of the dataset.
     entries, charges, answered
         How many entries, charges, and charges with an answer the chain has.
     head
@@ -98,7 +98,7 @@ class Verdict:
 
 @dataclass(slots=True)
 class ChainReplay:
-    """A chain gone through from its beginning, and what it says was spent.
+    """A chain replayed from its beginning, and what it says was spent.
 
     It can be taken further as the chain grows. It stops at the first entry that is not as it was
     written, and ``fault`` says which.
@@ -117,7 +117,7 @@ class ChainReplay:
     largest: int = 0
 
     def extend(self, found: Iterable[tuple[Entry, str]]) -> None:
-        """Go through further entries, each with the digest that stands beside it."""
+        """Replay further entries, each with the digest that the database holds for it."""
         for entry, digest in found:
             if self.fault is None:
                 self._take(entry, digest)
@@ -173,11 +173,11 @@ def verify(state: StoredState, replay: ChainReplay, mark_faults: Iterable[str]) 
     Parameters
     ----------
     state
-        The database's own words.
+        What the database's tables hold.
     replay
-        The chain, gone through.
+        The chain, replayed to its end.
     mark_faults
-        What the high-water mark says against it.
+        Faults that the high-water mark shows.
     """
     faults = [*_faults(state, replay), *mark_faults]
     return Verdict(
@@ -220,14 +220,14 @@ def counter_faults(row: Any, replay: ChainReplay) -> Iterator[str]:
 
 
 def mark_faults(mark: HighWaterMark | None, digest_at_mark: str | None) -> Iterator[str]:
-    """Return what a high-water mark says against a chain.
+    """Return the faults of a chain that a high-water mark shows.
 
     Parameters
     ----------
     mark
         The mark, where there is one.
-    there
-        Digest of the chain's entry at the mark.
+    digest_at_mark
+        Digest of the chain's entry at the mark's place, where there is one.
     """
     if mark is None:
         yield NO_MARK

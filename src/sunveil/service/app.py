@@ -1,4 +1,4 @@
-"""The service, put together: the only place where the two sides meet."""
+"""The service, put together: the only place where the analyst's and the curator's side meet."""
 
 from __future__ import annotations
 

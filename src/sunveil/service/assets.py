@@ -31,16 +31,16 @@ router = public_router("/static")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asset:
-    """A file as it is sent.
+    """A style, script or image as it is sent.
 
     Parameters
     ----------
     media_type
-        What it is.
+        Its MIME type.
     plain, packed
         Its bytes, and the same by gzip.
     etag
-        What tells it from others.
+        HTTP entity tag: a digest of its bytes, by which a browser knows that it has it.
     """
 
     media_type: str
@@ -51,14 +51,14 @@ class Asset:
 
 @cache
 def asset_names() -> frozenset[str]:
-    """Return the names of all files."""
+    """Return the names of all files that are sent."""
     own = {path.name for path in STATIC.iterdir() if path.suffix in KINDS}
     return frozenset({*own, PLOTLY})
 
 
 @cache
 def load_asset(name: str) -> Asset:
-    """Return a file, read once."""
+    """Return a file by its name; it is read and packed once."""
     path = plotly_path() if name == PLOTLY else STATIC / name
     content = path.read_bytes()
     etag = f'"{hashlib.sha256(content).hexdigest()[:24]}"'

@@ -1,4 +1,4 @@
-"""What the analyst's side may ask for, and what it is told: public types only.
+"""What the analyst's side may ask for, and what it is answered: public types only.
 
 The analyst's side knows nothing of readings or estimates. It hands a :data:`Question` to a
 :class:`Broker`, and gets a plan, the id of a release, or a refusal that depends on public state
@@ -114,11 +114,11 @@ class ExpectedError:
     table, value
         Which table, and which of its columns.
     error
-        How large.
+        How large it is. [unit]
     unit
-        In what.
+        Its unit, such as ``systems`` or ``%``.
     meaning
-        What kind of error it is.
+        What kind of error it is, such as the standard deviation of the noise.
     """
 
     table: str
@@ -130,7 +130,7 @@ class ExpectedError:
 
 @dataclass(frozen=True, slots=True)
 class QuestionPlan:
-    """What a question would cost and be worth; nothing has been spent.
+    """What a question would cost and the errors to expect; nothing has been spent.
 
     Parameters
     ----------
@@ -149,14 +149,14 @@ class QuestionPlan:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer that is kept.
+    """The answer of a question, kept as a release.
 
     Parameters
     ----------
     release
         The id that it is found by.
     fresh
-        Whether it was drawn now.
+        Whether it was drawn now, rather than found.
     """
 
     release: str
@@ -170,9 +170,9 @@ class ReleaseFile:
     Parameters
     ----------
     name
-        Its name.
+        Its name, such as ``totals.csv``.
     media_type
-        What it is.
+        Its MIME type.
     content
         Its bytes.
     """
@@ -211,10 +211,20 @@ class KeyReused(QuestionRefused):
 
 
 class Broker(Protocol):
-    """What answers questions."""
+    """What answers questions of analysts: charges, draws and keeps."""
 
     def plan(self, dataset: str, question: Question, *, analyst: str) -> QuestionPlan:
-        """Return what a question would cost, or refuse it; spend nothing."""
+        """Return what a question would cost, or refuse it; spend nothing.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        question
+            What would be asked.
+        analyst
+            Whose share would be charged.
+        """
 
     def ask(self, dataset: str, question: Question, *, analyst: str, key: str) -> Answered:
         """Answer a question: charge it, draw it and keep it, or find the kept answer.

@@ -58,7 +58,7 @@ class TokenCache:
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """The buckets of a service."""
+    """How often one token or one address may ask: a bucket of requests for each kind of request."""
 
     reads: RateLimit
     asks: RateLimit
@@ -66,7 +66,7 @@ class RateLimits:
 
     @classmethod
     def of(cls, settings: ServiceSettings) -> RateLimits:
-        """Return full buckets."""
+        """Return full buckets of the sizes that the settings give."""
         rates = settings.rates
         return cls(
             RateLimit(rates.reads, rates.reads_burst),
@@ -82,19 +82,19 @@ class Service:
     Parameters
     ----------
     settings
-        How it is run.
+        Where its data are, and its limits.
     ledger
-        What is charged.
+        Promises, and what has been spent against them.
     store
-        Its own tables.
+        The service's own tables.
     broker
         What answers questions.
     tokens, limits
-        In memory.
-    turns
-        How many questions are answered at the same time.
-    closing
-        What is called when it ends.
+        Tokens that were used a moment ago, and how often each may still ask: in memory only.
+    ask_slots
+        Holds back questions beyond those that are answered at the same time.
+    on_close
+        Called when the service ends, last one first.
     """
 
     settings: ServiceSettings
@@ -107,7 +107,7 @@ class Service:
     on_close: list[Callable[[], None]] = field(default_factory=list)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Call what waits for the end, then close the databases."""
         for each in reversed(self.on_close):
             each()
         self.store.close()

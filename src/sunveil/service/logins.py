@@ -1,4 +1,4 @@
-"""The doors: the front page, logins, the set-up link and logging out."""
+"""The front page, logins, the set-up link and logging out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HOMES = {ANALYST: "/analyst", CURATOR: "/curator"}
 
 @router.get("/")
 def front(request: Request) -> Response:
-    """Show the two doors."""
+    """Show the front page: to the analyst's and to the curator's side."""
     return render(request, "front.html")
 
 

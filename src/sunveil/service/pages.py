@@ -1,4 +1,4 @@
-"""Pages: templates, what is said once, and figures."""
+"""Pages: templates, messages that are shown once, and figures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def environment() -> jinja2.Environment:
     made.filters["amount"] = amount
     made.filters["cell"] = cell
     made.filters["figure_json"] = figure_json
-    made.globals["plotly_marks"] = plotly_style_ids
+    made.globals["plotly_style_ids"] = plotly_style_ids
     return made
 
 
@@ -66,14 +66,14 @@ def figure_json(figure: dict[str, Any]) -> Markup:
 
 
 def identity_of(request: Request) -> Identity:
-    """Return who is asking; the route's door has been passed."""
+    """Return who is asking; the route's guard has admitted them."""
     found = request.state.identity
     assert isinstance(found, Identity)
     return found
 
 
 def render(request: Request, template: str, /, *, status: int = 200, **values: Any) -> Response:
-    """Return a page, with what was to be said on it.
+    """Return a page, with the messages that wait for this browser.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ def render(request: Request, template: str, /, *, status: int = 200, **values: A
     template
         Path below ``templates``.
     status
-        Of the response.
-    **told
-        What the template is told.
+        HTTP status of the response.
+    **values
+        What the template is filled with.
     """
     identity = identity_of(request)
     if identity.flash:
@@ -105,14 +105,24 @@ def _filled(template: str, request: Request, identity: Identity, **values: Any) 
 
 
 def render_part(request: Request, template: str, /, **values: Any) -> Response:
-    """Return a part of a page, for a script that puts it in its place."""
+    """Return a part of a page, for a script that puts it in its place.
+
+    Parameters
+    ----------
+    request
+        What it answers.
+    template
+        Path below ``templates``.
+    **values
+        What the template is filled with.
+    """
     identity = identity_of(request)
     text = environment().get_template(template).render({"csrf": identity.csrf, **values})
     return HTMLResponse(text)
 
 
 def redirect(request: Request, path: str, *, message: str = "", kind: str = "good") -> Response:
-    """Send a browser on after a form, with a sentence for the next page.
+    """Send a browser on to a page after a form, with a message for that page.
 
     Parameters
     ----------
@@ -120,10 +130,10 @@ def redirect(request: Request, path: str, *, message: str = "", kind: str = "goo
         What it answers.
     path
         Where to, on this host.
-    said
-        The sentence, if any.
+    message
+        One sentence, shown once; none if empty.
     kind
-        ``good``, ``bad`` or ``note``.
+        ``good``, ``bad`` or ``note``: how the message looks.
     """
     assert path.startswith("/")
     assert not path.startswith("//")

@@ -1,4 +1,4 @@
-"""What is said when something cannot be done: RFC 9457 problems, or a page of the same words."""
+"""Answers to what cannot be done: RFC 9457 problems for programs, a page of the same words."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Problem(HTTPException):
     title
         The same for people; by its status when left out.
     headers
-        Of the response.
+        Further headers of the response.
     more
         Further members, plain JSON types: all of them public.
     """
@@ -67,7 +67,7 @@ class Problem(HTTPException):
         self.more = more
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the problem as RFC 9457 has it."""
+        """Return the problem as the JSON object of RFC 9457."""
         return {
             "type": TYPE_PREFIX + self.slug,
             "title": self.title,

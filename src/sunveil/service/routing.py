@@ -1,4 +1,4 @@
-"""Rooms of the service: every route belongs to one, and its door is checked before anything else.
+"""Guarded routes: who may use a route is checked before anything else.
 
 A route is public, the analyst's or the curator's. The check comes before a body is read, and cannot
 be left out: a route of another class is refused when the service starts.
@@ -52,16 +52,16 @@ class Audience(StrEnum):
 
 
 class GuardedRoute(APIRoute):
-    """A route whose door is checked first."""
+    """A route whose guard, :meth:`admit`, runs before the body is read."""
 
     audience: ClassVar[Audience]
 
     async def admit(self, request: Request) -> Identity | Response:
-        """Return who may come in, or where to go instead; or refuse."""
+        """Return who is let in, or where to send them instead; raise a problem to refuse."""
         raise NotImplementedError
 
     def get_route_handler(self) -> Handler:
-        """Return what answers a request."""
+        """Return the handler of requests, behind the guard and the limit of the body."""
         inner = super().get_route_handler()
 
         async def guarded(request: Request) -> Response:
@@ -86,7 +86,7 @@ class GuardedRoute(APIRoute):
         return guarded
 
     def problem_for(self, error: SunveilError) -> Problem:
-        """Return what somebody is told of an error: its words only to the curator."""
+        """Return how an error is answered: without its words, but to the curator."""
         return internal_problem(error)
 
     def _limit(self, settings: ServiceSettings) -> int:
@@ -190,22 +190,22 @@ def takes_uploads(endpoint: Endpoint) -> Endpoint:
 
 
 def public_router(prefix: str = "") -> APIRouter:
-    """Return a room for anybody."""
+    """Return a router of pages for anybody."""
     return _router(PublicRoute, prefix)
 
 
 def analyst_router(prefix: str = "/analyst") -> APIRouter:
-    """Return a room of pages for analysts."""
+    """Return a router of pages for analysts who have logged in."""
     return _router(AnalystPage, prefix)
 
 
 def api_router(prefix: str = "/api/v1") -> APIRouter:
-    """Return a room for analysts' programs."""
+    """Return a router of the JSON API, for analysts' tokens."""
     return APIRouter(prefix=prefix, route_class=AnalystApi, redirect_slashes=False)
 
 
 def curator_router(prefix: str = "/curator") -> APIRouter:
-    """Return a room of pages for curators."""
+    """Return a router of pages for curators who have logged in."""
     return _router(CuratorPage, prefix)
 
 
@@ -220,11 +220,11 @@ def _router(kind: type[GuardedRoute], prefix: str) -> APIRouter:
 
 
 def add_routers(app: FastAPI, *routers: APIRouter) -> None:
-    """Put rooms into a service; a route without a door is refused."""
+    """Add routers to a service; a route without a guard is refused."""
     for router in routers:
         for route in router.routes:
             if not isinstance(route, GuardedRoute):
-                raise TypeError(f"{route} is in no room")
+                raise TypeError(f"{route} has no guard")
             route.include_in_schema = route.include_in_schema and router.include_in_schema
             app.router.routes.append(route)
 

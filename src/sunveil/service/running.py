@@ -1,4 +1,4 @@
-"""Running the service: a socket, what is said at the start, and quiet logs."""
+"""Running the service: its socket, the addresses it prints, and logs without private values."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def run_service(settings: ServiceSettings, *, say: Say, demo: bool = False) -> N
     Parameters
     ----------
     settings
-        How.
+        Where its data are, where it listens, and its limits.
     say
-        What prints a line.
+        Prints a line.
     demo
         Whether a simulated fleet is made first.
     """
@@ -59,7 +59,7 @@ def run_service(settings: ServiceSettings, *, say: Say, demo: bool = False) -> N
 
 
 def bind(settings: ServiceSettings) -> socket.socket:
-    """Return a socket that listens, or say why there is none."""
+    """Return a socket that listens, or raise an error that says why there is none."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # named as TCP, so that asyncio sends small answers at once: they would wait 40 ms otherwise
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -90,7 +90,17 @@ def base_url(bound: socket.socket, settings: ServiceSettings) -> str:
 
 
 def print_addresses(service: Service, base: str, *, say: Say) -> None:
-    """Say where the service is; the first time, give the link that sets it up."""
+    """Print where the service is; the first time, also the link that sets it up.
+
+    Parameters
+    ----------
+    service
+        The service.
+    base
+        What links begin with.
+    say
+        Prints a line.
+    """
     with service.store.changing() as connection:
         known = has_curator(connection)
         if not known:

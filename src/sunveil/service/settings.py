@@ -1,4 +1,4 @@
-"""How a service is run: where its data are, and its limits."""
+"""Settings of a service: where its data are, where it listens, and its limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import MappingProxyType
 from sunveil.errors import ParameterError
 
 MEGABYTE = 1024 * 1024
-# How long an answer of each kind takes, at least, and in whole multiples of which. [s]
+# By kind of question: an answer takes a whole multiple of this, so that its time tells nothing. [s]
 ANSWER_SECONDS: Mapping[str, float] = MappingProxyType(
     {"fleet-table": 1.0, "totals": 0.5, "quantiles": 0.5, "synthetic": 15.0, "systems": 10.0}
 )
@@ -26,7 +26,7 @@ class Rates:
         Of a token, for what has been published.
     asks, asks_burst
         Of a token, for questions and plans.
-    knocks, knocks_burst
+    login_attempts, login_attempts_burst
         Of an address, for logins and for tokens that are not known.
     """
 
@@ -40,7 +40,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
-    """How a service is run.
+    """Where a service keeps its data, where it listens, and its limits.
 
     Parameters
     ----------
@@ -53,13 +53,13 @@ class ServiceSettings:
     https
         Whether browsers reach it over TLS, through a proxy: cookies are then for TLS only.
     rates
-        How often may be asked.
+        How often one token or address may ask.
     body_limit, upload_limit
         Largest body of a request, and of an upload by a curator. [bytes]
     session_hours
         How long a login lasts. [h]
-    pads
-        How long an answer of each kind takes at least. [s]
+    answer_seconds
+        By kind of question: an answer takes whole multiples of this. [s]
     asks_at_once
         How many questions are answered at the same time.
     """
@@ -84,7 +84,7 @@ class ServiceSettings:
 
     @property
     def where(self) -> str:
-        """Where the database is."""
+        """Path or URL of the database."""
         return self.database or str(self.data / "sunveil.db")
 
     @property

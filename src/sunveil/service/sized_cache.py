@@ -1,4 +1,4 @@
-"""What is kept in memory: the last things used, up to a number of bytes."""
+"""A cache of limited size: what was used last, up to a number of bytes."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import threading
 from collections import OrderedDict
 from typing import Generic, TypeVar
 
-Value = TypeVar("Kept")
+Value = TypeVar("Value")
 MEGABYTE = 1024 * 1024
 
 
 class SizedCache(Generic[Value]):
-    """Things by name, the longest unused of which are forgotten first.
+    """Values by name; the longest unused are dropped first.
 
     Parameters
     ----------
-    most
-        How many bytes all of them may have together.
+    limit
+        How large all of them may be together. [bytes]
     """
 
     def __init__(self, limit: int = 256 * MEGABYTE) -> None:
@@ -25,7 +25,7 @@ class SizedCache(Generic[Value]):
         self._entries: OrderedDict[str, tuple[Value, int]] = OrderedDict()
 
     def get(self, name: str) -> Value | None:
-        """Return a thing, or None if it is not in memory."""
+        """Return a value, or None if it is not in the cache."""
         with self._lock:
             found = self._entries.get(name)
             if found is None:
@@ -34,7 +34,17 @@ class SizedCache(Generic[Value]):
             return found[0]
 
     def put(self, name: str, value: Value, size: int) -> None:
-        """Keep a thing of a size, unless it is larger than all of the room. [bytes]"""
+        """Keep a value, unless it is larger than the whole cache.
+
+        Parameters
+        ----------
+        name
+            What it is found by; an earlier value of this name is dropped.
+        value
+            What is kept.
+        size
+            How large it is. [bytes]
+        """
         with self._lock:
             _, old = self._entries.pop(name, (None, 0))
             self._held += (size if size <= self._limit else 0) - old

@@ -34,11 +34,11 @@ class SharedDataset:
     Parameters
     ----------
     served
-        What is public about it, and where it is.
+        What is public about it, and where its files are.
     promised
-        Its promise, and what is spent.
+        Its promise, and what has been spent against it.
     share
-        The analyst's.
+        What the analyst may spend of it, and has spent.
     """
 
     served: Served
@@ -47,7 +47,7 @@ class SharedDataset:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Its name in links and in the ledger."""
         return self.served.name
 
     @property
@@ -58,18 +58,18 @@ class SharedDataset:
 
 @dataclass(frozen=True, slots=True)
 class CachedRelease:
-    """A release as it is sent: it never changes.
+    """A release as it is sent, kept in memory: it never changes.
 
     Parameters
     ----------
     row
-        What it is.
+        Its row in the list of releases.
     body
-        All of it.
+        The whole release, as it was stored.
     text
-        The same as JSON.
+        The whole release as JSON, as the API sends it.
     etag
-        What tells it from others.
+        HTTP entity tag: a digest of the text, by which a browser knows that it has it.
     """
 
     row: ReleaseRow
@@ -91,12 +91,22 @@ class ReleaseCache:
         self._lock = threading.Lock()
 
     def cached(self, release: str, analyst: str) -> CachedRelease | None:
-        """Return a release that this analyst has a right to, if both are known already."""
+        """Return a release from memory, if it and the analyst's right to it are there."""
         found = self._releases.get(release)
         return found if found and (analyst, found.row.dataset) in self._rights else None
 
     def find(self, service: Service, release: str, analyst: str) -> CachedRelease:
-        """Return a release that this analyst has a right to, or refuse."""
+        """Return a release that this analyst has a right to, or refuse with a 404.
+
+        Parameters
+        ----------
+        service
+            Where it is looked up if it is not in memory.
+        release
+            Its id.
+        analyst
+            Who wants to read it.
+        """
         with self._lock:  # many who come at once are served by one
             return self.cached(release, analyst) or self._load(service, release, analyst)
 
@@ -122,7 +132,17 @@ def shared_datasets(service: Service, analyst: str) -> list[SharedDataset]:
 
 
 def shared_dataset(service: Service, analyst: str, name: str) -> SharedDataset:
-    """Return a dataset that an analyst may ask about, or refuse."""
+    """Return a dataset that an analyst may ask about, or refuse with a 404.
+
+    Parameters
+    ----------
+    service
+        The running service.
+    analyst
+        Who asks; needs a share of the dataset.
+    name
+        The dataset's name.
+    """
     with service.store.reading() as connection:
         share = shares_of_analyst(connection, analyst).get(name)
         found = None if share is None else _if_ready(connection, name, share)
@@ -150,6 +170,5 @@ def list_releases(service: Service, dataset: str) -> list[ReleaseRow]:
 
 
 def _cached(row: ReleaseRow, body: dict[str, Any]) -> CachedRelease:
-    told = json.dumps(full_release(row, body), ensure_ascii=False, allow_nan=False)
-    text = told.encode()
+    text = json.dumps(full_release(row, body), ensure_ascii=False, allow_nan=False).encode()
     return CachedRelease(row, body, text, f'"{hashlib.sha256(text).hexdigest()[:24]}"')

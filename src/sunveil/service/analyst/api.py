@@ -168,7 +168,17 @@ async def file(request: Request, release: Id, name: FileName) -> Response:
 
 
 async def send_file(request: Request, release: str, name: str) -> Response:
-    """Return a file of a release that may be read."""
+    """Return the response with a file of a release; the right to read it was checked before.
+
+    Parameters
+    ----------
+    request
+        What it answers.
+    release
+        The release's id.
+    name
+        The file's name, such as ``totals.csv``.
+    """
     broker = service_of(request).broker
     found: ReleaseFile | None = broker.file_at_hand(release, name)
     try:

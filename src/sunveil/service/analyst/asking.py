@@ -26,7 +26,17 @@ from sunveil.service.security.padding import pad_duration
 
 
 async def make_plan(request: Request, dataset: str, question: Question) -> QuestionPlan:
-    """Return what a question would cost, or refuse it."""
+    """Return what a question would cost, or refuse it; spend nothing.
+
+    Parameters
+    ----------
+    request
+        What asks, with the analyst who has logged in.
+    dataset
+        The dataset's name.
+    question
+        What would be asked.
+    """
     service, analyst = service_of(request), identity_of(request).who
     check_rate(service.limits.asks.take(analyst))
     try:
@@ -46,7 +56,7 @@ async def put_question(
     """Have a question answered, in a time that does not depend on what is drawn.
 
     A refusal depends on public state alone, and so does whether an answer was there already: these
-    are told at once. Whatever has drawn takes whole multiples of its kind's time, from when the
+    are answered at once. Whatever has drawn takes whole multiples of its kind's time, from when the
     request came in until its response is ready.
 
     Parameters
@@ -56,7 +66,7 @@ async def put_question(
     dataset, question, key
         As for :meth:`~sunveil.service.broker.Broker.ask`.
     respond
-        Makes the response.
+        Makes the response from the answer.
     """
     service, analyst = service_of(request), identity_of(request).who
     check_rate(service.limits.asks.take(analyst))
@@ -78,7 +88,7 @@ async def put_question(
 
 
 def refusal(error: QuestionRefused | LedgerError) -> Problem:
-    """Return the problem that a refusal is told as."""
+    """Return the HTTP problem by which a refusal is answered."""
     words = f"{str(error)[:1].upper()}{str(error)[1:]}."
     if isinstance(error, OverBudget):
         return Problem(

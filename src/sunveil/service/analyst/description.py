@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from fastapi import FastAPI
@@ -34,10 +36,22 @@ def describe(app: FastAPI) -> dict[str, Any]:
         schemas = made.setdefault("components", {}).setdefault("schemas", {})
         schema = ProblemBody.model_json_schema(ref_template=REFERENCE)
         schemas.update(schema.pop("$defs", {}))
-        schemas["Problem"] = schema
+        schemas["ProblemBody"] = schema
         made["components"]["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer", "description": "From the curator."}
         }
         made["security"] = [{"token": []}]
-        app.openapi_schema = made
+        app.openapi_schema = _without_suffixes(made)
     return app.openapi_schema
+
+
+def _without_suffixes(description: dict[str, Any]) -> dict[str, Any]:
+    """Return the description with schemas named as programs know them: Promise, not PromiseBody."""
+    names = "|".join(description["components"]["schemas"])
+    text = re.sub(rf"\b({names})\b", lambda name: _short(name[0]), json.dumps(description))
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _short(name: str) -> str:
+    return name.removesuffix("Body").removesuffix("Question")

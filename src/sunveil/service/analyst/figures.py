@@ -25,7 +25,7 @@ class CaptionedFigure:
     caption
         What it shows.
     made
-        The figure, as plotly takes it.
+        The figure as plotly takes it: ``data`` and ``layout``.
     """
 
     id: str
@@ -55,7 +55,7 @@ def legend_below() -> dict[str, Any]:
 
 
 def figures_of(body: dict[str, Any]) -> list[CaptionedFigure]:
-    """Return the figures of a release."""
+    """Return the figures of all tables of a release that have one."""
     found: list[CaptionedFigure] = []
     for table in body["tables"]:
         draw = _DRAW.get(table["name"])

@@ -72,7 +72,7 @@ class ExpectedBody(BaseModel):
 
 
 class PlanAnswerBody(BaseModel):
-    """What a question would cost and be worth. Nothing was spent."""
+    """What a question would cost and the errors to expect. Nothing was spent."""
 
     cost: Amount
     measure: str
@@ -167,8 +167,8 @@ PROBLEMS = {
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the description of problems that an address may answer with."""
-    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    """Return the OpenAPI entries of the problems that a route may answer with, by status."""
+    schema = {"schema": {"$ref": "#/components/schemas/ProblemBody"}}
     return {
         status: {"description": PROBLEMS[status], "content": {MEDIA_TYPE: schema}}
         for status in statuses
@@ -176,7 +176,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def release_of(row: ReleaseRow) -> dict[str, Any]:
-    """Return a release as a list has it."""
+    """Return a release as the API lists it, without its tables."""
     return {
         "id": row.id,
         "dataset": row.dataset,
@@ -196,7 +196,7 @@ def file_names(body: dict[str, Any]) -> list[str]:
 
 
 def full_release(row: ReleaseRow, body: dict[str, Any]) -> dict[str, Any]:
-    """Return a release with all of its tables."""
+    """Return a release as the API sends it whole, with its tables and the links to its files."""
     fields = release_of(row)
     tables = [
         {
@@ -217,7 +217,17 @@ def full_release(row: ReleaseRow, body: dict[str, Any]) -> dict[str, Any]:
 
 
 def plan_answer(plan: QuestionPlan, *, measure: str, budget: float, share: float) -> dict[str, Any]:
-    """Return a plan, with whether it can be afforded."""
+    """Return a plan as the API sends it, with whether it can be afforded.
+
+    Parameters
+    ----------
+    plan
+        Cost and expected errors.
+    measure
+        What the promise adds up: ``epsilon`` or ``rho``.
+    budget, share
+        What is left of the dataset's promise and of the analyst's share. [the promise's measure]
+    """
     return {
         "cost": plan.cost,
         "measure": measure,

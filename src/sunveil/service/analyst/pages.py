@@ -77,8 +77,8 @@ async def ask_page(request: Request, name: Name, kind: str) -> Response:
     given = _given(request.query_params, found)
     if request.headers.get("x-partial") != "plan":
         return await _form(request, found, kind, given=given)
-    told = await _planned(request, found, kind, given)
-    return render_part(request, "analyst/plan.html", dataset=found, **told)
+    values = await _planned(request, found, kind, given)
+    return render_part(request, "analyst/plan.html", dataset=found, **values)
 
 
 @router.post("/datasets/{name}/ask/{kind}")
@@ -122,9 +122,9 @@ async def _form(
     problem: Problem | None = None,
 ) -> Response:
     """Return the form of a question, with its cost and with what was wrong."""
-    told = await _planned(request, found, kind, given)
+    values = await _planned(request, found, kind, given)
     if problem is not None:
-        told["refused"] = problem.detail
+        values["refused"] = problem.detail
     most = max(min(LARGEST_EPSILON, found.promised.promise.epsilon), SMALLEST_EPSILON)
     return await run_in_threadpool(
         lambda: render(
@@ -139,7 +139,7 @@ async def _form(
             smallest=SMALLEST_EPSILON,
             largest=most,
             key=secrets.token_hex(16),
-            **told,
+            **values,
         )
     )
 
@@ -208,15 +208,15 @@ def _given(form: Any, found: SharedDataset) -> dict[str, str]:
 
 def _question(kind: str, given: dict[str, str]) -> Question:
     """Return the question that a form means, or say what is wrong with it."""
-    told: dict[str, Any] = {"kind": kind, "epsilon": given["epsilon"]}
+    fields: dict[str, Any] = {"kind": kind, "epsilon": given["epsilon"]}
     if kind in ("fleet-table", "totals", "quantiles"):
-        told |= {"group_by": given["group_by"] or None, "clip_kw": given["clip_kw"]}
+        fields |= {"group_by": given["group_by"] or None, "clip_kw": given["clip_kw"]}
     if kind == "fleet-table" and given["sectors"].isdecimal():
-        told["sectors"] = int(given["sectors"])
+        fields["sectors"] = int(given["sectors"])
     if kind == "quantiles":
-        told["percents"] = [each.strip() for each in given["percents"].split(",")]
+        fields["percents"] = [each.strip() for each in given["percents"].split(",")]
     try:
-        return QUESTIONS.validate_python(told)
+        return QUESTIONS.validate_python(fields)
     except ValidationError as error:
         first = error.errors()[0]
         where = str(first["loc"][1]) if len(first["loc"]) > 1 else "The question"

@@ -18,7 +18,7 @@ ABOUT = {
 
 
 def promise_sentences(promise: Promise) -> list[str]:
-    """Return a promise in sentences for people."""
+    """Return a promise as sentences for an analyst."""
     unit = promise.unit
     if isinstance(unit, System):
         whom = "Whatever one household’s meter has recorded, all of it"

@@ -1,4 +1,4 @@
-"""Adding a dataset."""
+"""Pages that add a dataset: by an upload, or by naming a folder that is there."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class UploadPage(CuratorPage):
     """A page whose form comes as a stream, and brings its token with it."""
 
     async def admit(self, request: Request) -> Identity | Response:
-        """Admit a curator; the endpoint holds the form's token against them as it reads it."""
-        # the door is the one of a page that is only looked at: it does not read the body
+        """Admit a curator; the endpoint checks the form's token as it reads the form."""
+        # guarded as a page that is only looked at, since that guard does not read the body
         found = await super().admit(Request({**request.scope, "method": "GET"}))
         if isinstance(found, Response):
             raise Problem(401, "Log in again: the session has ended.")
@@ -114,7 +114,17 @@ def add_folder_form(
 
 
 def check_token(request: Request, identity: Identity, given: str) -> None:
-    """Refuse a form that does not come from a page that this browser was given."""
+    """Refuse a form that does not come from a page that this browser was given.
+
+    Parameters
+    ----------
+    request
+        What brought the form.
+    identity
+        Who is logged in.
+    given
+        The token that the form carries.
+    """
     site = request.headers.get("sec-fetch-site", "same-origin")
     if site not in ("same-origin", "none") or not same_secret(given, identity.csrf):
         raise Problem(403, "This form is too old, or not from here; load it again, and send it.")
@@ -129,7 +139,7 @@ def _page(
     status: int = 200,
 ) -> Response:
     service = service_of(request)
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "given": {
             each: {name: fields.get(name, "") if each == way else "" for name in FIELDS}
             for each in WAYS
@@ -139,9 +149,9 @@ def _page(
         "folders": nameable_folders(service),
         "largest": size_text(service.settings.upload_limit),
     }
-    return render(request, "curator/add.html", status=status, **told)
+    return render(request, "curator/add.html", status=status, **values)
 
 
 def _announced(request: Request) -> int | None:
-    told = request.headers.get("content-length", "")
-    return int(told) if told.isdecimal() else None
+    length = request.headers.get("content-length", "")
+    return int(length) if length.isdecimal() else None

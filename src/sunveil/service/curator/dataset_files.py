@@ -1,4 +1,4 @@
-"""A new dataset: from files that were sent, or from a folder that is there."""
+"""Adding datasets, from files that were sent or from a folder that is there; removing them."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ ONE_PLACE_DEGREES = 0.2
 
 @dataclass(frozen=True, slots=True)
 class DatasetForm:
-    """What a curator says of a new dataset.
+    """What a curator fills in for a new dataset.
 
     Parameters
     ----------
     title, about
         What it is, for people.
     options
-        Options of the inference.
+        Options of the inference, by name, as texts.
     """
 
     title: str
@@ -68,7 +68,7 @@ class DatasetForm:
 
     @classmethod
     def of(cls, fields: dict[str, str]) -> DatasetForm:
-        """Return what the fields of a form say."""
+        """Return the form from its fields; fields that are missing are empty."""
         options = {name: fields.get(name, "").strip()[:60] for name in OPTIONS}
         return cls(
             fields.get("title", "").strip(),
@@ -84,13 +84,23 @@ def slug(title: str) -> str:
 
 
 def upload_limits(service: Service) -> UploadLimits:
-    """Return the limits of uploads; tables unpack to a few times their size."""
+    """Return what one upload may be at most; tables unpack to a few times their size."""
     body = service.settings.upload_limit
     return UploadLimits(body=body, unpacked=8 * body, spare=min(64 * MEGABYTE, body))
 
 
 def add_upload(service: Service, received: Received, staging: Staging) -> Served:
-    """Keep what was sent as a new dataset, or refuse it; nothing is kept then."""
+    """Keep what was sent as a new dataset, or refuse it, and then keep nothing.
+
+    Parameters
+    ----------
+    service
+        Where it is added.
+    received
+        The fields and files that came.
+    staging
+        Where the files lie until all of them are known to be good.
+    """
     from sunveil.service.uploads.tables import place_files
 
     form = DatasetForm.of(received.fields)
@@ -108,7 +118,17 @@ def add_upload(service: Service, received: Received, staging: Staging) -> Served
 
 
 def add_folder(service: Service, form: DatasetForm, *, meters: str, systems: str) -> Served:
-    """Keep a folder of readings and a table of systems as a new dataset, where they are."""
+    """Keep a folder of readings and a table of systems as a new dataset, where they are.
+
+    Parameters
+    ----------
+    service
+        Where it is added.
+    form
+        What the curator says of it.
+    meters, systems
+        Paths below the service's data folder: the readings, and the table of systems.
+    """
     from sunveil.service.uploads.tables import check_systems
 
     data = service.settings.data
@@ -127,7 +147,7 @@ def add_folder(service: Service, form: DatasetForm, *, meters: str, systems: str
 
 
 def nameable_folders(service: Service) -> list[str]:
-    """Return what can be named below the data folder."""
+    """Return the files and folders below the data folder that may become a dataset."""
     found = list_below(service.settings.data)
     return [name for name in found if name not in OWN]
 

@@ -1,4 +1,4 @@
-"""Small things that several of the curator's pages need."""
+"""What several of the curator's pages need: a dataset by its name, and numbers from forms."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DatasetView:
     Parameters
     ----------
     served
-        As it is served.
+        What the service keeps of it.
     promised
         As the ledger knows it; None before its promise is made.
     job
@@ -40,17 +40,17 @@ class DatasetView:
     job: BackgroundJob | None
 
     def template_values(self) -> dict[str, Any]:
-        """Return it as templates take it."""
+        """Return the values that every template about a dataset needs."""
         return {"dataset": self.served, "promised": self.promised, "job": self.job}
 
 
 def dataset_view(request: Request, name: str) -> DatasetView:
-    """Return a dataset, or say that there is none."""
+    """Return the dataset of a request, or refuse with a 404."""
     return dataset_view_of(service_of(request), name)
 
 
 def dataset_view_of(service: Service, name: str) -> DatasetView:
-    """Return a dataset of a service, or say that there is none."""
+    """Return a dataset of a service by its name, or refuse with a 404."""
     try:
         with service.store.reading() as connection:
             served = find_served(connection, name)
@@ -61,7 +61,7 @@ def dataset_view_of(service: Service, name: str) -> DatasetView:
 
 
 def parse_number(text: str, what: str) -> float:
-    """Return the number that somebody wrote, with a comma or a point."""
+    """Return the number in a text, with a comma or a point; ``what`` names it in a refusal."""
     try:
         found = float(text.strip().replace(",", "."))
     except ValueError:

@@ -94,7 +94,7 @@ def update_state(service: Service, served: Served) -> Served:
 
 
 def update_states(service: Service) -> None:
-    """Note how all inferences stand."""
+    """Note in the database how the inferences of all datasets stand that are not ready."""
     with service.store.reading() as connection:
         waiting = [each for each in all_served(connection) if each.state != READY]
     for served in waiting:

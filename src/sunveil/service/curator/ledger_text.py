@@ -18,22 +18,22 @@ COLUMNS = ("entry", "at", "kind", "analyst", "question", "mechanism", "systems",
 
 @dataclass(frozen=True, slots=True)
 class EntryText:
-    """An entry in words.
+    """An entry of a ledger in words.
 
     Parameters
     ----------
     place
-        Its number.
+        Its number within the dataset's chain, from 1.
     at
-        When it was made.
+        When it was made, in UTC.
     kind
-        What kind of entry it is.
+        ``promise``, ``charge``, ``answer`` or ``analyst``.
     who
-        Who did it or asked.
+        The curator, or the analyst who asked.
     what
-        What it says.
+        One sentence.
     cost
-        What it cost, where it is a charge.
+        What it cost, in the promise's measure; None where it is no charge.
     digest
         What binds the next entry to it.
     question
@@ -80,8 +80,8 @@ def asker_totals(entries: Sequence[Entry]) -> list[AskerTotals]:
     charges: dict[str, list[EntryText]] = defaultdict(list)
     for entry in entries:
         if entry.kind == "charge":
-            told = describe_entry(entry)
-            charges[told.who].append(told)
+            text = describe_entry(entry)
+            charges[text.who].append(text)
     found = [
         AskerTotals(who, len(all_), sum(each.cost or 0.0 for each in all_), all_[-1].at)
         for who, all_ in charges.items()
@@ -127,7 +127,7 @@ def _words(kind: str, facts: dict[str, Any]) -> tuple[str, str]:
 
 
 def _cells(entry: Entry) -> list[Any]:
-    told = describe_entry(entry)
+    text = describe_entry(entry)
     try:
         facts = entry.facts()
     except ValueError:
@@ -135,8 +135,8 @@ def _cells(entry: Entry) -> list[Any]:
     systems = facts.get("systems")
     many = "" if entry.kind != "charge" else "all" if systems is None else len(systems)
     analyst = facts.get("analyst") or ""
-    cost = "" if told.cost is None else f"{told.cost:.9f}"
-    question = facts.get("kind", "") if entry.kind == "charge" else told.what
+    cost = "" if text.cost is None else f"{text.cost:.9f}"
+    question = facts.get("kind", "") if entry.kind == "charge" else text.what
     return [
         entry.place, facts.get("at", ""), entry.kind, analyst, question,
         facts.get("mechanism", ""), many, cost, entry.digest,

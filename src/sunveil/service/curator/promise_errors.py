@@ -1,4 +1,4 @@
-"""What a promise would be worth, before it is made: from public things alone.
+"""Errors to expect under a promise, before it is made: from public things alone.
 
 No estimate and no reading is looked at: errors are those of the noise, and of typical systems.
 """
@@ -36,12 +36,12 @@ HOURS = 8760
 
 @dataclass(frozen=True, slots=True)
 class AnswerErrors:
-    """What one answer would be worth when a budget is divided among so many.
+    """Errors to expect of each answer when a budget is divided evenly among several questions.
 
     Parameters
     ----------
     questions
-        Among how many.
+        How many questions.
     epsilon
         What each of them costs.
     sector
@@ -64,7 +64,7 @@ class AnswerErrors:
 
 
 def answer_errors(promise: Promise) -> list[AnswerErrors]:
-    """Return what answers would be worth under a promise, for a few numbers of questions."""
+    """Return the errors to expect under a promise, for a few numbers of questions."""
     return [_answer_errors(promise, questions) for questions in QUESTIONS]
 
 

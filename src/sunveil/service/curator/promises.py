@@ -1,4 +1,4 @@
-"""Making the promise, with what it would be worth shown before."""
+"""Making the promise, with the errors to expect under it shown before."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def promise(
     delta: QueryText = "0",
     allow: QueryText = "",
 ) -> Response:
-    """Show the promise that was made, or one that is thought of and what it would be worth."""
+    """Show the promise that was made, or one that is considered, with the errors to expect."""
     found = dataset_view(request, name)
     given = {"unit": unit, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
     return _page(request, found, given)
@@ -137,12 +137,12 @@ def _page(
 
 
 def _previewed_errors(preview: Promise) -> dict[str, Any]:
-    from sunveil.service.curator import error_figure as computed
+    from sunveil.service.curator import promise_errors as errors
 
     return {
         "words": promise_sentences(preview),
-        "worths": computed.answer_errors(preview),
-        "tables": _figure(computed.table_curves(), "Standard error [systems]", preview.epsilon),
+        "answer_errors": errors.answer_errors(preview),
+        "tables": _figure(errors.table_curves(), "Standard error [systems]", preview.epsilon),
         "systems": _figure(_system_curves(preview.unit), "Mean error [°]", preview.epsilon),
     }
 
@@ -162,7 +162,7 @@ def _system_curves(unit: Unit) -> list[ErrorCurve]:
 
 
 def promise_sentences(promise: Promise) -> list[str]:
-    """Return what a promise says, in sentences for people."""
+    """Return a promise as sentences for a curator."""
     unit = promise.unit
     if isinstance(unit, System):
         kept = "Whatever a household's meter recorded, all of it"

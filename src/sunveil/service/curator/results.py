@@ -78,7 +78,7 @@ class TablePage:
     Parameters
     ----------
     rows
-        Its rows.
+        Its rows, each by column name.
     total
         How many rows there are on all pages.
     number
@@ -91,17 +91,17 @@ class TablePage:
 
     @property
     def last(self) -> int:
-        """The last page's number."""
+        """The number of the last page."""
         return max(1, -(-self.total // PAGE))
 
 
 class FleetResults:
-    """The output folder of an inference.
+    """The estimates and refusals in the output folder of an inference: private.
 
     Parameters
     ----------
     folder
-        The folder.
+        What ``sunveil infer --systems`` wrote to.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -113,7 +113,7 @@ class FleetResults:
         return any(self._folder.glob("estimates/part-*.parquet"))
 
     def summary(self) -> FleetSummary:
-        """Return the fleet in a few numbers."""
+        """Return counts, total capacity and the typical error of all estimates."""
         with self._open() as database:
             numbers = database.execute(
                 "SELECT count(*), count(*) FILTER (len(flags) > 0), sum(dc_capacity_kw),"
@@ -170,7 +170,7 @@ class FleetResults:
         return [(str(kind), int(count)) for kind, count in found]
 
     def find_system(self, system_id: str) -> dict[str, Any] | None:
-        """Return everything that is known of a system, or None."""
+        """Return the estimate of a system with all its columns, or None."""
         with self._open() as database:
             found = database.execute("SELECT * FROM estimates WHERE system_id = ?", [system_id])
             rows = _rows(found)

@@ -1,4 +1,4 @@
-"""The rooms of the curator's side, as the service opens them."""
+"""The routers of the curator's side, in the order that the service adds them."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def cached_systems(table: Path) -> Systems:
-    """Return the systems of a table; a large one takes seconds to read."""
+    """Return the systems of a table, from memory if its file has not changed since."""
     status = table.stat()
     return _read(table, status.st_mtime_ns, status.st_size)
 

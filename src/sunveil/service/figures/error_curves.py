@@ -1,4 +1,4 @@
-"""What ε buys: expected errors against it. Public: no reading and no estimate is looked at."""
+"""Expected errors against ε. Public: no reading and no estimate is looked at."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ErrorCurve:
 
 
 def error_figure(curves: Sequence[ErrorCurve], *, unit: str, marked: float | None = None) -> Figure:
-    """Return expected errors against ε, with the ε in question marked.
+    """Return the figure of expected errors against ε, with the ε in question marked.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def error_figure(curves: Sequence[ErrorCurve], *, unit: str, marked: float | Non
     unit
         What the errors are and their unit, as the axis says it.
     marked
-        The ε that is thought of.
+        The ε that is considered; no line is drawn where it is left out.
     """
     traces: list[dict[str, Any]] = [
         {

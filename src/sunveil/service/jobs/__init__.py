@@ -3,4 +3,4 @@
 from sunveil.service.jobs.job import BackgroundJob, JobProgress, JobState
 from sunveil.service.jobs.jobs import BackgroundJobs
 
-__all__ = ["Job", "Jobs", "Progress", "State"]
+__all__ = ["BackgroundJob", "BackgroundJobs", "JobProgress", "JobState"]

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class JobState(StrEnum):
-    """Where a job stands."""
+    """Whether a job runs, and how it ended if it does not."""
 
     RUNNING = "running"
     DONE = "done"
@@ -19,7 +19,7 @@ class JobState(StrEnum):
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will happen unless it is started again."""
+        """Whether the job has ended, in whatever way."""
         return self is not JobState.RUNNING
 
 
@@ -34,7 +34,7 @@ STATE_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """How far a job is, by its own words.
+    """How much of a job is done, as its command last reported.
 
     Parameters
     ----------
@@ -57,18 +57,18 @@ class JobProgress:
 
     @property
     def share(self) -> float:
-        """How much of it is done, from 0 to 1."""
+        """The part of the work that is done, from 0 to 1."""
         return min(self.done / self.total, 1.0) if self.total > 0 else 0.0
 
     @property
     def words(self) -> str:
-        """How much is done, for a reader."""
+        """The progress in words, by systems where they are known."""
         if self.systems is None or self.all_systems is None:
             return f"{self.done:,} of {self.total:,} parts"
         return f"{self.systems:,} of {self.all_systems:,} systems"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON types."""
+        """Return all fields as plain JSON types."""
         return {
             "done": self.done,
             "total": self.total,
@@ -82,7 +82,7 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True)
 class BackgroundJob:
-    """A piece of long work, as it stands.
+    """A piece of long work in processes of its own, as it stands.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class BackgroundJob:
     runs: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON types."""
+        """Return all fields as plain JSON types."""
         return {
             "job_id": self.job_id,
             "kind": self.kind,
@@ -128,7 +128,7 @@ class BackgroundJob:
 
     @property
     def words(self) -> str:
-        """Where it stands, for a reader."""
+        """The state and the progress in words."""
         far = self.progress
         if self.state is not JobState.RUNNING:
             return STATE_WORDS[self.state]

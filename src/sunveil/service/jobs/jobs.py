@@ -35,13 +35,13 @@ class BackgroundJobs:
     ----------
     folder
         Where they are kept; on this machine's own disk, since locks must hold there.
-    patience
+    cancel_seconds
         How long a cancelled command may take to end by itself before it is killed. [s]
     """
 
-    def __init__(self, folder: Path, *, patience: float = CANCEL_SECONDS) -> None:
+    def __init__(self, folder: Path, *, cancel_seconds: float = CANCEL_SECONDS) -> None:
         self._folder = folder
-        self._patience = patience
+        self._cancel_seconds = cancel_seconds
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._sweep()
 
@@ -69,7 +69,7 @@ class BackgroundJobs:
         return self._run(self._known(job_id))
 
     def get(self, job_id: str) -> BackgroundJob | None:
-        """Return work by its name; None where it was never started."""
+        """Return a job by its name; None where it was never started."""
         try:
             return read_job(self._path(job_id))
         except FileNotFoundError:
@@ -170,7 +170,7 @@ class BackgroundJobs:
         return self._until(lambda: not is_running(folder))
 
     def _until(self, happened: Callable[[], bool]) -> bool:
-        last = time.monotonic() + self._patience
+        last = time.monotonic() + self._cancel_seconds
         while not happened():
             if time.monotonic() > last:
                 return False

@@ -1,4 +1,4 @@
-"""What the service does with jobs when it starts and when it ends."""
+"""The service's watch over background jobs: a thread that notes which have ended."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def watch_jobs(service: Service) -> Callable[[], None]:
     thread.start()
 
     def end() -> None:
-        """Let go: processes go on by themselves."""
+        """End the watch; the jobs' own processes go on."""
         ending.set()
         thread.join()
 

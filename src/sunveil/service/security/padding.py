@@ -8,14 +8,14 @@ import time
 
 
 async def pad_duration(started: float, pad: float) -> None:
-    """Wait until a whole multiple of a time has passed, at least one.
+    """Wait until the work has taken a whole multiple of a fixed time, at least one.
 
     Parameters
     ----------
     started
         When the work began, by the monotonic clock. [s]
     pad
-        The time. [s]
+        The fixed time. [s]
     """
     passed = time.monotonic() - started
     await asyncio.sleep(max(1, math.ceil(passed / pad)) * pad - passed)

@@ -103,7 +103,7 @@ class Served:
 
 @dataclass(frozen=True, slots=True)
 class AnalystShare:
-    """What an analyst may spend of a dataset, and has spent, in the promise's measure."""
+    """What an analyst may spend of a dataset, and has spent, in billionths of its measure."""
 
     analyst: str
     share_nano: int
@@ -111,29 +111,39 @@ class AnalystShare:
 
     @property
     def share(self) -> float:
-        """The whole share."""
+        """The whole share, in the promise's measure."""
         return from_nano(self.share_nano)
 
     @property
     def spent(self) -> float:
-        """What was spent of it."""
+        """What was spent of it, in the promise's measure."""
         return from_nano(self.spent_nano)
 
     @property
     def remaining(self) -> float:
-        """What is left of it."""
+        """What is left of it, in the promise's measure."""
         return from_nano(self.share_nano - self.spent_nano)
 
 
 def add_served(connection: Connection, dataset: Served) -> None:
-    """Keep a new dataset."""
+    """Insert a new dataset, whose name must be free."""
     if connection.execute(select(served.c.name).where(served.c.name == dataset.name)).scalar():
         raise ParameterError(f"there is a dataset named {dataset.name!r} already")
     connection.execute(insert(served).values({**_values(dataset), "made": now()}))
 
 
 def change_served(connection: Connection, name: str, **changes: Any) -> None:
-    """Change fields of a dataset: those of :class:`Served`, but not its name."""
+    """Change fields of a dataset.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    name
+        The dataset's name, which stays.
+    **changes
+        New values of fields of :class:`Served`.
+    """
     values = {key: _text(value) for key, value in changes.items()}
     done = connection.execute(update(served).where(served.c.name == name).values(values))
     if done.rowcount != 1:
@@ -141,7 +151,7 @@ def change_served(connection: Connection, name: str, **changes: Any) -> None:
 
 
 def find_served(connection: Connection, name: str) -> Served:
-    """Return a dataset."""
+    """Return a served dataset by its name."""
     row = connection.execute(select(served).where(served.c.name == name)).one_or_none()
     if row is None:
         raise ReleaseNotFound(f"there is no dataset named {name!r}")
@@ -149,7 +159,7 @@ def find_served(connection: Connection, name: str) -> Served:
 
 
 def all_served(connection: Connection) -> list[Served]:
-    """Return all datasets, by name."""
+    """Return all served datasets, sorted by name."""
     return [_as_served(row) for row in connection.execute(select(served).order_by(served.c.name))]
 
 

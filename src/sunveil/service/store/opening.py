@@ -36,6 +36,6 @@ def prepare(engine: Engine) -> None:
             command.upgrade(config, "head")
         except CommandError:
             raise LedgerError(
-                f"the service's tables in {location_of(engine)} were made by a newer Sunveil; install"
-                " that"
+                f"the service's tables in {location_of(engine)} were made by a newer Sunveil;"
+                " install that"
             ) from None

@@ -29,15 +29,15 @@ class ReleaseRow:
     Parameters
     ----------
     id
-        What it is found by.
+        Its id, which links hold.
     dataset
-        Of which dataset.
+        The name of its dataset.
     kind, title
         What was asked.
     epsilon, cost
         Its privacy loss, and what was charged, in the promise's measure.
     made
-        When.
+        When it was drawn, in UTC.
     """
 
     id: str
@@ -58,7 +58,7 @@ class StoredRequest:
     analyst, key
         By whom, and under which key.
     dataset
-        Of which dataset.
+        Of which dataset, by name.
     asked
         The question, as canonical JSON.
     release
@@ -75,7 +75,19 @@ class StoredRequest:
 def keep_release(
     connection: Connection, row: ReleaseRow, *, question: str, body: dict[str, Any]
 ) -> None:
-    """Keep a release, unless it is kept already."""
+    """Keep a release, unless it is kept already.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    row
+        Its line in lists.
+    question
+        Digest of the question that it answers.
+    body
+        All of it, as plain JSON types: public.
+    """
     values = {
         "id": row.id,
         "dataset": row.dataset,
@@ -99,7 +111,17 @@ def find_release(connection: Connection, release: str) -> tuple[ReleaseRow, dict
 
 
 def releases_of(connection: Connection, dataset: str, *, limit: int = 200) -> list[ReleaseRow]:
-    """Return the releases of a dataset, newest first."""
+    """Return the releases of a dataset, newest first.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    dataset
+        Its name.
+    limit
+        How many at most.
+    """
     query = select(*SUMMARY).where(releases.c.dataset == dataset)
     query = query.order_by(releases.c.made.desc(), releases.c.id).limit(limit)
     return [ReleaseRow(*row) for row in connection.execute(query)]
@@ -121,7 +143,17 @@ def begin_request(connection: Connection, request: StoredRequest) -> tuple[Store
 
 
 def end_request(connection: Connection, request: StoredRequest, release: str) -> None:
-    """Say which release answers a request."""
+    """Note which release answers a request.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    request
+        What was asked.
+    release
+        The id of its answer.
+    """
     connection.execute(update(requests).where(*_same(request)).values(release=release))
 
 

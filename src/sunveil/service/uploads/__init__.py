@@ -7,12 +7,12 @@ from sunveil.service.uploads.receive import Received, receive
 from sunveil.service.uploads.staging import Staging, remove_abandoned
 
 __all__ = [
-    "Limits",
     "Received",
     "Staging",
+    "UploadLimits",
     "UploadRefused",
     "UploadTooLarge",
     "find_below",
     "receive",
-    "sweep",
+    "remove_abandoned",
 ]

@@ -44,5 +44,5 @@ def safe_path(name: str) -> PurePosixPath:
 
 
 def quoted(name: str) -> str:
-    """Return somebody's name of a file as it can be shown."""
+    """Return a file's name in quotes, shortened and without characters that cannot be printed."""
     return repr("".join(c if c.isprintable() else "?" for c in name[:60]))

@@ -38,7 +38,7 @@ class UploadLimits:
 
 
 def size_text(size: int) -> str:
-    """Return a size for a reader."""
+    """Return a size in words, such as ``3.5 MB``."""
     if size >= 1024 * MEGABYTE:
         return f"{size / (1024 * MEGABYTE):.3g} GB"
     if size >= MEGABYTE:

@@ -25,7 +25,7 @@ Fields = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFile:
-    """A file as it came.
+    """An uploaded file.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class ReceivedFile:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A form as it came.
+    """An uploaded form with files.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def remove_abandoned(home: Path) -> None:
 
 
 def check_disk_space(folder: Path, needed: int, *, spare: int) -> None:
-    """Refuse what the disk has no room for.
+    """Refuse what would fill the disk.
 
     Parameters
     ----------

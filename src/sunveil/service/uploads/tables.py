@@ -144,8 +144,8 @@ def _parquet_columns(path: Path) -> list[str] | None:
         return None
     try:
         with duckdb.connect() as connection:
-            told = connection.execute("SELECT * FROM read_parquet($1) LIMIT 0", [str(path)])
-            return [column[0] for column in told.description or ()]
+            found = connection.execute("SELECT * FROM read_parquet($1) LIMIT 0", [str(path)])
+            return [column[0] for column in found.description or ()]
     except duckdb.Error:
         return None
 
@@ -157,8 +157,8 @@ def _csv_columns(path: Path) -> list[str] | None:
         # the last letter may be cut in two
         text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
         lines = text.splitlines()
-        told = csv.Sniffer().sniff(lines[0], delimiters=",;\t|")
-        columns = next(csv.reader(lines[:1], told))
+        dialect = csv.Sniffer().sniff(lines[0], delimiters=",;\t|")
+        columns = next(csv.reader(lines[:1], dialect))
     except (ValueError, IndexError, csv.Error):
         return None
     return columns if len(lines) > 1 and "\0" not in text else None
