@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import real
-from sunveil.fit.daylight import coarsen
 from sunveil.infer import record_span
 from sunveil.meters import from_pandas
+from sunveil.meters.coarsen import coarsen
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
 from sunveil.privacy.score import Axis
 from sunveil.privacy.units import Days, Readings, System

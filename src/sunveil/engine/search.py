@@ -105,18 +105,14 @@ def search(rows: Matrix, prepared: PreparedSky) -> Searched:
             near=False,
         )
         _keep_better(chosen, trial, seen, points, best)
-    explained = refine_systems(
-        prepared, readings, points, shares, systems=np.arange(len(rows))
-    )
+    explained = refine_systems(prepared, readings, points, shares, systems=np.arange(len(rows)))
     doubtful = np.flatnonzero(explained <= DOUBTFUL)
     if len(doubtful):
         # where it is always cloudy, bright powers are not those of a clear sky
         other = _from_readings(
             prepared, readings, starts[doubtful], remains[doubtful], doubtful, shares
         )
-        seen = refine_systems(
-            prepared, readings, other, shares[doubtful], systems=doubtful
-        )
+        seen = refine_systems(prepared, readings, other, shares[doubtful], systems=doubtful)
         _keep_better(doubtful, other, seen, points, explained)
     return Searched(readings, envelope, points, explained)
 
