@@ -332,7 +332,7 @@ def test_a_restart_answers_what_was_charged_and_forgets_what_was_not(serve, monk
     with monkeypatch.context() as patch:
         patch.setattr("sunveil.publish.tables.fleet_tables", fail)
         api.post(ASK, json=QUESTIONS["totals"], headers=key())
-        patch.setattr("sunveil.service.answering.desk.Desk.charge", fail)
+        patch.setattr("sunveil.ledger.book.charge_one", fail)
         api.post(ASK, json=QUESTIONS["quantiles"], headers=key())
     folder = running.service.settings.data
     running.stop()

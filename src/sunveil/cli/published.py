@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from sunveil.publish.fleet import Expected
     from sunveil.publish.publication import Publication
-    from sunveil.publish.system import SystemsPlan
+    from sunveil.publish.system_rows import SystemsPlan
 
 
 def say_plan(cost: float, remaining: float, *, kept: bool) -> None:

@@ -69,7 +69,7 @@ def release(
     delta
         δ of the paper's mechanism, 0.1 when left out; the others have none.
     frame
-        A frame made before for the same weather, calendar and choices.
+        A frame made before for the same weather, times and choices.
     expected
         The errors to expect, to be put beside the answer; typical ones when left out.
     cache
@@ -99,7 +99,9 @@ def release(
         raise ParameterError("give the choices or a frame made with them, not two that differ")
     elif (frame.weather.site, frame.weather.clear) != (weather.site, weather.clear):
         raise ParameterError("the frame was made for another place or another kind of weather")
-    expected = expected or typical_errors(frame, unit=unit, epsilon=epsilon)
+    expected = expected or typical_errors(
+        frame.time_grid, frame.choices, clear=frame.weather.clear, unit=unit, epsilon=epsilon
+    )
     return draw_release(
         score_record(frame, record, unit),
         frame,

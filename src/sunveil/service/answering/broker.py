@@ -19,7 +19,7 @@ from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound
 from sunveil.ledger.book import Ledger
 from sunveil.ledger.chain import canonical
 from sunveil.service import broker as asked_for
-from sunveil.service.answering.desk import Desk, NotCharged
+from sunveil.service.answering.question_ledger import NotCharged, QuestionLedger
 from sunveil.service.broker import (
     Answered,
     File,
@@ -180,9 +180,9 @@ class LedgerBroker:
         from sunveil.service.answering.kinds import answer
 
         cost = self._plan(case).cost
-        desk = Desk(self._ledger, analyst=asked.analyst, resumes=resumes, spends=spends)
+        ledger = QuestionLedger(self._ledger, resumes=resumes, spends=spends)
         try:
-            publication = answer(case, desk)
+            publication = answer(case, ledger)
         except NotCharged:  # whoever asked has gone, and has paid nothing
             with self._store.changing() as connection:
                 drop_request(connection, asked)
@@ -193,13 +193,19 @@ class LedgerBroker:
             ) from None
         except ReleaseNotFound:
             raise NotServed(f"you have no share of the dataset {asked.dataset!r}") from None
-        return self._keep(asked, case, publication, desk=desk, cost=cost)
+        return self._keep(asked, case, publication, ledger=ledger, cost=cost)
 
     def _keep(
-        self, asked: Asked, case: Case, publication: Publication, *, desk: Desk, cost: float
+        self,
+        asked: Asked,
+        case: Case,
+        publication: Publication,
+        *,
+        ledger: QuestionLedger,
+        cost: float,
     ) -> Answered:
-        assert desk.question is not None
-        digest = desk.question.digest(asked.dataset)
+        assert ledger.question is not None
+        digest = ledger.question.digest(asked.dataset)
         row = ReleaseRow(
             id=release_id(asked.dataset, digest),
             dataset=asked.dataset,
@@ -213,7 +219,7 @@ class LedgerBroker:
         with self._store.changing() as connection:
             keep_release(connection, row, question=digest, body=body)
             end_request(connection, asked, row.id)
-        return Answered(row.id, fresh=desk.drawing)
+        return Answered(row.id, fresh=ledger.drawn)
 
     @contextmanager
     def _turn(self, question: str) -> Iterator[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -16,39 +16,11 @@ from sunveil.errors import SourceError
 from sunveil.infer import record_span
 from sunveil.meters import MeterOptions, Record, iter_meters
 from sunveil.publish.estimates import COLUMNS, read_estimates
+from sunveil.publish.memory_systems import MemorySystems
 from sunveil.publish.rows import FleetRows
-from sunveil.releases.choices import Choices
-from sunveil.releases.frame import Calendar, Frame, make_frame, prepared
 from sunveil.service.store.datasets import Served
 from sunveil.site import Site
 from sunveil.weather import Weather, get_weather
-
-# Planes of a frame that is made for its errors only. [degrees]
-_COARSE = 30.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldSystems:
-    """Meters of a fleet with the public weather of each system: private.
-
-    Parameters
-    ----------
-    records
-        The systems.
-    weather
-        By system; the same object at the same place.
-    frames
-        Coarse public frames, and how many systems each is for: what errors to expect.
-    """
-
-    records: list[Record] = field(repr=False)
-    weather: dict[str, Weather] = field(repr=False)
-    frames: list[tuple[Frame, int]] = field(repr=False)
-
-    def weather_of(self, record: Record) -> Weather:
-        """Return a record's weather."""
-        return self.weather[record.system_id]
-
 
 Held = TypeVar("Held")
 
@@ -96,7 +68,7 @@ class Data:
         """Return the inferred rows of a fleet: private."""
         return self._rows.get(dataset)
 
-    def systems(self, dataset: Served) -> HeldSystems:
+    def systems(self, dataset: Served) -> MemorySystems:
         """Return the meters of a fleet, and their weather: private."""
         return self._systems.get(dataset)
 
@@ -109,7 +81,7 @@ class Data:
         assert dataset.table is not None
         return read_fleet(path, folder / dataset.table, keys=keys)
 
-    def _read_systems(self, dataset: Served) -> HeldSystems:
+    def _read_systems(self, dataset: Served) -> MemorySystems:
         assert dataset.meters is not None
         told = dataset.extra.get("options", {})
         options = MeterOptions(
@@ -121,7 +93,7 @@ class Data:
         sites = self._sites(dataset, records)
         records = [record for record in records if record.system_id in sites]
         weather = _weather(records, sites)
-        return HeldSystems(records, weather, _frames(records, weather))
+        return MemorySystems(records, lambda record: weather[record.system_id])
 
     def _records(self, dataset: Served, options: MeterOptions) -> list[Record]:
         """Return the records of a dataset, each on the clock that the table of systems names."""
@@ -231,17 +203,3 @@ def _weather(records: list[Record], sites: dict[str, Site]) -> dict[str, Weather
         spans[site] = min(begin, first), max(end, last)
     made = {site: get_weather("clearsky", site, *span) for site, span in spans.items()}
     return {record.system_id: made[sites[record.system_id]] for record in records}
-
-
-def _frames(records: list[Record], weather: dict[str, Weather]) -> list[tuple[Frame, int]]:
-    """Return a coarse frame for each weather and calendar: no reading is looked at."""
-    groups: dict[tuple[int, Calendar], list[Record]] = {}
-    for record in records:
-        sky = weather[record.system_id]
-        calendar = Calendar.of(prepared(record), longitude=sky.site.longitude)
-        groups.setdefault((id(sky), calendar), []).append(record)
-    coarse = Choices(step=_COARSE)
-    return [
-        (make_frame(weather[some[0].system_id], calendar, coarse), len(some))
-        for (_, calendar), some in groups.items()
-    ]
