@@ -11,7 +11,7 @@ import pytest
 from service_makers import Nursery, add_dataset, key, new_token, quick_settings
 
 from sunveil.publish.bins import Bins
-from sunveil.publish.estimates import read_estimates
+from sunveil.fleet.results import read_fleet
 from sunveil.publish.fleet import fleet_tables
 from sunveil.service.app import open_service
 
@@ -100,7 +100,7 @@ def test_without_padding_the_two_could_be_told_apart(tmp_path):
     for name, plane in FLEETS.items():
         path = tmp_path / f"{name}.json"
         write_fleet(path, plane)
-        rows = read_estimates(path)
+        rows = read_fleet(path)
 
         def draw(rows=rows):
             fleet_tables(

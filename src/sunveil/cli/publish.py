@@ -150,7 +150,7 @@ def fleet_command(estimates: Path, **given: Any) -> None:
     Parquet table with system_id, surface_azimuth, surface_tilt, dc_capacity_kw and the key's
     column. The tables protect whole records.
     """
-    from sunveil.publish.estimates import read_estimates
+    from sunveil.fleet.results import read_fleet
     from sunveil.publish.tables import plan_fleet, publish_fleet
 
     choices = _table_choices(given)
@@ -161,7 +161,7 @@ def fleet_command(estimates: Path, **given: Any) -> None:
             say_plan(plan.cost, plan.remaining, kept=plan.kept)
             click.echo(expected_table(plan.expected))
             return
-        rows = read_estimates(estimates, keys=[choices.key] if choices.key else [])
+        rows = read_fleet(estimates, keys=[choices.key] if choices.key else [])
         publication = publish_fleet(
             ledger, given["dataset"], rows, choices=choices, analyst=given["analyst"]
         )
@@ -176,11 +176,11 @@ def synthetic_command(estimates: Path, **given: Any) -> None:
 
     It protects whole records, and needs the extra 'synthetic'.
     """
-    from sunveil.publish.estimates import read_estimates
+    from sunveil.fleet.results import read_fleet
     from sunveil.publish.synthetic import plan_synthetic, publish_synthetic
 
     out = _target(given)
-    rows = read_estimates(estimates)
+    rows = read_fleet(estimates)
     options = {name: given[name] for name in ("epsilon", "analyst", "edition")}
     with _opened(given["ledger"]) as ledger:
         plan = plan_synthetic(ledger, given["dataset"], len(rows), **options)

@@ -22,7 +22,7 @@ from sunveil.privacy.units import System
 from sunveil.publish.bins import UNKNOWN, Bins, Groups
 from sunveil.publish.consistent import consistent
 from sunveil.publish.publication import Column, PublishedTable
-from sunveil.publish.rows import FleetRows
+from sunveil.fleet.results import FleetRows
 
 Whole = NDArray[np.int64]
 

@@ -30,7 +30,7 @@ from sunveil.publish.quantiles import (
     part_of,
     rank_error,
 )
-from sunveil.publish.rows import FleetRows
+from sunveil.fleet.results import FleetRows
 from sunveil.publish.totals import check_clip, draw_totals, total_deviation, total_table
 
 PARTS = ("counts", "totals", "quantiles")

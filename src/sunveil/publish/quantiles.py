@@ -20,7 +20,7 @@ from sunveil.privacy.units import System
 from sunveil.publish.bins import Groups
 from sunveil.publish.counts import key_columns
 from sunveil.publish.publication import Column, PublishedTable
-from sunveil.publish.rows import FleetRows
+from sunveil.fleet.results import FleetRows
 from sunveil.publish.totals import check_clip
 
 Array = NDArray[np.float64]

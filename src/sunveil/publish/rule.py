@@ -12,7 +12,7 @@ import numpy as np
 
 from sunveil.errors import ParameterError
 from sunveil.publish.bins import groups_of
-from sunveil.publish.rows import FleetRows
+from sunveil.fleet.results import FleetRows
 from sunveil.publish.totals import watts
 
 # Beyond any capacity there is: the rule itself clips nothing.

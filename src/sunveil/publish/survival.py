@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sunveil.errors import ParameterError
 from sunveil.publish.bins import Bins
 from sunveil.publish.publication import Column, PublishedTable
-from sunveil.publish.rows import FleetRows
+from sunveil.fleet.results import FleetRows
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]

@@ -22,7 +22,7 @@ from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins
 from sunveil.publish.fitting import check_mbi, sample_model
 from sunveil.publish.publication import Column, Publication, PublishedTable
-from sunveil.publish.rows import FleetRows
+from sunveil.fleet.results import FleetRows
 from sunveil.publish.survival import (
     PAIRS,
     SINGLES,

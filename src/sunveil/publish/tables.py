@@ -20,7 +20,7 @@ from sunveil.publish.fleet import (
     fleet_tables,
 )
 from sunveil.publish.publication import Publication, PublishedTable
-from sunveil.publish.rows import FleetRows
+from sunveil.fleet.results import FleetRows
 
 
 @dataclass(frozen=True, slots=True)

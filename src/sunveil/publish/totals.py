@@ -17,7 +17,7 @@ from sunveil.privacy.units import System
 from sunveil.publish.bins import Groups
 from sunveil.publish.counts import PROOF, key_columns
 from sunveil.publish.publication import Column, PublishedTable
-from sunveil.publish.rows import FleetRows
+from sunveil.fleet.results import FleetRows
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
