@@ -1,11 +1,17 @@
-"""How well candidates explain readings: the paper's fit score, and the agreement count.
+"""How well candidates explain readings: agreement counts, votes of days, the paper's fit score.
 
-Both are pure functions of readings and profiles. The agreement count is an integer that one
-reading moves by at most one, which is why private releases stand on it.
+A reading p agrees with a capacity c under a profile m when ``|p - c m| <= τ c m`` and m reaches a
+floor. The tolerance is relative and the capacities are geometric, so all capacities of a plane are
+one histogram of ``log(p / m)`` and a window that slides over it. A day votes for a candidate once
+for every threshold that the share of its lit intervals which agree reaches.
+
+Counts and votes are whole numbers, and each reading, or each day, adds to them alone: what one of
+them adds depends on no other, which is why private releases stand on them.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +19,9 @@ from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
 from sunveil.site import Array
+
+Counts = NDArray[np.int32]
+Logs = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +48,144 @@ class Tolerance:
             raise ParameterError(
                 f"the floor of modelled power must be between 0 and 1, and {self.floor:g} is not"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Capacities:
+    """A public, geometric grid of capacities.
+
+    Parameters
+    ----------
+    low, high
+        The first capacity, and the least that the last may be. [kW]
+    step
+        Natural logarithm of the ratio of neighbours.
+    """
+
+    low: float = 0.5
+    high: float = 2000.0
+    step: float = 0.025
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.low < self.high < math.inf):
+            raise ParameterError("capacities need 0 < low < high, in kW")
+        if not 0.001 <= self.step <= 0.7:
+            raise ParameterError("the step of capacities is a logarithm between 0.001 and 0.7")
+
+    def __len__(self) -> int:
+        return math.ceil(math.log(self.high / self.low) / self.step - 1e-9) + 1
+
+    @property
+    def values(self) -> Array:
+        """The capacities. [kW]"""
+        return np.asarray(self.low * np.exp(self.step * np.arange(len(self))))
+
+
+@dataclass(frozen=True, slots=True)
+class RatioBins:
+    """Where log(p / m) falls among the capacities that it agrees with.
+
+    Parameters
+    ----------
+    lowest
+        Logarithm at which the first bin begins.
+    step
+        Width of a bin.
+    width
+        How many bins a capacity's tolerance spans; capacity c has bins c to c + width - 1.
+    capacities
+        How many capacities there are.
+    """
+
+    lowest: float
+    step: float
+    width: int
+    capacities: int
+
+    @classmethod
+    def of(cls, capacities: Capacities, tolerance: Tolerance) -> RatioBins:
+        """Return the bins of a grid of capacities under a tolerance."""
+        below = round(-math.log1p(-tolerance.relative) / capacities.step)
+        above = round(math.log1p(tolerance.relative) / capacities.step)
+        lowest = math.log(capacities.low) - (below + 0.5) * capacities.step
+        return cls(lowest, capacities.step, below + above + 1, len(capacities))
+
+    @property
+    def numbers(self) -> tuple[np.float32, np.float32, int, int]:
+        """What the kernels take: lowest, bins per logarithm, width, capacities."""
+        return np.float32(self.lowest), np.float32(1.0 / self.step), self.width, self.capacities
+
+
+def log_power(power: Array) -> Logs:
+    """Return the logarithm of readings; what is not above zero, or missing, agrees with nothing."""
+    lit = power > 0.0
+    return np.log(power, where=lit, out=np.full(len(power), -np.inf)).astype(np.float32)
+
+
+def log_profiles(profiles: NDArray[np.floating], floor: float) -> Logs:
+    """Return the logarithm of profiles; below the floor no reading agrees."""
+    lit = profiles >= floor
+    out = np.full(profiles.shape, np.inf, dtype=np.float32)
+    return np.asarray(np.log(profiles, where=lit, out=out, casting="same_kind"))
+
+
+def count_readings(power: Logs, profiles: Logs, bins: RatioBins) -> Counts:
+    """Return how many readings agree with every plane and capacity, shape (planes, capacities).
+
+    Parameters
+    ----------
+    power, profiles
+        Logarithms of the readings, shape (n,), and of the planes' profiles, shape (planes, n).
+    bins
+        The capacities and their tolerance.
+    """
+    from sunveil.score_kernels import count_agreeing  # numba takes a second to load
+
+    return np.asarray(count_agreeing(power, profiles, *bins.numbers))
+
+
+def count_days(
+    power: Logs,
+    profiles: Logs,
+    bins: RatioBins,
+    *,
+    days: NDArray[np.int64],
+    thresholds: tuple[float, ...],
+    fewest: int,
+) -> Counts:
+    """Return the votes of days for every plane and capacity, shape (planes, capacities).
+
+    Parameters
+    ----------
+    power, profiles, bins
+        As for :func:`count_readings`.
+    days
+        Where each day begins among the readings, and where the last ends.
+    thresholds
+        Shares of a day's lit intervals; each that is reached is one vote.
+    fewest
+        Readings that must agree for any vote.
+    """
+    from sunveil.score_kernels import count_votes
+
+    shares = np.asarray(thresholds, dtype=np.float64)
+    return np.asarray(count_votes(power, profiles, days, shares, fewest, *bins.numbers))
+
+
+def fit_score(measured: Array, profiles: NDArray[np.floating]) -> Array:
+    """Return the paper's score of each candidate for one group: ``-(1/N) ||p̂ - p||²``.
+
+    Parameters
+    ----------
+    measured
+        The group's prototypical day, normalised to [0, 1], shape (N,).
+    profiles
+        The candidates' normalised profiles of the same day, shape (candidates, N).
+    """
+    return np.asarray(-np.mean((profiles - measured) ** 2, axis=1))
+
+
+# What follows is for fit/start.py alone, and goes with it.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,16 +266,3 @@ def agreement_counts(
         width = below + above + 1
         counts[plane] = total[width:] - total[: len(total) - width]
     return Agreement(counts, possible, capacities)
-
-
-def fit_score(measured: Array, profiles: NDArray[np.floating]) -> Array:
-    """Return the paper's score of each candidate for one group: ``-(1/N) ||p̂ - p||²``.
-
-    Parameters
-    ----------
-    measured
-        The group's prototypical day, normalised to [0, 1], shape (N,).
-    profiles
-        The candidates' normalised profiles of the same day, shape (candidates, N).
-    """
-    return np.asarray(-np.mean((profiles - measured) ** 2, axis=1))

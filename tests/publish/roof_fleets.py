@@ -11,7 +11,7 @@ import pandas as pd
 from sunveil.privacy.units import System
 from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.choices import Choices
-from sunveil.tally import Capacities
+from sunveil.scores import Capacities
 
 PLANES = {
     "a1": (105.0, 30.0),

@@ -9,12 +9,12 @@ import pytest
 
 from sunveil.errors import SourceError
 from sunveil.fleet import infer_fleet
+from sunveil.fleet.results import read_fleet
 from sunveil.ledger.book import Ledger
 from sunveil.ledger.marks import Marks
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins
-from sunveil.fleet.results import read_fleet
 from sunveil.publish.synthetic import plan_synthetic
 from sunveil.publish.tables import TableChoices, publish_fleet
 from sunveil.simulate.order import Order

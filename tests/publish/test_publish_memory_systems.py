@@ -20,7 +20,7 @@ from sunveil.publish.memory_systems import MemorySystems
 from sunveil.publish.systems import plan_systems, publish_systems
 from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.choices import Choices
-from sunveil.tally import Capacities
+from sunveil.scores import Capacities
 from sunveil.weather import clearsky
 
 CHOICES = Choices(step=15.0, capacities=Capacities(1.0, 30.0, 0.05))

@@ -7,7 +7,7 @@ import pytest
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.releases.choices import Choices
 from sunveil.releases.typical import typical_errors, typical_table
-from sunveil.tally import Capacities
+from sunveil.scores import Capacities
 from sunveil.timegrid import TimeGrid
 
 CHOICES = Choices(step=30.0, capacities=Capacities(1.0, 40.0, 0.1))

@@ -13,8 +13,8 @@ from sunveil.plots.embed import loose_figure
 from sunveil.releases.choices import Choices
 from sunveil.releases.reference import make_reference
 from sunveil.releases.utility import Curve, Known, utility_curves
+from sunveil.scores import Capacities
 from sunveil.site import Site
-from sunveil.tally import Capacities
 
 EPSILONS = (0.05, 0.5, 5.0)
 

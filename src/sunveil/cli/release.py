@@ -163,7 +163,7 @@ def _of_fleet(
 def make_choices(given: dict[str, Any]) -> Choices:
     """Return the public choices that were given."""
     from sunveil.releases.choices import Choices
-    from sunveil.tally import Capacities
+    from sunveil.scores import Capacities
 
     low, high = given["capacities"]
     return Choices(capacities=Capacities(low, high), clocks=given.get("clocks") or (0.0,))

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
-from sunveil.publish.bins import Groups
 from sunveil.fleet.results import FleetRows
+from sunveil.publish.bins import Groups
 from sunveil.publish.rule import rule_15_15
 from sunveil.publish.totals import draw_totals, total_deviation
 

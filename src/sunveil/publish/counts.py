@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.fleet.results import FleetRows
 from sunveil.privacy.counting import Counts, DiscreteLaplace
 from sunveil.privacy.units import System
 from sunveil.publish.bins import UNKNOWN, Bins, Groups
 from sunveil.publish.consistent import consistent
 from sunveil.publish.publication import Column, PublishedTable
-from sunveil.fleet.results import FleetRows
 
 Whole = NDArray[np.int64]
 

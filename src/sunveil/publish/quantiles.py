@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
+from sunveil.fleet.results import FleetRows
 from sunveil.privacy.mechanisms import PermuteAndFlip
 from sunveil.privacy.score import Score
 from sunveil.privacy.units import System
 from sunveil.publish.bins import Groups
 from sunveil.publish.counts import key_columns
 from sunveil.publish.publication import Column, PublishedTable
-from sunveil.fleet.results import FleetRows
 from sunveil.publish.totals import check_clip
 
 Array = NDArray[np.float64]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
+from sunveil.fleet.results import FleetRows
 from sunveil.publish.bins import Bins
 from sunveil.publish.publication import Column, PublishedTable
-from sunveil.fleet.results import FleetRows
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]

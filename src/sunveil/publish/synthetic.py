@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.fleet.results import FleetRows
 from sunveil.ledger.book import Ledger, Question
 from sunveil.privacy.counting import Counts, DiscreteLaplace
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
@@ -22,7 +23,6 @@ from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins
 from sunveil.publish.fitting import check_mbi, sample_model
 from sunveil.publish.publication import Column, Publication, PublishedTable
-from sunveil.fleet.results import FleetRows
 from sunveil.publish.survival import (
     PAIRS,
     SINGLES,

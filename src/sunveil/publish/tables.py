@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sunveil.fleet.results import FleetRows
 from sunveil.ledger.book import Ledger
 from sunveil.ledger.records import Question
 from sunveil.privacy.guarantee import Guarantee
@@ -20,7 +21,6 @@ from sunveil.publish.fleet import (
     fleet_tables,
 )
 from sunveil.publish.publication import Publication, PublishedTable
-from sunveil.fleet.results import FleetRows
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
+from sunveil.fleet.results import FleetRows
 from sunveil.privacy.counting import Counts, DiscreteLaplace
 from sunveil.privacy.units import System
 from sunveil.publish.bins import Groups
 from sunveil.publish.counts import PROOF, key_columns
 from sunveil.publish.publication import Column, PublishedTable
-from sunveil.fleet.results import FleetRows
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]

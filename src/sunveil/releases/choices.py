@@ -15,9 +15,8 @@ from sunveil.errors import ParameterError
 from sunveil.fit.shared import TYPICAL_HEAT
 from sunveil.privacy.score import Axis
 from sunveil.privacy.window import Window, best_window
-from sunveil.scores import Tolerance
+from sunveil.scores import Capacities, Tolerance
 from sunveil.site import Losses
-from sunveil.tally import Capacities
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from sunveil.fit.daylight import LOWEST, coarsen
 from sunveil.fit.shared import TYPICAL_HAZE
 from sunveil.meters.record import Cleaning, Record
 from sunveil.releases.choices import Choices
+from sunveil.scores import Logs, RatioBins, log_power, log_profiles
 from sunveil.search.exhaustive import blocks
 from sunveil.site import Array
 from sunveil.sky import covered, sky_at, unit_power
-from sunveil.tally import Bins, Logs, log_power, log_profiles
 from sunveil.timegrid import DAY, TimeGrid
 from sunveil.weather import Weather, WeatherCache, clearsky
 
@@ -89,9 +89,9 @@ class Frame:
         return len(self.profiles) * len(self.grid) * len(self.choices.capacities)
 
     @property
-    def bins(self) -> Bins:
+    def bins(self) -> RatioBins:
         """The capacities under their tolerance."""
-        return Bins.of(self.choices.capacities, self.choices.tolerance)
+        return RatioBins.of(self.choices.capacities, self.choices.tolerance)
 
     @property
     def shape(self) -> tuple[int, int, int]:

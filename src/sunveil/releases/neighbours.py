@@ -20,9 +20,9 @@ from sunveil.privacy.units import Days, Readings, Unit
 from sunveil.releases.choices import Choices
 from sunveil.releases.frame import SHORTEST, Frame, make_frame, time_grid_of
 from sunveil.releases.score import reading_score
+from sunveil.scores import Capacities
 from sunveil.simulate import CITIES, draw_systems, simulate_power, simulate_sky
 from sunveil.site import Array
-from sunveil.tally import Capacities
 from sunveil.timegrid import DAY, TimeGrid
 from sunveil.weather import WeatherCache, clearsky
 

@@ -10,7 +10,7 @@ from sunveil.meters.record import Record
 from sunveil.privacy.score import Placement, Score
 from sunveil.privacy.units import Days, Readings
 from sunveil.releases.frame import Frame
-from sunveil.tally import count_days, count_readings
+from sunveil.scores import count_days, count_readings
 
 
 def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
