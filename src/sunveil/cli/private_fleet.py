@@ -105,6 +105,6 @@ def _say_refused(fleet: OpenFleet, path: Path | None) -> None:
     if not fleet.refused:
         return
     kinds = Counter(each.kind for each in fleet.refused)
-    told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
+    counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
     where = f"the reasons are in {path}" if path else "name a file with --refused for the reasons"
-    click.echo(f"sunveil: left out: {told}; {where}", err=True)
+    click.echo(f"sunveil: left out: {counted}; {where}", err=True)

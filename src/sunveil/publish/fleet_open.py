@@ -54,7 +54,7 @@ class OpenFleet:
         return f"OpenFleet({len(self.roster)} systems, private)"
 
     @property
-    def aside(self) -> Path:
+    def draws_folder(self) -> Path:
         """A private folder for draws that are not kept yet, of its own for these very readings."""
         return self.records.desk.job.folder
 

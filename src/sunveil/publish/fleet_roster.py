@@ -41,7 +41,15 @@ class FrameKey:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A system that is released: its number in the table, its part, its frame and its days."""
+    """A system that is released.
+
+    Parameters
+    ----------
+    number, part
+        Its number in the table of systems, and the part of the fleet that its readings are in.
+    frame, time_grid
+        The frame that it is scored in, and the times of its own record.
+    """
 
     number: int
     part: int
@@ -148,7 +156,7 @@ def _time_grids(members: Mapping[str, Member]) -> dict[FrameKey, TimeGrid]:
 
 
 def refusals_csv(refused: tuple[Refused, ...]) -> str:
-    """Return refusals as CSV."""
+    """Return who is refused and why as CSV text, with a header."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("system_id", "kind", "reason"))

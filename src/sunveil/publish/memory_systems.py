@@ -51,7 +51,7 @@ class MemorySystems:
     """
 
     # what is drawn stays in memory until it is kept
-    aside = None
+    draws_folder = None
 
     def __init__(
         self,

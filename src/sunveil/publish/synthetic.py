@@ -146,7 +146,17 @@ def plan_synthetic(
     analyst: str | None = None,
     edition: str = "1",
 ) -> SyntheticPlan:
-    """Return what :func:`publish_synthetic` would cost, and its noise; spend nothing."""
+    """Return what :func:`publish_synthetic` would cost, and its noise; spend nothing.
+
+    Parameters
+    ----------
+    ledger, dataset
+        What would be charged, and the name of the dataset in it.
+    systems
+        How many systems there are: public.
+    epsilon, bins, analyst, edition
+        As for :func:`publish_synthetic`.
+    """
     question = _question(systems, epsilon, bins, analyst, edition)
     kept = ledger.kept(dataset, question) is not None
     cost = ledger.cost(dataset, question)

@@ -127,10 +127,10 @@ def publish_systems(
         expected = systems.expected(terms)
 
     def draw() -> list[list[Any]]:
-        aside = _folder_aside(systems, question.digest(dataset))
+        folder = _folder_of_question(systems, question.digest(dataset))
         rows: list[list[Any]] = []
         for part in systems.parts(terms):
-            rows += _rows(part, terms, expected, question, aside=aside)
+            rows += _rows(part, terms, expected, question, folder=folder)
             on_progress(len(rows), len(systems))
         return sorted(rows)
 
@@ -175,11 +175,11 @@ def _draw(scored: Scored, frame: Frame, terms: ReleaseTerms) -> Release:
     return draw_release(scored, frame, epsilon=terms.epsilon, exponential=exponential)
 
 
-def _folder_aside(systems: SystemsToRelease, digest: str) -> Path | None:
+def _folder_of_question(systems: SystemsToRelease, digest: str) -> Path | None:
     """Return the folder for what is drawn for a question, from the readings as they are."""
-    if systems.aside is None:
+    if systems.draws_folder is None:
         return None
-    folder = systems.aside / f"drawn-{digest[:32]}"
+    folder = systems.draws_folder / f"drawn-{digest[:32]}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
@@ -190,10 +190,10 @@ def _rows(
     expected: Mapping[str, ExpectedErrors],
     question: Question,
     *,
-    aside: Path | None,
+    folder: Path | None,
 ) -> list[list[Any]]:
     """Return the rows of a part: those that were put aside before, or drawn now and put aside."""
-    path = None if aside is None else aside / f"part-{part.number:05d}.json"
+    path = None if folder is None else folder / f"part-{part.number:05d}.json"
     rows = None if path is None else _drawn_before(path, part.size)
     if rows is None:
         rows = [

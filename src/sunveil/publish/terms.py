@@ -98,7 +98,7 @@ class SystemsToRelease(Protocol):
         """Return how many systems there are."""
 
     @property
-    def aside(self) -> Path | None:
+    def draws_folder(self) -> Path | None:
         """A private folder for draws that are not kept yet; None to hold them in memory."""
 
     def about(self) -> Mapping[str, str]:

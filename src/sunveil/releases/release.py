@@ -131,6 +131,13 @@ def _by_paper(record: Record, weather: Weather, *, unit: Unit, mechanism: DPBO) 
 def posterior(record: Record, weather: Weather, *, delta: float) -> PosteriorScore:
     """Return what the paper's mechanism draws from: the posterior mean of GP-UCB after 100 steps.
 
+    Parameters
+    ----------
+    record, weather
+        The readings, and the weather over them.
+    delta
+        δ of the mechanism, which decides how wide GP-UCB looks.
+
     Privacy
     -------
     None: it is as private as the readings.

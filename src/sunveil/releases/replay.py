@@ -57,7 +57,17 @@ def as_read(setting: Setting, record: Record) -> Record:
 
 
 def public_of(frame: Frame, record: Record, *, epsilon: float) -> Public:
-    """Return what a release in a frame is made with, besides the readings."""
+    """Return what a release in a frame is made with, besides the readings.
+
+    Parameters
+    ----------
+    frame
+        The public frame.
+    record
+        The record, of which the interval, the label and the clock count.
+    epsilon
+        Of the release.
+    """
     widths = best_window(epsilon, frame.choices.axes()).widths
     digest = hashlib.sha256(frame.choices.fingerprint().encode())
     for part in (frame.grid.surface_azimuth, frame.grid.surface_tilt, np.array(widths)):

@@ -74,7 +74,17 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
 
 
 def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
-    """Return the score that protects a unit."""
+    """Return the score that protects a unit.
+
+    Parameters
+    ----------
+    frame
+        The public frame.
+    record
+        The readings.
+    unit
+        How many readings, or how many days, neighbours differ in.
+    """
     if isinstance(unit, Readings):
         return reading_score(frame, record, unit.k)
     return day_score(frame, record, unit.k)

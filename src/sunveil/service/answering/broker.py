@@ -54,7 +54,7 @@ from sunveil.service.store.releases import (
 
 if TYPE_CHECKING:
     from sunveil.publish.publication import Publication
-    from sunveil.service.answering.kinds import Case
+    from sunveil.service.answering.kinds import AnalystQuestion
 
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 
@@ -119,10 +119,18 @@ class LedgerBroker:
     # -- what may be asked
 
     def plan(self, dataset: str, question: Question, *, analyst: str) -> Plan:
-        """Return what a question would cost, or refuse it; spend nothing."""
+        """Return what a question would cost, or refuse it; spend nothing.
+
+        Parameters
+        ----------
+        dataset, question
+            What is asked of which dataset.
+        analyst
+            Who asks.
+        """
         return self._plan(self._case(dataset, question, analyst))
 
-    def _plan(self, case: Case) -> Plan:
+    def _plan(self, case: AnalystQuestion) -> Plan:
         from sunveil.service.answering.kinds import plan
 
         try:
@@ -130,14 +138,14 @@ class LedgerBroker:
         except ParameterError as error:  # of public choices only: no data have been looked at
             raise Refused(str(error)) from None
 
-    def _case(self, dataset: str, question: Question, analyst: str) -> Case:
+    def _case(self, dataset: str, question: Question, analyst: str) -> AnalystQuestion:
         self._load()
-        from sunveil.service.answering.kinds import Case
+        from sunveil.service.answering.kinds import AnalystQuestion
 
         served = self._open_to(dataset, analyst)
         if question.kind not in served.kinds:
             raise NotServed(f"the dataset {dataset!r} does not answer questions of this kind")
-        return Case(served, question, analyst, self._data)
+        return AnalystQuestion(served, question, analyst, self._data)
 
     def _open_to(self, dataset: str, analyst: str) -> Served:
         with self._store.reading() as connection:
@@ -154,15 +162,25 @@ class LedgerBroker:
     # -- asking
 
     def ask(self, dataset: str, question: Question, *, analyst: str, key: str) -> Answered:
-        """Answer a question: charge it, draw it and keep it, or find the kept answer."""
+        """Answer a question: charge it, draw it and keep it, or find the kept answer.
+
+        Parameters
+        ----------
+        dataset, question
+            What is asked of which dataset.
+        analyst
+            Who asks, and is charged.
+        key
+            The analyst's own name of the request: sent again with the same, it is the same request.
+        """
         self._ready.wait()
         case = self._case(dataset, question, analyst)
-        told = canonical(question.model_dump(mode="json"))
-        asked = Asked(analyst, key, dataset, told, None)
-        with self._turn(f"{dataset} {told}"):
+        text = canonical(question.model_dump(mode="json"))
+        asked = Asked(analyst, key, dataset, text, None)
+        with self._turn(f"{dataset} {text}"):
             with self._store.changing() as connection:
                 known, fresh = begin_request(connection, asked)
-            if (known.dataset, known.asked) != (dataset, told):
+            if (known.dataset, known.asked) != (dataset, text):
                 raise OtherQuestion(
                     "this idempotency key was used for another question; take a new one"
                 )
@@ -175,7 +193,9 @@ class LedgerBroker:
                     drop_request(connection, asked)
                 raise
 
-    def _finish(self, asked: Asked, case: Case, *, resumes: bool, spends: bool) -> Answered:
+    def _finish(
+        self, asked: Asked, case: AnalystQuestion, *, resumes: bool, spends: bool
+    ) -> Answered:
         """Answer what was asked, and keep the answer where it is served from."""
         from sunveil.service.answering.kinds import answer
 
@@ -198,7 +218,7 @@ class LedgerBroker:
     def _keep(
         self,
         asked: Asked,
-        case: Case,
+        case: AnalystQuestion,
         publication: Publication,
         *,
         ledger: QuestionLedger,
@@ -272,7 +292,17 @@ def release_id(dataset: str, digest: str) -> str:
 
 
 def body_of(publication: Publication, *, asked: dict[str, Any], edition: str) -> dict[str, Any]:
-    """Return a publication as it is served: everything in it is public."""
+    """Return a publication as it is served: everything in it is public.
+
+    Parameters
+    ----------
+    publication
+        What was published.
+    asked
+        The question that it answers.
+    edition
+        Public name of the data.
+    """
     from sunveil.privacy.units import unit_name
 
     guarantee = publication.guarantee

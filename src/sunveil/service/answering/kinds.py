@@ -35,7 +35,7 @@ COLUMNS = {"surface_azimuth": "°", "surface_tilt": "°", "dc_capacity_kw": "%"}
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class AnalystQuestion:
     """A question to a dataset.
 
     Parameters
@@ -56,12 +56,12 @@ class Case:
     data: Data
 
 
-def plan(case: Case, ledger: Ledger) -> Plan:
+def plan(case: AnalystQuestion, ledger: Ledger) -> Plan:
     """Return what a question would cost and be worth, from what is public."""
     return _KINDS[type(case.question)][0](case, ledger)
 
 
-def answer(case: Case, ledger: Ledger) -> Publication:
+def answer(case: AnalystQuestion, ledger: Ledger) -> Publication:
     """Answer a question: the ledger is charged before anything is drawn."""
     return _KINDS[type(case.question)][1](case, ledger)
 
@@ -88,7 +88,7 @@ def table_choices(dataset: Served, asked: FleetTable | Totals | Quantiles) -> Ta
     return replace(made, shares={"quantiles": 1.0}, quantiles=quantiles)
 
 
-def _plan_tables(case: Case, ledger: Ledger) -> Plan:
+def _plan_tables(case: AnalystQuestion, ledger: Ledger) -> Plan:
     choices = table_choices(case.dataset, case.question)
     found = plan_fleet(ledger, case.dataset.name, choices=choices, analyst=case.analyst)
     return Plan(
@@ -106,7 +106,7 @@ def _expected(each: Expected, systems: int | None) -> ExpectedError:
     return ExpectedError(each.table, each.value, error, "places", RANKS)
 
 
-def _answer_tables(case: Case, ledger: Ledger) -> Publication:
+def _answer_tables(case: AnalystQuestion, ledger: Ledger) -> Publication:
     return publish_fleet(
         ledger,
         case.dataset.name,
@@ -116,7 +116,7 @@ def _answer_tables(case: Case, ledger: Ledger) -> Publication:
     )
 
 
-def _plan_synthetic(case: Case, ledger: Ledger) -> Plan:
+def _plan_synthetic(case: AnalystQuestion, ledger: Ledger) -> Plan:
     assert case.dataset.systems is not None
     found = plan_synthetic(
         ledger, case.dataset.name, case.dataset.systems, **_synthetic_options(case)
@@ -128,12 +128,12 @@ def _plan_synthetic(case: Case, ledger: Ledger) -> Plan:
     return Plan(found.cost, found.kept, expected)
 
 
-def _answer_synthetic(case: Case, ledger: Ledger) -> Publication:
+def _answer_synthetic(case: AnalystQuestion, ledger: Ledger) -> Publication:
     rows = case.data.rows(case.dataset)
     return publish_synthetic(ledger, case.dataset.name, rows, **_synthetic_options(case))
 
 
-def _synthetic_options(case: Case) -> dict[str, Any]:
+def _synthetic_options(case: AnalystQuestion) -> dict[str, Any]:
     return {
         "epsilon": case.question.epsilon,
         "analyst": case.analyst,
@@ -141,7 +141,7 @@ def _synthetic_options(case: Case) -> dict[str, Any]:
     }
 
 
-def _plan_systems(case: Case, ledger: Ledger) -> Plan:
+def _plan_systems(case: AnalystQuestion, ledger: Ledger) -> Plan:
     asked = _systems_asked(case, ledger)
     found = plan_systems(ledger, case.dataset.name, **asked)
     errors = found.expected
@@ -156,11 +156,11 @@ def _plan_systems(case: Case, ledger: Ledger) -> Plan:
     return Plan(0.0 if found.kept else price, found.kept, expected)
 
 
-def _answer_systems(case: Case, ledger: Ledger) -> Publication:
+def _answer_systems(case: AnalystQuestion, ledger: Ledger) -> Publication:
     return publish_systems(ledger, case.dataset.name, **_systems_asked(case, ledger))
 
 
-def _systems_asked(case: Case, ledger: Ledger) -> dict[str, Any]:
+def _systems_asked(case: AnalystQuestion, ledger: Ledger) -> dict[str, Any]:
     unit = ledger.dataset(case.dataset.name).promise.unit
     return {
         "systems": case.data.systems(case.dataset),
@@ -169,8 +169,8 @@ def _systems_asked(case: Case, ledger: Ledger) -> dict[str, Any]:
     }
 
 
-Planner = Callable[[Case, Ledger], Plan]
-Answerer = Callable[[Case, Ledger], Publication]
+Planner = Callable[[AnalystQuestion, Ledger], Plan]
+Answerer = Callable[[AnalystQuestion, Ledger], Publication]
 _TABLES: tuple[Planner, Answerer] = (_plan_tables, _answer_tables)
 _KINDS: dict[type, tuple[Planner, Answerer]] = {
     FleetTable: _TABLES,
