@@ -180,16 +180,22 @@ def meter_options(given: dict[str, Any]) -> MeterOptions:
     )
 
 
+def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
+    """Return all records, each reading taken as it is."""
+    from sunveil.meters import iter_meters
+
+    found = iter_meters(meters, meter_options(given))
+    return list(progress(found, "reading", unit="system"))
+
+
 def _read(meters: Path, given: dict[str, Any]) -> tuple[list[Record], SiteWeather]:
-    """Return all records, each reading taken as it is, and the weather of their site."""
+    """Return all records, and the weather of their site."""
     from sunveil.cli.run import SiteWeather
     from sunveil.infer import record_span
-    from sunveil.meters import iter_meters
     from sunveil.site import Site
 
     site = Site(given["latitude"], given["longitude"], given["altitude"])
-    found = iter_meters(meters, meter_options(given))
-    records = list(progress(found, "reading", unit="system"))
+    records = read_records(meters, given)
     spans = [record_span(record) for record in records]
     weather = given["weather"]
     return records, SiteWeather(weather, site, spans, **server_options(weather, given))
