@@ -273,11 +273,11 @@ def _as_table(found: Sequence[Release]) -> str:
     expected = [each.expected for each in found if each.expected is not None]
     if expected:
         # the records of a fleet are not all equally long
-        lines.append(_told(mean_errors(expected)))
+        lines.append(_errors_line(mean_errors(expected)))
     return "\n".join(lines)
 
 
-def _told(expected: ExpectedErrors) -> str:
+def _errors_line(expected: ExpectedErrors) -> str:
     parts = [
         f"azimuth {expected.azimuth.mean:.1f}° ({expected.azimuth.within:.0f}°)",
         f"tilt {expected.tilt.mean:.1f}° ({expected.tilt.within:.0f}°)",
