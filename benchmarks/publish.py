@@ -10,8 +10,8 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from sunveil.ledger.book import Ledger
-from sunveil.ledger.marks import Marks
+from sunveil.ledger.high_water import HighWaterMarks
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import System
 from sunveil.publish.folder import write_publication
@@ -37,7 +37,7 @@ def main() -> None:
     scoring = (time.perf_counter() - begun) / 100
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        with Ledger(path / "l.db", create=True, marks=Marks(path / "l.mark")) as ledger:
+        with Ledger(path / "l.db", create=True, marks=HighWaterMarks(path / "l.mark")) as ledger:
             ledger.create_dataset("homes", Promise(System(), 2.0))
             begun = time.perf_counter()
             publication = publish_systems(

@@ -10,8 +10,8 @@ import pytest
 from sunveil.errors import SourceError
 from sunveil.fleet import infer_fleet
 from sunveil.fleet.results import read_fleet
-from sunveil.ledger.book import Ledger
-from sunveil.ledger.marks import Marks
+from sunveil.ledger.high_water import HighWaterMarks
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins
@@ -48,7 +48,7 @@ def test_the_folder_of_a_run_is_a_fleet_in_which_refused_systems_stay(run):
 
 def test_tables_of_a_folder_are_published_for_all_systems_that_the_table_names(run, tmp_path):
     rows = read_fleet(run)
-    with Ledger(tmp_path / "l.db", create=True, marks=Marks(tmp_path / "mark")) as ledger:
+    with Ledger(tmp_path / "l.db", create=True, marks=HighWaterMarks(tmp_path / "mark")) as ledger:
         ledger.create_dataset("d", Promise(System(), 50.0))
         choices = TableChoices(bins=Bins(), epsilon=40.0)
         found = publish_fleet(ledger, "d", rows, choices=choices)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sunveil.errors import BudgetExceeded, MeterError, ParameterError
-from sunveil.ledger.book import Ledger
-from sunveil.ledger.marks import Marks
+from sunveil.ledger.high_water import HighWaterMarks
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Cleaning
@@ -41,7 +41,7 @@ def records(clear_power):
 
 @pytest.fixture
 def ledger(tmp_path):
-    with Ledger(tmp_path / "l.db", create=True, marks=Marks(tmp_path / "mark")) as book:
+    with Ledger(tmp_path / "l.db", create=True, marks=HighWaterMarks(tmp_path / "mark")) as book:
         book.create_dataset("d", Promise(System(), 30.0))
         book.create_dataset("days", Promise(Days(1), 30.0))
         yield book

@@ -9,8 +9,8 @@ import pytest
 
 from sunveil.errors import BudgetExceeded, ParameterError, SunveilError
 from sunveil.fleet.results import FleetRows
-from sunveil.ledger.book import Ledger
-from sunveil.ledger.marks import Marks
+from sunveil.ledger.high_water import HighWaterMarks
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import System
@@ -38,7 +38,7 @@ def fleet(number: int = SYSTEMS, seed: int = 0) -> FleetRows:
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ledger")
-    with Ledger(folder / "l.db", create=True, marks=Marks(folder / "mark")) as book:
+    with Ledger(folder / "l.db", create=True, marks=HighWaterMarks(folder / "mark")) as book:
         book.create_dataset("d", Promise(System(), 10.0))
         yield book
 

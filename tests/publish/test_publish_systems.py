@@ -21,8 +21,8 @@ from roof_fleets import (
 
 from sunveil.errors import BudgetExceeded, ParameterError, SourceError
 from sunveil.fleet import FleetSettings
-from sunveil.ledger.book import Ledger
-from sunveil.ledger.marks import Marks
+from sunveil.ledger.high_water import HighWaterMarks
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
 from sunveil.meters import MeterOptions
 from sunveil.privacy.units import Days, Readings, System
@@ -65,7 +65,7 @@ def systems(tmp_path_factory):
 @pytest.fixture
 def ledger(tmp_path):
     where = tmp_path / "l.db"
-    with Ledger(where, create=True, marks=Marks(Path(f"{where}.mark"))) as book:
+    with Ledger(where, create=True, marks=HighWaterMarks(Path(f"{where}.mark"))) as book:
         book.create_dataset("d", Promise(System(), 30.0))
         book.create_dataset("days", Promise(Days(1), 30.0))
         yield book

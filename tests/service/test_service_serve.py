@@ -19,7 +19,7 @@ from sunveil.cli.serve import NEEDED
 from sunveil.service.app import open_service
 from sunveil.service.demo import NAME, make_demo
 from sunveil.service.running import bind, is_local
-from sunveil.service.settings import Settings
+from sunveil.service.settings import ServiceSettings
 
 HEAVY = {"pandas", "pvlib", "opendp", "scipy", "numba", "matplotlib", "plotly", "duckdb"}
 
@@ -99,7 +99,7 @@ def test_a_package_that_is_missing_is_named(name):
 
 def test_a_demo_stays_out_of_the_ledger_that_the_environment_names(tmp_path, monkeypatch):
     monkeypatch.setenv("SUNVEIL_LEDGER", str(tmp_path / "earnest.db"))
-    service = open_service(Settings(data=tmp_path / "data"))
+    service = open_service(ServiceSettings(data=tmp_path / "data"))
     make_demo(service, say=lambda _: None, systems=2)
     service.close()
     with serving("--data", tmp_path / "data", "--demo") as process:
@@ -117,14 +117,14 @@ def test_listening_to_a_network_without_tls_is_warned_of():
 
 def test_a_link_can_be_followed_as_soon_as_it_is_printed(tmp_path):
     with (
-        bind(Settings(data=tmp_path, port=0)) as bound,
+        bind(ServiceSettings(data=tmp_path, port=0)) as bound,
         socket.create_connection(bound.getsockname(), timeout=5.0) as early,
     ):
         assert early.getpeername() == bound.getsockname()
 
 
 def test_small_answers_are_sent_at_once(tmp_path):
-    with bind(Settings(data=tmp_path, port=0)) as bound:
+    with bind(ServiceSettings(data=tmp_path, port=0)) as bound:
         # what asyncio asks for before it turns the waiting off
         assert bound.proto == socket.IPPROTO_TCP
 
@@ -133,8 +133,8 @@ def test_nothing_heavy_is_loaded_before_the_service_listens(tmp_path):
     script = (
         "import sys; from pathlib import Path\n"
         "from sunveil.service.app import create_app\n"
-        "from sunveil.service.settings import Settings\n"
-        f"create_app(Settings(data=Path({str(tmp_path)!r}))).state.service.close()\n"
+        "from sunveil.service.settings import ServiceSettings\n"
+        f"create_app(ServiceSettings(data=Path({str(tmp_path)!r}))).state.service.close()\n"
         f"print(sorted({HEAVY} & set(sys.modules)))\n"
     )
     done = subprocess.run(
@@ -145,7 +145,7 @@ def test_nothing_heavy_is_loaded_before_the_service_listens(tmp_path):
 
 def test_the_demo_brings_up_a_fleet_an_analyst_and_a_curator(tmp_path):
     said = []
-    service = open_service(Settings(data=tmp_path))
+    service = open_service(ServiceSettings(data=tmp_path))
     made = make_demo(service, say=said.append, systems=3)
     (released,) = [each for each in service.ledger.entries(NAME) if each.kind == "answer"]
     assert released.place > 1
@@ -174,12 +174,12 @@ def test_the_demo_brings_up_a_fleet_an_analyst_and_a_curator(tmp_path):
 
 
 def test_a_demo_whose_folder_was_removed_is_made_under_another_name(tmp_path):
-    service = open_service(Settings(data=tmp_path / "one"))
+    service = open_service(ServiceSettings(data=tmp_path / "one"))
     service.ledger.create_dataset(NAME, _promise())
     service.close()
     for path in (tmp_path / "one").glob("sunveil.db*"):
         path.unlink()
-    service = open_service(Settings(data=tmp_path / "one"))
+    service = open_service(ServiceSettings(data=tmp_path / "one"))
     made = make_demo(service, say=lambda _: None, systems=2)
     assert service.ledger.names() == [f"{NAME}-2"]
     assert made.token.startswith("sv_")
@@ -196,7 +196,7 @@ def _promise():
 def test_the_folder_of_data_is_its_owners_alone(tmp_path):
     before = os.umask(0o022)
     try:
-        open_service(Settings(data=tmp_path / "data")).close()
+        open_service(ServiceSettings(data=tmp_path / "data")).close()
     finally:
         os.umask(before)
     for path in [tmp_path / "data", *(tmp_path / "data").rglob("*")]:

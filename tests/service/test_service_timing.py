@@ -7,7 +7,7 @@ import pytest
 from service_makers import PAD, key
 
 from sunveil.publish import tables
-from sunveil.service.security.padding import hold
+from sunveil.service.security.padding import pad_duration
 
 ASK = "/datasets/roofs/releases"
 # How long a draw takes: flat, peaked, and one that outlasts its time. [pads]
@@ -28,7 +28,7 @@ def clock(monkeypatch):
 
     monkeypatch.setattr("sunveil.service.routing.time", SimpleNamespace(monotonic=now))
     monkeypatch.setattr(
-        "sunveil.service.analyst.asking.hold", partial(hold, clock=now, sleep=sleep)
+        "sunveil.service.analyst.asking.pad_duration", partial(pad_duration, clock=now, sleep=sleep)
     )
     return told
 

@@ -17,7 +17,7 @@ from sunveil.cli.release import READING_OPTIONS, make_choices, meter_options, re
 from sunveil.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sunveil.ledger.book import Ledger
+    from sunveil.ledger.ledger import Ledger
     from sunveil.publish.publication import Publication
     from sunveil.publish.tables import TableChoices
     from sunveil.publish.terms import SystemsToRelease
@@ -232,7 +232,7 @@ def _target(given: dict[str, Any]) -> Path | None:
 
 
 def _opened(where: str) -> Ledger:
-    from sunveil.ledger.book import Ledger
+    from sunveil.ledger.ledger import Ledger
 
     return Ledger(where)
 

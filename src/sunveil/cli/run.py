@@ -87,7 +87,17 @@ def merged(spans: Sequence[Span]) -> list[Span]:
 def infer_all(
     records: Sequence[Record], weather: SiteWeather, *, options: Options
 ) -> Iterator[Outcome]:
-    """Yield the estimate of each system, or why there is none, in the order of the records."""
+    """Yield the estimate of each system, or why there is none, in the order of the records.
+
+    Parameters
+    ----------
+    records
+        The systems' readings.
+    weather
+        Of the site that they share.
+    options
+        Of the inference.
+    """
     for record in records:
         yield _infer_one(record, weather, options=options)
 

@@ -64,13 +64,13 @@ def serve_command(
             f"the service needs {', '.join(missing)}; install Sunveil with its service extra"
         )
     from sunveil.service.running import run_service
-    from sunveil.service.settings import Settings
+    from sunveil.service.settings import ServiceSettings
 
     # a demo is never put into the ledger that the environment names for earnest
     if demo and context.get_parameter_source("database") is ParameterSource.ENVIRONMENT:
         database = None
 
-    settings = Settings(
+    settings = ServiceSettings(
         data=(data or (DEMO_DATA if demo else DATA)).absolute(),
         database=database or "",
         host=host,

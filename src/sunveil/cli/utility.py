@@ -150,24 +150,24 @@ def _metered(meters: Path, given: dict[str, Any]) -> KnownSystem:
     site = Site(given["latitude"], given["longitude"], given["altitude"])
     extra = server_options(given["weather"], given)
     weather = get_weather(given["weather"], site, *record_span(record), **extra)
-    told = [given[name] for name in ("azimuth", "tilt", "capacity")]
-    if any(value is None for value in told):
-        if any(value is not None for value in told):
+    plane_and_size = [given[name] for name in ("azimuth", "tilt", "capacity")]
+    if any(value is None for value in plane_and_size):
+        if any(value is not None for value in plane_and_size):
             raise ParameterError("give --azimuth, --tilt and --capacity together, or none of them")
         estimate = infer_record(record, weather)
-        told = [estimate.surface_azimuth, estimate.surface_tilt, estimate.dc_capacity_kw]
-    azimuth, tilt, capacity = told
+        plane_and_size = [estimate.surface_azimuth, estimate.surface_tilt, estimate.dc_capacity_kw]
+    azimuth, tilt, capacity = plane_and_size
     frame = frame_of(record, weather, make_choices(given))
     return KnownSystem(frame, record, Plane(azimuth, tilt), capacity)
 
 
 def _as_json(curves: Sequence[Curve], *, private: bool) -> str:
-    told = {
+    content = {
         "private": private,
         "note": PRIVATE if private else PUBLIC,
         "curves": [curve.to_dict() for curve in curves],
     }
-    return json.dumps(told, indent=2, allow_nan=False)
+    return json.dumps(content, indent=2, allow_nan=False)
 
 
 def _as_table(curves: Sequence[Curve]) -> str:

@@ -14,11 +14,11 @@ from sunveil.ledger.chain import Entry, canonical, digest_of
 from sunveil.ledger.promise import Promise, read_promise
 from sunveil.ledger.records import Dataset
 from sunveil.ledger.schema import accounts, analysts, answers, datasets, entries
-from sunveil.ledger.verify import State
+from sunveil.ledger.verify import StoredState
 
 
-def find(connection: Connection, name: str) -> Row[Any]:
-    """Return the row of a dataset."""
+def find_row(connection: Connection, name: str) -> Row[Any]:
+    """Return the row of a dataset, by its name."""
     row = connection.execute(select(datasets).where(datasets.c.name == name)).one_or_none()
     if row is None:
         raise ReleaseNotFound(f"the ledger has no dataset named {name!r}")
@@ -40,13 +40,23 @@ def as_dataset(row: Row[Any]) -> Dataset:
     return Dataset(row.name, promise_of(row), row.fleet_spent, row.largest_spent)
 
 
-def append(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any]) -> int:
-    """Bind an entry to the end of a dataset's chain, and return its place."""
+def append_entry(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any]) -> int:
+    """Bind an entry to the end of a dataset's chain, and return its place.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row that it holds.
+    kind
+        ``charge``, ``answer`` or ``analyst``.
+    body
+        What happened, as plain JSON types; the time is added.
+    """
     tail = connection.execute(
         select(datasets.c.length, datasets.c.head).where(datasets.c.id == row.id)
     ).one()
     entry = Entry(tail.length + 1, kind, canonical({"at": now(), **body}), tail.head)
-    write(connection, row.id, entry)
+    write_entry(connection, row.id, entry)
     connection.execute(
         update(datasets)
         .where(datasets.c.id == row.id)
@@ -55,8 +65,18 @@ def append(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any
     return entry.place
 
 
-def write(connection: Connection, dataset_id: int, entry: Entry) -> None:
-    """Write an entry."""
+def write_entry(connection: Connection, dataset_id: int, entry: Entry) -> None:
+    """Insert an entry as it is.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    dataset_id
+        Primary key of the dataset's row.
+    entry
+        The entry.
+    """
     connection.execute(
         insert(entries).values(
             dataset_id=dataset_id,
@@ -69,8 +89,20 @@ def write(connection: Connection, dataset_id: int, entry: Entry) -> None:
     )
 
 
-def chain_after(connection: Connection, dataset_id: int, place: int) -> Sequence[tuple[Entry, str]]:
-    """Return the entries after a place, each with the digest that stands beside it."""
+def entries_after(
+    connection: Connection, dataset_id: int, place: int
+) -> Sequence[tuple[Entry, str]]:
+    """Return a chain's later entries, each with the digest that the database holds for it.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    dataset_id
+        Primary key of the dataset's row.
+    place
+        Entries after this place; 0 for all.
+    """
     found = connection.execute(
         select(entries)
         .where(entries.c.dataset_id == dataset_id, entries.c.place > place)
@@ -80,7 +112,17 @@ def chain_after(connection: Connection, dataset_id: int, place: int) -> Sequence
 
 
 def entry_at(connection: Connection, dataset_id: int, place: int) -> Entry | None:
-    """Return an entry whose digest is as it must be, or None."""
+    """Return an entry, or None where there is none or its digest does not fit it.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    dataset_id
+        Primary key of the dataset's row.
+    place
+        The entry's place in the chain.
+    """
     found = connection.execute(
         select(entries).where(entries.c.dataset_id == dataset_id, entries.c.place == place)
     ).one_or_none()
@@ -120,8 +162,8 @@ def charge_left(
     return places[-1] if places else None
 
 
-def state_of(connection: Connection, row: Row[Any]) -> State:
-    """Return what the database says of a dataset, beside its chain."""
+def stored_state(connection: Connection, row: Row[Any]) -> StoredState:
+    """Return the counters, accounts, shares and answers that the database holds of a dataset."""
     owed = connection.execute(
         select(accounts.c.system, accounts.c.spent).where(accounts.c.dataset_id == row.id)
     ).all()
@@ -131,7 +173,7 @@ def state_of(connection: Connection, row: Row[Any]) -> State:
         )
     ).all()
     kept = connection.execute(select(answers).where(answers.c.dataset_id == row.id)).all()
-    return State(
+    return StoredState(
         name=row.name,
         promise=row.promise,
         total=row.total,
@@ -146,5 +188,5 @@ def state_of(connection: Connection, row: Row[Any]) -> State:
 
 
 def now() -> str:
-    """Return the time, as entries tell it."""
+    """Return the present time in UTC, as entries hold it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

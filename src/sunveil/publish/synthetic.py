@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.fleet.results import FleetRows
-from sunveil.ledger.book import Ledger, Question
+from sunveil.ledger.ledger import Ledger, Question
 from sunveil.privacy.counting import Counts, DiscreteLaplace
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
 from sunveil.privacy.units import System

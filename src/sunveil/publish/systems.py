@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from sunveil.files import write_whole
-from sunveil.ledger.amounts import plain
-from sunveil.ledger.book import Ledger, Question
+from sunveil.ledger.amounts import from_nano
+from sunveil.ledger.ledger import Ledger, Question
 from sunveil.publish.publication import Publication
 from sunveil.publish.system_rows import (
     SystemsPlan,
@@ -48,7 +48,7 @@ def cost_of_systems(ledger: Ledger, dataset: str, terms: ReleaseTerms) -> float:
         What is asked of every system.
     """
     promise = ledger.dataset(dataset).promise
-    return plain(promise.cost(terms.guarantee, mechanism=terms.mechanism))
+    return from_nano(promise.cost(terms.guarantee, mechanism=terms.mechanism))
 
 
 def plan_systems(
@@ -118,7 +118,7 @@ def publish_systems(
     ``ε``-DP for the unit of every system: each row depends on one record, and everything else here
     on public things only. The charge is durable before the first draw, and draws are made in the
     thread that calls. Whatever was drawn and not kept has been seen by nobody: one answer leaves
-    for one charge, as :meth:`~sunveil.ledger.book.Ledger.keep` sees to.
+    for one charge, as :meth:`~sunveil.ledger.ledger.Ledger.keep` sees to.
     """
     question = systems_question(systems.about(), terms, analyst=analyst)
     expected: Mapping[str, ExpectedErrors] = {}

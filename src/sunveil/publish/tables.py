@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sunveil.fleet.results import FleetRows
-from sunveil.ledger.book import Ledger
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.records import Question
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import System

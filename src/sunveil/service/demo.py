@@ -11,9 +11,9 @@ from pathlib import Path
 from sunveil.errors import SunveilError
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import System
-from sunveil.service.broker import FleetTable
+from sunveil.service.broker import FleetTableQuestion
 from sunveil.service.context import Service
-from sunveil.service.curator.inference import begin, job_of, settle_all
+from sunveil.service.curator.inference import job_of, start_inference, update_states
 from sunveil.service.store.accounts import issue_token, set_password
 from sunveil.service.store.datasets import READY, Served, add_served, all_served, find_served
 
@@ -86,17 +86,17 @@ def _add_fleet(service: Service, systems: int) -> None:
     service.ledger.set_share(name, ANALYST, SHARE)
     service.ledger.set_share(name, EARLIER, FIRST)
     service.broker.warm()
-    first = FleetTable(kind="fleet-table", epsilon=FIRST)
+    first = FleetTableQuestion(kind="fleet-table", epsilon=FIRST)
     service.broker.ask(name, first, analyst=EARLIER, key="the demo's first")
 
 
 def _infer(service: Service, name: str) -> None:
     """Infer the fleet as a curator would, by a job, and wait for it."""
-    job = begin(service, name)
+    job = start_inference(service, name)
     while not job.state.over:
         time.sleep(0.1)
         job = job_of(service, name) or job
-    settle_all(service)
+    update_states(service)
     with service.store.reading() as connection:
         if find_served(connection, name).state != READY:
             raise SunveilError(

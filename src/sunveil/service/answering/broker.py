@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound
-from sunveil.ledger.book import Ledger
 from sunveil.ledger.chain import canonical
+from sunveil.ledger.ledger import Ledger
 from sunveil.service import broker as asked_for
 from sunveil.service.answering.question_ledger import NotCharged, QuestionLedger
 from sunveil.service.broker import (
     Answered,
-    File,
+    KeyReused,
     NotServed,
-    OtherQuestion,
     OverBudget,
-    Plan,
     Question,
-    Refused,
+    QuestionPlan,
+    QuestionRefused,
+    ReleaseFile,
 )
-from sunveil.service.memory import Memory
-from sunveil.service.problems import hidden
-from sunveil.service.settings import Settings
+from sunveil.service.problems import internal_problem
+from sunveil.service.settings import ServiceSettings
+from sunveil.service.sized_cache import SizedCache
 from sunveil.service.store.base import Store, now
 from sunveil.service.store.datasets import (
     READY,
@@ -42,8 +42,8 @@ from sunveil.service.store.datasets import (
     shares_of_analyst,
 )
 from sunveil.service.store.releases import (
-    Asked,
     ReleaseRow,
+    StoredRequest,
     begin_request,
     drop_request,
     end_request,
@@ -72,14 +72,14 @@ class LedgerBroker:
         Where answers are served from.
     """
 
-    def __init__(self, settings: Settings, *, ledger: Ledger, store: Store) -> None:
+    def __init__(self, settings: ServiceSettings, *, ledger: Ledger, store: Store) -> None:
         self._settings, self._ledger, self._store = settings, ledger, store
         self._data: Any = None
         self._ready = threading.Event()
         self._loading = threading.Lock()
         self._guard = threading.Lock()
         self._turns: dict[str, tuple[threading.Lock, int]] = {}
-        self._files: Memory[dict[str, bytes]] = Memory()
+        self._files: SizedCache[dict[str, bytes]] = SizedCache()
 
     # -- beginning
 
@@ -89,7 +89,7 @@ class LedgerBroker:
             self._load()
             self.recover()
         except Exception as error:
-            hidden(error)  # the log has it; questions will say so themselves
+            internal_problem(error)  # the log has it; questions will say so themselves
         finally:
             self._ready.set()
 
@@ -114,11 +114,11 @@ class LedgerBroker:
                 case = self._case(asked.dataset, question, asked.analyst)
                 self._finish(asked, case, resumes=True, spends=False)
             except Exception as error:
-                hidden(error)
+                internal_problem(error)
 
     # -- what may be asked
 
-    def plan(self, dataset: str, question: Question, *, analyst: str) -> Plan:
+    def plan(self, dataset: str, question: Question, *, analyst: str) -> QuestionPlan:
         """Return what a question would cost, or refuse it; spend nothing.
 
         Parameters
@@ -130,13 +130,13 @@ class LedgerBroker:
         """
         return self._plan(self._case(dataset, question, analyst))
 
-    def _plan(self, case: AnalystQuestion) -> Plan:
+    def _plan(self, case: AnalystQuestion) -> QuestionPlan:
         from sunveil.service.answering.kinds import plan
 
         try:
             return plan(case, self._ledger)
         except ParameterError as error:  # of public choices only: no data have been looked at
-            raise Refused(str(error)) from None
+            raise QuestionRefused(str(error)) from None
 
     def _case(self, dataset: str, question: Question, analyst: str) -> AnalystQuestion:
         self._load()
@@ -176,25 +176,25 @@ class LedgerBroker:
         self._ready.wait()
         case = self._case(dataset, question, analyst)
         text = canonical(question.model_dump(mode="json"))
-        asked = Asked(analyst, key, dataset, text, None)
+        asked = StoredRequest(analyst, key, dataset, text, None)
         with self._turn(f"{dataset} {text}"):
             with self._store.changing() as connection:
                 known, fresh = begin_request(connection, asked)
             if (known.dataset, known.asked) != (dataset, text):
-                raise OtherQuestion(
+                raise KeyReused(
                     "this idempotency key was used for another question; take a new one"
                 )
             if known.release is not None:
                 return Answered(known.release, fresh=False)
             try:
                 return self._finish(known, case, resumes=not fresh, spends=True)
-            except Refused:
+            except QuestionRefused:
                 with self._store.changing() as connection:
                     drop_request(connection, asked)
                 raise
 
     def _finish(
-        self, asked: Asked, case: AnalystQuestion, *, resumes: bool, spends: bool
+        self, asked: StoredRequest, case: AnalystQuestion, *, resumes: bool, spends: bool
     ) -> Answered:
         """Answer what was asked, and keep the answer where it is served from."""
         from sunveil.service.answering.kinds import answer
@@ -217,7 +217,7 @@ class LedgerBroker:
 
     def _keep(
         self,
-        asked: Asked,
+        asked: StoredRequest,
         case: AnalystQuestion,
         publication: Publication,
         *,
@@ -258,12 +258,12 @@ class LedgerBroker:
 
     # -- files
 
-    def file_at_hand(self, release: str, name: str) -> File | None:
+    def file_at_hand(self, release: str, name: str) -> ReleaseFile | None:
         """Return a file of a release if it is in memory."""
         content = (self._files.get(release) or {}).get(name)
-        return None if content is None else File(name, media_type_of(name), content)
+        return None if content is None else ReleaseFile(name, media_type_of(name), content)
 
-    def file(self, release: str, name: str) -> File:
+    def file(self, release: str, name: str) -> ReleaseFile:
         """Return a file of a release."""
         files = self._files.get(release)
         if files is None:
@@ -271,7 +271,7 @@ class LedgerBroker:
                 files = self._files.get(release) or self._write(release)
         if name not in files:
             raise NotServed("the release has no such file")
-        return File(name, media_type_of(name), files[name])
+        return ReleaseFile(name, media_type_of(name), files[name])
 
     def _write(self, release: str) -> dict[str, bytes]:
         self._load()

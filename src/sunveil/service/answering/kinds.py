@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sunveil.ledger.book import Ledger
+from sunveil.ledger.ledger import Ledger
 from sunveil.publish.bins import Bins
 from sunveil.publish.fleet import QUANTILES, Expected
 from sunveil.publish.publication import Publication
@@ -17,13 +17,13 @@ from sunveil.publish.terms import ReleaseTerms
 from sunveil.service.answering.data import Data
 from sunveil.service.broker import (
     ExpectedError,
-    FleetTable,
+    FleetTableQuestion,
     NotServed,
-    Plan,
-    Quantiles,
-    Synthetic,
-    Systems,
-    Totals,
+    QuantilesQuestion,
+    QuestionPlan,
+    SyntheticQuestion,
+    SystemsQuestion,
+    TotalsQuestion,
 )
 from sunveil.service.store.datasets import Served
 
@@ -56,7 +56,7 @@ class AnalystQuestion:
     data: Data
 
 
-def plan(case: AnalystQuestion, ledger: Ledger) -> Plan:
+def plan(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
     """Return what a question would cost and be worth, from what is public."""
     return _KINDS[type(case.question)][0](case, ledger)
 
@@ -66,7 +66,9 @@ def answer(case: AnalystQuestion, ledger: Ledger) -> Publication:
     return _KINDS[type(case.question)][1](case, ledger)
 
 
-def table_choices(dataset: Served, asked: FleetTable | Totals | Quantiles) -> TableChoices:
+def table_choices(
+    dataset: Served, asked: FleetTableQuestion | TotalsQuestion | QuantilesQuestion
+) -> TableChoices:
     """Return the public choices of a fleet's tables."""
     group = asked.group_by
     if group is not None and group not in dataset.keys:
@@ -80,18 +82,18 @@ def table_choices(dataset: Served, asked: FleetTable | Totals | Quantiles) -> Ta
         clip_kw=(0.0, asked.clip_kw),
         edition=dataset.edition,
     )
-    if isinstance(asked, FleetTable):
+    if isinstance(asked, FleetTableQuestion):
         return replace(made, bins=Bins(sectors=asked.sectors), quantiles=tuple(QUANTILES))
-    if isinstance(asked, Totals):
+    if isinstance(asked, TotalsQuestion):
         return replace(made, shares={"totals": 1.0}, quantiles=())
     quantiles = tuple(percent / 100.0 for percent in sorted(set(asked.percents)))
     return replace(made, shares={"quantiles": 1.0}, quantiles=quantiles)
 
 
-def _plan_tables(case: AnalystQuestion, ledger: Ledger) -> Plan:
+def _plan_tables(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
     choices = table_choices(case.dataset, case.question)
     found = plan_fleet(ledger, case.dataset.name, choices=choices, analyst=case.analyst)
-    return Plan(
+    return QuestionPlan(
         found.cost,
         found.kept,
         tuple(_expected(each, case.dataset.systems) for each in found.expected),
@@ -116,7 +118,7 @@ def _answer_tables(case: AnalystQuestion, ledger: Ledger) -> Publication:
     )
 
 
-def _plan_synthetic(case: AnalystQuestion, ledger: Ledger) -> Plan:
+def _plan_synthetic(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
     assert case.dataset.systems is not None
     found = plan_synthetic(
         ledger, case.dataset.name, case.dataset.systems, **_synthetic_options(case)
@@ -125,7 +127,7 @@ def _plan_synthetic(case: AnalystQuestion, ledger: Ledger) -> Plan:
         ExpectedError("synthetic-systems", name, min(100.0 * noise, 100.0), "% of systems", MOVED)
         for name, noise in found.noise.items()
     )
-    return Plan(found.cost, found.kept, expected)
+    return QuestionPlan(found.cost, found.kept, expected)
 
 
 def _answer_synthetic(case: AnalystQuestion, ledger: Ledger) -> Publication:
@@ -141,7 +143,7 @@ def _synthetic_options(case: AnalystQuestion) -> dict[str, Any]:
     }
 
 
-def _plan_systems(case: AnalystQuestion, ledger: Ledger) -> Plan:
+def _plan_systems(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
     asked = _systems_asked(case, ledger)
     found = plan_systems(ledger, case.dataset.name, **asked)
     errors = found.expected
@@ -153,7 +155,7 @@ def _plan_systems(case: AnalystQuestion, ledger: Ledger) -> Plan:
     )
     # the price of a release, also where a service that was stopped has charged it before
     price = cost_of_systems(ledger, case.dataset.name, asked["terms"])
-    return Plan(0.0 if found.kept else price, found.kept, expected)
+    return QuestionPlan(0.0 if found.kept else price, found.kept, expected)
 
 
 def _answer_systems(case: AnalystQuestion, ledger: Ledger) -> Publication:
@@ -169,13 +171,13 @@ def _systems_asked(case: AnalystQuestion, ledger: Ledger) -> dict[str, Any]:
     }
 
 
-Planner = Callable[[AnalystQuestion, Ledger], Plan]
+Planner = Callable[[AnalystQuestion, Ledger], QuestionPlan]
 Answerer = Callable[[AnalystQuestion, Ledger], Publication]
 _TABLES: tuple[Planner, Answerer] = (_plan_tables, _answer_tables)
 _KINDS: dict[type, tuple[Planner, Answerer]] = {
-    FleetTable: _TABLES,
-    Totals: _TABLES,
-    Quantiles: _TABLES,
-    Synthetic: (_plan_synthetic, _answer_synthetic),
-    Systems: (_plan_systems, _answer_systems),
+    FleetTableQuestion: _TABLES,
+    TotalsQuestion: _TABLES,
+    QuantilesQuestion: _TABLES,
+    SyntheticQuestion: (_plan_synthetic, _answer_synthetic),
+    SystemsQuestion: (_plan_systems, _answer_systems),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sunveil.ledger.book import Ledger
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.records import Answer, Question
 
 
@@ -44,7 +44,7 @@ class QuestionLedger(Ledger):
         Parameters
         ----------
         dataset, question, draw
-            As for :meth:`sunveil.ledger.book.Ledger.ask`.
+            As for :meth:`sunveil.ledger.ledger.Ledger.ask`.
         resume
             Of no effect: whether a charge was left is known to whoever made this ledger.
         """

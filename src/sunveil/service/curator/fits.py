@@ -24,7 +24,7 @@ from sunveil.plots.seen import estimated_power, repaired_daylight
 from sunveil.plots.style import solar_hour
 from sunveil.service.context import Service
 from sunveil.service.curator.inference import OUTPUT
-from sunveil.service.curator.places import systems_in
+from sunveil.service.curator.systems_table import cached_systems
 from sunveil.service.figures.days import DayCurve
 from sunveil.service.store.datasets import Served
 from sunveil.site import Site
@@ -73,7 +73,7 @@ def read_one(service: Service, served: Served, system_id: str) -> tuple[Record, 
     """Return the readings of one system of a fleet, and where it is."""
     folder = served.path(service.settings.datasets)
     table = folder / str(served.extra["systems_table"])
-    systems = systems_in(table)
+    systems = cached_systems(table)
     places = np.flatnonzero(np.asarray(systems.ids.to_pylist(), dtype=object) == system_id)
     if not len(places):
         raise SourceError("this system is not in the table of systems any more")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 
-async def hold(
+async def pad_duration(
     started: float,
     pad: float,
     *,

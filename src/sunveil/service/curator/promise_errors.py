@@ -1,4 +1,4 @@
-"""What a promise would be worth, before it is made: from public things alone.
+"""Errors to expect under a promise, before it is made: from public things alone.
 
 No estimate and no reading is looked at: errors are those of the noise, and of typical systems.
 """
@@ -19,24 +19,24 @@ from sunveil.publish.fleet import dry_fleet_tables
 from sunveil.releases.answer import ExpectedErrors
 from sunveil.releases.choices import Choices
 from sunveil.releases.typical import typical_errors
-from sunveil.service.figures.worth import WorthCurve
+from sunveil.service.figures.error_curves import ErrorCurve
 from sunveil.timegrid import TimeGrid
 
 # How many questions a budget may be divided among.
 QUESTIONS = (1, 5, 20)
 EPSILONS = tuple(float(f"{e:.4g}") for e in np.geomspace(0.02, 20.0, 31))
-SMALLEST, LARGEST = 0.012, 20.0
+SMALLEST_EPSILON, LARGEST_EPSILON = 0.012, 20.0
 HOURS = 8760
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
-    """What one answer would be worth when a budget is divided among so many.
+class AnswerErrors:
+    """Errors to expect of each answer when a budget is divided evenly among several questions.
 
     Parameters
     ----------
     questions
-        Among how many.
+        How many questions.
     epsilon
         What each of them costs.
     sector
@@ -58,9 +58,9 @@ class Worth:
     capacity: float
 
 
-def worths(promise: Promise) -> list[Worth]:
-    """Return what answers would be worth under a promise, for a few numbers of questions."""
-    return [_worth(promise, questions) for questions in QUESTIONS]
+def answer_errors(promise: Promise) -> list[AnswerErrors]:
+    """Return the errors to expect under a promise, for a few numbers of questions."""
+    return [_answer_errors(promise, questions) for questions in QUESTIONS]
 
 
 def epsilon_each(promise: Promise, questions: int) -> float:
@@ -70,33 +70,33 @@ def epsilon_each(promise: Promise, questions: int) -> float:
     else:
         # each costs ε²/2 of ρ
         each = math.sqrt(2.0 * epsilon_to_rho(promise.epsilon, promise.delta) / questions)
-    return min(max(each, SMALLEST), LARGEST)
+    return min(max(each, SMALLEST_EPSILON), LARGEST_EPSILON)
 
 
-def table_curves(epsilons: Sequence[float] = EPSILONS) -> list[WorthCurve]:
+def table_curves(epsilons: Sequence[float] = EPSILONS) -> list[ErrorCurve]:
     """Return the standard errors of a fleet's counts against ε. [systems]"""
     names = {
         "sectors": "systems facing one of 8 sectors",
         "planes": "systems in one sector and band of tilt",
     }
     found = {name: [_table_errors(e)[name] for e in epsilons] for name in names}
-    return [WorthCurve(names[name], tuple(epsilons), tuple(found[name])) for name in names]
+    return [ErrorCurve(names[name], tuple(epsilons), tuple(found[name])) for name in names]
 
 
-def system_curves(unit: Unit, epsilons: Sequence[float] = EPSILONS) -> list[WorthCurve]:
+def system_curves(unit: Unit, epsilons: Sequence[float] = EPSILONS) -> list[ErrorCurve]:
     """Return the mean errors of one system's release against ε. [degrees, degrees]"""
     errors = [_system_errors(unit, e) for e in epsilons]
     return [
-        WorthCurve("azimuth", tuple(epsilons), tuple(each.azimuth.mean for each in errors)),
-        WorthCurve("tilt", tuple(epsilons), tuple(each.tilt.mean for each in errors)),
+        ErrorCurve("azimuth", tuple(epsilons), tuple(each.azimuth.mean for each in errors)),
+        ErrorCurve("tilt", tuple(epsilons), tuple(each.tilt.mean for each in errors)),
     ]
 
 
-def _worth(promise: Promise, questions: int) -> Worth:
+def _answer_errors(promise: Promise, questions: int) -> AnswerErrors:
     epsilon = epsilon_each(promise, questions)
     tables, system = _table_errors(epsilon), _system_errors(promise.unit, epsilon)
     assert system.capacity is not None
-    return Worth(
+    return AnswerErrors(
         questions=questions,
         epsilon=epsilon,
         sector=tables["sectors"],

@@ -29,7 +29,7 @@ NO_REFUSED = "SELECT '' AS system_id, '' AS kind, '' AS reason, true AS in_syste
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[DuckDBPyConnection]:
+def open_views(folder: Path) -> Iterator[DuckDBPyConnection]:
     """Yield a database with the views ``estimates`` and ``refused`` of an output folder."""
     import duckdb
 

@@ -1,4 +1,4 @@
-"""Adding a dataset."""
+"""Pages that add a dataset: by an upload, or by naming a folder that is there."""
 
 from __future__ import annotations
 
@@ -11,42 +11,48 @@ from starlette.responses import Response
 
 from sunveil.errors import SourceError
 from sunveil.service.context import service_of
-from sunveil.service.curator.adding import Wanted, add_named, add_upload, folders_of, limits_of
-from sunveil.service.curator.forms import Long, Short
+from sunveil.service.curator.dataset_files import (
+    DatasetForm,
+    add_folder,
+    add_upload,
+    nameable_folders,
+    upload_limits,
+)
+from sunveil.service.curator.forms import LongText, ShortText
 from sunveil.service.identity import Identity
-from sunveil.service.pages import go, identity_of, render
+from sunveil.service.pages import identity_of, redirect, render
 from sunveil.service.problems import Problem
-from sunveil.service.routing import CuratorPage, curator_room, takes_uploads
-from sunveil.service.security.tokens import same
+from sunveil.service.routing import CuratorPage, curator_router, takes_uploads
+from sunveil.service.security.tokens import same_secret
 from sunveil.service.uploads import Staging, UploadTooLarge, receive
-from sunveil.service.uploads.limits import in_words
+from sunveil.service.uploads.limits import size_text
 
 
 class UploadPage(CuratorPage):
     """A page whose form comes as a stream, and brings its token with it."""
 
     async def admit(self, request: Request) -> Identity | Response:
-        """Admit a curator; the endpoint holds the form's token against them as it reads it."""
-        # the door is the one of a page that is only looked at: it does not read the body
+        """Admit a curator; the endpoint checks the form's token as it reads the form."""
+        # guarded as a page that is only looked at, since that guard does not read the body
         found = await super().admit(Request({**request.scope, "method": "GET"}))
         if isinstance(found, Response):
             raise Problem(401, "Log in again: the session has ended.")
         return found
 
 
-room = curator_room()
-upload_room = APIRouter(prefix="/curator", route_class=UploadPage, include_in_schema=False)
+router = curator_router()
+upload_router = APIRouter(prefix="/curator", route_class=UploadPage, include_in_schema=False)
 WAYS = ("upload", "folder")
 FIELDS = ("title", "about", "timezone", "unit", "label", "mount", "meters", "systems")
 
 
-@room.get("/add")
-def adding(request: Request) -> Response:
+@router.get("/add")
+def add_form(request: Request) -> Response:
     """Show the two ways of adding a dataset."""
     return _page(request, {})
 
 
-@upload_room.post("/add/upload")
+@upload_router.post("/add/upload")
 @takes_uploads
 async def upload(request: Request) -> Response:
     """Take files off the network, piece by piece, and keep them as a dataset."""
@@ -65,7 +71,7 @@ async def upload(request: Request) -> Response:
                 request.stream(),
                 request.headers.get("content-type", ""),
                 into=files,
-                limits=limits_of(service),
+                limits=upload_limits(service),
                 check=check,
                 announced=_announced(request),
             )
@@ -75,21 +81,23 @@ async def upload(request: Request) -> Response:
         return await run_in_threadpool(
             _page, request, seen, way="upload", problem=str(error), status=status
         )
-    said = f"{made.title} is here: {made.extra['listed']:,} systems are listed. Infer them next."
-    return await run_in_threadpool(go, request, f"/curator/datasets/{made.name}", said=said)
+    message = f"{made.title} is here: {made.extra['listed']:,} systems are listed. Infer them next."
+    return await run_in_threadpool(
+        redirect, request, f"/curator/datasets/{made.name}", message=message
+    )
 
 
-@room.post("/add/folder")
-def name_folder(
+@router.post("/add/folder")
+def add_folder_form(
     request: Request,
-    title: Short = "",
-    about: Long = "",
-    meters: Short = "",
-    systems: Short = "",
-    timezone: Short = "",
-    unit: Short = "",
-    label: Short = "",
-    mount: Short = "",
+    title: ShortText = "",
+    about: LongText = "",
+    meters: ShortText = "",
+    systems: ShortText = "",
+    timezone: ShortText = "",
+    unit: ShortText = "",
+    label: ShortText = "",
+    mount: ShortText = "",
 ) -> Response:
     """Keep a folder below the data folder as a dataset."""
     fields = {
@@ -97,18 +105,28 @@ def name_folder(
         "mount": mount, "meters": meters, "systems": systems,
     }  # fmt: skip
     try:
-        wanted = Wanted.of(fields)
-        made = add_named(service_of(request), wanted, meters=meters, systems=systems)
+        form = DatasetForm.of(fields)
+        made = add_folder(service_of(request), form, meters=meters, systems=systems)
     except SourceError as error:
         return _page(request, fields, way="folder", problem=str(error), status=422)
-    said = f"{made.title} is here: {made.extra['listed']:,} systems are listed. Infer them next."
-    return go(request, f"/curator/datasets/{made.name}", said=said)
+    message = f"{made.title} is here: {made.extra['listed']:,} systems are listed. Infer them next."
+    return redirect(request, f"/curator/datasets/{made.name}", message=message)
 
 
 def check_token(request: Request, identity: Identity, given: str) -> None:
-    """Refuse a form that does not come from a page that this browser was given."""
+    """Refuse a form that does not come from a page that this browser was given.
+
+    Parameters
+    ----------
+    request
+        What brought the form.
+    identity
+        Who is logged in.
+    given
+        The token that the form carries.
+    """
     site = request.headers.get("sec-fetch-site", "same-origin")
-    if site not in ("same-origin", "none") or not same(given, identity.csrf):
+    if site not in ("same-origin", "none") or not same_secret(given, identity.csrf):
         raise Problem(403, "This form is too old, or not from here; load it again, and send it.")
 
 
@@ -121,19 +139,19 @@ def _page(
     status: int = 200,
 ) -> Response:
     service = service_of(request)
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "given": {
             each: {name: fields.get(name, "") if each == way else "" for name in FIELDS}
             for each in WAYS
         },
         "way": way,
         "problem": problem,
-        "folders": folders_of(service),
-        "largest": in_words(service.settings.upload_limit),
+        "folders": nameable_folders(service),
+        "largest": size_text(service.settings.upload_limit),
     }
-    return render(request, "curator/add.html", status=status, **told)
+    return render(request, "curator/add.html", status=status, **values)
 
 
 def _announced(request: Request) -> int | None:
-    told = request.headers.get("content-length", "")
-    return int(told) if told.isdecimal() else None
+    length = request.headers.get("content-length", "")
+    return int(length) if length.isdecimal() else None

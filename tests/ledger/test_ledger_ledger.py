@@ -5,7 +5,7 @@ from ledger_makers import conditional, guarantee, question
 
 from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound
 from sunveil.ledger import debit
-from sunveil.ledger.book import Answer, Promise, Question
+from sunveil.ledger.ledger import Answer, Promise, Question
 from sunveil.privacy.units import Days, Readings, System
 
 TWO = Promise(System(), 2.0)
@@ -103,9 +103,9 @@ def test_a_charge_without_an_answer_is_taken_up_by_whoever_paid_it_and_by_nobody
 
 def test_an_answer_that_is_no_json_is_refused_without_being_told(ledger):
     ledger.create_dataset("d", TWO)
-    with pytest.raises(ParameterError, match="an answer is plain JSON") as told:
+    with pytest.raises(ParameterError, match="an answer is plain JSON") as raised:
         ledger.ask("d", question(), lambda: float("nan"))
-    assert "nan" not in str(told.value).lower().replace("finite", "")
+    assert "nan" not in str(raised.value).lower().replace("finite", "")
     with pytest.raises(ParameterError, match="parameters are plain JSON"):
         ledger.ask("d", question({1, 2}), lambda: 1)
     assert ledger.verify("d").charges == 1
@@ -137,13 +137,13 @@ def test_a_household_pays_for_the_fleets_releases_and_for_its_own(ledger):
 def test_a_refusal_tells_what_was_asked_and_what_is_left(ledger):
     ledger.create_dataset("d", TWO)
     ledger.charge("d", question(0, epsilon=0.5, systems=("a",)))
-    with pytest.raises(BudgetExceeded) as told:
+    with pytest.raises(BudgetExceeded) as raised:
         ledger.charge("d", question(1, epsilon=1.75, systems=("z", "a")))
-    assert (told.value.requested, told.value.remaining) == (1.75, 1.5)
-    assert "'a'" not in str(told.value)
-    with pytest.raises(BudgetExceeded) as told:
+    assert (raised.value.requested, raised.value.remaining) == (1.75, 1.5)
+    assert "'a'" not in str(raised.value)
+    with pytest.raises(BudgetExceeded) as raised:
         ledger.charge("d", question(1, epsilon=1.75))
-    assert (told.value.requested, told.value.remaining) == (1.75, 1.5)
+    assert (raised.value.requested, raised.value.remaining) == (1.75, 1.5)
 
 
 def test_more_systems_than_a_statement_holds_are_charged_all_or_none(ledger, monkeypatch):
@@ -153,9 +153,9 @@ def test_more_systems_than_a_statement_holds_are_charged_all_or_none(ledger, mon
     ledger.charge("d", question(0, systems=some))
     ledger.charge("d", question(1, systems=("s9",)))
     before = seen(ledger)
-    with pytest.raises(BudgetExceeded) as told:
+    with pytest.raises(BudgetExceeded) as raised:
         ledger.charge("d", question(2, systems=some))
-    assert told.value.remaining == 0.0
+    assert raised.value.remaining == 0.0
     assert unchanged(ledger, before)
     assert ledger.dataset("d").largest_spent == 2.0
 
@@ -171,10 +171,10 @@ def test_many_questions_are_charged_all_or_none(ledger):
     three = [question(number, epsilon=0.8) for number in range(3)]
     before = seen(ledger)
     drawn = []
-    with pytest.raises(BudgetExceeded) as told:
+    with pytest.raises(BudgetExceeded) as raised:
         ledger.ask_each("d", three, drawn.append)
     assert drawn == []
-    assert told.value.remaining == pytest.approx(0.4)
+    assert raised.value.remaining == pytest.approx(0.4)
     assert unchanged(ledger, before)
     ledger.ask("d", three[0], lambda: "old")
     asked = [three[0], three[1], three[1]]
@@ -206,12 +206,12 @@ def test_analysts_have_shares_of_the_budget_and_no_budgets_beside_it(ledger):
     ledger.set_share("d", "bob", 1.5)
     ledger.charge("d", question(0, epsilon=1.5, analyst="ada"))
     before = seen(ledger)
-    with pytest.raises(BudgetExceeded) as told:  # the share
+    with pytest.raises(BudgetExceeded) as raised:  # the share
         ledger.charge("d", question(1, epsilon=0.1, analyst="ada"))
-    assert told.value.remaining == 0.0
-    with pytest.raises(BudgetExceeded) as told:  # the dataset, though a share is left
+    assert raised.value.remaining == 0.0
+    with pytest.raises(BudgetExceeded) as raised:  # the dataset, though a share is left
         ledger.charge("d", question(1, epsilon=1.0, analyst="bob"))
-    assert told.value.remaining == 0.5
+    assert raised.value.remaining == 0.5
     with pytest.raises(ReleaseNotFound, match="'eve' has no share"):
         ledger.charge("d", question(1, epsilon=0.1, analyst="eve"))
     assert unchanged(ledger, before)

@@ -1,4 +1,4 @@
-"""What the service does with jobs when it starts and when it ends."""
+"""The service's watch over background jobs: a thread that notes which have ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAUSE = 1.0
 log = logging.getLogger("sunveil.service")
 
 
-def begin_jobs(service: Service) -> Callable[[], None]:
+def watch_jobs(service: Service) -> Callable[[], None]:
     """Watch over jobs, also those of an earlier run, and return what ends the watch.
 
     The work itself is done by processes of their own, which neither begin nor end with the service.
@@ -23,7 +23,7 @@ def begin_jobs(service: Service) -> Callable[[], None]:
     thread.start()
 
     def end() -> None:
-        """Let go: processes go on by themselves."""
+        """End the watch; the jobs' own processes go on."""
         ending.set()
         thread.join()
 
@@ -32,13 +32,13 @@ def begin_jobs(service: Service) -> Callable[[], None]:
 
 def _watch(service: Service, ending: threading.Event) -> None:
     # here, so that the service answers before what reads tables is loaded
-    from sunveil.service.curator.inference import settle_all
-    from sunveil.service.uploads.staging import sweep
+    from sunveil.service.curator.inference import update_states
+    from sunveil.service.uploads.staging import remove_abandoned
 
-    sweep(service.settings.datasets)
+    remove_abandoned(service.settings.datasets)
     while not ending.wait(PAUSE):
         try:
-            settle_all(service)
+            update_states(service)
         except Exception as error:
             # the watch goes on; what the error says may be private, and is on no page and in no log
             log.warning("the watch over jobs met %s", type(error).__name__)

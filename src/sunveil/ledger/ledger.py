@@ -11,27 +11,33 @@ from sqlalchemy import Connection, Engine, Row, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from sunveil.errors import LedgerConflict, ParameterError
-from sunveil.ledger.amounts import nano, plain
-from sunveil.ledger.asking import charge_one, keep_one
+from sunveil.ledger.amounts import from_nano, to_nano
 from sunveil.ledger.chain import GENESIS, Entry, canonical
-from sunveil.ledger.database import marks_of, open_engine, place_of, reading, translated
-from sunveil.ledger.marks import Mark, Marks
+from sunveil.ledger.charging import charge_question, keep_answer
+from sunveil.ledger.database import (
+    default_marks,
+    location_of,
+    open_engine,
+    reading,
+    translated_errors,
+)
+from sunveil.ledger.high_water import HighWaterMark, HighWaterMarks
+from sunveil.ledger.integrity import IntegrityCheck, conflict_of, faults_by_mark, kept_answer
 from sunveil.ledger.opening import prepare
 from sunveil.ledger.promise import Promise, promise_text
 from sunveil.ledger.records import Answer, Dataset, Question, account_of, as_json, check_name
 from sunveil.ledger.rows import (
-    append,
+    append_entry,
     as_dataset,
-    chain_after,
     charge_left,
-    find,
+    entries_after,
+    find_row,
     now,
-    state_of,
-    write,
+    stored_state,
+    write_entry,
 )
 from sunveil.ledger.schema import analysts, datasets
-from sunveil.ledger.trust import Trust, against, distrust, kept_answer
-from sunveil.ledger.verify import FORGOTTEN, Replay, Verdict, verify
+from sunveil.ledger.verify import FORGOTTEN, ChainReplay, Verdict, verify
 
 __all__ = ["Answer", "Dataset", "Ledger", "Promise", "Question", "Verdict", "account_of"]
 
@@ -51,11 +57,11 @@ class Ledger:
     """
 
     def __init__(
-        self, where: str | Path, *, create: bool = False, marks: Marks | None = None
+        self, where: str | Path, *, create: bool = False, marks: HighWaterMarks | None = None
     ) -> None:
         self._engine: Engine = open_engine(where, create=create)
-        self._marks = marks or marks_of(self._engine)
-        self._trust = Trust(self._marks)
+        self._marks = marks or default_marks(self._engine)
+        self._integrity = IntegrityCheck(self._marks)
         try:
             prepare(self._engine, create=create)
         except BaseException:
@@ -63,10 +69,10 @@ class Ledger:
             raise
 
     def __repr__(self) -> str:
-        return f"Ledger({place_of(self._engine)!r})"
+        return f"Ledger({location_of(self._engine)!r})"
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close all connections to the database."""
         self._engine.dispose()
 
     def __enter__(self) -> Ledger:
@@ -91,10 +97,10 @@ class Ledger:
             "length": 1,
             "head": first.digest,
         }
-        with translated(self._engine), self._engine.begin() as connection:
+        with translated_errors(self._engine), self._engine.begin() as connection:
             try:
                 made = connection.execute(insert(datasets).values(values).returning(datasets.c.id))
-                write(connection, made.scalar_one(), first)
+                write_entry(connection, made.scalar_one(), first)
             except IntegrityError:
                 raise ParameterError(f"there is a dataset named {name!r} already") from None
             if self._marks.get(name) is not None:
@@ -102,17 +108,17 @@ class Ledger:
                     f"a dataset named {name!r} was kept here before, and this ledger has forgotten"
                     " it; put the newest copy of the ledger back, or choose another name"
                 )
-            with self._marks.moving(name, Mark(1, first.digest)):
+            with self._marks.moving(name, HighWaterMark(1, first.digest)):
                 connection.commit()
         return self.dataset(name)
 
     def dataset(self, name: str) -> Dataset:
-        """Return a dataset."""
+        """Return a dataset by its name, with its promise and what is spent."""
         with reading(self._engine) as connection:
-            return as_dataset(find(connection, name))
+            return as_dataset(find_row(connection, name))
 
     def datasets(self) -> list[Dataset]:
-        """Return all datasets, by name."""
+        """Return all datasets, sorted by name."""
         with reading(self._engine) as connection:
             rows = connection.execute(select(datasets).order_by(datasets.c.name)).all()
             return [as_dataset(row) for row in rows]
@@ -130,20 +136,20 @@ class Ledger:
         Parameters
         ----------
         dataset, analyst
-            Their names.
+            The names of both.
         share
             The most that the analyst's questions may spend, in the promise's measure. Shares may
             add up to more than the budget; what is spent never does.
         """
         check_name("analyst", analyst)
-        amount = nano(share)
+        amount = to_nano(share)
         with self._changing(dataset) as (connection, row):
             who = (analysts.c.dataset_id == row.id) & (analysts.c.name == analyst)
             spent = connection.execute(select(analysts.c.spent).where(who)).scalar()
             if amount > row.total or (spent or 0) > amount:
                 raise ParameterError(
-                    f"a share is at most the dataset's {plain(row.total):g} and at least what the"
-                    " analyst has spent"
+                    f"a share is at most the dataset's {from_nano(row.total):g} and at least what"
+                    " the analyst has spent"
                 )
             if spent is None:
                 connection.execute(
@@ -151,7 +157,7 @@ class Ledger:
                 )
             else:
                 connection.execute(update(analysts).where(who).values(share=amount))
-            append(connection, row, "analyst", {"analyst": analyst, "share": amount})
+            append_entry(connection, row, "analyst", {"analyst": analyst, "share": amount})
 
     # -- questions
 
@@ -199,38 +205,38 @@ class Ledger:
         digests = [question.digest(dataset) for question in questions]
         found: dict[str, Answer | None]
         with reading(self._engine) as connection:
-            row = find(connection, dataset)
-            found = {asked: kept_answer(connection, row, asked) for asked in digests}
+            row = find_row(connection, dataset)
+            found = {digest: kept_answer(connection, row, digest) for digest in digests}
         new = {
-            asked: question
-            for asked, question in zip(digests, questions, strict=True)
-            if found[asked] is None
+            digest: question
+            for digest, question in zip(digests, questions, strict=True)
+            if found[digest] is None
         }
         if not new:
-            return [answer for asked in digests if (answer := found[asked]) is not None]
+            return [answer for digest in digests if (answer := found[digest]) is not None]
         with self._changing(dataset) as (connection, row):
-            charges = [charge_one(connection, row, question) for question in new.values()]
+            charges = [charge_question(connection, row, question) for question in new.values()]
         texts = [as_json({"answer": draw(each)}, "an answer is") for each in new.values()]
         with self._changing(dataset) as (connection, row):
-            for asked, charge, text in zip(new, charges, texts, strict=True):
-                found[asked] = keep_one(connection, row, asked, charge=charge, text=text)
-        return [answer for asked in digests if (answer := found[asked]) is not None]
+            for digest, charge, text in zip(new, charges, texts, strict=True):
+                found[digest] = keep_answer(connection, row, digest, charge=charge, text=text)
+        return [answer for digest in digests if (answer := found[digest]) is not None]
 
     def kept(self, dataset: str, question: Question) -> Answer | None:
         """Return the answer of a question that was asked before."""
         with reading(self._engine) as connection:
-            return kept_answer(connection, find(connection, dataset), question.digest(dataset))
+            return kept_answer(connection, find_row(connection, dataset), question.digest(dataset))
 
     def unanswered(self, dataset: str, question: Question) -> int | None:
         """Return the place of a charge that whoever asks has paid, and that has no answer."""
         with reading(self._engine) as connection:
-            row = find(connection, dataset)
+            row = find_row(connection, dataset)
             return charge_left(connection, row, question.digest(dataset), question.analyst)
 
     def cost(self, dataset: str, question: Question) -> float:
         """Return what a question would cost, in the promise's measure, or refuse it."""
         promise = self.dataset(dataset).promise
-        return plain(promise.cost(question.guarantee, mechanism=question.mechanism))
+        return from_nano(promise.cost(question.guarantee, mechanism=question.mechanism))
 
     def charge(self, dataset: str, question: Question) -> int:
         """Charge a question durably, and return the place of its charge.
@@ -238,24 +244,36 @@ class Ledger:
         For several systems, each of their accounts is charged; all or none.
         """
         with self._changing(dataset) as (connection, row):
-            return charge_one(connection, row, question)
+            return charge_question(connection, row, question)
 
     def keep(self, dataset: str, question: Question, charge: int, value: Any) -> Answer:
-        """Keep the answer that was drawn for a charge; the first one kept is the answer."""
+        """Keep the answer that was drawn for a charge; the first one kept is the answer.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        question
+            What was asked.
+        charge
+            The place of its charge, as :meth:`charge` returned it.
+        value
+            The answer, as plain JSON types.
+        """
         text = as_json({"answer": value}, "an answer is")
-        asked = question.digest(dataset)
+        digest = question.digest(dataset)
         with self._changing(dataset) as (connection, row):
-            return keep_one(connection, row, asked, charge=charge, text=text)
+            return keep_answer(connection, row, digest, charge=charge, text=text)
 
     # -- looking at it
 
     def entries(self, dataset: str) -> list[Entry]:
-        """Return the chain of a dataset."""
+        """Return all entries of a dataset's chain, oldest first."""
         with reading(self._engine) as connection:
-            row = find(connection, dataset)
-            return [entry for entry, _ in chain_after(connection, row.id, 0)]
+            row = find_row(connection, dataset)
+            return [entry for entry, _ in entries_after(connection, row.id, 0)]
 
-    def verify(self, dataset: str, *, mark: Mark | None = None) -> Verdict:
+    def verify(self, dataset: str, *, mark: HighWaterMark | None = None) -> Verdict:
         """Recompute a dataset's spending from its chain, and compare.
 
         Parameters
@@ -268,10 +286,12 @@ class Ledger:
         # The mark is read first: a change in between may only make the ledger longer.
         known = mark or self._marks.get(dataset)
         with reading(self._engine) as connection:
-            row = find(connection, dataset)
-            replay = Replay()
-            replay.extend(chain_after(connection, row.id, 0))
-            return verify(state_of(connection, row), replay, against(connection, row, known))
+            row = find_row(connection, dataset)
+            replay = ChainReplay()
+            replay.extend(entries_after(connection, row.id, 0))
+            return verify(
+                stored_state(connection, row), replay, faults_by_mark(connection, row, known)
+            )
 
     def forgotten(self) -> list[str]:
         """Return datasets that the marks know of and the ledger does not."""
@@ -283,17 +303,17 @@ class Ledger:
     @contextmanager
     def _changing(self, dataset: str) -> Iterator[tuple[Connection, Row[Any]]]:
         """Yield a transaction that holds the dataset's row, and move the mark as it is durable."""
-        with translated(self._engine), self._engine.begin() as connection:
+        with translated_errors(self._engine), self._engine.begin() as connection:
             # Taking the row's lock first makes changes of one dataset follow one another, and
             # lets every later statement see what the one before has left.
             held = connection.execute(
                 update(datasets).where(datasets.c.name == dataset).values(name=datasets.c.name)
             )
             if held.rowcount == 0 and self._marks.get(dataset) is not None:
-                raise distrust(dataset, FORGOTTEN)
-            row = find(connection, dataset)
-            self._trust.check(connection, row)
+                raise conflict_of(dataset, FORGOTTEN)
+            row = find_row(connection, dataset)
+            self._integrity.check(connection, row)
             yield connection, row
-            after = find(connection, dataset)
-            with self._marks.moving(dataset, Mark(after.length, after.head)):
+            after = find_row(connection, dataset)
+            with self._marks.moving(dataset, HighWaterMark(after.length, after.head)):
                 connection.commit()

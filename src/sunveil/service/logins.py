@@ -1,4 +1,4 @@
-"""The doors: the front page, logins, the set-up link and logging out."""
+"""The front page, logins, the set-up link and logging out."""
 
 from __future__ import annotations
 
@@ -13,108 +13,110 @@ from sunveil.service.context import service_of
 from sunveil.service.identity import ANALYST, CURATOR, drop_cookie, set_cookie
 from sunveil.service.pages import identity_of, render
 from sunveil.service.problems import Problem
-from sunveil.service.routing import analyst_room, curator_room, public_room
+from sunveil.service.routing import analyst_router, curator_router, public_router
 from sunveil.service.security.passwords import password_fits
-from sunveil.service.security.tokens import digest_of, read_token, same
+from sunveil.service.security.tokens import digest_of, read_token, same_secret
 from sunveil.service.store.accounts import add_first_curator, password_of, setup_digest
 from sunveil.service.store.sessions import begin_session, end_session
 
-room = public_room()
-analyst_exit = analyst_room()
-curator_exit = curator_room()
+router = public_router()
+analyst_logout_router = analyst_router()
+curator_logout_router = curator_router()
 
 # a database takes no text with a zero in it
-Short = Annotated[str, Form(max_length=400, pattern=r"^[^\x00]*$")]
+ShortText = Annotated[str, Form(max_length=400, pattern=r"^[^\x00]*$")]
 _HOMES = {ANALYST: "/analyst", CURATOR: "/curator"}
 
 
-@room.get("/")
+@router.get("/")
 def front(request: Request) -> Response:
-    """Show the two doors."""
+    """Show the front page: to the analyst's and to the curator's side."""
     return render(request, "front.html")
 
 
-@room.get("/healthz")
+@router.get("/healthz")
 def health(request: Request) -> Response:
     """Say that the service runs."""
     with service_of(request).store.reading():
         return Response("ok\n", media_type="text/plain")
 
 
-@room.get("/analyst/login")
+@router.get("/analyst/login")
 def analyst_login(request: Request) -> Response:
     """Show the analyst's login."""
     return render(request, "analyst/login.html", problem=None)
 
 
-@room.post("/analyst/login")
-def analyst_enter(request: Request, token: Short = "") -> Response:
+@router.post("/analyst/login")
+def analyst_log_in(request: Request, token: ShortText = "") -> Response:
     """Log an analyst in with a token."""
     service, given = service_of(request), read_token(token)
     row = None if given is None else service.tokens.look_up(given)
     if row is None:
-        said = "This token is not known, or was revoked: ask the curator for a new one."
-        return render(request, "analyst/login.html", status=403, problem=said)
-    return _enter(request, role=ANALYST, who=row.analyst)
+        message = "This token is not known, or was revoked: ask the curator for a new one."
+        return render(request, "analyst/login.html", status=403, problem=message)
+    return _log_in(request, role=ANALYST, who=row.analyst)
 
 
-@room.get("/curator/login")
+@router.get("/curator/login")
 def curator_login(request: Request) -> Response:
     """Show the curator's login."""
     return render(request, "curator_login.html", problem=None, name="")
 
 
-@room.post("/curator/login")
-def curator_enter(request: Request, name: Short = "", password: Short = "") -> Response:
+@router.post("/curator/login")
+def curator_log_in(request: Request, name: ShortText = "", password: ShortText = "") -> Response:
     """Log a curator in with a password."""
     with service_of(request).store.reading() as connection:
         kept = password_of(connection, name)
     if not password_fits(password, kept):
-        said = "Name and password do not fit."
-        return render(request, "curator_login.html", status=403, problem=said, name=name)
-    return _enter(request, role=CURATOR, who=name)
+        message = "Name and password do not fit."
+        return render(request, "curator_login.html", status=403, problem=message, name=name)
+    return _log_in(request, role=CURATOR, who=name)
 
 
-@room.get("/setup/{secret}")
+@router.get("/setup/{secret}")
 def setup(request: Request, secret: str) -> Response:
     """Show the form of the first curator's account, to who has the link."""
     _check_setup(request, secret)
     return render(request, "setup.html", problem=None, secret=secret, name="")
 
 
-@room.post("/setup/{secret}")
-def set_up(request: Request, secret: str, name: Short = "", password: Short = "") -> Response:
+@router.post("/setup/{secret}")
+def set_up(
+    request: Request, secret: str, name: ShortText = "", password: ShortText = ""
+) -> Response:
     """Make the first curator's account."""
     _check_setup(request, secret)
     try:
         with service_of(request).store.changing() as connection:
             add_first_curator(connection, name, password)
     except ParameterError as error:
-        told = {"problem": f"{error}.", "secret": secret, "name": name}
-        return render(request, "setup.html", status=422, **told)
-    return _enter(request, role=CURATOR, who=name)
+        values = {"problem": f"{error}.", "secret": secret, "name": name}
+        return render(request, "setup.html", status=422, **values)
+    return _log_in(request, role=CURATOR, who=name)
 
 
-@analyst_exit.post("/logout")
-def analyst_leave(request: Request) -> Response:
+@analyst_logout_router.post("/logout")
+def analyst_log_out(request: Request) -> Response:
     """Log an analyst out."""
-    return _leave(request)
+    return _log_out(request)
 
 
-@curator_exit.post("/logout")
-def curator_leave(request: Request) -> Response:
+@curator_logout_router.post("/logout")
+def curator_log_out(request: Request) -> Response:
     """Log a curator out."""
-    return _leave(request)
+    return _log_out(request)
 
 
 def _check_setup(request: Request, secret: str) -> None:
     with service_of(request).store.reading() as connection:
         digest = setup_digest(connection)
-    if digest is None or not same(digest_of(secret), digest):
+    if digest is None or not same_secret(digest_of(secret), digest):
         raise Problem(404, "This link does not hold, or has been used; log in instead.")
 
 
-def _enter(request: Request, *, role: str, who: str) -> Response:
+def _log_in(request: Request, *, role: str, who: str) -> Response:
     service = service_of(request)
     with service.store.changing() as connection:
         cookie = begin_session(connection, role=role, who=who, hours=service.settings.session_hours)
@@ -123,7 +125,7 @@ def _enter(request: Request, *, role: str, who: str) -> Response:
     return response
 
 
-def _leave(request: Request) -> Response:
+def _log_out(request: Request) -> Response:
     identity = identity_of(request)
     with service_of(request).store.changing() as connection:
         end_session(connection, identity.cookie)

@@ -4,7 +4,7 @@ import httpx
 import pytest
 from service_makers import PASSWORD, add_dataset, csrf, new_curator, new_token, post
 
-from sunveil.service.running import greet
+from sunveil.service.running import print_addresses
 from sunveil.service.settings import Rates
 from sunveil.service.store.accounts import (
     has_curator,
@@ -155,7 +155,7 @@ def test_a_zero_in_a_name_is_refused_in_words(serve, database):
 def test_the_first_start_gives_a_link_that_makes_one_curator(serve):
     running = serve()
     said: list[str] = []
-    greet(running.service, running.base, say=said.append)
+    print_addresses(running.service, running.base, say=said.append)
     link = said[0].split()[-1]
     client = running.client()
     assert client.get("/setup/" + SECRET).status_code == 404
@@ -165,7 +165,7 @@ def test_the_first_start_gives_a_link_that_makes_one_curator(serve):
     assert client.get("/curator").status_code == 200
     assert running.client().get(link).status_code == 404
     said.clear()
-    greet(running.service, running.base, say=said.append)
+    print_addresses(running.service, running.base, say=said.append)
     assert not any("setup" in line for line in said)
 
 
@@ -180,10 +180,10 @@ def test_a_new_link_ends_the_one_before(serve):
 
 
 def test_logins_from_one_address_are_limited(serve):
-    running = serve(rates=Rates(knocks=0.01, knocks_burst=3.0))
+    running = serve(rates=Rates(login_attempts=0.01, login_attempts_burst=3.0))
     client = running.client()
-    told = [post(client, "/analyst/login", token="sv_no").status_code for _ in range(5)]
-    assert told == [403, 403, 403, 429, 429]
+    statuses = [post(client, "/analyst/login", token="sv_no").status_code for _ in range(5)]
+    assert statuses == [403, 403, 403, 429, 429]
     answer = client.get("/api/v1/me")
     assert answer.status_code == 429
     assert int(answer.headers["retry-after"]) > 1
@@ -195,17 +195,17 @@ def test_reading_and_asking_are_limited_for_each_token(serve):
     add_dataset(running.service)
     one, other = running.api(), running.api()
     question = {"kind": "totals", "epsilon": 0.1}
-    told = [one.post("/datasets/roofs/plans", json=question).status_code for _ in range(3)]
-    assert told == [200, 200, 429]
+    statuses = [one.post("/datasets/roofs/plans", json=question).status_code for _ in range(3)]
+    assert statuses == [200, 200, 429]
     assert one.get("/me").status_code == 200
     assert one.get("/me").status_code == 429
     assert other.get("/me").status_code == 200
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_a_body_that_is_too_large_is_refused(shared, told):
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_body_that_is_too_large_is_refused(shared, announced):
     big = b"x" * (shared.service.settings.body_limit + 1)
-    content = big if told else (big[at : at + 1000] for at in range(0, len(big), 1000))
+    content = big if announced else (big[at : at + 1000] for at in range(0, len(big), 1000))
     headers = {"Content-Type": "application/json", "Idempotency-Key": "k" * 8}
     answer = shared.api().post("/datasets/roofs/releases", content=content, headers=headers)
     assert answer.status_code == 413

@@ -1,4 +1,4 @@
-"""What ε buys: expected errors against it. Public: no reading and no estimate is looked at."""
+"""Expected errors against ε. Public: no reading and no estimate is looked at."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 @dataclass(frozen=True, slots=True)
-class WorthCurve:
+class ErrorCurve:
     """Errors of one kind of answer against ε.
 
     Parameters
@@ -30,8 +30,8 @@ class WorthCurve:
     errors: tuple[float, ...]
 
 
-def worth(curves: Sequence[WorthCurve], *, unit: str, marked: float | None = None) -> Figure:
-    """Return expected errors against ε, with the ε in question marked.
+def error_figure(curves: Sequence[ErrorCurve], *, unit: str, marked: float | None = None) -> Figure:
+    """Return the figure of expected errors against ε, with the ε in question marked.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def worth(curves: Sequence[WorthCurve], *, unit: str, marked: float | None = Non
     unit
         What the errors are and their unit, as the axis says it.
     marked
-        The ε that is thought of.
+        The ε that is considered; no line is drawn where it is left out.
     """
     traces: list[dict[str, Any]] = [
         {
@@ -77,7 +77,7 @@ def _mark(epsilon: float) -> dict[str, Any]:
     }
 
 
-def _ticks(curves: Sequence[WorthCurve]) -> list[float]:
+def _ticks(curves: Sequence[ErrorCurve]) -> list[float]:
     spots = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]
     low = min(curve.epsilons[0] for curve in curves)
     high = max(curve.epsilons[-1] for curve in curves)

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from sunveil.fleet.systems import Systems
 
 
-def systems_in(table: Path) -> Systems:
-    """Return the systems of a table; a large one takes seconds to read."""
-    told = table.stat()
-    return _read(table, told.st_mtime_ns, told.st_size)
+def cached_systems(table: Path) -> Systems:
+    """Return the systems of a table, from memory if its file has not changed since."""
+    status = table.stat()
+    return _read(table, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=4)

@@ -9,7 +9,7 @@ import time
 from ledger_makers import question
 
 from sunveil.errors import BudgetExceeded
-from sunveil.ledger.book import Ledger
+from sunveil.ledger.ledger import Ledger
 
 
 def main() -> None:
@@ -17,13 +17,13 @@ def main() -> None:
     with Ledger(where, create=True) as ledger:
         print("ready", flush=True)
         for line in sys.stdin:
-            told = json.loads(line)
-            systems = None if told["system"] is None else (told["system"],)
-            while time.monotonic() < told["at"]:
+            order = json.loads(line)
+            systems = None if order["system"] is None else (order["system"],)
+            while time.monotonic() < order["at"]:
                 pass
             try:
-                asked = question(number, epsilon=told["epsilon"], systems=systems)
-                answer = ledger.ask(told["dataset"], asked, lambda: "drawn")
+                asked = question(number, epsilon=order["epsilon"], systems=systems)
+                answer = ledger.ask(order["dataset"], asked, lambda: "drawn")
                 print("granted" if answer.fresh else "found", flush=True)
             except BudgetExceeded:
                 print("refused", flush=True)

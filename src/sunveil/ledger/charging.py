@@ -1,4 +1,4 @@
-"""One question in a transaction that holds its dataset's row: its charge, and later its answer."""
+"""Charging one question, and later keeping its answer, each within a transaction."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ from sqlalchemy import Connection, Row, insert
 from sunveil.errors import ParameterError
 from sunveil.ledger.chain import digest_of
 from sunveil.ledger.debit import debit_analyst, debit_fleet, debit_systems
+from sunveil.ledger.integrity import kept_answer
 from sunveil.ledger.records import Answer, Question
-from sunveil.ledger.rows import append, entry_at, promise_of
+from sunveil.ledger.rows import append_entry, entry_at, promise_of
 from sunveil.ledger.schema import answers
-from sunveil.ledger.trust import kept_answer
 
 
-def charge_one(connection: Connection, row: Row[Any], question: Question) -> int:
-    """Charge a question to all that it concerns, and return the place of its charge."""
+def charge_question(connection: Connection, row: Row[Any], question: Question) -> int:
+    """Charge a question to all that it concerns, and return the place of its charge.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row that it holds.
+    question
+        What is asked: about the whole fleet, or about some systems' accounts.
+    """
     names = question.accounts(row.name)
     cost = promise_of(row).cost(question.guarantee, mechanism=question.mechanism)
     if names is None:
@@ -35,11 +43,11 @@ def charge_one(connection: Connection, row: Row[Any], question: Question) -> int
         "analyst": question.analyst,
         "systems": names,
     }
-    return append(connection, row, "charge", body)
+    return append_entry(connection, row, "charge", body)
 
 
-def keep_one(
-    connection: Connection, row: Row[Any], asked: str, *, charge: int, text: str
+def keep_answer(
+    connection: Connection, row: Row[Any], question_digest: str, *, charge: int, text: str
 ) -> Answer:
     """Keep the answer of a question, unless another process was quicker.
 
@@ -47,21 +55,21 @@ def keep_one(
     ----------
     connection, row
         A transaction, and the dataset's row that it holds.
-    asked
+    question_digest
         Digest of the question.
     charge
         The place of its charge.
     text
         The answer, as canonical JSON.
     """
-    found = kept_answer(connection, row, asked)
+    found = kept_answer(connection, row, question_digest)
     if found is not None:
         return found
     paid = entry_at(connection, row.id, charge)
-    if paid is None or paid.kind != "charge" or paid.facts()["question"] != asked:
+    if paid is None or paid.kind != "charge" or paid.facts()["question"] != question_digest:
         raise ParameterError(f"entry {charge} of {row.name!r} is no charge of this question")
-    body = {"charge": charge, "question": asked, "answer": digest_of(text)}
-    place = append(connection, row, "answer", body)
-    values = {"question": asked, "charge": charge, "place": place, "answer": text}
+    body = {"charge": charge, "question": question_digest, "answer": digest_of(text)}
+    place = append_entry(connection, row, "answer", body)
+    values = {"question": question_digest, "charge": charge, "place": place, "answer": text}
     connection.execute(insert(answers).values(dataset_id=row.id, **values))
     return Answer(json.loads(text)["answer"], charge, fresh=True)

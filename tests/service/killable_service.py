@@ -12,17 +12,17 @@ import sys
 from pathlib import Path
 
 import opendp.prelude  # noqa: F401
-from service_makers import PADS, quick_settings
+from service_makers import ANSWER_SECONDS, quick_settings
 
 from sunveil.service.answering import data, files, kinds  # noqa: F401
 from sunveil.service.app import create_app
-from sunveil.service.running import SWITCH, bind, server_of
+from sunveil.service.running import THREAD_SWITCH_SECONDS, bind, server_of
 
 
 def serve(folder: Path, port: int, pad: float) -> None:
-    settings = quick_settings(folder, pads=dict.fromkeys(PADS, pad), port=port)
+    settings = quick_settings(folder, answer_seconds=dict.fromkeys(ANSWER_SECONDS, pad), port=port)
     app = create_app(settings)
-    sys.setswitchinterval(SWITCH)
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     server_of(app).run(sockets=[bind(settings)])
 
 

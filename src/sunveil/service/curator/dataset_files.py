@@ -1,4 +1,4 @@
-"""A new dataset: from files that were sent, or from a folder that is there."""
+"""Adding datasets, from files that were sent or from a folder that is there; removing them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sqlalchemy import delete
 from sunveil.errors import ParameterError
 from sunveil.service.context import Service
 from sunveil.service.curator.inference import OPTIONS, OUTPUT, job_id, job_of, jobs_of
-from sunveil.service.curator.places import systems_in
+from sunveil.service.curator.systems_table import cached_systems
 from sunveil.service.store.datasets import (
     NAME,
     Served,
@@ -25,9 +25,9 @@ from sunveil.service.store.datasets import (
     find_served,
 )
 from sunveil.service.store.schema import served as served_table
-from sunveil.service.uploads import Limits, Received, Staging, UploadRefused, find_below
+from sunveil.service.uploads import Received, Staging, UploadLimits, UploadRefused, find_below
+from sunveil.service.uploads.data_folder import list_below
 from sunveil.service.uploads.limits import MEGABYTE
-from sunveil.service.uploads.named import list_below
 
 if TYPE_CHECKING:
     from sunveil.fleet.systems import Systems
@@ -43,15 +43,15 @@ ONE_PLACE_DEGREES = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a curator says of a new dataset.
+class DatasetForm:
+    """What a curator fills in for a new dataset.
 
     Parameters
     ----------
     title, about
         What it is, for people.
     options
-        Options of the inference.
+        Options of the inference, by name, as texts.
     """
 
     title: str
@@ -67,8 +67,8 @@ class Wanted:
             raise UploadRefused(f"describe the dataset in at most {LONGEST_ABOUT} letters")
 
     @classmethod
-    def of(cls, fields: dict[str, str]) -> Wanted:
-        """Return what the fields of a form say."""
+    def of(cls, fields: dict[str, str]) -> DatasetForm:
+        """Return the form from its fields; fields that are missing are empty."""
         options = {name: fields.get(name, "").strip()[:60] for name in OPTIONS}
         return cls(
             fields.get("title", "").strip(),
@@ -83,22 +83,32 @@ def slug(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:60].strip("-")
 
 
-def limits_of(service: Service) -> Limits:
-    """Return the limits of uploads; tables unpack to a few times their size."""
+def upload_limits(service: Service) -> UploadLimits:
+    """Return what one upload may be at most; tables unpack to a few times their size."""
     body = service.settings.upload_limit
-    return Limits(body=body, unpacked=8 * body, spare=min(64 * MEGABYTE, body))
+    return UploadLimits(body=body, unpacked=8 * body, spare=min(64 * MEGABYTE, body))
 
 
 def add_upload(service: Service, received: Received, staging: Staging) -> Served:
-    """Keep what was sent as a new dataset, or refuse it; nothing is kept then."""
-    from sunveil.service.uploads.tables import sort_out
+    """Keep what was sent as a new dataset, or refuse it, and then keep nothing.
 
-    wanted = Wanted.of(received.fields)
-    name = _free_name(service, wanted)
+    Parameters
+    ----------
+    service
+        Where it is added.
+    received
+        The fields and files that came.
+    staging
+        Where the files lie until all of them are known to be good.
+    """
+    from sunveil.service.uploads.tables import place_files
+
+    form = DatasetForm.of(received.fields)
+    name = _free_name(service, form)
     whole = staging.folder / "whole"
     whole.mkdir(mode=0o700)
-    upload = sort_out(received.files, whole, limits=limits_of(service))
-    made = _made(wanted, name, meters="meters", table=upload.systems.name, path=upload.systems)
+    upload = place_files(received.files, whole, limits=upload_limits(service))
+    made = _made(form, name, meters="meters", table=upload.systems.name, path=upload.systems)
     with service.store.changing() as connection:
         # the name is held by now: what lies under it was left by a process that was killed
         add_served(connection, made)
@@ -107,8 +117,18 @@ def add_upload(service: Service, received: Received, staging: Staging) -> Served
     return made
 
 
-def add_named(service: Service, wanted: Wanted, *, meters: str, systems: str) -> Served:
-    """Keep a folder of readings and a table of systems as a new dataset, where they are."""
+def add_folder(service: Service, form: DatasetForm, *, meters: str, systems: str) -> Served:
+    """Keep a folder of readings and a table of systems as a new dataset, where they are.
+
+    Parameters
+    ----------
+    service
+        Where it is added.
+    form
+        What the curator says of it.
+    meters, systems
+        Paths below the service's data folder: the readings, and the table of systems.
+    """
     from sunveil.service.uploads.tables import check_systems
 
     data = service.settings.data
@@ -118,16 +138,16 @@ def add_named(service: Service, wanted: Wanted, *, meters: str, systems: str) ->
     if readings == table or readings == Path(os.path.realpath(data)):
         raise UploadRefused("name the folder of the readings, and the table of systems beside it")
     check_systems(table)
-    name = _free_name(service, wanted)
-    made = _made(wanted, name, meters=str(readings), table=str(table), path=table)
+    name = _free_name(service, form)
+    made = _made(form, name, meters=str(readings), table=str(table), path=table)
     with service.store.changing() as connection:
         add_served(connection, made)
         (service.settings.datasets / name).mkdir(mode=0o700, exist_ok=True)
     return made
 
 
-def folders_of(service: Service) -> list[str]:
-    """Return what can be named below the data folder."""
+def nameable_folders(service: Service) -> list[str]:
+    """Return the files and folders below the data folder that may become a dataset."""
     found = list_below(service.settings.data)
     return [name for name in found if name not in OWN]
 
@@ -160,7 +180,7 @@ def public_groups(path: Path) -> dict[str, list[str]]:
     """
     import pyarrow as pa
 
-    systems = systems_in(path)
+    systems = cached_systems(path)
     found = {}
     for name in systems.keys.column_names:
         texts = [
@@ -184,8 +204,8 @@ def _below(service: Service, name: str) -> Path:
     return found
 
 
-def _free_name(service: Service, wanted: Wanted) -> str:
-    name = slug(wanted.title)
+def _free_name(service: Service, form: DatasetForm) -> str:
+    name = slug(form.title)
     with service.store.reading() as connection:
         taken = connection.execute(
             served_table.select().where(served_table.c.name == name)
@@ -195,15 +215,15 @@ def _free_name(service: Service, wanted: Wanted) -> str:
     return name
 
 
-def _made(wanted: Wanted, name: str, *, meters: str, table: str, path: Path) -> Served:
-    systems = systems_in(path)
+def _made(form: DatasetForm, name: str, *, meters: str, table: str, path: Path) -> Served:
+    systems = cached_systems(path)
     place = _one_place(systems)
     made = Served(
-        name=name, title=wanted.title, about=wanted.about, folder=name, meters=meters, **place
+        name=name, title=form.title, about=form.about, folder=name, meters=meters, **place
     )
     extra = {
         "systems_table": table,
-        "options": wanted.options,
+        "options": form.options,
         "listed": len(systems),
         "notes": list(systems.notes),
     }

@@ -20,8 +20,8 @@ from sunveil.errors import LedgerConflict, LedgerError
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """How far a dataset's chain has been seen to go.
+class HighWaterMark:
+    """How long a dataset's chain has been seen to be, and how it ended.
 
     Parameters
     ----------
@@ -35,8 +35,8 @@ class Mark:
     head: str
 
 
-class Marks:
-    """The marks of one ledger, in one or more files.
+class HighWaterMarks:
+    """The high-water marks of one ledger, in one or more files.
 
     Parameters
     ----------
@@ -47,13 +47,13 @@ class Marks:
     def __init__(self, *paths: Path) -> None:
         self._paths = paths
 
-    def get(self, dataset: str) -> Mark | None:
+    def get(self, dataset: str) -> HighWaterMark | None:
         """Return the highest mark of a dataset."""
         return self.all().get(dataset)
 
-    def all(self) -> dict[str, Mark]:
+    def all(self) -> dict[str, HighWaterMark]:
         """Return the highest mark of every dataset."""
-        highest: dict[str, Mark] = {}
+        highest: dict[str, HighWaterMark] = {}
         for path in self._paths:
             for name, mark in _read(path).items():
                 if name not in highest or highest[name].length < mark.length:
@@ -61,8 +61,8 @@ class Marks:
         return highest
 
     @contextmanager
-    def moving(self, dataset: str, mark: Mark) -> Iterator[None]:
-        """Move the mark of a dataset forward, never back, once the block has ended well.
+    def moving(self, dataset: str, mark: HighWaterMark) -> Iterator[None]:
+        """Move a dataset's mark forward, never back, once the ``with`` block has ended well.
 
         Everything that may fail is done before the block: what makes a change durable stands in it.
         """
@@ -86,10 +86,12 @@ class Marks:
                 raise
 
 
-def _read(path: Path) -> dict[str, Mark]:
+def _read(path: Path) -> dict[str, HighWaterMark]:
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        return {name: Mark(int(length), str(head)) for name, (length, head) in told.items()}
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            name: HighWaterMark(int(length), str(head)) for name, (length, head) in stored.items()
+        }
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -103,13 +105,13 @@ def _read(path: Path) -> dict[str, Mark]:
         ) from None
 
 
-def _stage(path: Path, marks: dict[str, Mark]) -> Path:
+def _stage(path: Path, marks: dict[str, HighWaterMark]) -> Path:
     """Write marks aside, down to the disk; the lock is held, so that one name will do."""
     aside = path.with_name(f".{path.name}.part")
-    told = {name: [each.length, each.head] for name, each in sorted(marks.items())}
+    stored = {name: [each.length, each.head] for name, each in sorted(marks.items())}
     try:
         with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write((json.dumps(told, indent=1) + "\n").encode())
+            file.write((json.dumps(stored, indent=1) + "\n").encode())
             file.flush()
             os.fsync(file.fileno())
     except BaseException:

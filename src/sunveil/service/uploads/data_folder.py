@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from sunveil.service.uploads.errors import UploadRefused
-from sunveil.service.uploads.names import shown
+from sunveil.service.uploads.file_names import quoted
 
 
 def find_below(data: Path, name: str) -> Path:
@@ -24,18 +24,18 @@ def find_below(data: Path, name: str) -> Path:
         raise UploadRefused("name a file or a folder below the service's data folder")
     if Path(name.strip()).is_absolute() or ".." in parts:
         raise UploadRefused(
-            f"{shown(name)} leads out of the service's data folder; name a path below it, such as"
+            f"{quoted(name)} leads out of the service's data folder; name a path below it, such as"
             " utility/2025"
         )
     root = os.path.realpath(data)
     found = os.path.realpath(data.joinpath(*parts))
     if os.path.commonpath([root, found]) != root:
         raise UploadRefused(
-            f"{shown(name)} is a link that leads out of the service's data folder; copy the data"
+            f"{quoted(name)} is a link that leads out of the service's data folder; copy the data"
             " there"
         )
     if not os.path.exists(found):
-        raise UploadRefused(f"the service's data folder has no {shown(name)}; check the name")
+        raise UploadRefused(f"the service's data folder has no {quoted(name)}; check the name")
     return Path(found)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sunveil.ledger.amounts import plain
+from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import Entry
 
 CURATOR = "the curator"
@@ -17,23 +17,23 @@ COLUMNS = ("entry", "at", "kind", "analyst", "question", "mechanism", "systems",
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """An entry in words.
+class EntryText:
+    """An entry of a ledger in words.
 
     Parameters
     ----------
     place
-        Its number.
+        Its number within the dataset's chain, from 1.
     at
-        When it was made.
+        When it was made, in UTC.
     kind
-        What kind of entry it is.
+        ``promise``, ``charge``, ``answer`` or ``analyst``.
     who
-        Who did it or asked.
+        The curator, or the analyst who asked.
     what
-        What it says.
+        One sentence.
     cost
-        What it cost, where it is a charge.
+        What it cost, in the promise's measure; None where it is no charge.
     digest
         What binds the next entry to it.
     question
@@ -51,7 +51,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class AskerTotals:
     """What one asker has asked: how many questions, what they cost, and when the last was."""
 
     who: str
@@ -60,30 +60,30 @@ class Asker:
     last: str
 
 
-def tell(entry: Entry) -> Told:
+def describe_entry(entry: Entry) -> EntryText:
     """Return an entry in words, as far as it can be understood."""
     try:
         facts = entry.facts()
         at, who, what = str(facts["at"]), *_words(entry.kind, facts)
         charged = entry.kind == "charge"
-        cost = plain(int(facts["cost"])) if charged else None
+        cost = from_nano(int(facts["cost"])) if charged else None
         question = str(facts["question"]) if charged else None
     except (KeyError, TypeError, ValueError):
         at, who, what, cost = "–", "–", "changed: it cannot be understood", None
         question = None
     shown = at.replace("T", " ").removesuffix("+00:00")
-    return Told(entry.place, shown, entry.kind, who, what, cost, entry.digest, question)
+    return EntryText(entry.place, shown, entry.kind, who, what, cost, entry.digest, question)
 
 
-def askers(entries: Sequence[Entry]) -> list[Asker]:
+def asker_totals(entries: Sequence[Entry]) -> list[AskerTotals]:
     """Return who asked and what it cost them, the dearest first."""
-    charges: dict[str, list[Told]] = defaultdict(list)
+    charges: dict[str, list[EntryText]] = defaultdict(list)
     for entry in entries:
         if entry.kind == "charge":
-            told = tell(entry)
-            charges[told.who].append(told)
+            text = describe_entry(entry)
+            charges[text.who].append(text)
     found = [
-        Asker(who, len(all_), sum(each.cost or 0.0 for each in all_), all_[-1].at)
+        AskerTotals(who, len(all_), sum(each.cost or 0.0 for each in all_), all_[-1].at)
         for who, all_ in charges.items()
     ]
     return sorted(found, key=lambda each: (-each.cost, each.who))
@@ -99,7 +99,7 @@ def as_csv(entries: Sequence[Entry]) -> str:
     return out.getvalue()
 
 
-def as_plain(entry: Entry) -> dict[str, Any]:
+def entry_fields(entry: Entry) -> dict[str, Any]:
     """Return an entry with its body as it stands: its digest is of that text."""
     return {
         "place": entry.place,
@@ -115,7 +115,7 @@ def _words(kind: str, facts: dict[str, Any]) -> tuple[str, str]:
         delta = f", δ = {facts['delta']:g}" if facts["delta"] else ""
         return CURATOR, f"promised ε = {facts['epsilon']:g}{delta} for {facts['unit']}"
     if kind == "analyst":
-        return CURATOR, f"gave {facts['analyst']} a share of {plain(facts['share']):.6g}"
+        return CURATOR, f"gave {facts['analyst']} a share of {from_nano(facts['share']):.6g}"
     if kind == "answer":
         return "", f"answer of entry {facts['charge']}"
     if kind != "charge":
@@ -127,7 +127,7 @@ def _words(kind: str, facts: dict[str, Any]) -> tuple[str, str]:
 
 
 def _cells(entry: Entry) -> list[Any]:
-    told = tell(entry)
+    text = describe_entry(entry)
     try:
         facts = entry.facts()
     except ValueError:
@@ -135,8 +135,8 @@ def _cells(entry: Entry) -> list[Any]:
     systems = facts.get("systems")
     many = "" if entry.kind != "charge" else "all" if systems is None else len(systems)
     analyst = facts.get("analyst") or ""
-    cost = "" if told.cost is None else f"{told.cost:.9f}"
-    question = facts.get("kind", "") if entry.kind == "charge" else told.what
+    cost = "" if text.cost is None else f"{text.cost:.9f}"
+    question = facts.get("kind", "") if entry.kind == "charge" else text.what
     return [
         entry.place, facts.get("at", ""), entry.kind, analyst, question,
         facts.get("mechanism", ""), many, cost, entry.digest,
