@@ -35,7 +35,7 @@ from sunveil.fit.shared import (
 from sunveil.fit.shared import Clock as Clock
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import SHORT_INTERVAL, Record
-from sunveil.profiles import Group
+from sunveil.profiles import DayGroup
 from sunveil.search import Search
 from sunveil.site import Losses, Mount, Site, SkyModel
 
@@ -87,7 +87,7 @@ class Options:
     clock: Clock = Clock.REPAIR
     losses: Losses = field(default_factory=Losses)
     albedo: float = 0.2
-    group: Group = Group.MONTH
+    group: DayGroup = DayGroup.MONTH
     search: Search = Search.EXHAUSTIVE
     mount: Mount = Mount.UNKNOWN
 
@@ -170,7 +170,7 @@ def infer(
         clock=_choice(Clock, "clock", clock),
         losses=losses or Losses(),
         albedo=albedo,
-        group=_choice(Group, "group", group),
+        group=_choice(DayGroup, "group", group),
         search=_choice(Search, "search", search),
         mount=_choice(Mount, "mount", mount),
     )

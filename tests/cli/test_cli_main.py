@@ -21,7 +21,7 @@ from sunveil.cli.commands import Commands
 from sunveil.cli.progress import progress
 from sunveil.infer import Clock, Method
 from sunveil.meters import Duplicates, Label, MeterOptions, Unit, UnitSwitch
-from sunveil.profiles import Group
+from sunveil.profiles import DayGroup
 
 SUNVEIL = (sys.executable, "-m", "sunveil")
 
@@ -251,7 +251,7 @@ def choices(option: str) -> list[str]:
     [
         ("method", Method, False),
         ("clock", Clock, False),
-        ("group", Group, False),
+        ("group", DayGroup, False),
         ("label", Label, True),
         ("unit", Unit, True),
         ("duplicates", Duplicates, False),

@@ -12,7 +12,7 @@ from sunveil.fit.daylight import Daylight, daylight
 from sunveil.meters import Record, from_pandas
 from sunveil.simulate import (
     CITIES,
-    Skies,
+    SimulatedSky,
     SystemTruth,
     draw_systems,
     simulate_power,
@@ -33,13 +33,13 @@ def clear(apart_from_the_user: None) -> Weather:
 
 
 @pytest.fixture(scope="session")
-def sky() -> Skies:
+def sky() -> SimulatedSky:
     """A year of real weather at Golden, a little more than half of its days clear."""
     return simulate_sky(GOLDEN, 2019, seed=31, step_minutes=15, clear_days=0.55)
 
 
 @pytest.fixture(scope="session")
-def power_of(sky: Skies) -> Callable[..., pd.Series]:
+def power_of(sky: SimulatedSky) -> Callable[..., pd.Series]:
     """Return a maker of simulated readings of one system at Golden."""
 
     def make(

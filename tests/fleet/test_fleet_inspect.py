@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.timegrid import TimeGrid
 from sunveil.errors import MeterError
 from sunveil.fleet.inspect import _dim_days, _stuck, inspect
-from sunveil.meters.grid import Readings, find_interval
+from sunveil.meters.grid import RawReadings, find_interval
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.quality import clean
+from sunveil.timegrid import TimeGrid
 
 AXIS = TimeGrid(1_546_300_800, 3600, 24 * 90)
 OPTIONS = MeterOptions()
@@ -26,7 +26,7 @@ def sunny(rng):
 def by_the_rules(power):
     """Return a record as the rules for meters leave it, or None when they refuse it."""
     there = np.flatnonzero(~np.isnan(power))
-    readings = Readings(AXIS.starts[there], power[there].astype(float), there + 1, "it")
+    readings = RawReadings(AXIS.starts[there], power[there].astype(float), there + 1, "it")
     try:
         if find_interval(readings) != AXIS.step:
             return None

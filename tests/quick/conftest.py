@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from sunveil.cells import CellSky, cell_of, make_cell_sky
-from sunveil.timegrid import TimeGrid
 from sunveil.quick.constants import Constants, QuickOptions, constants_of
-from sunveil.simulate import Skies, simulate_sky
+from sunveil.simulate import SimulatedSky, simulate_sky
 from sunveil.site import Site
+from sunveil.timegrid import TimeGrid
 
 FIRST = int(pd.Timestamp("2019-01-01", tz="UTC").timestamp())
 
@@ -25,7 +25,7 @@ def constants() -> Constants:
 
 
 @pytest.fixture(scope="session")
-def weathered(denver: CellSky) -> Skies:
+def weathered(denver: CellSky) -> SimulatedSky:
     """A year of changing weather at the centre of Denver's cell."""
     site = Site(denver.site.latitude, denver.site.longitude, denver.site.altitude)
     return simulate_sky(site, 2019, seed=8, step_minutes=15, clear_days=0.5)

@@ -9,7 +9,6 @@ from quick_makers import as_record, as_row
 
 from sunveil import infer_record
 from sunveil.cells import CellSky, cell_of, make_cell_sky
-from sunveil.timegrid import TimeGrid
 from sunveil.errors import ParameterError
 from sunveil.estimate import Estimate, Flag
 from sunveil.quick import SAVINGS, BlockFit, QuickOptions, fit_block, reason
@@ -20,7 +19,7 @@ from sunveil.quick.newton import FREE
 from sunveil.quick.prepared import prepare
 from sunveil.quick.suspicion import is_suspect, no_suspects, watch_room
 from sunveil.simulate import (
-    Skies,
+    SimulatedSky,
     SystemTruth,
     clipped,
     daylight_saving_stamps,
@@ -30,6 +29,7 @@ from sunveil.simulate import (
     simulate_sky,
 )
 from sunveil.site import Plane
+from sunveil.timegrid import TimeGrid
 from sunveil.weather import clearsky
 
 FIRST = int(pd.Timestamp("2019-01-01", tz="UTC").timestamp())
@@ -41,7 +41,7 @@ def truth_of(sky: CellSky, azimuth: float, tilt: float) -> SystemTruth:
 
 
 @pytest.fixture(scope="module")
-def powers(denver: CellSky, weathered: Skies) -> list[pd.Series]:
+def powers(denver: CellSky, weathered: SimulatedSky) -> list[pd.Series]:
     return [
         simulate_power(truth_of(denver, *plane), weathered, seed=3 + n)
         for n, plane in enumerate(PLANES)
@@ -174,7 +174,7 @@ def test_clocks_are_left_alone_where_intervals_do_not_divide_a_day() -> None:
     assert abs(fit_block(row[None], sky).surface_azimuth[0] - 200.0) < 1.0
 
 
-def test_clipping_shows_its_limit(denver: CellSky, weathered: Skies) -> None:
+def test_clipping_shows_its_limit(denver: CellSky, weathered: SimulatedSky) -> None:
     truth = clipped(truth_of(denver, 180.0, 25.0), 1.6)
     power = simulate_power(truth, weathered, seed=4)
     fit = fit_block(as_row(as_record(power), denver.axis)[None], denver)
@@ -183,7 +183,7 @@ def test_clipping_shows_its_limit(denver: CellSky, weathered: Skies) -> None:
     assert np.isnan(fit_block(np.zeros((1, 8760), dtype=np.float32), denver).ac_limit_kw[0])
 
 
-def test_two_planes_are_told_from_one(denver: CellSky, weathered: Skies) -> None:
+def test_two_planes_are_told_from_one(denver: CellSky, weathered: SimulatedSky) -> None:
     pair = east_west(truth_of(denver, 92.0, 28.0))
     power = simulate_power(pair, weathered, seed=5)
     fit = fit_block(as_row(as_record(power), denver.axis)[None], denver)
@@ -191,7 +191,7 @@ def test_two_planes_are_told_from_one(denver: CellSky, weathered: Skies) -> None
 
 
 def test_readings_every_quarter_of_an_hour_are_inferred_too(
-    denver: CellSky, weathered: Skies
+    denver: CellSky, weathered: SimulatedSky
 ) -> None:
     power = simulate_power(truth_of(denver, 200.0, 30.0), weathered, seed=6, step_minutes=15)
     axis = TimeGrid(denver.axis.first, 900, 4 * 8760)
@@ -202,7 +202,7 @@ def test_readings_every_quarter_of_an_hour_are_inferred_too(
 
 
 def test_an_unknown_label_of_short_intervals_widens_the_azimuth(
-    denver: CellSky, weathered: Skies
+    denver: CellSky, weathered: SimulatedSky
 ) -> None:
     power = simulate_power(truth_of(denver, 200.0, 30.0), weathered, seed=6, step_minutes=15)
     axis = TimeGrid(denver.axis.first, 900, 4 * 8760)

@@ -148,7 +148,7 @@ def infer_command(
 
 def _options(given: dict[str, Any]) -> Options:
     from sunveil.infer import Clock, Method, Options
-    from sunveil.profiles import Group
+    from sunveil.profiles import DayGroup
     from sunveil.search import Search
     from sunveil.site import Losses, Mount
 
@@ -158,7 +158,7 @@ def _options(given: dict[str, Any]) -> Options:
         losses=Losses(system=given["losses"], inverter_efficiency=given["inverter_efficiency"]),
         albedo=given["albedo"],
         mount=Mount(given["mount"]),
-        group=Group(given["group"]),
+        group=DayGroup(given["group"]),
         search=Search(given["search"]),
     )
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.timegrid import TimeGrid
 from sunveil.fleet.scatter import Power
 from sunveil.jit import compiled, compiled_exactly
-from sunveil.meters.switches import may_switch
+from sunveil.meters.unit_switches import may_switch
+from sunveil.timegrid import TimeGrid
 
 _STUCK_HOURS = 6.0
 _STUCK_READINGS = 8

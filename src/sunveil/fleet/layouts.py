@@ -13,7 +13,7 @@ import pyarrow as pa
 from sunveil.errors import MeterError, ParameterError
 from sunveil.fleet.systems import SYSTEM_NAMES
 from sunveil.meters.clock import parse_timezone
-from sunveil.meters.columns import Column, find_roles
+from sunveil.meters.columns import MeterColumn, find_roles
 from sunveil.meters.options import MeterOptions, Unit
 from sunveil.meters.units import find_unit
 
@@ -106,8 +106,8 @@ def find_columns(schema: Any, options: MeterOptions, *, name: str) -> Columns:
 
 def _long(schema: Any, options: MeterOptions, *, hive: tuple[str, ...], where: str) -> Columns:
     described = [
-        *(Column(f.name, _is_time(f.type), _is_number(f.type)) for f in schema),
-        *(Column(key, False, False) for key in hive if key.lower() in SYSTEM_NAMES),
+        *(MeterColumn(f.name, _is_time(f.type), _is_number(f.type)) for f in schema),
+        *(MeterColumn(key, False, False) for key in hive if key.lower() in SYSTEM_NAMES),
     ]
     roles = find_roles(described, options, where=where)
     if roles.system is None:

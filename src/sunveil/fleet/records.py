@@ -23,14 +23,14 @@ from sunveil.meters.wording import name_rows
 from sunveil.site import Array
 
 if TYPE_CHECKING:
-    from sunveil.meters.assemble import Raw
-    from sunveil.meters.tables import Table
+    from sunveil.meters.assemble import RawSystem
+    from sunveil.meters.tables import MeterTable
 
 # So many systems are read anew at a time.
 _AT_ONCE = 64
 
 
-def settle(raw: Raw | MeterError, options: MeterOptions, *, name: str) -> Record | Refused:
+def settle(raw: RawSystem | MeterError, options: MeterOptions, *, name: str) -> Record | Refused:
     """Return the record of a system, or why there is none."""
     # here and below: a fleet whose readings are in order has no need of the rules for others
     from sunveil.meters.assemble import to_record
@@ -53,7 +53,7 @@ def failed(name: str, error: Exception) -> Refused:
 
 def raws_of(
     paths: Sequence[Path], columns: Columns, names: Sequence[str], *, gathered: bool
-) -> Iterator[tuple[str, Raw | MeterError]]:
+) -> Iterator[tuple[str, RawSystem | MeterError]]:
     """Yield some systems of Parquet files as the files give them.
 
     Parameters
@@ -73,7 +73,7 @@ def raws_of(
 
 def _some(
     paths: Sequence[Path], columns: Columns, names: Sequence[str], *, gathered: bool
-) -> Iterator[tuple[str, Raw | MeterError]]:
+) -> Iterator[tuple[str, RawSystem | MeterError]]:
     system = f"{named(columns.system)}::VARCHAR"
     # by the hash, which is compared sooner than a name
     wanted = hashes(texts(names))
@@ -122,9 +122,9 @@ def _raw(
     columns: Columns,
     name: str,
     file: str | None,
-) -> Raw | MeterError:
+) -> RawSystem | MeterError:
     """Return a system's rows, each its time, value and number, as its file gives them."""
-    from sunveil.meters.assemble import Raw
+    from sunveil.meters.assemble import RawSystem
 
     micros, values, number = rows
     if file is None or columns.layout is Layout.LISTS:
@@ -144,10 +144,10 @@ def _raw(
     instant = columns.stamp is Stamp.INSTANT
     offset = np.full(len(wall), 0.0 if instant else np.nan)
     stamps = Stamps(wall, offset, columns.zone if instant else None)
-    return Raw(name, where, number[kept], stamps, values[kept], columns.unit, columns.notes)
+    return RawSystem(name, where, number[kept], stamps, values[kept], columns.unit, columns.notes)
 
 
-def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[Raw, MeterOptions]]:
+def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[RawSystem, MeterOptions]]:
     """Yield the systems of a file of any kind, each with the options that hold for it.
 
     Parameters
@@ -176,14 +176,16 @@ def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[Raw, MeterOptio
         yield raw, options
 
 
-def _split(table: Table, path: Path, options: MeterOptions) -> Iterator[Raw]:
-    from sunveil.meters.assemble import Raw
+def _split(table: MeterTable, path: Path, options: MeterOptions) -> Iterator[RawSystem]:
+    from sunveil.meters.assemble import RawSystem
 
     unit, notes = find_unit(table.column, options.known_unit, where=table.where)
     if table.systems is None:
         from sunveil.meters.read import stem
 
-        yield Raw(stem(path), table.where, table.rows, table.stamps, table.values, unit, notes)
+        yield RawSystem(
+            stem(path), table.where, table.rows, table.stamps, table.values, unit, notes
+        )
         return
     encoded = texts(table.systems.tolist()).dictionary_encode()
     listed = encoded.dictionary.to_pylist()
@@ -196,4 +198,4 @@ def _split(table: Table, path: Path, options: MeterOptions) -> Iterator[Raw]:
         if name != "":
             where = f"{table.where}, system {name},"
             stamps = table.stamps.keep(part)
-            yield Raw(name, where, table.rows[part], stamps, table.values[part], unit, notes)
+            yield RawSystem(name, where, table.rows[part], stamps, table.values[part], unit, notes)

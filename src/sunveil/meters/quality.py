@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from sunveil.errors import MeterError
-from sunveil.meters.grid import Mask, Readings
+from sunveil.meters.grid import Mask, RawReadings
 from sunveil.meters.options import MeterOptions, UnitSwitch
-from sunveil.meters.switches import find_switches, repair_switches
+from sunveil.meters.unit_switches import find_switches, repair_switches
 from sunveil.meters.wording import count, name_rows, name_time, percent
 
 # What loggers write for "nothing came".
@@ -21,7 +21,7 @@ _STUCK_HOURS = 6.0
 _STUCK_READINGS = 8
 
 
-def drop_missing(readings: Readings) -> Readings:
+def drop_missing(readings: RawReadings) -> RawReadings:
     """Leave out empty readings and loggers' stand-ins for them; refuse infinities."""
     infinite = np.isinf(readings.power)
     if infinite.any():
@@ -38,26 +38,26 @@ def drop_missing(readings: Readings) -> Readings:
         )
     sentinel = np.isin(readings.power, _SENTINELS)
     if sentinel.any():
-        told = f"{count(int(sentinel.sum()))} that a logger writes for missing, left out."
-        readings = readings.keep(~sentinel, told)
+        note = f"{count(int(sentinel.sum()))} that a logger writes for missing, left out."
+        readings = readings.keep(~sentinel, note)
     if not len(readings):
         raise MeterError(f"{readings.where} has no reading that is a number")
     return readings
 
 
-def blank_each(readings: Readings) -> Readings:
+def blank_each(readings: RawReadings) -> RawReadings:
     """Blank infinities and loggers' stand-ins, and hold the rest to what can be added up."""
     power = readings.power
     none = np.isinf(power) | np.isin(power, _SENTINELS)
     return readings.with_power(np.where(none, np.nan, np.clip(power, -_LARGEST, _LARGEST)))
 
 
-def clean_each(readings: Readings) -> Readings:
+def clean_each(readings: RawReadings) -> RawReadings:
     """Apply what can be said of one reading alone: nothing is made below zero."""
     return readings.with_power(np.maximum(readings.power, 0.0))
 
 
-def refuse_register(readings: Readings) -> None:
+def refuse_register(readings: RawReadings) -> None:
     """Refuse a counter that only ever grows: its differences are the readings."""
     steps = np.diff(readings.power)
     if len(steps) >= 48 and (steps < 0).mean() < 0.005 and (steps > 0).mean() > 0.1:
@@ -67,7 +67,7 @@ def refuse_register(readings: Readings) -> None:
         )
 
 
-def clean(readings: Readings, options: MeterOptions, *, interval: int) -> Readings:
+def clean(readings: RawReadings, options: MeterOptions, *, interval: int) -> RawReadings:
     """Apply every rule to readings in kW on their grid.
 
     Parameters
@@ -89,8 +89,18 @@ def clean(readings: Readings, options: MeterOptions, *, interval: int) -> Readin
     return note_gaps(readings, interval=interval)
 
 
-def settle_units(readings: Readings, policy: UnitSwitch, *, interval: int) -> Readings:
-    """Refuse or repair a record whose unit changes on the way."""
+def settle_units(readings: RawReadings, policy: UnitSwitch, *, interval: int) -> RawReadings:
+    """Refuse or repair a record whose unit changes on the way.
+
+    Parameters
+    ----------
+    readings
+        Sorted readings, one per interval start. [kW]
+    policy
+        What to do about it.
+    interval
+        Length of an interval. [s]
+    """
     if policy is UnitSwitch.IGNORE:
         return readings
     switches = find_switches(readings.seconds, readings.power, interval=interval)
@@ -112,7 +122,7 @@ def settle_units(readings: Readings, policy: UnitSwitch, *, interval: int) -> Re
     return readings.with_power(repair_switches(readings.power, switches), note)
 
 
-def drop_spikes(readings: Readings) -> Readings:
+def drop_spikes(readings: RawReadings) -> RawReadings:
     """Leave out readings that no system could give beside its others."""
     power = readings.power
     rank = len(power) - 1 - max(1, round(0.001 * len(power)))
@@ -122,11 +132,11 @@ def drop_spikes(readings: Readings) -> Readings:
     wild = np.abs(power) > 20.0 * usual
     if usual <= 0.0 or not wild.any():
         return readings
-    told = f"{count(int(wild.sum()), 'impossible spike')}, among {name_rows(readings.rows[wild])}"
-    return readings.keep(~wild, f"{told}, left out.")
+    note = f"{count(int(wild.sum()), 'impossible spike')}, among {name_rows(readings.rows[wild])}"
+    return readings.keep(~wild, f"{note}, left out.")
 
 
-def settle_negatives(readings: Readings, *, allow_net: bool) -> Readings:
+def settle_negatives(readings: RawReadings, *, allow_net: bool) -> RawReadings:
     """Clip a meter's own small consumption at zero; refuse a net meter."""
     power = readings.power
     negative = power < 0.0
@@ -145,20 +155,20 @@ def settle_negatives(readings: Readings, *, allow_net: bool) -> Readings:
                 f"{readings.where} goes far below zero at {name_rows(readings.rows[deep])}, as a"
                 " net meter does: give the generation alone, or read it anyway with --allow-net"
             )
-        told = f"{count(int(negative.sum()))} below zero, as of a net meter, set to zero."
-        return readings.with_power(np.where(negative, 0.0, power), told)
+        note = f"{count(int(negative.sum()))} below zero, as of a net meter, set to zero."
+        return readings.with_power(np.where(negative, 0.0, power), note)
     clipped = readings.with_power(np.where(negative, 0.0, power))
     shallow = int((negative & ~deep).sum())
     notes = []
     if shallow:
         notes.append(f"{count(shallow)} slightly below zero (night consumption) set to zero.")
     if deep.any():
-        told = f"{count(int(deep.sum()))} far below zero, among {name_rows(readings.rows[deep])}"
-        notes.append(f"{told}, left out.")
+        note = f"{count(int(deep.sum()))} far below zero, among {name_rows(readings.rows[deep])}"
+        notes.append(f"{note}, left out.")
     return clipped.keep(~deep, *notes)
 
 
-def drop_stuck(readings: Readings, *, interval: int) -> Readings:
+def drop_stuck(readings: RawReadings, *, interval: int) -> RawReadings:
     """Leave out long runs of one value, unless at the top, where an inverter clips."""
     power = readings.power
     if len(power) < 2:
@@ -174,14 +184,14 @@ def drop_stuck(readings: Readings, *, interval: int) -> Readings:
         return readings
     stuck: Mask = np.repeat(runs, lengths)
     times = readings.seconds[stuck]
-    told = f"{count(int(stuck.sum()))} stuck at one value in"
+    note = f"{count(int(stuck.sum()))} stuck at one value in"
     place = f"between {name_time(times[0])} and {name_time(times[-1])}"
     return readings.keep(
-        ~stuck, f"{told} {count(int(runs.sum()), 'stretch', 'stretches')} {place} left out."
+        ~stuck, f"{note} {count(int(runs.sum()), 'stretch', 'stretches')} {place} left out."
     )
 
 
-def note_gaps(readings: Readings, *, interval: int) -> Readings:
+def note_gaps(readings: RawReadings, *, interval: int) -> RawReadings:
     """Say how much of the record's span has no reading."""
     span = int(readings.seconds[-1] - readings.seconds[0]) // interval + 1
     missing = span - len(readings)

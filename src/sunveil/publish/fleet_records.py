@@ -29,7 +29,7 @@ from sunveil.fleet.settings import FleetSettings
 from sunveil.fleet.source import look_at
 from sunveil.fleet.systems import Refused, read_systems
 from sunveil.fleet.task import UNREAD, sound_files
-from sunveil.meters.assemble import Raw, to_record
+from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Cleaning, Record
 from sunveil.releases.frame import prepared
@@ -117,7 +117,7 @@ def open_records(
     return FleetRecords(desk, plan)
 
 
-def record_of(raw: Raw, options: MeterOptions) -> Record:
+def record_of(raw: RawSystem, options: MeterOptions) -> Record:
     """Return a record as releases take it, or refuse its stamps.
 
     Parameters

@@ -18,7 +18,7 @@ from sunveil.releases.choices import Choices
 from sunveil.releases.drawing import draw_release, score_record
 from sunveil.releases.frame import Frame, frame_of, prepared
 from sunveil.releases.typical import typical_errors
-from sunveil.search.bayesopt import Settings, search_bayesian
+from sunveil.search.bayesopt import SearchSettings, search_bayesian
 from sunveil.weather import Weather, WeatherCache
 
 DELTA = 0.1
@@ -142,7 +142,7 @@ def posterior(record: Record, weather: Weather, *, delta: float) -> PosteriorSco
     -------
     None: it is as private as the readings.
     """
-    settings = Settings(warm_start=0, delta=delta)
+    settings = SearchSettings(warm_start=0, delta=delta)
     return posterior_score(
         search_bayesian(paper_grid(), paper_score(record, weather), settings=settings)
     )

@@ -21,7 +21,7 @@ from sunveil.weather import WeatherCache
 
 def make_replay(
     setting: Setting, unit: Unit, *, epsilon: float, cache: WeatherCache | None = None
-) -> Callable[[Record], Replay[Record]]:
+) -> Callable[[Record], ReleaseReplay[Record]]:
     """Return what makes a release of a record as far as its score, and can do so again.
 
     Rows with a stamp for every interval, empty where a reading is missing, are read as a curator's
@@ -38,10 +38,10 @@ def make_replay(
     """
     frame = setting.frame
 
-    def replay(record: Record) -> Replay[Record]:
+    def replay(record: Record) -> ReleaseReplay[Record]:
         read = as_read(setting, record)
         own = frame_of(read, frame.weather, frame.choices, cache=cache)
-        return Replay(
+        return ReleaseReplay(
             public_of(own, read, epsilon=epsilon),
             lambda other: score_record(own, as_read(setting, other), unit),
         )

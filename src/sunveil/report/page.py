@@ -65,11 +65,21 @@ def write_report(
         raise SunveilError(
             f"the report cannot be written to {path}; name a file in a folder that exists"
         )
-    put_in_place(path, render_report(cases, title=title, cache=cache))
+    write_page(path, render_report(cases, title=title, cache=cache))
 
 
 def render_report(cases: Sequence[Case], *, title: str, cache: WeatherCache | None = None) -> str:
-    """Return the page as text."""
+    """Return the page as text.
+
+    Parameters
+    ----------
+    cases
+        The systems; all are listed and six are drawn.
+    title
+        The page's heading.
+    cache
+        Where clear skies are kept.
+    """
     site = Counter(case.weather.site for case in cases).most_common(1)[0][0]
     return page_template("report.html.j2").render(
         title=title,
@@ -165,7 +175,7 @@ def _draw_case(case: Case, *, cache: WeatherCache | None) -> dict[str, Any]:
     }
 
 
-def put_in_place(path: Path, page: str) -> None:
+def write_page(path: Path, page: str) -> None:
     """Write a page in one step, so that a reader sees the old one or the new one, whole."""
     try:
         write_whole(path, page, private=True)

@@ -39,7 +39,16 @@ def clear_sky(
 ) -> ClearSky:
     """Return the clear sky over a site under a Linke turbidity per instant.
 
-    With a ``path`` of the sun over the same times, made once for many sites, it is had sooner.
+    Parameters
+    ----------
+    site
+        Where.
+    times
+        The instants, in UTC.
+    turbidity
+        Linke turbidity at each of them.
+    path
+        The sun over the same times, made once where many sites share them; computed when left out.
     """
     zenith, azimuth = _sun(site, times) if path is None else path.over(site)
     pressure = pvlib.atmosphere.alt2pres(site.height)

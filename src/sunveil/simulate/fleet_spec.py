@@ -1,4 +1,4 @@
-"""What fleet is asked for."""
+"""What a simulated fleet is to be: its cells, year, meters and faults."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sunveil.errors import ParameterError
-from sunveil.simulate.places import Cell, Place, default_places, lay_cells
+from sunveil.simulate.places import Place, SimulatedCell, default_places, lay_cells
 
 INTERVALS = (15, 30, 60)
 # pvlib's solar positions and the world's clocks are good for these.
 FIRST_YEAR, LAST_YEAR = 1980, 2049
 
 
-class Layout(StrEnum):
-    """How readings stand in a file."""
+class ReadingsLayout(StrEnum):
+    """How readings stand in a file: one row each, or one list for each system."""
 
     LONG = "long"
     LISTS = "lists"
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A fleet that is asked for; :meth:`of` lays its cells.
+class FleetSpec:
+    """What a simulated fleet is to be; :meth:`of` lays its cells.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class Order:
         Whether the systems have the faults of real ones.
     """
 
-    cells: tuple[Cell, ...]
+    cells: tuple[SimulatedCell, ...]
     seed: int = 1
     year: int = 2019
     interval_minutes: int = 60
-    layout: Layout = Layout.LONG
+    layout: ReadingsLayout = ReadingsLayout.LONG
     faults: bool = True
 
     def __post_init__(self) -> None:
@@ -70,10 +70,10 @@ class Order:
         cells: int | None = None,
         year: int = 2019,
         interval_minutes: int = 60,
-        layout: Layout = Layout.LONG,
+        layout: ReadingsLayout = ReadingsLayout.LONG,
         faults: bool = True,
-    ) -> Order:
-        """Return an order for a number of systems.
+    ) -> FleetSpec:
+        """Return the specification of a fleet of some systems.
 
         Parameters
         ----------
@@ -84,14 +84,14 @@ class Order:
         cells
             How many weather cells; one for every site and every 100 systems when left out.
         seed, year, interval_minutes, layout, faults
-            As for the order itself.
+            As for the specification itself.
         """
         if systems < 1:
             raise ParameterError(f"a fleet has 1 system at least, and {systems} is not")
         if seed < 0:
             raise ParameterError(f"seed must be 0 or more, and {seed} is not")
         laid = lay_cells(places or default_places(), systems=systems, cells=cells, seed=seed)
-        return cls(tuple(laid), seed, year, interval_minutes, Layout(layout), faults)
+        return cls(tuple(laid), seed, year, interval_minutes, ReadingsLayout(layout), faults)
 
     @property
     def systems(self) -> int:

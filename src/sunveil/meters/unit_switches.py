@@ -18,7 +18,7 @@ _FACTORS = (500.0, 2000.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Switches:
+class UnitSwitches:
     """Where a record is a thousand times lower than elsewhere.
 
     Parameters
@@ -33,11 +33,22 @@ class Switches:
     starts: Rows
 
 
-def find_switches(seconds: NDArray[np.int64], power: Array, *, interval: int) -> Switches | None:
-    """Return where the unit changes, or None.
+def find_switches(
+    seconds: NDArray[np.int64], power: Array, *, interval: int
+) -> UnitSwitches | None:
+    """Return where the unit of a record changes, or None where it does not.
 
     Days are told apart by their peaks. An outage also lowers them, but does not then follow the
     course of the sun: the mean day of both parts must have the same shape.
+
+    Parameters
+    ----------
+    seconds
+        Interval starts, increasing. [s since 1970, UTC]
+    power
+        The readings. [kW]
+    interval
+        Length of an interval. [s]
     """
     days = seconds // _DAY
     heads = np.flatnonzero(np.r_[True, np.diff(days) > 0])
@@ -53,7 +64,7 @@ def find_switches(seconds: NDArray[np.int64], power: Array, *, interval: int) ->
     if not _same_shape(high_shape, low_shape):
         return None
     low = _sharpen(low, heads, power=power, shape=high_shape[slots])
-    return Switches(low, np.flatnonzero(np.diff(low)) + 1)
+    return UnitSwitches(low, np.flatnonzero(np.diff(low)) + 1)
 
 
 def may_switch(peaks: Array) -> bool:
@@ -61,7 +72,7 @@ def may_switch(peaks: Array) -> bool:
     return _low_days(peaks) is not None
 
 
-def repair_switches(power: Array, switches: Switches) -> Array:
+def repair_switches(power: Array, switches: UnitSwitches) -> Array:
     """Return the record in the unit of its longer part."""
     if switches.low.mean() > 0.5:
         return np.where(switches.low, power, power / 1000.0)

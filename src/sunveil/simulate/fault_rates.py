@@ -1,4 +1,4 @@
-"""What systems of a real fleet do besides facing somewhere: how often, and how much.
+"""How often systems of a fleet have second planes, shade, wrong clocks, noise and outages.
 
 The shares of trackers and of records that are not a whole year are those of OEDI's PVDAQ list of
 1,862 systems, which says:
@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 
-class Clock(StrEnum):
+class SimulatedClock(StrEnum):
     """How a system's clock stands to the UTC that its file declares."""
 
     DECLARED = "declared"
@@ -35,8 +35,8 @@ class Clock(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
-    """Shares of a fleet's systems, and yearly numbers of what befalls each.
+class FaultRates:
+    """How often and how badly the systems of a simulated fleet go wrong.
 
     Parameters
     ----------
@@ -99,27 +99,27 @@ class Habits:
     uneven: float = 0.5
 
     @property
-    def clocks(self) -> dict[Clock, float]:
+    def clocks(self) -> dict[SimulatedClock, float]:
         """The share of each clock; they add up to 1."""
         wrong = {
-            Clock.HOUR_FAST: self.hour_fast,
-            Clock.HOUR_SLOW: self.hour_slow,
-            Clock.HALF_HOUR_FAST: self.half_hour_fast,
-            Clock.HALF_HOUR_SLOW: self.half_hour_slow,
-            Clock.DAYLIGHT_SAVING: self.daylight_saving,
-            Clock.LABEL_END: self.label_end,
+            SimulatedClock.HOUR_FAST: self.hour_fast,
+            SimulatedClock.HOUR_SLOW: self.hour_slow,
+            SimulatedClock.HALF_HOUR_FAST: self.half_hour_fast,
+            SimulatedClock.HALF_HOUR_SLOW: self.half_hour_slow,
+            SimulatedClock.DAYLIGHT_SAVING: self.daylight_saving,
+            SimulatedClock.LABEL_END: self.label_end,
         }
-        return {Clock.DECLARED: 1.0 - sum(wrong.values()), **wrong}
+        return {SimulatedClock.DECLARED: 1.0 - sum(wrong.values()), **wrong}
 
 
-REAL = Habits()
+REAL_FLEET = FaultRates()
 
 # Noise stays: no meter is without it.
-CLEAN = replace(
-    Habits(),
+CLEAN_FLEET = replace(
+    FaultRates(),
     **{
         name: 0.0
-        for name in Habits.__dataclass_fields__
+        for name in FaultRates.__dataclass_fields__
         if name not in ("noise", "noise_spread", "uneven")
     },
 )

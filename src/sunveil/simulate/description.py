@@ -1,4 +1,4 @@
-"""What is told of a simulated fleet: its systems, its truth, and how it was made."""
+"""What is written beside a simulated fleet: its systems, its truth, and how it was made."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.simulate.habits import Habits
-from sunveil.simulate.order import Layout, Order
-from sunveil.simulate.places import Cell
-from sunveil.simulate.roster import MOUNTS, TRACKER_NAMES, Roster
+from sunveil.simulate.fault_rates import FaultRates
+from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
+from sunveil.simulate.places import SimulatedCell
+from sunveil.simulate.roster import MOUNTS, TRACKER_NAMES, SimulatedRoster
 from sunveil.simulate.stamps import CLOCKS
 
 KIND = "simulated fleet of sunveil"
-# Of the roster, as they are.
+# Fields of the roster that are columns of the truth as they are.
 _PLAIN = (
     "surface_azimuth",
     "surface_tilt",
@@ -69,7 +69,7 @@ _FAULTS = """\
 |---|---|
 {rows}"""
 
-# One line of the table for each field of the habits.
+# What the README says of each field of the fault rates.
 _WORDS = {
     "noise": "median relative error of a reading",
     "noise_spread": "lognormal spread of that error between systems",
@@ -98,8 +98,8 @@ _WORDS = {
 
 
 def truth_columns(
-    cells: Sequence[Cell],
-    rosters: Sequence[Roster],
+    cells: Sequence[SimulatedCell],
+    rosters: Sequence[SimulatedRoster],
     ids: Sequence[str],
     readings: NDArray[np.int64],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -110,7 +110,7 @@ def truth_columns(
     cells, rosters
         The cells, and the systems of each.
     ids
-        The names of all systems.
+        The names of all systems, cell after cell.
     readings
         How many readings each of them has.
     """
@@ -142,7 +142,7 @@ def truth_columns(
         "cell_longitude": spread([cell.site.longitude for cell in cells]),
         **values,
         "ac_limit_kw": values["dc_capacity_kw"] / values["dc_ac_ratio"],
-        "mount": _named(joined("mount"), [mount.name.lower() for mount in MOUNTS]),
+        "mount": _named(joined("mount"), [mount.value for mount in MOUNTS]),
         "tracker": _named(tracker, TRACKER_NAMES),
         "clock": _named(joined("clock"), [clock.value for clock in CLOCKS]),
         "readings": readings,
@@ -150,23 +150,37 @@ def truth_columns(
     return systems, truth
 
 
-def describe(order: Order, habits: Habits, truth: dict[str, Any], *, sky_minutes: int) -> str:
-    """Return how a fleet was made, as JSON; no time and no machine is in it."""
+def make_description(
+    spec: FleetSpec, rates: FaultRates, truth: dict[str, Any], *, sky_minutes: int
+) -> str:
+    """Return how a fleet was made, as JSON; no time and no machine is in it.
+
+    Parameters
+    ----------
+    spec
+        What the fleet was to be.
+    rates
+        The fault rates that its systems were drawn with.
+    truth
+        The columns of the table of what is true of them.
+    sky_minutes
+        Spacing of the true sky. [minutes]
+    """
     clocks, trackers = truth["clock"], truth["tracker"]
-    told = {
+    description = {
         "kind": KIND,
         "sunveil": version("sunveil"),
-        "systems": order.systems,
-        "seed": order.seed,
-        "year": order.year,
-        "interval_minutes": order.interval_minutes,
+        "systems": spec.systems,
+        "seed": spec.seed,
+        "year": spec.year,
+        "interval_minutes": spec.interval_minutes,
         "label": "start",
         "timezone": "UTC",
-        "layout": order.layout.value,
-        "faults": order.faults,
+        "layout": spec.layout.value,
+        "faults": spec.faults,
         "sky_minutes": sky_minutes,
         "readings": int(np.sum(truth["readings"])),
-        "habits": asdict(habits),
+        "habits": asdict(rates),
         "found": {
             "clocks": {clock.value: clocks.count(clock.value) for clock in CLOCKS},
             "trackers": sum(kind != TRACKER_NAMES[0] for kind in trackers),
@@ -182,31 +196,41 @@ def describe(order: Order, habits: Habits, truth: dict[str, Any], *, sky_minutes
                 "timezone": cell.timezone,
                 "systems": cell.systems,
             }
-            for cell in order.cells
+            for cell in spec.cells
         ],
     }
-    return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(description, indent=1, ensure_ascii=False) + "\n"
 
 
-def explain(order: Order, habits: Habits, *, sky_minutes: int) -> str:
-    """Return a README for people."""
-    long = order.layout is Layout.LONG
-    rows = "\n".join(f"| {_WORDS[name]} | {value:g} |" for name, value in asdict(habits).items())
+def make_readme(spec: FleetSpec, rates: FaultRates, *, sky_minutes: int) -> str:
+    """Return the README of a fleet's folder.
+
+    Parameters
+    ----------
+    spec
+        What the fleet was to be.
+    rates
+        The fault rates that its systems were drawn with.
+    sky_minutes
+        Spacing of the true sky. [minutes]
+    """
+    long = spec.layout is ReadingsLayout.LONG
+    rows = "\n".join(f"| {_WORDS[name]} | {value:g} |" for name, value in asdict(rates).items())
     return _README.format(
-        systems=order.systems,
-        cells=len(order.cells),
-        year=order.year,
+        systems=spec.systems,
+        cells=len(spec.cells),
+        year=spec.year,
         version=version("sunveil"),
-        seed=order.seed,
-        interval=order.interval_minutes,
+        seed=spec.seed,
+        interval=spec.interval_minutes,
         sky=sky_minutes,
         layout="one row per reading: `system_id`, `time`, `power_kw`; sorted, systems whole"
         if long
         else "one row per system: `system_id`, `start`, `interval_minutes`, `power_kw` as a list",
         missing="have no row" if long else "are null",
         faults=_FAULTS.format(rows=rows)
-        if order.faults
-        else f"It is a clean fleet: noise of {habits.noise:.0%} and nothing else befalls it.",
+        if spec.faults
+        else f"It is a clean fleet: noise of {rates.noise:.0%} and nothing else befalls it.",
     )
 
 
