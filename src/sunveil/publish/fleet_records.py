@@ -165,7 +165,7 @@ def _rows(paths: Sequence[Path], desk: Desk, part: Part) -> Iterator[HeldRecord 
 
 
 def _held(
-    raw: Raw | MeterError, options: MeterOptions, desk: Desk, *, name: str
+    raw: RawSystem | MeterError, options: MeterOptions, desk: Desk, *, name: str
 ) -> HeldRecord | Refused:
     """Return a system's record, or why there is none."""
     number = desk.place[name]

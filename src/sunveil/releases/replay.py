@@ -10,7 +10,7 @@ import pandas as pd
 
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
-from sunveil.privacy.independence import Public, Replay
+from sunveil.privacy.independence import PublicInputs, ReleaseReplay
 from sunveil.privacy.units import Unit
 from sunveil.privacy.window import best_window
 from sunveil.releases.drawing import score_record
@@ -56,7 +56,7 @@ def as_read(setting: Setting, record: Record) -> Record:
     return from_pandas(rows, system_id=record.system_id, label="start", cleaning="each")
 
 
-def public_of(frame: Frame, record: Record, *, epsilon: float) -> Public:
+def public_of(frame: Frame, record: Record, *, epsilon: float) -> PublicInputs:
     """Return what a release in a frame is made with, besides the readings.
 
     Parameters
@@ -73,4 +73,4 @@ def public_of(frame: Frame, record: Record, *, epsilon: float) -> Public:
     for part in (frame.grid.surface_azimuth, frame.grid.surface_tilt, np.array(widths)):
         digest.update(np.ascontiguousarray(part).tobytes())
     digest.update(f"{record.interval_minutes} {record.label} {record.timezone}".encode())
-    return Public(digest.hexdigest(), repr(frame.time_grid), frame.fingerprint())
+    return PublicInputs(digest.hexdigest(), repr(frame.time_grid), frame.fingerprint())
