@@ -336,7 +336,7 @@ def test_a_restart_answers_what_was_charged_and_forgets_what_was_not(serve, monk
     with monkeypatch.context() as patch:
         patch.setattr("sunveil.publish.tables.fleet_tables", fail)
         api.post(ASK, json=QUESTIONS["totals"], headers=key())
-        patch.setattr("sunveil.ledger.ledger.charge_one", fail)
+        patch.setattr("sunveil.ledger.ledger.charge_question", fail)
         api.post(ASK, json=QUESTIONS["quantiles"], headers=key())
     folder = running.service.settings.data
     running.stop()
