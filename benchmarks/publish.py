@@ -15,7 +15,9 @@ from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import System
 from sunveil.publish.folder import write_publication
-from sunveil.publish.system import publish_systems
+from sunveil.publish.memory_systems import MemorySystems
+from sunveil.publish.systems import publish_systems
+from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.reference import make_reference
 from sunveil.releases.score import placement
 from sunveil.site import Site
@@ -41,10 +43,8 @@ def main() -> None:
             publication = publish_systems(
                 ledger,
                 "homes",
-                records,
-                lambda _: frame.weather,
-                unit=System(),
-                epsilon=1.0,
+                MemorySystems(records, lambda _: frame.weather),
+                terms=ReleaseTerms.of(System(), 1.0),
             )
             whole = (time.perf_counter() - begun) / SYSTEMS
             begun = time.perf_counter()

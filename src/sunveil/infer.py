@@ -240,9 +240,7 @@ def infer_frame(
     from sunveil.meters import records_from_frame
 
     options = Options.of(**settings)
-    records = records_from_frame(
-        frame, MeterOptions(unit=unit, timezone=timezone, label=label)
-    )
+    records = records_from_frame(frame, MeterOptions(unit=unit, timezone=timezone, label=label))
     skies = SiteSkies(latitude, longitude, altitude, weather=weather, cache=cache)
     return [_given(found) for found in infer_records(records, skies, options=options)]
 
@@ -473,12 +471,12 @@ def _estimate(
             mount=options.mount,
         ),
         notes=record.notes,
+        haze=number("haze"),
+        heat=number("heat"),
     )
 
 
-def _by_paper(
-    record: Record, estimate: Estimate, skies: SiteSkies, options: Options
-) -> Estimate:
+def _by_paper(record: Record, estimate: Estimate, skies: SiteSkies, options: Options) -> Estimate:
     """Return an estimate with the paper's plane and capacity in place of the engine's, if asked for.
 
     The clock that the engine found is repaired first; flags and agreement are the engine's.
@@ -516,6 +514,8 @@ def _by_paper(
         tilt_interval=tilt,
         capacity_interval=capacity,
         plane_error_degrees=radius,
+        haze=None,
+        heat=None,
         notes=(*estimate.notes, *notes),
     )
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sunveil.errors import BudgetExceeded, ParameterError, SunveilError
+from sunveil.fleet.results import FleetRows
 from sunveil.ledger.high_water import HighWaterMarks
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
@@ -17,7 +18,6 @@ from sunveil.publish import survival as report
 from sunveil.publish import synthetic as module
 from sunveil.publish.bins import Bins
 from sunveil.publish.fitting import sample_model
-from sunveil.publish.rows import FleetRows
 from sunveil.publish.survival import Marginal, cells_of, noise_distance, private_survival
 from sunveil.publish.synthetic import BINS, plan_synthetic, publish_synthetic
 

@@ -272,7 +272,7 @@ def test_a_replay_makes_the_frame_of_the_record_it_is_given(hourly):
     power = np.where(np.arange(len(hourly.times)) < 48, hourly.bases[0], np.nan)
     public = make_replay(hourly, Days(1), epsilon=1.0)(hourly.record(power)).public
     whole = make_replay(hourly, Days(1), epsilon=1.0)(hourly.record(hourly.bases[0])).public
-    assert whole.calendar == repr(hourly.frame.calendar)
+    assert whole.calendar == repr(hourly.frame.time_grid)
     assert public.choices == whole.choices
     # that all days but two are missing is private: nothing public may tell it
     assert public == whole

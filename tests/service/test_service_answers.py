@@ -13,10 +13,9 @@ from service_makers import SYSTEMS, add_dataset, key, post, quick_settings, writ
 from sunveil.ledger.promise import Promise
 from sunveil.meters import read_meters
 from sunveil.privacy.units import Days, Readings, System
-from sunveil.publish.rows import FleetRows
 from sunveil.service.analyst.figures import figures_of
 from sunveil.service.analyst.words import ABOUT, promise_sentences
-from sunveil.service.answering.data import Data, read_fleet
+from sunveil.service.answering.data import Data
 from sunveil.service.app import open_service
 from sunveil.service.broker import (
     KINDS,
@@ -107,22 +106,6 @@ def test_the_weak_points_of_a_promise_are_told_too():
 def test_every_kind_has_a_title_words_and_a_time():
     kinds = [each.model_fields["kind"].annotation.__args__[0] for each in KINDS]
     assert kinds == list(TITLES) == list(ABOUT) == list(ANSWER_SECONDS)
-
-
-def test_a_system_that_could_not_be_inferred_stays_a_row(tmp_path):
-    import duckdb
-
-    (tmp_path / "inferred" / "estimates").mkdir(parents=True)
-    (tmp_path / "systems.csv").write_text("system_id,feeder\n1,F1\n2,F2\n3,F1\n")
-    duckdb.sql(
-        "COPY (SELECT '2' AS system_id, 180.0 AS surface_azimuth, 20.0 AS surface_tilt,"
-        f" 5.0 AS dc_capacity_kw) TO '{tmp_path}/inferred/estimates/part-0.parquet'"
-    )
-    rows = read_fleet(tmp_path / "inferred", tmp_path / "systems.csv", keys=["feeder"])
-    assert isinstance(rows, FleetRows)
-    assert rows.system_ids == ("1", "2", "3")
-    assert list(rows.keys["feeder"]) == ["F1", "F2", "F1"]
-    np.testing.assert_array_equal(rows.surface_tilt, [np.nan, 20.0, np.nan])
 
 
 def test_data_are_read_again_when_a_dataset_changes_and_not_before(tmp_path):

@@ -23,6 +23,7 @@ from service_makers import Running, add_dataset, csrf, key, post, quick_settings
 from service_makers import running as running_service
 
 from sunveil.errors import SourceError
+from sunveil.fleet import FleetSettings
 from sunveil.ledger.records import Question
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import System
@@ -700,6 +701,9 @@ def test_the_fit_of_a_system_is_computed_from_its_readings(serve, clear_power, g
     (folder / "systems.csv").write_text(
         f"system_id,latitude,longitude,altitude,timezone\nother,{place}\nmine,{place}\n"
     )
+    (folder / "inferred").mkdir()
+    assumed = {"settings": FleetSettings().to_dict()}
+    (folder / "inferred" / "run.json").write_text(json.dumps(assumed))
     if layout == "lists":
         lists = {
             "system_id": ["mine"],

@@ -151,7 +151,9 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     from sunveil.meters import MeterOptions, read_meters
     from sunveil.plots.publication import publication_figures
     from sunveil.publish.folder import write_publication
-    from sunveil.publish.system import publish_systems
+    from sunveil.publish.memory_systems import MemorySystems
+    from sunveil.publish.systems import publish_systems
+    from sunveil.publish.terms import ReleaseTerms
 
     # Each reading as it is: rules that look at a whole record would tell something of it.
     records = read_meters(meters, MeterOptions(cleaning="each"))
@@ -166,13 +168,9 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     ) as ledger:
         if name not in {each.name for each in ledger.datasets()}:
             ledger.create_dataset(name, Promise(Days(1), PROMISED))
+        systems = MemorySystems(records, lambda record: weather[record.system_id])
         publication = publish_systems(
-            ledger,
-            name,
-            records,
-            lambda record: weather[record.system_id],
-            unit=Days(1),
-            epsilon=PUBLISHED,
+            ledger, name, systems, terms=ReleaseTerms.of(Days(1), PUBLISHED)
         )
         dataset = ledger.dataset(name)
     write_publication(folder, publication, figures=publication_figures(publication))

@@ -26,7 +26,7 @@ from sunveil.errors import ParameterError
 from sunveil.files import write_whole
 
 if TYPE_CHECKING:
-    from sunveil.releases.utility import Curve, Known
+    from sunveil.releases.utility import Curve, KnownSystem
 
 PRIVATE = "PRIVATE TO THE CURATOR: drawn from meter readings; do not publish it or pass it on."
 PUBLIC = "Public: drawn from simulated systems alone."
@@ -106,9 +106,9 @@ def _check_out(out: Path, meters: Path | None, weather: str) -> None:
     check_target(out, *inputs, *([] if weather in WEATHER_NAMES else [Path(weather)]))
 
 
-def _simulated(given: dict[str, Any], context: click.Context) -> list[Known]:
+def _simulated(given: dict[str, Any], context: click.Context) -> list[KnownSystem]:
     from sunveil.releases.reference import make_reference
-    from sunveil.releases.utility import Known
+    from sunveil.releases.utility import KnownSystem
     from sunveil.site import Site
 
     for name in ("azimuth", "tilt", "capacity"):
@@ -129,15 +129,15 @@ def _simulated(given: dict[str, Any], context: click.Context) -> list[Known]:
         seed=given["seed"],
     )
     return [
-        Known(reference.frame, record, truth.plane, truth.dc_capacity_kw)
+        KnownSystem(reference.frame, record, truth.plane, truth.dc_capacity_kw)
         for record, truth in zip(reference.records, reference.truths, strict=True)
     ]
 
 
-def _metered(meters: Path, given: dict[str, Any]) -> Known:
+def _metered(meters: Path, given: dict[str, Any]) -> KnownSystem:
     from sunveil.infer import infer_record, record_span
     from sunveil.releases.frame import frame_of
-    from sunveil.releases.utility import Known
+    from sunveil.releases.utility import KnownSystem
     from sunveil.site import Plane, Site
     from sunveil.weather import get_weather
 
@@ -158,7 +158,7 @@ def _metered(meters: Path, given: dict[str, Any]) -> Known:
         plane_and_size = [estimate.surface_azimuth, estimate.surface_tilt, estimate.dc_capacity_kw]
     azimuth, tilt, capacity = plane_and_size
     frame = frame_of(record, weather, make_choices(given))
-    return Known(frame, record, Plane(azimuth, tilt), capacity)
+    return KnownSystem(frame, record, Plane(azimuth, tilt), capacity)
 
 
 def _as_json(curves: Sequence[Curve], *, private: bool) -> str:

@@ -29,6 +29,7 @@ from sunveil.ledger.records import Answer, Dataset, Question, account_of, as_jso
 from sunveil.ledger.rows import (
     append_entry,
     as_dataset,
+    charge_left,
     entries_after,
     find_row,
     now,
@@ -160,7 +161,14 @@ class Ledger:
 
     # -- questions
 
-    def ask(self, dataset: str, question: Question, draw: Callable[[], Any]) -> Answer:
+    def ask(
+        self,
+        dataset: str,
+        question: Question,
+        draw: Callable[[], Any],
+        *,
+        resume: bool = False,
+    ) -> Answer:
         """Return the answer of a question: the kept one at no cost, or a new one, charged first.
 
         Parameters
@@ -171,7 +179,13 @@ class Ledger:
             What is asked.
         draw
             Draws the answer, as plain JSON types; called once the charge is durable.
+        resume
+            Draw on a charge that was left without an answer, if there is one, in place of a new
+            one: whatever was drawn on it and not kept has been seen by nobody.
         """
+        left = self.unanswered(dataset, question) if resume else None
+        if left is not None:
+            return self.keep(dataset, question, left, draw())
         return self.ask_each(dataset, [question], lambda _: draw())[0]
 
     def ask_each(
@@ -212,6 +226,12 @@ class Ledger:
         """Return the answer of a question that was asked before."""
         with reading(self._engine) as connection:
             return kept_answer(connection, find_row(connection, dataset), question.digest(dataset))
+
+    def unanswered(self, dataset: str, question: Question) -> int | None:
+        """Return the place of a charge that whoever asks has paid, and that has no answer."""
+        with reading(self._engine) as connection:
+            row = find_row(connection, dataset)
+            return charge_left(connection, row, question.digest(dataset), question.analyst)
 
     def cost(self, dataset: str, question: Question) -> float:
         """Return what a question would cost, in the promise's measure, or refuse it."""

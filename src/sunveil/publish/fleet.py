@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sunveil.errors import ParameterError
+from sunveil.fleet.results import FleetRows
 from sunveil.privacy.counting import DiscreteLaplace
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
 from sunveil.privacy.units import System, unit_name
@@ -30,7 +31,6 @@ from sunveil.publish.quantiles import (
     part_of,
     rank_error,
 )
-from sunveil.publish.rows import FleetRows
 from sunveil.publish.totals import check_clip, draw_totals, total_deviation, total_table
 
 PARTS = ("counts", "totals", "quantiles")

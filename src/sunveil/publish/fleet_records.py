@@ -38,7 +38,7 @@ _READING = (duckdb.Error, pa.ArrowException, OSError)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class HeldRecord:
     """A system of the table with its record: private."""
 
     number: int
@@ -63,9 +63,9 @@ class FleetRecords:
     def before(self) -> list[Refused]:
         """Return what is refused before any part is read."""
         unread = (*self.desk.job.source.unreadable, *not_gathered(self.desk.job.work))
-        return [*self.desk.systems.refused, *(Refused("", UNREAD, told) for _, told in unread)]
+        return [*self.desk.systems.refused, *(Refused("", UNREAD, reason) for _, reason in unread)]
 
-    def of(self, part: Part) -> Iterator[Held | Refused]:
+    def of(self, part: Part) -> Iterator[HeldRecord | Refused]:
         """Yield the systems of a part, or why there is no record of one.
 
         Privacy
@@ -134,7 +134,7 @@ def record_of(raw: RawSystem, options: MeterOptions) -> Record:
         return prepared(to_record(replace(raw, values=np.zeros(len(raw.values))), options))
 
 
-def _from_rows(desk: Desk, part: Part) -> Iterator[Held | Refused]:
+def _from_rows(desk: Desk, part: Part) -> Iterator[HeldRecord | Refused]:
     job = desk.job
     paths = gathered_files(job.work, part.number) if job.gathered else job.source.paths(part.files)
     if not paths:
@@ -148,7 +148,7 @@ def _from_rows(desk: Desk, part: Part) -> Iterator[Held | Refused]:
     yield from found
 
 
-def _rows(paths: Sequence[Path], desk: Desk, part: Part) -> Iterator[Held | Refused]:
+def _rows(paths: Sequence[Path], desk: Desk, part: Part) -> Iterator[HeldRecord | Refused]:
     columns = desk.job.source.columns
     names = strangers(paths, columns, low=part.low, high=part.high)
     yield from _unknown(names, desk)
@@ -166,7 +166,7 @@ def _rows(paths: Sequence[Path], desk: Desk, part: Part) -> Iterator[Held | Refu
 
 def _held(
     raw: RawSystem | MeterError, options: MeterOptions, desk: Desk, *, name: str
-) -> Held | Refused:
+) -> HeldRecord | Refused:
     """Return a system's record, or why there is none."""
     number = desk.place[name]
     zone = int(desk.systems.zone[number])
@@ -174,7 +174,7 @@ def _held(
     try:
         if isinstance(raw, MeterError):
             raise raw
-        return Held(number, record_of(raw, own))
+        return HeldRecord(number, record_of(raw, own))
     except SunveilError as error:
         return Refused(name, "meter", str(error))
 
@@ -209,7 +209,7 @@ def _timeless(paths: Sequence[Path], columns: Columns, part: Part) -> set[str]:
     return {str(row[0]) for row in found.fetchall()}
 
 
-def _from_files(desk: Desk, part: Part) -> Iterator[Held | Refused]:
+def _from_files(desk: Desk, part: Part) -> Iterator[HeldRecord | Refused]:
     """Read files of any kind by the reader of single files."""
     for path in desk.job.source.paths(part.files):
         try:

@@ -183,7 +183,7 @@ def data_package(folder: Path, publication: Publication, *, day: datetime.date) 
 def _resource(path: Path, table: PublishedTable) -> dict[str, Any]:
     content = path.read_bytes()
     ending = path.suffix[1:]
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": slug(path.name),
         "type": "table",
         "path": path.name,
@@ -202,8 +202,8 @@ def _resource(path: Path, table: PublishedTable) -> dict[str, Any]:
         },
     }
     if ending == "csv":
-        told["encoding"] = "utf-8"
-    return told
+        fields["encoding"] = "utf-8"
+    return fields
 
 
 def _write_figure(folder: Path, name: str, draw: Draw) -> None:
@@ -224,8 +224,8 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _as_json(told: dict[str, Any]) -> str:
-    return json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+def _as_json(fields: dict[str, Any]) -> str:
+    return json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _sync(path: Path) -> None:

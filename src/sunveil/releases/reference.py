@@ -136,6 +136,17 @@ def error_laws(
 ) -> ErrorLaws:
     """Return the exact laws of a release's errors for a system whose truth is known.
 
+    Parameters
+    ----------
+    frame, record
+        The public frame, and the readings.
+    truth
+        What errors are measured against.
+    unit, epsilon
+        Of the release.
+    exponential
+        Whether the exponential mechanism draws, in place of permute-and-flip.
+
     Privacy
     -------
     None: made of a record, they are as private as it is.

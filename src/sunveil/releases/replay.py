@@ -11,12 +11,11 @@ import pandas as pd
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
 from sunveil.privacy.independence import PublicInputs, ReleaseReplay
-from sunveil.privacy.score import Placement, Score
-from sunveil.privacy.units import System, Unit
+from sunveil.privacy.units import Unit
 from sunveil.privacy.window import best_window
+from sunveil.releases.drawing import score_record
 from sunveil.releases.frame import Frame, frame_of
 from sunveil.releases.neighbours import Setting
-from sunveil.releases.score import placement, unit_score
 from sunveil.weather import WeatherCache
 
 
@@ -44,7 +43,7 @@ def make_replay(
         own = frame_of(read, frame.weather, frame.choices, cache=cache)
         return ReleaseReplay(
             public_of(own, read, epsilon=epsilon),
-            lambda other: score_for(own, as_read(setting, other), unit),
+            lambda other: score_record(own, as_read(setting, other), unit),
         )
 
     return replay
@@ -57,18 +56,21 @@ def as_read(setting: Setting, record: Record) -> Record:
     return from_pandas(rows, system_id=record.system_id, label="start", cleaning="each")
 
 
-def score_for(frame: Frame, record: Record, unit: Unit) -> Score | Placement:
-    """Return what the mechanism of a unit takes."""
-    if isinstance(unit, System):
-        return placement(frame, record)
-    return unit_score(frame, record, unit)
-
-
 def public_of(frame: Frame, record: Record, *, epsilon: float) -> PublicInputs:
-    """Return what a release in a frame is made with, besides the readings."""
+    """Return what a release in a frame is made with, besides the readings.
+
+    Parameters
+    ----------
+    frame
+        The public frame.
+    record
+        The record, of which the interval, the label and the clock count.
+    epsilon
+        Of the release.
+    """
     widths = best_window(epsilon, frame.choices.axes()).widths
     digest = hashlib.sha256(frame.choices.fingerprint().encode())
     for part in (frame.grid.surface_azimuth, frame.grid.surface_tilt, np.array(widths)):
         digest.update(np.ascontiguousarray(part).tobytes())
     digest.update(f"{record.interval_minutes} {record.label} {record.timezone}".encode())
-    return PublicInputs(digest.hexdigest(), repr(frame.calendar), frame.fingerprint())
+    return PublicInputs(digest.hexdigest(), repr(frame.time_grid), frame.fingerprint())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.estimate import Flag
 from sunveil.files import write_whole
+from sunveil.infer import SiteSkies
 from sunveil.plots import (
     plot_errors,
     plot_irradiance_by_azimuth,
@@ -20,7 +21,7 @@ from sunveil.plots.clear_days import draw_clear_days
 from sunveil.plots.embed import Drawing, embedded, loose_figure
 from sunveil.plots.errors import NEAR_FLAT
 from sunveil.plots.score_map import draw_score_map
-from sunveil.plots.seen import repaired_daylight
+from sunveil.plots.seen import seen_readings
 from sunveil.plots.style import place_name
 from sunveil.report.case import Case
 from sunveil.report.words import assumptions, kilowatts, meanings, summary, table_row
@@ -153,13 +154,13 @@ def _draw_light(
 
 def _draw_case(case: Case, *, cache: WeatherCache | None) -> dict[str, Any]:
     estimate, name = case.estimate, case.estimate.system_id
-    data = repaired_daylight(case.record, case.weather, estimate, cache=cache)
+    skies = SiteSkies.under(case.weather, cache=cache)
+    data = seen_readings(case.record, skies, estimate)
     days = loose_figure(10.0, 2.7)
-    draw_clear_days(data, case.weather, estimate, axes=days.subplots(1, 4, sharey=True))
+    draw_clear_days(data, axes=days.subplots(1, 4, sharey=True))
     map_ = loose_figure(5.2, 4.8)
     draw_score_map(
         data,
-        estimate,
         truth=None if case.known is None else case.known.plane,
         ax=map_.subplots(subplot_kw={"projection": "polar"}),
     )

@@ -19,7 +19,7 @@ from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound
 from sunveil.ledger.chain import canonical
 from sunveil.ledger.ledger import Ledger
 from sunveil.service import broker as asked_for
-from sunveil.service.answering.desk import Desk, NotCharged
+from sunveil.service.answering.question_ledger import NotCharged, QuestionLedger
 from sunveil.service.broker import (
     Answered,
     KeyReused,
@@ -54,7 +54,7 @@ from sunveil.service.store.releases import (
 
 if TYPE_CHECKING:
     from sunveil.publish.publication import Publication
-    from sunveil.service.answering.kinds import Case
+    from sunveil.service.answering.kinds import AnalystQuestion
 
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 
@@ -119,10 +119,18 @@ class LedgerBroker:
     # -- what may be asked
 
     def plan(self, dataset: str, question: Question, *, analyst: str) -> QuestionPlan:
-        """Return what a question would cost, or refuse it; spend nothing."""
+        """Return what a question would cost, or refuse it; spend nothing.
+
+        Parameters
+        ----------
+        dataset, question
+            What is asked of which dataset.
+        analyst
+            Who asks.
+        """
         return self._plan(self._case(dataset, question, analyst))
 
-    def _plan(self, case: Case) -> QuestionPlan:
+    def _plan(self, case: AnalystQuestion) -> QuestionPlan:
         from sunveil.service.answering.kinds import plan
 
         try:
@@ -130,14 +138,14 @@ class LedgerBroker:
         except ParameterError as error:  # of public choices only: no data have been looked at
             raise QuestionRefused(str(error)) from None
 
-    def _case(self, dataset: str, question: Question, analyst: str) -> Case:
+    def _case(self, dataset: str, question: Question, analyst: str) -> AnalystQuestion:
         self._load()
-        from sunveil.service.answering.kinds import Case
+        from sunveil.service.answering.kinds import AnalystQuestion
 
         served = self._open_to(dataset, analyst)
         if question.kind not in served.kinds:
             raise NotServed(f"the dataset {dataset!r} does not answer questions of this kind")
-        return Case(served, question, analyst, self._data)
+        return AnalystQuestion(served, question, analyst, self._data)
 
     def _open_to(self, dataset: str, analyst: str) -> Served:
         with self._store.reading() as connection:
@@ -154,15 +162,25 @@ class LedgerBroker:
     # -- asking
 
     def ask(self, dataset: str, question: Question, *, analyst: str, key: str) -> Answered:
-        """Answer a question: charge it, draw it and keep it, or find the kept answer."""
+        """Answer a question: charge it, draw it and keep it, or find the kept answer.
+
+        Parameters
+        ----------
+        dataset, question
+            What is asked of which dataset.
+        analyst
+            Who asks, and is charged.
+        key
+            The analyst's own name of the request: sent again with the same, it is the same request.
+        """
         self._ready.wait()
         case = self._case(dataset, question, analyst)
-        told = canonical(question.model_dump(mode="json"))
-        asked = StoredRequest(analyst, key, dataset, told, None)
-        with self._turn(f"{dataset} {told}"):
+        text = canonical(question.model_dump(mode="json"))
+        asked = StoredRequest(analyst, key, dataset, text, None)
+        with self._turn(f"{dataset} {text}"):
             with self._store.changing() as connection:
                 known, fresh = begin_request(connection, asked)
-            if (known.dataset, known.asked) != (dataset, told):
+            if (known.dataset, known.asked) != (dataset, text):
                 raise KeyReused(
                     "this idempotency key was used for another question; take a new one"
                 )
@@ -175,14 +193,16 @@ class LedgerBroker:
                     drop_request(connection, asked)
                 raise
 
-    def _finish(self, asked: StoredRequest, case: Case, *, resumes: bool, spends: bool) -> Answered:
+    def _finish(
+        self, asked: StoredRequest, case: AnalystQuestion, *, resumes: bool, spends: bool
+    ) -> Answered:
         """Answer what was asked, and keep the answer where it is served from."""
         from sunveil.service.answering.kinds import answer
 
         cost = self._plan(case).cost
-        desk = Desk(self._ledger, analyst=asked.analyst, resumes=resumes, spends=spends)
+        ledger = QuestionLedger(self._ledger, resumes=resumes, spends=spends)
         try:
-            publication = answer(case, desk)
+            publication = answer(case, ledger)
         except NotCharged:  # whoever asked has gone, and has paid nothing
             with self._store.changing() as connection:
                 drop_request(connection, asked)
@@ -193,13 +213,19 @@ class LedgerBroker:
             ) from None
         except ReleaseNotFound:
             raise NotServed(f"you have no share of the dataset {asked.dataset!r}") from None
-        return self._keep(asked, case, publication, desk=desk, cost=cost)
+        return self._keep(asked, case, publication, ledger=ledger, cost=cost)
 
     def _keep(
-        self, asked: StoredRequest, case: Case, publication: Publication, *, desk: Desk, cost: float
+        self,
+        asked: StoredRequest,
+        case: AnalystQuestion,
+        publication: Publication,
+        *,
+        ledger: QuestionLedger,
+        cost: float,
     ) -> Answered:
-        assert desk.question is not None
-        digest = desk.question.digest(asked.dataset)
+        assert ledger.question is not None
+        digest = ledger.question.digest(asked.dataset)
         row = ReleaseRow(
             id=release_id(asked.dataset, digest),
             dataset=asked.dataset,
@@ -213,7 +239,7 @@ class LedgerBroker:
         with self._store.changing() as connection:
             keep_release(connection, row, question=digest, body=body)
             end_request(connection, asked, row.id)
-        return Answered(row.id, fresh=desk.drawing)
+        return Answered(row.id, fresh=ledger.drawn)
 
     @contextmanager
     def _turn(self, question: str) -> Iterator[None]:
@@ -266,7 +292,17 @@ def release_id(dataset: str, digest: str) -> str:
 
 
 def body_of(publication: Publication, *, asked: dict[str, Any], edition: str) -> dict[str, Any]:
-    """Return a publication as it is served: everything in it is public."""
+    """Return a publication as it is served: everything in it is public.
+
+    Parameters
+    ----------
+    publication
+        What was published.
+    asked
+        The question that it answers.
+    edition
+        Public name of the data.
+    """
     from sunveil.privacy.units import unit_name
 
     guarantee = publication.guarantee

@@ -8,12 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
-import pandas as pd
 
-from sunveil.atlas import Grid
 from sunveil.ledger.amounts import epsilon_to_rho
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import Unit
@@ -21,11 +18,9 @@ from sunveil.publish.bins import Bins
 from sunveil.publish.fleet import dry_fleet_tables
 from sunveil.releases.answer import ExpectedErrors
 from sunveil.releases.choices import Choices
-from sunveil.releases.frame import Calendar, Frame
 from sunveil.releases.typical import typical_errors
 from sunveil.service.figures.error_curves import ErrorCurve
-from sunveil.site import Site
-from sunveil.weather import Weather
+from sunveil.timegrid import TimeGrid
 
 # How many questions a budget may be divided among.
 QUESTIONS = (1, 5, 20)
@@ -119,30 +114,5 @@ def _table_errors(epsilon: float) -> dict[str, float]:
 
 
 def _system_errors(unit: Unit, epsilon: float) -> ExpectedErrors:
-    return typical_errors(_typical_frame(), unit=unit, epsilon=epsilon)
-
-
-@cache
-def _typical_frame() -> Frame:
-    """Return a year of hours under a clear sky, without the profiles that only a draw needs."""
-    dark = np.zeros(2)
-    sky = Weather(
-        site=Site(40.0, -105.0, 1600.0),
-        times=pd.date_range("2019-01-01", periods=2, freq="h", tz="UTC"),
-        ghi=dark,
-        dni=dark,
-        dhi=dark,
-        temp_air=dark,
-        wind_speed=dark,
-        source="clearsky",
-        clear=True,
-    )
-    return Frame(
-        weather=sky,
-        calendar=Calendar(0, 60.0, HOURS),
-        choices=Choices(),
-        grid=Grid(np.array([180.0]), np.array([0.0])),
-        lit=np.zeros(0, dtype=bool),
-        days=np.zeros(0, dtype=np.int64),
-        profiles=(),
-    )
+    year = TimeGrid(0, 3600, HOURS)
+    return typical_errors(year, Choices(), clear=True, unit=unit, epsilon=epsilon)

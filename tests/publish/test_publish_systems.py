@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from roof_fleets import (
-    ASKED,
     CHOICES,
     PLANES,
+    TERMS,
     long_frame,
     write_layouts,
     write_readings,
@@ -26,17 +26,17 @@ from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
 from sunveil.meters import MeterOptions
 from sunveil.privacy.units import Days, Readings, System
-from sunveil.publish import fleet_systems as module
-from sunveil.publish.fleet_frames import Frames, expect
+from sunveil.publish import systems as module
+from sunveil.publish.fleet_frames import FrameCache
 from sunveil.publish.fleet_open import open_fleet
-from sunveil.publish.fleet_records import Held
-from sunveil.publish.fleet_systems import (
-    Asked,
-    check_promise,
-    plan_fleet_systems,
-    publish_fleet_systems,
-    release_fleet,
+from sunveil.publish.fleet_records import HeldRecord
+from sunveil.publish.systems import (
+    cost_of_systems,
+    plan_systems,
+    publish_systems,
+    release_systems,
 )
+from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.drawing import score_record
 from sunveil.releases.frame import make_frame
 
@@ -86,7 +86,7 @@ def kinds(opened_fleet):
 
 def test_every_system_is_one_row_near_the_truth_under_a_random_name(fleet, systems, ledger):
     with opened(fleet, systems) as one:
-        found = publish_fleet_systems(ledger, "d", one, asked=ASKED)
+        found = publish_systems(ledger, "d", one, terms=TERMS)
         assert one.refused == ()
     (table,) = found.tables
     names = table.column("release_id")
@@ -112,7 +112,7 @@ def test_all_are_charged_before_the_first_draw_which_no_other_thread_makes(
 
     monkeypatch.setattr(module, "draw_release", watch)
     with opened(fleet, systems) as one:
-        publish_fleet_systems(ledger, "d", one, asked=ASKED)
+        publish_systems(ledger, "d", one, terms=TERMS)
     assert seen == [([(28 * 10**9, 6)], True)] * 6
     assert ledger.verify("d").holds
 
@@ -131,9 +131,9 @@ def test_a_run_that_is_killed_goes_on_with_what_it_drew_and_is_charged_once(
     before = [row for path in work.glob("*/drawn-*/*.json") for row in json.loads(path.read_text())]
     assert len(before) == draws
     with opened(fleet, systems, work=work) as one:
-        plan = plan_fleet_systems(ledger, "d", one, asked=ASKED)
+        plan = plan_systems(ledger, "d", one, terms=TERMS)
         assert (plan.cost, plan.kept, plan.remaining) == (0.0, False, 2.0)
-        found = publish_fleet_systems(ledger, "d", one, asked=ASKED)
+        found = publish_systems(ledger, "d", one, terms=TERMS)
     rows = found.tables[0].rows
     assert len(rows) == 6
     assert {tuple(row) for row in before} <= set(rows)
@@ -146,14 +146,14 @@ def test_asked_again_the_kept_answer_comes_back_whatever_the_layout(
     frame, fleet, systems, ledger, tmp_path, monkeypatch
 ):
     with opened(fleet, systems) as one:
-        first = publish_fleet_systems(ledger, "d", one, asked=ASKED)
+        first = publish_systems(ledger, "d", one, terms=TERMS)
     monkeypatch.setattr(module, "draw_release", lambda *_, **__: pytest.fail("drawn"))
     label = {"meters": MeterOptions(label="start")}
     for path in write_layouts(tmp_path / "layouts", frame):
         with opened(path, systems, settings=label) as other:
             assert other.refused == ()
-            again = publish_fleet_systems(ledger, "d", other, asked=ASKED)
-            assert plan_fleet_systems(ledger, "d", other, asked=ASKED).kept
+            again = publish_systems(ledger, "d", other, terms=TERMS)
+            assert plan_systems(ledger, "d", other, terms=TERMS).kept
         assert again.tables[0].rows == first.tables[0].rows
     assert len(charges(ledger)) == 1
 
@@ -162,14 +162,14 @@ def test_too_small_a_budget_refuses_all_and_leaves_nothing_behind(
     fleet, systems, ledger, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(module, "draw_release", lambda *_, **__: pytest.fail("drawn"))
-    large = Asked.of(System(), 31.0, choices=CHOICES)
+    large = ReleaseTerms.of(System(), 31.0, choices=CHOICES)
     work = tmp_path / "work"
     with pytest.raises(BudgetExceeded), opened(fleet, systems, work=work) as one:
-        publish_fleet_systems(ledger, "d", one, asked=large)
+        publish_systems(ledger, "d", one, terms=large)
     assert charges(ledger) == []
     assert not work.exists()
     with pytest.raises(ParameterError, match="protects only"):
-        check_promise(ledger, "d", Asked.of(Days(1), 1.0))
+        cost_of_systems(ledger, "d", ReleaseTerms.of(Days(1), 1.0))
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -999.0])
@@ -182,11 +182,11 @@ def test_who_is_released_does_not_depend_on_any_reading(
     with opened(fleet, systems) as one, opened(other, systems) as two:
         assert two.roster.refused == one.roster.refused == ()
         told = [
-            {name: (each.frame, each.calendar) for name, each in each.roster.members.items()}
+            {name: (each.frame, each.time_grid) for name, each in each.roster.members.items()}
             for each in (one, two)
         ]
         assert told[0] == told[1]
-        assert len(publish_fleet_systems(ledger, "d", two, asked=ASKED).tables[0].rows) == 6
+        assert len(publish_systems(ledger, "d", two, terms=TERMS).tables[0].rows) == 6
 
 
 def test_a_row_without_a_time_refuses_its_system_with_or_without_a_reading(
@@ -243,16 +243,16 @@ def test_a_system_in_two_files_is_refused(frame, systems, tmp_path):
 def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fleet, systems, unit):
     with opened(fleet, systems) as one:
         member = one.roster.members["b1"]
-        shared = Frames(one.roster, one.skies, CHOICES).of(member.frame)
-        assert shared.calendar.count > member.calendar.count
+        shared = FrameCache(one.roster, one.weather, CHOICES).of(member.frame)
+        assert shared.time_grid.count > member.time_grid.count
         assert member.frame == one.roster.members["b2"].frame
-        weather = one.skies.over(member.frame.cell, shared.calendar)
-        own = make_frame(weather, member.calendar, CHOICES)
+        weather = one.weather.over(member.frame.cell, shared.time_grid)
+        own = make_frame(weather, member.time_grid, CHOICES)
         (record,) = (
             each.record
             for part in one.records.plan.parts
             for each in one.records.of(part)
-            if isinstance(each, Held) and each.number == member.number
+            if isinstance(each, HeldRecord) and each.number == member.number
         )
     ours, theirs = (score_record(each, record, unit) for each in (shared, own))
     if isinstance(unit, System):
@@ -264,10 +264,10 @@ def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fle
 def test_frames_are_kept_as_long_as_there_is_room(fleet, systems):
     with opened(fleet, systems) as one:
         first, second = {member.frame for member in one.roster.members.values()}
-        roomy = Frames(one.roster, one.skies, CHOICES)
+        roomy = FrameCache(one.roster, one.weather, CHOICES)
         assert roomy.of(first) is not roomy.of(second)
         assert len(roomy) == 2
-        narrow = Frames(one.roster, one.skies, CHOICES, kept=1)
+        narrow = FrameCache(one.roster, one.weather, CHOICES, kept=1)
         again = narrow.of(first)
         assert narrow.of(first) is again
         narrow.of(second)
@@ -276,8 +276,8 @@ def test_frames_are_kept_as_long_as_there_is_room(fleet, systems):
 
 def test_errors_to_expect_are_those_of_a_records_own_length(fleet, systems):
     with opened(fleet, systems) as one:
-        found = expect(one.roster, one.skies, CHOICES, unit=Days(1), epsilon=1.0)
-        long, short = (found[one.roster.members[name]] for name in ("b2", "b1"))
+        found = one.expected(ReleaseTerms.of(Days(1), 1.0, choices=CHOICES))
+        long, short = found["b2"], found["b1"]
     assert short.azimuth.mean > long.azimuth.mean
 
 
@@ -285,9 +285,9 @@ def test_errors_to_expect_are_those_of_a_records_own_length(fleet, systems):
 def test_releases_without_a_ledger_come_in_random_order_with_all_that_is_public(
     fleet, systems, mechanism
 ):
-    asked = Asked.of(Readings(1), 20.0, mechanism=mechanism, choices=CHOICES)
+    terms = ReleaseTerms.of(Readings(1), 20.0, mechanism=mechanism, choices=CHOICES)
     with opened(fleet, systems) as one:
-        found = release_fleet(one, asked=asked)
+        found = release_systems(one, terms=terms)
     names = [each.release_id for each in found]
     assert len(set(names)) == 6
     assert names == sorted(names)
@@ -300,7 +300,7 @@ def test_releases_without_a_ledger_come_in_random_order_with_all_that_is_public(
 
 def test_what_systems_are_not_published_by_is_refused():
     with pytest.raises(ParameterError, match="single releases"):
-        Asked.of(Readings(1), 1.0, mechanism="paper")
+        ReleaseTerms.of(Readings(1), 1.0, mechanism="paper")
 
 
 def test_a_fleet_that_changes_while_it_is_read_is_noticed(frame, systems, ledger, tmp_path):
@@ -308,4 +308,4 @@ def test_a_fleet_that_changes_while_it_is_read_is_noticed(frame, systems, ledger
     with opened(folder, systems) as one:
         (folder / "a1.parquet").write_bytes((folder / "a2.parquet").read_bytes())
         with pytest.raises(SourceError, match="was changed"):
-            publish_fleet_systems(ledger, "d", one, asked=ASKED)
+            publish_systems(ledger, "d", one, terms=TERMS)

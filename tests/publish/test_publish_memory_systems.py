@@ -14,11 +14,13 @@ from sunveil.meters import from_pandas
 from sunveil.meters.record import Cleaning
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import Days, Readings, System
-from sunveil.publish import system as module
+from sunveil.publish import systems as module
 from sunveil.publish.folder import write_publication
-from sunveil.publish.system import plan_systems, publish_systems
+from sunveil.publish.memory_systems import MemorySystems
+from sunveil.publish.systems import plan_systems, publish_systems
+from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.choices import Choices
-from sunveil.tally import Capacities
+from sunveil.scores import Capacities
 from sunveil.weather import clearsky
 
 CHOICES = Choices(step=15.0, capacities=Capacities(1.0, 30.0, 0.05))
@@ -49,7 +51,8 @@ def ledger(tmp_path):
 def publish(ledger, records, weather):
     def make(records=records, *, act=publish_systems, dataset="d", **options):
         options = {"unit": System(), "epsilon": 20.0, "choices": CHOICES, **options}
-        return act(ledger, dataset, records, lambda _: weather, **options)
+        terms = ReleaseTerms.of(options.pop("unit"), options.pop("epsilon"), **options)
+        return act(ledger, dataset, MemorySystems(records, lambda _: weather), terms=terms)
 
     return make
 
@@ -74,13 +77,13 @@ def test_every_system_is_one_row_near_the_truth_under_a_random_name(publish, rec
 
 def test_all_systems_are_charged_once_before_the_first_is_drawn(publish, ledger, monkeypatch):
     seen = []
-    real = module.release
+    real = module.draw_release
 
     def watch(*args, **options):
         seen.append([(each["cost"], len(each["systems"])) for each in charges(ledger)])
         return real(*args, **options)
 
-    monkeypatch.setattr(module, "release", watch)
+    monkeypatch.setattr(module, "draw_release", watch)
     publish()
     assert seen == [[(20 * 10**9, 5)]] * 5
     assert ledger.verify("d").holds
@@ -92,6 +95,28 @@ def test_asked_again_the_kept_answer_comes_back_at_no_cost(publish, ledger, reco
     assert again.tables[0].rows == first.tables[0].rows
     assert len(charges(ledger)) == 1
     assert ledger.dataset("d").largest_spent == 20.0
+
+
+def test_a_call_that_dies_between_charge_and_answer_is_taken_up_on_its_charge(
+    publish, ledger, monkeypatch
+):
+    def die(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "draw_release", die)
+        with pytest.raises(KeyboardInterrupt):
+            publish()
+    assert len(charges(ledger)) == 1
+    plan = publish(act=plan_systems)
+    assert (plan.cost, plan.kept, plan.remaining) == (0.0, False, 10.0)
+    assert len(publish().tables[0].rows) == 5
+    assert len(charges(ledger)) == 1
+    assert ledger.verify("d").holds
+
+
+def test_systems_hide_their_readings(records, weather):
+    assert repr(MemorySystems(records, lambda _: weather)) == "MemorySystems(5 systems, private)"
 
 
 def test_another_question_is_another_charge(publish, ledger, records):
@@ -112,7 +137,7 @@ def test_what_exceeds_the_promise_is_refused_for_all_and_draws_nothing(
 ):
     publish(records[:1])
     before = ledger.entries("d")
-    monkeypatch.setattr(module, "release", lambda *_, **__: pytest.fail("drawn"))
+    monkeypatch.setattr(module, "draw_release", lambda *_, **__: pytest.fail("drawn"))
     with pytest.raises(BudgetExceeded):
         publish(epsilon=11.0)
     assert ledger.entries("d") == before
