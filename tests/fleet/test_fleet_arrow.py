@@ -19,7 +19,7 @@ from sunveil.fleet.arrow import (
     texts,
     truths,
 )
-from sunveil.fleet.layouts import Layout
+from sunveil.fleet.layouts import FileLayout
 from sunveil.fleet.source import look_at
 from sunveil.meters.options import MeterOptions
 
@@ -83,7 +83,7 @@ def test_footers_tell_times_in_every_unit(unit: str, zone: str | None, tmp_path:
     table = pa.table({"system_id": ["a", "a"], "time": times, "power_kw": [0.0, 1.0]})
     pq.write_table(table, tmp_path / "one.parquet")
     source = look_at(tmp_path, MeterOptions())
-    assert source.columns.layout is Layout.LONG
+    assert source.columns.layout is FileLayout.LONG
     assert source.files[0].span == tuple(micros)
 
 

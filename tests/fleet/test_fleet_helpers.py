@@ -34,10 +34,10 @@ def alone(layouts, systems_file, tmp_path):
 @pytest.fixture
 def job_and_parts(layouts, systems_file, tmp_path):
     out = tmp_path / "opened"
-    desk, plan = _opened(layouts["files"], systems_file, out, SMALL, server={}, workers=1)
+    context, plan = _opened(layouts["files"], systems_file, out, SMALL, server={}, workers=1)
     (out / "estimates").mkdir(parents=True)
     (out / ".work" / "refused").mkdir(parents=True)
-    return desk.job, plan.parts
+    return context.job, plan.parts
 
 
 class Patient(Helper):

@@ -105,8 +105,8 @@ def test_a_record_that_passes_is_as_the_rules_leave_it(fault):
         if rng.random() < 0.3:
             rng.choice(FAULTS)(row, rng)
     raw = power.copy()
-    odd = inspect(power, AXIS)
-    for row, before, is_odd in zip(power, raw, odd, strict=True):
+    needs_review = inspect(power, AXIS)
+    for row, before, is_odd in zip(power, raw, needs_review, strict=True):
         if not is_odd:
             np.testing.assert_array_equal(row, by_the_rules(before))
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sunveil.fleet.reading import NO_TIME
-from sunveil.fleet.survey import Book, Survey
+from sunveil.fleet.survey import SystemIndex, Survey
 from sunveil.fleet.zones import ZoneTable
 from sunveil.meters.clock import Stamps, to_utc
 from sunveil.meters.record import Label
@@ -17,7 +17,7 @@ def survey_of(wall, zone="UTC", names=None, batches=1):
     """Return what the first pass makes of stamps: the survey, and each row's UTC second."""
     wall = np.asarray(wall, dtype=np.int64)
     names = np.full(len(wall), 5, dtype=np.uint64) if names is None else names
-    book = Book.of(np.array([9, 5], dtype=np.uint64))
+    book = SystemIndex.of(np.array([9, 5], dtype=np.uint64))
     zones = ZoneTable.of([zone], (1_546_300_800, 1_577_836_800))
     survey = Survey(2)
     zone = np.zeros(2, dtype=np.int32)
@@ -46,7 +46,7 @@ def test_walls_are_read_as_the_reader_of_single_files_reads_them(zone, minutes):
     stamps = Stamps(wall, np.full(len(wall), np.nan))
     told = to_utc(stamps, rows, timezone=zone, label=Label.START, where="it")
     np.testing.assert_array_equal(seconds, told.utc // 1_000_000)
-    assert survey.odd[0] == 0
+    assert survey.needs_review[0] == 0
     # half an hour of daylight saving makes hourly stamps half an hour apart, once
     assert survey.step[0] == (1800 if zone.endswith("Howe") and minutes == 60 else minutes * 60)
     assert survey.count[0] == len(wall)
@@ -56,7 +56,7 @@ def test_gaps_and_missing_hours_leave_the_step_as_it_is():
     wall = micros(YEAR)[np.random.default_rng(1).random(len(YEAR)) < 0.7]
     survey, seconds = survey_of(wall)
     np.testing.assert_array_equal(seconds, wall // 1_000_000)
-    assert (survey.step[0], survey.odd[0]) == (3600, 0)
+    assert (survey.step[0], survey.needs_review[0]) == (3600, 0)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/Denver"])
@@ -97,7 +97,7 @@ def test_stamps_that_need_a_second_look_are_marked(what):
     elif what == "long ago":
         wall[100] = 1
     survey, _ = survey_of(wall, zone)
-    assert survey.odd[0] == 1
+    assert survey.needs_review[0] == 1
 
 
 def test_rows_of_several_systems_may_be_mixed_and_strangers_are_counted():
@@ -105,7 +105,7 @@ def test_rows_of_several_systems_may_be_mixed_and_strangers_are_counted():
     names = np.tile(np.array([9, 5, 1234], dtype=np.uint64), 300)
     survey, seconds = survey_of(wall, names=names)
     assert len(survey) == 2
-    assert survey.strangers
+    assert survey.system_names
     assert survey.found[:2].tolist() == [0, 1]
     assert survey.count[:2].tolist() == [300, 300]
     assert survey.step[:2].tolist() == [3600, 3600]
@@ -119,7 +119,7 @@ def test_a_book_knows_every_name_and_no_other():
     both = np.r_[names, names + np.uint64(1)]
     stamps = np.full(len(both), 1_546_300_800_000_000)
     zone = np.zeros(5000, dtype=np.int32)
-    survey.note(both, stamps, book=Book.of(names), zones=zones, zone=zone)
+    survey.note(both, stamps, book=SystemIndex.of(names), zones=zones, zone=zone)
     assert len(survey) == 5000
     assert survey.tally[1] == 5000
     np.testing.assert_array_equal(survey.found, np.arange(5000))

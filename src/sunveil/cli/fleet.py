@@ -14,7 +14,7 @@ from sunveil.cli.progress import counting
 from sunveil.errors import SunveilError
 
 if TYPE_CHECKING:
-    from sunveil.fleet import FleetResult, FleetSettings, Progress
+    from sunveil.fleet import FleetResult, FleetSettings, FleetProgress
 
 FLEET_OPTIONS = (
     click.option(
@@ -100,7 +100,7 @@ def run_fleet(
     with helpers.started(count - 1 if worth else 0) as beside, counting("inferring") as show:
         from sunveil.fleet import infer_fleet
 
-        def tell(progress: Progress) -> None:
+        def tell(progress: FleetProgress) -> None:
             show(progress.systems, progress.all_systems)
             if as_json:
                 click.echo(json.dumps(progress.to_dict()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sunveil.fleet.progress import Progress
+    from sunveil.fleet.progress import FleetProgress
     from sunveil.fleet.results import read_fleet
     from sunveil.fleet.run import FleetResult, infer_fleet
     from sunveil.fleet.settings import FleetSettings

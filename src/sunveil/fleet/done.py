@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sunveil.fleet.arrow import read_file
-from sunveil.fleet.job import Job
+from sunveil.fleet.job import FleetJob
 from sunveil.fleet.plan import Part
 
 # What reading a damaged file raises.
@@ -24,7 +24,7 @@ SUMMED = ("system_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw", "agr
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class PartResult:
     """What a part came to.
 
     Parameters
@@ -54,7 +54,7 @@ def refused_file(work: Path, number: int) -> Path:
     return work / "refused" / f"part-{number:05d}.parquet"
 
 
-def rows_of(job: Job, done: Done) -> tuple[pa.Table, pa.Table]:
+def rows_of(job: FleetJob, done: PartResult) -> tuple[pa.Table, pa.Table]:
     """Return what the files of a part say: what of its estimates is summed up, and its refusals."""
     return done.rows or (
         read_file(estimates_file(job.folder, done.number), columns=SUMMED),
@@ -62,7 +62,7 @@ def rows_of(job: Job, done: Done) -> tuple[pa.Table, pa.Table]:
     )
 
 
-def finished(job: Job, part: Part) -> Done | None:
+def finished(job: FleetJob, part: Part) -> PartResult | None:
     """Return what a part came to, if it is done and whole."""
     kept = refused_file(job.work, part.number)
     try:
@@ -70,4 +70,4 @@ def finished(job: Job, part: Part) -> Done | None:
         kinds = read_file(kept, columns=["kind"]).column("kind").to_pylist()
     except DAMAGE:
         return None
-    return Done(part.number, inferred, sum(kind != UNREAD for kind in kinds))
+    return PartResult(part.number, inferred, sum(kind != UNREAD for kind in kinds))

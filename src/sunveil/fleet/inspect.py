@@ -33,18 +33,18 @@ def inspect(power: Power, axis: TimeGrid) -> NDArray[np.uint8]:
     axis
         Its columns.
     """
-    odd = np.zeros(len(power), dtype=np.uint8)
+    needs_review = np.zeros(len(power), dtype=np.uint8)
     least = max(_STUCK_READINGS, int(np.ceil(_STUCK_HOURS * 3600 / axis.step)))
     counts = np.zeros((len(power), 2), dtype=np.int64)
     ends = np.zeros((len(power), 2), dtype=np.float32)
     levels = np.zeros((len(power), _LEVELS), dtype=np.float32)
     dim = np.zeros(len(power), dtype=np.uint8)
-    _course(power, axis.first, axis.step, least, counts, ends, levels, (odd, dim))
+    _course(power, axis.first, axis.step, least, counts, ends, levels, (needs_review, dim))
     for row in np.flatnonzero(dim):
         # most that look so have dark days in winter: what tells these apart stands with the rule
-        odd[row] |= may_switch(_peaks(power[row], axis))
-    _extremes(power, counts, ends, levels, odd)
-    return odd
+        needs_review[row] |= may_switch(_peaks(power[row], axis))
+    _extremes(power, counts, ends, levels, needs_review)
+    return needs_review
 
 
 def _peaks(row: Power, axis: TimeGrid) -> NDArray[np.float64]:
@@ -61,7 +61,7 @@ def _course(power, first, step, least, counts, ends, levels, found):  # type: ig
 
     ``found`` is filled with which records need the rules, and which of the others have dim days.
     """
-    odd, dim = found
+    needs_review, dim = found
     most = levels.shape[1]
     tops = np.empty(_LANES, dtype=np.float32)
     bottoms = np.empty(_LANES, dtype=np.float32)
@@ -76,9 +76,9 @@ def _course(power, first, step, least, counts, ends, levels, found):  # type: ig
         # as many equal gaps in a row are another spacing on the way
         strange = strange or (count - pairs > 40 and _equal_gaps(row) >= 40)
         runs = _stuck(row, least, levels[s]) if same >= least - 1 else 0
-        odd[s] = strange or runs > most
+        needs_review[s] = strange or runs > most
         # a unit that changes: at least two days a five-hundredth of the highest
-        dim[s] = not odd[s] and _dim_days(row, first, step, top) >= 2
+        dim[s] = not needs_review[s] and _dim_days(row, first, step, top) >= 2
         counts[s, 0] = count
         counts[s, 1] = runs
         ends[s, 0] = bottom
@@ -188,10 +188,10 @@ def _dim_days(row, first, step, top):  # type: ignore[no-untyped-def]
 
 
 @compiled_exactly
-def _extremes(power, counts, ends, levels, odd):  # type: ignore[no-untyped-def]
+def _extremes(power, counts, ends, levels, needs_review):  # type: ignore[no-untyped-def]
     """Look for spikes, deep negatives and stuck stretches, erring towards finding them."""
     for s in range(power.shape[0]):
-        if odd[s]:
+        if needs_review[s]:
             continue
         row = power[s]
         count = counts[s, 0]
@@ -209,7 +209,7 @@ def _extremes(power, counts, ends, levels, odd):  # type: ignore[no-untyped-def]
             if level < np.float32(0.951) * top:  # above, an inverter clips
                 strange = strange or _few(row, np.float32(20.1) * level, most)
         if strange:
-            odd[s] = 1
+            needs_review[s] = 1
         elif bottom < 0.0:
             for j in range(len(row)):
                 row[j] = np.float32(0.0) if row[j] < np.float32(0.0) else row[j]

@@ -17,20 +17,20 @@ from sunveil.fleet.plan import SKIES_KEPT, Cells, find_cells
 from sunveil.fleet.reading import hashes
 from sunveil.fleet.settings import FleetSettings
 from sunveil.fleet.skies import Skies
-from sunveil.fleet.source import Source
-from sunveil.fleet.systems import Systems, read_systems
+from sunveil.fleet.source import FleetSource
+from sunveil.fleet.systems import SystemTable, read_systems
 from sunveil.fleet.zones import ZoneTable
 from sunveil.meters.clock import parse_timezone
 
 if TYPE_CHECKING:
-    from sunveil.fleet.survey import Book
+    from sunveil.fleet.survey import SystemIndex
 
 # Where nothing else is known of the times. [s since 1970]
 _EVER = (315532800, 4133980800)
 
 
 @dataclass(frozen=True)
-class Job:
+class FleetJob:
     """A run over a fleet, as its workers are told.
 
     Parameters
@@ -55,7 +55,7 @@ class Job:
 
     out: str
     systems: str
-    source: Source
+    source: FleetSource
     settings: FleetSettings
     fingerprint: str
     digest: str = ""
@@ -77,10 +77,10 @@ class Job:
         return f"Job({self.out!r})"
 
 
-class Desk:
+class RunContext:
     """A job opened by a process: the systems, their cells, clocks and skies."""
 
-    def __init__(self, job: Job, systems: Systems, cells: Cells) -> None:
+    def __init__(self, job: FleetJob, systems: SystemTable, cells: Cells) -> None:
         self.job, self.systems, self.cells = job, systems, cells
         self.skies = Skies(job.settings.weather, keep=SKIES_KEPT, server=dict(job.server))
         self.clocks, self.clock = self._clocks()
@@ -98,11 +98,11 @@ class Desk:
         return max(_EVER[0], span[0] // 1_000_000), min(_EVER[1], -(-span[1] // 1_000_000))
 
     @cached_property
-    def book(self) -> Book:
+    def book(self) -> SystemIndex:
         """The numbers of the systems by the hash of their names."""
-        from sunveil.fleet.survey import Book  # compiled, which the plan has no need of
+        from sunveil.fleet.survey import SystemIndex  # compiled, which the plan has no need of
 
-        return Book.of(hashes(self.systems.ids))
+        return SystemIndex.of(hashes(self.systems.ids))
 
     @cached_property
     def names(self) -> list[str]:
@@ -136,11 +136,11 @@ class Desk:
         return (needed & (self.systems.zone < 0)).astype(np.uint8)
 
 
-_desks: dict[tuple[str, str], Desk] = {}
+_desks: dict[tuple[str, str], RunContext] = {}
 _lock = threading.Lock()
 
 
-def desk_of(job: Job, *, systems: Systems | None = None, cells: Cells | None = None) -> Desk:
+def context_of(job: FleetJob, *, systems: SystemTable | None = None, cells: Cells | None = None) -> RunContext:
     """Return the process's desk for a job, opened when first asked for.
 
     Parameters
@@ -161,17 +161,17 @@ def desk_of(job: Job, *, systems: Systems | None = None, cells: Cells | None = N
             if cells is None:
                 cells = find_cells(systems, job.settings.cell)
             _desks.clear()  # one run at a time keeps its skies
-            _desks[key] = Desk(job, systems, cells)
+            _desks[key] = RunContext(job, systems, cells)
         return _desks[key]
 
 
-def close_desk(job: Job) -> None:
+def close_context(job: FleetJob) -> None:
     """Forget what a process keeps for a job."""
     with _lock:
         _desks.pop((job.out, job.fingerprint), None)
 
 
-def check_clocks(job: Job, systems: Systems) -> None:
+def check_clocks(job: FleetJob, systems: SystemTable) -> None:
     """Refuse a fleet whose stamps nobody knows the clock of."""
     unknown = job.settings.meters.timezone is None and not systems.zones
     if job.source.columns.stamp is Stamp.WALL and unknown:

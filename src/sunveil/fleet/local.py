@@ -14,9 +14,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from sunveil.fleet.done import Done, rows_of
+from sunveil.fleet.done import PartResult, rows_of
 from sunveil.fleet.helpers import Helper, HelperLostError
-from sunveil.fleet.job import Job
+from sunveil.fleet.job import FleetJob
 from sunveil.fleet.plan import Part
 from sunveil.fleet.task import run_part
 
@@ -64,8 +64,8 @@ class Shares:
 
 
 def run_local(
-    job: Job, parts: Sequence[Part], *, workers: int, helpers: Sequence[Helper] = ()
-) -> Iterator[Done]:
+    job: FleetJob, parts: Sequence[Part], *, workers: int, helpers: Sequence[Helper] = ()
+) -> Iterator[PartResult]:
     """Yield what parts came to, as they get done.
 
     Parameters
@@ -85,7 +85,7 @@ def run_local(
             _announce(job, shares.next(0))
             yield run_part(job, part)
         return
-    ended: queue.SimpleQueue[Done | BaseException | None] = queue.SimpleQueue()
+    ended: queue.SimpleQueue[PartResult | BaseException | None] = queue.SimpleQueue()
     stop = threading.Event()
 
     def work(number: int) -> None:
@@ -126,12 +126,12 @@ def run_local(
             thread.join()
 
 
-def _helped(job: Job, part: Part, helper: Helper) -> Done:
+def _helped(job: FleetJob, part: Part, helper: Helper) -> PartResult:
     done = helper.run(job, part)
     return replace(done, rows=rows_of(job, done))
 
 
-def _announce(job: Job, part: Part | None) -> None:
+def _announce(job: FleetJob, part: Part | None) -> None:
     """Tell the disk what will be read next."""
     if part is None or job.gathered or not hasattr(os, "posix_fadvise"):
         return

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sunveil.estimate import DaylightSaving, Flag
 from sunveil.files import write_whole
 from sunveil.fleet import arrow
-from sunveil.fleet.systems import Refused, Systems
+from sunveil.fleet.systems import RefusedSystem, SystemTable
 from sunveil.meters.record import Label
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ REFUSED = pa.schema(
 )
 
 
-def estimates_table(fitted: Sequence[Fitted], systems: Systems) -> pa.Table:
+def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
     """Return estimates as a table in the order of the systems, with their places and keys.
 
     Parameters
@@ -79,7 +79,7 @@ def estimates_table(fitted: Sequence[Fitted], systems: Systems) -> pa.Table:
     return pa.table(columns)
 
 
-def refused_table(refused: Sequence[Refused], partition: int | None) -> pa.Table:
+def refused_table(refused: Sequence[RefusedSystem], partition: int | None) -> pa.Table:
     """Return refusals as a table, in the order of the systems."""
     ordered = sorted(refused, key=lambda each: (each.system_id, each.kind))
     where = np.full(len(ordered), -1 if partition is None else partition, dtype=np.int32)

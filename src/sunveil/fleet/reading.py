@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sunveil.fleet.arrow import numbers, plain
 from sunveil.fleet.database import cursor, named, parquet, quoted
-from sunveil.fleet.layouts import Columns, Layout, Stamp
+from sunveil.fleet.layouts import Columns, FileLayout, Stamp
 
 # Rows of a batch: large enough to cost little each, small enough to stay in the processor's cache
 # from DuckDB's hands to ours.
@@ -43,7 +43,7 @@ def read_rows(
     table = parquet(paths, hive=bool(columns.hive))
     picked = ", ".join(_picked(columns))
     where = range_of(columns, low, high)
-    lists = columns.layout is Layout.LISTS
+    lists = columns.layout is FileLayout.LISTS
     turn, size = (_from_lists, _BATCH_LISTS) if lists else (_from_long, _BATCH)
     reader = cursor().sql(f"SELECT {picked} FROM {table}{where}").to_arrow_reader(size)
     for batch in reader:
@@ -71,7 +71,7 @@ def hashes(ids: pa.Array) -> NDArray[np.uint64]:
     return np.asarray(plain(found.column("h")), dtype=np.uint64)
 
 
-def strangers(
+def system_names(
     paths: Sequence[Path], columns: Columns, *, low: Any = None, high: Any = None
 ) -> list[str]:
     """Return the names of all systems of some files."""
@@ -87,7 +87,7 @@ def _picked(columns: Columns) -> list[str]:
     picked = [f"hash({named(columns.system)}::VARCHAR) AS h"]
     plain = columns.power_kind == "float"
     value = named(columns.power)
-    if columns.layout is Layout.LONG:
+    if columns.layout is FileLayout.LONG:
         assert columns.time is not None
         time = named(columns.time)
         stamp = time if columns.stamp is Stamp.INSTANT else f"{time}::TIMESTAMP"

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from sunveil.errors import MeterError, SunveilError
 from sunveil.fleet.arrow import plain, texts
 from sunveil.fleet.database import cursor, named, parquet
-from sunveil.fleet.layouts import Columns, Layout, Stamp
+from sunveil.fleet.layouts import Columns, FileLayout, Stamp
 from sunveil.fleet.reading import NO_TIME, filled, hashes
-from sunveil.fleet.systems import Refused
+from sunveil.fleet.systems import RefusedSystem
 from sunveil.meters.clock import Stamps
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Label, Record
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _AT_ONCE = 64
 
 
-def settle(raw: Raw | MeterError, options: MeterOptions, *, name: str) -> Record | Refused:
+def settle(raw: Raw | MeterError, options: MeterOptions, *, name: str) -> Record | RefusedSystem:
     """Return the record of a system, or why there is none."""
     # here and below: a fleet whose readings are in order has no need of the rules for others
     from sunveil.meters.assemble import to_record
@@ -40,15 +40,15 @@ def settle(raw: Raw | MeterError, options: MeterOptions, *, name: str) -> Record
             raise raw  # noqa: TRY301 - one way for both
         return to_record(raw, options)
     except SunveilError as error:
-        return Refused(name, "meter", str(error))
+        return RefusedSystem(name, "meter", str(error))
     except Exception as error:  # one bad system never stops a fleet
         return failed(name, error)
 
 
-def failed(name: str, error: Exception) -> Refused:
+def failed(name: str, error: Exception) -> RefusedSystem:
     """Return the refusal of a system that something unforeseen happened with."""
     kind = type(error).__name__
-    return Refused(name, "failed", f"system {name} could not be worked on ({kind}); report it")
+    return RefusedSystem(name, "failed", f"system {name} could not be worked on ({kind}); report it")
 
 
 def raws_of(
@@ -100,7 +100,7 @@ def _some(
 def _columns(columns: Columns) -> str:
     value = named(columns.power)
     kind = "" if columns.stamp is Stamp.INSTANT else "::TIMESTAMP"
-    if columns.layout is Layout.LONG:
+    if columns.layout is FileLayout.LONG:
         assert columns.time is not None
         time = f"epoch_us({named(columns.time)}{kind})"
         return f"{time} AS w, {value}::DOUBLE AS v, file_row_number AS r"
@@ -127,7 +127,7 @@ def _raw(
     from sunveil.meters.assemble import Raw
 
     micros, values, number = rows
-    if file is None or columns.layout is Layout.LISTS:
+    if file is None or columns.layout is FileLayout.LISTS:
         number = np.arange(len(number))
     number = number.astype(np.int64) + 1
     where = f"system {name}" if file is None else f"{file}, system {name},"

@@ -12,14 +12,14 @@ from sunveil import __version__
 from sunveil.errors import ParameterError
 from sunveil.fleet import folder as place
 from sunveil.fleet.closing import close
-from sunveil.fleet.done import Done, finished
+from sunveil.fleet.done import PartResult, finished
 from sunveil.fleet.gather import gather
 from sunveil.fleet.helpers import Helper, processors
-from sunveil.fleet.job import Desk, Job, check_clocks, close_desk, desk_of
+from sunveil.fleet.job import RunContext, FleetJob, check_clocks, close_context, context_of
 from sunveil.fleet.order import find_order, find_span
 from sunveil.fleet.page import write_page
-from sunveil.fleet.plan import Part, Plan, find_cells, make_plan
-from sunveil.fleet.progress import Meter, Tell
+from sunveil.fleet.plan import Part, FleetPlan, find_cells, make_plan
+from sunveil.fleet.progress import ProgressCounter, Tell
 from sunveil.fleet.settings import FleetSettings
 from sunveil.fleet.source import look_at
 from sunveil.fleet.systems import read_systems
@@ -110,14 +110,14 @@ def infer_fleet(
     target = Path(os.path.realpath(out))
     if target.exists() and not target.is_dir():
         raise ParameterError(f"{out} is not a folder; name a folder to be written")
-    desk, plan = _opened(
+    context, plan = _opened(
         Path(fleet), Path(systems), target, settings, server=dict(server or {}), workers=count
     )
     try:
         with place.held(target):
-            resumed = place.begin(target, _told(desk.job, plan), restart=restart)
+            resumed = place.begin(target, _told(context.job, plan), restart=restart)
             return _run(
-                desk,
+                context,
                 plan,
                 engine=engine,
                 workers=count,
@@ -127,7 +127,7 @@ def infer_fleet(
                 whole=resumed and (target / place.SUMMARY).is_file(),
             )
     finally:
-        close_desk(desk.job)
+        close_context(context.job)
 
 
 def _opened(
@@ -138,14 +138,14 @@ def _opened(
     *,
     server: dict[str, Any],
     workers: int,
-) -> tuple[Desk, Plan]:
+) -> tuple[RunContext, FleetPlan]:
     """Look at the inputs and plan the run; nothing is written yet."""
     table = read_systems(systems, system_column=settings.meters.system_column)
     source = look_at(fleet, settings.meters, aside=[systems, target])
     cells = find_cells(table, settings.cell)
-    lie = find_order(source, table, workers=workers)
-    plan = make_plan(source, table, settings, lie=lie, cells=cells)
-    job = Job(
+    ordering = find_order(source, table, workers=workers)
+    plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
+    job = FleetJob(
         out=str(target),
         systems=os.path.realpath(systems),
         source=source,
@@ -157,10 +157,10 @@ def _opened(
         server=tuple(server.items()),
     )
     check_clocks(job, table)
-    return desk_of(job, systems=table, cells=cells), plan
+    return context_of(job, systems=table, cells=cells), plan
 
 
-def _told(job: Job, plan: Plan) -> dict[str, Any]:
+def _told(job: FleetJob, plan: FleetPlan) -> dict[str, Any]:
     return {
         "fingerprint": plan.fingerprint,
         "version": __version__,
@@ -173,8 +173,8 @@ def _told(job: Job, plan: Plan) -> dict[str, Any]:
 
 
 def _run(
-    desk: Desk,
-    plan: Plan,
+    context: RunContext,
+    plan: FleetPlan,
     *,
     engine: str,
     workers: int,
@@ -183,40 +183,40 @@ def _run(
     helpers: Sequence[Helper],
     whole: bool,
 ) -> FleetResult:
-    job = desk.job
+    job = context.job
     if whole:
         # everything was written before: only what a kill left in the last instant is cleared
         write_page(job.folder)
         place.finish(job.folder)
         return _result(job.folder, plan, resumed=len(plan.parts))
-    meter = Meter(tell, len(plan.parts), len(desk.systems))
+    meter = ProgressCounter(tell, len(plan.parts), len(context.systems))
     ended = {done.number: done for part in plan.parts if (done := finished(job, part)) is not None}
     left = [part for part in plan.parts if part.number not in ended]
     for done in ended.values():
         meter.before(done)
     if plan.bucket is not None and left:
         meter.say("gathering")
-        gather(desk, plan.bucket, workers=workers)
+        gather(context, plan.bucket, workers=workers)
     for done in _engine(
         job, left, engine=engine, workers=workers, scheduler=scheduler, helpers=helpers
     ):
         meter.add(done)
         ended[done.number] = done
-    close(desk, [ended[part.number] for part in plan.parts])
+    close(context, [ended[part.number] for part in plan.parts])
     write_page(job.folder)
     place.finish(job.folder)
     return _result(job.folder, plan, resumed=len(plan.parts) - len(left))
 
 
 def _engine(
-    job: Job,
+    job: FleetJob,
     parts: Sequence[Part],
     *,
     engine: str,
     workers: int,
     scheduler: str | None,
     helpers: Sequence[Helper],
-) -> Iterator[Done]:
+) -> Iterator[PartResult]:
     if not parts:
         return iter(())
     if engine == "dask":
@@ -228,7 +228,7 @@ def _engine(
     return run_local(job, parts, workers=workers, helpers=helpers)
 
 
-def _result(folder: Path, plan: Plan, *, resumed: int) -> FleetResult:
+def _result(folder: Path, plan: FleetPlan, *, resumed: int) -> FleetResult:
     import json
 
     summary = json.loads((folder / place.SUMMARY).read_text(encoding="utf-8"))

@@ -20,7 +20,7 @@ def scatter(
     *,
     shift: int,
     factor: float,
-    odd: NDArray[np.uint8],
+    needs_review: NDArray[np.uint8],
     power: Power,
 ) -> None:
     """Put the readings of some systems on an axis, and mark those that do not stand on it.
@@ -39,13 +39,13 @@ def scatter(
         From a stamp back to the start of its interval. [s]
     factor
         Turns a reading into kW.
-    odd
+    needs_review
         By local number; set where a reading is off the axis, twice there, or infinite.
     power
         What is written, whatever it held: one row per system, NaN where there is no reading. [kW]
     """
     first = axis.first + shift
-    _scatter(runs, values, row, first, axis.step, np.float32(factor), odd, power)
+    _scatter(runs, values, row, first, axis.step, np.float32(factor), needs_review, power)
 
 
 # How loggers write that there is no reading.
@@ -55,7 +55,7 @@ _NAN = np.float32(np.nan)
 
 
 @compiled_exactly
-def _scatter(runs, values, row, first, step, factor, odd, power):  # type: ignore[no-untyped-def]
+def _scatter(runs, values, row, first, step, factor, needs_review, power):  # type: ignore[no-untyped-def]
     count = power.shape[1]
     # how far each row is written: what comes behind stands on nothing
     written = np.zeros(len(power), dtype=np.int64)
@@ -70,7 +70,7 @@ def _scatter(runs, values, row, first, step, factor, odd, power):  # type: ignor
         even = length == 1 or stride * step == runs[run, 2]
         last = place + (length - 1) * stride
         if away < 0 or place * step != away or not even or last >= count:
-            odd[s] = 1
+            needs_review[s] = 1
             continue
         source = values[runs[run, 3] : runs[run, 3] + length]
         line = power[row[s]]
@@ -83,7 +83,7 @@ def _scatter(runs, values, row, first, step, factor, odd, power):  # type: ignor
             strange = _among(source, factor, line[place:], stride)
         written[row[s]] = max(done, last + 1)
         if strange:
-            odd[s] = 1
+            needs_review[s] = 1
     for s in range(len(power)):
         power[s, written[s] :] = _NAN
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sunveil.errors import MeterError
-from sunveil.fleet.layouts import Columns, Layout, find_columns
+from sunveil.fleet.layouts import Columns, FileLayout, find_columns
 from sunveil.meters.options import MeterOptions
 
 _PARQUET = (".parquet", ".pq")
@@ -27,7 +27,7 @@ _OTHERS = (".csv", ".csv.gz", ".txt", ".tsv", ".xml")
 _PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
 
 
-class Order(StrEnum):
+class FileOrder(StrEnum):
     """How systems lie in the files of a source.
 
     ``sorted``: each file is a range of names, and ranges do not overlap but at their ends.
@@ -40,7 +40,7 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RowGroup:
     """A row group: how many readings it has, and its first and last system, a text or a number."""
 
     rows: int
@@ -69,7 +69,7 @@ class SourceFile:
     name: str
     size: int
     modified: int
-    groups: tuple[Group, ...]
+    groups: tuple[RowGroup, ...]
     span: tuple[int, int] | None = None
     key: str | None = None
 
@@ -91,7 +91,7 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FleetSource:
     """The readings of a fleet, as their footers describe them.
 
     Parameters
@@ -130,7 +130,7 @@ class Source:
         return [Path(self.root) / name for name in names]
 
 
-def look_at(fleet: Path | str, options: MeterOptions, *, aside: Iterable[Path] = ()) -> Source:
+def look_at(fleet: Path | str, options: MeterOptions, *, aside: Iterable[Path] = ()) -> FleetSource:
     """Return what the footers of a fleet's files say.
 
     Parameters
@@ -149,7 +149,7 @@ def look_at(fleet: Path | str, options: MeterOptions, *, aside: Iterable[Path] =
     found = _found(fleet, {path.resolve() for path in aside})
     if not _is_parquet(found[0]):
         files = tuple(_plain(path, root) for path in found)
-        return Source(str(root.resolve()), Columns(Layout.FILES), files)
+        return FleetSource(str(root.resolve()), Columns(FileLayout.FILES), files)
     return _from_footers(fleet, root, found, options)
 
 
@@ -182,14 +182,14 @@ def _is_parquet(path: Path) -> bool:
 def _plain(path: Path, root: Path) -> SourceFile:
     told = path.stat()
     rows = max(1, told.st_size // 30)
-    return SourceFile(_relative(path, root), told.st_size, told.st_mtime_ns, (Group(rows),))
+    return SourceFile(_relative(path, root), told.st_size, told.st_mtime_ns, (RowGroup(rows),))
 
 
 def _relative(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _from_footers(fleet: Path, root: Path, found: list[Path], options: MeterOptions) -> Source:
+def _from_footers(fleet: Path, root: Path, found: list[Path], options: MeterOptions) -> FleetSource:
     footers: dict[str, Any] = {}
     unreadable: list[tuple[str, str]] = []
     for path in found:
@@ -207,7 +207,7 @@ def _from_footers(fleet: Path, root: Path, found: list[Path], options: MeterOpti
             unreadable.append((name, f"{name} has other columns than the files beside it"))
         else:
             files.append(_described(root / name, name, footer, columns))
-    return Source(str(root.resolve()), columns, tuple(files), tuple(sorted(unreadable)))
+    return FleetSource(str(root.resolve()), columns, tuple(files), tuple(sorted(unreadable)))
 
 
 def _columns(footers: dict[str, Any], options: MeterOptions) -> Columns:
@@ -232,7 +232,7 @@ def _described(path: Path, name: str, footer: Any, columns: Columns) -> SourceFi
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
         low, high = _ends(group, system)
-        groups.append(Group(group.column(power).num_values, low, high))
+        groups.append(RowGroup(group.column(power).num_values, low, high))
         spans.append(
             _ends(group, time) if columns.start is None else _reach(group, columns, places)
         )

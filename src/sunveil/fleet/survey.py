@@ -26,14 +26,14 @@ UNKNOWN = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Book:
+class SystemIndex:
     """Numbers of systems by the hash of their names: an open table, looked up by compiled code."""
 
     keys: NDArray[np.uint64]
     values: NDArray[np.int32]
 
     @classmethod
-    def of(cls, hashes: NDArray[np.uint64]) -> Book:
+    def of(cls, hashes: NDArray[np.uint64]) -> SystemIndex:
         """Return the book of some names' hashes."""
         size = 1 << max(4, int(2 * len(hashes)).bit_length())
         keys = np.zeros(size, dtype=np.uint64)
@@ -64,7 +64,7 @@ class Survey:
     low: NDArray[np.int64] = field(init=False)
     high: NDArray[np.int64] = field(init=False)
     step: NDArray[np.int64] = field(init=False)
-    odd: NDArray[np.uint8] = field(init=False)
+    needs_review: NDArray[np.uint8] = field(init=False)
     last: NDArray[np.int64] = field(init=False)
     second: NDArray[np.uint8] = field(init=False)
     tally: NDArray[np.int64] = field(init=False)
@@ -80,7 +80,7 @@ class Survey:
         self.low = np.empty(size, dtype=np.int64)
         self.high = np.empty(size, dtype=np.int64)
         self.step = np.zeros(size, dtype=np.int64)
-        self.odd = np.zeros(size, dtype=np.uint8)
+        self.needs_review = np.zeros(size, dtype=np.uint8)
         self.last = np.empty(size, dtype=np.int64)
         self.second = np.zeros(size, dtype=np.uint8)
         self._room = np.empty((0, 5), dtype=np.int64)
@@ -91,7 +91,7 @@ class Survey:
         return int(self.tally[0])
 
     @property
-    def strangers(self) -> bool:
+    def system_names(self) -> bool:
         """Whether there were rows of systems that the table does not know."""
         return bool(self.tally[1])
 
@@ -105,7 +105,7 @@ class Survey:
         hashes: NDArray[np.uint64],
         micros: NDArray[np.int64],
         *,
-        book: Book,
+        book: SystemIndex,
         zones: ZoneTable,
         zone: NDArray[np.int32],
     ) -> None:
@@ -131,7 +131,7 @@ class Survey:
             micros,
             (book.keys, book.values, self.slot, self.found, self.tally),
             (zone, zones.first, zones.utc, zones.before, zones.after),
-            (self.count, self.low, self.high, self.step, self.odd, self.last, self.second),
+            (self.count, self.low, self.high, self.step, self.needs_review, self.last, self.second),
             self._room,
         )
         runs = self._room[:made].copy()
@@ -155,7 +155,7 @@ def _fill(hashes, keys, values):  # type: ignore[no-untyped-def]
 def _note(hashes, micros, books, clocks, notes, runs):  # type: ignore[no-untyped-def]
     keys, values, slot, found, tally = books
     zone, first, utc, before, after = clocks
-    count, low, high, step, odd, last, second = notes
+    count, low, high, step, needs_review, last, second = notes
     mask = np.uint64(len(keys) - 1)
     earliest = 315532800  # 1980
     latest = 4133980800  # 2101
@@ -179,7 +179,7 @@ def _note(hashes, micros, books, clocks, notes, runs):  # type: ignore[no-untype
             tally[0] += 1
         s = slot[system]
         if wall == NO_TIME:
-            odd[s] = 1
+            needs_review[s] = 1
             continue
         shown = (wall + 500000) // 1000000
         begin = first[zone[system]]
@@ -202,7 +202,7 @@ def _note(hashes, micros, books, clocks, notes, runs):  # type: ignore[no-untype
                 steady = utc[a] + min(before[a], after[a])
             if shown >= steady:
                 if after[a] > before[a]:
-                    odd[s] = 1  # the clock skips it
+                    needs_review[s] = 1  # the clock skips it
                     continue
                 if count[s] > 0 and shown <= last[s]:
                     second[s] = 1
@@ -210,10 +210,10 @@ def _note(hashes, micros, books, clocks, notes, runs):  # type: ignore[no-untype
             else:
                 second[s] = 0
                 if count[s] > 0 and shown < last[s]:
-                    odd[s] = 1  # out of order: which pass is meant is not for here to tell
+                    needs_review[s] = 1  # out of order: which pass is meant is not for here to tell
         here = shown - ahead
         if here < earliest or here >= latest:
-            odd[s] = 1
+            needs_review[s] = 1
             continue
         if count[s] == 0:
             low[s] = here
@@ -221,7 +221,7 @@ def _note(hashes, micros, books, clocks, notes, runs):  # type: ignore[no-untype
         else:
             apart = here - high[s] if changing else abs(shown - last[s])
             if apart == 0:
-                odd[s] = 1
+                needs_review[s] = 1
             elif apart > 0 and (step[s] == 0 or apart < step[s]):
                 step[s] = apart
             low[s] = min(low[s], here)

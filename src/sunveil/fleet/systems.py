@@ -33,7 +33,7 @@ _ZONES = ("timezone", "time_zone", "tz")
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedSystem:
     """A system that gets no estimate: its name, the kind of reason, and the reason."""
 
     system_id: str
@@ -42,7 +42,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Systems:
+class SystemTable:
     """Where the systems are, in the order of their names: public.
 
     Parameters
@@ -74,7 +74,7 @@ class Systems:
     zones: tuple[str, ...]
     zone: NDArray[np.int32]
     keys: pa.Table
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedSystem, ...]
     refused_keys: pa.Table
     notes: tuple[str, ...]
     digest: str
@@ -92,7 +92,7 @@ class Systems:
         )
 
 
-def read_systems(path: Path | str, *, system_column: str | None = None) -> Systems:
+def read_systems(path: Path | str, *, system_column: str | None = None) -> SystemTable:
     """Read a table of systems.
 
     Parameters
@@ -131,7 +131,7 @@ def read_systems(path: Path | str, *, system_column: str | None = None) -> Syste
     first = {name: row for row, name in reversed(list(enumerate(ids)))}
     away = [first[each.system_id] for each in turned_away]
     keys = table.select(rest).combine_chunks()
-    return Systems(
+    return SystemTable(
         ids=texts([ids[row] for row in chosen]),
         latitude=as_numbers(picked["latitude"])[chosen],
         longitude=as_numbers(picked["longitude"])[chosen],
@@ -218,7 +218,7 @@ def _first(folded: dict[str, str], usual: tuple[str, ...]) -> str | None:
 
 def _one_each(
     table: pa.Table, ids: list[str], where: str
-) -> tuple[list[int], list[Refused], tuple[str, ...]]:
+) -> tuple[list[int], list[RefusedSystem], tuple[str, ...]]:
     """Return one row per system, the systems whose rows contradict, and notes on both."""
     if len(set(ids)) == len(ids) and "" not in ids:
         return list(range(len(ids))), [], ()
@@ -235,7 +235,7 @@ def _one_each(
             told = [tuple(repr(column[row].as_py()) for column in table.columns) for row in at]
             if len(set(told)) > 1:
                 reason = f"{where} has different rows for system {name}; leave the right one"
-                refused.append(Refused(name, "duplicate", reason))
+                refused.append(RefusedSystem(name, "duplicate", reason))
                 continue
             merged += len(at) - 1
         rows.append(at[0])
@@ -248,13 +248,13 @@ def _one_each(
 
 def _usable(
     picked: dict[str, pa.ChunkedArray], rows: list[int], ids: list[str], where: str
-) -> tuple[list[int], dict[int, str | None], list[Refused]]:
+) -> tuple[list[int], dict[int, str | None], list[RefusedSystem]]:
     """Return which rows have a place, their clocks, and why the others cannot be used."""
     wrong = misplaced(picked)
     told = picked["zone"].to_pylist() if "zone" in picked else None
     kept: list[int] = []
     zones: dict[int, str | None] = {}
-    refused: list[Refused] = []
+    refused: list[RefusedSystem] = []
     for row in rows:
         zone, reason = None, wrong.get(row)
         kind = "location"
@@ -265,5 +265,5 @@ def _usable(
         if reason is None:
             kept.append(row)
         else:
-            refused.append(Refused(ids[row], kind, f"{where}, system {ids[row]}: {reason}"))
+            refused.append(RefusedSystem(ids[row], kind, f"{where}, system {ids[row]}: {reason}"))
     return kept, zones, refused

@@ -14,7 +14,7 @@ from typing import Any
 from sunveil.errors import ParameterError, SourceError
 from sunveil.fleet.folder import held
 from sunveil.fleet.settings import FleetSettings
-from sunveil.fleet.systems import Refused
+from sunveil.fleet.systems import RefusedSystem
 from sunveil.publish.fleet_frames import Skies
 from sunveil.publish.fleet_records import FleetRecords, open_records
 from sunveil.publish.fleet_roster import Roster, Tell, make_roster
@@ -46,7 +46,7 @@ class OpenFleet:
     workers: int
 
     @property
-    def refused(self) -> tuple[Refused, ...]:
+    def refused(self) -> tuple[RefusedSystem, ...]:
         """Who is not released, and why, for the curator."""
         return self.roster.refused
 

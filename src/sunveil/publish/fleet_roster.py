@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sunveil.fleet.systems import Refused
+from sunveil.fleet.systems import RefusedSystem
 from sunveil.fleet.task import UNREAD
 from sunveil.publish.fleet_records import FleetRecords, Held
 from sunveil.releases.frame import Calendar
@@ -69,7 +69,7 @@ class Roster:
 
     members: Mapping[str, Member]
     calendars: Mapping[FrameKey, Calendar]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedSystem, ...]
     sizes: Mapping[int, int]
 
     def __len__(self) -> int:
@@ -92,20 +92,20 @@ def make_roster(records: FleetRecords, tell: Tell) -> Roster:
     """
     desk = records.desk
     members: dict[str, Member] = {}
-    refused: dict[str, Refused] = {each.system_id: each for each in desk.systems.refused}
-    unread: dict[str, Refused] = {
+    refused: dict[str, RefusedSystem] = {each.system_id: each for each in desk.systems.refused}
+    unread: dict[str, RefusedSystem] = {
         each.reason: each for each in records.before() if each.kind == UNREAD
     }
     for part in records.plan.parts:
         for each in records.of(part):
             name = desk.names[each.number] if isinstance(each, Held) else each.system_id
-            if isinstance(each, Refused) and each.kind == UNREAD:
+            if isinstance(each, RefusedSystem) and each.kind == UNREAD:
                 unread[each.reason] = each
             elif name in members:
                 del members[name]
                 told = f"system {name} is in several files; join its readings into one"
-                refused[name] = Refused(name, "meter", told)
-            elif isinstance(each, Refused):
+                refused[name] = RefusedSystem(name, "meter", told)
+            elif isinstance(each, RefusedSystem):
                 refused.setdefault(name, each)
             elif name not in refused:
                 members[name] = _member(each, part.number, records)
@@ -132,12 +132,12 @@ def _step(calendar: Calendar) -> int:
     return round(calendar.interval_minutes * 60.0)
 
 
-def _unseen(name: str, unread: bool) -> Refused:
+def _unseen(name: str, unread: bool) -> RefusedSystem:
     if unread:
         told = f"system {name} has no readings in the files that can be read"
-        return Refused(name, "unreadable", told)
+        return RefusedSystem(name, "unreadable", told)
     end = "has no readings in the fleet; check its name in both"
-    return Refused(name, "no readings", f"system {name} {end}")
+    return RefusedSystem(name, "no readings", f"system {name} {end}")
 
 
 def _calendars(members: Mapping[str, Member]) -> dict[FrameKey, Calendar]:
@@ -154,7 +154,7 @@ def _calendars(members: Mapping[str, Member]) -> dict[FrameKey, Calendar]:
     }
 
 
-def refusals_csv(refused: tuple[Refused, ...]) -> str:
+def refusals_csv(refused: tuple[RefusedSystem, ...]) -> str:
     """Return refusals as CSV."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
