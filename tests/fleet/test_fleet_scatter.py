@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
 from sunveil.timegrid import TimeGrid
-from sunveil.fleet.blocks import _without
-from sunveil.fleet.room import Values, room_for
 from sunveil.fleet.scatter import scatter
 
 AXIS = TimeGrid(1_546_300_800, 3600, 200)
@@ -99,32 +95,3 @@ def test_runs_beyond_the_axis_make_a_system_odd(run):
 def test_no_minus_zero_is_left():
     power, _ = laid(WHOLE, values=np.full(200, -0.0, dtype=np.float32))
     assert not np.signbit(power).any()
-
-
-def test_readings_are_kept_in_order_however_many_come():
-    kept = Values(10)
-    for start in range(0, 1000, 7):
-        kept.add(np.arange(start, start + 7, dtype=np.float32))
-    np.testing.assert_array_equal(kept.all, np.arange(1001))
-    assert len(kept) == 1001
-
-
-def test_memory_is_taken_again_by_the_same_thread_alone():
-    first = room_for("a test", 1000)
-    assert np.shares_memory(first, room_for("a test", 900))
-    assert not np.shares_memory(first, room_for("another", 900))
-    found = []
-    thread = threading.Thread(target=lambda: found.append(room_for("a test", 900)))
-    thread.start()
-    thread.join()
-    assert not np.shares_memory(first, found[0])
-    assert len(room_for("a test", 5000)) == 5000
-
-
-def test_rows_that_are_left_out_make_room_for_the_others():
-    power = np.arange(50, dtype=np.float32).reshape(10, 5)
-    wrong = np.isin(np.arange(10), [0, 3, 4, 9])
-    told = power[~wrong]
-    kept = _without(power, wrong)
-    np.testing.assert_array_equal(kept, told)
-    assert np.shares_memory(kept, power)

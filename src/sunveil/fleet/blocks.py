@@ -12,7 +12,6 @@ from sunveil.timegrid import TimeGrid
 from sunveil.fleet.inspect import inspect
 from sunveil.fleet.job import RunContext
 from sunveil.fleet.layouts import FileLayout, Stamp
-from sunveil.fleet.room import Values, room_for
 from sunveil.fleet.scatter import Power, scatter
 from sunveil.fleet.survey import Survey
 from sunveil.meters.options import Unit
@@ -52,11 +51,9 @@ class Matrix:
 
 
 def usual_matrices(
-    survey: Survey, values: Values, context: RunContext
+    survey: Survey, values: NDArray[np.float32], context: RunContext
 ) -> tuple[list[Matrix], NDArray[np.int32]]:
     """Return the systems whose records need no second look, and the numbers of the others.
-
-    The matrices lie in the calling thread's own memory, until it asks for the next part's.
 
     Parameters
     ----------
@@ -77,17 +74,14 @@ def usual_matrices(
     columns = context.job.source.columns
     runs = survey.runs
     members = [np.flatnonzero(frame_of == number) for number in range(len(frames))]
-    sizes = [len(m) * f.axis.count for m, f in zip(members, frames, strict=True)]
-    room = room_for("power", sum(sizes))
-    ends = np.cumsum(sizes)
-    for frame, local, size, end in zip(frames, members, sizes, ends, strict=True):
+    for frame, local in zip(frames, members, strict=True):
         local = local[np.lexsort((found[local], context.cells.of[found[local]]))]
         row = np.full(count, -1, dtype=np.int32)
         row[local] = np.arange(len(local), dtype=np.int32)
-        power = room[end - size : end].reshape(len(local), frame.axis.count)
+        power = np.empty((len(local), frame.axis.count), dtype=np.float32)
         scatter(
             runs,
-            values.all,
+            values,
             frame.axis,
             row,
             shift=_shift(frame),
@@ -95,20 +89,10 @@ def usual_matrices(
             needs_review=needs_review,
             power=power,
         )
-        wrong = needs_review[local].astype(bool)
-        wrong |= inspect(power, frame.axis).astype(bool)
+        wrong = needs_review[local].astype(bool) | inspect(power, frame.axis)
         needs_review[local[wrong]] = 1
-        matrices.append(Matrix(frame, found[local[~wrong]], _without(power, wrong)))
+        matrices.append(Matrix(frame, found[local[~wrong]], power[~wrong] if wrong.any() else power))
     return matrices, np.sort(found[needs_review.astype(bool)])
-
-
-def _without(power: Power, wrong: NDArray[np.bool_]) -> Power:
-    """Return a matrix without some rows; the others move up in its own memory."""
-    kept = np.flatnonzero(~wrong)
-    for row, before in enumerate(kept.tolist()):
-        if row != before:
-            power[row] = power[before]
-    return power[: len(kept)]
 
 
 def _frames(

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sunveil.errors import SourceError
 from sunveil.estimate import Flag
 from sunveil.files import write_whole
-from sunveil.fleet.arrow import flat, numbers, plain, rows_at, texts, truths
-from sunveil.fleet.done import UNREAD, PartResult, rows_of
+from sunveil.fleet.done import UNREAD, read_part
 from sunveil.fleet.folder import SUMMARY, as_json
 from sunveil.fleet.gather import not_gathered
 from sunveil.fleet.job import RunContext
@@ -27,7 +27,7 @@ TILTS = tuple(range(0, 91, 5))
 CAPACITIES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 50.0, 100.0, 1000.0, 1e9)
 
 
-def close(context: RunContext, parts: Sequence[PartResult]) -> dict[str, Any]:
+def close(context: RunContext, parts: Sequence[int]) -> dict[str, Any]:
     """Write ``refused.parquet`` and ``summary.json``, and return the latter.
 
     Parameters
@@ -35,10 +35,10 @@ def close(context: RunContext, parts: Sequence[PartResult]) -> dict[str, Any]:
     context
         The run.
     parts
-        What all parts of the plan came to.
+        The numbers of the plan's parts, all of which are done.
     """
     folder = context.job.folder
-    rows = [rows_of(context.job, part) for part in parts]
+    rows = [read_part(context.job, number) for number in parts]
     estimates = pa.concat_tables([each for each, _ in rows])
     told = [each for _, table in rows for each in table.to_pylist()]
     unread = _unread(context, [each["reason"] for each in told if each["kind"] == UNREAD])
@@ -60,8 +60,8 @@ def _refused(named: list[dict[str, Any]], rest: list[RefusedSystem]) -> pa.Table
     every += [(each.system_id, each.kind, each.reason, -1) for each in rest]
     every.sort(key=lambda each: each[:2])
     where = np.array([each[3] for each in every], dtype=np.int32)
-    columns = [texts([each[place] for each in every]) for place in range(3)]
-    return pa.Table.from_arrays([*columns, numbers(where, where >= 0)], schema=REFUSED)
+    columns = [pa.array([each[place] for each in every], pa.string()) for place in range(3)]
+    return pa.table([*columns, pa.array(where, mask=where < 0)], schema=REFUSED)
 
 
 def _with_keys(refused: pa.Table, systems: SystemTable) -> pa.Table:
@@ -75,8 +75,8 @@ def _with_keys(refused: pa.Table, systems: SystemTable) -> pa.Table:
             [*systems.keys[key].chunks, *systems.refused_keys[key].chunks],
             systems.keys[key].type,
         )
-        refused = refused.append_column(key, rows_at(both, rows))
-    return refused.append_column("in_systems", truths(rows >= 0))
+        refused = refused.append_column(key, both.take(pa.array(rows, mask=rows < 0)))
+    return refused.append_column("in_systems", pa.array(rows >= 0))
 
 
 def _unread(context: RunContext, within: list[str]) -> list[str]:
@@ -113,8 +113,7 @@ def _refuse_twice(names: list[str]) -> None:
 def _summary(
     context: RunContext, estimates: pa.Table, refused: pa.Table, unread: list[str]
 ) -> dict[str, Any]:
-    chunks = estimates.column("flags").chunks
-    flags = Counter(flag for chunk in chunks for flag in flat(chunk).to_pylist())
+    flags = Counter(pc.list_flatten(estimates.column("flags")).to_pylist())
     kinds = Counter(refused.column("kind").to_pylist())
     return {
         "inferred": estimates.num_rows,
@@ -124,7 +123,7 @@ def _summary(
         "refused_by_kind": dict(sorted(kinds.items(), key=lambda each: (-each[1], each[0]))),
         "unread_files": unread,
         "notes": list(context.systems.notes),
-        "total_dc_capacity_kw": round(float(plain(estimates["dc_capacity_kw"]).sum()), 1),
+        "total_dc_capacity_kw": round(float(estimates["dc_capacity_kw"].to_numpy().sum()), 1),
         "medians": {
             name: _median(estimates.column(name))
             for name in ("surface_tilt", "dc_capacity_kw", "agreement")
@@ -136,11 +135,9 @@ def _summary(
 
 
 def _median(column: Any) -> float | None:
-    ordered = np.sort(plain(column))
-    middle = ordered[(len(ordered) - 1) // 2 : len(ordered) // 2 + 1]
-    return round(float(middle.mean()), 3) if len(ordered) else None
+    return round(float(np.median(column.to_numpy())), 3) if len(column) else None
 
 
 def _histogram(column: Any, edges: Sequence[float]) -> dict[str, Any]:
-    counts, _ = np.histogram(plain(column), bins=np.asarray(edges, dtype=np.float64))
+    counts, _ = np.histogram(column.to_numpy(), bins=np.asarray(edges, dtype=np.float64))
     return {"edges": list(edges), "counts": counts.tolist()}

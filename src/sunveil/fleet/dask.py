@@ -9,7 +9,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from sunveil.errors import ParameterError, SunveilError
@@ -49,7 +48,7 @@ def run_dask(
         ahead = len(parts)  # earlier parts first, as neighbours share skies
         futures = [
             client.submit(
-                _counted,
+                run_part,
                 job,
                 part,
                 key=f"sunveil-{run}-{part.number:05d}",
@@ -65,11 +64,6 @@ def run_dask(
                 yield _result(distributed, future)
         finally:
             client.cancel(futures)
-
-
-def _counted(job: FleetJob, part: Part) -> PartResult:
-    """Work through a part where a worker is; what its files say stays in them."""
-    return replace(run_part(job, part), rows=None)
 
 
 def _result(distributed: Any, future: Any) -> PartResult:

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sunveil.fleet.arrow import numbers
 from sunveil.fleet.database import cursor, named, parquet, quoted
 from sunveil.fleet.job import RunContext
 from sunveil.fleet.reading import hashes
@@ -41,7 +40,7 @@ def gather(context: RunContext, bucket: NDArray[np.int32], *, workers: int) -> N
         How many files are read at a time.
     """
     parts = int(bucket.max(initial=0)) + 1
-    table = pa.table({"key": numbers(hashes(context.systems.ids)), "part": numbers(bucket)})
+    table = pa.table({"key": hashes(context.systems.ids), "part": bucket})
     target = context.job.work / "gathered"
     target.mkdir(parents=True, exist_ok=True)
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.errors import SourceError
+from sunveil.errors import SourceError, SunveilError
 from sunveil.fleet.layouts import Stamp
 from sunveil.fleet.plan import SKIES_KEPT, Cells, find_cells
 from sunveil.fleet.reading import hashes
-from sunveil.fleet.settings import FleetSettings
+from sunveil.fleet.settings import IDENTITY, FleetSettings
 from sunveil.fleet.skies import Skies
 from sunveil.fleet.source import FleetSource
 from sunveil.fleet.systems import SystemTable, read_systems
@@ -25,8 +25,8 @@ from sunveil.meters.clock import parse_timezone
 if TYPE_CHECKING:
     from sunveil.fleet.survey import SystemIndex
 
-# Where nothing else is known of the times. [s since 1970]
-_EVER = (315532800, 4133980800)
+# Stamps before 1980 and after 2100 are no readings of PV systems. [s since 1970]
+EARLIEST, LATEST = 315_532_800, 4_133_980_800
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,8 @@ class FleetJob:
         First and last stamp of the fleet, where known. [µs]
     server
         What a server of weather must be told, as pairs; never written down.
+    identity
+        Version and engine of the process that planned the run.
     """
 
     out: str
@@ -62,6 +64,7 @@ class FleetJob:
     gathered: bool = False
     span: tuple[int, int] | None = None
     server: tuple[tuple[str, Any], ...] = ()
+    identity: tuple[str, str] = IDENTITY
 
     @property
     def folder(self) -> Path:
@@ -78,7 +81,17 @@ class FleetJob:
 
 
 class RunContext:
-    """A job opened by a process: the systems, their cells, clocks and skies."""
+    """A run as one process has it open: the job, the systems, their cells, clocks and skies.
+
+    Parameters
+    ----------
+    job
+        The run.
+    systems
+        The table of systems.
+    cells
+        Their weather cells.
+    """
 
     def __init__(self, job: FleetJob, systems: SystemTable, cells: Cells) -> None:
         self.job, self.systems, self.cells = job, systems, cells
@@ -94,11 +107,11 @@ class RunContext:
         """First and last stamp. [s]"""
         span = self.job.span
         if span is None:
-            return _EVER
-        return max(_EVER[0], span[0] // 1_000_000), min(_EVER[1], -(-span[1] // 1_000_000))
+            return EARLIEST, LATEST
+        return max(EARLIEST, span[0] // 1_000_000), min(LATEST, -(-span[1] // 1_000_000))
 
     @cached_property
-    def book(self) -> SystemIndex:
+    def index(self) -> SystemIndex:
         """The numbers of the systems by the hash of their names."""
         from sunveil.fleet.survey import SystemIndex  # compiled, which the plan has no need of
 
@@ -136,23 +149,25 @@ class RunContext:
         return (needed & (self.systems.zone < 0)).astype(np.uint8)
 
 
-_desks: dict[tuple[str, str], RunContext] = {}
+_open: dict[tuple[str, str], RunContext] = {}
 _lock = threading.Lock()
 
 
 def context_of(job: FleetJob, *, systems: SystemTable | None = None, cells: Cells | None = None) -> RunContext:
-    """Return the process's desk for a job, opened when first asked for.
+    """Return the process's context of a run, opened when first asked for.
 
     Parameters
     ----------
     job
-        What is to be done.
+        The run.
     systems, cells
         The table and the cells, where the caller has them at hand.
     """
+    if job.identity != IDENTITY:
+        raise SunveilError("a worker has another version of Sunveil; install the same everywhere")
     key = job.out, job.fingerprint
     with _lock:
-        if key not in _desks:
+        if key not in _open:
             if systems is None:
                 column = job.settings.meters.system_column
                 systems = read_systems(job.systems, system_column=column)
@@ -160,15 +175,15 @@ def context_of(job: FleetJob, *, systems: SystemTable | None = None, cells: Cell
                     raise SourceError(f"{job.systems} was changed while a run was reading it")
             if cells is None:
                 cells = find_cells(systems, job.settings.cell)
-            _desks.clear()  # one run at a time keeps its skies
-            _desks[key] = RunContext(job, systems, cells)
-        return _desks[key]
+            _open.clear()  # one run at a time keeps its skies
+            _open[key] = RunContext(job, systems, cells)
+        return _open[key]
 
 
 def close_context(job: FleetJob) -> None:
     """Forget what a process keeps for a job."""
     with _lock:
-        _desks.pop((job.out, job.fingerprint), None)
+        _open.pop((job.out, job.fingerprint), None)
 
 
 def check_clocks(job: FleetJob, systems: SystemTable) -> None:

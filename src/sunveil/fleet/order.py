@@ -13,7 +13,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError
-from sunveil.fleet.arrow import plain
 from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.layouts import FileLayout
 from sunveil.fleet.reading import hashes
@@ -102,7 +101,7 @@ def _names(source: FleetSource, name: str) -> NDArray[np.uint64]:
         )
     except (duckdb.Error, pa.ArrowException):
         return np.empty(0, dtype=np.uint64)
-    return np.asarray(plain(found.column("h")), dtype=np.uint64)
+    return np.asarray(found.column("h").to_numpy(), dtype=np.uint64)
 
 
 def find_span(source: FleetSource) -> tuple[int, int] | None:

@@ -11,7 +11,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
-from sunveil.fleet.arrow import plain
 from sunveil.meters.clock import parse_timezone
 
 
@@ -49,7 +48,7 @@ def misplaced(picked: dict[str, pa.ChunkedArray]) -> dict[int, str]:
 def as_numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """Return a column as numbers, NaN where a value is none."""
     if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
-        values = plain(column).astype(np.float64)
+        values = column.to_numpy().astype(np.float64)
         return np.where(np.isfinite(values), values, np.nan)
     return np.array([_number(value) for value in column.to_pylist()], dtype=np.float64)
 

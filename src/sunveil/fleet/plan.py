@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil import __version__
 from sunveil.cells import Cell, cell_of
 from sunveil.fleet.layouts import FileLayout
 from sunveil.fleet.order import FleetOrder, by_name
-from sunveil.fleet.settings import FleetSettings
+from sunveil.fleet.settings import IDENTITY, FleetSettings
 from sunveil.fleet.source import FileOrder, FleetSource, SourceFile
 from sunveil.fleet.systems import SystemTable
 
@@ -146,9 +145,19 @@ def make_plan(
 
 
 def fingerprint(source: FleetSource, systems: SystemTable, settings: FleetSettings) -> str:
-    """Return a digest of what decides the result: files, systems, settings, version."""
-    told = {
-        "version": __version__,
+    """Return a digest of what decides the result.
+
+    Parameters
+    ----------
+    source
+        The files of readings: their names, sizes and times of change.
+    systems
+        The table of systems.
+    settings
+        What is assumed; version and engine of Sunveil are taken into account as well.
+    """
+    decisive = {
+        "identity": IDENTITY,
         "settings": settings.to_dict(),
         "systems": systems.digest,
         "columns": asdict(source.columns),
@@ -156,7 +165,7 @@ def fingerprint(source: FleetSource, systems: SystemTable, settings: FleetSettin
         "unreadable": source.unreadable,
         "plan": (WHOLE_PARTS, FILES_ROWS, SKIES_KEPT, ENDING),
     }
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def find_cells(systems: SystemTable, size: float) -> Cells:

@@ -1,4 +1,4 @@
-"""How far a run is."""
+"""Counting what is done of a run, and telling it to whoever waits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sunveil.fleet.done import PartResult
 
 @dataclass(frozen=True, slots=True)
 class FleetProgress:
-    """How far a run is.
+    """What is done of a run, and how long the rest will take.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class ProgressCounter:
         self.say()
 
     def say(self, doing: str = "inferring") -> None:
-        """Tell how far it is."""
+        """Tell what is done so far, of all there is to do."""
         passed = max(time.monotonic() - self._begun, 1e-9)
         left = None
         if self._new_parts:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sunveil.fleet.arrow import numbers, plain
 from sunveil.fleet.database import cursor, named, parquet, quoted
 from sunveil.fleet.layouts import Columns, FileLayout, Stamp
 
@@ -68,13 +68,13 @@ def hashes(ids: pa.Array) -> NDArray[np.uint64]:
         return np.empty(0, dtype=np.uint64)
     table = pa.table({"s": ids})
     found = cursor().from_arrow(table).project("hash(s::VARCHAR) AS h").to_arrow_table()
-    return np.asarray(plain(found.column("h")), dtype=np.uint64)
+    return np.asarray(found.column("h").to_numpy(), dtype=np.uint64)
 
 
 def system_names(
     paths: Sequence[Path], columns: Columns, *, low: Any = None, high: Any = None
 ) -> list[str]:
-    """Return the names of all systems of some files."""
+    """Return the names of all systems that some files have rows of."""
     table = parquet(paths, hive=bool(columns.hive))
     system = f"{named(columns.system)}::VARCHAR"
     found = cursor().execute(
@@ -113,8 +113,6 @@ def _from_long(batch: Any, columns: Columns) -> Rows:
 
 def _from_lists(batch: Any, columns: Columns) -> Rows:
     """Lay lists out as rows."""
-    import pyarrow.compute as pc
-
     lists = batch.column("v")
     sizes = filled(pc.list_value_length(lists), 0).astype(np.int64)
     names = np.repeat(filled(batch.column("h"), 0).view(np.uint64), sizes)
@@ -147,7 +145,7 @@ def _fitted(
 
 
 def _lengths(column: Any) -> NDArray[np.int64]:
-    minutes = np.asarray(plain(column), dtype=np.float64)
+    minutes = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     bad = ~np.isfinite(minutes)
     return np.where(bad, NO_TIME, np.rint(np.where(bad, 0.0, minutes) * 6e7)).astype(np.int64)
 
@@ -162,12 +160,11 @@ def stamps(column: Any) -> NDArray[np.int64]:
 def filled(column: Any, blank: int) -> NDArray[Any]:
     """Return a column of whole numbers, with a number of their own kind where blank."""
     if column.null_count:
-        import pyarrow.compute as pc
-
-        column = pc.fill_null(column, numbers(np.array([blank])).cast(column.type)[0])
-    return plain(column)
+        column = pc.fill_null(column, pa.scalar(blank, column.type))
+    return np.asarray(column.to_numpy())
 
 
 def _values(column: Any) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
-        return plain(column).astype(np.float32, copy=False)
+        values = column.to_numpy(zero_copy_only=False)
+        return np.asarray(values.astype(np.float32, copy=False))

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, SunveilError
-from sunveil.fleet.arrow import plain, texts
 from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.layouts import Columns, FileLayout, Stamp
 from sunveil.fleet.reading import NO_TIME, filled, hashes
@@ -76,7 +76,7 @@ def _some(
 ) -> Iterator[tuple[str, Raw | MeterError]]:
     system = f"{named(columns.system)}::VARCHAR"
     # by the hash, which is compared sooner than a name
-    wanted = hashes(texts(names))
+    wanted = hashes(pa.array(names, pa.string()))
     listed = ", ".join(str(each) for each in wanted)
     found = (
         cursor()
@@ -86,9 +86,10 @@ def _some(
         )
         .to_arrow_table()
     )
-    seen = plain(found.column("h"))
+    seen = found.column("h").to_numpy()
     micros = filled(found.column("w"), NO_TIME)
-    values, number = plain(found.column("v")).astype(np.float64), plain(found.column("r"))
+    values = found.column("v").to_numpy().astype(np.float64)
+    number = found.column("r").to_numpy()
     for name, each in sorted(zip(names, wanted, strict=True)):
         rows = np.flatnonzero(seen == each)
         if len(rows):
@@ -185,14 +186,10 @@ def _split(table: Table, path: Path, options: MeterOptions) -> Iterator[Raw]:
 
         yield Raw(stem(path), table.where, table.rows, table.stamps, table.values, unit, notes)
         return
-    encoded = texts(table.systems.tolist()).dictionary_encode()
-    listed = encoded.dictionary.to_pylist()
-    by_name = sorted(range(len(listed)), key=lambda code: listed[code])
-    names = [listed[code] for code in by_name]
-    codes = np.argsort(by_name)[plain(encoded.indices)]
+    names, codes = np.unique(table.systems.astype(str), return_inverse=True)
     order = np.argsort(codes, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-    for name, part in zip(names, parts, strict=True):
+    for name, part in zip(names.tolist(), parts, strict=True):
         if name != "":
             where = f"{table.where}, system {name},"
             stamps = table.stamps.keep(part)

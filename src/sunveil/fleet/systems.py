@@ -12,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import SourceError
-from sunveil.fleet.arrow import rows_at, texts
 from sunveil.fleet.database import cursor, quoted, unglobbed
 from sunveil.fleet.places import as_numbers, clock_of, misplaced
 
@@ -132,7 +131,7 @@ def read_systems(path: Path | str, *, system_column: str | None = None) -> Syste
     away = [first[each.system_id] for each in turned_away]
     keys = table.select(rest).combine_chunks()
     return SystemTable(
-        ids=texts([ids[row] for row in chosen]),
+        ids=pa.array([ids[row] for row in chosen], pa.string()),
         latitude=as_numbers(picked["latitude"])[chosen],
         longitude=as_numbers(picked["longitude"])[chosen],
         altitude=as_numbers(picked["altitude"])[chosen]
@@ -140,9 +139,9 @@ def read_systems(path: Path | str, *, system_column: str | None = None) -> Syste
         else np.full(len(chosen), np.nan),
         zones=names,
         zone=np.array([number[zone] for zone in own], dtype=np.int32),
-        keys=_rows_of(keys, chosen),
+        keys=keys.take(pa.array(chosen, pa.int64())),
         refused=tuple(turned_away),
-        refused_keys=_rows_of(keys, away),
+        refused_keys=keys.take(pa.array(away, pa.int64())),
         notes=notes,
         digest=hashlib.sha256(path.read_bytes()).hexdigest(),
     )
@@ -203,13 +202,6 @@ def _roles(names: list[str], system: str | None, where: str) -> dict[str, str | 
             listed = ", ".join(repr(name[:60]) for name in names[:20])
             raise SourceError(f"{where} has no column of {word}: it has {listed}")
     return found
-
-
-def _rows_of(table: pa.Table, rows: list[int]) -> pa.Table:
-    """Return some rows of a table."""
-    chosen = np.array(rows, dtype=np.int64)
-    columns = [rows_at(column, chosen) for column in table.columns]
-    return pa.Table.from_arrays(columns, schema=table.schema)
 
 
 def _first(folded: dict[str, str], usual: tuple[str, ...]) -> str | None:

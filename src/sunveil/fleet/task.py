@@ -6,9 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sunveil.errors import SunveilError
 from sunveil.fleet.blocks import Matrix, record_matrices, usual_matrices
-from sunveil.fleet.done import DAMAGE, SUMMED, PartResult, estimates_file, refused_file
+from sunveil.fleet.done import DAMAGE, PartResult, estimates_file, refused_file
 from sunveil.fleet.done import UNREAD as UNREAD
 from sunveil.fleet.fitting import Fitted, fit_matrix
 from sunveil.fleet.gather import gathered_files
@@ -18,7 +21,6 @@ from sunveil.fleet.output import estimates_table, refused_table, write_table
 from sunveil.fleet.plan import Part
 from sunveil.fleet.reading import read_rows, system_names
 from sunveil.fleet.records import raws_in, raws_of, settle
-from sunveil.fleet.room import Values
 from sunveil.fleet.survey import Survey
 from sunveil.fleet.systems import RefusedSystem
 from sunveil.meters.options import MeterOptions
@@ -48,12 +50,10 @@ def run_part(job: FleetJob, part: Part) -> PartResult:
         else:
             refused.append(each)
     estimates = estimates_table(fitted, context.systems)
-    told = refused_table(refused, part.number)
-    write_table(refused_file(job.work, part.number), told)
+    write_table(refused_file(job.work, part.number), refused_table(refused, part.number))
     write_table(estimates_file(job.folder, part.number), estimates)
     named = sum(each.kind != UNREAD for each in refused)
-    rows = estimates.select(list(SUMMED)), told
-    return PartResult(part.number, estimates.num_rows, named, rows)
+    return PartResult(part.number, estimates.num_rows, named)
 
 
 def _outcomes(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSystem]:
@@ -75,7 +75,7 @@ def _from_rows(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSyst
         paths, unread = sound_files(paths, context, part)
         yield from unread
         survey, values = _surveyed(paths, context, part)
-    if survey.system_names:
+    if survey.unknown_rows:
         yield from _unknown(paths, context, part)
     survey.needs_review[: len(survey)] |= context.clockless[survey.found[: len(survey)]]
     matrices, others = usual_matrices(survey, values, context)
@@ -83,13 +83,16 @@ def _from_rows(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSyst
     yield from _again(paths, [context.names[number] for number in others], context)
 
 
-def _surveyed(paths: Sequence[Path], context: RunContext, part: Part) -> tuple[Survey, Values]:
-    survey, kept = Survey(len(context.systems)), Values(part.rows)
+def _surveyed(
+    paths: Sequence[Path], context: RunContext, part: Part
+) -> tuple[Survey, NDArray[np.float32]]:
+    """Read a part's rows: what they say of its systems, and the reading of each row."""
+    survey, kept = Survey(len(context.systems)), [np.empty(0, dtype=np.float32)]
     columns = context.job.source.columns
     for hashes, micros, values in read_rows(paths, columns, low=part.low, high=part.high):
-        survey.note(hashes, micros, book=context.book, zones=context.zones, zone=context.clock)
-        kept.add(values)
-    return survey, kept
+        survey.note(hashes, micros, index=context.index, zones=context.zones, zone=context.clock)
+        kept.append(values)
+    return survey, np.concatenate(kept)
 
 
 def sound_files(paths: Sequence[Path], context: RunContext, part: Part) -> tuple[list[Path], list[RefusedSystem]]:
