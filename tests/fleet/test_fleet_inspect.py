@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.timegrid import TimeGrid
 from sunveil.errors import MeterError
 from sunveil.fleet.inspect import _count_dim_days, _stuck_levels, inspect
 from sunveil.meters.grid import Readings, find_interval
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.quality import clean
+from sunveil.timegrid import TimeGrid
 
 AXIS = TimeGrid(1_546_300_800, 3600, 24 * 90)
 OPTIONS = MeterOptions()

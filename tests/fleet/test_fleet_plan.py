@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil.fleet import FleetSettings
+from sunveil.fleet import FleetSettings, plan
 from sunveil.fleet.layouts import Columns, FileLayout
 from sunveil.fleet.order import FleetOrder, find_order
 from sunveil.fleet.plan import SKIES_KEPT, find_cells, fingerprint, make_plan
-from sunveil.fleet.source import RowGroup, FileOrder, FleetSource, SourceFile, look_at
+from sunveil.fleet.settings import IDENTITY
+from sunveil.fleet.source import FileOrder, FleetSource, RowGroup, SourceFile, look_at
 from sunveil.fleet.systems import read_systems
 from sunveil.meters import MeterOptions
 
@@ -131,7 +132,7 @@ def test_systems_in_several_files_are_brought_together_first(tmp_path):
     np.testing.assert_array_equal(np.bincount(plan.bucket), [part.systems for part in plan.parts])
 
 
-def test_the_fingerprint_changes_with_all_that_decides_the_result(tmp_path):
+def test_the_fingerprint_changes_with_all_that_decides_the_result(tmp_path, monkeypatch):
     source, systems, settings = source_of(100, 10), systems_of(tmp_path, 100), FleetSettings()
     mark = fingerprint(source, systems, settings)
     assert mark == fingerprint(source, systems, FleetSettings())
@@ -143,7 +144,10 @@ def test_the_fingerprint_changes_with_all_that_decides_the_result(tmp_path):
         fingerprint(source, systems, replace(settings, albedo=0.3)),
         fingerprint(source, systems, replace(settings, meters=MeterOptions(label="end"))),
     ]
-    assert len({mark, *others}) == 6
+    for identity in (("0.0.0", "1"), (IDENTITY[0], "another")):
+        monkeypatch.setattr(plan, "IDENTITY", identity)
+        others.append(fingerprint(source, systems, settings))
+    assert len({mark, *others}) == 8
 
 
 def test_planning_looks_at_footers_alone(readings, systems_file, tmp_path):
@@ -159,7 +163,9 @@ def test_planning_looks_at_footers_alone(readings, systems_file, tmp_path):
     systems = read_systems(systems_file)
     ordering = find_order(source, systems)
     assert ordering.order is FileOrder.SORTED
-    plan = make_plan(source, systems, FleetSettings(), ordering=ordering, cells=find_cells(systems, 0.1))
+    plan = make_plan(
+        source, systems, FleetSettings(), ordering=ordering, cells=find_cells(systems, 0.1)
+    )
     assert plan.parts[0].systems == len(systems)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.timegrid import TimeGrid
 from sunveil.fleet.scatter import scatter
+from sunveil.timegrid import TimeGrid
 
 AXIS = TimeGrid(1_546_300_800, 3600, 200)
 WHOLE = (0, 0, 1, 0, 200)
@@ -22,7 +22,9 @@ def laid(*runs, values=None, factor=1.0, systems=1):
     power = np.full((systems, AXIS.count), 7.0, dtype=np.float32)
     needs_review = np.zeros(systems, dtype=np.uint8)
     row = np.arange(systems, dtype=np.int32)
-    scatter(table, values, AXIS, row, shift=0, factor=factor, needs_review=needs_review, power=power)
+    scatter(
+        table, values, AXIS, row, shift=0, factor=factor, needs_review=needs_review, power=power
+    )
     return power, needs_review
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sunveil.fleet.reading import NO_TIME
-from sunveil.fleet.survey import SystemIndex, Survey
+from sunveil.fleet.survey import Survey, SystemIndex
 from sunveil.fleet.zones import ZoneTable
 from sunveil.meters.clock import Stamps, to_utc
 from sunveil.meters.record import Label
@@ -84,7 +84,9 @@ def test_one_row_that_differs_ends_an_even_run_wherever_it_stands(what, place):
     assert survey.count[: len(survey)].tolist() == ([499, 1] if what == "name" else [500])
 
 
-@pytest.mark.parametrize("what", ["no time", "twice", "skipped", "backwards", "long ago", "far ahead"])
+@pytest.mark.parametrize(
+    "what", ["no time", "twice", "skipped", "backwards", "long ago", "far ahead"]
+)
 def test_stamps_that_need_a_second_look_are_marked(what):
     zone = "UTC" if what in ("no time", "twice", "long ago") else "America/Denver"
     wall = micros(YEAR[:500] if what != "skipped" else YEAR[:2000])

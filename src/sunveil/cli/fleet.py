@@ -14,7 +14,7 @@ from sunveil.cli.progress import counting
 from sunveil.errors import SunveilError
 
 if TYPE_CHECKING:
-    from sunveil.fleet import FleetResult, FleetSettings, FleetProgress
+    from sunveil.fleet import FleetProgress, FleetResult, FleetSettings
 
 FLEET_OPTIONS = (
     click.option(

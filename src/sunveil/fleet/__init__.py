@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from sunveil.fleet.run import FleetResult, infer_fleet
     from sunveil.fleet.settings import FleetSettings
 
-__all__ = ["FleetResult", "FleetSettings", "Progress", "infer_fleet", "read_fleet"]
+__all__ = ["FleetProgress", "FleetResult", "FleetSettings", "infer_fleet", "read_fleet"]
 
 _HOMES = {
     "FleetResult": "run",
     "FleetSettings": "settings",
-    "Progress": "progress",
+    "FleetProgress": "progress",
     "infer_fleet": "run",
     "read_fleet": "results",
 }

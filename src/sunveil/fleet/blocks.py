@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.timegrid import TimeGrid
 from sunveil.fleet.inspect import inspect
 from sunveil.fleet.job import RunContext
 from sunveil.fleet.layouts import FileLayout, Stamp
@@ -16,6 +15,7 @@ from sunveil.fleet.scatter import Power, scatter
 from sunveil.fleet.survey import Survey
 from sunveil.meters.options import Unit
 from sunveil.meters.record import SHORT_INTERVAL, Label, Record
+from sunveil.timegrid import TimeGrid
 
 # Over a longer span than this, systems are placed on the calendar years that they have. [s]
 _LONGEST = 5 * 366 * 86400
@@ -85,13 +85,17 @@ def usual_matrices(
             frame.axis,
             row,
             shift=_shift(frame),
-            factor=_factor(columns.unit, frame.axis.step, negate=context.job.settings.meters.negate),
+            factor=_factor(
+                columns.unit, frame.axis.step, negate=context.job.settings.meters.negate
+            ),
             needs_review=needs_review,
             power=power,
         )
         wrong = needs_review[local].astype(bool) | inspect(power, frame.axis)
         needs_review[local[wrong]] = 1
-        matrices.append(Matrix(frame, found[local[~wrong]], power[~wrong] if wrong.any() else power))
+        matrices.append(
+            Matrix(frame, found[local[~wrong]], power[~wrong] if wrong.any() else power)
+        )
     return matrices, np.sort(found[needs_review.astype(bool)])
 
 

@@ -40,9 +40,9 @@ def close(context: RunContext, parts: Sequence[int]) -> dict[str, Any]:
     folder = context.job.folder
     rows = [read_part(context.job, number) for number in parts]
     estimates = pa.concat_tables([each for each, _ in rows])
-    told = [each for _, table in rows for each in table.to_pylist()]
-    unread = _unread(context, [each["reason"] for each in told if each["kind"] == UNREAD])
-    named = [each for each in told if each["kind"] != UNREAD]
+    refusals = [each for _, table in rows for each in table.to_pylist()]
+    unread = _unread(context, [each["reason"] for each in refusals if each["kind"] == UNREAD])
+    named = [each for each in refusals if each["kind"] != UNREAD]
     names = estimates.column("system_id").to_pylist()
     _refuse_twice(names)
     seen = {*names, *(each["system_id"] for each in named)}
@@ -81,7 +81,9 @@ def _with_keys(refused: pa.Table, systems: SystemTable) -> pa.Table:
 
 def _unread(context: RunContext, within: list[str]) -> list[str]:
     """Return the sentences about files that could not be read."""
-    before = [reason for _, reason in (*context.job.source.unreadable, *not_gathered(context.job.work))]
+    before = [
+        reason for _, reason in (*context.job.source.unreadable, *not_gathered(context.job.work))
+    ]
     return sorted({*before, *within})
 
 
@@ -96,7 +98,9 @@ def _unseen(context: RunContext, seen: set[str], unread: list[str]) -> list[Refu
     more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
     start = "has no readings that can be read:"
     return [
-        RefusedSystem(name, "unreadable", f"system {name} {start} {named.get(name) or unread[0] + more}")
+        RefusedSystem(
+            name, "unreadable", f"system {name} {start} {named.get(name) or unread[0] + more}"
+        )
         for name in unseen
     ]
 

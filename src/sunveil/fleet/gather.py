@@ -58,10 +58,10 @@ def gathered_files(work: Path, number: int) -> list[Path]:
 
 def not_gathered(work: Path) -> list[tuple[str, str]]:
     """Return the files that could not be read to their end, each with the reason."""
-    told = sorted((work / "gathered").glob(f"[0-9]*/{_UNREAD}"))
+    listed = sorted((work / "gathered").glob(f"[0-9]*/{_UNREAD}"))
     return [
         (name, reason)
-        for path in told
+        for path in listed
         for name, reason in json.loads(path.read_text(encoding="utf-8"))
     ]
 
@@ -110,7 +110,9 @@ def _sound(
     return sound, unread
 
 
-def _copy(context: RunContext, names: Sequence[str], made: Path, *, table: pa.Table, parts: int) -> None:
+def _copy(
+    context: RunContext, names: Sequence[str], made: Path, *, table: pa.Table, parts: int
+) -> None:
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir(parents=True)
     if not names:

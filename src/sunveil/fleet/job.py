@@ -153,7 +153,9 @@ _open: dict[tuple[str, str], RunContext] = {}
 _lock = threading.Lock()
 
 
-def context_of(job: FleetJob, *, systems: SystemTable | None = None, cells: Cells | None = None) -> RunContext:
+def context_of(
+    job: FleetJob, *, systems: SystemTable | None = None, cells: Cells | None = None
+) -> RunContext:
     """Return the process's context of a run, opened when first asked for.
 
     Parameters

@@ -209,9 +209,11 @@ def _stamp(kind: Any) -> Stamp:
 
 def _zone(schema: Any, name: str) -> str:
     """Return the zone that pandas wrote beside a column of instants, or UTC."""
-    told = (schema.pandas_metadata or {}).get("columns", ())
+    described = (schema.pandas_metadata or {}).get("columns", ())
     try:
-        zone = next(each["metadata"]["timezone"] for each in told if each["field_name"] == name)
+        zone = next(
+            each["metadata"]["timezone"] for each in described if each["field_name"] == name
+        )
         return parse_timezone(str(zone))[1]
     except (StopIteration, KeyError, TypeError, ParameterError):
         return "UTC"

@@ -152,9 +152,7 @@ def _pool(job: FleetJob, workers: int, work: Work) -> Iterator[ProcessPoolExecut
             os.environ.pop("OPENBLAS_NUM_THREADS", None)
 
 
-def _submit(
-    pool: ProcessPoolExecutor, work: Callable[..., Result], *given: Part
-) -> Future[Result]:
+def _submit(pool: ProcessPoolExecutor, work: Callable[..., Result], *given: Part) -> Future[Result]:
     """Hand work to a pool, which may start a worker for it.
 
     A terminal interrupts all processes at once. Workers are started with interrupts blocked, which
@@ -170,7 +168,7 @@ def _submit(
 
 
 # What a worker process was told when it was started.
-_told: tuple[FleetJob, Work] | None = None
+_orders: tuple[FleetJob, Work] | None = None
 
 
 def _begin_worker(job: FleetJob, work: Work) -> None:
@@ -179,8 +177,8 @@ def _begin_worker(job: FleetJob, work: Work) -> None:
     The table of systems is opened with the first part, so that what is wrong with it is said by
     that part's result.
     """
-    global _told
-    _told = job, work
+    global _orders
+    _orders = job, work
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ending = threading.Event()
     watching = threading.Thread(target=_end_with_parent, args=(ending,), daemon=True)
@@ -204,8 +202,8 @@ def _end_with_parent(ending: threading.Event) -> None:
 
 def _work_on(part: Part) -> PartResult:
     """Work on a part in a worker process."""
-    assert _told is not None
-    job, work = _told
+    assert _orders is not None
+    job, work = _orders
     return work(job, part)
 
 

@@ -22,12 +22,12 @@ from sunveil.fleet.systems import SystemTable
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetOrder:
-    """How systems lie in files.
+    """How the systems of a fleet lie in its files.
 
     Parameters
     ----------
     order
-        In one word.
+        Whether files are ranges of names, hold whole systems, or share systems.
     members
         Numbers of the known systems of each file, where these had to be looked up.
     """

@@ -15,12 +15,12 @@ from sunveil.meters.clock import parse_timezone
 
 
 @cache
-def clock_of(told: str) -> tuple[str | None, str | None]:
+def clock_of(name: str) -> tuple[str | None, str | None]:
     """Return the name of a clock, or why it is none; neither where nothing is told."""
-    if not told.strip():
+    if not name.strip():
         return None, None
     try:
-        return parse_timezone(told)[1], None
+        return parse_timezone(name)[1], None
     except ParameterError as error:
         return None, str(error)
 

@@ -76,15 +76,13 @@ class Cells:
 
     def keys(self, members: NDArray[np.int64]) -> tuple[tuple[int, int, int | None], ...]:
         """Return the cells of some systems, as plain numbers."""
-        # numpy's own search for what is unique loads masked arrays first
-        codes = np.flatnonzero(np.bincount(self.of[members]))
-        found = (self.cells[code] for code in codes)
+        found = (self.cells[code] for code in np.unique(self.of[members]))
         return tuple((cell.row, cell.column, cell.band) for cell in found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FleetPlan:
-    """What is to be done.
+    """The parts that a fleet is worked through in, and what tells this run from any other.
 
     Parameters
     ----------
@@ -106,7 +104,12 @@ class FleetPlan:
 
 
 def make_plan(
-    source: FleetSource, systems: SystemTable, settings: FleetSettings, *, ordering: FleetOrder, cells: Cells
+    source: FleetSource,
+    systems: SystemTable,
+    settings: FleetSettings,
+    *,
+    ordering: FleetOrder,
+    cells: Cells,
 ) -> FleetPlan:
     """Return the plan of a fleet.
 
@@ -257,7 +260,9 @@ def _meets(file: SourceFile, low: Any, high: Any) -> bool:
     return (low is None or bounds[1] >= low) and (high is None or bounds[0] < high)
 
 
-def _by_range(drafts: Iterable[Part], source: FleetSource, systems: SystemTable, cells: Cells) -> list[Part]:
+def _by_range(
+    drafts: Iterable[Part], source: FleetSource, systems: SystemTable, cells: Cells
+) -> list[Part]:
     """Return parts with the cells of the known systems that their ranges of names hold."""
     bounds = {file.name: file.bounds for file in source.files}
     numbers = any(isinstance(each[0], int) for each in bounds.values() if each is not None)

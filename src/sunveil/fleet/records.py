@@ -48,7 +48,9 @@ def settle(raw: Raw | MeterError, options: MeterOptions, *, name: str) -> Record
 def failed(name: str, error: Exception) -> RefusedSystem:
     """Return the refusal of a system that something unforeseen happened with."""
     kind = type(error).__name__
-    return RefusedSystem(name, "failed", f"system {name} could not be worked on ({kind}); report it")
+    return RefusedSystem(
+        name, "failed", f"system {name} could not be worked on ({kind}); report it"
+    )
 
 
 def raws_of(

@@ -15,10 +15,10 @@ from sunveil.fleet import folder as place
 from sunveil.fleet.closing import close
 from sunveil.fleet.done import PartResult, finished
 from sunveil.fleet.gather import gather
-from sunveil.fleet.job import RunContext, FleetJob, check_clocks, close_context, context_of
+from sunveil.fleet.job import FleetJob, RunContext, check_clocks, close_context, context_of
 from sunveil.fleet.local import refuse_unguarded, run_local
 from sunveil.fleet.order import find_order, find_span
-from sunveil.fleet.plan import Part, FleetPlan, find_cells, make_plan
+from sunveil.fleet.plan import FleetPlan, Part, find_cells, make_plan
 from sunveil.fleet.progress import ProgressCounter, Tell
 from sunveil.fleet.settings import IDENTITY, FleetSettings
 from sunveil.fleet.source import look_at

@@ -56,9 +56,7 @@ def compile_kernels() -> None:
     power, rows = np.empty((1, 1), dtype=np.float32), np.zeros(1, dtype=np.int32)
     review = np.zeros(1, dtype=np.uint8)
     axis = TimeGrid(0, 3600, 1)
-    scatter(
-        nothing, power[0], axis, rows, shift=0, factor=1.0, needs_review=review, power=power
-    )
+    scatter(nothing, power[0], axis, rows, shift=0, factor=1.0, needs_review=review, power=power)
 
 
 @njit(cache=True, nogil=True)

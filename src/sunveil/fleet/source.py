@@ -6,7 +6,6 @@ system and time of every file and row group.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,8 +22,6 @@ from sunveil.meters.options import MeterOptions
 
 _PARQUET = (".parquet", ".pq")
 _OTHERS = (".csv", ".csv.gz", ".txt", ".tsv", ".xml")
-# How footers count time.
-_PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
 
 
 class FileOrder(StrEnum):
@@ -180,9 +177,9 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _plain(path: Path, root: Path) -> SourceFile:
-    told = path.stat()
-    rows = max(1, told.st_size // 30)
-    return SourceFile(_relative(path, root), told.st_size, told.st_mtime_ns, (RowGroup(rows),))
+    status = path.stat()
+    rows = max(1, status.st_size // 30)
+    return SourceFile(_relative(path, root), status.st_size, status.st_mtime_ns, (RowGroup(rows),))
 
 
 def _relative(path: Path, root: Path) -> str:
@@ -223,7 +220,7 @@ def _columns(footers: dict[str, Any], options: MeterOptions) -> Columns:
 
 
 def _described(path: Path, name: str, footer: Any, columns: Columns) -> SourceFile:
-    told = path.stat()
+    status = path.stat()
     places = {footer.schema.column(i).path: i for i in range(len(footer.schema))}
     groups, spans = [], []
     power = _leaf(places, columns.power)
@@ -237,7 +234,7 @@ def _described(path: Path, name: str, footer: Any, columns: Columns) -> SourceFi
             _ends(group, time) if columns.start is None else _reach(group, columns, places)
         )
     key = columns.key_of(name)
-    return SourceFile(name, told.st_size, told.st_mtime_ns, tuple(groups), _span(spans), key)
+    return SourceFile(name, status.st_size, status.st_mtime_ns, tuple(groups), _span(spans), key)
 
 
 def _leaf(places: dict[str, int], name: str) -> int:
@@ -250,22 +247,13 @@ def _leaf(places: dict[str, int], name: str) -> int:
 def _ends(group: Any, column: int | None) -> tuple[Any, Any]:
     if column is None:
         return None, None
-    told = group.column(column).statistics
-    if told is None or not told.has_min_max:
+    found = group.column(column).statistics
+    if found is None or not found.has_min_max:
         return None, None
-    kind = json.loads(told.logical_type.to_json())
-    if kind["Type"] != "Timestamp":
-        return told.min, told.max
-    # pyarrow would load pandas to say what these are
-    return _instant(told.min_raw, kind), _instant(told.max_raw, kind)
-
-
-def _instant(raw: int, kind: dict[str, Any]) -> datetime | None:
-    start = datetime(1970, 1, 1, tzinfo=UTC if kind["isAdjustedToUTC"] else None)
     try:
-        return start + timedelta(microseconds=raw * 1_000_000 // _PER_SECOND[kind["timeUnit"]])
-    except OverflowError:
-        return None  # beyond any calendar
+        return found.min, found.max
+    except (OverflowError, ValueError):
+        return None, None  # beyond any calendar
 
 
 def _reach(group: Any, columns: Columns, places: dict[str, int]) -> tuple[Any, Any]:
@@ -289,4 +277,4 @@ def _span(spans: list[tuple[Any, Any]]) -> tuple[int, int] | None:
 
 def _micros(end: datetime) -> int:
     plain = end.astimezone(UTC).replace(tzinfo=None) if end.tzinfo is not None else end
-    return (plain - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+    return int((plain - datetime(1970, 1, 1)) // timedelta(microseconds=1))

@@ -134,7 +134,7 @@ class Survey:
         zone
             The clock of each of the table's systems.
         """
-        room = np.empty((len(hashes), 5), dtype=np.int64)
+        scratch = np.empty((len(hashes), 5), dtype=np.int64)
         made = _note(
             _read_only(hashes),
             _read_only(micros),
@@ -142,10 +142,10 @@ class Survey:
             (zone, zones.first, zones.utc, zones.before, zones.after),
             (self.count, self.low, self.high, self.step, self.needs_review),
             (self._last, self._second),
-            room,
+            scratch,
             (NO_TIME, EARLIEST, LATEST),
         )
-        runs = room[:made].copy()
+        runs = scratch[:made].copy()
         runs[:, 3] += self.rows
         self._runs.append(runs)
         self.rows += len(hashes)
@@ -171,7 +171,7 @@ def _read_only(values: NDArray[Any]) -> NDArray[Any]:
 
 @njit(cache=True, nogil=True)
 def _fill(hashes, keys, values):  # type: ignore[no-untyped-def]
-    """Enter systems into an index: their places in ``hashes`` (n,) into free slots of ``values``."""
+    """Enter systems into an index, each numbered by its place in ``hashes`` (n,)."""
     mask = np.uint64(len(keys) - 1)
     for i in range(len(hashes)):
         at = hashes[i] & mask

@@ -224,8 +224,8 @@ def _one_each(
     rows, refused, merged = [], [], 0
     for name, at in places.items():
         if len(at) > 1:
-            told = [tuple(repr(column[row].as_py()) for column in table.columns) for row in at]
-            if len(set(told)) > 1:
+            contents = [tuple(repr(column[row].as_py()) for column in table.columns) for row in at]
+            if len(set(contents)) > 1:
                 reason = f"{where} has different rows for system {name}; leave the right one"
                 refused.append(RefusedSystem(name, "duplicate", reason))
                 continue
@@ -243,16 +243,16 @@ def _usable(
 ) -> tuple[list[int], dict[int, str | None], list[RefusedSystem]]:
     """Return which rows have a place, their clocks, and why the others cannot be used."""
     wrong = misplaced(picked)
-    told = picked["zone"].to_pylist() if "zone" in picked else None
+    zone_names = picked["zone"].to_pylist() if "zone" in picked else None
     kept: list[int] = []
     zones: dict[int, str | None] = {}
     refused: list[RefusedSystem] = []
     for row in rows:
         zone, reason = None, wrong.get(row)
         kind = "location"
-        if reason is None and told is not None and told[row] is not None:
+        if reason is None and zone_names is not None and zone_names[row] is not None:
             kind = "timezone"
-            zone, reason = clock_of(str(told[row]))
+            zone, reason = clock_of(str(zone_names[row]))
         zones[row] = zone
         if reason is None:
             kept.append(row)

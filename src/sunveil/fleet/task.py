@@ -15,7 +15,7 @@ from sunveil.fleet.done import DAMAGE, PartResult, estimates_file, refused_file
 from sunveil.fleet.done import UNREAD as UNREAD
 from sunveil.fleet.fitting import Fitted, fit_matrix
 from sunveil.fleet.gather import gathered_files
-from sunveil.fleet.job import RunContext, FleetJob, context_of
+from sunveil.fleet.job import FleetJob, RunContext, context_of
 from sunveil.fleet.layouts import FileLayout
 from sunveil.fleet.output import estimates_table, refused_table, write_table
 from sunveil.fleet.plan import Part
@@ -63,7 +63,9 @@ def _outcomes(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSyste
         yield from work(context, part)
     except Exception as error:  # the rest of the fleet goes on
         kind = type(error).__name__
-        yield RefusedSystem("", UNREAD, f"part {part.number} could not be worked on ({kind}); report it")
+        yield RefusedSystem(
+            "", UNREAD, f"part {part.number} could not be worked on ({kind}); report it"
+        )
 
 
 def _from_rows(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSystem]:
@@ -95,7 +97,9 @@ def _surveyed(
     return survey, np.concatenate(kept)
 
 
-def sound_files(paths: Sequence[Path], context: RunContext, part: Part) -> tuple[list[Path], list[RefusedSystem]]:
+def sound_files(
+    paths: Sequence[Path], context: RunContext, part: Part
+) -> tuple[list[Path], list[RefusedSystem]]:
     """Return the files that can be read to their end, and refusals of the others."""
     sound, refused = [], []
     for path in paths:
@@ -119,9 +123,13 @@ def _unknown(paths: Sequence[Path], context: RunContext, part: Part) -> Iterator
     where = Path(context.job.systems).name
     for name in system_names(paths, context.job.source.columns, low=part.low, high=part.high):
         if name == "":
-            yield RefusedSystem("", "unknown", "some rows name no system; fill the column of systems")
+            yield RefusedSystem(
+                "", "unknown", "some rows name no system; fill the column of systems"
+            )
         elif name not in context.place and name not in context.refused:
-            yield RefusedSystem(name, "unknown", f"system {name} is not in {where}; add its place there")
+            yield RefusedSystem(
+                name, "unknown", f"system {name} is not in {where}; add its place there"
+            )
 
 
 def _own(options: MeterOptions, context: RunContext, number: int) -> MeterOptions:
@@ -130,7 +138,9 @@ def _own(options: MeterOptions, context: RunContext, number: int) -> MeterOption
     return options if zone < 0 else replace(options, timezone=context.systems.zones[zone])
 
 
-def _again(paths: Sequence[Path], names: Sequence[str], context: RunContext) -> Iterator[Fitted | RefusedSystem]:
+def _again(
+    paths: Sequence[Path], names: Sequence[str], context: RunContext
+) -> Iterator[Fitted | RefusedSystem]:
     """Settle systems that look unusual by the reader of single files."""
     if not names:
         return
@@ -155,8 +165,10 @@ def _from_files(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSys
             name = each.system_id
             if name in home and name in context.place:
                 records.pop(context.place[name], None)
-                told = f"system {name} is in both {home[name]} and {path.name}; join them into one"
-                yield RefusedSystem(name, "meter", told)
+                reason = (
+                    f"system {name} is in both {home[name]} and {path.name}; join them into one"
+                )
+                yield RefusedSystem(name, "meter", reason)
             elif isinstance(each, RefusedSystem):
                 yield each
             else:
@@ -174,9 +186,11 @@ def _file(path: Path, context: RunContext) -> Iterator[Record | RefusedSystem]:
             if name in context.place:
                 yield settle(raw, _own(options, context, context.place[name]), name=name)
             elif name not in context.refused:
-                told = f"system {name} is not in {where}; add its place there"
-                yield RefusedSystem(name, "unknown", told)
+                reason = f"system {name} is not in {where}; add its place there"
+                yield RefusedSystem(name, "unknown", reason)
     except SunveilError as error:
         yield RefusedSystem("", UNREAD, str(error))
     except OSError:
-        yield RefusedSystem("", UNREAD, f"{path.name} cannot be read; check its rights and the disk")
+        yield RefusedSystem(
+            "", UNREAD, f"{path.name} cannot be read; check its rights and the disk"
+        )

@@ -19,10 +19,10 @@ import pyarrow as pa
 from sunveil.errors import MeterError, SunveilError
 from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.gather import gather, gathered_files, not_gathered
-from sunveil.fleet.job import RunContext, FleetJob, check_clocks
+from sunveil.fleet.job import FleetJob, RunContext, check_clocks
 from sunveil.fleet.layouts import Columns, FileLayout
 from sunveil.fleet.order import find_order, find_span
-from sunveil.fleet.plan import Part, FleetPlan, find_cells, make_plan
+from sunveil.fleet.plan import FleetPlan, Part, find_cells, make_plan
 from sunveil.fleet.reading import range_of, system_names
 from sunveil.fleet.records import raws_in, raws_of
 from sunveil.fleet.settings import FleetSettings
@@ -63,7 +63,10 @@ class FleetRecords:
     def before(self) -> list[RefusedSystem]:
         """Return what is refused before any part is read."""
         unread = (*self.desk.job.source.unreadable, *not_gathered(self.desk.job.work))
-        return [*self.desk.systems.refused, *(RefusedSystem("", UNREAD, told) for _, told in unread)]
+        return [
+            *self.desk.systems.refused,
+            *(RefusedSystem("", UNREAD, told) for _, told in unread),
+        ]
 
     def of(self, part: Part) -> Iterator[Held | RefusedSystem]:
         """Yield the systems of a part, or why there is no record of one.
@@ -164,7 +167,9 @@ def _rows(paths: Sequence[Path], desk: RunContext, part: Part) -> Iterator[Held 
         yield RefusedSystem(name, "meter", f"system {name} has a row without any reading or time")
 
 
-def _held(raw: Raw | MeterError, options: MeterOptions, desk: RunContext, *, name: str) -> Held | RefusedSystem:
+def _held(
+    raw: Raw | MeterError, options: MeterOptions, desk: RunContext, *, name: str
+) -> Held | RefusedSystem:
     """Return a system's record, or why there is none."""
     number = desk.place[name]
     zone = int(desk.systems.zone[number])
@@ -181,9 +186,13 @@ def _unknown(names: Sequence[str], desk: RunContext) -> Iterator[RefusedSystem]:
     where = Path(desk.job.systems).name
     for name in names:
         if name == "":
-            yield RefusedSystem("", "unknown", "some rows name no system; fill the column of systems")
+            yield RefusedSystem(
+                "", "unknown", "some rows name no system; fill the column of systems"
+            )
         elif name not in desk.place and name not in desk.refused:
-            yield RefusedSystem(name, "unknown", f"system {name} is not in {where}; add its place there")
+            yield RefusedSystem(
+                name, "unknown", f"system {name} is not in {where}; add its place there"
+            )
 
 
 def _timeless(paths: Sequence[Path], columns: Columns, part: Part) -> set[str]:
@@ -219,4 +228,6 @@ def _from_files(desk: RunContext, part: Part) -> Iterator[Held | RefusedSystem]:
         except SunveilError as error:
             yield RefusedSystem("", UNREAD, str(error))
         except OSError:
-            yield RefusedSystem("", UNREAD, f"{path.name} cannot be read; check its rights and the disk")
+            yield RefusedSystem(
+                "", UNREAD, f"{path.name} cannot be read; check its rights and the disk"
+            )
