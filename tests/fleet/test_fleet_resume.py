@@ -12,7 +12,7 @@ import pytest
 from fleet_folders import contents, copy_of, write_systems
 
 from sunveil.errors import ParameterError
-from sunveil.fleet import FleetSettings, infer_fleet, job, plan, read_fleet, run
+from sunveil.fleet import FleetSettings, infer_fleet, plan, read_fleet, run
 from sunveil.fleet.settings import IDENTITY
 
 SMALL = FleetSettings(part_rows=1)
@@ -137,7 +137,7 @@ def test_a_run_of_another_engine_is_not_taken_up(
         with pytest.raises(Stopped):
             infer_fleet(*given, settings=SMALL, workers=1, tell=stop_after(2))
     before = contents(out)
-    for module in (job, plan, run):
+    for module in (plan, run):
         monkeypatch.setattr(module, "IDENTITY", (IDENTITY[0], "another"))
     with pytest.raises(ParameterError, match=r"another version of Sunveil \(.*--restart"):
         infer_fleet(*given, settings=SMALL)
