@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,19 +14,14 @@ from numpy.typing import NDArray
 from sunveil.errors import SourceError, SunveilError
 from sunveil.fleet.layouts import Stamp
 from sunveil.fleet.plan import SKIES_KEPT, Cells, find_cells
-from sunveil.fleet.reading import hashes
+from sunveil.fleet.reading import EARLIEST, LATEST, hashes
 from sunveil.fleet.settings import IDENTITY, FleetSettings
 from sunveil.fleet.skies import Skies
 from sunveil.fleet.source import FleetSource
+from sunveil.fleet.survey import SystemIndex
 from sunveil.fleet.systems import SystemTable, read_systems
 from sunveil.fleet.zones import ZoneTable
 from sunveil.meters.clock import parse_timezone
-
-if TYPE_CHECKING:
-    from sunveil.fleet.survey import SystemIndex
-
-# Stamps before 1980 and after 2100 are no readings of PV systems. [s since 1970]
-EARLIEST, LATEST = 315_532_800, 4_133_980_800
 
 
 @dataclass(frozen=True)
@@ -113,8 +108,6 @@ class RunContext:
     @cached_property
     def index(self) -> SystemIndex:
         """The numbers of the systems by the hash of their names."""
-        from sunveil.fleet.survey import SystemIndex  # compiled, which the plan has no need of
-
         return SystemIndex.of(hashes(self.systems.ids))
 
     @cached_property

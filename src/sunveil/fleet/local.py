@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from sunveil.errors import SunveilError
+from sunveil.fleet import inspect, scatter, survey
 from sunveil.fleet.done import PartResult
 from sunveil.fleet.job import FleetJob
 from sunveil.fleet.plan import Part
@@ -63,8 +64,6 @@ def run_local(job: FleetJob, parts: Sequence[Part], *, workers: int) -> Iterator
 
 def compile_before_workers() -> None:
     """Compile the kernels that workers call, once, so that each worker finds them compiled."""
-    from sunveil.fleet import inspect, scatter, survey
-
     survey.compile_kernels()
     scatter.compile_kernels()
     inspect.compile_kernels()

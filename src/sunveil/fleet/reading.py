@@ -21,6 +21,8 @@ _BATCH = 131_072
 _BATCH_LISTS = 1_000_000
 # Blank stamps.
 NO_TIME = np.iinfo(np.int64).min
+# Stamps before 1980 and after 2100 are no readings of PV systems. [s since 1970]
+EARLIEST, LATEST = 315_532_800, 4_133_980_800
 Rows = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.float32]]
 
 

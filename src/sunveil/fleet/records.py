@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -15,16 +14,16 @@ from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.layouts import Columns, FileLayout, Stamp
 from sunveil.fleet.reading import NO_TIME, filled, hashes
 from sunveil.fleet.systems import RefusedSystem
+from sunveil.meters.assemble import Raw, to_record
 from sunveil.meters.clock import Stamps
+from sunveil.meters.greenbutton import read_green_button
 from sunveil.meters.options import MeterOptions
+from sunveil.meters.read import stem
 from sunveil.meters.record import Label, Record
+from sunveil.meters.tables import Table, read_csv, read_parquet
 from sunveil.meters.units import find_unit
 from sunveil.meters.wording import name_rows
 from sunveil.site import Array
-
-if TYPE_CHECKING:
-    from sunveil.meters.assemble import Raw
-    from sunveil.meters.tables import Table
 
 # So many systems are read anew at a time.
 _AT_ONCE = 64
@@ -32,9 +31,6 @@ _AT_ONCE = 64
 
 def settle(raw: Raw | MeterError, options: MeterOptions, *, name: str) -> Record | RefusedSystem:
     """Return the record of a system, or why there is none."""
-    # here and below: a fleet whose readings are in order has no need of the rules for others
-    from sunveil.meters.assemble import to_record
-
     try:
         if isinstance(raw, MeterError):
             raise raw  # noqa: TRY301 - one way for both
@@ -127,8 +123,6 @@ def _raw(
     file: str | None,
 ) -> Raw | MeterError:
     """Return a system's rows, each its time, value and number, as its file gives them."""
-    from sunveil.meters.assemble import Raw
-
     micros, values, number = rows
     if file is None or columns.layout is FileLayout.LISTS:
         number = np.arange(len(number))
@@ -163,8 +157,6 @@ def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[Raw, MeterOptio
     with path.open("rb") as file:
         head = file.read(512)
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        from sunveil.meters.greenbutton import read_green_button
-
         # ESPI stamps the start of an interval in UTC, whatever other files do.
         options = options.changed({"label": Label.START})
         for raw in read_green_button(path, options, where=path.name):
@@ -172,20 +164,14 @@ def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[Raw, MeterOptio
         return
     if head.startswith(b"PK\x03\x04"):
         raise MeterError(f"{path.name} is a workbook or archive: save its table as CSV first")
-    from sunveil.meters.tables import read_csv, read_parquet
-
     read = read_parquet if head.startswith(b"PAR1") else read_csv
     for raw in _split(read(path, options, where=path.name), path, options):
         yield raw, options
 
 
 def _split(table: Table, path: Path, options: MeterOptions) -> Iterator[Raw]:
-    from sunveil.meters.assemble import Raw
-
     unit, notes = find_unit(table.column, options.known_unit, where=table.where)
     if table.systems is None:
-        from sunveil.meters.read import stem
-
         yield Raw(stem(path), table.where, table.rows, table.stamps, table.values, unit, notes)
         return
     names, codes = np.unique(table.systems.astype(str), return_inverse=True)

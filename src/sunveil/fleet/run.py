@@ -13,6 +13,7 @@ from typing import Any
 from sunveil.errors import ParameterError
 from sunveil.fleet import folder as place
 from sunveil.fleet.closing import close
+from sunveil.fleet.dask import run_dask
 from sunveil.fleet.done import PartResult, finished
 from sunveil.fleet.gather import gather
 from sunveil.fleet.job import FleetJob, RunContext, check_clocks, close_context, context_of
@@ -225,8 +226,6 @@ def _engine(
     if not parts:
         return
     if engine == "dask":
-        from sunveil.fleet.dask import run_dask
-
         yield from run_dask(job, parts, workers=workers, scheduler=scheduler)
     else:
         yield from run_local(job, parts, workers=workers)

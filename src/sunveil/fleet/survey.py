@@ -14,8 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sunveil.fleet.job import EARLIEST, LATEST
-from sunveil.fleet.reading import NO_TIME
+from sunveil.fleet.reading import EARLIEST, LATEST, NO_TIME
 from sunveil.fleet.zones import ZoneTable
 
 # Columns: local number of the system, UTC second of the first row, seconds from row to row, place
