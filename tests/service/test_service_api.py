@@ -290,10 +290,10 @@ def test_an_error_inside_is_told_by_a_number_alone(served, monkeypatch, caplog):
     monkeypatch.setattr("sunveil.publish.tables.fleet_tables", fail)
     held = []
 
-    async def hold(_started, pad):
+    async def pad_duration(_started, pad):
         held.append(pad)
 
-    monkeypatch.setattr("sunveil.service.analyst.asking.pad_duration", hold)
+    monkeypatch.setattr("sunveil.service.analyst.asking.pad_duration", pad_duration)
     with caplog.at_level(logging.DEBUG):
         answer = served.api().post(ASK, json=QUESTIONS["totals"], headers=key())
     assert held == [PAD]

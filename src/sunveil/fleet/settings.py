@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from sunveil import __version__
 from sunveil.errors import ParameterError
 from sunveil.meters.options import MeterOptions
 from sunveil.site import Losses, Mount
 
 SKIES = ("clearsky", "nsrdb", "pvgis")
+# The method that estimates are made by. It changes whenever the same readings may give another
+# estimate, so that a run which one method began is never ended by another.
+ENGINE = "1"
+# What of Sunveil itself decides a result; workers on other machines must have the same.
+IDENTITY = (__version__, ENGINE)
 
 
 @dataclass(frozen=True, slots=True)

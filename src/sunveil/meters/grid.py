@@ -15,7 +15,7 @@ Mask = NDArray[np.bool_]
 # More off-grid readings than this are another spacing, not a logger's hiccup.
 _STRAYS = 0.01
 # As many equal steps in a row, of another length than the usual one, are another spacing.
-_SUSTAINED = 48
+SUSTAINED = 48
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +87,7 @@ def find_interval(readings: RawReadings) -> int:
 def _refuse_second_spacing(minutes: NDArray[np.int64], usual: int, rows: Rows, where: str) -> None:
     edges = np.flatnonzero(np.r_[True, minutes[1:] != minutes[:-1], True])
     lengths = np.diff(edges)
-    other = np.flatnonzero((lengths >= _SUSTAINED) & (minutes[edges[:-1]] != usual))
+    other = np.flatnonzero((lengths >= SUSTAINED) & (minutes[edges[:-1]] != usual))
     if len(other):
         stretch = slice(edges[other[0]], edges[other[0] + 1])
         raise MeterError(

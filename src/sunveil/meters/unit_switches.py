@@ -14,7 +14,8 @@ Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 _DAY = 86_400
 _LEAST_DAYS = 3
-_FACTORS = (500.0, 2000.0)
+# What a change of unit by a thousand is taken to be, with the season's share in it.
+FACTORS = (500.0, 2000.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +87,7 @@ def _low_days(peaks: Array) -> Mask | None:
         return None
     levels = np.log10(np.where(bright, peaks, 1.0))
     ordered = np.sort(levels[bright])
-    if ordered[-1] - ordered[0] < np.log10(_FACTORS[0]):
+    if ordered[-1] - ordered[0] < np.log10(FACTORS[0]):
         return None
     gaps = np.diff(ordered)
     cut = float(ordered[gaps.argmax()] + gaps.max() / 2)
@@ -95,7 +96,7 @@ def _low_days(peaks: Array) -> Mask | None:
     if min(counted) < _LEAST_DAYS:
         return None
     ratio = 10.0 ** (np.median(levels[~low & bright]) - np.median(levels[low & bright]))
-    return low if _FACTORS[0] <= ratio <= _FACTORS[1] else None
+    return low if FACTORS[0] <= ratio <= FACTORS[1] else None
 
 
 def _smoothed(low: Mask, bright: Mask) -> Mask:

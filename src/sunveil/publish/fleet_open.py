@@ -15,7 +15,7 @@ from typing import Any
 from sunveil.errors import ParameterError, SourceError
 from sunveil.fleet.folder import held
 from sunveil.fleet.settings import FleetSettings
-from sunveil.fleet.systems import Refused
+from sunveil.fleet.systems import RefusedSystem
 from sunveil.publish.fleet_frames import FleetWeather, FrameCache, expected_errors
 from sunveil.publish.fleet_records import FleetRecords, open_records
 from sunveil.publish.fleet_roster import ReleaseRoster, make_roster
@@ -59,7 +59,7 @@ class OpenFleet:
         return self.records.desk.job.folder
 
     @property
-    def refused(self) -> tuple[Refused, ...]:
+    def refused(self) -> tuple[RefusedSystem, ...]:
         """Who is not released, and why, for the curator."""
         return self.roster.refused
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sunveil.fleet.systems import Refused
+from sunveil.fleet.systems import RefusedSystem
 from sunveil.fleet.task import UNREAD
 from sunveil.publish.fleet_records import FleetRecords, HeldRecord
 from sunveil.publish.terms import OnProgress
@@ -76,7 +76,7 @@ class ReleaseRoster:
 
     members: Mapping[str, Member]
     time_grids: Mapping[FrameKey, TimeGrid]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedSystem, ...]
     sizes: Mapping[int, int]
 
     def __len__(self) -> int:
@@ -99,20 +99,20 @@ def make_roster(records: FleetRecords, on_progress: OnProgress) -> ReleaseRoster
     """
     desk = records.desk
     members: dict[str, Member] = {}
-    refused: dict[str, Refused] = {each.system_id: each for each in desk.systems.refused}
-    unread: dict[str, Refused] = {
+    refused: dict[str, RefusedSystem] = {each.system_id: each for each in desk.systems.refused}
+    unread: dict[str, RefusedSystem] = {
         each.reason: each for each in records.before() if each.kind == UNREAD
     }
     for part in records.plan.parts:
         for each in records.of(part):
             name = desk.names[each.number] if isinstance(each, HeldRecord) else each.system_id
-            if isinstance(each, Refused) and each.kind == UNREAD:
+            if isinstance(each, RefusedSystem) and each.kind == UNREAD:
                 unread[each.reason] = each
             elif name in members:
                 del members[name]
                 reason = f"system {name} is in several files; join its readings into one"
-                refused[name] = Refused(name, "meter", reason)
-            elif isinstance(each, Refused):
+                refused[name] = RefusedSystem(name, "meter", reason)
+            elif isinstance(each, RefusedSystem):
                 refused.setdefault(name, each)
             elif name not in refused:
                 members[name] = _member(each, part.number, records)
@@ -134,12 +134,12 @@ def _member(held: HeldRecord, part: int, records: FleetRecords) -> Member:
     return Member(held.number, part, key, grid)
 
 
-def _unseen(name: str, unread: bool) -> Refused:
+def _unseen(name: str, unread: bool) -> RefusedSystem:
     if unread:
         reason = f"system {name} has no readings in the files that can be read"
-        return Refused(name, "unreadable", reason)
+        return RefusedSystem(name, "unreadable", reason)
     end = "has no readings in the fleet; check its name in both"
-    return Refused(name, "no readings", f"system {name} {end}")
+    return RefusedSystem(name, "no readings", f"system {name} {end}")
 
 
 def _time_grids(members: Mapping[str, Member]) -> dict[FrameKey, TimeGrid]:
@@ -155,7 +155,7 @@ def _time_grids(members: Mapping[str, Member]) -> dict[FrameKey, TimeGrid]:
     }
 
 
-def refusals_csv(refused: tuple[Refused, ...]) -> str:
+def refusals_csv(refused: tuple[RefusedSystem, ...]) -> str:
     """Return who is refused and why as CSV text, with a header."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

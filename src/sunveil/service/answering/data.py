@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from sunveil.cell import cell_of
 from sunveil.fleet.results import FleetRows, read_fleet
-from sunveil.fleet.systems import Systems, read_systems
+from sunveil.fleet.systems import SystemTable, read_systems
 from sunveil.infer import record_span
 from sunveil.meters import MeterOptions, Record, iter_meters
 from sunveil.publish.memory_systems import MemorySystems
@@ -90,7 +90,7 @@ class Data:
         return MemorySystems(records, lambda record: weather[record.system_id])
 
     def _records(
-        self, dataset: Served, options: MeterOptions, systems: Systems | None
+        self, dataset: Served, options: MeterOptions, systems: SystemTable | None
     ) -> list[Record]:
         """Return the records of a dataset, each on the clock that the table of systems names."""
         assert dataset.meters is not None
@@ -105,7 +105,7 @@ class Data:
         return out
 
 
-def _sites(dataset: Served, records: list[Record], systems: Systems | None) -> dict[str, Site]:
+def _sites(dataset: Served, records: list[Record], systems: SystemTable | None) -> dict[str, Site]:
     """Return where each system is; those of one weather cell share its centre, and so one sky."""
     if systems is not None:
         places = zip(systems.ids.to_pylist(), systems.latitude, systems.longitude, strict=True)
@@ -116,7 +116,7 @@ def _sites(dataset: Served, records: list[Record], systems: Systems | None) -> d
     return {record.system_id: site for record in records}
 
 
-def _zones(systems: Systems) -> dict[str, str]:
+def _zones(systems: SystemTable) -> dict[str, str]:
     """Return the clock of each system that the table of systems names one for."""
     names = zip(systems.ids.to_pylist(), systems.zone.tolist(), strict=True)
     return {name: systems.zones[zone] for name, zone in names if zone >= 0}

@@ -30,7 +30,7 @@ from sunveil.service.uploads.data_folder import list_below
 from sunveil.service.uploads.limits import MEGABYTE
 
 if TYPE_CHECKING:
-    from sunveil.fleet.systems import Systems
+    from sunveil.fleet.systems import SystemTable
 
 LONGEST_TITLE, LONGEST_ABOUT = 120, 2000
 # Folders and files below the data folder that are the service's own.
@@ -230,7 +230,7 @@ def _made(form: DatasetForm, name: str, *, meters: str, table: str, path: Path) 
     return replace(made, extra=extra)
 
 
-def _one_place(systems: Systems) -> dict[str, Any]:
+def _one_place(systems: SystemTable) -> dict[str, Any]:
     """Return the place of a fleet that has one: single systems are released under one sky."""
     if not len(systems):
         raise UploadRefused("the table of systems has no system with a place; correct it")

@@ -11,11 +11,11 @@ import numpy as np
 
 from sunveil.errors import MeterError, SourceError
 from sunveil.estimate import Estimate
-from sunveil.fleet.layouts import Layout
+from sunveil.fleet.layouts import FileLayout
 from sunveil.fleet.records import raws_in, raws_of, settle
 from sunveil.fleet.results import read_assumptions
-from sunveil.fleet.source import Source, look_at
-from sunveil.fleet.systems import Refused
+from sunveil.fleet.source import FleetSource, look_at
+from sunveil.fleet.systems import RefusedSystem
 from sunveil.infer import SiteSkies
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Record
@@ -87,8 +87,8 @@ def read_one(service: Service, served: Served, system_id: str) -> tuple[Record, 
     return found, Site(*systems.place(place))
 
 
-def _raw(source: Source, system_id: str, options: MeterOptions) -> Record:
-    if source.columns.layout is Layout.FILES:
+def _raw(source: FleetSource, system_id: str, options: MeterOptions) -> Record:
+    if source.columns.layout is FileLayout.FILES:
         settled = (
             settle(raw, own, name=system_id)
             for path in source.paths(file.name for file in source.files)
@@ -104,6 +104,6 @@ def _raw(source: Source, system_id: str, options: MeterOptions) -> Record:
     found = next(settled, None)
     if found is None:
         raise MeterError("the readings of this system are not there any more")
-    if isinstance(found, Refused):
+    if isinstance(found, RefusedSystem):
         raise MeterError(found.reason)
     return found

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sunveil.fleet.systems import Systems
+    from sunveil.fleet.systems import SystemTable
 
 
-def cached_systems(table: Path) -> Systems:
+def cached_systems(table: Path) -> SystemTable:
     """Return the systems of a table, from memory if its file has not changed since."""
     status = table.stat()
     return _read(table, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=4)
-def _read(table: Path, _modified: int, _size: int) -> Systems:
+def _read(table: Path, _modified: int, _size: int) -> SystemTable:
     from sunveil.fleet.systems import read_systems
 
     return read_systems(table)
