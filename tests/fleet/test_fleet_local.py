@@ -174,3 +174,31 @@ def members(group: int) -> list[int]:
             if int(fields[2]) == group and fields[0] != "Z":
                 found.append(int(entry.name))
     return found
+
+
+COMPILED = """
+import sys
+from sunveil.fleet import infer_fleet, inspect, scatter, survey
+from sunveil.fleet.local import compile_before_workers
+
+def compiled():
+    every = [each for module in (inspect, scatter, survey) for each in vars(module).values()]
+    return {each: len(each.signatures) for each in every if hasattr(each, "signatures")}
+
+compile_before_workers()
+before = compiled()
+for number, fleet in enumerate(sys.argv[3:]):
+    infer_fleet(fleet, sys.argv[1], f"{sys.argv[2]}/{number}", workers=1)
+print(len(before), [each.__name__ for each, count in compiled().items() if count != before[each]])
+"""
+
+
+def test_workers_have_nothing_left_to_compile(layouts, systems_file, tmp_path):
+    fleets = [layouts[name] for name in ("files", "months", "lists", "timed lists")]
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILED, systems_file, tmp_path, *fleets],
+        capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    kernels, found = done.stdout.split(maxsplit=1)
+    assert int(kernels) > 10
+    assert found == "[]\n"
