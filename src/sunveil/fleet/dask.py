@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from sunveil.errors import ParameterError, SunveilError
+from sunveil.extras import require_extras
 from sunveil.fleet.done import Done
 from sunveil.fleet.job import Job
 from sunveil.fleet.plan import Part
@@ -38,12 +39,9 @@ def run_dask(
     scheduler
         Address of a scheduler that runs already.
     """
-    try:
-        import distributed
-    except ImportError:
-        raise ParameterError(
-            "the engine dask is not installed: pip install 'sunveil[dask]'"
-        ) from None
+    require_extras("dask", purpose="the engine dask")
+    import distributed
+
     with _client(distributed, workers, scheduler) as client:
         run = secrets.token_hex(6)  # two runs at one scheduler never share a task
         ahead = len(parts)  # earlier parts first, as neighbours share skies

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sunveil.errors import ParameterError
+from sunveil.extras import require_extras
 from sunveil.site import Array, Site
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def new_axes(width: float = 6.4, height: float = 3.8) -> Axes:
 
 def new_row(count: int, width: float, height: float, *, share: bool = False) -> tuple[Axes, ...]:
     """Return the axes of a new figure of panels in a row. [inches]"""
+    require_extras("report", purpose="a figure")
     import matplotlib.pyplot as plt
 
     _, axes = plt.subplots(
@@ -44,6 +46,7 @@ def new_row(count: int, width: float, height: float, *, share: bool = False) -> 
 
 def new_polar(size: float = 4.8) -> PolarAxes:
     """Return the polar axes of a new square figure. [inches]"""
+    require_extras("report", purpose="a figure")
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots(
