@@ -1,4 +1,4 @@
-"""What is installed with Sunveil is what it imports, and what is missing is said with its remedy."""
+"""What is installed with Sunveil is what it imports; what is missing is said with its remedy."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ ROOMS = {
     "reproduce/": {"report"},
     "service/": {"service"},
 }
+CHARGED = ("--ledger", "{}/none", "--dataset", "d", "--epsilon", "1")
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -129,13 +130,11 @@ def without(monkeypatch, *extras):
         (["serve", "--data", "{}/new", "--port", "0"], "service"),
         (["serve", "--data", "{}/new", "--port", "0", "--demo"], "service"),
         (
-            ["publish", "fleet", "{}/none", "--ledger", "{}/none", "--dataset", "d"]
-            + ["--epsilon", "1", "--out", "{}/new"],
+            ["publish", "fleet", "{}/none", *CHARGED, "--out", "{}/new"],
             "publish",
         ),
         (
-            ["publish", "synthetic", "{}/none", "--ledger", "{}/none", "--dataset", "d"]
-            + ["--epsilon", "1", "--out", "{}/new"],
+            ["publish", "synthetic", "{}/none", *CHARGED, "--out", "{}/new"],
             "publish,synthetic",
         ),
         (["ledger", "show", "--ledger", "postgresql://127.0.0.1:1/none"], "postgres"),

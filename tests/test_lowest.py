@@ -93,7 +93,8 @@ def test_the_driver_of_postgresql_loads():
 
 
 def test_the_service_answers(tmp_path):
-    command = [sys.executable, "-u", "-m", "sunveil", "serve", "--port", "0", "--data", str(tmp_path)]
+    command = [sys.executable, "-u", "-m", "sunveil", "serve", "--port", "0"]
+    command += ["--data", str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             said = "".join(process.stdout.readline() for _ in range(3))
