@@ -16,7 +16,7 @@ import pytest
 from ledger_makers import question
 from sqlalchemy import text
 
-from sunveil.errors import LedgerError, ReleaseNotFound
+from sunveil.errors import LedgerError, MissingExtra, ReleaseNotFound
 from sunveil.ledger import database as databases
 from sunveil.ledger import opening
 from sunveil.ledger.database import open_engine
@@ -224,7 +224,7 @@ def test_a_mark_that_cannot_be_written_stops_the_charge(small, tmp_path, marks_a
 
 def test_a_missing_driver_is_said_with_its_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(LedgerError, match="needs psycopg"):
+    with pytest.raises(MissingExtra, match=r"needs psycopg.*'sunveil\[postgres\]'"):
         Ledger("postgresql://host/x")
 
 

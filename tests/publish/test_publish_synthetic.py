@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sunveil.errors import BudgetExceeded, ParameterError, SunveilError
+from sunveil.errors import BudgetExceeded, MissingExtra, ParameterError, SunveilError
 from sunveil.fleet.results import FleetRows
 from sunveil.ledger.high_water import HighWaterMarks
 from sunveil.ledger.ledger import Ledger
@@ -190,6 +190,6 @@ def test_refusals_charge_nothing(ledger, found, monkeypatch):
     with pytest.raises(ParameterError):
         publish_synthetic(ledger, "d", fleet(20), epsilon=0.0)
     monkeypatch.setitem(sys.modules, "mbi", None)
-    with pytest.raises(SunveilError, match=r"pip install sunveil\[synthetic\]"):
+    with pytest.raises(MissingExtra, match=r"pip install 'sunveil\[synthetic\]'"):
         publish_synthetic(ledger, "d", fleet(20), epsilon=1.0)
     assert ledger.entries("d") == before

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 
 import httpx
@@ -15,9 +16,8 @@ import pytest
 from service_makers import PASSWORD, key, post
 
 from sunveil.cli import main
-from sunveil.cli.serve import NEEDED
 from sunveil.service.app import open_service
-from sunveil.service.demo import NAME, make_demo
+from sunveil.service.demo import NAME, make_demo, telling
 from sunveil.service.running import bind, is_local
 from sunveil.service.settings import ServiceSettings
 
@@ -84,19 +84,6 @@ def test_a_database_that_cannot_be_used_is_said_in_one_sentence(tmp_path, capsys
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", NEEDED)
-def test_a_package_that_is_missing_is_named(name):
-    script = (
-        f"import sys; sys.modules[{name!r}] = None\n"
-        "from sunveil.cli import main\n"
-        "sys.exit(main(['serve', '--port', '0']))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert f"the service needs {name}" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 def test_a_demo_stays_out_of_the_ledger_that_the_environment_names(tmp_path, monkeypatch):
     monkeypatch.setenv("SUNVEIL_LEDGER", str(tmp_path / "earnest.db"))
     service = open_service(ServiceSettings(data=tmp_path / "data"))
@@ -150,6 +137,9 @@ def test_the_demo_brings_up_a_fleet_an_analyst_and_a_curator(tmp_path):
     (released,) = [each for each in service.ledger.entries(NAME) if each.kind == "answer"]
     assert released.place > 1
     service.close()
+    assert [line.split()[0] for line in said if line[0] != " "] == [
+        "Simulating", "Inferring", "Publishing",
+    ]  # fmt: skip
     assert "3 systems" in said[0]
     # started again it is quick, with new credentials; over the command, as by hand
     with serving("--data", tmp_path, "--demo") as process:
@@ -171,6 +161,20 @@ def test_the_demo_brings_up_a_fleet_an_analyst_and_a_curator(tmp_path):
             entered = post(client, "/curator/login", name=name, password=password)
             assert entered.headers["location"] == "/curator"
             assert client.get("/curator").status_code == 200
+
+
+def test_whoever_waits_is_told_of_it_again_and_again():
+    said, waited, before = [], threading.Event(), threading.active_count()
+
+    def say(line):
+        said.append(line)
+        if len(said) == 3:
+            waited.set()
+
+    with telling(say, "Waiting", silence=0.001):
+        assert waited.wait(60.0)
+    assert said[:3] == ["Waiting ...", "  0 s", "  0 s"]
+    assert threading.active_count() == before
 
 
 def test_a_demo_whose_folder_was_removed_is_made_under_another_name(tmp_path):

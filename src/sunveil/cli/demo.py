@@ -13,6 +13,7 @@ import click
 from sunveil.cli.files import write_whole
 from sunveil.cli.progress import progress
 from sunveil.errors import ParameterError, SunveilError
+from sunveil.extras import require_extras
 from sunveil.privacy.units import Days
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def demo_command(out: Path, systems: int, seed: int) -> None:
     from sunveil.cli.truth import show_cases
     from sunveil.report import write_report
 
+    require_extras("report", "publish", purpose="the demo")
     out = _folder(out)
     city = _city()
     truths, meters = _simulate(city, systems, seed, path=out / "meters.csv")

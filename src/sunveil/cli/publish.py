@@ -15,6 +15,7 @@ from sunveil.cli.progress import counting
 from sunveil.cli.published import expected_table, fleet_figures, say_plan, say_systems
 from sunveil.cli.release import READING_OPTIONS, make_choices, meter_options, read_site
 from sunveil.errors import ParameterError
+from sunveil.extras import require_extras
 
 if TYPE_CHECKING:
     from sunveil.ledger.ledger import Ledger
@@ -179,7 +180,7 @@ def synthetic_command(estimates: Path, **given: Any) -> None:
     from sunveil.fleet.results import read_fleet
     from sunveil.publish.synthetic import plan_synthetic, publish_synthetic
 
-    out = _target(given)
+    out = _target(given, "synthetic")
     rows = read_fleet(estimates)
     options = {name: given[name] for name in ("epsilon", "analyst", "edition")}
     with _opened(given["ledger"]) as ledger:
@@ -219,8 +220,8 @@ def _edges(name: str, text: str) -> tuple[float, ...]:
         raise ParameterError(f"{name} is numbers separated by commas") from None
 
 
-def _target(given: dict[str, Any]) -> Path | None:
-    """Return the folder to be made; None for a dry run."""
+def _target(given: dict[str, Any], *extras: str) -> Path | None:
+    """Return the folder to be made, if a publication can be written; None for a dry run."""
     out: Path | None = given["out"]
     if given["dry_run"]:
         return None
@@ -228,6 +229,7 @@ def _target(given: dict[str, Any]) -> Path | None:
         raise ParameterError("name a folder with --out, or ask for the cost with --dry-run")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ParameterError(f"--out {out} is there already; name a new folder")
+    require_extras("publish", *extras, purpose="a publication")
     return out
 
 

@@ -23,6 +23,7 @@ from sunveil.cli.options import (
 from sunveil.cli.progress import progress
 from sunveil.cli.release import READING_OPTIONS, make_choices, read_records
 from sunveil.errors import ParameterError
+from sunveil.extras import require_extras
 from sunveil.files import write_whole
 
 if TYPE_CHECKING:
@@ -102,6 +103,8 @@ def utility_command(
 def _check_out(out: Path, meters: Path | None, weather: str) -> None:
     if out.suffix.lower() not in (".png", ".svg", ".json"):
         raise ParameterError(f"--out {out} must end in .png, .svg or .json")
+    if out.suffix.lower() != ".json":
+        require_extras("report", purpose="a figure")
     inputs = [path for path in (meters,) if path is not None]
     check_target(out, *inputs, *([] if weather in WEATHER_NAMES else [Path(weather)]))
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sunveil.errors import ParameterError, SunveilError
+from sunveil.extras import require_extras
 from sunveil.fleet.done import PartResult
 from sunveil.fleet.job import FleetJob
 from sunveil.fleet.plan import Part
@@ -37,12 +38,9 @@ def run_dask(
     scheduler
         Address of a scheduler that runs already.
     """
-    try:
-        import distributed
-    except ImportError:
-        raise ParameterError(
-            "the engine dask is not installed: pip install 'sunveil[dask]'"
-        ) from None
+    require_extras("dask", purpose="the engine dask")
+    import distributed
+
     with _client(distributed, workers, scheduler) as client:
         run = secrets.token_hex(6)  # two runs at one scheduler never share a task
         ahead = len(parts)  # earlier parts first, as neighbours share skies

@@ -17,6 +17,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from sunveil.errors import LedgerError, ReleaseNotFound
+from sunveil.extras import require_extras
 from sunveil.ledger.high_water import HighWaterMarks
 
 # How long a writer waits for another before it gives up. [s]
@@ -53,14 +54,10 @@ def open_engine(where: str | Path, *, create: bool = False) -> Engine:
     if not is_url(str(where)):
         return _sqlite(Path(where).resolve(), create=create)
     url = _postgresql(str(where))
-    try:
-        # Whatever a server's default: a change takes its dataset's lock first, and what it then
-        # reads must be what the lock's last holder left.
-        engine = create_engine(url, isolation_level="READ COMMITTED", hide_parameters=True)
-    except ModuleNotFoundError:
-        raise LedgerError(
-            "a ledger in PostgreSQL needs psycopg; install Sunveil with its postgres extra"
-        ) from None
+    require_extras("postgres", purpose="a ledger in PostgreSQL")
+    # Whatever a server's default: a change takes its dataset's lock first, and what it then reads
+    # must be what the lock's last holder left.
+    engine = create_engine(url, isolation_level="READ COMMITTED", hide_parameters=True)
     event.listen(engine, "begin", _begin_postgresql)
     return engine
 

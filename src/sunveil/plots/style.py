@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sunveil.errors import ParameterError
+from sunveil.extras import require_extras
 from sunveil.site import Array, Site
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def new_row(count: int, width: float, height: float, *, share: bool = False) -> 
     share
         Whether they share their vertical axis.
     """
+    require_extras("report", purpose="a figure")
     import matplotlib.pyplot as plt
 
     _, axes = plt.subplots(
@@ -54,6 +56,7 @@ def new_row(count: int, width: float, height: float, *, share: bool = False) -> 
 
 def new_polar(size: float = 4.8) -> PolarAxes:
     """Return the polar axes of a new square figure. [inches]"""
+    require_extras("report", purpose="a figure")
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots(

@@ -13,8 +13,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantee import ConditionalGuarantee
 from sunveil.privacy.units import System, unit_name
@@ -122,6 +120,8 @@ def release_card(
 
 def card_yaml(card: dict[str, Any]) -> str:
     """Return a release card as YAML, in the registry's order."""
+    import yaml
+
     text: str = yaml.safe_dump(card, sort_keys=False, allow_unicode=True, width=98)
     return text
 

@@ -19,6 +19,7 @@ import duckdb
 import pandas as pd
 
 from sunveil.errors import ParameterError, SunveilError
+from sunveil.extras import require_extras
 from sunveil.files import real_path
 from sunveil.publish.card import Curator, card_yaml, readme, release_card, slug
 from sunveil.publish.orange import holds_systems, orange_json
@@ -62,6 +63,7 @@ def write_publication(
     published
         The day of publication; today, in UTC, when left out.
     """
+    require_extras("publish", purpose="a publication")
     target = real_path(Path(folder))
     _check(target, publication, figures or {})
     day = published or datetime.datetime.now(datetime.UTC).date()

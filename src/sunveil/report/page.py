@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.estimate import Flag
+from sunveil.extras import require_extras
 from sunveil.files import write_whole
 from sunveil.infer import SiteSkies
 from sunveil.plots import (
@@ -58,6 +59,7 @@ def write_report(
     -------
     None: the page shows readings and estimates, and says that it is private to the curator.
     """
+    require_extras("report", purpose="a report")
     if not cases:
         raise ParameterError("a report needs at least one system")
     path = Path(path)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sunveil.errors import ParameterError
+from sunveil.extras import require_extras
 from sunveil.plots import mark_private
 from sunveil.reproduce.artefact import Artefact, Statement
 from sunveil.reproduce.capacity import capacity_and_peak, capacity_statement, simulate_homes
@@ -127,6 +128,7 @@ def reproduce(
     None: figures of a meter file are as private as its readings, and say so. The draws are
     simulated, to be looked at, and promise nothing together.
     """
+    require_extras("report", purpose="a reproduction")
     check_draws(draws)
     check_folder(out)
     say = progress or (lambda _: None)

@@ -13,7 +13,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil.errors import SunveilError
+from sunveil.extras import require_extras
 from sunveil.service.problems import Problem
 from sunveil.service.routing import public_router
 
@@ -69,9 +69,10 @@ def load_asset(name: str) -> Asset:
 
 def plotly_path() -> Path:
     """Return where plotly's own wheel keeps its script, without importing it."""
+    require_extras("service", purpose="the service")
     found = find_spec("plotly")
-    if found is None or found.origin is None:
-        raise SunveilError("the service needs plotly; install Sunveil with its service extra")
+    assert found is not None
+    assert found.origin is not None
     return Path(found.origin).parent / "package_data" / PLOTLY
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +23,8 @@ NAME, CITY, YEAR = "demo-town", "Denver", 2019
 CURATOR, ANALYST, EARLIER = "curator", "Ada", "planner"
 SYSTEMS, SEED = 300, 7
 PROMISED, SHARE, FIRST = 6.0, 3.0, 1.0
+# Nobody who waits is left without a word for longer. [s]
+SILENCE = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,35 @@ class Demo:
     token: str
 
 
+@contextmanager
+def telling(say: Callable[[str], None], doing: str, *, silence: float = SILENCE) -> Iterator[None]:
+    """Say what is being done, and every few seconds for how long it has been.
+
+    Parameters
+    ----------
+    say
+        What prints a line.
+    doing
+        What is being done.
+    silence
+        How long nothing is said. [s]
+    """
+    begun, over = time.monotonic(), threading.Event()
+
+    def remind() -> None:
+        while not over.wait(silence):
+            say(f"  {time.monotonic() - begun:.0f} s")
+
+    say(f"{doing} ...")
+    reminder = threading.Thread(target=remind, daemon=True)
+    reminder.start()
+    try:
+        yield
+    finally:
+        over.set()
+        reminder.join()
+
+
 def make_demo(service: Service, *, say: Callable[[str], None], systems: int = SYSTEMS) -> Demo:
     """Make the fleet, its promise and two accounts; a fleet that is there is used again.
 
@@ -55,8 +88,7 @@ def make_demo(service: Service, *, say: Callable[[str], None], systems: int = SY
     with service.store.reading() as connection:
         there = any(each.name.startswith(NAME) for each in all_served(connection))
     if not there:
-        say(f"Simulating {systems} systems and inferring them from their meters ...")
-        _add_fleet(service, systems)
+        _add_fleet(service, systems, say=say)
     password = secrets.token_urlsafe(12)
     with service.store.changing() as connection:
         set_password(connection, CURATOR, password)
@@ -64,9 +96,10 @@ def make_demo(service: Service, *, say: Callable[[str], None], systems: int = SY
     return Demo(CURATOR, password, token.text)
 
 
-def _add_fleet(service: Service, systems: int) -> None:
+def _add_fleet(service: Service, systems: int, *, say: Callable[[str], None]) -> None:
     name = _free_name(service)
-    keys = write_fleet(service.settings.datasets / name, systems)
+    with telling(say, f"Simulating a year of {systems} systems"):
+        keys = write_fleet(service.settings.datasets / name, systems)
     dataset = Served(
         name=name,
         title="Demo town",
@@ -81,13 +114,15 @@ def _add_fleet(service: Service, systems: int) -> None:
     )
     with service.store.changing() as connection:
         add_served(connection, dataset)
-    _infer(service, name)
+    with telling(say, "Inferring them from their meters, compiling first what was never run here"):
+        _infer(service, name)
     service.ledger.create_dataset(name, Promise(System(), PROMISED))
     service.ledger.set_share(name, ANALYST, SHARE)
     service.ledger.set_share(name, EARLIER, FIRST)
-    service.broker.warm()
-    first = FleetTableQuestion(kind="fleet-table", epsilon=FIRST)
-    service.broker.ask(name, first, analyst=EARLIER, key="the demo's first")
+    with telling(say, "Publishing a first table of them"):
+        service.broker.warm()
+        first = FleetTableQuestion(kind="fleet-table", epsilon=FIRST)
+        service.broker.ask(name, first, analyst=EARLIER, key="the demo's first")
 
 
 def _infer(service: Service, name: str) -> None:
