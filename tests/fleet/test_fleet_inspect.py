@@ -7,7 +7,7 @@ import pytest
 
 from sunveil.errors import MeterError
 from sunveil.fleet.inspect import _count_dim_days, _stuck_levels, inspect
-from sunveil.meters.grid import find_interval
+from sunveil.meters.grid import RawReadings, find_interval
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.quality import clean
 from sunveil.timegrid import TimeGrid

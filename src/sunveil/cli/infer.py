@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sunveil.meters import Record
     from sunveil.site import Site
 
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A system that could not be inferred, and why in one sentence."""

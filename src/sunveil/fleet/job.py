@@ -16,7 +16,7 @@ from sunveil.fleet.layouts import Stamp
 from sunveil.fleet.plan import SKIES_KEPT, Cells, find_cells
 from sunveil.fleet.reading import EARLIEST, LATEST, hashes
 from sunveil.fleet.settings import IDENTITY, FleetSettings
-from sunveil.fleet.skies import Skies
+from sunveil.fleet.skies import CellSkies
 from sunveil.fleet.source import FleetSource
 from sunveil.fleet.survey import SystemIndex
 from sunveil.fleet.systems import SystemTable, read_systems
@@ -90,7 +90,7 @@ class RunContext:
 
     def __init__(self, job: FleetJob, systems: SystemTable, cells: Cells) -> None:
         self.job, self.systems, self.cells = job, systems, cells
-        self.skies = Skies(job.settings.weather, keep=SKIES_KEPT, server=dict(job.server))
+        self.skies = CellSkies(job.settings.weather, keep=SKIES_KEPT, server=dict(job.server))
         self.clocks, self.clock = self._clocks()
         self.zones = ZoneTable.of(
             self.clocks if job.source.columns.stamp is Stamp.WALL else ["UTC"] * len(self.clocks),
@@ -169,7 +169,7 @@ def context_of(
                 if systems.digest != job.digest:
                     raise SourceError(f"{job.systems} was changed while a run was reading it")
             if cells is None:
-                cells = find_cells(systems, job.settings.cell)
+                cells = find_cells(systems, job.settings.cell_size)
             _open.clear()  # one run at a time keeps its skies
             _open[key] = RunContext(job, systems, cells)
         return _open[key]

@@ -21,6 +21,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import TypeVar
 
+from sunveil.engine import warm
 from sunveil.errors import SunveilError
 from sunveil.fleet import inspect, scatter, survey
 from sunveil.fleet.done import PartResult
@@ -64,6 +65,7 @@ def run_local(job: FleetJob, parts: Sequence[Part], *, workers: int) -> Iterator
 
 def compile_before_workers() -> None:
     """Compile the kernels that workers call, once, so that each worker finds them compiled."""
+    warm.compile_kernels()
     survey.compile_kernels()
     scatter.compile_kernels()
     inspect.compile_kernels()

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sunveil.engine.block import flags_of
+from sunveil.engine.clocks import ClockHypothesis, FoundClock
 from sunveil.estimate import DaylightSaving, Flag
 from sunveil.files import write_whole
 from sunveil.fleet.systems import RefusedSystem, SystemTable
@@ -33,6 +35,8 @@ _NUMBERS = {
     "dc_capacity_kw_high": "capacity_high",
     "plane_error_degrees": "plane_error_degrees",
     "ac_limit_kw": "ac_limit_kw",
+    "haze": "haze",
+    "heat": "heat",
 }
 _LABELS = tuple(Label)
 REFUSED = pa.schema(
@@ -119,7 +123,8 @@ def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
 def _number(name: str, values: NDArray[np.float64]) -> pa.Array:
     if "capacity" in name or "limit" in name:
         return pa.array(_significant(values), mask=np.isnan(values))
-    return pa.array(np.round(values, 2), mask=np.isnan(values))
+    digits = 4 if name in ("haze", "heat") else 2
+    return pa.array(np.round(values, digits), mask=np.isnan(values))
 
 
 def _significant(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -134,14 +139,14 @@ def _clocks(fitted: Sequence[Fitted]) -> tuple[NDArray[np.float64], NDArray[np.i
     offsets, labels = [], []
     for each in fitted:
         offset = np.array(each.fit.clock_offset_minutes, dtype=np.float64)
-        half = each.frame.axis.step / 120.0
         label = np.full(len(offset), _LABELS.index(each.frame.label))
-        moved = label + np.sign(offset).astype(np.int64)
-        is_label = (np.abs(offset) == half) & (moved >= 0) & (moved < len(_LABELS))
-        if half < 15.0:
-            is_label[:] = False
-        offsets.append(np.where(is_label, 0.0, offset))
-        labels.append(np.where(is_label, moved, label))
+        for row in np.flatnonzero(offset):
+            found = FoundClock(ClockHypothesis(float(offset[row]))).finding(
+                each.frame.label, each.frame.axis.step / 60.0
+            )
+            offset[row], label[row] = found.offset_minutes, _LABELS.index(found.label)
+        offsets.append(offset)
+        labels.append(label)
     return _joined(offsets, np.float64), _joined(labels, np.int64)
 
 
@@ -152,6 +157,4 @@ def _words(words: tuple[str, ...], codes: NDArray[np.int64]) -> pa.Array:
 @cache
 def _flags() -> list[list[str]]:
     """Return the flags that each number stands for."""
-    flags = tuple(Flag)
-    every = range(1 << len(flags))
-    return [[flag.value for k, flag in enumerate(flags) if bits >> k & 1] for bits in every]
+    return [[flag.value for flag in flags_of(bits)] for bits in range(1 << len(Flag))]

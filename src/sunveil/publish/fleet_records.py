@@ -16,6 +16,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from sunveil.cell import WIDE
 from sunveil.errors import MeterError, SunveilError
 from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.gather import gather, gathered_files, not_gathered
@@ -99,7 +100,7 @@ def open_records(
     settings = replace(settings, meters=meters)
     table = read_systems(systems, system_column=meters.system_column)
     source = look_at(fleet, meters, aside=[systems, work])
-    cells = find_cells(table, settings.cell)
+    cells = find_cells(table, settings.cell or WIDE)
     ordering = find_order(source, table, workers=workers)
     plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
     job = FleetJob(
