@@ -244,7 +244,7 @@ def cost_part() -> list[str]:
     return [
         "## Cost",
         "",
-        "One hourly system-year, warm, at a place whose sky was not made before, clock test included:"
+        "One hourly system-year, warm, at a place whose sky was not made before:"
         f" {1e3 * inferring:.0f} ms of CPU (bar 30), after {1e3 * reading:.0f} ms for the CSV file;"
         f" {megabytes:.0f} MB at the peak (bar 600).",
     ]

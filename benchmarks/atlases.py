@@ -10,10 +10,10 @@ import numpy as np
 import pvlib
 from numpy.typing import NDArray
 
-from sunveil.atlas import plane_grid
 from sunveil.engine.assumed import EngineOptions, numbers_of
 from sunveil.engine.envelope import points_of, profiles_of
 from sunveil.engine.skytable import in_blocks, make_rows
+from sunveil.grids import plane_grid
 from sunveil.site import SHELTER, Losses, Site
 from sunveil.sky import Sky, sky_at
 from sunveil.weather import clearsky

@@ -12,7 +12,6 @@ import numpy as np
 
 from benchmarks import real
 from benchmarks.measure import Truth, number, ours
-from sunveil.atlas import Grid
 from sunveil.engine.assumed import EngineOptions, numbers_of
 from sunveil.engine.envelope import points_of
 from sunveil.engine.light import (
@@ -24,6 +23,7 @@ from sunveil.engine.light import (
 )
 from sunveil.engine.readings import on_long_grid
 from sunveil.errors import SunveilError
+from sunveil.grids import Grid
 from sunveil.infer import SiteSkies, grid_of, infer_records, on_grid
 from sunveil.meters import from_pandas
 

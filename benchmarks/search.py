@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
-from sunveil.atlas import Grid
+from sunveil.grids import Grid
 from sunveil.meters import from_pandas
 from sunveil.paper import FitScore, paper_grid, paper_score
 from sunveil.privacy.dpbo import DPBO, PosteriorScore

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sunveil.atlas import plane_grid
+from sunveil.grids import plane_grid
 from sunveil.meters import Record, from_pandas
 from sunveil.paper import PaperFit, fit_paper, paper_grid, paper_score, resampled
 from sunveil.profiles import DayGroup, candidate_profiles

@@ -86,7 +86,8 @@ def turned(points: Array, site: Site, latitude: Array, longitude: Array) -> Arra
     Parameters
     ----------
     points
-        What was fitted, shape (systems, 6): the first two are ``tilt · (sin azimuth, cos azimuth)``.
+        What was fitted, shape (systems, 6); the first two are the plane as
+        ``tilt · (sin azimuth, cos azimuth)``.
     site
         Whose sky they were fitted under.
     latitude, longitude

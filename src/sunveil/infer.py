@@ -20,13 +20,13 @@ from sunveil.cell import cell_of
 from sunveil.engine import (
     SAVINGS,
     BlockEstimates,
-    Clock,
     EngineOptions,
     SkyTable,
     infer_block,
     make_sky_table,
     reason,
 )
+from sunveil.engine.assumed import Clock as Clock
 from sunveil.engine.block import TOO_LITTLE, flags_of
 from sunveil.engine.clocks import ClockHypothesis, FoundClock
 from sunveil.engine.saving import saving_days, saving_rule
@@ -404,8 +404,9 @@ def _infer_batch(
         options=options.engine,
         timezone=records[0].timezone,
         label_known=records[0].label_known,
-        places=tuple(
-            np.full(len(records), each) for each in (skies.site.latitude, skies.site.longitude)
+        places=(
+            np.full(len(records), skies.site.latitude),
+            np.full(len(records), skies.site.longitude),
         ),
     )
     for place, record in enumerate(records):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sunveil.atlas import Grid, plane_grid
 from sunveil.estimate import Interval
+from sunveil.grids import Grid, plane_grid
 from sunveil.meters.record import Record
 from sunveil.privacy.dpbo import PosteriorScore
 from sunveil.profiles import DayGroup, Profile, candidate_profiles, prototypical_days

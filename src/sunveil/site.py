@@ -3,7 +3,7 @@
 The chain is pvlib's, step by step: :func:`incidence_cosine` is the paper's eq. 1,
 :func:`plane_irradiance` its eq. 2, :func:`cell_temperature`, :func:`dc_power` and
 :func:`ac_power` its eq. 3. It is written for clarity, for one plane at a time;
-:mod:`sunveil.atlas` does the same for thousands of planes at once and is tested against it.
+:mod:`sunveil.grids` does the same for thousands of planes at once and is tested against it.
 """
 
 from __future__ import annotations

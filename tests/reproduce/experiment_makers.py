@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from sunveil.atlas import plane_grid
+from sunveil.grids import plane_grid
 from sunveil.paper import paper_score
 from sunveil.reproduce.experiment import Experiment
 from sunveil.reproduce.subject import simulated_subject

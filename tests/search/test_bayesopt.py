@@ -7,8 +7,8 @@ import gp_oracle
 import numpy as np
 import pytest
 
-from sunveil.atlas import Grid, plane_grid
 from sunveil.errors import ParameterError
+from sunveil.grids import Grid, plane_grid
 from sunveil.meters import from_pandas
 from sunveil.paper import paper_grid, paper_score
 from sunveil.search.bayesopt import Scaling, ScalingSource, SearchSettings, search_bayesian, ucb

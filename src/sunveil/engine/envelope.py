@@ -13,7 +13,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sunveil.atlas import Grid
 from sunveil.engine.assumed import TYPICAL_HAZE, TYPICAL_HEAT
 from sunveil.engine.model import (
     CAPACITY,
@@ -29,6 +28,7 @@ from sunveil.engine.model import (
     fill_profiles,
 )
 from sunveil.engine.skytable import SkyTable, in_blocks
+from sunveil.grids import Grid
 from sunveil.site import Array
 from sunveil.timegrid import DAY
 
@@ -220,4 +220,5 @@ def _compare(value: Matrix, weight: Matrix, profiles: Matrix) -> tuple[Matrix, M
     energy = np.einsum("sg,sg,sg->s", weight, value, value)[:, None] + tiny
     both = (weight * value) @ profiles.T
     own = weight @ (profiles * profiles).T + tiny
-    return np.float32(1.0) - both * both / (own * energy), both / own
+    left = np.float32(1.0) - both * both / (own * energy)
+    return left.astype(np.float32), (both / own).astype(np.float32)

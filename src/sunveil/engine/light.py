@@ -130,7 +130,9 @@ def modelled_daylight(points: Array, sky: SkyTable, numbers: Numbers, days: Sola
     rows[:, sky.slot[sky.usable :]] = low[:, : len(sky.slot) - sky.usable]
     # of all intervals, night included, about one in a hundred is brighter
     place = max(high.shape[1] - high.shape[1] // 45 - 1, 0)
-    return measured_daylight(rows, np.partition(high, place, axis=1)[:, place], days)
+    return measured_daylight(
+        rows, np.partition(high, place, axis=1)[:, place].astype(np.float64), days
+    )
 
 
 def flat_daylight(sky: SkyTable, numbers: Numbers, days: SolarDays) -> Daylight:
@@ -176,7 +178,7 @@ def typical_lead(
     return np.where(enough, _lower_median(ahead, kept) * minutes, np.nan)
 
 
-def _lower_median(values: Matrix, chosen: NDArray[np.bool_]) -> Matrix:
+def _lower_median(values: NDArray[np.floating], chosen: NDArray[np.bool_]) -> Array:
     """Return the lower median of each row's chosen values, infinite where there are none."""
     ordered = np.sort(np.where(chosen, values, np.float32(np.inf)), axis=1)
     place = np.maximum((chosen.sum(axis=1) - 1) // 2, 0)
@@ -187,8 +189,8 @@ def _lower_median(values: Matrix, chosen: NDArray[np.bool_]) -> Matrix:
 def _fill_middles(rows, thresholds, lead, per_day, least, middle, energy):  # type: ignore[no-untyped-def]
     """Fill the middle of each day's light, in intervals, NaN where none is told, and its sum.
 
-    ``rows`` has shape (systems, intervals), NaN where there is no reading; ``middle`` and ``energy``
-    (systems, days); a day needs ``least`` readings.
+    ``rows`` has shape (systems, intervals), NaN where there is no reading; ``middle`` and
+    ``energy`` (systems, days); a day needs ``least`` readings.
     """
     for s in range(rows.shape[0]):
         row, threshold = rows[s], thresholds[s]

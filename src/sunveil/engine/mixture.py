@@ -16,7 +16,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sunveil.atlas import Grid
 from sunveil.engine.envelope import Groups, points_of, profiles_of
 from sunveil.engine.model import (
     CAPACITY,
@@ -33,6 +32,7 @@ from sunveil.engine.model import (
 )
 from sunveil.engine.readings import padded
 from sunveil.engine.skytable import SkyTable, in_blocks
+from sunveil.grids import Grid
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]

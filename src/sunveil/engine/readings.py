@@ -15,11 +15,11 @@ from sunveil.timegrid import TimeGrid
 
 Matrix = NDArray[np.float32]
 
-# Limits below this share of the record's top are not looked for; piles are looked for in such steps.
+# Limits below this share of the record's top are not looked for; piles are, in such steps.
 LOWEST_LIMIT, LIMIT_STEP = 0.6, 0.01
 # Readings pile up where so many times the usual number are, with so small a share of them above.
 PILE, ABOVE_PILE = 2.5, 0.25
-# A day at the limit stays there this long; a clear day is within 2% of its top for half as long. [h]
+# A day at the limit stays there this long; a clear day is near its top for half as long. [h]
 LIMIT_HOURS = 3.0
 LIMIT_DAYS = 8
 
@@ -83,10 +83,11 @@ def on_long_grid(power: Matrix, grid: TimeGrid) -> Matrix:
     whole = grid.long.count * grid.per_long
     out = np.full((len(power), whole), np.nan, dtype=np.float32)
     out[:, grid.lead : grid.lead + power.shape[1]] = power
-    return out.reshape(len(power), grid.long.count, grid.per_long).mean(axis=2)
+    whole_means = out.reshape(len(power), grid.long.count, grid.per_long).mean(axis=2)
+    return np.asarray(whole_means, dtype=np.float32)
 
 
-def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.int32]) -> Readings:
+def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.intp]) -> Readings:
     """Lay readings onto the usable intervals.
 
     Parameters
@@ -117,7 +118,7 @@ def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.int32]) ->
 def _quantiles(power: Matrix, there: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Return the bright power and the top of each record, zero where there are no readings."""
     out = np.zeros((2, len(power)))
-    whole = there.all(axis=1)
+    whole = np.asarray(there.all(axis=1))
     for s in range(len(power)):
         own = power[s] if whole[s] else power[s][there[s]]
         if len(own):

@@ -1,4 +1,4 @@
-"""The neighbourhood of a system's plane: starts from the bright envelope, refined on few readings."""
+"""The neighbourhood of a system's plane: from the bright envelope, refined on few readings."""
 
 from __future__ import annotations
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sunveil.atlas import Grid
 from sunveil.engine.assumed import EngineOptions
 from sunveil.engine.block import infer_block
 from sunveil.engine.envelope import points_of, profiles_of
 from sunveil.engine.prepared import prepare
 from sunveil.engine.skytable import make_sky_table
+from sunveil.grids import Grid
 from sunveil.site import Site
 from sunveil.timegrid import TimeGrid
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sunveil.atlas import plane_grid
 from sunveil.errors import ParameterError, WeatherError
+from sunveil.grids import plane_grid
 from sunveil.plots.style import (
     ACCENT,
     CONTRAST,

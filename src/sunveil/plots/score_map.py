@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.atlas import plane_grid
 from sunveil.estimate import Estimate
+from sunveil.grids import plane_grid
 from sunveil.infer import SiteSkies
 from sunveil.meters.record import Record
 from sunveil.plots.seen import SeenReadings, seen_readings

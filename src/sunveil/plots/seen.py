@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.atlas import Grid
 from sunveil.engine import EngineOptions, SkyTable
 from sunveil.engine.assumed import CLEAR_HAZE, MEASURED_HAZE, numbers_of
 from sunveil.engine.envelope import points_of, profiles_of
@@ -16,6 +15,7 @@ from sunveil.engine.readings import on_long_grid
 from sunveil.engine.skytable import in_blocks
 from sunveil.errors import WeatherError
 from sunveil.estimate import Estimate
+from sunveil.grids import Grid
 from sunveil.infer import SiteSkies, grid_of, on_grid, repaired
 from sunveil.meters.record import Record
 from sunveil.site import Array

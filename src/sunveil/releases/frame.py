@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.atlas import Grid
 from sunveil.engine.assumed import TYPICAL_HAZE
 from sunveil.engine.skytable import LOWEST
 from sunveil.errors import MeterError
+from sunveil.grids import Grid
 from sunveil.meters.coarsen import coarsen
 from sunveil.meters.record import Cleaning, Record
 from sunveil.releases.choices import Choices

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from sunveil.atlas import Grid
+from sunveil.grids import Grid
 from sunveil.privacy.dpbo import DPBO, Bound, PosteriorScore
 from sunveil.reproduce.experiment import DELTA, Experiment
 from sunveil.site import Array, Plane

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from sunveil.atlas import Grid
+from sunveil.grids import Grid
 from sunveil.privacy.dpbo import Bound
 from sunveil.reproduce.answers import (
     NEAR_AZIMUTH,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sunveil.atlas import Grid
+from sunveil.grids import Grid
 from sunveil.plots.embed import loose_figure
 from sunveil.plots.style import CONTRAST, INK, QUIET, SMALL, dress, halo, mark_private, name_axes
 from sunveil.privacy.dpbo import DPBO, Bound

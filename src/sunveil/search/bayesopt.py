@@ -10,8 +10,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.atlas import Grid
 from sunveil.errors import ParameterError
+from sunveil.grids import Grid
 from sunveil.search.gp import Kernel, Posterior, check_delta, check_jitter, phi
 from sunveil.site import Array, Plane
 

@@ -6,10 +6,10 @@ import numpy as np
 import pvlib
 import pytest
 
-from sunveil.atlas import Grid, make_atlas, plane_grid, product_grid
 from sunveil.errors import ParameterError
+from sunveil.grids import Grid, plane_grid, product_grid
 from sunveil.site import Losses, Plane, Site
-from sunveil.sky import SHELTER, Sky, sky_at
+from sunveil.sky import SHELTER, Sky, sky_at, unit_power
 from sunveil.weather import WeatherCache, clearsky
 from sunveil.weather.base import utc_seconds
 
@@ -45,20 +45,20 @@ def pvlib_power(plane: Plane, sky: Sky, *, losses: Losses, albedo: float) -> np.
     return np.asarray(pvlib.inverter.pvwatts(dc, 1.0, eta_inv_nom=losses.inverter_efficiency))
 
 
-def test_an_atlas_is_pvlib_plane_by_plane(sky):
+def test_the_power_of_a_grid_is_pvlibs_plane_by_plane(sky):
     grid = plane_grid(60.0, 30.0)
     losses = Losses(system=0.12, inverter_efficiency=0.97)
-    atlas = make_atlas(grid, sky, losses=losses, albedo=0.15)
-    assert atlas.power.shape == (len(grid), len(sky))
+    power = unit_power(sky, grid.normals, losses=losses, albedo=0.15)
+    assert power.shape == (len(grid), len(sky))
     for row in range(len(grid)):
         theirs = pvlib_power(grid[row], sky, losses=losses, albedo=0.15)
-        np.testing.assert_allclose(atlas.power[row], theirs, atol=1e-4, rtol=0.0)
+        np.testing.assert_allclose(power[row], theirs, atol=1e-4, rtol=0.0)
 
 
-def test_the_default_losses_of_an_atlas_are_pvwatts(sky):
+def test_the_default_losses_are_pvwatts(sky):
     grid = plane_grid(90.0, 45.0)
     np.testing.assert_array_equal(
-        make_atlas(grid, sky).power, make_atlas(grid, sky, losses=Losses()).power
+        unit_power(sky, grid.normals), unit_power(sky, grid.normals, losses=Losses())
     )
 
 

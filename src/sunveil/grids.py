@@ -1,4 +1,4 @@
-"""Candidate grids, and the matrix of their profiles at a site.
+"""Grids of planes: the candidates of searches and of releases.
 
 A grid is public: it depends on nothing that a meter said.
 """
@@ -8,11 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
-from sunveil.site import Array, Losses, Plane, normals
-from sunveil.sky import Sky, unit_power
+from sunveil.site import Array, Plane, normals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,26 +70,3 @@ def product_grid(azimuths: Array, tilts: Array) -> Grid:
     """Return every pair of the given azimuths and tilts, tilt by tilt. [degrees]"""
     tilt, azimuth = np.meshgrid(tilts, azimuths, indexing="ij")
     return Grid(azimuth.ravel(), tilt.ravel())
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Atlas:
-    """The profiles of all candidates of a grid under one sky.
-
-    Parameters
-    ----------
-    grid
-        The candidates.
-    power
-        AC power per kW of DC capacity, shape (candidates, instants). [kW/kW]
-    """
-
-    grid: Grid
-    power: NDArray[np.floating]
-
-
-def make_atlas(
-    grid: Grid, sky: Sky, *, losses: Losses | None = None, albedo: float = 0.2, heat: float = 1.0
-) -> Atlas:
-    """Return the profiles of all candidates of a grid under a sky."""
-    return Atlas(grid, unit_power(sky, grid.normals, losses=losses, albedo=albedo, heat=heat))
