@@ -1,7 +1,7 @@
 """Readings and weather in, metadata out.
 
-:func:`infer` takes pandas objects, :func:`infer_records` the records that readers return. One system
-is a batch of one: all of them go through :func:`sunveil.engine.infer_block`.
+:func:`infer` takes pandas objects, :func:`infer_records` the records that readers return. One
+system is a batch of one: all of them go through :func:`sunveil.engine.infer_block`.
 """
 
 from __future__ import annotations
@@ -107,7 +107,17 @@ class Options:
         search: str = "exhaustive",
         mount: str = "unknown",
     ) -> Options:
-        """Return options given by their names; the parameters are those of the class."""
+        """Return options given by their names; the parameters are those of the class.
+
+        Parameters
+        ----------
+        method, clock, group, search, mount
+            Names of what the class has as enumerations.
+        losses
+            PVWatts' when None.
+        albedo
+            Fraction of global light that the ground sends back.
+        """
         return cls(
             method=_choice(Method, "method", method),
             clock=_choice(Clock, "clock", clock),
@@ -478,7 +488,7 @@ def _estimate(
 
 
 def _by_paper(record: Record, estimate: Estimate, skies: SiteSkies, options: Options) -> Estimate:
-    """Return an estimate with the paper's plane and capacity in place of the engine's, if asked for.
+    """Return an estimate with the paper's plane and capacity in place of the engine's, if asked.
 
     The clock that the engine found is repaired first; flags and agreement are the engine's.
     """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sunveil.cli.files import write_whole
-from sunveil.cli.progress import progress
+from sunveil.cli.progress import compile_first, progress
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.extras import require_extras
 from sunveil.privacy.units import Days
@@ -199,6 +199,7 @@ def _infer(meters: Path, city: City, truths: dict[str, SystemTruth]) -> list[Cas
     records, site = read_meters(meters), city.site
     weather = SiteWeather("clearsky", site, [record_span(record) for record in records])
     skies = SiteSkies(site.latitude, site.longitude, site.altitude)
+    compile_first()
     found = progress(infer_records(records, skies), "inferring", total=len(records))
     cases = []
     for record, estimate in zip(records, found, strict=True):

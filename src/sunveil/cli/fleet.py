@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sunveil.cli.options import METER_FIELDS, choice, server_options
-from sunveil.cli.progress import counting
+from sunveil.cli.progress import compile_first, counting
 from sunveil.errors import SunveilError
 
 if TYPE_CHECKING:
@@ -94,6 +94,7 @@ def run_fleet(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from sunveil.fleet import infer_fleet
 
+    compile_first()
     with counting("inferring") as show:
 
         def tell(progress: FleetProgress) -> None:

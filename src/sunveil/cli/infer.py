@@ -22,7 +22,7 @@ from sunveil.cli.options import (
     server_options,
     taking,
 )
-from sunveil.cli.progress import progress
+from sunveil.cli.progress import compile_first, progress
 from sunveil.errors import SunveilError
 
 if TYPE_CHECKING:
@@ -204,6 +204,7 @@ def _outcomes(
         weather=weather,
         load=loaded.over,
     )
+    compile_first()
     found = progress(
         infer_records(records, skies, options=options), "inferring", total=len(records)
     )

@@ -36,6 +36,13 @@ def progress(
     return tqdm(items, desc=doing, total=total, unit=f" {unit}", leave=False, file=sys.stderr)
 
 
+def compile_first() -> None:
+    """Compile the engine's kernels where that was never done, saying so on stderr."""
+    from sunveil.engine.warm import compile_kernels
+
+    compile_kernels(lambda text: print(text, file=sys.stderr, flush=True))
+
+
 @contextmanager
 def counting(doing: str, *, unit: str = "system") -> Iterator[Callable[[int, int], None]]:
     """Yield what shows how many of how many are done, with rate and time left, on a terminal."""

@@ -88,7 +88,15 @@ def starting_grid() -> Grid:
 
 
 def points_of(grid: Grid, *, haze: float = TYPICAL_HAZE, heat: float = TYPICAL_HEAT) -> Array:
-    """Return the planes of a grid as points of 1 kW without a limit."""
+    """Return the planes of a grid as points of 1 kW without a limit.
+
+    Parameters
+    ----------
+    grid
+        The planes.
+    haze, heat
+        Those of the points; as is usual when left out.
+    """
     out = np.zeros((len(grid), PARAMETERS))
     azimuth = np.radians(grid.surface_azimuth)
     out[:, EAST] = grid.surface_tilt * np.sin(azimuth)
@@ -120,7 +128,17 @@ def make_groups(sky: SkyTable, numbers: Numbers) -> Groups:
 
 
 def profiles_of(sheet: Sheet, points: Array, numbers: Numbers) -> Matrix:
-    """Return the power of points per kW under a sheet, shape (points, padded). [kW/kW]"""
+    """Return the power of points per kW under a sheet, shape (points, padded). [kW/kW]
+
+    Parameters
+    ----------
+    sheet
+        The sky.
+    points
+        Planes with haze and heat; their capacities and limits do not count.
+    numbers
+        What is assumed.
+    """
     out = np.empty((len(points), sheet.shape[0] * sheet.shape[2]), dtype=np.float32)
     fill_profiles(sheet, points, numbers, out)
     return out

@@ -136,7 +136,17 @@ def modelled_daylight(points: Array, sky: SkyTable, numbers: Numbers, days: Sola
 
 
 def flat_daylight(sky: SkyTable, numbers: Numbers, days: SolarDays) -> Daylight:
-    """Return the daylight of a flat plane, which every system's is compared with first."""
+    """Return the daylight of a flat plane, which every system's is compared with first.
+
+    Parameters
+    ----------
+    sky
+        The sky.
+    numbers
+        What is assumed.
+    days
+        The solar days.
+    """
     return modelled_daylight(np.zeros((1, PARAMETERS)), sky, numbers, days)
 
 

@@ -27,7 +27,7 @@ kernel = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Readings:
+class BlockReadings:
     """Readings of systems at the usable intervals of a sky: private.
 
     Parameters
@@ -50,11 +50,13 @@ class Readings:
     top: Array
 
     def __repr__(self) -> str:
-        return f"Readings({len(self.power)} systems, private)"
+        return f"BlockReadings({len(self.power)} systems, private)"
 
-    def take(self, systems: NDArray[np.intp]) -> Readings:
+    def take(self, systems: NDArray[np.intp]) -> BlockReadings:
         """Return the readings of some systems."""
-        return Readings(**{each.name: getattr(self, each.name)[systems] for each in fields(self)})
+        return BlockReadings(
+            **{each.name: getattr(self, each.name)[systems] for each in fields(self)}
+        )
 
     def thinned(
         self, places: NDArray[np.int32], systems: NDArray[np.intp]
@@ -87,7 +89,7 @@ def on_long_grid(power: Matrix, grid: TimeGrid) -> Matrix:
     return np.asarray(whole_means, dtype=np.float32)
 
 
-def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.intp]) -> Readings:
+def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.intp]) -> BlockReadings:
     """Lay readings onto the usable intervals.
 
     Parameters
@@ -104,7 +106,7 @@ def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.intp]) -> 
     power, have = padded(np.where(there, at, np.float32(0.0))), padded(there)
     days = np.add.reduceat(there, begins, axis=1) > 0 if len(begins) else there[:, :0]
     bright, top = _quantiles(power[:, : len(slot)], there)
-    return Readings(
+    return BlockReadings(
         power=power,
         have=have,
         count=there.sum(axis=1),
@@ -131,7 +133,7 @@ def _quantiles(power: Matrix, there: NDArray[np.bool_]) -> tuple[Array, Array]:
     return out[0], out[1]
 
 
-def find_limits(readings: Readings, day: NDArray[np.int32], *, hours: float) -> Array:
+def find_limits(readings: BlockReadings, day: NDArray[np.int32], *, hours: float) -> Array:
     """Return the logarithm of each inverter's limit [kW], ``UNLIMITED`` where none shows.
 
     Without a limit, ever fewer readings reach ever higher powers. A limit shows as a pile at the

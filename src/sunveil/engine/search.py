@@ -16,7 +16,7 @@ from sunveil.engine.assumed import (
 from sunveil.engine.envelope import STARTS, bright_envelope, find_starts
 from sunveil.engine.model import LIMIT, PARAMETERS, Sheet, refine
 from sunveil.engine.prepared import PreparedSky, correlated_in, share_for
-from sunveil.engine.readings import Readings, find_limits, lay_out, padded
+from sunveil.engine.readings import BlockReadings, find_limits, lay_out, padded
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
@@ -49,7 +49,7 @@ class Searched:
         Share of the energy of few readings that each explains.
     """
 
-    readings: Readings
+    readings: BlockReadings
     envelope: Matrix
     points: Array
     explained: Array
@@ -119,7 +119,7 @@ def search(rows: Matrix, prepared: PreparedSky) -> Searched:
 
 def _from_readings(
     prepared: PreparedSky,
-    readings: Readings,
+    readings: BlockReadings,
     starts: Array,
     remains: Array,
     systems: NDArray[np.intp],
@@ -154,7 +154,7 @@ def _keep_better(
 
 def refine_systems(
     prepared: PreparedSky,
-    readings: Readings,
+    readings: BlockReadings,
     points: Array,
     shares: Array,
     *,

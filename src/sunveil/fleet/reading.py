@@ -54,7 +54,15 @@ def read_rows(
 
 
 def range_of(columns: Columns, low: Any, high: Any) -> str:
-    """Return the condition of a range of names, as SQL."""
+    """Return the condition of a range of names, as SQL.
+
+    Parameters
+    ----------
+    columns
+        How the files hold their systems.
+    low, high
+        First name that is inside, and first that is beyond; None for no bound.
+    """
     system = named(columns.system)
     ends = [
         f"{system} {sign} {end if isinstance(end, int) else quoted(str(end))}"
@@ -76,7 +84,17 @@ def hashes(ids: pa.Array) -> NDArray[np.uint64]:
 def system_names(
     paths: Sequence[Path], columns: Columns, *, low: Any = None, high: Any = None
 ) -> list[str]:
-    """Return the names of all systems that some files have rows of."""
+    """Return the names of all systems that some files have rows of.
+
+    Parameters
+    ----------
+    paths
+        Parquet files.
+    columns
+        How they hold their systems.
+    low, high
+        Bounds of the names, as for :func:`range_of`.
+    """
     table = parquet(paths, hive=bool(columns.hive))
     system = f"{named(columns.system)}::VARCHAR"
     found = cursor().execute(

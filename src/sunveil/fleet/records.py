@@ -32,7 +32,17 @@ _AT_ONCE = 64
 def settle(
     raw: RawSystem | MeterError, options: MeterOptions, *, name: str
 ) -> Record | RefusedSystem:
-    """Return the record of a system, or why there is none."""
+    """Return the record of a system, or why there is none.
+
+    Parameters
+    ----------
+    raw
+        Its rows as read, or why they could not be.
+    options
+        How meters are read.
+    name
+        The system.
+    """
     try:
         if isinstance(raw, MeterError):
             raise raw  # noqa: TRY301 - one way for both

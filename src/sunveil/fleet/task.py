@@ -100,7 +100,17 @@ def _surveyed(
 def sound_files(
     paths: Sequence[Path], context: RunContext, part: Part
 ) -> tuple[list[Path], list[RefusedSystem]]:
-    """Return the files that can be read to their end, and refusals of the others."""
+    """Return the files that can be read to their end, and refusals of the others.
+
+    Parameters
+    ----------
+    paths
+        The files.
+    context
+        The run.
+    part
+        The part that they belong to.
+    """
     sound, refused = [], []
     for path in paths:
         try:

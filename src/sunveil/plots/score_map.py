@@ -79,7 +79,17 @@ def plot_score_map(
 
 
 def draw_score_map(data: SeenReadings, *, truth: Plane | None, ax: Axes) -> Axes:
-    """Draw :func:`plot_score_map` from readings already paired with their sky."""
+    """Draw :func:`plot_score_map` from readings already paired with their sky.
+
+    Parameters
+    ----------
+    data
+        The readings, which bring their estimate along.
+    truth
+        The true plane where it is known.
+    ax
+        Polar axes to draw on.
+    """
     polar, estimate = as_polar(ax), data.estimate
     polar_map(
         polar,

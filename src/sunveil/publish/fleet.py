@@ -195,9 +195,13 @@ def dry_fleet_tables(
 ) -> tuple[Expected, ...]:
     """Return what every table would cost and the error of its cells, without looking at a row.
 
-    Parameters are those of :func:`fleet_tables`. All cells of a table have the same error, in every
-    group: groups are disjoint, and each has the whole ε. That of a mean is the total's divided by
-    the size of its group.
+    All cells of a table have the same error, in every group: groups are disjoint, and each has the
+    whole ε. That of a mean is the total's divided by the size of its group.
+
+    Parameters
+    ----------
+    bins, epsilon, shares, key, keys, clip_kw, quantiles
+        As for :func:`fleet_tables`.
     """
     probabilities = check_quantiles(quantiles)
     check_clip(clip_kw)

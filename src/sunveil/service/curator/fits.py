@@ -68,7 +68,15 @@ def fit_days(service: Service, served: Served, row: dict[str, Any]) -> list[DayC
 
 
 def read_one(service: Service, served: Served, system_id: str) -> tuple[Record, Site]:
-    """Return the readings of one system of a fleet, and where it is."""
+    """Return the readings of one system of a fleet, and where it is.
+
+    Parameters
+    ----------
+    service, served
+        The dataset.
+    system_id
+        The system.
+    """
     folder = served.path(service.settings.datasets)
     table = folder / str(served.extra["systems_table"])
     systems = cached_systems(table)
