@@ -322,7 +322,7 @@ class SiteSkies:
         return self._made[grid]
 
     def _check(self, grid: TimeGrid) -> None:
-        """Refuse weather of other dates: a clear sky can be made anew for any, but was not meant."""
+        """Refuse weather of other dates, though a clear sky could be made for any."""
         if not isinstance(self._given, str):
             self.weather(_span(grid))
 
