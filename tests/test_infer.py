@@ -178,7 +178,7 @@ def test_weather_may_be_given_as_weather_or_as_a_frame(power, estimate):
 
 
 def test_weather_of_another_year_is_refused(power):
-    sky = clearsky(Site(**GOLDEN), "2016-01-01", "2017-01-01")
+    sky = clearsky(Site(**GOLDEN), "2016-01-01", "2017-01-01").to_frame()
     with pytest.raises(sunveil.WeatherError, match="2016"):
         sunveil.infer(power, weather=sky, **GOLDEN)
 

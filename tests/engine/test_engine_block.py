@@ -122,6 +122,9 @@ STRANGE = {
     "noise of all sizes": 10.0 ** np.random.default_rng(1).uniform(-30.0, 30.0, 8760),
     "a day": np.where(np.arange(8760) < 24, 1.0, np.nan),
     "sixty readings": np.where(np.arange(8760) < 24 * 7, 1.0, np.nan),
+    "one reading in thirty": np.where(np.arange(8760) % 29 == 0, 1.0, 0.0),
+    "a week of power": np.where(np.arange(8760) // 24 % 365 // 7 == 28, 1.0, 0.0),
+    "infinite": np.full(8760, np.inf),
     "night only": np.where(np.arange(8760) % 24 == 8, 1.0, 0.0),
 }
 
@@ -133,12 +136,14 @@ def test_strange_records_never_raise_and_leave_the_others_alone(name, four, denv
     found = infer_block(given, denver)
     chosen = np.array([True, False, True, False, True, True])
     assert_same(found.take(chosen), four)
-    if name in {"nothing", "zero", "negative", "a day"}:
+    if name in {"nothing", "zero", "negative", "a day", "huge", "tiny", "infinite"}:
         assert found.outcome[[1, 3]].tolist() == [TOO_LITTLE, TOO_LITTLE]
     for each in np.flatnonzero(found.outcome[[1, 3]] == INFERRED) * 2 + 1:
         assert 0.0 <= found.surface_tilt[each] <= 90.0
         assert 0.0 <= found.surface_azimuth[each] < 360.0
         assert found.dc_capacity_kw[each] > 0.0
+        assert np.isfinite(found.plane_error_degrees[each])
+        assert found.capacity_low[each] < found.capacity_high[each] < np.inf
 
 
 @pytest.mark.parametrize("factor", [1e30, 1e-30, 1e8, 1e-8])
@@ -213,7 +218,7 @@ def test_few_days_are_flagged(denver, rows):
 
 
 def test_what_no_plane_explains_is_flagged(denver):
-    noise = np.random.default_rng(0).uniform(0.0, 1.0, (1, 8760)).astype(np.float32)
+    noise = np.random.default_rng(0).uniform(0.0, 1.0, (1, 8760)).astype(np.float32) ** 8
     assert Flag.LOW_AGREEMENT in flags(infer_block(noise, denver), 0)
 
 

@@ -120,7 +120,8 @@ def test_covariances_add_scatter_priors_and_the_clock():
     errors = SystematicErrors(clock_minutes=2.0, capacity=0.1, angle=0.5, stretch=1.3)
     found = covariances(information, scatter, clock, correlated=7.0, errors=errors)
     for system in range(3):
-        inverse = np.linalg.inv(information[system])
+        # and what is known of any system, which is little
+        inverse = np.linalg.inv(information[system] + np.diag([1e-4, 1e-4, 1 / 9, 0, 0, 0]))
         moved = inverse @ clock[system] / 7.0
         expected = 1.3**2 * (inverse @ scatter[system] @ inverse / 49.0 + inverse)
         expected += 4.0 * np.outer(moved, moved)
@@ -140,3 +141,13 @@ def test_every_doubt_widens(more):
         assert np.linalg.eigvalsh(before).min() > 0.0
         assert np.linalg.eigvalsh(after - before).min() > -1e-9
         assert np.trace(after) > np.trace(before)
+
+
+def test_readings_that_say_nothing_give_wide_intervals():
+    nothing = np.diag([0.0, 0.0, 0.0, 6.0, 70.0, 1.0])[None]
+    total = covariances(
+        nothing, 0.0 * nothing, np.zeros((1, 6)), correlated=60.0, errors=SystematicErrors()
+    )
+    found = intervals_of(point_of(180.0, 30.0, 5.0)[None], total)
+    assert found.plane_error_degrees[0] > 60.0
+    assert found.capacity_high[0] / found.capacity_low[0] > 1000.0

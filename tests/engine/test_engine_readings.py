@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.engine.model import BLOCK, UNLIMITED
-from sunveil.engine.readings import Readings, find_limits, lay_out, on_long_grid, padded
+from sunveil.engine.readings import Readings, believable, find_limits, lay_out, on_long_grid, padded
 from sunveil.simulate import clipped
 from sunveil.timegrid import TimeGrid
 
@@ -22,6 +22,12 @@ def readings_of(power: np.ndarray, day: np.ndarray) -> Readings:
 
 def limit_of(power: np.ndarray, day: np.ndarray, hours: float = 1.0) -> float:
     return float(find_limits(readings_of(power, day), day, hours=hours)[0])
+
+
+def test_what_no_meter_reads_is_nothing():
+    power = np.array([1e-30, 1e-8, 0.0, -0.01, 5.0, 1e8, 1e10, 1e38, np.inf, np.nan], np.float32)
+    expected = np.array([0.0, 1e-8, 0.0, -0.01, 5.0, 1e8, *[np.nan] * 4], np.float32)
+    np.testing.assert_array_equal(believable(power), expected)
 
 
 def test_short_intervals_are_averaged_to_half_hours():
