@@ -1,46 +1,55 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand.
-.PHONY: demo test check docs bench clean
+.PHONY: demo test check docs lowest bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/.stamp
-# the peers of the benchmarks bring much that the project itself does not need
+PIP := pip install -q --disable-pip-version-check
+# the lowest versions that pyproject.toml allows, and the peers of the benchmarks, live apart
+LOWEST := .venv-lowest
 PEERS := .venv-peers
 
-demo: $(STAMP)-core
+demo: .venv/.stamp-report,publish
 	$(BIN)/sunveil demo --out demo
 
-test: $(STAMP)-test
+test: .venv/.stamp-test
 	$(BIN)/python -m pytest -n 2
 
-check: $(STAMP)-check
+check: .venv/.stamp-check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: $(STAMP)-docs
+docs: .venv/.stamp-docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	$(BIN)/sphinx-build -W -q -b doctest docs docs/_build/doctest
+
+# a short part of the tests; of newer packages, the old ones use what is deprecated by now
+lowest: $(LOWEST)/.stamp
+	$(LOWEST)/bin/python -m pytest -o filterwarnings=default tests/test_lowest.py \
+	    tests/meters/test_meters_round_trips.py tests/meters/test_meters_green_button.py
 
 bench: $(PEERS)/.stamp
 	$(PEERS)/bin/python -m benchmarks $(BENCH)
 
 clean:
-	rm -rf .venv $(PEERS) docs/_build demo build dist
+	rm -rf .venv $(LOWEST) $(PEERS) docs/_build demo build dist
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv || { echo "python3 has no venv module: apt-get install -y python3-venv, then try again"; exit 1; }
 
-$(STAMP)-core: pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e .
+# .stamp-a,b: the extras a and b are installed
+.venv/.stamp-%: pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/$(PIP) -c constraints.txt -e ".[$*]"
 	@touch $@
 
-$(STAMP)-test $(STAMP)-check $(STAMP)-docs: $(STAMP)-%: $(STAMP)-core
-	$(BIN)/pip install -q --disable-pip-version-check -c constraints.txt -e ".[$*]"
+$(LOWEST)/.stamp: pyproject.toml .ci/lowest.py
+	$(PYTHON) -m venv $(LOWEST)
+	$(PYTHON) .ci/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/$(PIP) -c $(LOWEST)/constraints.txt -e ".[all]" pytest hypothesis httpx
 	@touch $@
 
 $(PEERS)/.stamp: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/pip install -q --disable-pip-version-check -c constraints.txt -e ".[peers]"
+	$(PEERS)/bin/$(PIP) -c constraints.txt -e ".[peers]"
 	@touch $@

@@ -10,10 +10,10 @@ import numpy as np
 import pvlib
 from numpy.typing import NDArray
 
-from sunveil.atlas import plane_grid
-from sunveil.cells.tables import make_sheet
-from sunveil.quick.constants import QuickOptions, constants_of
-from sunveil.quick.groups import plane_profiles, points_of
+from sunveil.engine.assumed import EngineOptions, numbers_of
+from sunveil.engine.envelope import points_of, profiles_of
+from sunveil.engine.skytable import in_blocks, make_rows
+from sunveil.grids import plane_grid
 from sunveil.site import SHELTER, Losses, Site
 from sunveil.sky import Sky, sky_at
 from sunveil.weather import clearsky
@@ -74,15 +74,15 @@ def through_pvlib(
 def compare() -> Compared:
     """Make the atlas of 360 x 90 planes, and a sample of it through pvlib."""
     sky, grid = daylight(), plane_grid(1.0, 1.0, highest_tilt=89.0)
-    constants = constants_of(QuickOptions(), clear=True)
+    constants = numbers_of(EngineOptions(), clear=True)
     points = points_of(grid)
     points[:, 3], points[:, 4] = 0.0, 1.0
-    sheet = make_sheet((sky, sky))
-    plane_profiles(sheet, points[:1], constants)  # compiled
+    sheet = in_blocks(make_rows((sky, sky)))
+    profiles_of(sheet, points[:1], constants)  # compiled
     began = time.perf_counter()
-    sheet = make_sheet((sky, sky))
+    sheet = in_blocks(make_rows((sky, sky)))
     for first in range(0, len(points), BLOCK):
-        plane_profiles(sheet, points[first : first + BLOCK], constants)
+        profiles_of(sheet, points[first : first + BLOCK], constants)
     mine = time.perf_counter() - began
     zenith = np.degrees(np.arccos(sky.sun[:, 2]))
     sun = np.degrees(np.arctan2(sky.sun[:, 0], sky.sun[:, 1])) % 360.0
@@ -95,7 +95,7 @@ def compare() -> Compared:
         for i in chosen
     ]
     seconds = (time.perf_counter() - began) * len(grid) / SAMPLE
-    ours = plane_profiles(sheet, points[chosen], constants)[:, : len(sky)]
+    ours = profiles_of(sheet, points[chosen], constants)[:, : len(sky)]
     return Compared(
         len(grid), len(sky), mine, seconds, float(np.abs(ours - np.stack(theirs)).max())
     )

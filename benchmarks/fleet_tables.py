@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
+from sunveil.fleet.results import FleetRows
 from sunveil.plots.differencing import plot_differencing
 from sunveil.publish.attack import Recovered, differencing_attack
 from sunveil.publish.bins import Bins, groups_of
 from sunveil.publish.counts import cell_counts, count_deviation, draw_counts
 from sunveil.publish.fleet import dry_fleet_tables, fleet_tables, split
-from sunveil.publish.rows import FleetRows
 from sunveil.publish.rule import rule_15_15
 from sunveil.publish.totals import draw_totals, total_deviation
 from sunveil.simulate import draw_systems

@@ -8,12 +8,24 @@ from __future__ import annotations
 
 import sys
 
+import numpy as np
+
 from benchmarks import real
 from benchmarks.measure import Truth, number, ours
-from sunveil.fit.light import day_ends
-from sunveil.infer import infer_record, record_span
+from sunveil.engine.assumed import EngineOptions, numbers_of
+from sunveil.engine.envelope import points_of
+from sunveil.engine.light import (
+    Season,
+    SolarDays,
+    measured_daylight,
+    modelled_daylight,
+    typical_lead,
+)
+from sunveil.engine.readings import on_long_grid
+from sunveil.errors import SunveilError
+from sunveil.grids import Grid
+from sunveil.infer import SiteSkies, grid_of, infer_records, on_grid
 from sunveil.meters import from_pandas
-from sunveil.weather import get_weather
 
 NAMES = ("serf_east", "serf_2016", "serf_dst", "fsec", "garage")
 
@@ -21,10 +33,22 @@ NAMES = ("serf_east", "serf_2016", "serf_dst", "fsec", "garage")
 def light_minutes(case: real.RealCase) -> float:
     """Return how far after the sun's clock first and last light put stamps read as starts."""
     record = from_pandas(case.power, system_id=case.name, label="start")
-    clear = get_weather("clearsky", case.site, *record_span(record))
-    found = infer_record(record, clear)
-    ends = day_ends(record, clear, normal=found.plane.normal)
-    return ends.typical() - found.clock.offset_minutes
+    skies = SiteSkies(case.site.latitude, case.site.longitude, case.site.altitude)
+    found = next(infer_records([record], skies))
+    if isinstance(found, SunveilError):
+        raise found
+    grid = grid_of(record)
+    sky, rows = skies.over(grid), on_long_grid(on_grid([record], grid), grid)
+    days = SolarDays.of(sky)
+    plane = Grid(np.array([found.surface_azimuth]), np.array([found.surface_tilt]))
+    lead = typical_lead(
+        measured_daylight(rows, np.nanquantile(rows, [0.99], axis=1)[0], days),
+        modelled_daylight(points_of(plane), sky, numbers_of(EngineOptions(), clear=True), days),
+        np.zeros(days.count, dtype=bool),
+        Season.ALL,
+        minutes=grid.long.step / 60.0,
+    )
+    return float(lead[0]) - found.clock.offset_minutes
 
 
 def main() -> None:

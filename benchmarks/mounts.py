@@ -17,7 +17,7 @@ def main() -> None:
     """Print the errors of capacity by mount, untold and told."""
     errors: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for system, power, satellite in fleet(SYSTEMS):
-        mount = Mount(system.mount.name.lower())
+        mount = system.mount
         both = [
             ours(power, system.site, truth_of(system), weather=satellite, mount=given).capacity
             for given in (Mount.UNKNOWN, mount)

@@ -10,12 +10,14 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from sunveil.ledger.book import Ledger
-from sunveil.ledger.marks import Marks
+from sunveil.ledger.high_water import HighWaterMarks
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import System
 from sunveil.publish.folder import write_publication
-from sunveil.publish.system import publish_systems
+from sunveil.publish.memory_systems import MemorySystems
+from sunveil.publish.systems import publish_systems
+from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.reference import make_reference
 from sunveil.releases.score import placement
 from sunveil.site import Site
@@ -35,16 +37,14 @@ def main() -> None:
     scoring = (time.perf_counter() - begun) / 100
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
-        with Ledger(path / "l.db", create=True, marks=Marks(path / "l.mark")) as ledger:
+        with Ledger(path / "l.db", create=True, marks=HighWaterMarks(path / "l.mark")) as ledger:
             ledger.create_dataset("homes", Promise(System(), 2.0))
             begun = time.perf_counter()
             publication = publish_systems(
                 ledger,
                 "homes",
-                records,
-                lambda _: frame.weather,
-                unit=System(),
-                epsilon=1.0,
+                MemorySystems(records, lambda _: frame.weather),
+                terms=ReleaseTerms.of(System(), 1.0),
             )
             whole = (time.perf_counter() - begun) / SYSTEMS
             begun = time.perf_counter()

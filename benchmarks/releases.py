@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import real
-from sunveil.fit.daylight import coarsen
 from sunveil.infer import record_span
 from sunveil.meters import from_pandas
+from sunveil.meters.coarsen import coarsen
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
 from sunveil.privacy.score import Axis
 from sunveil.privacy.units import Days, Readings, System
@@ -30,7 +30,7 @@ from sunveil.releases.errors import framed_laws
 from sunveil.releases.frame import frame_of
 from sunveil.releases.release import release
 from sunveil.releases.score import unit_score
-from sunveil.releases.utility import Known, paper_means
+from sunveil.releases.utility import KnownSystem, paper_means
 from sunveil.simulate import simulate_fleet
 from sunveil.site import Plane
 from sunveil.weather import get_weather
@@ -50,12 +50,12 @@ not part of the project, see `benchmarks/real.py`.
 """
 
 
-def known(record, weather, plane: Plane, capacity: float) -> Known:
+def known(record, weather, plane: Plane, capacity: float) -> KnownSystem:
     """Return a system whose truth is known, in the frame of its record."""
-    return Known(frame_of(record, weather), record, plane, capacity)
+    return KnownSystem(frame_of(record, weather), record, plane, capacity)
 
 
-def real_systems() -> Iterator[tuple[str, Known]]:
+def real_systems() -> Iterator[tuple[str, KnownSystem]]:
     """Yield the first year of each real system, averaged to hours, under the clear sky."""
     cases, missing = real.load_all()
     by_name = {case.name: case for case in cases}
@@ -72,7 +72,7 @@ def real_systems() -> Iterator[tuple[str, Known]]:
         yield name, known(record, weather, Plane(case.azimuth, case.tilt), case.dc_kw)
 
 
-def simulated_systems(*, measured: bool) -> Iterator[Known]:
+def simulated_systems(*, measured: bool) -> Iterator[KnownSystem]:
     """Yield the systems of a simulated fleet under a satellite's weather, or a clear sky."""
     for truth, power, satellite in simulate_fleet(SYSTEMS, seed=SEED, sky_minutes=10):
         record = from_pandas(power, system_id=truth.system_id, label="start", cleaning="each")
@@ -82,7 +82,7 @@ def simulated_systems(*, measured: bool) -> Iterator[Known]:
         yield known(record, weather, truth.plane, truth.dc_capacity_kw)
 
 
-def means(system: Known, unit: Readings | Days, mechanism) -> tuple[float, float, float]:
+def means(system: KnownSystem, unit: Readings | Days, mechanism) -> tuple[float, float, float]:
     """Return the expected errors of one release."""
     score = unit_score(system.frame, system.record, unit)
     law = framed_laws(
@@ -159,7 +159,7 @@ def costs() -> Iterator[str]:
     yield f"| {System()} | 4 | - | - | {timed(lambda: one(system, System(), 4.0)):.0f} |"
 
 
-def one(system: Known, unit, epsilon: float) -> None:
+def one(system: KnownSystem, unit, epsilon: float) -> None:
     """Make one release."""
     release(system.record, system.frame.weather, unit=unit, epsilon=epsilon, frame=system.frame)
 

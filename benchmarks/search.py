@@ -18,11 +18,11 @@ import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
-from sunveil.atlas import Grid
+from sunveil.grids import Grid
 from sunveil.meters import from_pandas
 from sunveil.paper import FitScore, paper_grid, paper_score
 from sunveil.privacy.dpbo import DPBO, PosteriorScore
-from sunveil.search.bayesopt import BayesResult, Scaling, Settings, search_bayesian
+from sunveil.search.bayesopt import BayesResult, Scaling, SearchSettings, search_bayesian
 from sunveil.search.exhaustive import SearchResult, search_exhaustive
 from sunveil.search.gp import Kernel, phi
 from sunveil.simulate import simulate_fleet
@@ -63,7 +63,7 @@ def cases(count: int) -> Iterator[Case]:
         yield Case(score, search_exhaustive(grid, score))
 
 
-def run(score: Callable[[Grid], Array], settings: Settings) -> tuple[BayesResult, float]:
+def run(score: Callable[[Grid], Array], settings: SearchSettings) -> tuple[BayesResult, float]:
     """Return a run of GP-UCB over the paper's grid and its seconds."""
     grid = paper_grid()
     began = time.perf_counter()
@@ -73,7 +73,7 @@ def run(score: Callable[[Grid], Array], settings: Settings) -> tuple[BayesResult
 
 def with_scikit_learn(case: Case, steps: int) -> tuple[list[int], Array, Array, float]:
     """Return the picks of the same loop with scikit-learn, its last posterior, and its seconds."""
-    grid, settings = paper_grid(), Settings()
+    grid, settings = paper_grid(), SearchSettings()
     points = settings.kernel.coordinates(grid.surface_azimuth, grid.surface_tilt)
     mean, deviation = np.zeros(len(grid)), np.ones(len(grid))
     seen: list[int] = []
@@ -98,8 +98,8 @@ def near(found: BayesResult, case: Case) -> bool:
 
 def print_times(case: Case) -> None:
     """Print what 300 steps and 10,000 draws take."""
-    settings = Settings(steps=LONG, warm_start=0)
-    run(case.looked_up, Settings(steps=20, warm_start=0))
+    settings = SearchSettings(steps=LONG, warm_start=0)
+    run(case.looked_up, SearchSettings(steps=20, warm_start=0))
     with_scikit_learn(case, 5)
     ours, seconds = run(case.looked_up, settings)
     _, whole = run(case.score, settings)
@@ -127,7 +127,7 @@ def print_found(fleet: list[Case]) -> None:
     for words, (scale, scaling) in PRIORS.items():
         for wrap in (False, True):
             kernel = Kernel(scale, wrap)
-            settings = Settings(steps=SHORT, warm_start=0, kernel=kernel, scaling=scaling)
+            settings = SearchSettings(steps=SHORT, warm_start=0, kernel=kernel, scaling=scaling)
             runs = [run(case.looked_up, settings)[0] for case in fleet]
             found = sum(near(one, case) for one, case in zip(runs, fleet, strict=True))
             farthest = max(

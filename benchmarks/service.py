@@ -76,12 +76,12 @@ def prepare(folder: Path) -> Prepared:
     from sunveil.ledger.promise import Promise
     from sunveil.privacy.units import System
     from sunveil.service.app import open_service
-    from sunveil.service.broker import FleetTable, Totals
-    from sunveil.service.settings import Settings
+    from sunveil.service.broker import FleetTableQuestion, TotalsQuestion
+    from sunveil.service.settings import ServiceSettings
     from sunveil.service.store.accounts import issue_token
     from sunveil.service.store.datasets import READY, Served, add_served
 
-    service = open_service(Settings(data=folder))
+    service = open_service(ServiceSettings(data=folder))
     path = service.settings.datasets / "roofs"
     path.mkdir()
     write_estimates(path / "estimates.json")
@@ -103,8 +103,8 @@ def prepare(folder: Path) -> Prepared:
     service.ledger.set_share("roofs", "ann", 900.0)
     service.broker.warm()
     asked = (
-        Totals(kind="totals", epsilon=1.0, group_by="feeder"),
-        FleetTable(kind="fleet-table", epsilon=1.0, sectors=8, group_by="feeder"),
+        TotalsQuestion(kind="totals", epsilon=1.0, group_by="feeder"),
+        FleetTableQuestion(kind="fleet-table", epsilon=1.0, sectors=8, group_by="feeder"),
     )
     small, large = (
         service.broker.ask("roofs", each, analyst="ann", key=f"prepared {i}").release
@@ -212,9 +212,9 @@ def ask_times(folder: Path) -> dict[str, float]:
     """Return how long each kind of question takes without its padding. [s]"""
     from sunveil.service.answering.broker import QUESTIONS
     from sunveil.service.app import open_service
-    from sunveil.service.settings import Settings
+    from sunveil.service.settings import ServiceSettings
 
-    service = open_service(Settings(data=folder))
+    service = open_service(ServiceSettings(data=folder))
     service.broker.warm()
     found = {}
     for kind in ("fleet-table", "totals", "quantiles", "synthetic"):
@@ -233,7 +233,7 @@ def page(
     starts: list[float], loads: dict[str, Load], asks: dict[str, float], *, seconds: float
 ) -> str:
     """Return the page of all that was measured."""
-    from sunveil.service.settings import PADS
+    from sunveil.service.settings import ANSWER_SECONDS
 
     rows = "".join(
         f"| {name} | {each.size:,} | {each.rate:.0f} | {each.median:.0f} | {each.worst:.0f} |"
@@ -241,7 +241,8 @@ def page(
         for name, each in loads.items()
     )
     kinds = "".join(
-        f"| {kind} | {1e3 * took:.0f} | {1e3 * PADS[kind]:.0f} |\n" for kind, took in asks.items()
+        f"| {kind} | {1e3 * took:.0f} | {1e3 * ANSWER_SECONDS[kind]:.0f} |\n"
+        for kind, took in asks.items()
     )
     middle, longest = statistics.median(starts), max(starts)
     return f"""# The service, measured

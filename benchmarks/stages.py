@@ -21,24 +21,45 @@ import duckdb
 import numpy as np
 
 from benchmarks.fleets import read_to_memory, simulate, touch
-from benchmarks.pieces import pieces
 
-# Functions whose time is told, by module; none of them calls another.
+# Functions whose time is told, by the module that calls them; none of them calls another.
 STAGES = {
     "reading the columns": [("sunveil.fleet.task", "_surveyed")],
-    "laying them onto axes, checking them": [("sunveil.fleet.task", "usual_matrices")],
-    "skies of cells, and of some half an hour earlier": [
-        ("sunveil.cells", "make_cell_sky"),
-        ("sunveil.cells.sky", "make_cell_sky"),
+    "laying them onto time grids, checking them": [("sunveil.fleet.task", "usual_matrices")],
+    "skies of cells, by pvlib": [("sunveil.fleet.skies", "make_sky_table")],
+    "the same half an hour earlier, for wrong clocks": [
+        ("sunveil.engine.prepared", "make_sky_table")
     ],
-    "what follows from a sky: groups, patches, planes": [
-        ("sunveil.quick.prepared", "make_groups"),
-        ("sunveil.quick.prepared", "patch_labels"),
-        ("sunveil.quick.prepared", "make_mixture"),
-        ("sunveil.quick.prepared", "neighbours_of"),
+    "what follows from a sky: groups and planes": [
+        ("sunveil.engine.prepared", "make_groups"),
+        ("sunveil.engine.prepared", "make_mixture"),
+        ("sunveil.engine.prepared", "mixture_profiles"),
+        ("sunveil.engine.prepared", "flat_daylight"),
     ],
-    "fits, first and last light among them": [("sunveil.quick.block", "fit_rows")],
-    "trying other clocks": [("sunveil.quick.clocks", "settle_all")],
+    "readings onto the sky, limits": [
+        ("sunveil.engine.search", "lay_out"),
+        ("sunveil.engine.search", "find_limits"),
+    ],
+    "bright envelopes and starts": [
+        ("sunveil.engine.search", "bright_envelope"),
+        ("sunveil.engine.search", "find_starts"),
+    ],
+    "steps of fits": [("sunveil.engine.search", "refine")],
+    "first and last light": [
+        ("sunveil.engine.clocks", "measured_daylight"),
+        ("sunveil.engine.clocks", "modelled_daylight"),
+        ("sunveil.engine.clocks", "typical_lead"),
+    ],
+    "what hides the sun": [("sunveil.engine.final", "unhidden")],
+    "one plane, or a mixture": [
+        ("sunveil.engine.final", "screen"),
+        ("sunveil.engine.final", "several_planes"),
+    ],
+    "intervals": [
+        ("sunveil.engine.final", "inform"),
+        ("sunveil.engine.final", "covariances"),
+        ("sunveil.engine.block", "intervals_of"),
+    ],
     "writing": [("sunveil.fleet.task", "write_table"), ("sunveil.fleet.task", "estimates_table")],
 }
 
@@ -96,16 +117,16 @@ def copied() -> float:
 def multiplied() -> float:
     """Return how many multiply-adds a second the model's own loop does on one core. [10^9/s]"""
     from benchmarks.atlases import daylight
-    from sunveil.cells.tables import make_sheet
-    from sunveil.quick.constants import QuickOptions, constants_of
-    from sunveil.quick.groups import plane_profiles, points_of, starting_grid
+    from sunveil.engine.assumed import EngineOptions, numbers_of
+    from sunveil.engine.envelope import points_of, profiles_of, starting_grid
+    from sunveil.engine.skytable import in_blocks, make_rows
 
     sky = daylight()
-    sheet = make_sheet((sky, sky))
-    points, constants = points_of(starting_grid()), constants_of(QuickOptions(), clear=True)
-    plane_profiles(sheet, points, constants)
+    sheet = in_blocks(make_rows((sky, sky)))
+    points, numbers = points_of(starting_grid()), numbers_of(EngineOptions(), clear=True)
+    profiles_of(sheet, points, numbers)
     began = time.perf_counter()
-    plane_profiles(sheet, points, constants)
+    profiles_of(sheet, points, numbers)
     seconds = time.perf_counter() - began
     # about 45 multiplications and additions for each of two instants of an interval
     return len(points) * len(sky) * 2 * 45 / seconds / 1e9
@@ -121,20 +142,17 @@ def page(systems: int) -> list[str]:
         size = sum(one.stat().st_size for one in (fleet / "readings").glob("*.parquet"))
         ((rows,),) = duckdb.sql(f"SELECT count(*) FROM '{fleet}/readings/*.parquet'").fetchall()
         read, touched = read_to_memory(fleet, "long"), touch(fleet, "long")
-        parts = pieces(fleet)
     lines = [
         f"| stage, {systems:,} systems, one worker | CPU [s] | per system [ms] | share [%] |",
         "|---|---|---|---|",
     ]
-    spent["everything else: plan, Python, odd records"] = whole - sum(spent.values())
+    spent["everything else: plan, Python, records that are read anew"] = whole - sum(spent.values())
     for stage, seconds in spent.items():
         lines.append(
             f"| {stage} | {seconds:.1f} | {1e3 * seconds / systems:.3f} |"
             f" {100.0 * seconds / whole:.0f} |"
         )
     lines += [f"| all | {whole:.1f} | {1e3 * whole / systems:.3f} | 100 |", ""]
-    lines += ["| pieces of one system's fit | CPU [µs] |", "|---|---|"]
-    lines += [f"| {piece} | {each:.0f} |" for piece, each in parts.items()]
     lines += [
         "",
         "| at best, on this machine | |",

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -22,6 +24,13 @@ from sunveil.weather import clearsky
 # How long an example takes says something of the machine, and nothing of the code.
 settings.register_profile("sunveil", deadline=None)
 settings.load_profile("sunveil")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the kernels once, before several workers would each do so."""
+    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
+        code = "from sunveil.fleet.local import compile_before_workers as work; work()"
+        subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -98,7 +98,8 @@ def test_neighbouring_cells_part_halfway():
 
 def test_altitudes_fall_into_bands():
     assert cell_of(40.0, 5.0, 1609.0).site.altitude == 1600.0
-    assert cell_of(40.0, 5.0, 1611.0).site.altitude == 1620.0
+    assert cell_of(40.0, 5.0, 1626.0).site.altitude == 1650.0
+    assert cell_of(40.0, 5.0, 1609.0, size=0.1).site.altitude == 1500.0
     assert cell_of(40.0, 5.0, -5.0).site.altitude == 0.0
     assert cell_of(40.0, 5.0).band is None
     assert cell_of(40.0, 5.0).site == Site(40.0, 5.0)
@@ -117,5 +118,5 @@ def test_places_off_the_globe_are_refused(place):
 
 
 def test_a_cell_is_a_name_for_its_place():
-    assert Cell(1985, 12750, 80).site == Site(39.7, -105.0, 1600.0)
-    assert len({cell_of(39.7, -105.0, 1600.0), Cell(1985, 12750, 80)}) == 1
+    assert Cell(1985, 12750, 32).site == Site(39.7, -105.0, 1600.0)
+    assert len({cell_of(39.7, -105.0, 1600.0), Cell(1985, 12750, 32)}) == 1

@@ -11,6 +11,7 @@ import pytest
 
 import sunveil
 from sunveil.estimate import Assumptions, ClockFinding, DaylightSaving, Estimate, Flag, Interval
+from sunveil.extras import EXTRAS
 from sunveil.meters import Label
 from sunveil.site import Losses, Plane
 
@@ -95,6 +96,17 @@ def test_renewing_puts_the_real_output_in_place(tmp_path):
 def test_every_public_name_is_in_the_reference():
     told = re.findall(r"^\.\. auto\w+:: sunveil\.(\w+)$", read(DOCS / "reference.md"), re.MULTILINE)
     assert sorted(set(told) - {"simulate"}) == sunveil.__all__
+
+
+def test_no_two_names_in_the_reference_are_alike():
+    # a type in a docstring is found by its short name, which must then mean one thing
+    told = re.findall(r"^\.\. auto\w+:: (\S+)$", read(DOCS / "reference.md"), re.MULTILINE)
+    short = [name.rpartition(".")[2] for name in told]
+    assert [name for name in told if short.count(name.rpartition(".")[2]) > 1] == []
+
+
+def test_every_extra_is_explained():
+    assert first_cells(read(DOCS / "install.md")) == {*EXTRAS, "all"}
 
 
 def tree() -> dict[str, set[str]]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
@@ -76,6 +77,38 @@ def test_the_dictionary_names_every_assumption(estimate):
         "method": "default",
         "mount": "unknown",
     }
+
+
+def test_a_row_becomes_the_estimate_that_it_was_written_from(estimate):
+    whole = replace(estimate, haze=0.51234, heat=1.2, notes=("a note",))
+    row = json.loads(json.dumps(whole.to_row()))
+    back = Estimate.from_row(row, whole.assumptions, notes=whole.notes)
+    assert back.to_row() == row
+    assert back.to_dict() == whole.to_dict()
+    assert (back.haze, back.heat) == (0.5123, 1.2)
+    assert back.flags == whole.flags
+    assert back.clock == replace(whole.clock, gain=0.0)
+    rounded = replace(back, notes=())
+    assert Estimate.from_row(rounded.to_row(), rounded.assumptions) == rounded
+
+
+def test_what_is_not_there_stays_away_in_a_row(estimate):
+    bare = replace(
+        estimate, ac_limit_kw=None, tilt_interval=Interval(math.nan, math.nan), haze=None
+    )
+    row = bare.to_row()
+    assert [row[name] for name in ("ac_limit_kw", "surface_tilt_low", "haze")] == [None] * 3
+    back = Estimate.from_row(row, bare.assumptions)
+    assert back.ac_limit_kw is None
+    assert math.isnan(back.tilt_interval.low)
+    for name in ("haze", "heat"):  # as tables of version 0.1 have it
+        del row[name]
+    assert Estimate.from_row({**row, "feeder": "F1"}, bare.assumptions).haze is None
+
+
+def test_assumptions_come_back_from_their_dictionary(estimate):
+    named = {**estimate.assumptions.to_dict(), "something": "else"}
+    assert Assumptions.from_dict(named) == estimate.assumptions
 
 
 def test_capacities_of_any_size_keep_five_digits(estimate):

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sunveil.atlas import plane_grid
+from sunveil.grids import plane_grid
 from sunveil.meters import Record, from_pandas
 from sunveil.paper import PaperFit, fit_paper, paper_grid, paper_score, resampled
-from sunveil.profiles import Group, candidate_profiles
+from sunveil.profiles import DayGroup, candidate_profiles
 from sunveil.scores import fit_score
-from sunveil.search.bayesopt import Settings
-from sunveil.simulate import Skies, SystemTruth, simulate_power, simulate_sky
+from sunveil.search.bayesopt import SearchSettings
+from sunveil.simulate import SimulatedSky, SystemTruth, simulate_power, simulate_sky
 from sunveil.site import Plane, Site
 from sunveil.sky import sky_at
 
@@ -20,7 +20,7 @@ TRUTH = SystemTruth("west", GOLDEN, ((Plane(270.0, 18.0), 1.0),), 5.0)
 
 
 @pytest.fixture(scope="module")
-def sky() -> Skies:
+def sky() -> SimulatedSky:
     return simulate_sky(GOLDEN, 2019, seed=2, step_minutes=15)
 
 
@@ -44,7 +44,7 @@ def test_the_paper_finds_its_own_example_within_its_own_bias(fit):
 
 
 def test_weeks_find_it_too(sky, record):
-    weekly = fit_paper(record, sky.satellite, grid=plane_grid(6.0, 6.0), group=Group.WEEK)
+    weekly = fit_paper(record, sky.satellite, grid=plane_grid(6.0, 6.0), group=DayGroup.WEEK)
     assert len(weekly.days) == 53
     assert weekly.plane.angle_to(TRUTH.plane) <= 10.0
 
@@ -96,7 +96,7 @@ def test_the_fit_score_is_a_function_of_candidates_that_hides_its_readings(sky, 
 
 
 def test_a_search_by_gp_ucb_scores_only_what_it_looked_at(sky, record, fit):
-    grid, settings = plane_grid(2.0, 2.0), Settings(steps=60)
+    grid, settings = plane_grid(2.0, 2.0), SearchSettings(steps=60)
     found = fit_paper(record, sky.satellite, grid=grid, search=settings)
     assert fit.bayes is None
     assert found.bayes is not None
@@ -110,7 +110,7 @@ def test_a_search_by_gp_ucb_scores_only_what_it_looked_at(sky, record, fit):
 
 
 def test_a_search_by_gp_ucb_comes_near_the_exhaustive_one(sky, record, fit):
-    found = fit_paper(record, sky.satellite, grid=plane_grid(2.0, 2.0), search=Settings())
+    found = fit_paper(record, sky.satellite, grid=plane_grid(2.0, 2.0), search=SearchSettings())
     turned = (found.plane.surface_azimuth - fit.plane.surface_azimuth + 180.0) % 360.0 - 180.0
     assert abs(turned) <= 10.0
     assert found.plane.surface_tilt == pytest.approx(fit.plane.surface_tilt, abs=6.0)

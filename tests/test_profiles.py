@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 from sunveil.errors import TooLittleData
 from sunveil.meters import Record
 from sunveil.profiles import (
-    Group,
+    DayGroup,
     candidate_profiles,
     correlation,
     group_of,
@@ -78,11 +78,11 @@ def test_normalising_forgets_scale_and_offset():
 @pytest.mark.parametrize(
     ("group", "last", "first"),
     [
-        (Group.WEEK, date(2019, 6, 9), date(2019, 6, 10)),  # Sunday, Monday
-        (Group.MONTH, date(2019, 1, 31), date(2019, 2, 1)),
-        (Group.MONTH, date(2020, 2, 29), date(2020, 3, 1)),
-        (Group.QUARTER, date(2019, 3, 31), date(2019, 4, 1)),
-        (Group.QUARTER, date(2019, 12, 31), date(2020, 1, 1)),
+        (DayGroup.WEEK, date(2019, 6, 9), date(2019, 6, 10)),  # Sunday, Monday
+        (DayGroup.MONTH, date(2019, 1, 31), date(2019, 2, 1)),
+        (DayGroup.MONTH, date(2020, 2, 29), date(2020, 3, 1)),
+        (DayGroup.QUARTER, date(2019, 3, 31), date(2019, 4, 1)),
+        (DayGroup.QUARTER, date(2019, 12, 31), date(2020, 1, 1)),
     ],
 )
 def test_groups_change_between_these_days(group, last, first):
@@ -93,9 +93,9 @@ def test_groups_change_between_these_days(group, last, first):
 @pytest.mark.parametrize(
     ("group", "first", "last"),
     [
-        (Group.WEEK, date(2018, 12, 31), date(2019, 1, 6)),  # Monday, Sunday
-        (Group.MONTH, date(2019, 2, 1), date(2019, 2, 28)),
-        (Group.QUARTER, date(2019, 4, 1), date(2019, 6, 30)),
+        (DayGroup.WEEK, date(2018, 12, 31), date(2019, 1, 6)),  # Monday, Sunday
+        (DayGroup.MONTH, date(2019, 2, 1), date(2019, 2, 28)),
+        (DayGroup.QUARTER, date(2019, 4, 1), date(2019, 6, 30)),
     ],
 )
 def test_groups_hold_these_days_together(group, first, last):
@@ -105,8 +105,8 @@ def test_groups_hold_these_days_together(group, first, last):
 
 def test_a_year_has_its_groups():
     days = np.arange(number(date(2019, 1, 1)), number(date(2020, 1, 1)))
-    counts = {group: len(set(group_of(days, group))) for group in Group}
-    assert counts == {Group.WEEK: 53, Group.MONTH: 12, Group.QUARTER: 4}
+    counts = {group: len(set(group_of(days, group))) for group in DayGroup}
+    assert counts == {DayGroup.WEEK: 53, DayGroup.MONTH: 12, DayGroup.QUARTER: 4}
 
 
 def test_correlation_is_numpys_row_by_row():
@@ -167,7 +167,7 @@ def test_days_that_are_never_whole_are_refused_with_the_remedy(record, clear):
 
 
 def test_the_planted_clear_day_of_each_month_is_found(record, broken):
-    found = prototypical_days(record, broken, group=Group.MONTH)
+    found = prototypical_days(record, broken, group=DayGroup.MONTH)
     assert [profile.day for profile in found] == [number(day) for day in CLEAR_DAYS]
     for profile in found:
         assert profile.power.min() == 0.0
@@ -176,14 +176,14 @@ def test_the_planted_clear_day_of_each_month_is_found(record, broken):
 
 
 def test_the_scale_of_a_day_is_what_it_was_divided_by(record, broken):
-    found = prototypical_days(record, broken, group=Group.MONTH)[1]
+    found = prototypical_days(record, broken, group=DayGroup.MONTH)[1]
     chosen = np.isin(record.middles, found.times)
     np.testing.assert_allclose(found.power * found.scale, record.power_kw[chosen])
 
 
 def test_weeks_give_more_days_than_quarters(record, broken):
-    found = {group: len(prototypical_days(record, broken, group=group)) for group in Group}
-    assert found == {Group.WEEK: 13, Group.MONTH: 3, Group.QUARTER: 1}
+    found = {group: len(prototypical_days(record, broken, group=group)) for group in DayGroup}
+    assert found == {DayGroup.WEEK: 13, DayGroup.MONTH: 3, DayGroup.QUARTER: 1}
 
 
 def test_a_day_without_power_is_never_prototypical(record, broken, clear):
@@ -191,7 +191,7 @@ def test_a_day_without_power_is_never_prototypical(record, broken, clear):
     power = record.power_kw.copy().reshape(90, 24)
     power[days == number(CLEAR_DAYS[0])] = 0.0
     outage = replace(record, power_kw=power.ravel())
-    found = prototypical_days(outage, broken, group=Group.MONTH)
+    found = prototypical_days(outage, broken, group=DayGroup.MONTH)
     assert len(found) == 3
     assert found[0].day != number(CLEAR_DAYS[0])
 
@@ -199,11 +199,11 @@ def test_a_day_without_power_is_never_prototypical(record, broken, clear):
 def test_a_record_without_any_power_is_refused(record, broken):
     dead = replace(record, power_kw=np.zeros(len(record.times)))
     with pytest.raises(TooLittleData, match="no day with any power"):
-        prototypical_days(dead, broken, group=Group.MONTH)
+        prototypical_days(dead, broken, group=DayGroup.MONTH)
 
 
 def test_a_profile_does_not_show_its_readings(record, broken):
-    shown = repr(prototypical_days(record, broken, group=Group.MONTH)[0])
+    shown = repr(prototypical_days(record, broken, group=DayGroup.MONTH)[0])
     assert "private" in shown
     assert "0." not in shown
 

@@ -14,7 +14,7 @@ from sunveil.errors import ParameterError, SunveilError, TooLittleData
 from sunveil.estimate import ClockFinding, DaylightSaving, Flag, Interval
 from sunveil.meters.record import Label
 from sunveil.report import Case, write_report
-from sunveil.report.page import put_in_place, worth_drawing
+from sunveil.report.page import worth_drawing, write_page
 from sunveil.report.words import clock_words, kilowatts, summary
 from sunveil.simulate import SystemTruth, Tracker
 from sunveil.site import Plane
@@ -175,7 +175,7 @@ def test_a_page_that_cannot_be_put_in_place_leaves_nothing_behind(tmp_path: Path
     taken.mkdir()
     # a folder that appeared while the page was drawn
     with pytest.raises(SunveilError, match="cannot be written"):
-        put_in_place(taken, "page")
+        write_page(taken, "page")
     assert list(tmp_path.iterdir()) == [taken]
 
 
@@ -213,7 +213,7 @@ def test_the_summary_counts_errors_against_known_truths() -> None:
             case("f"),
         ]
     )
-    assert (found["systems"], found["known"], found["odd"]) == (6, 4, 1)
+    assert (found["systems"], found["known"], found["not_one_plane"]) == (6, 4, 1)
     assert (found["azimuth"], found["tilt"], found["capacity"]) == ("2.0°", "1.0°", "0.0%")
     assert found["covered"] == [("azimuth", 2), ("tilt", 3), ("capacity", 3)]
 

@@ -8,145 +8,268 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.scores import Tolerance, agreement_counts, capacity_grid, fit_score
-
-CAPACITIES = capacity_grid(1.0, 8.0, step=0.05)
-readings = st.one_of(
-    st.just(0.0),
-    st.floats(-2.0, 12.0),
-    st.sampled_from([1e-300, 1e300, math.inf, -math.inf, math.nan]),
+from sunveil.scores import (
+    Capacities,
+    RatioBins,
+    Tolerance,
+    count_days,
+    count_readings,
+    fit_score,
+    log_power,
+    log_profiles,
 )
 
-
-def by_hand(power, profiles, *, capacities, tolerance):
-    """Count with two loops, the window in whole steps of the capacity grid."""
-    step = math.log(capacities[1] / capacities[0])
-    below = round(-math.log(1.0 - tolerance.relative) / step)
-    above = round(math.log(1.0 + tolerance.relative) / step)
-    counts = np.zeros((len(profiles), len(capacities)), dtype=int)
-    for plane, profile in enumerate(profiles):
-        for place, capacity in enumerate(capacities):
-            for p, m in zip(power, profile, strict=True):
-                if m < tolerance.floor or not 0.0 < p < math.inf:
-                    continue
-                steps = math.log(p / (capacity * m)) / step
-                counts[plane, place] += -below - 0.5 <= steps < above + 0.5
-    return counts
+CAPACITIES = Capacities(0.5, 20.0, 0.05)
+TOLERANCE = Tolerance(relative=0.15, floor=0.1)
+BINS = RatioBins.of(CAPACITIES, TOLERANCE)
+THRESHOLDS, FEWEST = (0.3, 0.5, 0.7, 0.9), 2
+PLANES, DAYS, PER_DAY = 4, 6, 7
+READINGS = DAYS * PER_DAY
+STARTS = np.arange(0, READINGS + 1, PER_DAY)
 
 
-@pytest.mark.parametrize("tolerance", [Tolerance(), Tolerance(0.3, 0.05), Tolerance(0.05, 0.4)])
-@pytest.mark.parametrize("seed", range(3))
-def test_counts_are_those_of_two_loops(tolerance, seed):
+def world(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return readings that partly agree with the first plane, and profiles with some darkness."""
     rng = np.random.default_rng(seed)
-    profiles = rng.uniform(0.0, 1.0, (4, 60))
-    power = 3.0 * profiles[1] * rng.normal(1.0, 0.2, 60)
+    profiles = rng.uniform(0.0, 1.0, (PLANES, READINGS))
+    power = 4.0 * profiles[0] * rng.choice([1.0, 1.05, 0.9, 0.2], READINGS)
+    return power, profiles
+
+
+def plain_agreement(power, profiles, capacities=CAPACITIES, tolerance=TOLERANCE) -> np.ndarray:
+    """Return which readings agree, shape (planes, readings, capacities), by the definition.
+
+    A reading agrees with a capacity when it lies within so many whole steps of the capacities.
+    """
+    below = round(-math.log(1.0 - tolerance.relative) / capacities.step)
+    above = round(math.log(1.0 + tolerance.relative) / capacities.step)
+    lit = (profiles >= tolerance.floor) & (power > 0.0) & (power < math.inf)
+    with np.errstate(all="ignore"):
+        ratio = np.log(power / profiles)[..., None] - np.log(capacities.values)
+        steps = ratio / capacities.step
+        return lit[..., None] & (-below - 0.5 <= steps) & (steps < above + 0.5)
+
+
+def plain_counts(power, profiles, **options) -> np.ndarray:
+    return plain_agreement(power, profiles, **options).sum(axis=1)
+
+
+def plain_votes(power: np.ndarray, profiles: np.ndarray) -> np.ndarray:
+    """Return the votes from their definition: a share of the lit intervals of one day."""
+    agreeing = np.add.reduceat(plain_agreement(power, profiles), STARTS[:-1], axis=1, dtype=int)
+    lit = np.add.reduceat(profiles >= TOLERANCE.floor, STARTS[:-1], axis=1, dtype=int)[..., None]
+    needed = [np.maximum(np.ceil(share * lit), FEWEST) for share in THRESHOLDS]
+    return sum((agreeing >= each).sum(axis=1) for each in needed)
+
+
+def counted(power, profiles, capacities=CAPACITIES, tolerance=TOLERANCE) -> np.ndarray:
+    logs = log_profiles(profiles.astype(np.float32), tolerance.floor)
+    return count_readings(log_power(power), logs, RatioBins.of(capacities, tolerance))
+
+
+def voted(power: np.ndarray, profiles: np.ndarray, days=STARTS, fewest=FEWEST) -> np.ndarray:
+    return count_days(
+        log_power(power),
+        log_profiles(profiles.astype(np.float32), TOLERANCE.floor),
+        BINS,
+        days=days,
+        thresholds=THRESHOLDS,
+        fewest=fewest,
+    )
+
+
+# In single precision from the start, so that the definitions see the same numbers.
+def single(values: np.ndarray) -> np.ndarray:
+    return values.astype(np.float32).astype(np.float64)
+
+
+@pytest.mark.parametrize("tolerance", [TOLERANCE, Tolerance(0.3, 0.05), Tolerance(0.05, 0.4)])
+@pytest.mark.parametrize("seed", range(3))
+def test_counts_are_their_definition(seed, tolerance):
+    power, profiles = (single(each) for each in world(seed))
     power[:5] = [0.0, -1.0, 1e-9, 500.0, 0.3]
-    found = agreement_counts(power, profiles, capacities=CAPACITIES, tolerance=tolerance)
-    expected = by_hand(power, profiles, capacities=CAPACITIES, tolerance=tolerance)
-    np.testing.assert_array_equal(found.counts, expected)
-    assert expected.max() > 3
+    found = counted(power, profiles, tolerance=tolerance)
+    plain = plain_counts(power, profiles, tolerance=tolerance)
+    assert plain.max() > READINGS // 6
+    # a logarithm's last bit may move a reading over the edge of a bin
+    assert (found != plain).mean() < 0.01
+    assert np.abs(found - plain).max() <= 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_votes_are_their_definition(seed):
+    power, profiles = (single(each) for each in world(seed))
+    found = voted(power, profiles)
+    plain = plain_votes(power, profiles)
+    assert plain.max() > 2 * DAYS
+    assert len(np.unique(plain)) > 5
+    assert (found != plain).mean() < 0.01
 
 
 def test_the_window_is_the_documented_one_to_half_a_step():
-    tolerance = Tolerance(relative=0.15, floor=0.1)
-    capacities = capacity_grid(0.5, 20.0, step=0.01)
+    capacities = Capacities(0.5, 20.0, 0.01)
     place = 200
-    capacity, profile = capacities[place], np.full((1, 1), 0.5)
+    profile = np.full((1, 1), 0.5)
     for ratio in np.linspace(0.8, 1.2, 401):
-        power = np.array([ratio * capacity * 0.5])
-        found = agreement_counts(power, profile, capacities=capacities, tolerance=tolerance)
+        power = np.array([ratio * capacities.values[place] * 0.5])
+        found = counted(power, profile, capacities=capacities)[0, place]
         if abs(ratio - 1.0) < 0.15 - 0.01:
-            assert found.counts[0, place] == 1
+            assert found == 1
         if abs(ratio - 1.0) > 0.15 + 0.01:
-            assert found.counts[0, place] == 0
+            assert found == 0
 
 
 def test_the_best_plane_and_capacity_are_those_that_made_the_readings():
-    rng = np.random.default_rng(5)
-    profiles = rng.uniform(0.2, 1.0, (6, 300))
-    power = 4.0 * profiles[3]
-    found = agreement_counts(power, profiles, capacities=CAPACITIES)
-    plane, capacity = found.best()
+    profiles = np.random.default_rng(5).uniform(0.2, 1.0, (6, 300))
+    found = counted(4.0 * profiles[3], profiles)
+    plane, capacity = np.unravel_index(found.argmax(), found.shape)
     assert plane == 3
-    assert found.counts[plane, capacity] == found.possible[plane] == 300
-    assert found.capacities[capacity] == pytest.approx(4.0, rel=0.16)
-
-
-def test_of_equal_counts_the_first_wins():
-    found = agreement_counts(np.zeros(3), np.ones((2, 3)), capacities=CAPACITIES)
-    assert found.best() == (0, 0)
-
-
-def test_counts_are_whole_numbers():
-    found = agreement_counts(np.ones(3), np.ones((2, 3)), capacities=CAPACITIES)
-    assert found.counts.dtype == np.int64
-    assert found.possible.dtype == np.int64
-    assert found.counts.shape == (2, len(CAPACITIES))
-
-
-@pytest.mark.parametrize("reading", [0.0, -0.0, -3.0, math.nan, math.inf, -math.inf])
-def test_a_reading_without_power_agrees_with_nothing(reading):
-    found = agreement_counts(np.array([reading]), np.full((3, 1), 0.8), capacities=CAPACITIES)
-    assert (found.counts == 0).all()
-    assert (found.possible == 1).all()
+    assert found[plane, capacity] == 300
+    assert CAPACITIES.values[capacity] == pytest.approx(4.0, rel=0.16)
 
 
 def test_readings_count_only_where_the_model_reaches_the_floor():
     profiles = np.array([[0.05, 0.2, 0.2], [0.2, 0.2, 0.2]])
-    power = 2.0 * profiles[0]
-    found = agreement_counts(power, profiles, capacities=CAPACITIES, tolerance=Tolerance(floor=0.1))
-    assert found.possible.tolist() == [2, 3]
-    assert found.counts.max(axis=1).tolist() == [2, 2]
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    power=st.lists(readings, min_size=1, max_size=12),
-    changed=readings,
-    where=st.integers(0, 11),
-    seed=st.integers(0, 2**32 - 1),
-    relative=st.floats(0.02, 0.6),
-)
-def test_one_reading_moves_any_count_by_at_most_one(power, changed, where, seed, relative):
-    ours = np.array(power)
-    theirs = ours.copy()
-    theirs[where % len(ours)] = changed
-    profiles = np.random.default_rng(seed).uniform(0.0, 1.0, (5, len(ours)))
-    one, other = (
-        agreement_counts(p, profiles, capacities=CAPACITIES, tolerance=Tolerance(relative))
-        for p in (ours, theirs)
-    )
-    assert np.abs(one.counts - other.counts).max() <= 1
-    np.testing.assert_array_equal(one.possible, other.possible)
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    power=st.lists(readings, min_size=2, max_size=12),
-    where=st.integers(0, 11),
-    seed=st.integers(0, 2**32 - 1),
-)
-def test_a_reading_more_adds_at_most_one_and_takes_nothing(power, where, seed):
-    more = np.array(power)
-    fewer = np.delete(more, where % len(more))
-    profiles = np.random.default_rng(seed).uniform(0.0, 1.0, (5, len(more)))
-    less = np.delete(profiles, where % len(more), axis=1)
-    gained = (
-        agreement_counts(more, profiles, capacities=CAPACITIES).counts
-        - agreement_counts(fewer, less, capacities=CAPACITIES).counts
-    )
-    assert set(np.unique(gained)) <= {0, 1}
+    assert counted(2.0 * profiles[0], profiles).max(axis=1).tolist() == [2, 2]
 
 
 @settings(max_examples=100, deadline=None)
 @given(steps=st.integers(1, 20), seed=st.integers(0, 2**32 - 1))
 def test_more_power_in_whole_steps_moves_the_counts_along_the_capacities(steps, seed):
     rng = np.random.default_rng(seed)
-    profiles = rng.uniform(0.2, 1.0, (3, 30))
-    power = rng.uniform(1.0, 2.0, 30) * profiles[0]
-    one = agreement_counts(power, profiles, capacities=CAPACITIES)
-    scaled = agreement_counts(power * math.exp(0.05 * steps), profiles, capacities=CAPACITIES)
-    np.testing.assert_array_equal(scaled.counts[:, steps:], one.counts[:, :-steps])
+    # in the middle of bins, so that no last bit moves a reading over an edge
+    profiles = np.exp(0.05 * rng.integers(-20, 0, (3, 30)))
+    power = np.exp(0.05 * rng.integers(0, 20, 30))
+    one = counted(power, profiles)
+    scaled = counted(power * math.exp(0.05 * steps), profiles)
+    assert one.any()
+    np.testing.assert_array_equal(scaled[:, steps:], one[:, :-steps])
+
+
+@pytest.mark.parametrize("nothing", [0.0, -1.0, -1e300, math.nan, math.inf, -math.inf, 1e300])
+def test_what_is_no_power_agrees_with_nothing(nothing):
+    _, profiles = world(1)
+    power = np.full(READINGS, nothing)
+    assert not counted(power, profiles).any()
+    assert not voted(power, profiles).any()
+
+
+def test_no_reading_agrees_below_the_floor_not_even_the_dark():
+    profiles = np.full((1, READINGS), 0.0999)
+    for power in (np.full(READINGS, 0.4), np.zeros(READINGS), np.full(READINGS, math.inf)):
+        assert not counted(power, profiles).any()
+        assert not voted(power, profiles).any()
+
+
+def test_a_perfect_record_agrees_everywhere_and_has_all_votes():
+    profiles = np.full((1, READINGS), 0.5)
+    capacity = 30
+    power = 0.5 * np.full(READINGS, CAPACITIES.values[capacity])
+    assert counted(power, profiles)[0, capacity] == READINGS
+    assert voted(power, profiles)[0, capacity] == DAYS * len(THRESHOLDS)
+    assert counted(power, profiles)[0, capacity + BINS.width] == 0
+
+
+ANY = st.one_of(
+    st.floats(0.01, 30.0),
+    st.sampled_from([0.0, -3.0, math.nan, math.inf, -math.inf, 1e300, 5e-324]),
+)
+
+
+@settings(max_examples=80)
+@given(
+    seed=st.integers(0, 50),
+    replaced=st.dictionaries(st.integers(0, READINGS - 1), ANY, min_size=1, max_size=10),
+)
+def test_replacing_k_readings_moves_no_count_by_more_than_k(seed, replaced):
+    power, profiles = world(seed)
+    other = power.copy()
+    other[list(replaced)] = list(replaced.values())
+    moved = np.abs(counted(power, profiles) - counted(other, profiles))
+    assert moved.max() <= len(replaced)
+
+
+@settings(max_examples=80)
+@given(seed=st.integers(0, 50), where=st.integers(0, READINGS - 1), reading=ANY)
+def test_a_reading_more_adds_at_most_one_and_takes_nothing(seed, where, reading):
+    power, profiles = world(seed)
+    power[where] = reading
+    fewer = counted(np.delete(power, where), np.delete(profiles, where, axis=1))
+    assert set(np.unique(counted(power, profiles) - fewer)) <= {0, 1}
+
+
+@settings(max_examples=80)
+@given(
+    seed=st.integers(0, 50),
+    replaced=st.dictionaries(
+        st.integers(0, DAYS - 1),
+        st.lists(ANY, min_size=PER_DAY, max_size=PER_DAY),
+        min_size=1,
+        max_size=DAYS,
+    ),
+)
+def test_replacing_k_days_moves_no_votes_by_more_than_k_times_their_number(seed, replaced):
+    power, profiles = world(seed)
+    other = power.copy()
+    for day, readings in replaced.items():
+        other[day * PER_DAY : (day + 1) * PER_DAY] = readings
+    moved = np.abs(voted(power, profiles) - voted(other, profiles))
+    assert moved.max() <= len(replaced) * len(THRESHOLDS)
+
+
+def test_the_sensitivities_are_reached_so_they_could_not_be_smaller():
+    profiles = np.full((1, READINGS), 0.5)
+    power = 0.5 * np.full(READINGS, CAPACITIES.values[30])
+    other = power.copy()
+    other[0] = math.nan
+    assert np.abs(counted(power, profiles) - counted(other, profiles)).max() == 1
+    other[:PER_DAY] = 0.0
+    assert np.abs(voted(power, profiles) - voted(other, profiles)).max() == len(THRESHOLDS)
+
+
+def test_the_order_of_readings_within_a_day_makes_no_difference():
+    power, profiles = world(7)
+    order = np.concatenate(
+        [np.random.default_rng(d).permutation(PER_DAY) + d * PER_DAY for d in range(DAYS)]
+    )
+    np.testing.assert_array_equal(voted(power, profiles), voted(power[order], profiles[:, order]))
+
+
+def test_days_of_unequal_length_and_empty_ones_are_counted():
+    power, profiles = world(2)
+    starts = np.array([0, 0, 3, 20, 20, READINGS])
+    whole = voted(power, profiles, starts, 1)
+    alone = sum(voted(power, profiles, starts[i : i + 2], 1) for i in range(len(starts) - 1))
+    np.testing.assert_array_equal(whole, alone)
+    assert whole.max() > 0
+
+
+def test_capacities_are_geometric_and_reach_their_end():
+    grid = Capacities(0.5, 2000.0, 0.03)
+    values = grid.values
+    assert len(values) == len(grid) == 278
+    assert values[0] == 0.5
+    assert values[-2] < 2000.0 <= values[-1]
+    np.testing.assert_allclose(np.diff(np.log(values)), 0.03, rtol=1e-9)
+    assert len(Capacities(1.0, math.exp(0.3), 0.1)) == 4
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "step"),
+    [
+        (0.0, 1.0, 0.1),
+        (-1.0, 1.0, 0.1),
+        (2.0, 1.0, 0.1),
+        (1.0, math.inf, 0.1),
+        (math.nan, 1.0, 0.1),
+        (1.0, 2.0, 0.0),
+        (1.0, 2.0, 1.0),
+        (1.0, 2.0, math.nan),
+    ],
+)
+def test_capacities_that_are_no_grid_are_refused(low, high, step):
+    with pytest.raises(ParameterError, match="capacities"):
+        Capacities(low, high, step)
 
 
 @pytest.mark.parametrize("fault", [{"relative": 0.0}, {"relative": 1.0}, {"relative": math.nan}])
@@ -159,21 +282,6 @@ def test_a_tolerance_out_of_range_is_refused(fault):
 def test_a_floor_out_of_range_is_refused(floor):
     with pytest.raises(ParameterError, match="floor of modelled power"):
         Tolerance(floor=floor)
-
-
-def test_a_capacity_grid_is_geometric_and_reaches_its_end():
-    found = capacity_grid(2.0, 11.0, step=0.03)
-    np.testing.assert_allclose(np.diff(np.log(found)), 0.03)
-    assert found[0] == 2.0
-    assert 11.0 <= found[-1] < 11.0 * math.exp(0.03)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "step"), [(0.0, 1.0, 0.1), (2.0, 1.0, 0.1), (1.0, 2.0, 0.0), (1.0, 1.0, 0.1)]
-)
-def test_a_capacity_grid_that_cannot_be_is_refused(low, high, step):
-    with pytest.raises(ParameterError, match="capacity grid"):
-        capacity_grid(low, high, step=step)
 
 
 def test_the_fit_score_is_less_the_mean_square():

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sunveil.site import Losses, Plane, Site
     from sunveil.weather import Weather, get_weather
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Days",

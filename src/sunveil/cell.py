@@ -16,8 +16,11 @@ from sunveil.site import Array, Site
 
 # A kilometre to the cell's edge: a quarter of what the maps of haze tell apart. [degrees]
 SIZE = 0.02
-# Half of it is 0.06% of a clear sky's light. [m]
-BAND = 20.0
+# Where weather has to be asked for, or a release's frame takes a second to make. [degrees]
+WIDE = 0.1
+# Height of a band of altitude for each degree of a cell's side: 50 m where it is the smallest, half
+# of which is 0.15% of a clear sky's light. [m/degree]
+BAND_PER_DEGREE = 2500.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class Cell:
     row, column
         Latitude and longitude of the centre, in units of ``size``.
     band
-        Altitude of the centre in units of 20 m; looked up when None.
+        Altitude of the centre in units of ``2500 size`` metres; looked up when None.
     size
         Side of the square. [degrees]
     """
@@ -44,7 +47,8 @@ class Cell:
         """The centre, which stands for all systems of the cell."""
         latitude = min(max(self.row * self.size, -90.0), 90.0)
         longitude = (self.column * self.size + 180.0) % 360.0 - 180.0
-        altitude = None if self.band is None else self.band * BAND
+        height = BAND_PER_DEGREE * self.size
+        altitude = None if self.band is None else round(self.band * height, 3)
         return Site(round(latitude, 6), round(longitude, 6), altitude)
 
 
@@ -68,7 +72,7 @@ def cell_of(
     return Cell(
         row=math.floor(place.latitude / size + 0.5),
         column=math.floor(place.longitude / size + 0.5) % round(360.0 / size),
-        band=None if altitude is None else math.floor(altitude / BAND + 0.5),
+        band=None if altitude is None else math.floor(altitude / (BAND_PER_DEGREE * size) + 0.5),
         size=size,
     )
 
@@ -82,7 +86,8 @@ def turned(points: Array, site: Site, latitude: Array, longitude: Array) -> Arra
     Parameters
     ----------
     points
-        What was fitted, shape (systems, 6): the first two are ``tilt · (sin azimuth, cos azimuth)``.
+        What was fitted, shape (systems, 6); the first two are the plane as
+        ``tilt · (sin azimuth, cos azimuth)``.
     site
         Whose sky they were fitted under.
     latitude, longitude

@@ -8,6 +8,7 @@
     │   └── WeatherError       ... of the public weather
     ├── ParameterError         an argument out of its range (also a ValueError)
     ├── TooLittleData          readable data that cannot carry an inference
+    ├── MissingExtra           a part of Sunveil whose packages are not installed
     └── LedgerError            a ledger that cannot be used
         ├── BudgetExceeded     ... for this charge: the promise does not hold it
         ├── LedgerConflict     ... at all: it was changed, or an old copy of it was put back
@@ -42,6 +43,10 @@ class ParameterError(SunveilError, ValueError):
 
 class TooLittleData(SunveilError):
     """Readings that were read but cannot carry an inference."""
+
+
+class MissingExtra(SunveilError):
+    """A part of Sunveil whose packages are not installed; the message has the command that does."""
 
 
 class LedgerError(SunveilError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -75,7 +77,23 @@ class ClockFinding:
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What was assumed rather than inferred."""
+    """What was assumed rather than inferred.
+
+    Parameters
+    ----------
+    losses
+        What stands between light and meter.
+    albedo
+        Share of light that the ground sends back.
+    sky_model
+        How diffuse light is spread over the sky.
+    weather
+        Where the weather comes from.
+    method
+        ``default`` or ``paper``.
+    mount
+        How the modules are mounted.
+    """
 
     losses: Losses
     albedo: float
@@ -96,6 +114,22 @@ class Assumptions:
             "method": self.method,
             "mount": self.mount.value,
         }
+
+    @classmethod
+    def from_dict(cls, named: Mapping[str, Any]) -> Assumptions:
+        """Return the assumptions that :meth:`to_dict` gave; other names are left aside."""
+        return cls(
+            losses=Losses(
+                system=named["system_losses"],
+                inverter_efficiency=named["inverter_efficiency"],
+                gamma_pdc=named["gamma_pdc_per_degC"],
+            ),
+            albedo=named["albedo"],
+            sky_model=named["sky_model"],
+            weather=named["weather"],
+            method=named["method"],
+            mount=Mount(named["mount"]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +160,10 @@ class Estimate:
         What was assumed.
     notes
         What the reader of the meter file did, one sentence each.
+    haze
+        What the fit added to the sky's Linke turbidity; None where none was fitted.
+    heat
+        How many times Faiman's rise of temperature the fit found; None where none was fitted.
     """
 
     system_id: str
@@ -141,6 +179,8 @@ class Estimate:
     flags: tuple[Flag, ...]
     assumptions: Assumptions
     notes: tuple[str, ...] = ()
+    haze: float | None = None
+    heat: float | None = None
 
     @property
     def surface_azimuth(self) -> float:
@@ -153,33 +193,98 @@ class Estimate:
         return self.plane.surface_tilt
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the estimate as plain JSON types."""
+        """Return the estimate as plain JSON types: its row, intervals as pairs, and the rest."""
+        row = self.to_row()
+        named: dict[str, Any] = {}
+        for name, value in row.items():
+            if name.endswith("_low"):
+                quantity = name.removesuffix("_low")
+                named[f"{quantity}_interval"] = [value, row[f"{quantity}_high"]]
+            elif not name.endswith("_high"):
+                named[name] = value
+        return {**named, "assumptions": self.assumptions.to_dict(), "notes": list(self.notes)}
+
+    def to_row(self) -> dict[str, Any]:
+        """Return the estimate as a row of a fleet's table: plain types, None for what is not there.
+
+        Degrees are rounded to hundredths, capacities to five digits.
+        """
         return {
             "system_id": self.system_id,
-            "surface_azimuth": round(self.surface_azimuth, 2),
-            "surface_azimuth_interval": _pair(self.azimuth_interval),
-            "surface_tilt": round(self.surface_tilt, 2),
-            "surface_tilt_interval": _pair(self.tilt_interval),
-            "dc_capacity_kw": _significant(self.dc_capacity_kw),
-            "dc_capacity_kw_interval": [
-                _significant(self.capacity_interval.low),
-                _significant(self.capacity_interval.high),
-            ],
-            "plane_error_degrees": round(self.plane_error_degrees, 2),
-            "ac_limit_kw": None if self.ac_limit_kw is None else _significant(self.ac_limit_kw),
+            **_quantity("surface_azimuth", self.surface_azimuth, self.azimuth_interval, _rounded),
+            **_quantity("surface_tilt", self.surface_tilt, self.tilt_interval, _rounded),
+            **_quantity(
+                "dc_capacity_kw", self.dc_capacity_kw, self.capacity_interval, _significant
+            ),
+            "plane_error_degrees": _rounded(self.plane_error_degrees),
+            "ac_limit_kw": _significant(self.ac_limit_kw),
+            "haze": _rounded(self.haze, 4),
+            "heat": _rounded(self.heat, 4),
             "clock_offset_minutes": self.clock.offset_minutes,
             "clock_label": self.clock.label.value,
             "clock_daylight_saving": self.clock.daylight_saving.value,
-            "agreement": round(self.agreement, 4),
+            "agreement": _rounded(self.agreement, 4),
             "flags": [flag.value for flag in self.flags],
-            "assumptions": self.assumptions.to_dict(),
-            "notes": list(self.notes),
         }
 
+    @classmethod
+    def from_row(
+        cls, row: Mapping[str, Any], assumptions: Assumptions, *, notes: Iterable[str] = ()
+    ) -> Estimate:
+        """Return the estimate that a row of a fleet's table holds: the inverse of :meth:`to_row`.
 
-def _pair(interval: Interval) -> list[float]:
-    return [round(interval.low, 2), round(interval.high, 2)]
+        Parameters
+        ----------
+        row
+            The columns of :meth:`to_row`; others are left aside. Tables of version 0.1 have neither
+            ``haze`` nor ``heat``.
+        assumptions
+            What the fleet's run assumed, which stands beside the table and not in it.
+        notes
+            What the reader of the meter file did, one sentence each.
+        """
+
+        def interval(name: str) -> Interval:
+            return Interval(_plain(row[f"{name}_low"]), _plain(row[f"{name}_high"]))
+
+        return cls(
+            system_id=str(row["system_id"]),
+            plane=Plane(row["surface_azimuth"], row["surface_tilt"]),
+            dc_capacity_kw=row["dc_capacity_kw"],
+            azimuth_interval=interval("surface_azimuth"),
+            tilt_interval=interval("surface_tilt"),
+            capacity_interval=interval("dc_capacity_kw"),
+            plane_error_degrees=_plain(row["plane_error_degrees"]),
+            ac_limit_kw=row["ac_limit_kw"],
+            clock=ClockFinding(
+                row["clock_offset_minutes"],
+                Label(row["clock_label"]),
+                DaylightSaving(row["clock_daylight_saving"]),
+            ),
+            agreement=row["agreement"],
+            flags=tuple(Flag(each) for each in row["flags"]),
+            assumptions=assumptions,
+            notes=tuple(notes),
+            haze=row.get("haze"),
+            heat=row.get("heat"),
+        )
 
 
-def _significant(value: float) -> float:
-    return float(f"{value:.5g}")
+def _quantity(
+    name: str, value: float, interval: Interval, rounded: Callable[[float], float | None]
+) -> dict[str, float | None]:
+    """Return the three columns of a quantity: its value and both ends of its interval."""
+    ends = {f"{name}_low": rounded(interval.low), f"{name}_high": rounded(interval.high)}
+    return {name: rounded(value), **ends}
+
+
+def _rounded(value: float | None, digits: int = 2) -> float | None:
+    return None if value is None or math.isnan(value) else round(value, digits)
+
+
+def _significant(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else float(f"{value:.5g}")
+
+
+def _plain(value: float | None) -> float:
+    return math.nan if value is None else value

@@ -1,7 +1,7 @@
 """Readings and weather in, metadata out.
 
-:func:`infer` takes pandas objects, :func:`infer_records` the records that readers return. One system
-is a batch of one: all of them go through :func:`sunveil.engine.infer_block`.
+:func:`infer` takes pandas objects, :func:`infer_records` the records that readers return. One
+system is a batch of one: all of them go through :func:`sunveil.engine.infer_block`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from sunveil.cell import cell_of
 from sunveil.engine import (
     SAVINGS,
     BlockEstimates,
-    Clock,
     EngineOptions,
     SkyTable,
     infer_block,
     make_sky_table,
     reason,
 )
+from sunveil.engine.assumed import Clock as Clock
 from sunveil.engine.block import TOO_LITTLE, flags_of
 from sunveil.engine.clocks import ClockHypothesis, FoundClock
 from sunveil.engine.saving import saving_days, saving_rule
@@ -34,7 +34,7 @@ from sunveil.errors import ParameterError, SunveilError, TooLittleData, WeatherE
 from sunveil.estimate import Assumptions, Estimate, Interval
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Record
-from sunveil.profiles import Group
+from sunveil.profiles import DayGroup
 from sunveil.search import Search
 from sunveil.site import Losses, Mount, Plane, Site, SkyModel
 from sunveil.timegrid import DAY, TimeGrid
@@ -87,7 +87,7 @@ class Options:
     clock: Clock = Clock.REPAIR
     losses: Losses = field(default_factory=Losses)
     albedo: float = 0.2
-    group: Group = Group.MONTH
+    group: DayGroup = DayGroup.MONTH
     search: Search = Search.EXHAUSTIVE
     mount: Mount = Mount.UNKNOWN
 
@@ -107,13 +107,23 @@ class Options:
         search: str = "exhaustive",
         mount: str = "unknown",
     ) -> Options:
-        """Return options given by their names; the parameters are those of the class."""
+        """Return options given by their names; the parameters are those of the class.
+
+        Parameters
+        ----------
+        method, clock, group, search, mount
+            Names of what the class has as enumerations.
+        losses
+            PVWatts' when None.
+        albedo
+            Fraction of global light that the ground sends back.
+        """
         return cls(
             method=_choice(Method, "method", method),
             clock=_choice(Clock, "clock", clock),
             losses=losses or Losses(),
             albedo=albedo,
-            group=_choice(Group, "group", group),
+            group=_choice(DayGroup, "group", group),
             search=_choice(Search, "search", search),
             mount=_choice(Mount, "mount", mount),
         )
@@ -240,9 +250,7 @@ def infer_frame(
     from sunveil.meters import records_from_frame
 
     options = Options.of(**settings)
-    records = records_from_frame(
-        frame, MeterOptions(unit=unit, timezone=timezone, label=label)
-    )
+    records = records_from_frame(frame, MeterOptions(unit=unit, timezone=timezone, label=label))
     skies = SiteSkies(latitude, longitude, altitude, weather=weather, cache=cache)
     return [_given(found) for found in infer_records(records, skies, options=options)]
 
@@ -406,8 +414,9 @@ def _infer_batch(
         options=options.engine,
         timezone=records[0].timezone,
         label_known=records[0].label_known,
-        places=tuple(
-            np.full(len(records), each) for each in (skies.site.latitude, skies.site.longitude)
+        places=(
+            np.full(len(records), skies.site.latitude),
+            np.full(len(records), skies.site.longitude),
         ),
     )
     for place, record in enumerate(records):
@@ -473,13 +482,13 @@ def _estimate(
             mount=options.mount,
         ),
         notes=record.notes,
+        haze=number("haze"),
+        heat=number("heat"),
     )
 
 
-def _by_paper(
-    record: Record, estimate: Estimate, skies: SiteSkies, options: Options
-) -> Estimate:
-    """Return an estimate with the paper's plane and capacity in place of the engine's, if asked for.
+def _by_paper(record: Record, estimate: Estimate, skies: SiteSkies, options: Options) -> Estimate:
+    """Return an estimate with the paper's plane and capacity in place of the engine's, if asked.
 
     The clock that the engine found is repaired first; flags and agreement are the engine's.
     """
@@ -516,6 +525,8 @@ def _by_paper(
         tilt_interval=tilt,
         capacity_interval=capacity,
         plane_error_degrees=radius,
+        haze=None,
+        heat=None,
         notes=(*estimate.notes, *notes),
     )
 

@@ -9,13 +9,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sunveil.atlas import Grid, plane_grid
 from sunveil.estimate import Interval
+from sunveil.grids import Grid, plane_grid
 from sunveil.meters.record import Record
 from sunveil.privacy.dpbo import PosteriorScore
-from sunveil.profiles import Group, Profile, candidate_profiles, prototypical_days
+from sunveil.profiles import DayGroup, Profile, candidate_profiles, prototypical_days
 from sunveil.scores import fit_score
-from sunveil.search.bayesopt import BayesResult, Scaling, Settings, Source, search_bayesian
+from sunveil.search.bayesopt import (
+    BayesResult,
+    Scaling,
+    ScalingSource,
+    SearchSettings,
+    search_bayesian,
+)
 from sunveil.search.exhaustive import SearchResult, blocks
 from sunveil.site import Array, Losses, Plane
 from sunveil.sky import Sky, sky_at, unit_power
@@ -24,7 +30,7 @@ from sunveil.weather.base import Weather
 RESAMPLES = 400
 # The fit scores of twelve months have about this mean and spread around the maximiser, whatever the
 # system: chosen in public, on simulated ones. It finds a few maximisers more than no scaling.
-SEARCH = Settings(scaling=Scaling.public(-0.3, 0.3))
+SEARCH = SearchSettings(scaling=Scaling.public(-0.3, 0.3))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,9 +70,21 @@ class FitScore:
 
 
 def paper_score(
-    record: Record, weather: Weather, *, group: Group = Group.MONTH, albedo: float = 0.2
+    record: Record, weather: Weather, *, group: DayGroup = DayGroup.MONTH, albedo: float = 0.2
 ) -> FitScore:
-    """Return the fit score of a record under the weather that chooses its clear days."""
+    """Return the fit score of a record under the weather that chooses its clear days.
+
+    Parameters
+    ----------
+    record
+        The readings, on a clock that fits the sun.
+    weather
+        The weather; its DNI and GHI choose the clear days.
+    group
+        How days are put into groups.
+    albedo
+        Share of global irradiance that the ground sends back.
+    """
     days = tuple(prototypical_days(record, weather, group=group))
     return FitScore(days, tuple(sky_at(weather, day.times) for day in days), albedo)
 
@@ -118,10 +136,10 @@ def fit_paper(
     weather: Weather,
     *,
     grid: Grid | None = None,
-    group: Group = Group.MONTH,
+    group: DayGroup = DayGroup.MONTH,
     losses: Losses | None = None,
     albedo: float = 0.2,
-    search: Settings | None = None,
+    search: SearchSettings | None = None,
 ) -> PaperFit:
     """Score candidates on the prototypical day of every group.
 
@@ -173,7 +191,7 @@ def posterior_score(result: BayesResult) -> PosteriorScore:
     return PosteriorScore(
         mean=result.mean,
         steps=len(result.points),
-        data_scaled=result.scaling.source is Source.DATA,
+        data_scaled=result.scaling.source is ScalingSource.DATA,
     )
 
 

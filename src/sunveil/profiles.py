@@ -17,7 +17,7 @@ from sunveil.weather.base import Weather
 DAY = 86400
 
 
-class Group(StrEnum):
+class DayGroup(StrEnum):
     """How days are put into groups."""
 
     WEEK = "week"
@@ -61,12 +61,12 @@ def normalise(values: Array) -> Array:
     return np.asarray(scaled)
 
 
-def group_of(days: NDArray[np.int64], group: Group) -> NDArray[np.int64]:
+def group_of(days: NDArray[np.int64], group: DayGroup) -> NDArray[np.int64]:
     """Return the number of the group that each day (since 1970) belongs to."""
-    if group is Group.WEEK:
+    if group is DayGroup.WEEK:
         return np.asarray((days + 3) // 7)  # day 0 was a Thursday
     months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
-    return np.asarray(months if group is Group.MONTH else months // 3)
+    return np.asarray(months if group is DayGroup.MONTH else months // 3)
 
 
 def correlation(first: Array, second: Array) -> Array:
@@ -115,8 +115,18 @@ def whole_days(
     return days[full], middles.reshape(-1, per_day)[full], table[full]
 
 
-def prototypical_days(record: Record, weather: Weather, *, group: Group) -> list[Profile]:
-    """Return the clearest day of each group: the day whose DNI and GHI correlate best."""
+def prototypical_days(record: Record, weather: Weather, *, group: DayGroup) -> list[Profile]:
+    """Return the clearest day of each group: the day whose DNI and GHI correlate best.
+
+    Parameters
+    ----------
+    record
+        The readings, on a clock that fits the sun.
+    weather
+        The weather, whose DNI and GHI show how clear a day was.
+    group
+        How days are put into groups.
+    """
     days, times, power = whole_days(record, weather)
     # only DNI and GHI are used here: no need to spread the diffuse light
     sky = sky_at(weather, times.ravel(), sky_model=SkyModel.ISOTROPIC)
@@ -145,6 +155,16 @@ def prototypical_days(record: Record, weather: Weather, *, group: Group) -> list
 
 
 def candidate_profiles(sky: Sky, normals: Array, *, albedo: float) -> Array:
-    """Return the normalised irradiance of candidates over one day: the paper's p̂, its eq. 2."""
+    """Return the normalised irradiance of candidates over one day: the paper's p̂, its eq. 2.
+
+    Parameters
+    ----------
+    sky
+        The sky over the intervals of the day.
+    normals
+        Unit normals of the candidates (east, north, up), one per row.
+    albedo
+        Share of global irradiance that the ground sends back.
+    """
     light = plane_light(sky, normals, albedo=albedo, diffuse_modifier=False)
     return normalise(np.where(sky.sun[:, 2] > 0.0, light, 0.0))

@@ -1,11 +1,17 @@
-"""How well candidates explain readings: the paper's fit score, and the agreement count.
+"""How well candidates explain readings: agreement counts, votes of days, the paper's fit score.
 
-Both are pure functions of readings and profiles. The agreement count is an integer that one
-reading moves by at most one, which is why private releases stand on it.
+A reading p agrees with a capacity c under a profile m when ``|p - c m| <= τ c m`` and m reaches a
+floor. The tolerance is relative and the capacities are geometric, so all capacities of a plane are
+one histogram of ``log(p / m)`` and a window that slides over it. A day votes for a candidate once
+for every threshold that the share of its lit intervals which agree reaches.
+
+Counts and votes are whole numbers, and each reading, or each day, adds to them alone: what one of
+them adds depends on no other, which is why private releases stand on them.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +19,9 @@ from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
 from sunveil.site import Array
+
+Counts = NDArray[np.int32]
+Logs = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,84 +50,126 @@ class Tolerance:
             )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Agreement:
-    """Agreement counts over planes and capacities.
+@dataclass(frozen=True, slots=True)
+class Capacities:
+    """A public, geometric grid of capacities.
 
     Parameters
     ----------
-    counts
-        Readings that agree, shape (planes, capacities).
-    possible
-        Readings that could have agreed, one per plane.
-    capacities
-        DC capacities, geometric. [kW]
+    low, high
+        The first capacity, and the least that the last may be. [kW]
+    step
+        Natural logarithm of the ratio of neighbours.
     """
 
-    counts: NDArray[np.int64]
-    possible: NDArray[np.int64]
-    capacities: Array
+    low: float = 0.5
+    high: float = 2000.0
+    step: float = 0.025
 
-    def best(self) -> tuple[int, int]:
-        """Return the plane and the capacity with the highest count, the first of equals."""
-        plane, capacity = np.unravel_index(int(self.counts.argmax()), self.counts.shape)
-        return int(plane), int(capacity)
+    def __post_init__(self) -> None:
+        if not (0.0 < self.low < self.high < math.inf):
+            raise ParameterError("capacities need 0 < low < high, in kW")
+        if not 0.001 <= self.step <= 0.7:
+            raise ParameterError("the step of capacities is a logarithm between 0.001 and 0.7")
+
+    def __len__(self) -> int:
+        return math.ceil(math.log(self.high / self.low) / self.step - 1e-9) + 1
+
+    @property
+    def values(self) -> Array:
+        """The capacities. [kW]"""
+        return np.asarray(self.low * np.exp(self.step * np.arange(len(self))))
 
 
-def capacity_grid(low: float, high: float, *, step: float = 0.02) -> Array:
-    """Return capacities from ``low`` to at least ``high``, each ``exp(step)`` times the last."""
-    if not (0.0 < low < high and step > 0.0):
-        raise ParameterError("a capacity grid needs 0 < low < high and a positive step")
-    count = int(np.ceil(np.log(high / low) / step)) + 1
-    return np.asarray(low * np.exp(step * np.arange(count)))
+@dataclass(frozen=True, slots=True)
+class RatioBins:
+    """Where log(p / m) falls among the capacities that it agrees with.
+
+    Parameters
+    ----------
+    lowest
+        Logarithm at which the first bin begins.
+    step
+        Width of a bin.
+    width
+        How many bins a capacity's tolerance spans; capacity c has bins c to c + width - 1.
+    capacities
+        How many capacities there are.
+    """
+
+    lowest: float
+    step: float
+    width: int
+    capacities: int
+
+    @classmethod
+    def of(cls, capacities: Capacities, tolerance: Tolerance) -> RatioBins:
+        """Return the bins of a grid of capacities under a tolerance."""
+        below = round(-math.log1p(-tolerance.relative) / capacities.step)
+        above = round(math.log1p(tolerance.relative) / capacities.step)
+        lowest = math.log(capacities.low) - (below + 0.5) * capacities.step
+        return cls(lowest, capacities.step, below + above + 1, len(capacities))
+
+    @property
+    def numbers(self) -> tuple[np.float32, np.float32, int, int]:
+        """What the kernels take: lowest, bins per logarithm, width, capacities."""
+        return np.float32(self.lowest), np.float32(1.0 / self.step), self.width, self.capacities
 
 
-def agreement_counts(
-    power: Array,
-    profiles: NDArray[np.floating],
+def log_power(power: Array) -> Logs:
+    """Return the logarithm of readings; what is not above zero, or missing, agrees with nothing."""
+    lit = power > 0.0
+    return np.log(power, where=lit, out=np.full(len(power), -np.inf)).astype(np.float32)
+
+
+def log_profiles(profiles: NDArray[np.floating], floor: float) -> Logs:
+    """Return the logarithm of profiles; below the floor no reading agrees."""
+    lit = profiles >= floor
+    out = np.full(profiles.shape, np.inf, dtype=np.float32)
+    return np.asarray(np.log(profiles, where=lit, out=out, casting="same_kind"))
+
+
+def count_readings(power: Logs, profiles: Logs, bins: RatioBins) -> Counts:
+    """Return how many readings agree with every plane and capacity, shape (planes, capacities).
+
+    Parameters
+    ----------
+    power, profiles
+        Logarithms of the readings, shape (n,), and of the planes' profiles, shape (planes, n).
+    bins
+        The capacities and their tolerance.
+    """
+    from sunveil.score_kernels import count_agreeing  # numba takes a second to load
+
+    return np.asarray(count_agreeing(power, profiles, *bins.numbers))
+
+
+def count_days(
+    power: Logs,
+    profiles: Logs,
+    bins: RatioBins,
     *,
-    capacities: Array,
-    tolerance: Tolerance | None = None,
-) -> Agreement:
-    """Count, for every plane and capacity, the readings that agree with the model.
-
-    A reading p agrees with a capacity c under a profile m when ``|p - c m| <= τ c m`` and m
-    reaches the floor. The tolerance is relative and the capacities are geometric, so all
-    capacities of a plane are one histogram of ``log(p / m)`` and a sliding window over it.
+    days: NDArray[np.int64],
+    thresholds: tuple[float, ...],
+    fewest: int,
+) -> Counts:
+    """Return the votes of days for every plane and capacity, shape (planes, capacities).
 
     Parameters
     ----------
-    power
-        Readings. [kW]
-    profiles
-        Power of each plane per kW, shape (planes, readings). [kW/kW]
-    capacities
-        Geometric grid of capacities. [kW]
-    tolerance
-        What counts as agreement.
+    power, profiles, bins
+        As for :func:`count_readings`.
+    days
+        Where each day begins among the readings, and where the last ends.
+    thresholds
+        Shares of a day's lit intervals; each that is reached is one vote.
+    fewest
+        Readings that must agree for any vote.
     """
-    tolerance = tolerance or Tolerance()
-    if len(capacities) < 2:
-        raise ParameterError("agreement needs a grid of at least two capacities")
-    step = float(np.log(capacities[1] / capacities[0]))
-    # c agrees when log(p/m) - log(c) lies in [log(1-τ), log(1+τ)], in whole steps of the grid
-    below = round(-np.log1p(-tolerance.relative) / step)
-    above = round(np.log1p(tolerance.relative) / step)
-    bins = len(capacities) + below + above
-    lowest = np.log(capacities[0]) - (below + 0.5) * step
-    with np.errstate(divide="ignore"):
-        logs = np.where(power > 0.0, np.log(np.maximum(power, 1e-300)), -np.inf)
-    counts = np.empty((len(profiles), len(capacities)), dtype=np.int64)
-    possible = np.empty(len(profiles), dtype=np.int64)
-    for plane, profile in enumerate(profiles):
-        lit = profile >= tolerance.floor
-        possible[plane] = np.count_nonzero(lit)
-        place = (logs[lit] - np.log(profile[lit]) - lowest) / step
-        inside = place[(place >= 0.0) & (place < bins)].astype(np.intp)
-        total = np.concatenate([[0], np.cumsum(np.bincount(inside, minlength=bins))])
-        width = below + above + 1
-        counts[plane] = total[width:] - total[: len(total) - width]
-    return Agreement(counts, possible, capacities)
+    from sunveil.score_kernels import count_votes
+
+    shares = np.asarray(thresholds, dtype=np.float64)
+    return np.asarray(count_votes(power, profiles, days, shares, fewest, *bins.numbers))
 
 
 def fit_score(measured: Array, profiles: NDArray[np.floating]) -> Array:

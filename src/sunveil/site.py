@@ -3,7 +3,7 @@
 The chain is pvlib's, step by step: :func:`incidence_cosine` is the paper's eq. 1,
 :func:`plane_irradiance` its eq. 2, :func:`cell_temperature`, :func:`dc_power` and
 :func:`ac_power` its eq. 3. It is written for clarity, for one plane at a time;
-:mod:`sunveil.atlas` does the same for thousands of planes at once and is tested against it.
+:mod:`sunveil.grids` does the same for thousands of planes at once and is tested against it.
 """
 
 from __future__ import annotations
@@ -11,16 +11,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
+import pvlib
 from numpy.typing import NDArray
 
 from sunveil import maps
 from sunveil.errors import ParameterError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Array = NDArray[np.float64]
 
@@ -71,15 +69,12 @@ class Site:
 
     @property
     def height(self) -> float:
-        """The altitude, known for certain. [m]"""
+        """The altitude, given or looked up. [m]"""
         assert self.altitude is not None
         return self.altitude
 
     def sun(self, times: pd.DatetimeIndex) -> pd.DataFrame:
         """Return pvlib's solar position (``apparent_zenith``, ``azimuth``, ...) at ``times``."""
-        import pandas as pd
-        import pvlib
-
         return pd.DataFrame(
             pvlib.solarposition.get_solarposition(
                 times, self.latitude, self.longitude, altitude=self.height
@@ -89,7 +84,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """One way to face.
+    """The orientation of an array: azimuth and tilt.
 
     Parameters
     ----------
@@ -132,13 +127,13 @@ class Mount(StrEnum):
 
     @property
     def heat(self) -> float:
-        """Their rise over the air's temperature, over that of Faiman's open rack."""
+        """How much more the modules warm above the air than on Faiman's open rack, as a factor."""
         return {"unknown": 1.25, "rack": 1.0, "roof": 1.5}[self.value]
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What stands between the light on the modules and the meter.
+    """Losses between the light on the modules and the meter.
 
     The defaults are PVWatts': they are assumed, never inferred, and named in every result.
 
@@ -192,8 +187,6 @@ def incidence_cosine(plane: Plane, zenith: Array, azimuth: Array) -> Array:
     zenith, azimuth
         Position of the sun. [degrees]
     """
-    import pvlib
-
     return np.asarray(
         pvlib.irradiance.aoi_projection(plane.surface_tilt, plane.surface_azimuth, zenith, azimuth)
     )
@@ -232,9 +225,6 @@ def plane_irradiance(
         ``poa_global`` and its parts ``poa_direct``, ``poa_sky_diffuse``,
         ``poa_ground_diffuse``. [W/m²]
     """
-    import pandas as pd
-    import pvlib
-
     zenith, azimuth = (sun[name].to_numpy(np.float64) for name in ("apparent_zenith", "azimuth"))
     ghi, dni = (weather[name].to_numpy(np.float64) for name in ("ghi", "dni"))
     circumsolar, rest = _sky_parts(plane, weather, zenith, azimuth, sky_model=sky_model)
@@ -264,9 +254,6 @@ def _sky_parts(
     plane: Plane, weather: pd.DataFrame, zenith: Array, azimuth: Array, *, sky_model: SkyModel
 ) -> tuple[Array, Array]:
     """Return the sky's diffuse light on a plane: from around the sun, and the rest. [W/m²]"""
-    import pandas as pd
-    import pvlib
-
     dni, dhi = (weather[name].to_numpy(np.float64) for name in ("dni", "dhi"))
     if sky_model is SkyModel.ISOTROPIC:
         whole = np.asarray(pvlib.irradiance.isotropic(plane.surface_tilt, dhi))
@@ -295,15 +282,23 @@ def cell_temperature(poa_global: Array, temp_air: Array, wind_speed: Array) -> A
     wind_speed
         Wind at 10 m, of which half reaches the modules. [m/s]
     """
-    import pvlib
-
     return np.asarray(pvlib.temperature.faiman(poa_global, temp_air, SHELTER * wind_speed))
 
 
 def dc_power(poa_global: Array, temp_cell: Array, *, pdc0: float, losses: Losses) -> Array:
-    """Return DC power before the inverter: paper eq. 3 with ζ as PVWatts' losses. [unit of pdc0]"""
-    import pvlib
+    """Return DC power before the inverter: paper eq. 3 with ζ as PVWatts' losses. [unit of pdc0]
 
+    Parameters
+    ----------
+    poa_global
+        Light on the cells. [W/m²]
+    temp_cell
+        Temperature of the cells. [°C]
+    pdc0
+        DC capacity. [any unit]
+    losses
+        System losses and temperature coefficient.
+    """
     power = pvlib.pvsystem.pvwatts_dc(poa_global, temp_cell, pdc0, losses.gamma_pdc)
     return np.asarray(power) * (1.0 - losses.system)
 
@@ -322,7 +317,5 @@ def ac_power(pdc: Array, *, pdc0: float, losses: Losses, limit: float = math.inf
     limit
         The most that comes out. [unit of pdc]
     """
-    import pvlib
-
     power = pvlib.inverter.pvwatts(pdc, pdc0, eta_inv_nom=losses.inverter_efficiency)
     return np.asarray(np.minimum(power, limit))

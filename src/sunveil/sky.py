@@ -275,6 +275,15 @@ def diffuse_shares(
     """Return the shares of diffuse light that come from around the sun and from the horizon.
 
     They depend on the sky alone, not on the plane, so one call serves every plane.
+
+    Parameters
+    ----------
+    sky_model
+        How diffuse light is spread over the dome.
+    sun
+        Unit vectors to the sun, shape (n, 3).
+    dni, dhi, dni_extra
+        Direct and diffuse light, and direct light above the air. [W/m²]
     """
     if sky_model is SkyModel.ISOTROPIC:
         return np.zeros(len(dni)), np.zeros(len(dni))

@@ -14,14 +14,13 @@ import click
 import pytest
 
 import sunveil as package
-from sunveil.__main__ import run
-from sunveil.cli import cli
+from sunveil.cli import cli, main
 from sunveil.cli import infer as infer_options
 from sunveil.cli.commands import Commands
 from sunveil.cli.progress import progress
 from sunveil.infer import Clock, Method
 from sunveil.meters import Duplicates, Label, MeterOptions, Unit, UnitSwitch
-from sunveil.profiles import Group
+from sunveil.profiles import DayGroup
 
 SUNVEIL = (sys.executable, "-m", "sunveil")
 
@@ -98,88 +97,10 @@ def test_commands_can_be_added_and_taken_away():
     assert commands.get("infer") is None
 
 
-RUN = """
-import atexit, gc, sys
-from sunveil import __main__ as process
-light = "click" not in sys.modules
-usual = gc.get_threshold()
-class Left:
-    def __del__(self):
-        print("taken apart")
-left = Left()
-sys.argv = ["sunveil", *sys.argv[1:]]
-try:
-    code = process.run()
-finally:
-    atexit.register(print, "called")
-    print(light, gc.isenabled(), all(map(int.__gt__, gc.get_threshold(), usual)))
-sys.exit(code)
-"""
-
-
-def test_a_process_of_its_own_collects_seldom_and_ends_without_taking_itself_apart():
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, "--version"], capture_output=True, text=True, timeout=60
-    )
-    assert done.stdout.splitlines()[1:] == ["True True True", "called"]
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_a_process_of_its_own_ends_with_the_command_s_code():
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, "nonesuch"], capture_output=True, text=True, timeout=60
-    )
-    assert done.stdout.splitlines() == ["True True True", "called"]
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-
-
-def test_a_defect_ends_with_its_traceback():
-    done = subprocess.run(
-        [sys.executable, "-c", "import sunveil.cli; sunveil.cli.main = lambda: 1 / 0\n" + RUN],
-        capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.stdout.splitlines() == ["False True True", "called", "taken apart"]
-    assert done.returncode == 1
-    assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
-
-
-def test_what_cannot_be_printed_at_the_end_is_no_success(monkeypatch):
-    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
-    code = (
-        "import sys, sunveil.cli; from sunveil.__main__ import run\n"
-        "sunveil.cli.main = lambda: print('kept until the end') or 0\n"
-        "sys.exit(run())"
-    )
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", code], stdout=writing, stderr=subprocess.PIPE, timeout=60
-        )
-    finally:
-        os.close(writing)
-    assert done.returncode == 120
-    assert done.stderr.count(b"BrokenPipeError") == 1
-
-
-def test_whoever_calls_the_command_line_keeps_collector_and_end():
-    said = python(
-        "import gc\n"
-        "from sunveil.cli import main\n"
-        "class Left:\n"
-        "    def __del__(self):\n"
-        "        print('taken apart')\n"
-        "left, before = Left(), gc.get_threshold()\n"
-        "main(['--version'])\n"
-        "print(gc.get_threshold() == before)"
-    )
-    assert said.splitlines()[1:] == ["True", "taken apart"]
-
-
-def test_the_console_script_is_the_process_of_the_command():
+def test_the_console_script_is_the_command_line():
     project = Path(__file__).parents[2] / "pyproject.toml"
     scripts = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["scripts"]
-    assert scripts == {"sunveil": f"{run.__module__}:{run.__name__}"}
+    assert scripts == {"sunveil": f"{main.__module__}:{main.__name__}"}
 
 
 def test_a_bad_file_gives_one_sentence_and_exit_code_2_from_the_shell(tmp_path):
@@ -251,7 +172,7 @@ def choices(option: str) -> list[str]:
     [
         ("method", Method, False),
         ("clock", Clock, False),
-        ("group", Group, False),
+        ("group", DayGroup, False),
         ("label", Label, True),
         ("unit", Unit, True),
         ("duplicates", Duplicates, False),

@@ -23,7 +23,7 @@ from sunveil.cli.reproduce import show_reproduction
 from sunveil.privacy.guarantee import ConditionalGuarantee
 from sunveil.privacy.units import Readings
 from sunveil.reproduce.artefact import Statement
-from sunveil.reproduce.page import Draws
+from sunveil.reproduce.page import DrawGuarantees
 from sunveil.reproduce.run import MOST_DRAWS, Reproduction
 
 DRAWS = 300
@@ -129,7 +129,9 @@ def assert_table(out: str, folder: Path) -> None:
 
 def reproduction(*statements: Statement) -> Reproduction:
     one = ConditionalGuarantee(Readings(1), 0.1, 0.1, "proof", "It holds if pigs fly.")
-    return Reproduction("a roof", False, (), statements, Draws(1, one, one), (Path("report.html"),))
+    return Reproduction(
+        "a roof", False, (), statements, DrawGuarantees(1, one, one), (Path("report.html"),)
+    )
 
 
 def test_the_table_is_wrapped_to_the_terminal(monkeypatch):

@@ -9,7 +9,7 @@ import time
 import duckdb
 import pytest
 
-import sunveil.simulate.order as orders
+import sunveil.simulate.fleet_spec as orders
 from sunveil.cli.simulate import simulate_command
 
 
@@ -129,9 +129,9 @@ def test_an_interrupt_leaves_nothing(tmp_path):
 
 def test_the_choices_are_the_library_s_own():
     given = {each.name: each for each in simulate_command.params}
-    assert set(given["layout"].type.choices) == {each.value for each in orders.Layout}
+    assert set(given["layout"].type.choices) == {each.value for each in orders.ReadingsLayout}
     assert {int(each) for each in given["interval"].type.choices} == set(orders.INTERVALS)
-    fresh = orders.Order.of(1)
+    fresh = orders.FleetSpec.of(1)
     assert given["year"].default == fresh.year
     assert given["seed"].default == fresh.seed
     assert int(given["interval"].default) == fresh.interval_minutes

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.engine.model import BLOCK, UNLIMITED
-from sunveil.engine.readings import Readings, believable, find_limits, lay_out, on_long_grid, padded
+from sunveil.engine.readings import BlockReadings, believable, find_limits, lay_out, on_long_grid, padded
 from sunveil.simulate import clipped
 from sunveil.timegrid import TimeGrid
 
 
-def readings_of(power: np.ndarray, day: np.ndarray) -> Readings:
+def readings_of(power: np.ndarray, day: np.ndarray) -> BlockReadings:
     begins = np.flatnonzero(np.diff(day, prepend=-1))
     rows = np.asarray(power, dtype=np.float32)[None]
     return lay_out(rows, np.arange(len(power), dtype=np.int32), begins)
@@ -85,7 +85,7 @@ def test_readings_are_laid_onto_the_usable_intervals():
     # the day of the missing reading has none
     assert found.days.tolist() == [2, 0]
     assert found.bright[1] == found.top[1] == 0.0
-    assert repr(found) == "Readings(2 systems, private)"
+    assert repr(found) == "BlockReadings(2 systems, private)"
 
 
 @given(st.lists(st.floats(0, 1e6, width=32), min_size=1, max_size=300), st.integers(0, 9))

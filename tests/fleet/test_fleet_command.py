@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 from fleet_folders import PLACES, estimates_of, write_systems
@@ -8,9 +9,8 @@ from fleet_folders import PLACES, estimates_of, write_systems
 from sunveil.cli import main
 from sunveil.errors import SourceError
 from sunveil.fleet import infer_fleet, read_fleet
-from sunveil.fleet.drawing import draw_bars, draw_rose
-from sunveil.fleet.page import render_page
 from sunveil.fleet.results import is_fleet
+from sunveil.fleet.settings import IDENTITY
 
 
 @pytest.fixture
@@ -51,6 +51,24 @@ def test_a_fleet_is_written_to_a_folder(call, layouts, systems_file, tmp_path):
         "summary.json",
     }
     assert "private" in (out / "README.md").read_text()
+
+
+def test_a_run_says_which_engine_it_is_of(call, layouts, systems_file, tmp_path):
+    out = tmp_path / "out"
+    call(layouts["file"], "--systems", systems_file, "--out", out)
+    run = json.loads((out / "run.json").read_text())
+    assert (run["version"], run["engine"]) == IDENTITY
+
+
+def test_without_what_draws_the_page_is_left_out_and_its_extra_named(
+    call, layouts, systems_file, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    out = tmp_path / "out"
+    code, said, err = call(layouts["file"], "--systems", systems_file, "--out", out)
+    assert (code, said) == (0, f"Wrote 6 of 6 systems to {out}\n")
+    assert "pip install 'sunveil[report]'" in err
+    assert not (out / "summary.html").exists()
 
 
 def test_progress_comes_as_lines_of_json(call, layouts, systems_file, tmp_path):
@@ -117,34 +135,3 @@ def test_what_is_not_a_finished_run_is_not_read(done, tmp_path):
         read_fleet(tmp_path)
     with pytest.raises(SourceError, match="county"):
         read_fleet(done, keys=["county"])
-
-
-def test_the_page_says_what_the_run_came_to(done):
-    page = (done / "summary.html").read_text()
-    assert "Private to the curator" in page
-    assert "no readings" in page
-    assert "unknown" in page
-    assert page.count("<svg") == 3
-    summary = json.loads((done / "summary.json").read_text())
-    assert (summary["inferred"], summary["refused"]) == (5, 2)
-    assert sum(summary["azimuth"]["counts"]) == sum(summary["tilt"]["counts"]) == 5
-    assert summary["refused_by_kind"] == {"no readings": 1, "unknown": 1}
-
-
-def test_the_page_takes_names_as_words_not_as_markup(done):
-    summary = json.loads((done / "summary.json").read_text())
-    run = json.loads((done / "run.json").read_text())
-    told = [f"<b>{number}</b>.csv & others" for number in range(25)]
-    page = render_page({**summary, "unread_files": told, "notes": ["1 < 2"]}, run)
-    assert "&lt;b&gt;19&lt;/b&gt;.csv &amp; others" in page
-    assert "<b>" not in page
-    assert "and 5 more" in page
-    assert "1 &lt; 2" in page
-    nobody = {**summary, "refused_by_kind": {}, "medians": {"surface_tilt": None}}
-    assert "every system has an estimate" in render_page(nobody, run)
-
-
-def test_figures_stand_for_any_counts():
-    for counts in ([0, 0], [1, 0], [3, 9], [12345, 678]):
-        assert draw_bars(counts, ["0", "1", "2"], words="w", name="n").endswith("</svg>")
-        assert draw_rose(counts).count("<path") == sum(count > 0 for count in counts)

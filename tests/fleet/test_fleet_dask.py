@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-import builtins
 import os
 import signal
+import sys
 
 import distributed
 import pytest
 from fleet_folders import contents
 
-from sunveil.errors import ParameterError
+from sunveil.errors import MissingExtra, ParameterError
 from sunveil.fleet import FleetSettings, infer_fleet
 
 SMALL = FleetSettings(part_rows=1)
@@ -74,13 +74,6 @@ def test_a_scheduler_that_is_not_there_is_told_in_one_sentence(layouts, systems_
 def test_without_dask_the_engine_is_refused_with_the_remedy(
     layouts, systems_file, tmp_path, monkeypatch
 ):
-    real = builtins.__import__
-
-    def missing(name, *rest):
-        if name == "distributed":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(ParameterError, match=r"pip install 'sunveil\[dask\]'"):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'sunveil\[dask\]'"):
         infer_fleet(layouts["file"], systems_file, tmp_path / "out", engine="dask")

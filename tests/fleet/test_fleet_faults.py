@@ -54,8 +54,8 @@ def test_pages_that_are_damaged_within_are_found_when_they_are_read(
     result = infer_fleet(fleet, systems_file, tmp_path / "out")
     # of months, one is missing; of systems, one
     assert result.inferred == (5 if layout == "files" else 6)
-    page = (tmp_path / "out" / "summary.html").read_text()
-    assert path.name in page
+    summary = (tmp_path / "out" / "summary.json").read_text()
+    assert path.name in summary
 
 
 def test_a_file_with_other_columns_is_left_out_by_name(fleet, systems_file, tmp_path):

@@ -9,15 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil.fleet import FleetSettings
-from sunveil.fleet.layouts import Columns, Layout
-from sunveil.fleet.order import Lie, find_order
+from sunveil.fleet import FleetSettings, plan
+from sunveil.fleet.layouts import Columns, FileLayout
+from sunveil.fleet.order import FleetOrder, find_order
 from sunveil.fleet.plan import SKIES_KEPT, find_cells, fingerprint, make_plan
-from sunveil.fleet.source import Group, Order, Source, SourceFile, look_at
+from sunveil.fleet.settings import IDENTITY
+from sunveil.fleet.source import FileOrder, FleetSource, RowGroup, SourceFile, look_at
 from sunveil.fleet.systems import read_systems
 from sunveil.meters import MeterOptions
 
-COLUMNS = Columns(Layout.LONG, "system_id", "time", "power_kw")
+COLUMNS = Columns(FileLayout.LONG, "system_id", "time", "power_kw")
 YEAR = 8760
 
 
@@ -39,18 +40,18 @@ def source_of(count, each, *, groups=1):
     for start in range(0, count, each):
         wide = each // groups
         made = [
-            Group(wide * YEAR, f"s{s:05d}", f"s{s + wide - 1:05d}")
+            RowGroup(wide * YEAR, f"s{s:05d}", f"s{s + wide - 1:05d}")
             for s in range(start, start + each, wide)
         ]
         files.append(SourceFile(f"p{start:05d}.parquet", 1, 1, tuple(made), (0, 1)))
-    return Source("/fleet", COLUMNS, tuple(files))
+    return FleetSource("/fleet", COLUMNS, tuple(files))
 
 
-def plan_of(tmp_path, source, count, *, order=Order.SORTED, across=False, **settings):
+def plan_of(tmp_path, source, count, *, order=FileOrder.SORTED, across=False, **settings):
     systems = systems_of(tmp_path, count, across=across)
     choices = FleetSettings(**settings)
     cells = find_cells(systems, choices.cell)
-    return make_plan(source, systems, choices, lie=Lie(order), cells=cells)
+    return make_plan(source, systems, choices, ordering=FleetOrder(order), cells=cells)
 
 
 def test_small_files_are_taken_together_and_every_system_is_in_one_part(tmp_path):
@@ -126,12 +127,12 @@ def test_neighbours_that_lie_far_apart_are_brought_together_first(tmp_path):
 
 
 def test_systems_in_several_files_are_brought_together_first(tmp_path):
-    plan = plan_of(tmp_path, source_of(1000, 50), 1000, order=Order.SPREAD)
+    plan = plan_of(tmp_path, source_of(1000, 50), 1000, order=FileOrder.SPREAD)
     assert plan.bucket is not None
     np.testing.assert_array_equal(np.bincount(plan.bucket), [part.systems for part in plan.parts])
 
 
-def test_the_fingerprint_changes_with_all_that_decides_the_result(tmp_path):
+def test_the_fingerprint_changes_with_all_that_decides_the_result(tmp_path, monkeypatch):
     source, systems, settings = source_of(100, 10), systems_of(tmp_path, 100), FleetSettings()
     mark = fingerprint(source, systems, settings)
     assert mark == fingerprint(source, systems, FleetSettings())
@@ -143,7 +144,10 @@ def test_the_fingerprint_changes_with_all_that_decides_the_result(tmp_path):
         fingerprint(source, systems, replace(settings, albedo=0.3)),
         fingerprint(source, systems, replace(settings, meters=MeterOptions(label="end"))),
     ]
-    assert len({mark, *others}) == 6
+    for identity in (("0.0.0", "1"), (IDENTITY[0], "another")):
+        monkeypatch.setattr(plan, "IDENTITY", identity)
+        others.append(fingerprint(source, systems, settings))
+    assert len({mark, *others}) == 8
 
 
 def test_planning_looks_at_footers_alone(readings, systems_file, tmp_path):
@@ -157,9 +161,11 @@ def test_planning_looks_at_footers_alone(readings, systems_file, tmp_path):
     source = look_at(path, MeterOptions())
     assert source.rows == len(readings)
     systems = read_systems(systems_file)
-    lie = find_order(source, systems)
-    assert lie.order is Order.SORTED
-    plan = make_plan(source, systems, FleetSettings(), lie=lie, cells=find_cells(systems, 0.1))
+    ordering = find_order(source, systems)
+    assert ordering.order is FileOrder.SORTED
+    plan = make_plan(
+        source, systems, FleetSettings(), ordering=ordering, cells=find_cells(systems, 0.1)
+    )
     assert plan.parts[0].systems == len(systems)
 
 
@@ -177,9 +183,9 @@ def test_files_whose_ranges_overlap_may_still_hold_whole_systems(readings, syste
         part = readings[readings["system_id"].isin(names)]
         part.to_parquet(tmp_path / f"{number}.parquet", index=False)
     source = look_at(tmp_path, MeterOptions())
-    lie = find_order(source, read_systems(systems_file), workers=2)
-    assert lie.order is Order.WHOLE
-    assert {name: rows.tolist() for name, rows in lie.members.items()} == {
+    ordering = find_order(source, read_systems(systems_file), workers=2)
+    assert ordering.order is FileOrder.WHOLE
+    assert {name: rows.tolist() for name, rows in ordering.members.items()} == {
         "0.parquet": [0, 5],
         "1.parquet": [1, 3],
         "2.parquet": [2, 4],

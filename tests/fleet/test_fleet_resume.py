@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -11,7 +12,8 @@ import pytest
 from fleet_folders import contents, copy_of, write_systems
 
 from sunveil.errors import ParameterError
-from sunveil.fleet import FleetSettings, infer_fleet
+from sunveil.fleet import FleetSettings, infer_fleet, plan, read_fleet, run
+from sunveil.fleet.settings import IDENTITY
 
 SMALL = FleetSettings(part_rows=1)
 
@@ -121,3 +123,33 @@ def test_two_runs_never_write_one_folder_at_once(layouts, systems_file, tmp_path
             workers=1,
             tell=nested,
         )
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_a_run_of_another_engine_is_not_taken_up(
+    finished, layouts, systems_file, tmp_path, monkeypatch
+):
+    out = tmp_path / "out"
+    given = layouts["files"], systems_file, out
+    if finished:
+        infer_fleet(*given, settings=SMALL)
+    else:
+        with pytest.raises(Stopped):
+            infer_fleet(*given, settings=SMALL, workers=1, tell=stop_after(2))
+    before = contents(out)
+    for module in (plan, run):
+        monkeypatch.setattr(module, "IDENTITY", (IDENTITY[0], "another"))
+    with pytest.raises(ParameterError, match=r"another version of Sunveil \(.*--restart"):
+        infer_fleet(*given, settings=SMALL)
+    assert contents(out) == before
+
+
+def test_what_an_older_version_finished_is_still_read(layouts, systems_file, tmp_path):
+    out = tmp_path / "out"
+    infer_fleet(layouts["files"], systems_file, out)
+    told = json.loads((out / "run.json").read_text())
+    del told["engine"]
+    (out / "run.json").write_text(json.dumps({**told, "version": "0.1.0", "fingerprint": "older"}))
+    assert len(read_fleet(out)) == 6
+    with pytest.raises(ParameterError, match=r"another version of Sunveil \(0.1.0\)"):
+        infer_fleet(layouts["files"], systems_file, out)

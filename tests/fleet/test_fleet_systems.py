@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-
 from sunveil.cells import cell_of
+
 from sunveil.errors import SourceError
 from sunveil.fleet.plan import find_cells
 from sunveil.fleet.systems import SYSTEM_NAMES, read_systems
-from sunveil.meters.columns import Column, find_roles
+from sunveil.meters.columns import MeterColumn, find_roles
 from sunveil.meters.options import MeterOptions
 
 
@@ -108,8 +108,8 @@ def test_a_table_that_is_not_there_or_garbage_is_refused(tmp_path):
 
 def test_the_names_of_the_column_of_systems_are_those_of_meters():
     for name in SYSTEM_NAMES:
-        columns = [Column(name, False, False), Column("time", True, False)]
-        columns.append(Column("power_kw", False, True))
+        columns = [MeterColumn(name, False, False), MeterColumn("time", True, False)]
+        columns.append(MeterColumn("power_kw", False, True))
         assert find_roles(columns, MeterOptions(), where="x").system == 0
 
 

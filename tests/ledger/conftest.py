@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from sunveil.ledger.book import Ledger
+from sunveil.ledger.ledger import Ledger
 
 NUMBERS = count()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sunveil.ledger.book import Question
+from sunveil.ledger.ledger import Question
 from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
 from sunveil.privacy.units import System, Unit
 

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from ledger_makers import guarantee
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.amounts import NANO, epsilon_to_rho, nano, nano_below, plain, rho_to_epsilon
+from sunveil.ledger.amounts import (
+    NANO,
+    epsilon_to_rho,
+    from_nano,
+    rho_to_epsilon,
+    to_nano,
+    to_nano_below,
+)
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import System
 
@@ -24,35 +31,35 @@ DELTAS = st.floats(1e-15, 1e-2)
 @given(st.lists(EPSILONS, min_size=1, max_size=30))
 def test_whole_numbers_never_count_less_than_was_spent(amounts):
     spent = sum(Fraction(repr(amount)) for amount in amounts)
-    counted = Fraction(sum(nano(amount) for amount in amounts), NANO)
+    counted = Fraction(sum(to_nano(amount) for amount in amounts), NANO)
     assert spent <= counted < spent + Fraction(len(amounts), NANO)
 
 
 @given(EPSILONS)
 def test_what_a_promise_holds_is_rounded_the_other_way(amount):
-    assert Fraction(nano_below(amount), NANO) <= Fraction(repr(amount))
-    assert 0 <= nano(amount) - nano_below(amount) <= 1
+    assert Fraction(to_nano_below(amount), NANO) <= Fraction(repr(amount))
+    assert 0 <= to_nano(amount) - to_nano_below(amount) <= 1
 
 
 @given(st.fractions(0, 100))
 def test_fractions_are_rounded_exactly(amount):
-    assert Fraction(nano(amount) - 1, NANO) < amount <= Fraction(nano(amount), NANO)
+    assert Fraction(to_nano(amount) - 1, NANO) < amount <= Fraction(to_nano(amount), NANO)
 
 
 @given(st.integers(0, 10**12))
 def test_a_whole_number_survives_being_shown(amount):
-    assert nano(plain(amount)) == amount == nano_below(plain(amount))
+    assert to_nano(from_nano(amount)) == amount == to_nano_below(from_nano(amount))
 
 
 def test_a_tenth_is_a_tenth_whoever_made_it():
-    assert nano(0.1) == nano_below(0.1) == nano(np.float64(0.1)) == 10**8
-    assert sum(nano(0.1) for _ in range(10)) == nano_below(1.0)
+    assert to_nano(0.1) == to_nano_below(0.1) == to_nano(np.float64(0.1)) == 10**8
+    assert sum(to_nano(0.1) for _ in range(10)) == to_nano_below(1.0)
 
 
 @pytest.mark.parametrize("amount", [math.nan, math.inf, -1e-9, Fraction(-1, 3)])
 def test_what_is_no_amount_is_refused(amount):
     with pytest.raises(ParameterError, match="an amount of privacy loss is"):
-        nano(amount)
+        to_nano(amount)
 
 
 @given(st.floats(1e-3, 1000.0), DELTAS)
@@ -65,10 +72,10 @@ def test_the_whole_budget_of_rho_gives_no_more_than_the_promise(epsilon, delta):
 @given(EPSILONS)
 def test_the_cost_in_rho_is_rounded_up_from_the_exact_one(epsilon):
     promise = Promise(System(), 100.0, 1e-6)
-    exact = Fraction(repr(epsilon)) ** 2
+    square = Fraction(repr(epsilon)) ** 2
     for mechanism, share in (("exponential", 8), ("permute-and-flip", 2)):
         cost = promise.cost(guarantee(epsilon), mechanism=mechanism)
-        assert 0 <= Fraction(cost, NANO) - exact / share < Fraction(1, NANO)
+        assert 0 <= Fraction(cost, NANO) - square / share < Fraction(1, NANO)
 
 
 @pytest.mark.parametrize("epsilon", [0.02, 0.1, 0.5, 1.0])
@@ -78,7 +85,7 @@ def test_many_exponential_releases_cost_no_less_than_dp_accounting_says(epsilon,
     cost = promise.cost(guarantee(epsilon), mechanism="exponential")
     count = promise.total // cost
     assert count >= 1
-    ours = rho_to_epsilon(plain(count * cost), delta)
+    ours = rho_to_epsilon(from_nano(count * cost), delta)
     assert ours <= promise.epsilon
     assert ours <= count * epsilon or count < 4.0 / epsilon + 1
 
@@ -102,5 +109,5 @@ def test_the_worst_exponential_mechanisms_lose_no_more_together_than_was_counted
     )
     lost = one.self_compose(count).get_epsilon_for_delta(delta)
     cost = Promise(System(), 100.0, delta).cost(guarantee(epsilon), mechanism="exponential")
-    assert 0.5 * rho_to_epsilon(plain(count * cost), delta) < lost
-    assert lost <= rho_to_epsilon(plain(count * cost), delta)
+    assert 0.5 * rho_to_epsilon(from_nano(count * cost), delta) < lost
+    assert lost <= rho_to_epsilon(from_nano(count * cost), delta)

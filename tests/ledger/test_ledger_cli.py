@@ -8,8 +8,8 @@ import pytest
 from ledger_makers import question
 
 from sunveil.cli import main
-from sunveil.ledger.book import Ledger
 from sunveil.ledger.chain import GENESIS, Entry
+from sunveil.ledger.ledger import Ledger
 
 PROMISE = ("--unit", "system", "--epsilon", "2")
 
@@ -115,9 +115,9 @@ def test_a_verification_says_what_holds(sunveil, used):
     code, out, _ = sunveil("ledger", "verify")
     assert code == 0
     assert "2 charges, 1 of them without an answer; mark 5:" in out
-    told = json.loads(sunveil("ledger", "verify", "--json")[1])
-    assert (told["holds"], told["forgotten"]) == (True, [])
-    head = told["datasets"][0]["head"]
+    printed = json.loads(sunveil("ledger", "verify", "--json")[1])
+    assert (printed["holds"], printed["forgotten"]) == (True, [])
+    head = printed["datasets"][0]["head"]
     assert sunveil("ledger", "verify", "--dataset", "roofs", "--mark", f"5:{head}")[0] == 0
     assert sunveil("ledger", "verify", "--dataset", "roofs", "--mark", f"6:{head}")[0] == 1
     assert sunveil("ledger", "verify", "--dataset", "roofs", "--mark", "x")[0] == 2
@@ -168,13 +168,13 @@ def test_a_forgotten_dataset_is_found(sunveil, used, tmp_path):
 def test_an_export_can_be_verified_without_the_ledger(sunveil, used, tmp_path):
     out = tmp_path / "export.json"
     assert sunveil("ledger", "export", "--out", out) == (0, "", "")
-    (told,) = json.loads(out.read_text())["datasets"]
+    (printed,) = json.loads(out.read_text())["datasets"]
     previous = GENESIS
-    for each in told["entries"]:
+    for each in printed["entries"]:
         entry = Entry(each["place"], each["kind"], each["body"], previous)
         previous = entry.digest
         assert previous == each["digest"]
-    assert told["verdict"]["head"] == previous
+    assert printed["verdict"]["head"] == previous
     assert out.stat().st_mode & 0o077 == 0
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sunveil.ledger.book import Promise
+from sunveil.ledger.ledger import Promise
 from sunveil.privacy.units import System
 
-VICTIMS = Path(__file__).with_name("victims.py")
+KILLED_ASKERS = Path(__file__).with_name("killed_askers.py")
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_a_kill_at_any_instant_leaves_no_answer_without_a_charge(
     ledger.close()
     seen = tmp_path / "seen"
     done = subprocess.run(
-        [sys.executable, VICTIMS, where, seen, str(rounds)], capture_output=True, text=True
+        [sys.executable, KILLED_ASKERS, where, seen, str(rounds)], capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert int(done.stdout) == 3 * rounds
@@ -31,8 +31,8 @@ def test_a_kill_at_any_instant_leaves_no_answer_without_a_charge(
     verdict = ledger.verify("d")
     assert verdict.holds, verdict.faults
     facts = [(entry.kind, entry.facts()) for entry in ledger.entries("d")]
-    charged = {told["question"] for kind, told in facts if kind == "charge"}
-    kept = {told["question"] for kind, told in facts if kind == "answer"}
+    charged = {body["question"] for kind, body in facts if kind == "charge"}
+    kept = {body["question"] for kind, body in facts if kind == "answer"}
     got_out = set(seen.read_text().split())
     assert kept <= got_out <= charged
     # the kills did fall between the steps

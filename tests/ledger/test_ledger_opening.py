@@ -16,16 +16,16 @@ import pytest
 from ledger_makers import question
 from sqlalchemy import text
 
-from sunveil.errors import LedgerError, ReleaseNotFound
+from sunveil.errors import LedgerError, MissingExtra, ReleaseNotFound
 from sunveil.ledger import database as databases
 from sunveil.ledger import opening
-from sunveil.ledger.book import Ledger, Promise
 from sunveil.ledger.database import open_engine
+from sunveil.ledger.ledger import Ledger, Promise
 from sunveil.ledger.opening import MIGRATIONS, prepare, use_wal
 from sunveil.privacy.units import System
 
 TWO = Promise(System(), 2.0)
-REFUSED = Path(__file__).with_name("refused.py")
+CHARGE_ON_BAD_DISK = Path(__file__).with_name("charge_on_bad_disk.py")
 
 
 def fingerprint(folder):
@@ -103,10 +103,10 @@ def test_a_password_is_never_shown(database):
     with Ledger(secret, create=True) as ledger:
         assert "geheim" not in repr(ledger)
     nowhere = "postgresql://me:geheim@127.0.0.1:1/x"
-    with pytest.raises(LedgerError, match=r"127\.0\.0\.1:1/x: its database refused") as told:
+    with pytest.raises(LedgerError, match=r"127\.0\.0\.1:1/x: its database refused") as raised:
         Ledger(nowhere, create=True)
-    assert "geheim" not in str(told.value)
-    assert told.value.__suppress_context__
+    assert "geheim" not in str(raised.value)
+    assert raised.value.__suppress_context__
 
 
 def test_a_changed_password_finds_the_same_marks(database):
@@ -198,7 +198,7 @@ def test_a_disk_that_refuses_leaves_the_ledger_as_it_was(limit, reachable, open_
     ledger.charge("d", question())
     ledger.close()
     before = fingerprint(reachable)
-    command = [sys.executable, REFUSED, limit, reachable / "ledger.db"]
+    command = [sys.executable, CHARGE_ON_BAD_DISK, limit, reachable / "ledger.db"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(r"LedgerError: the ledger [^\n]*(rights|disk)[^\n]*\n", done.stdout)
@@ -224,12 +224,12 @@ def test_a_mark_that_cannot_be_written_stops_the_charge(small, tmp_path, marks_a
 
 def test_a_missing_driver_is_said_with_its_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(LedgerError, match="needs psycopg"):
+    with pytest.raises(MissingExtra, match=r"needs psycopg.*'sunveil\[postgres\]'"):
         Ledger("postgresql://host/x")
 
 
 def test_a_new_file_that_others_hold_is_waited_for(path, monkeypatch):
-    monkeypatch.setattr(databases, "PATIENCE", 0.02)
+    monkeypatch.setattr(databases, "LOCK_TIMEOUT_SECONDS", 0.02)
     holder = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     holder.execute("BEGIN EXCLUSIVE")
     engine = open_engine(path, create=True)
@@ -243,8 +243,8 @@ def test_a_new_file_that_others_hold_is_waited_for(path, monkeypatch):
 
 
 def test_a_new_file_that_others_never_let_go_is_refused(path, monkeypatch):
-    monkeypatch.setattr(databases, "PATIENCE", 0.02)
-    monkeypatch.setattr(opening, "PATIENCE", 0.02)
+    monkeypatch.setattr(databases, "LOCK_TIMEOUT_SECONDS", 0.02)
+    monkeypatch.setattr(opening, "LOCK_TIMEOUT_SECONDS", 0.02)
     with closing(sqlite3.connect(path, isolation_level=None)) as holder:
         holder.execute("BEGIN EXCLUSIVE")
         engine = open_engine(path, create=True)
@@ -255,7 +255,7 @@ def test_a_new_file_that_others_never_let_go_is_refused(path, monkeypatch):
 
 def test_a_ledger_that_another_never_lets_go_is_refused(small, path, monkeypatch):
     small.create_dataset("d", TWO)
-    monkeypatch.setattr(databases, "PATIENCE", 0.02)
+    monkeypatch.setattr(databases, "LOCK_TIMEOUT_SECONDS", 0.02)
     with closing(sqlite3.connect(path, isolation_level=None)) as holder, Ledger(path) as other:
         holder.execute("BEGIN IMMEDIATE")
         with pytest.raises(LedgerError, match="did not let go"):

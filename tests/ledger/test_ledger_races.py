@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from ledger_makers import question
 
-from sunveil.ledger.book import Promise
+from sunveil.ledger.ledger import Promise
 from sunveil.privacy.units import System
 
-RACER = Path(__file__).with_name("racer.py")
+RACER = Path(__file__).with_name("racing_asker.py")
 PROCESSES, ROUNDS = 16, 50
 # What each of the processes charges, in turn: None is the fleet.
 KINDS = {
@@ -65,8 +65,8 @@ def one_round(ledger, racers, number):
     wanted = [systems[each % len(systems)] for each in range(PROCESSES)]
     start = time.monotonic() + 0.005
     for racer, system in zip(racers, wanted, strict=True):
-        told = {"dataset": dataset, "system": system, "epsilon": 1 / 3, "at": start}
-        racer.stdin.write(json.dumps(told) + "\n")
+        order = {"dataset": dataset, "system": system, "epsilon": 1 / 3, "at": start}
+        racer.stdin.write(json.dumps(order) + "\n")
         racer.stdin.flush()
     said = [racer.stdout.readline().strip() for racer in racers]
     assert set(said) <= {"granted", "refused"}

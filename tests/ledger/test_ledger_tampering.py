@@ -8,9 +8,9 @@ from ledger_makers import question
 from sqlalchemy import create_engine, text
 
 from sunveil.errors import LedgerConflict
-from sunveil.ledger.book import Promise
 from sunveil.ledger.chain import Entry
-from sunveil.ledger.marks import Mark
+from sunveil.ledger.high_water import HighWaterMark
+from sunveil.ledger.ledger import Promise
 from sunveil.privacy.units import System
 
 TWO = Promise(System(), 2.0)
@@ -177,11 +177,11 @@ def test_a_ledger_without_any_mark_says_so_and_gets_one(small, path, tmp_path, m
 
 def test_a_mark_that_was_written_down_elsewhere_is_compared(used):
     verdict = used.verify("d")
-    written = Mark(verdict.entries, verdict.head)
+    written = HighWaterMark(verdict.entries, verdict.head)
     used.charge("d", question(9, epsilon=0.1))
     assert used.verify("d", mark=written).holds
-    assert not used.verify("d", mark=Mark(99, written.head)).holds
-    assert not used.verify("d", mark=Mark(1, written.head)).holds
+    assert not used.verify("d", mark=HighWaterMark(99, written.head)).holds
+    assert not used.verify("d", mark=HighWaterMark(1, written.head)).holds
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"d": 3}', '{"d": ["x", 1]}'])
@@ -198,5 +198,5 @@ def test_marks_move_forward_and_never_back(small, tmp_path):
     mark = tmp_path / "ledger.db.mark"
     mark.write_text(json.dumps({"d": [1, small.verify("d").head], "other": [7, "x"]}))
     small.charge("d", question())
-    told = json.loads(mark.read_text())
-    assert told == {"d": [2, small.verify("d").head], "other": [7, "x"]}
+    stored = json.loads(mark.read_text())
+    assert stored == {"d": [2, small.verify("d").head], "other": [7, "x"]}

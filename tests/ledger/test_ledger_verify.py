@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 from ledger_makers import question
 
 from sunveil.ledger.chain import GENESIS, Entry, canonical
-from sunveil.ledger.marks import Mark
+from sunveil.ledger.high_water import HighWaterMark
 from sunveil.ledger.promise import Promise, promise_text
-from sunveil.ledger.verify import Replay, State, mark_faults, verify
+from sunveil.ledger.verify import ChainReplay, StoredState, mark_faults, verify
 from sunveil.privacy.units import System
 
 TWO = Promise(System(), 2.0)
 
 
-def chain(*told):
+def chain(*bodies):
     """Return entries of some kinds and bodies, bound as they must be."""
     previous, found = GENESIS, []
-    for place, (kind, body) in enumerate([("promise", TWO.to_dict()), *told], start=1):
+    for place, (kind, body) in enumerate([("promise", TWO.to_dict()), *bodies], start=1):
         entry = Entry(place, kind, canonical(body), previous)
         previous = entry.digest
         found.append((entry, previous))
@@ -30,15 +30,15 @@ def charge(cost=10**9, *, systems=None, analyst=None, asked="q"):
     return "charge", {"cost": cost, "systems": systems, "analyst": analyst, "question": asked}
 
 
-def replayed(*told):
-    replay = Replay()
-    replay.extend(chain(*told))
+def replayed(*bodies):
+    replay = ChainReplay()
+    replay.extend(chain(*bodies))
     return replay
 
 
-def state_of(replay):
+def stored_state(replay):
     """Return what a database would say that agrees with a chain."""
-    return State(
+    return StoredState(
         name="d",
         promise=promise_text(TWO),
         total=TWO.total,
@@ -53,7 +53,7 @@ def state_of(replay):
 
 
 @pytest.mark.parametrize(
-    "told",
+    "meaningless",
     [
         ("promise", TWO.to_dict()),
         ("gift", {}),
@@ -63,47 +63,47 @@ def state_of(replay):
         ("answer", {}),
     ],
 )
-def test_an_entry_that_means_nothing_is_said(told):
-    replay = replayed(charge(), told)
+def test_an_entry_that_means_nothing_is_said(meaningless):
+    replay = replayed(charge(), meaningless)
     assert replay.fault == "entry 3 cannot be understood"
-    assert verify(state_of(replay), replay, ()).faults == (replay.fault,)
+    assert verify(stored_state(replay), replay, ()).faults == (replay.fault,)
 
 
 def test_a_chain_begins_with_a_promise():
     first = Entry(1, "charge", canonical(charge()[1]), GENESIS)
-    replay = Replay()
+    replay = ChainReplay()
     replay.extend([(first, first.digest)])
     assert replay.fault == "entry 1 cannot be understood"
 
 
 def test_spending_beyond_the_promise_is_said():
     replay = replayed(charge(1_500_000_000), charge(500_000_001, systems=["a"]))
-    assert verify(state_of(replay), replay, ()).faults == ("more was spent than was promised",)
+    assert verify(stored_state(replay), replay, ()).faults == ("more was spent than was promised",)
 
 
 @pytest.mark.parametrize("place", [1, 2, 9])
 def test_an_answer_without_its_charge_is_said(place):
     answer = ("answer", {"charge": place, "question": "other", "answer": "digest"})
     replay = replayed(charge(), answer)
-    faults = verify(state_of(replay), replay, ()).faults
+    faults = verify(stored_state(replay), replay, ()).faults
     assert faults == ("an answer stands without a charge",)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**8), st.sampled_from([None, "a", "b"])), max_size=12))
 def test_a_chain_gone_through_in_parts_says_the_same(charges):
-    told = [charge(cost, systems=None if name is None else [name]) for cost, name in charges]
-    whole = replayed(*told)
-    parts = Replay()
-    for each in chain(*told):
+    bodies = [charge(cost, systems=None if name is None else [name]) for cost, name in charges]
+    whole = replayed(*bodies)
+    parts = ChainReplay()
+    for each in chain(*bodies):
         parts.extend([each])
     assert parts == whole
     assert whole.fleet == sum(cost for cost, name in charges if name is None)
-    assert verify(state_of(whole), whole, ()).holds
+    assert verify(stored_state(whole), whole, ()).holds
 
 
 def test_a_database_that_says_something_else_is_noticed():
     replay = replayed(charge(systems=["a"]))
-    state = state_of(replay)
+    state = stored_state(replay)
     for other in (
         replace(state, total=1),
         replace(state, promise="{}"),
@@ -119,7 +119,7 @@ def test_a_database_that_says_something_else_is_noticed():
 
 
 def test_a_mark_is_held_against_the_entry_at_its_place():
-    mark = Mark(2, "x")
+    mark = HighWaterMark(2, "x")
     assert list(mark_faults(mark, "x")) == []
     assert list(mark_faults(mark, "y")) == ["entry 2 is not the one that the high-water mark saw"]
     assert "forgotten" in next(mark_faults(mark, None))

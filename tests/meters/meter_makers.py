@@ -52,5 +52,5 @@ def refusal(path: Path, **options: object) -> str:
 
 def assert_no_reading_told(message: str, power: pd.Series) -> None:
     """Fail when a message holds the digits of a reading."""
-    told = {f"{value:g}" for value in power if value != 0} | {str(v) for v in power if v != 0}
-    assert not [each for each in told if len(each) > 3 and each in message]
+    written = {f"{value:g}" for value in power if value != 0} | {str(v) for v in power if v != 0}
+    assert not [each for each in written if len(each) > 3 and each in message]

@@ -13,7 +13,7 @@ from sunveil.errors import MeterError
 from sunveil.meters import from_pandas, read_meters
 
 
-def told(record, words):
+def note_with(record, words):
     """Return the one note that holds some words."""
     (note,) = [note for note in record.notes if words in note]
     return note
@@ -30,8 +30,8 @@ def test_gaps_are_left_out_and_noted_with_their_share():
     power = sunny(10)
     record = from_pandas(power.drop(power.index[96:192]), label="start")
     assert len(record.times) == 9 * 96
-    assert told(record, "no reading").startswith("10% of the intervals have no reading")
-    assert "from 2016-07-02 00:00 UTC to 2016-07-03 00:00 UTC" in told(record, "no reading")
+    assert note_with(record, "no reading").startswith("10% of the intervals have no reading")
+    assert "from 2016-07-02 00:00 UTC to 2016-07-03 00:00 UTC" in note_with(record, "no reading")
 
 
 def test_empty_readings_are_left_out_and_noted(tmp_path):
@@ -41,27 +41,27 @@ def test_empty_readings_are_left_out_and_noted(tmp_path):
     path.write_text(path.read_text() + "2016-07-11 00:00:00,NaN\n2016-07-11 00:15:00,n/a\n,\n")
     (record,) = read_meters(path, timezone="UTC")
     assert len(record.times) == 950
-    assert told(record, "empty") == "12 empty readings left out."
+    assert note_with(record, "empty") == "12 empty readings left out."
 
 
 def test_what_loggers_write_for_missing_is_left_out():
     power = sunny(10)
     power.iloc[40:45] = -9999.0
-    assert "5 readings" in told(from_pandas(power, unit="W"), "for missing")
+    assert "5 readings" in note_with(from_pandas(power, unit="W"), "for missing")
 
 
 def test_rows_out_of_order_are_sorted():
     power = sunny()
     record = from_pandas(power.sample(frac=1.0, random_state=3))
     assert (record.power_kw == power.to_numpy()).all()
-    assert "sorted" in told(record, "sorted")
+    assert "sorted" in note_with(record, "sorted")
 
 
 def test_exact_duplicates_are_dropped_and_noted():
     power = sunny()
     record = from_pandas(pd.concat([power.iloc[:60], power.iloc[40:]]))
     assert (record.power_kw == power.to_numpy()).all()
-    assert told(record, "repeated").startswith("20 readings repeated")
+    assert note_with(record, "repeated").startswith("20 readings repeated")
 
 
 def test_different_readings_for_one_time_are_refused_with_their_rows(tmp_path):
@@ -81,7 +81,7 @@ def test_different_readings_for_one_time_are_settled_as_told(policy, added):
     expected = power.to_numpy().copy()
     expected[48:50] += added
     np.testing.assert_allclose(record.power_kw, expected)
-    assert policy in told(record, "different readings")
+    assert policy in note_with(record, "different readings")
 
 
 def test_duplicates_of_night_noise_are_no_conflict():
@@ -113,7 +113,7 @@ def test_a_few_strays_off_the_grid_are_left_out():
     stray = pd.Series(1.0, index=power.index[[50, 150]] + pd.Timedelta("7min"))
     record = from_pandas(pd.concat([power, stray]))
     assert (record.power_kw == power.to_numpy()).all()
-    assert told(record, "off the even spacing").startswith("2 readings")
+    assert note_with(record, "off the even spacing").startswith("2 readings")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_small_negatives_at_night_become_zero():
     night = power == 0.0
     record = from_pandas(power.where(~night, -0.1))
     assert (record.power_kw == power.to_numpy()).all()
-    assert told(record, "night consumption").startswith(f"{night.sum()} readings")
+    assert note_with(record, "night consumption").startswith(f"{night.sum()} readings")
 
 
 def test_a_net_meter_is_named_and_refused_unless_allowed():
@@ -164,7 +164,7 @@ def test_a_net_meter_is_named_and_refused_unless_allowed():
     assert "--allow-net" in str(caught.value)
     record = from_pandas(power, allow_net=True)
     assert record.power_kw.min() == 0.0
-    assert "net meter" in told(record, "net meter")
+    assert "net meter" in note_with(record, "net meter")
 
 
 def test_generation_counted_as_negative_is_refused_and_can_be_turned():
@@ -179,7 +179,7 @@ def test_a_few_deep_negatives_are_left_out():
     power.iloc[50] = -2.0
     record = from_pandas(power)
     assert len(record.times) == 959
-    assert "row 51" in told(record, "far below zero")
+    assert "row 51" in note_with(record, "far below zero")
 
 
 def test_impossible_spikes_are_left_out():
@@ -187,7 +187,7 @@ def test_impossible_spikes_are_left_out():
     power.iloc[[50, 500]] *= 1e4
     record = from_pandas(power.drop(power.index[500]))
     assert record.power_kw.max() < 5.0
-    assert "row 51" in told(record, "spike")
+    assert "row 51" in note_with(record, "spike")
 
 
 def switched(days=30, *, at=1500, factor=1000.0):
@@ -218,7 +218,7 @@ def test_a_unit_that_switches_is_repaired_to_the_longer_part(factor, at):
     record = from_pandas(broken, unit_switch="repair")
     scale = factor if at < 1440 else 1.0
     np.testing.assert_allclose(record.power_kw, true.to_numpy() * scale, rtol=1e-9)
-    assert "factor of 1000" in told(record, "unit changed")
+    assert "factor of 1000" in note_with(record, "unit changed")
 
 
 def test_a_unit_that_switches_twice_is_repaired():
@@ -247,7 +247,7 @@ def test_a_stuck_value_is_left_out_with_its_times():
     power.iloc[40:80] = 1.234
     record = from_pandas(power, label="start")
     assert len(record.times) == 920
-    note = told(record, "stuck")
+    note = note_with(record, "stuck")
     assert "40 readings stuck at one value in 1 stretch" in note
     assert "2016-07-01 10:00 UTC and 2016-07-01 19:45 UTC" in note
     assert "1.234" not in note

@@ -12,8 +12,8 @@ from scipy.stats import chisquare
 from sunveil.errors import ParameterError
 from sunveil.privacy import audit
 from sunveil.privacy.audit import (
-    ALARM,
-    FEWEST,
+    ALARM_P_VALUE,
+    FEWEST_PER_CELL,
     ExactAudit,
     ExactFinding,
     audit_exact,
@@ -214,7 +214,7 @@ def test_pairs_are_taken_as_they_come():
     running: ExactAudit[Score] = ExactAudit(Exponential(1.0))
     losses = []
     for first, second in neighbours():
-        running.look(first, second)
+        running.add_pair(first, second)
         losses.append(privacy_loss(Exponential(1.0), first, second))
         assert running.finding().largest == max(losses)
     assert running.finding().pairs == len(losses)
@@ -251,7 +251,7 @@ def test_findings_are_plain_json_even_when_the_loss_is_infinite():
 
 def test_an_exact_audit_says_nothing_of_the_data():
     running: ExactAudit[Score] = ExactAudit(Exponential(1.0))
-    running.look(score(77_777, 3, 0), score(77_776, 3, 0))
+    running.add_pair(score(77_777, 3, 0), score(77_776, 3, 0))
     assert "7777" not in repr(running) + repr(running.finding()) + str(running.finding().to_dict())
 
 
@@ -337,7 +337,7 @@ def test_cells_are_expected_often_enough_and_hold_every_output():
         expected = 2000.0 * rng.dirichlet(np.full(300, 0.1))
         cell = audit._cells(expected)
         held = np.bincount(cell, weights=expected)
-        assert (held >= FEWEST - 1e-9).all()
+        assert (held >= FEWEST_PER_CELL - 1e-9).all()
         assert held.sum() == pytest.approx(2000.0)
     assert audit._cells(np.array([10.0, 10.0])).tolist() == [0, 0]
 
@@ -359,7 +359,7 @@ def test_a_right_sampler_is_left_alone():
     values = [
         audit._p_value(rng.multinomial(1000, law), 1000 * law, cell=cell) for _ in range(4000)
     ]
-    assert min(values) > 1e3 * ALARM
+    assert min(values) > 1e3 * ALARM_P_VALUE
     assert np.quantile(values, [0.05, 0.5]) == pytest.approx([0.05, 0.5], abs=0.02)
 
 

@@ -12,7 +12,15 @@ from scipy.stats import chi2
 
 from sunveil.errors import ParameterError
 from sunveil.privacy import dpbo
-from sunveil.privacy.dpbo import DPBO, Bound, PosteriorScore, c, nu, phi_bar, sensitivity
+from sunveil.privacy.dpbo import (
+    DPBO,
+    Bound,
+    PosteriorScore,
+    algorithm_2_constant,
+    nu,
+    phi_bar,
+    sensitivity,
+)
 from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
 from sunveil.privacy.units import Readings
 
@@ -52,7 +60,7 @@ def test_the_constants_are_those_computed_by_hand():
     """|Λ| = 32,400, T = 100, δ = 0.1, from a table of logarithms."""
     assert phi_bar(101, 32_400, 0.1) == pytest.approx(2 * 23.51505, abs=1e-4)
     assert nu(32_400, 0.1) == pytest.approx(14.48026, abs=1e-5)
-    assert c(32_400, 0.1) == pytest.approx(math.sqrt(2 * 13.38164), abs=1e-5)
+    assert algorithm_2_constant(32_400, 0.1) == pytest.approx(math.sqrt(2 * 13.38164), abs=1e-5)
     assert sensitivity(32_400, 100, 0.1) == pytest.approx(21.3, abs=0.05)
     assert sensitivity(32_400, 100, 0.1, Bound.ALGORITHM_2) == pytest.approx(18.56, abs=0.01)
 

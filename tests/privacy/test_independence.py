@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sunveil.errors import MeterError, ParameterError
-from sunveil.privacy.independence import Public, Replay, audit_independence
+from sunveil.privacy.independence import PublicInputs, ReleaseReplay, audit_independence
 from sunveil.privacy.score import Axis, Placement, Score
 from sunveil.privacy.units import Readings, System
 
@@ -26,12 +26,12 @@ def replay_with(
     calendar: Callable[[Data], object] = lambda data: "d",
     frame: Callable[[Data], object] = lambda data: "f",
     score: Callable[[Data, Data], Score | Placement] = lambda own, data: levels_of(data),
-) -> Callable[[Data], Replay[Data]]:
+) -> Callable[[Data], ReleaseReplay[Data]]:
     """Return a replay whose parts may look at the data that it is made for."""
 
-    def replay(own: Data) -> Replay[Data]:
-        public = Public(str(choices(own)), str(calendar(own)), str(frame(own)))
-        return Replay(public, lambda data: score(own, data))
+    def replay(own: Data) -> ReleaseReplay[Data]:
+        public = PublicInputs(str(choices(own)), str(calendar(own)), str(frame(own)))
+        return ReleaseReplay(public, lambda data: score(own, data))
 
     return replay
 
@@ -108,7 +108,7 @@ def test_a_refusal_of_a_neighbour_is_caught():
 def test_a_record_is_replayed_once_for_all_its_neighbours():
     made = []
 
-    def replay(own: Data) -> Replay[Data]:
+    def replay(own: Data) -> ReleaseReplay[Data]:
         made.append(own)
         return replay_with()(own)
 

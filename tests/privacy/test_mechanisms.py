@@ -13,7 +13,7 @@ from scipy.stats import chi2
 
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip, log_heads
+from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip, permute_and_flip_logs
 from sunveil.privacy.score import Score
 from sunveil.privacy.select import SLACK
 from sunveil.privacy.units import Days, Readings
@@ -113,7 +113,7 @@ def test_the_integral_is_right_where_candidates_are_many_or_their_coins_never_sh
         context.prec = 400
         coins = [Decimal(gap).exp() for gap in gaps]
         exact = [float(each.ln()) for each in by_polynomials(coins, counts)]
-    found = log_heads(np.array(gaps), np.array(counts))
+    found = permute_and_flip_logs(np.array(gaps), np.array(counts))
     np.testing.assert_allclose(found, exact, rtol=0.0, atol=1e-12 * (1.0 - min(gaps)))
 
 
@@ -126,7 +126,7 @@ def test_the_integral_is_right_for_up_to_a_billion_equals_below_one_top(gap, cou
         coin = Decimal(gap).exp()
         top = (1 - (1 - coin) ** (count + 1)) / ((count + 1) * coin)
         exact = [float((1 - top) / count), float(top)]
-    found = np.exp(log_heads(np.array([gap, 0.0]), np.array([count, 1])))
+    found = np.exp(permute_and_flip_logs(np.array([gap, 0.0]), np.array([count, 1])))
     assert found.tolist() == pytest.approx(exact, rel=1e-12)
 
 

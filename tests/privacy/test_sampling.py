@@ -15,7 +15,7 @@ from sunveil.privacy.score import Axis, Placement, Score
 from sunveil.privacy.select import (
     BITS,
     SLACK,
-    Table,
+    LevelTable,
     draw_level,
     draw_uniform,
     draw_weighted,
@@ -37,7 +37,7 @@ def far(counts: object, expected: object) -> float:
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=40))
 def test_a_table_counts_the_levels_that_occur(levels):
     given_levels = np.array(levels, dtype=np.int64)
-    table = Table.of(given_levels)
+    table = LevelTable.of(given_levels)
     assert table.levels.tolist() == sorted(set(levels))
     assert table.counts.tolist() == [levels.count(level) for level in sorted(set(levels))]
     spread = table.spread(table.levels.astype(float), given_levels)
@@ -46,15 +46,15 @@ def test_a_table_counts_the_levels_that_occur(levels):
 
 def test_near_and_far_levels_are_counted_alike(monkeypatch):
     levels = np.random.default_rng(1).integers(-50, 50, 300)
-    near = Table.of(levels)
+    near = LevelTable.of(levels)
     monkeypatch.setattr(select, "_COUNTABLE", 10)
-    sorted_ = Table.of(levels)
+    sorted_ = LevelTable.of(levels)
     np.testing.assert_array_equal(near.levels, sorted_.levels)
     np.testing.assert_array_equal(near.counts, sorted_.counts)
 
 
 def test_a_table_hides_its_values():
-    assert repr(Table.of(np.array([123456, 123456, 7]))) == "Table(private)"
+    assert repr(LevelTable.of(np.array([123456, 123456, 7]))) == "LevelTable(private)"
 
 
 def test_a_weighted_draw_follows_the_weights():
@@ -78,7 +78,7 @@ def test_a_uniform_draw_is_uniform():
 def test_a_level_is_drawn_by_its_weight_and_a_candidate_among_its_equals():
     """Levels drawn without their counts give over 500; the limit is 35."""
     levels, draws = np.array([4, 9, 4, 4]), 2500
-    table = Table.of(levels)
+    table = LevelTable.of(levels)
     probabilities = np.array([0.2, 0.4])
     found = [draw_level(table, np.log(probabilities), levels) for _ in range(draws)]
     expected = draws * np.array([0.2, 0.4, 0.2, 0.2])
@@ -120,7 +120,7 @@ def test_what_is_really_drawn_is_within_epsilon_of_its_neighbour(monkeypatch, ki
         losses = []
         for levels in (one, other):
             score = Score(levels.astype(np.int64), 1, Readings(1), "")
-            table = Table.of(score.levels)
+            table = LevelTable.of(score.levels)
             each = drawn_with(monkeypatch, kind(epsilon), score) - np.log(
                 table.counts.astype(np.longdouble)
             )
@@ -133,7 +133,7 @@ def test_what_is_really_drawn_is_within_epsilon_of_its_neighbour(monkeypatch, ki
 def test_what_is_really_drawn_is_what_is_said_to_be_drawn(monkeypatch, kind, epsilon):
     for levels, _ in neighbours():
         score = Score(levels.astype(np.int64), 1, Readings(1), "")
-        table = Table.of(score.levels)
+        table = LevelTable.of(score.levels)
         drawn = drawn_with(monkeypatch, kind(epsilon), score)
         said = kind(epsilon).log_probabilities(score)
         told = table.spread(

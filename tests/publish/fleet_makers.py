@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from sunveil.publish.rows import FleetRows
+from sunveil.fleet.results import FleetRows
 
 ANY = st.one_of(
     st.floats(-50.0, 400.0), st.floats(), st.sampled_from([0.0, 90.0, 360.0, -1e-20, 1e300])

@@ -7,12 +7,12 @@ import signal
 import sys
 from pathlib import Path
 
-from roof_fleets import ASKED
+from roof_fleets import TERMS
 
 from sunveil.fleet import FleetSettings
-from sunveil.ledger.book import Ledger
-from sunveil.ledger.marks import Marks
-from sunveil.publish import fleet_systems as module
+from sunveil.ledger.high_water import HighWaterMarks
+from sunveil.ledger.ledger import Ledger
+from sunveil.publish import systems as module
 from sunveil.publish.fleet_open import open_fleet
 
 
@@ -31,10 +31,10 @@ def main(where: str, fleet: str, systems: str, work: str, draws: str) -> None:
     module.draw_release = watched
     settings = FleetSettings(part_rows=1)
     with (
-        Ledger(where, marks=Marks(Path(where + ".mark"))) as ledger,
+        Ledger(where, marks=HighWaterMarks(Path(where + ".mark"))) as ledger,
         open_fleet(fleet, systems, settings=settings, work=work) as opened,
     ):
-        module.publish_fleet_systems(ledger, "d", opened, asked=ASKED)
+        module.publish_systems(ledger, "d", opened, terms=TERMS)
 
 
 if __name__ == "__main__":

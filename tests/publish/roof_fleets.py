@@ -9,9 +9,9 @@ import duckdb
 import pandas as pd
 
 from sunveil.privacy.units import System
-from sunveil.publish.fleet_systems import Asked
+from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.choices import Choices
-from sunveil.tally import Capacities
+from sunveil.scores import Capacities
 
 PLANES = {
     "a1": (105.0, 30.0),
@@ -22,7 +22,7 @@ PLANES = {
     "b3": (225.0, 45.0),
 }
 CHOICES = Choices(step=15.0, capacities=Capacities(1.0, 30.0, 0.05))
-ASKED = Asked.of(System(), 28.0, choices=CHOICES)
+TERMS = ReleaseTerms.of(System(), 28.0, choices=CHOICES)
 
 
 def write_systems(path: Path, names: Mapping[str, object] = PLANES) -> Path:

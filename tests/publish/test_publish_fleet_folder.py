@@ -9,15 +9,15 @@ import pytest
 
 from sunveil.errors import SourceError
 from sunveil.fleet import infer_fleet
-from sunveil.ledger.book import Ledger
-from sunveil.ledger.marks import Marks
+from sunveil.fleet.results import read_fleet
+from sunveil.ledger.high_water import HighWaterMarks
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins
-from sunveil.publish.estimates import read_estimates
 from sunveil.publish.synthetic import plan_synthetic
 from sunveil.publish.tables import TableChoices, publish_fleet
-from sunveil.simulate.order import Order
+from sunveil.simulate.fleet_spec import FleetSpec
 from sunveil.simulate.places import default_places
 from sunveil.simulate.writing import write_fleet
 
@@ -26,7 +26,7 @@ from sunveil.simulate.writing import write_fleet
 def run(tmp_path_factory):
     """A run over sixty simulated systems in three cells, two of which have no readings."""
     root = tmp_path_factory.mktemp("sixty")
-    order = Order.of(60, places=default_places()[:3], cells=3)
+    order = FleetSpec.of(60, places=default_places()[:3], cells=3)
     for _ in write_fleet(root / "fleet", order):
         pass
     table = pd.read_parquet(root / "fleet" / "systems.parquet")
@@ -37,7 +37,7 @@ def run(tmp_path_factory):
 
 
 def test_the_folder_of_a_run_is_a_fleet_in_which_refused_systems_stay(run):
-    rows = read_estimates(run, keys=["feeder"])
+    rows = read_fleet(run, keys=["feeder"])
     assert len(rows) == 62
     unknown = np.isnan(rows.surface_azimuth)
     assert {"ghost-1", "ghost-2"} <= set(np.asarray(rows.system_ids)[unknown])
@@ -47,8 +47,8 @@ def test_the_folder_of_a_run_is_a_fleet_in_which_refused_systems_stay(run):
 
 
 def test_tables_of_a_folder_are_published_for_all_systems_that_the_table_names(run, tmp_path):
-    rows = read_estimates(run)
-    with Ledger(tmp_path / "l.db", create=True, marks=Marks(tmp_path / "mark")) as ledger:
+    rows = read_fleet(run)
+    with Ledger(tmp_path / "l.db", create=True, marks=HighWaterMarks(tmp_path / "mark")) as ledger:
         ledger.create_dataset("d", Promise(System(), 50.0))
         choices = TableChoices(bins=Bins(), epsilon=40.0)
         found = publish_fleet(ledger, "d", rows, choices=choices)
@@ -59,7 +59,7 @@ def test_tables_of_a_folder_are_published_for_all_systems_that_the_table_names(r
 
 def test_a_key_that_the_table_of_systems_lacks_is_named(run):
     with pytest.raises(SourceError, match="substation"):
-        read_estimates(run, keys=["substation"])
+        read_fleet(run, keys=["substation"])
 
 
 def test_a_run_that_is_not_over_is_refused_in_one_sentence(run, tmp_path):
@@ -67,10 +67,10 @@ def test_a_run_that_is_not_over_is_refused_in_one_sentence(run, tmp_path):
     shutil.copytree(run, stopped)
     (stopped / "summary.json").unlink()
     with pytest.raises(SourceError, match="start the same command again") as refused:
-        read_estimates(stopped)
+        read_fleet(stopped)
     assert "\n" not in str(refused.value)
     with pytest.raises(SourceError, match="is not what sunveil infer"):
-        read_estimates(tmp_path)
+        read_fleet(tmp_path)
 
 
 def test_nothing_that_was_inferred_is_told_by_an_error(run, tmp_path):
@@ -79,6 +79,6 @@ def test_nothing_that_was_inferred_is_told_by_an_error(run, tmp_path):
     part = next((torn / "estimates").glob("*.parquet"))
     part.write_bytes(part.read_bytes()[:-20])
     with pytest.raises(SourceError, match="cannot be read") as refused:
-        read_estimates(torn)
+        read_fleet(torn)
     summary = json.loads((run / "summary.json").read_text())
     assert str(summary["total_dc_capacity_kw"]) not in str(refused.value)

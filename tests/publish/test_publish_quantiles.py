@@ -13,7 +13,7 @@ from sunveil.errors import ParameterError
 from sunveil.privacy.mechanisms import PermuteAndFlip
 from sunveil.publish.bins import groups_of
 from sunveil.publish.quantiles import (
-    Grid,
+    QuantileGrid,
     draw_quantiles,
     grids,
     part_of,
@@ -21,7 +21,7 @@ from sunveil.publish.quantiles import (
     rank_score,
 )
 
-GRID = Grid(0.0, 20.0, 40)
+GRID = QuantileGrid(0.0, 20.0, 40)
 VALUES = st.lists(ANY, min_size=1, max_size=15)
 
 
@@ -58,10 +58,10 @@ def test_values_are_moved_to_the_nearest_of_the_grid():
 
 
 def test_grids_follow_the_bounds_and_stay_of_a_size():
-    assert grids((0.0, 25.0))["dc_capacity_kw"] == Grid(0.0, 25.0, 250)
+    assert grids((0.0, 25.0))["dc_capacity_kw"] == QuantileGrid(0.0, 25.0, 250)
     assert grids((0.0, 1e6))["dc_capacity_kw"].steps == 20_000
     assert grids((0.0, 0.01))["dc_capacity_kw"].steps == 1
-    assert grids((0.0, 25.0))["surface_tilt"] == Grid(0.0, 90.0, 180)
+    assert grids((0.0, 25.0))["surface_tilt"] == QuantileGrid(0.0, 90.0, 180)
 
 
 @given(st.floats(0.01, 50.0), st.integers(1, 30))

@@ -7,9 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sunveil.errors import BudgetExceeded, ParameterError, SunveilError
-from sunveil.ledger.book import Ledger
-from sunveil.ledger.marks import Marks
+from sunveil.errors import BudgetExceeded, MissingExtra, ParameterError, SunveilError
+from sunveil.fleet.results import FleetRows
+from sunveil.ledger.high_water import HighWaterMarks
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import System
@@ -17,7 +18,6 @@ from sunveil.publish import survival as report
 from sunveil.publish import synthetic as module
 from sunveil.publish.bins import Bins
 from sunveil.publish.fitting import sample_model
-from sunveil.publish.rows import FleetRows
 from sunveil.publish.survival import Marginal, cells_of, noise_distance, private_survival
 from sunveil.publish.synthetic import BINS, plan_synthetic, publish_synthetic
 
@@ -38,7 +38,7 @@ def fleet(number: int = SYSTEMS, seed: int = 0) -> FleetRows:
 @pytest.fixture(scope="module")
 def ledger(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ledger")
-    with Ledger(folder / "l.db", create=True, marks=Marks(folder / "mark")) as book:
+    with Ledger(folder / "l.db", create=True, marks=HighWaterMarks(folder / "mark")) as book:
         book.create_dataset("d", Promise(System(), 10.0))
         yield book
 
@@ -190,6 +190,6 @@ def test_refusals_charge_nothing(ledger, found, monkeypatch):
     with pytest.raises(ParameterError):
         publish_synthetic(ledger, "d", fleet(20), epsilon=0.0)
     monkeypatch.setitem(sys.modules, "mbi", None)
-    with pytest.raises(SunveilError, match=r"pip install sunveil\[synthetic\]"):
+    with pytest.raises(MissingExtra, match=r"pip install 'sunveil\[synthetic\]'"):
         publish_synthetic(ledger, "d", fleet(20), epsilon=1.0)
     assert ledger.entries("d") == before

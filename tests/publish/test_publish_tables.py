@@ -4,7 +4,7 @@ import pytest
 from fleet_makers import KEYS, random_fleet
 
 from sunveil.errors import BudgetExceeded, ParameterError
-from sunveil.ledger.book import Ledger
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import Days, System
 from sunveil.publish.bins import Bins

@@ -19,7 +19,7 @@ from sunveil.publish.unmix import (
     window_of,
 )
 from sunveil.releases.choices import Choices
-from sunveil.tally import Capacities
+from sunveil.scores import Capacities
 
 AXES = (Axis(24, 15.0, wraps=True), Axis(10, 10.0), Axis(12, 0.25))
 WINDOW = Window(4.0, AXES, (7, 3, 5))

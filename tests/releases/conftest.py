@@ -9,8 +9,8 @@ import pytest
 from sunveil.meters import Record, from_pandas
 from sunveil.releases.choices import Choices
 from sunveil.releases.frame import Frame, frame_of
+from sunveil.scores import Capacities
 from sunveil.site import Site
-from sunveil.tally import Capacities
 from sunveil.weather import Weather, clearsky
 
 

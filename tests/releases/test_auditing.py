@@ -13,8 +13,8 @@ from sunveil.meters.record import Record
 from sunveil.privacy.audit import ExactFinding, SamplerFinding, audit_exact
 from sunveil.privacy.independence import (
     IndependenceFinding,
-    Public,
-    Replay,
+    PublicInputs,
+    ReleaseReplay,
     audit_independence,
 )
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
@@ -201,15 +201,15 @@ def test_honest_scores_hold_for_larger_units_too(unit, hourly):
 
 def replaying(
     setting: Setting, choose: Callable[[Frame, Record], Frame], *, tell: bool
-) -> Callable[[Record], Replay[Record]]:
+) -> Callable[[Record], ReleaseReplay[Record]]:
     """Return a replay that changes its frame by the record, and says so in its digests or not."""
 
-    def replay(record: Record) -> Replay[Record]:
+    def replay(record: Record) -> ReleaseReplay[Record]:
         read = as_read(setting, record)
         honest = frame_of(read, setting.frame.weather, setting.frame.choices)
         frame = choose(honest, read)
         public = public_of(frame if tell else honest, read, epsilon=1.0)
-        return Replay(public, lambda other: reading_score(frame, as_read(setting, other)))
+        return ReleaseReplay(public, lambda other: reading_score(frame, as_read(setting, other)))
 
     return replay
 
@@ -262,7 +262,7 @@ def test_a_replay_reads_rows_as_a_curator_has_them(hourly):
     assert np.array_equal(read.times, record.times)
     assert np.array_equal(read.power_kw, record.power_kw)
     replay = make_replay(hourly, Readings(1), epsilon=1.0)(record)
-    assert isinstance(replay.public, Public)
+    assert isinstance(replay.public, PublicInputs)
     honest = reading_score(hourly.frame, record)
     assert np.array_equal(replay.score(record).levels, honest.levels)
     assert replay.public.frame == hourly.frame.fingerprint()
@@ -272,7 +272,7 @@ def test_a_replay_makes_the_frame_of_the_record_it_is_given(hourly):
     power = np.where(np.arange(len(hourly.times)) < 48, hourly.bases[0], np.nan)
     public = make_replay(hourly, Days(1), epsilon=1.0)(hourly.record(power)).public
     whole = make_replay(hourly, Days(1), epsilon=1.0)(hourly.record(hourly.bases[0])).public
-    assert whole.calendar == repr(hourly.frame.calendar)
+    assert whole.calendar == repr(hourly.frame.time_grid)
     assert public.choices == whole.choices
     # that all days but two are missing is private: nothing public may tell it
     assert public == whole

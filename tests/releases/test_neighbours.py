@@ -7,9 +7,10 @@ import pytest
 
 from sunveil.meters.record import Record
 from sunveil.privacy.units import Days, Readings, System
-from sunveil.releases.frame import DAY, Calendar, prepared
+from sunveil.releases.frame import prepared, time_grid_of
 from sunveil.releases.neighbours import ENORMOUS, Setting, make_setting, neighbour_pairs
 from sunveil.releases.score import day_score, reading_score
+from sunveil.timegrid import DAY
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def fine() -> Setting:
 
 
 def whole(setting: Setting, record: Record) -> np.ndarray:
-    """Return a record over its setting's calendar, with -1 where nothing was read."""
+    """Return a record over its setting's times, with -1 where nothing was read."""
     power = np.full(len(setting.times), -1.0)
     power[np.searchsorted(setting.times, record.times)] = record.power_kw
     return power
@@ -54,7 +55,7 @@ def test_neighbours_differ_in_no_more_solar_days_than_the_unit(name, k, request)
     pairs = list(neighbour_pairs(setting, Days(k), pairs=200))
     days = [len(solar_days(setting, replaced(setting, pair))) for pair in pairs]
     assert max(days) == k
-    per_day = len(setting.times) // setting.frame.calendar.days
+    per_day = len(setting.times) // setting.frame.time_grid.days
     assert max(len(replaced(setting, pair)) for pair in pairs) > k * per_day // 3
 
 
@@ -121,18 +122,18 @@ def test_readings_can_be_made_to_fit_a_candidate_wholly(name, request):
 
 def test_some_neighbours_lose_the_first_or_the_last_day(hourly):
     longitude = hourly.frame.weather.site.longitude
-    calendars = {
-        Calendar.of(prepared(theirs), longitude=longitude)
+    grids = {
+        time_grid_of(prepared(theirs), longitude=longitude)
         for _, theirs in neighbour_pairs(hourly, Days(1), pairs=200)
     }
-    assert hourly.frame.calendar in calendars
-    assert {calendar.start for calendar in calendars} > {hourly.frame.calendar.start}
-    assert len({calendar.start + calendar.days * DAY for calendar in calendars}) > 1
+    assert hourly.frame.time_grid in grids
+    assert {grid.first for grid in grids} > {hourly.frame.time_grid.first}
+    assert len({grid.first + grid.days * DAY for grid in grids}) > 1
 
 
 def test_records_are_longer_where_less_is_claimed(hourly):
     longer = make_setting(epsilon=0.5, seed=3)
-    assert longer.frame.calendar.days > 2 * hourly.frame.calendar.days
+    assert longer.frame.time_grid.days > 2 * hourly.frame.time_grid.days
 
 
 def test_settings_are_seeded(hourly):
@@ -149,4 +150,4 @@ def test_short_intervals_are_averaged_on_their_way(fine):
     assert not fine.frame.weather.clear
     record = fine.record(fine.bases[0])
     assert record.interval_minutes == 5.0
-    assert prepared(record).interval_minutes == fine.frame.calendar.interval_minutes == 15.0
+    assert prepared(record).interval_minutes == fine.frame.time_grid.step / 60.0 == 15.0

@@ -9,9 +9,8 @@ import pytest
 
 from sunveil.errors import ParameterError
 from sunveil.releases.choices import Choices
-from sunveil.scores import Tolerance
+from sunveil.scores import Capacities, Tolerance
 from sunveil.site import Losses
-from sunveil.tally import Capacities
 
 OTHERS = {
     "step": 5.0,

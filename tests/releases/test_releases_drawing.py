@@ -9,7 +9,7 @@ from sunveil.privacy.units import Days, Readings, System
 from sunveil.releases.choices import Choices
 from sunveil.releases.drawing import draw_release, score_record
 from sunveil.releases.frame import frame_of
-from sunveil.tally import Capacities
+from sunveil.scores import Capacities
 from sunveil.weather import clearsky
 
 CHOICES = Choices(step=15.0, capacities=Capacities(1.0, 30.0, 0.05))

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from sunveil.errors import MeterError
 from sunveil.meters import Record, from_pandas
 from sunveil.releases.choices import Choices
-from sunveil.releases.frame import DAY, Calendar, frame_of, make_frame, prepared
+from sunveil.releases.frame import frame_of, make_frame, prepared, time_grid_of
 from sunveil.releases.score import day_score, reading_score
+from sunveil.timegrid import DAY, TimeGrid
 
 PLANTED = 1234.5678
 
@@ -29,18 +30,18 @@ def made(start: int, minutes: float, places: list[int]) -> Record:
     places=st.lists(st.integers(0, 5000), min_size=1, max_size=5),
     longitude=st.floats(-180.0, 180.0),
 )
-def test_a_calendar_is_whole_solar_days_that_hold_every_stamp(start, minutes, places, longitude):
+def test_a_time_grid_is_whole_solar_days_that_hold_every_stamp(start, minutes, places, longitude):
     record = made(start, minutes, places)
-    calendar = Calendar.of(record, longitude=longitude)
+    grid = time_grid_of(record, longitude=longitude)
     step = round(minutes * 60)
-    assert np.isin(record.times, calendar.times).all()
-    solar = calendar.times.astype(np.int64) + round(longitude * 240.0)
+    assert np.isin(record.times, grid.times).all()
+    solar = grid.times.astype(np.int64) + round(longitude * 240.0)
     seen = (record.times.astype(np.int64) + round(longitude * 240.0)) // DAY
     assert solar[0] // DAY == seen[0]
     assert solar[0] % DAY < step
     assert seen[-1] <= solar[-1] // DAY <= seen[-1] + (DAY % step != 0)
-    assert (np.diff(calendar.times.astype(np.int64)) == step).all()
-    assert seen[-1] - seen[0] + 1 <= calendar.days <= seen[-1] - seen[0] + 2
+    assert (np.diff(grid.times.astype(np.int64)) == step).all()
+    assert seen[-1] - seen[0] + 1 <= grid.days <= seen[-1] - seen[0] + 2
 
 
 def test_a_frame_does_not_depend_on_any_reading(frame, record, weather, choices):
@@ -85,7 +86,7 @@ def test_the_fingerprint_changes_with_every_public_input(frame, record, weather)
 def test_a_missing_first_or_last_day_leaves_every_score_as_it_was(
     record, weather, choices, changed, measured, cut
 ):
-    """Another calendar, the same scores: to the last bit, whatever the span of the frame."""
+    """Another grid of times, the same scores: to the last bit, whatever the span of the frame."""
     sky = replace(weather, clear=False) if measured else weather
     short = replace(changed(keep=cut), rows_span=None)
     # the same record with its missing readings there, and agreeing with nothing
@@ -93,14 +94,14 @@ def test_a_missing_first_or_last_day_leaves_every_score_as_it_was(
     blank[cut] = False
     whole = replace(record, power_kw=np.where(blank, 0.0, record.power_kw))
     one, other = frame_of(short, sky, choices), frame_of(whole, sky, choices)
-    assert one.calendar != other.calendar
+    assert one.time_grid != other.time_grid
     for score in (reading_score, day_score):
         np.testing.assert_array_equal(score(one, short).levels, score(other, whole).levels)
         assert score(one, short).levels.max() > 20
 
 
 def test_every_day_is_one_solar_day(frame):
-    times = frame.calendar.times[frame.lit].astype(np.int64)
+    times = frame.time_grid.times[frame.lit].astype(np.int64)
     solar = (times + round(frame.weather.site.longitude * 240.0)) // DAY
     assert frame.days[0] == 0
     assert frame.days[-1] == len(times)
@@ -160,13 +161,13 @@ def test_k_short_readings_change_k_averages_and_nothing_else(place, many, value)
     assert (one.power_kw != other.power_kw).sum() <= many
 
 
-def test_a_record_on_another_calendar_is_refused_without_telling_a_reading(frame, record):
+def test_a_record_at_other_times_is_refused_without_telling_a_reading(frame, record):
     late = replace(record, times=record.times + np.timedelta64(40, "D"), rows_span=None)
     off = replace(record, times=record.times + np.timedelta64(20, "m"), rows_span=None)
     short = Record("a", record.times[:10], np.full(10, PLANTED), 30.0)
     for bad, words in (
-        (late, "stamps outside the calendar"),
-        (off, "stamps outside the calendar"),
+        (late, "stamps outside the times"),
+        (off, "stamps outside the times"),
         (short, "intervals of 30 minutes"),
     ):
         planted = replace(bad, power_kw=np.full(len(bad.power_kw), PLANTED))
@@ -175,11 +176,11 @@ def test_a_record_on_another_calendar_is_refused_without_telling_a_reading(frame
         assert "1234" not in str(refused.value)
 
 
-def test_a_calendar_without_daylight_or_weather_is_refused(weather, choices):
-    night, other_year = Calendar(1552282200, 60.0, 5), Calendar(1483228800, 60.0, 48)
-    for calendar in (night, other_year):
+def test_times_without_daylight_or_weather_is_refused(weather, choices):
+    night, other_year = TimeGrid(1552282200, 3600, 5), TimeGrid(1483228800, 3600, 48)
+    for grid in (night, other_year):
         with pytest.raises(MeterError, match="no daylight in common"):
-            make_frame(weather, calendar, choices)
+            make_frame(weather, grid, choices)
 
 
 def test_clocks_are_one_more_dimension(record, weather, choices):
@@ -203,7 +204,7 @@ def test_the_declared_clock_alone_scores_as_it_does_among_others(frame, record, 
 
 
 def test_a_frame_without_choices_takes_the_defaults(record, weather):
-    short = Calendar.of(record, longitude=-105.0)
+    short = time_grid_of(record, longitude=-105.0)
     frame = make_frame(weather, replace(short, count=24))
     assert frame.choices == Choices()
     assert len(frame) >= 200_000

@@ -278,7 +278,7 @@ def test_nothing_that_a_release_passes_through_shows_a_reading(weather, choices)
     found = release(record, weather, unit=Readings(1), epsilon=1.0, frame=frame)
     truth = truth_at(weather.site)
     laws = error_laws(frame, record, truth, unit=Readings(1), epsilon=1.0)
-    shown = [record, *record.notes, frame.calendar, frame.choices, found, found.to_json(), laws]
+    shown = [record, *record.notes, frame.time_grid, frame.choices, found, found.to_json(), laws]
     assert len(shown) >= 6
     for each in shown:
         assert "1234" not in str(each) + repr(each)
@@ -318,5 +318,5 @@ def test_nothing_beside_the_draw_tells_that_the_ends_of_a_record_are_missing(
         read = from_pandas(series, system_id="a", label="start", cleaning="each")
         frame = frame_of(read, weather, choices)
         drawn = release(read, weather, unit=Days(1), epsilon=1.0, frame=frame)
-        told.append((frame.calendar, frame.fingerprint(), drawn.expected, record_span(read)))
+        told.append((frame.time_grid, frame.fingerprint(), drawn.expected, record_span(read)))
     assert told[0] == told[1]

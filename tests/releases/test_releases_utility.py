@@ -12,19 +12,19 @@ from sunveil.plots import plot_utility
 from sunveil.plots.embed import loose_figure
 from sunveil.releases.choices import Choices
 from sunveil.releases.reference import make_reference
-from sunveil.releases.utility import Curve, Known, utility_curves
+from sunveil.releases.utility import Curve, KnownSystem, utility_curves
+from sunveil.scores import Capacities
 from sunveil.site import Site
-from sunveil.tally import Capacities
 
 EPSILONS = (0.05, 0.5, 5.0)
 
 
 @pytest.fixture(scope="module")
-def systems() -> list[Known]:
+def systems() -> list[KnownSystem]:
     coarse = Choices(step=10.0, capacities=Capacities(1.0, 40.0, 0.05))
     made = make_reference(Site(39.74, -105.17), measured=True, systems=2, choices=coarse)
     return [
-        Known(made.frame, record, truth.plane, truth.dc_capacity_kw)
+        KnownSystem(made.frame, record, truth.plane, truth.dc_capacity_kw)
         for record, truth in zip(made.records, made.truths, strict=True)
     ]
 
@@ -61,7 +61,7 @@ def test_a_curve_is_the_mean_over_its_systems(systems, curves):
 
 
 def test_known_systems_hide_their_readings(systems):
-    assert repr(systems[0]) == "Known(private)"
+    assert repr(systems[0]) == "KnownSystem(private)"
 
 
 @pytest.mark.parametrize("epsilons", [(), (0.0,), (float("nan"),)])

@@ -7,11 +7,11 @@ from functools import cache
 
 import numpy as np
 
-from sunveil.atlas import plane_grid
+from sunveil.grids import plane_grid
 from sunveil.paper import paper_score
 from sunveil.reproduce.experiment import Experiment
 from sunveil.reproduce.subject import simulated_subject
-from sunveil.search.bayesopt import Settings, search_bayesian
+from sunveil.search.bayesopt import SearchSettings, search_bayesian
 from sunveil.search.exhaustive import search_exhaustive
 
 SHORT, LONG = 20, 40
@@ -26,7 +26,9 @@ def small_experiment() -> Experiment:
     exhaustive = search_exhaustive(grid, score)
     optimum = float(np.max(exhaustive.scores))
     short, long = (
-        search_bayesian(grid, score, settings=Settings(steps=steps, warm_start=0), optimum=optimum)
+        search_bayesian(
+            grid, score, settings=SearchSettings(steps=steps, warm_start=0), optimum=optimum
+        )
         for steps in (SHORT, LONG)
     )
     return Experiment(subject, score, exhaustive, short, long)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from sunveil.atlas import Grid, plane_grid
+from sunveil.grids import Grid, plane_grid
 from sunveil.plots.embed import embedded
 from sunveil.reproduce.artefact import Artefact, Statement
 from sunveil.reproduce.irradiance import (

@@ -11,7 +11,7 @@ from sunveil.plots.embed import loose_figure
 from sunveil.privacy.guarantee import ConditionalGuarantee
 from sunveil.privacy.units import Readings
 from sunveil.reproduce.artefact import Artefact, Statement
-from sunveil.reproduce.page import Draws, Section, render_page
+from sunveil.reproduce.page import DrawGuarantees, Section, render_page
 from sunveil.reproduce.subject import Subject
 
 NASTY = "<script>alert('1')</script>&\"roof\""
@@ -86,7 +86,7 @@ def render(count: int = 10_000, *, private: bool = False) -> str:
         subject(private=private),
         sections,
         statements=STATEMENTS,
-        draws=Draws(count, guarantee(1), guarantee(count)),
+        draws=DrawGuarantees(count, guarantee(1), guarantee(count)),
         files=files,
     )
 
@@ -103,7 +103,7 @@ def test_a_page_needs_nothing_but_itself(page: Page) -> None:
     for image in page.all("img"):
         assert str(image["src"]).startswith("data:image/svg+xml;base64,")
         assert base64.b64decode(str(image["src"]).partition(",")[2]).startswith(b"<?xml")
-    # the files beside it are named, and nothing of them is needed
+    # the files beside it are plane_words, and nothing of them is needed
     assert [link["href"] for link in page.all("a")] == [
         "1a-one.png",
         "1a-one.svg",

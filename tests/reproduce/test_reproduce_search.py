@@ -9,7 +9,7 @@ from experiment_makers import LONG, SHORT, private_experiment, small_experiment
 from sunveil.paper import paper_grid
 from sunveil.plots.style import PRIVATE
 from sunveil.reproduce.answers import is_near
-from sunveil.reproduce.fleet_search import best_so_far, ever, fleet_search
+from sunveil.reproduce.fleet_search import any_so_far, best_so_far, fleet_search
 from sunveil.reproduce.hexagons import ASPECT, HEIGHT, WIDTH, hexagons
 from sunveil.reproduce.search_figures import (
     posterior_map,
@@ -17,7 +17,7 @@ from sunveil.reproduce.search_figures import (
     regret_growth,
     sampled_hexagons,
 )
-from sunveil.search.bayesopt import Settings
+from sunveil.search.bayesopt import SearchSettings
 from sunveil.site import Plane
 
 
@@ -138,25 +138,25 @@ def test_the_best_so_far_keeps_the_first_of_equals():
     scores = np.array([-3.0, -1.0, -2.0, -1.0, -0.5])
     flags = np.array([True, False, True, True, True])
     assert best_so_far(scores, flags).tolist() == [True, False, False, False, True]
-    assert ever(np.array([False, True, False])).tolist() == [False, True, True]
+    assert any_so_far(np.array([False, True, False])).tolist() == [False, True, True]
 
 
 def test_a_fleets_search_counts_the_systems_found():
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     artefact = fleet_search(
         systems=2,
         seed=3,
-        settings=Settings(steps=60),
-        progress=lambda done, total: told.append((done, total)),
+        settings=SearchSettings(steps=60),
+        progress=lambda done, total: reported.append((done, total)),
     )
     data = artefact.data
-    assert told == [(1, 2), (2, 2)]
+    assert reported == [(1, 2), (2, 2)]
     assert len(data["step"]) == len(data["share_best_is_near"]) == 70
-    assert data["found"] == sum(hunt["near"] for hunt in data["hunts"])
+    assert data["found"] == sum(each["near"] for each in data["hunts"])
     assert data["share_best_is_near"][-1] == data["found"] / 2
-    for hunt in data["hunts"]:
-        best, top = hunt["best_looked_at"], hunt["maximiser"]
+    for each in data["hunts"]:
+        best, top = each["best_looked_at"], each["maximiser"]
         off = abs(best["surface_azimuth"] - top["surface_azimuth"])
         close = abs(best["surface_tilt"] - top["surface_tilt"]) <= 6 and min(off, 360 - off) <= 10
-        assert close == hunt["near"]
+        assert close == each["near"]
     json.dumps(data, allow_nan=False)

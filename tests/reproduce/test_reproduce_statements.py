@@ -8,7 +8,7 @@ import pytest
 from experiment_makers import private_experiment, small_experiment
 
 from sunveil.privacy.dpbo import DPBO
-from sunveil.reproduce.answers import information
+from sunveil.reproduce.answers import informative_range
 from sunveil.reproduce.statements import (
     accuracy,
     bound_constants,
@@ -114,7 +114,7 @@ def test_the_papers_accuracy_does_not_hold_and_the_bound_says_why():
 
 def test_accuracy_would_hold_if_scores_were_far_enough_apart():
     experiment = small_experiment()
-    first = information(experiment).first
+    first = informative_range(experiment).first
     wide = replace(experiment.short, mean=experiment.short.mean * first * 20.0)
     assert accuracy(replace(experiment, short=wide), draws=500).holds is True
 

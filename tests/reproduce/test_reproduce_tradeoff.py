@@ -11,7 +11,13 @@ from experiment_makers import private_experiment, small_experiment
 from sunveil.paper import paper_grid
 from sunveil.plots.style import PRIVATE
 from sunveil.privacy.dpbo import DPBO, Bound
-from sunveil.reproduce.answers import at_best, at_chance, expected, in_words, information
+from sunveil.reproduce.answers import (
+    at_best,
+    at_chance,
+    expected_answer,
+    informative_range,
+    short_number,
+)
 from sunveil.reproduce.tradeoff import (
     DELTAS,
     EPSILONS,
@@ -96,12 +102,12 @@ def test_the_data_name_what_chance_scores_where(data):
 def test_information_begins_and_ends_where_it_is_said_to():
     experiment = small_experiment()
     grid, best = experiment.exhaustive.grid, experiment.exhaustive.best
-    found = information(experiment)
+    found = informative_range(experiment)
     chance = at_chance(grid, best).azimuth_error
     floor = at_best(grid, experiment.posterior, best).azimuth_error
     for epsilon, share in ((found.first, 0.05), (found.half, 0.5), (found.last, 0.95)):
         chances = DPBO(epsilon, 0.1).probabilities(experiment.posterior)
-        error = expected(grid, chances, best).azimuth_error
+        error = expected_answer(grid, chances, best).azimuth_error
         assert (chance - error) / (chance - floor) == pytest.approx(share, abs=1e-6)
     assert 0.1 < found.first < found.half < found.last
 
@@ -109,7 +115,7 @@ def test_information_begins_and_ends_where_it_is_said_to():
 def test_without_anything_to_win_there_is_no_information():
     experiment = small_experiment()
     flat = replace(experiment.short, mean=np.zeros(len(experiment.short.mean)))
-    found = information(replace(experiment, short=flat))
+    found = informative_range(replace(experiment, short=flat))
     assert (found.first, found.half, found.last) == (None, None, None)
     artefact = privacy_tradeoff(replace(experiment, short=flat), draws=10)
     assert "No range of ε" in artefact.words
@@ -140,7 +146,7 @@ def test_the_figure_of_somebodys_readings_is_marked():
 
 
 def test_large_numbers_are_written_without_powers_of_ten():
-    assert [in_words(value) for value in (0.1, 12.34, 713.2, 467_735.0)] == [
+    assert [short_number(value) for value in (0.1, 12.34, 713.2, 467_735.0)] == [
         "0.1",
         "12",
         "710",

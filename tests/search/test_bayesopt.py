@@ -7,11 +7,11 @@ import gp_oracle
 import numpy as np
 import pytest
 
-from sunveil.atlas import Grid, plane_grid
 from sunveil.errors import ParameterError
+from sunveil.grids import Grid, plane_grid
 from sunveil.meters import from_pandas
 from sunveil.paper import paper_grid, paper_score
-from sunveil.search.bayesopt import Scaling, Settings, Source, search_bayesian, ucb
+from sunveil.search.bayesopt import Scaling, ScalingSource, SearchSettings, search_bayesian, ucb
 from sunveil.search.exhaustive import search_exhaustive
 from sunveil.search.gp import Kernel, phi
 from sunveil.simulate import simulate_fleet
@@ -36,7 +36,7 @@ def grid() -> Grid:
 @pytest.mark.parametrize("wrap", [False, True])
 def test_the_picks_are_those_of_a_loop_with_scikit_learn(grid, wrap):
     kernel = Kernel(wrap=wrap)
-    settings = Settings(steps=60, warm_start=0, kernel=kernel)
+    settings = SearchSettings(steps=60, warm_start=0, kernel=kernel)
     found = search_bayesian(grid, hill, settings=settings)
     points = kernel.coordinates(grid.surface_azimuth, grid.surface_tilt)
     expected = gp_oracle.picks(points, hill(grid), steps=60, delta=0.1)
@@ -52,7 +52,7 @@ def test_within_a_hundred_steps_it_is_near_the_maximiser_of_the_paper_s_fit_scor
     for _, power, weather in simulate_fleet(3, seed=61, sky_minutes=10):
         score = paper_score(from_pandas(power, system_id="one", label="start"), weather)
         exhaustive = search_exhaustive(candidates, score)
-        settings = Settings(steps=100, warm_start=0)
+        settings = SearchSettings(steps=100, warm_start=0)
         optimum = float(exhaustive.scores.max())
         found = search_bayesian(candidates, score, settings=settings, optimum=optimum)
         best = exhaustive.best
@@ -68,7 +68,7 @@ def test_the_acquisition_is_the_mean_and_so_many_deviations():
 
 def test_confidence_widens_with_every_look_counting_the_warm_start(grid):
     """Each pick is the first of the highest bounds of a posterior made anew from what was seen."""
-    settings = Settings(steps=20, warm_start=tuple(range(0, 600, 40)) * 12, delta=0.4)
+    settings = SearchSettings(steps=20, warm_start=tuple(range(0, 600, 40)) * 12, delta=0.4)
     found = search_bayesian(grid, hill, settings=settings)
     points = settings.kernel.coordinates(grid.surface_azimuth, grid.surface_tilt)
     for t in range(found.warm + 1, found.warm + 21):
@@ -86,7 +86,7 @@ def test_history_and_best_are_what_was_evaluated(grid):
         looked.append(float(hill(part)[0]))
         return hill(part)
 
-    found = search_bayesian(grid, score, settings=Settings(steps=30))
+    found = search_bayesian(grid, score, settings=SearchSettings(steps=30))
     assert len(found.points) == len(looked) == 40
     assert found.warm == 10
     np.testing.assert_array_equal(found.scores, looked)
@@ -97,7 +97,7 @@ def test_history_and_best_are_what_was_evaluated(grid):
 
 def test_regret_is_what_the_optimum_is_better_by_and_adds_up(grid):
     optimum = float(hill(grid).max())
-    found = search_bayesian(grid, hill, settings=Settings(steps=10), optimum=optimum)
+    found = search_bayesian(grid, hill, settings=SearchSettings(steps=10), optimum=optimum)
     assert (found.regret > 0.0).all()  # ten steps do not find it
     np.testing.assert_allclose(found.regret, optimum - found.scores)
     np.testing.assert_allclose(found.cumulative_regret, np.cumsum(optimum - found.scores))
@@ -107,12 +107,12 @@ def test_regret_is_what_the_optimum_is_better_by_and_adds_up(grid):
 def test_rounding_of_the_optimum_makes_no_regret_negative(grid):
     optimum = float(np.nextafter(hill(grid).max(), -1.0))
     where = (int(hill(grid).argmax()),)
-    found = search_bayesian(grid, hill, settings=Settings(warm_start=where), optimum=optimum)
+    found = search_bayesian(grid, hill, settings=SearchSettings(warm_start=where), optimum=optimum)
     assert (found.regret >= 0.0).all()
 
 
 def test_without_a_known_optimum_regret_is_to_the_best_that_was_seen(grid):
-    found = search_bayesian(grid, hill, settings=Settings(steps=5))
+    found = search_bayesian(grid, hill, settings=SearchSettings(steps=5))
     assert found.optimum is None
     assert found.regret.min() == 0.0
     assert found.regret.max() == pytest.approx(found.scores.max() - found.scores.min())
@@ -120,7 +120,9 @@ def test_without_a_known_optimum_regret_is_to_the_best_that_was_seen(grid):
 
 def test_a_warm_start_by_number_is_seeded_and_has_no_repeats(grid):
     def warm(seed: int) -> list[int]:
-        found = search_bayesian(grid, hill, settings=Settings(steps=1, warm_start=50, seed=seed))
+        found = search_bayesian(
+            grid, hill, settings=SearchSettings(steps=1, warm_start=50, seed=seed)
+        )
         return [int(index) for index in found.points[:50]]
 
     assert warm(1) == warm(1) != warm(2)
@@ -128,14 +130,16 @@ def test_a_warm_start_by_number_is_seeded_and_has_no_repeats(grid):
 
 
 def test_a_warm_start_by_index_is_looked_at_first_and_in_order(grid):
-    found = search_bayesian(grid, hill, settings=Settings(steps=2, warm_start=(7, 7, 0, 647)))
+    found = search_bayesian(grid, hill, settings=SearchSettings(steps=2, warm_start=(7, 7, 0, 647)))
     assert found.points[:4].tolist() == [7, 7, 0, 647]
     assert found.warm == 4
 
 
 def test_a_grid_of_one_candidate_is_looked_at_again_and_again():
     found = search_bayesian(
-        plane_grid(360.0, 90.0, highest_tilt=0.0), hill, settings=Settings(steps=20, warm_start=1)
+        plane_grid(360.0, 90.0, highest_tilt=0.0),
+        hill,
+        settings=SearchSettings(steps=20, warm_start=1),
     )
     assert found.points.tolist() == [0] * 21
     assert found.mean[0] == pytest.approx(found.scores[0], abs=1e-6)
@@ -144,42 +148,44 @@ def test_a_grid_of_one_candidate_is_looked_at_again_and_again():
 def test_wrap_lets_what_was_seen_at_359_speak_for_0():
     candidates = plane_grid(1.0, 90.0, highest_tilt=0.0)
     for wrap, farthest in ((False, 0), (True, 179)):
-        settings = Settings(steps=1, warm_start=(359,), kernel=Kernel(wrap=wrap))
+        settings = SearchSettings(steps=1, warm_start=(359,), kernel=Kernel(wrap=wrap))
         assert search_bayesian(candidates, hill, settings=settings).points[-1] == farthest
 
 
 def test_scores_are_taken_as_they_are_unless_a_scaling_is_asked_for(grid):
-    found = search_bayesian(grid, hill, settings=Settings(steps=5))
-    assert found.scaling == Scaling(0.0, 1.0, Source.NONE)
+    found = search_bayesian(grid, hill, settings=SearchSettings(steps=5))
+    assert found.scaling == Scaling(0.0, 1.0, ScalingSource.NONE)
     np.testing.assert_array_equal(found.likelihood, found.mean)
 
 
 def test_a_public_scaling_is_named_and_undone(grid):
     scaling = Scaling.public(-1.0, 0.25)
-    found = search_bayesian(grid, hill, settings=Settings(steps=20, scaling=scaling))
-    assert found.scaling.source is Source.PUBLIC
+    found = search_bayesian(grid, hill, settings=SearchSettings(steps=20, scaling=scaling))
+    assert found.scaling.source is ScalingSource.PUBLIC
     seen = found.points
     np.testing.assert_allclose(found.mean[seen], (found.scores + 1.0) / 0.25, atol=1e-3)
     np.testing.assert_allclose(found.likelihood[seen], found.scores, atol=1e-3)
 
 
 def test_a_scaling_by_the_scores_is_named_data_dependent_and_hides_them(grid):
-    found = search_bayesian(grid, hill, settings=Settings(steps=5, warm_start=20, scaling=None))
+    found = search_bayesian(
+        grid, hill, settings=SearchSettings(steps=5, warm_start=20, scaling=None)
+    )
     first = found.scores[:20]
-    assert found.scaling.source is Source.DATA
+    assert found.scaling.source is ScalingSource.DATA
     assert (found.scaling.centre, found.scaling.spread) == (first.mean(), first.std())
     assert not any(digit in repr(found.scaling) for digit in "0123456789")
 
 
 def test_equal_scores_are_standardised_without_dividing_by_zero(grid):
-    settings = Settings(steps=5, scaling=None)
+    settings = SearchSettings(steps=5, scaling=None)
     found = search_bayesian(grid, lambda part: np.full(len(part), -0.3), settings=settings)
     assert (found.scaling.centre, found.scaling.spread) == (pytest.approx(-0.3), 1.0)
     assert np.isfinite(found.mean).all()
 
 
 def test_a_result_shows_sizes_and_no_scores(grid):
-    found = search_bayesian(grid, hill, settings=Settings(steps=5))
+    found = search_bayesian(grid, hill, settings=SearchSettings(steps=5))
     assert repr(found) == "BayesResult(15 of 648 candidates, private)"
     assert repr(Scaling.public(-1.0, 0.25)) == "Scaling(-1, 0.25, public)"
 
@@ -212,7 +218,7 @@ def test_a_result_shows_sizes_and_no_scores(grid):
 )
 def test_a_setting_out_of_range_is_refused_by_name(given, words):
     with pytest.raises(ParameterError, match=words) as refused:
-        Settings(**given)
+        SearchSettings(**given)
     assert len(str(refused.value).splitlines()) == 1
 
 
@@ -231,7 +237,7 @@ def unasked(part: Grid) -> np.ndarray:
 def test_settings_that_do_not_fit_the_grid_are_refused_before_any_look(grid, given, words):
     whole = paper_grid() if "kernel" in given else grid
     with pytest.raises(ParameterError, match=words):
-        search_bayesian(whole, unasked, settings=Settings(**given))
+        search_bayesian(whole, unasked, settings=SearchSettings(**given))
 
 
 def test_an_empty_grid_is_refused():
@@ -242,7 +248,7 @@ def test_an_empty_grid_is_refused():
 @pytest.mark.parametrize("warm", [0, 1])
 def test_standardising_needs_a_warm_start_of_two(grid, warm):
     with pytest.raises(ParameterError, match="at least two"):
-        search_bayesian(grid, hill, settings=Settings(warm_start=warm, scaling=None))
+        search_bayesian(grid, hill, settings=SearchSettings(warm_start=warm, scaling=None))
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -250,7 +256,7 @@ def test_standardising_needs_a_warm_start_of_two(grid, warm):
 def test_a_score_that_is_no_number_is_refused(grid, value, warm):
     with pytest.raises(ParameterError, match="finite number for every candidate"):
         search_bayesian(
-            grid, lambda part: np.full(len(part), value), settings=Settings(warm_start=warm)
+            grid, lambda part: np.full(len(part), value), settings=SearchSettings(warm_start=warm)
         )
 
 

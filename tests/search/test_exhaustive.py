@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.atlas import Grid, plane_grid
+from sunveil.grids import Grid, plane_grid
 from sunveil.search.exhaustive import SearchResult, blocks, search_exhaustive
 from sunveil.site import Plane
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sunveil.atlas import plane_grid
 from sunveil.errors import ParameterError
+from sunveil.grids import plane_grid
 from sunveil.search import gp
 from sunveil.search.gp import Kernel, Posterior, phi, rbf
 

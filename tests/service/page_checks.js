@@ -125,8 +125,8 @@
     const beyond = [...document.querySelectorAll("main *, header *, footer *")]
       .filter((e) => e.getBoundingClientRect().right > wide + 1)
       .filter((e) => !e.closest(".scroll, pre, .tabs, svg"));
-    const told = beyond.slice(0, 5).map((e) => e.outerHTML.slice(0, 120));
-    return [...told, "the page is wider than the window"];
+    const outside = beyond.slice(0, 5).map((e) => e.outerHTML.slice(0, 120));
+    return [...outside, "the page is wider than the window"];
   },
 
   // WCAG 2.2, 2.5.8: what is pressed is large enough for a thumb.

@@ -25,29 +25,31 @@ from sunveil.privacy.units import System, Unit
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
 from sunveil.service.running import bind
-from sunveil.service.settings import Rates, Settings
+from sunveil.service.settings import Rates, ServiceSettings
 from sunveil.service.store.accounts import issue_token, set_password
 from sunveil.service.store.datasets import READY, Served, add_served
 
 # Short, so that tests are quick; the time of an answer is a multiple of it all the same.
 PAD = 0.05
-PADS = dict.fromkeys(("fleet-table", "totals", "quantiles", "synthetic", "systems"), PAD)
+ANSWER_SECONDS = dict.fromkeys(("fleet-table", "totals", "quantiles", "synthetic", "systems"), PAD)
 WIDE = Rates(1e6, 1e6, 1e6, 1e6, 1e6, 1e6)
 FEEDERS = ["F1", "F2", "F3"]
 PASSWORD = "correct horse battery staple"
 SYSTEMS = 120
 
 
-def quick_settings(folder: Path, **changes: Any) -> Settings:
+def quick_settings(folder: Path, **changes: Any) -> ServiceSettings:
     """Return settings without waiting and without limits of rate."""
-    return Settings(**{"data": folder, "pads": PADS, "rates": WIDE, "port": 0, **changes})
+    return ServiceSettings(
+        **{"data": folder, "answer_seconds": ANSWER_SECONDS, "rates": WIDE, "port": 0, **changes}
+    )
 
 
 def write_estimates(path: Path, systems: int = SYSTEMS, *, seed: int = 1) -> None:
-    """Write the inferred table of a fleet; its ids and values are told apart from all else."""
+    """Write the inferred table of a fleet; its ids and values differ from all else."""
     rng = np.random.default_rng(seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    told = [
+    rows = [
         {
             "system_id": f"secret-{number}",
             "surface_azimuth": float(rng.normal(180.0, 50.0) % 360.0),
@@ -57,7 +59,7 @@ def write_estimates(path: Path, systems: int = SYSTEMS, *, seed: int = 1) -> Non
         }
         for number in range(systems)
     ]
-    path.write_text(json.dumps(told))
+    path.write_text(json.dumps(rows))
 
 
 def add_dataset(
@@ -188,12 +190,12 @@ def post(client: httpx.Client, path: str, *, page: str | None = None, **fields: 
     return client.post(path, data={"csrf": csrf(client, page or path), **fields})
 
 
-def running(settings: Settings) -> Running:
+def running(settings: ServiceSettings) -> Running:
     """Return a new service that listens."""
     return Running(create_app(settings)).start()
 
 
-class Nursery:
+class KillableService:
     """Services in processes of their own over one folder, which can be killed.
 
     Parameters
@@ -209,7 +211,7 @@ class Nursery:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.base = f"http://127.0.0.1:{port}"
-        script = Path(__file__).with_name("nursery.py")
+        script = Path(__file__).with_name("killable_service.py")
         self._process = subprocess.Popen(
             [sys.executable, script, folder, str(port), str(pad)],
             stdin=subprocess.PIPE,
@@ -217,7 +219,7 @@ class Nursery:
             text=True,
         )
 
-    def __enter__(self) -> Nursery:
+    def __enter__(self) -> KillableService:
         assert self._process.stdout.readline() == "ready\n"
         return self
 

@@ -13,14 +13,19 @@ from service_makers import SYSTEMS, add_dataset, key, post, quick_settings, writ
 from sunveil.ledger.promise import Promise
 from sunveil.meters import read_meters
 from sunveil.privacy.units import Days, Readings, System
-from sunveil.publish.rows import FleetRows
 from sunveil.service.analyst.figures import figures_of
-from sunveil.service.analyst.words import ABOUT, promise_words
-from sunveil.service.answering.data import Data, read_fleet
+from sunveil.service.analyst.words import ABOUT, promise_sentences
+from sunveil.service.answering.data import Data
 from sunveil.service.app import open_service
-from sunveil.service.broker import KINDS, TITLES, FleetTable, Quantiles, Totals
+from sunveil.service.broker import (
+    KINDS,
+    TITLES,
+    FleetTableQuestion,
+    QuantilesQuestion,
+    TotalsQuestion,
+)
 from sunveil.service.pages import figure_json
-from sunveil.service.settings import PADS
+from sunveil.service.settings import ANSWER_SECONDS
 from sunveil.service.store.datasets import Served
 from sunveil.service.store.releases import find_release
 
@@ -45,7 +50,7 @@ def released(service, question):
 
 
 @pytest.mark.parametrize("group", [None, "feeder"])
-@pytest.mark.parametrize("kind", [FleetTable, Totals, Quantiles])
+@pytest.mark.parametrize("kind", [FleetTableQuestion, TotalsQuestion, QuantilesQuestion])
 def test_figures_are_plain_json_with_axes_that_name_their_units(service, kind, group):
     question = kind(
         kind=kind.model_fields["kind"].annotation.__args__[0], epsilon=5.0, group_by=group
@@ -63,7 +68,7 @@ def test_figures_are_plain_json_with_axes_that_name_their_units(service, kind, g
 
 
 def test_the_compass_shows_as_many_systems_as_the_table(service):
-    body = released(service, FleetTable(kind="fleet-table", epsilon=5.0, sectors=16))
+    body = released(service, FleetTableQuestion(kind="fleet-table", epsilon=5.0, sectors=16))
     (sectors,) = [each for each in figures_of(body) if each.id == "sectors"]
     (table,) = [each for each in body["tables"] if each["name"] == "sectors"]
     (trace,) = sectors.made["data"]
@@ -85,14 +90,14 @@ def test_nothing_in_a_figure_can_end_its_element():
      (Readings(1), "any one reading"), (Readings(9), "any 9 readings")],
 )  # fmt: skip
 def test_a_promise_is_told_in_plain_words(unit, word):
-    said = promise_words(Promise(unit, 2.0))
+    said = promise_sentences(Promise(unit, 2.0))
     assert word in said[0]
     assert "7.39" in said[0]
     assert len(said) == 2
 
 
 def test_the_weak_points_of_a_promise_are_told_too():
-    said = " ".join(promise_words(Promise(System(), 10.0, 1e-6, ("paper",))))
+    said = " ".join(promise_sentences(Promise(System(), 10.0, 1e-6, ("paper",))))
     assert "22,000" in said
     assert "1e-06" in said
     assert "paper" in said
@@ -100,23 +105,7 @@ def test_the_weak_points_of_a_promise_are_told_too():
 
 def test_every_kind_has_a_title_words_and_a_time():
     kinds = [each.model_fields["kind"].annotation.__args__[0] for each in KINDS]
-    assert kinds == list(TITLES) == list(ABOUT) == list(PADS)
-
-
-def test_a_system_that_could_not_be_inferred_stays_a_row(tmp_path):
-    import duckdb
-
-    (tmp_path / "inferred" / "estimates").mkdir(parents=True)
-    (tmp_path / "systems.csv").write_text("system_id,feeder\n1,F1\n2,F2\n3,F1\n")
-    duckdb.sql(
-        "COPY (SELECT '2' AS system_id, 180.0 AS surface_azimuth, 20.0 AS surface_tilt,"
-        f" 5.0 AS dc_capacity_kw) TO '{tmp_path}/inferred/estimates/part-0.parquet'"
-    )
-    rows = read_fleet(tmp_path / "inferred", tmp_path / "systems.csv", keys=["feeder"])
-    assert isinstance(rows, FleetRows)
-    assert rows.system_ids == ("1", "2", "3")
-    assert list(rows.keys["feeder"]) == ["F1", "F2", "F1"]
-    np.testing.assert_array_equal(rows.surface_tilt, [np.nan, 20.0, np.nan])
+    assert kinds == list(TITLES) == list(ABOUT) == list(ANSWER_SECONDS)
 
 
 def test_data_are_read_again_when_a_dataset_changes_and_not_before(tmp_path):
@@ -239,6 +228,8 @@ def test_a_form_without_its_key_spends_nothing(served):
 
 
 def test_errors_are_never_said_to_be_larger_than_the_fleet(service):
-    plan = service.broker.plan("roofs", Quantiles(kind="quantiles", epsilon=0.01), analyst="ann")
+    plan = service.broker.plan(
+        "roofs", QuantilesQuestion(kind="quantiles", epsilon=0.01), analyst="ann"
+    )
     assert [each.error for each in plan.expected] == [SYSTEMS, SYSTEMS]
     assert all(math.isfinite(each.error) for each in plan.expected)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import io
 import json
 import logging
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
@@ -23,13 +22,13 @@ ASK, PLAN = "/datasets/roofs/releases", "/datasets/roofs/plans"
 
 
 def test_a_dataset_tells_its_promise_what_is_left_and_what_may_be_asked(served):
-    (told,) = served.api().get("/datasets").json()["datasets"]
-    assert told == served.api().get("/datasets/roofs").json()
-    assert told["promise"]["epsilon"] == 4.0
-    assert "a system's whole record" in told["promise"]["statement"]
-    assert told["budget"] == told["share"] == {"total": 4.0, "spent": 0.0, "remaining": 4.0}
-    assert told["groups"] == {"feeder": ["F1", "F2", "F3"]}
-    assert told["kinds"] == ["fleet-table", "totals", "quantiles", "synthetic"]
+    (body,) = served.api().get("/datasets").json()["datasets"]
+    assert body == served.api().get("/datasets/roofs").json()
+    assert body["promise"]["epsilon"] == 4.0
+    assert "a system's whole record" in body["promise"]["statement"]
+    assert body["budget"] == body["share"] == {"total": 4.0, "spent": 0.0, "remaining": 4.0}
+    assert body["groups"] == {"feeder": ["F1", "F2", "F3"]}
+    assert body["kinds"] == ["fleet-table", "totals", "quantiles", "synthetic"]
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)
@@ -127,9 +126,9 @@ def test_more_than_is_left_is_refused_and_charges_nothing(served):
     answer = api.post(ASK, json=QUESTIONS["totals"], headers=mine)
     assert answer.status_code == 403
     assert answer.headers["content-type"] == "application/problem+json"
-    told = answer.json()
-    assert told["type"] == "urn:sunveil:problem:over-budget"
-    assert (told["requested"], told["remaining"]) == (0.5, 0.3)
+    body = answer.json()
+    assert body["type"] == "urn:sunveil:problem:over-budget"
+    assert (body["requested"], body["remaining"]) == (0.5, 0.3)
     assert served.service.ledger.dataset("roofs").spent == 0.0
     # nothing was answered under this key, and so it may be used again
     smaller = {**QUESTIONS["totals"], "epsilon": 0.3}
@@ -166,11 +165,11 @@ def test_the_files_of_a_release_hold_its_tables(served):
     files = {path.rpartition("/")[2]: path.removeprefix("/api/v1") for path in release["files"]}
     for table in release["tables"]:
         names = [column["name"] for column in table["columns"]]
-        told = pd.DataFrame(table["rows"], columns=names)
+        expected = pd.DataFrame(table["rows"], columns=names)
         csv = pd.read_csv(io.BytesIO(api.get(files[f"{table['name']}.csv"]).content))
         parquet = pd.read_parquet(io.BytesIO(api.get(files[f"{table['name']}.parquet"]).content))
         for found in (csv, parquet):
-            pd.testing.assert_frame_equal(found, told, check_dtype=False)
+            pd.testing.assert_frame_equal(found, expected, check_dtype=False)
     card = yaml.safe_load(api.get(files["release-card.yaml"]).text)
     loss = card["deployment"]["privacy_loss"]
     assert loss["privacy_parameters"] == {"epsilon": 0.5}
@@ -205,7 +204,7 @@ def test_another_edition_of_the_data_is_another_question(served):
 
 
 def test_what_is_told_without_an_answer_is_the_same_whatever_the_data_are(serve, tmp_path):
-    told = []
+    answered = []
     for seed, unknown in ((1, False), (2, False), (3, True)):
         running = serve(tmp_path / str(seed))
         add_dataset(running.service, epsilon=0.3)
@@ -225,12 +224,12 @@ def test_what_is_told_without_an_answer_is_the_same_whatever_the_data_are(serve,
             ),
             api.get("/datasets/roofs"),
         ]
-        told.append([(answer.status_code, answer.content) for answer in answers])
+        answered.append([(answer.status_code, answer.content) for answer in answers])
         # and it answers all of them: that a system could not be inferred refuses nothing
         small = {"kind": "fleet-table", "epsilon": 0.1}
         assert api.post(ASK, json=small, headers=key()).status_code == 201
-    assert told[0] == told[1] == told[2]
-    assert {status for status, _ in told[0]} == {200, 403, 404}
+    assert answered[0] == answered[1] == answered[2]
+    assert {status for status, _ in answered[0]} == {200, 403, 404}
 
 
 @pytest.mark.parametrize(
@@ -289,14 +288,19 @@ def test_an_error_inside_is_told_by_a_number_alone(served, monkeypatch, caplog):
 
     served.service.broker.warm()
     monkeypatch.setattr("sunveil.publish.tables.fleet_tables", fail)
-    started = time.monotonic()
+    held = []
+
+    async def pad_duration(_started, pad):
+        held.append(pad)
+
+    monkeypatch.setattr("sunveil.service.analyst.asking.pad_duration", pad_duration)
     with caplog.at_level(logging.DEBUG):
         answer = served.api().post(ASK, json=QUESTIONS["totals"], headers=key())
-    assert time.monotonic() - started >= PAD
+    assert held == [PAD]
     assert answer.status_code == 500
-    told = answer.json()
-    assert told["type"] == "urn:sunveil:problem:internal"
-    assert told["id"] in caplog.text
+    body = answer.json()
+    assert body["type"] == "urn:sunveil:problem:internal"
+    assert body["id"] in caplog.text
     assert "RuntimeError" in caplog.text
     assert "secret" not in answer.text + caplog.text
     assert "4.2" not in answer.text + caplog.text
@@ -332,7 +336,7 @@ def test_a_restart_answers_what_was_charged_and_forgets_what_was_not(serve, monk
     with monkeypatch.context() as patch:
         patch.setattr("sunveil.publish.tables.fleet_tables", fail)
         api.post(ASK, json=QUESTIONS["totals"], headers=key())
-        patch.setattr("sunveil.service.answering.desk.Desk.charge", fail)
+        patch.setattr("sunveil.ledger.ledger.charge_question", fail)
         api.post(ASK, json=QUESTIONS["quantiles"], headers=key())
     folder = running.service.settings.data
     running.stop()

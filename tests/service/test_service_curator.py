@@ -23,13 +23,14 @@ from service_makers import Running, add_dataset, csrf, key, post, quick_settings
 from service_makers import running as running_service
 
 from sunveil.errors import SourceError
+from sunveil.fleet import FleetSettings
 from sunveil.ledger.records import Question
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import System
-from sunveil.service.curator.adding import public_groups
+from sunveil.service.curator.dataset_files import public_groups
 from sunveil.service.curator.fits import fit_days
-from sunveil.service.curator.inference import job_id, jobs_of, settle
-from sunveil.service.jobs import State
+from sunveil.service.curator.inference import job_id, jobs_of, update_state
+from sunveil.service.jobs import JobState
 from sunveil.service.settings import MEGABYTE
 from sunveil.service.store.datasets import Served, add_served, find_served
 
@@ -246,8 +247,8 @@ def test_an_inference_that_fails_says_why_and_can_be_taken_up(serve):
     assert "The inference failed. The readings have no times." in page
     assert "Go on" in page
     assert served_of(running).state == "failed"
-    told = client.get("/curator/datasets/roofs/progress").json()
-    assert (told["state"], told["message"]) == ("failed", "the readings have no times")
+    progress = client.get("/curator/datasets/roofs/progress").json()
+    assert (progress["state"], progress["message"]) == ("failed", "the readings have no times")
 
 
 def test_running_work_is_shown_with_its_progress_and_can_be_stopped(serve):
@@ -268,7 +269,7 @@ def test_running_work_is_shown_with_its_progress_and_can_be_stopped(serve):
     refused = post(client, "/curator/datasets/roofs/remove", page="/curator/datasets/roofs")
     assert "cancel it before" in text_of(refused)
     post(client, "/curator/datasets/roofs/cancel", page="/curator/datasets/roofs")
-    assert jobs.get(job_id("roofs")).state is State.CANCELLED
+    assert jobs.get(job_id("roofs")).state is JobState.CANCELLED
     assert "cancelled at 10 of 40 systems" in text_of(client.get("/curator/datasets/roofs"))
 
 
@@ -278,7 +279,7 @@ def test_what_the_jobs_folder_says_is_right_whatever_the_database_said(serve):
     wait_for(lambda: served_of(running).state == "ready")
     with running.service.store.changing() as connection:
         connection.exec_driver_sql("UPDATE service_datasets SET state = 'inferring'")
-    assert settle(running.service, served_of(running)).state == "ready"
+    assert update_state(running.service, served_of(running)).state == "ready"
 
 
 def test_an_inference_is_begun_from_nothing_only_before_the_promise(serve):
@@ -630,10 +631,10 @@ def test_the_ledger_is_exported_whole(asked):
     client = login(asked)
     answer = client.get("/curator/datasets/roofs/ledger.json")
     assert 'filename="roofs-ledger.json"' in answer.headers["content-disposition"]
-    (told,) = answer.json()["datasets"]
+    (exported,) = answer.json()["datasets"]
     entries = asked.service.ledger.entries("roofs")
-    assert [each["digest"] for each in told["entries"]] == [each.digest for each in entries]
-    assert told["verdict"]["holds"] is True
+    assert [each["digest"] for each in exported["entries"]] == [each.digest for each in entries]
+    assert exported["verdict"]["holds"] is True
     table = list(csv.DictReader(io.StringIO(client.get("/curator/datasets/roofs/ledger.csv").text)))
     assert [row["kind"] for row in table] == [entry.kind for entry in entries]
     assert [row["cost"] for row in table if row["cost"]] == ["0.500000000", "0.250000000"]
@@ -700,6 +701,9 @@ def test_the_fit_of_a_system_is_computed_from_its_readings(serve, clear_power, g
     (folder / "systems.csv").write_text(
         f"system_id,latitude,longitude,altitude,timezone\nother,{place}\nmine,{place}\n"
     )
+    (folder / "inferred").mkdir()
+    assumed = {"settings": FleetSettings().to_dict()}
+    (folder / "inferred" / "run.json").write_text(json.dumps(assumed))
     if layout == "lists":
         lists = {
             "system_id": ["mine"],

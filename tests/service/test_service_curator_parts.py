@@ -14,18 +14,18 @@ from sunveil.ledger.chain import GENESIS, Entry
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import Days, Readings, System
-from sunveil.service.curator.promises import thought, words_of
-from sunveil.service.curator.results import Results
-from sunveil.service.curator.telling import as_csv, askers, tell
-from sunveil.service.curator.worth import (
+from sunveil.service.curator.ledger_text import as_csv, asker_totals, describe_entry
+from sunveil.service.curator.promise_errors import (
+    answer_errors,
     epsilon_each,
     system_curves,
     table_curves,
-    worths,
 )
+from sunveil.service.curator.promises import parse_promise, promise_sentences
+from sunveil.service.curator.results import FleetResults
 from sunveil.service.figures.days import DayCurve, day_curve
+from sunveil.service.figures.error_curves import ErrorCurve, error_figure
 from sunveil.service.figures.fleet import bars, place_map, plane_map, rose
-from sunveil.service.figures.worth import WorthCurve, worth
 
 # -- what a promise would be worth
 
@@ -53,7 +53,7 @@ def test_errors_of_whole_records_are_at_the_limit_that_nothing_can_beat():
 
 
 def test_fewer_questions_are_worth_more_each():
-    found = worths(Promise(Days(1), 2.0))
+    found = answer_errors(Promise(Days(1), 2.0))
     assert [each.questions for each in found] == [1, 5, 20]
     assert [each.epsilon for each in found] == [2.0, 0.4, 0.1]
     for name in ("sector", "total_kw", "azimuth", "tilt", "capacity"):
@@ -65,24 +65,24 @@ def test_fewer_questions_are_worth_more_each():
 
 
 def test_a_promise_says_what_it_does_not_hide():
-    assert "does not hide" not in " ".join(words_of(Promise(System(), 1.0)))
-    assert "does not hide" in " ".join(words_of(Promise(Readings(2), 1.0)))
-    assert "any 2 readings" in words_of(Promise(Readings(2), 1.0))[0]
-    assert "any one day" in words_of(Promise(Days(1), 1.0))[0]
-    assert "a thousand times" in words_of(Promise(System(), 9.0))[0]
+    assert "does not hide" not in " ".join(promise_sentences(Promise(System(), 1.0)))
+    assert "does not hide" in " ".join(promise_sentences(Promise(Readings(2), 1.0)))
+    assert "any 2 readings" in promise_sentences(Promise(Readings(2), 1.0))[0]
+    assert "any one day" in promise_sentences(Promise(Days(1), 1.0))[0]
+    assert "a thousand times" in promise_sentences(Promise(System(), 9.0))[0]
 
 
 def test_a_form_is_read_as_people_write_numbers():
     given = {"unit": "days", "k": " 3 ", "epsilon": "0,5", "delta": "", "allow": "paper"}
-    assert thought(given) == Promise(Days(3), 0.5, 0.0, ("paper",))
+    assert parse_promise(given) == Promise(Days(3), 0.5, 0.0, ("paper",))
 
 
 # -- entries
 
 
 def entry(kind: str, body: dict[str, object], place: int = 1) -> Entry:
-    told = {"at": "2026-01-02T03:04:05+00:00", **body}
-    return Entry(place, kind, json.dumps(told), GENESIS)
+    facts = {"at": "2026-01-02T03:04:05+00:00", **body}
+    return Entry(place, kind, json.dumps(facts), GENESIS)
 
 
 CHARGE = {
@@ -97,21 +97,21 @@ CHARGE = {
 
 def test_entries_are_told_in_words():
     charge = entry("charge", {**CHARGE, "systems": ["x", "y"]})
-    told = tell(charge)
-    assert (told.at, told.who, told.cost) == ("2026-01-02 03:04:05", "ann", 0.25)
-    assert told.what == "system about 2 systems at ε = 0.25, by window"
+    text = describe_entry(charge)
+    assert (text.at, text.who, text.cost) == ("2026-01-02 03:04:05", "ann", 0.25)
+    assert text.what == "system about 2 systems at ε = 0.25, by window"
     promise = entry("promise", {"unit": "days:2", "epsilon": 1.0, "delta": 1e-6})
-    assert tell(promise).what == "promised ε = 1, δ = 1e-06 for days:2"
+    assert describe_entry(promise).what == "promised ε = 1, δ = 1e-06 for days:2"
     share = entry("analyst", {"analyst": "ann", "share": 500_000_000})
-    assert tell(share).what == "gave ann a share of 0.5"
-    assert tell(entry("answer", {"charge": 7})).what == "answer of entry 7"
+    assert describe_entry(share).what == "gave ann a share of 0.5"
+    assert describe_entry(entry("answer", {"charge": 7})).what == "answer of entry 7"
 
 
 @pytest.mark.parametrize(
     "broken", [Entry(1, "charge", "{", GENESIS), entry("charge", {}), entry("surprise", {})]
 )
 def test_an_entry_that_cannot_be_understood_is_told_to_be_so(broken):
-    assert tell(broken).what == "changed: it cannot be understood"
+    assert describe_entry(broken).what == "changed: it cannot be understood"
     assert broken.digest in as_csv([broken])
 
 
@@ -122,7 +122,7 @@ def test_askers_are_told_with_what_they_spent_the_dearest_first():
         entry("charge", {**CHARGE, "systems": None}),
         entry("answer", {"charge": 1}),
     ]
-    found = [(each.who, each.questions, each.cost) for each in askers(charges)]
+    found = [(each.who, each.questions, each.cost) for each in asker_totals(charges)]
     assert found == [("the curator", 1, 0.9), ("ann", 2, 0.5)]
 
 
@@ -130,16 +130,16 @@ def test_askers_are_told_with_what_they_spent_the_dearest_first():
 
 
 def test_a_folder_without_estimates_is_empty_and_not_an_error(tmp_path):
-    results = Results(tmp_path)
-    assert not results.there
+    results = FleetResults(tmp_path)
+    assert not results.exist
     assert results.summary().inferred == 0
     assert results.estimates().rows == []
     assert results.refused().rows == []
-    assert results.one("a") is None
+    assert results.find_system("a") is None
 
 
 def test_counts_of_bars_hold_every_system(tmp_path):
-    results = Results(write_results(tmp_path / "r", 200))
+    results = FleetResults(write_results(tmp_path / "r", 200))
     assert sum(results.sectors()) == sum(results.tilts()) == sum(results.capacities()) == 200
     summary = results.summary()
     assert (summary.inferred, summary.refused, summary.listed) == (200, 3, 202)
@@ -147,20 +147,20 @@ def test_counts_of_bars_hold_every_system(tmp_path):
 
 
 def test_the_same_systems_are_drawn_each_time(tmp_path):
-    results = Results(write_results(tmp_path / "r", 50))
+    results = FleetResults(write_results(tmp_path / "r", 50))
     assert results.sample() == results.sample()
     assert sorted(results.sample()["system_id"]) == [f"s{n:03d}" for n in range(50)]
 
 
 def test_damaged_estimates_are_told_in_one_sentence(tmp_path):
-    results = Results(write_results(tmp_path / "r", 10))
+    results = FleetResults(write_results(tmp_path / "r", 10))
     (tmp_path / "r" / "estimates" / "part-00000.parquet").write_bytes(b"PAR1")
     with pytest.raises(SourceError, match="infer it again"):
         results.summary()
 
 
 def test_a_folder_whose_name_is_a_pattern_is_read(tmp_path):
-    assert Results(write_results(tmp_path / "r[1]*'?", 10)).summary().inferred == 10
+    assert FleetResults(write_results(tmp_path / "r[1]*'?", 10)).summary().inferred == 10
 
 
 # -- figures: plotly itself refuses what its script would not understand
@@ -175,8 +175,8 @@ def test_a_folder_whose_name_is_a_pattern_is_read(tmp_path):
         rose([0] * 15 + [3]),
         bars([0.0, 1.0, 2.0], [4, 5], title="Tilt", unit="°"),
         day_curve(DayCurve("1 May", (11.0, 12.0), (1.0, 2.0), (1.1, 1.9)), top=2.5),
-        worth([WorthCurve("a", (0.1, 1.0), (9.0, 1.0))], unit="Error [°]", marked=0.5),
-        worth([WorthCurve(n, (0.1, 1.0), (9.0, 1.0)) for n in "abcd"], unit="Error [°]"),
+        error_figure([ErrorCurve("a", (0.1, 1.0), (9.0, 1.0))], unit="Error [°]", marked=0.5),
+        error_figure([ErrorCurve(n, (0.1, 1.0), (9.0, 1.0)) for n in "abcd"], unit="Error [°]"),
     ],
 )
 def test_a_figure_is_one_that_plotly_understands(made):

@@ -8,8 +8,8 @@ from service_makers import new_token
 
 from sunveil.service.analyst.models import PROBLEMS
 from sunveil.service.broker import TITLES
-from sunveil.service.problems import KIND, SLUGS
-from sunveil.service.settings import PADS
+from sunveil.service.problems import SLUGS, TYPE_PREFIX
+from sunveil.service.settings import ANSWER_SECONDS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "service.md").read_text(encoding="utf-8")
@@ -38,8 +38,8 @@ def test_the_help_page_shows_the_same_lines(served):
 
 
 def test_every_address_is_on_the_page(shared):
-    told = shared.client().get("/api/v1/openapi.json").json()
-    for path in told["paths"]:
+    description = shared.client().get("/api/v1/openapi.json").json()
+    for path in description["paths"]:
         plain = path.removeprefix("/api/v1")
         plain = re.sub(r"{(\w+)}", lambda found: names[found[1]], plain)
         assert re.search(rf"`(GET|POST) {re.escape(plain)}`", PAGE), plain
@@ -51,7 +51,7 @@ names = {"dataset": "NAME", "release": "ID", "name": "FILE"}
 def test_every_kind_and_every_problem_is_on_the_page():
     for kind in TITLES:
         assert f"| `{kind}` |" in PAGE
-    assert f"`{KIND}…`" in PAGE.replace("`type` `", "`")
+    assert f"`{TYPE_PREFIX}…`" in PAGE.replace("`type` `", "`")
     slugs = {*SLUGS.values(), "over-budget", "key-reused", "internal"} - {"forbidden"}
     table = PAGE[PAGE.index("**Problems**") : PAGE.index("## What keeps it safe")]
     assert set(re.findall(r"`([a-z]+(?:-[a-z]+)+|invalid|internal)`", table)) >= slugs
@@ -61,5 +61,5 @@ def test_every_kind_and_every_problem_is_on_the_page():
 
 def test_the_times_that_answers_take_are_on_the_page():
     (row,) = [line for line in PAGE.splitlines() if line.startswith("| times that answers take")]
-    told = re.findall(r"([\d.]+) s", row)
-    assert sorted({float(each) for each in told}) == sorted(set(PADS.values()))
+    seconds = re.findall(r"([\d.]+) s", row)
+    assert sorted({float(each) for each in seconds}) == sorted(set(ANSWER_SECONDS.values()))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.service.jobs import Job, Jobs, Progress, State
+from sunveil.service.jobs import BackgroundJob, BackgroundJobs, JobProgress, JobState
 from sunveil.service.jobs.folder import group_of, last_progress
 from sunveil.service.jobs.job import duration
 
@@ -53,8 +53,8 @@ def work(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def jobs(tmp_path: Path) -> Jobs:
-    return Jobs(tmp_path / "jobs")
+def jobs(tmp_path: Path) -> BackgroundJobs:
+    return BackgroundJobs(tmp_path / "jobs")
 
 
 def command(work: Path, manner: str = "") -> list[str]:
@@ -73,7 +73,7 @@ def wait_for(happened: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def wait_until_over(jobs: Jobs, job_id: str) -> Job:
+def wait_until_over(jobs: BackgroundJobs, job_id: str) -> BackgroundJob:
     wait_for(lambda: jobs.get(job_id).state.over)
     return jobs.get(job_id)
 
@@ -85,24 +85,24 @@ def begun(work: Path) -> list[int]:
 
 def alive(process: int) -> bool:
     try:
-        told = Path(f"/proc/{process}/stat").read_text()
+        status = Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return False
     # dead, though nobody has asked yet how it ended
-    return told.rpartition(")")[2].split()[0] != "Z"
+    return status.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_work_is_done_and_says_how_far_it_is(jobs, work):
     job = jobs.start("infer-a", command(work), kind="infer", about="a")
-    assert (job.state, job.kind, job.about, job.runs) == (State.RUNNING, "infer", "a", 1)
+    assert (job.state, job.kind, job.about, job.runs) == (JobState.RUNNING, "infer", "a", 1)
     assert job.words == "starting"
     open_gates(work, 0, 1)
     wait_for(lambda: (found := jobs.get("infer-a").progress) is not None and found.done == 2)
-    assert jobs.get("infer-a").progress == Progress(2, 4, 20, 40, 2.0, 2.0)
+    assert jobs.get("infer-a").progress == JobProgress(2, 4, 20, 40, 2.0, 2.0)
     assert jobs.get("infer-a").words == "20 of 40 systems, less than a minute left"
     open_gates(work, 2, 3)
     ended = wait_until_over(jobs, "infer-a")
-    assert (ended.state, ended.progress.share, ended.message) == (State.DONE, 1.0, None)
+    assert (ended.state, ended.progress.share, ended.message) == (JobState.DONE, 1.0, None)
     assert ended.ended_at >= ended.made_at
 
 
@@ -110,11 +110,11 @@ def test_the_same_work_is_not_started_a_second_time(jobs, work):
     jobs.start("infer-a", command(work), kind="infer", about="a")
     wait_for(lambda: bool(begun(work)))
     again = jobs.start("infer-a", command(work), kind="infer", about="a")
-    assert again.state is State.RUNNING
+    assert again.state is JobState.RUNNING
     assert jobs.resume("infer-a").runs == 1
     open_gates(work, 0, 1, 2, 3)
-    assert wait_until_over(jobs, "infer-a").state is State.DONE
-    assert jobs.start("infer-a", command(work), kind="infer", about="a").state is State.DONE
+    assert wait_until_over(jobs, "infer-a").state is JobState.DONE
+    assert jobs.start("infer-a", command(work), kind="infer", about="a").state is JobState.DONE
     assert len(begun(work)) == 1
 
 
@@ -122,7 +122,7 @@ def test_many_who_start_at_once_start_one_process(tmp_path, work):
     ready = threading.Barrier(8)
 
     def one() -> None:
-        mine = Jobs(tmp_path / "jobs")
+        mine = BackgroundJobs(tmp_path / "jobs")
         ready.wait()
         mine.start("infer-a", command(work, "careful"), kind="infer", about="a")
         mine.resume("infer-a")
@@ -133,7 +133,7 @@ def test_many_who_start_at_once_start_one_process(tmp_path, work):
     for thread in threads:
         thread.join()
     open_gates(work, 0, 1, 2, 3)
-    wait_until_over(Jobs(tmp_path / "jobs"), "infer-a")
+    wait_until_over(BackgroundJobs(tmp_path / "jobs"), "infer-a")
     assert not (work / "together").exists()
     assert len(begun(work)) == 1
 
@@ -141,8 +141,8 @@ def test_many_who_start_at_once_start_one_process(tmp_path, work):
 SERVICE = """
 import sys, time
 from pathlib import Path
-from sunveil.service.jobs import Jobs
-Jobs(Path(sys.argv[1])).start("infer-a", sys.argv[2:], kind="infer", about="a")
+from sunveil.service.jobs import BackgroundJobs
+BackgroundJobs(Path(sys.argv[1])).start("infer-a", sys.argv[2:], kind="infer", about="a")
 print("started", flush=True)
 time.sleep(600)
 """
@@ -157,10 +157,10 @@ def test_a_service_that_is_killed_leaves_its_work_running_and_the_next_one_finds
     with service:
         assert service.stdout.readline() == b"started\n"
         os.killpg(service.pid, signal.SIGKILL)
-    jobs = Jobs(tmp_path / "jobs")
-    assert [job.state for job in jobs.all("a")] == [State.RUNNING]
+    jobs = BackgroundJobs(tmp_path / "jobs")
+    assert [job.state for job in jobs.all("a")] == [JobState.RUNNING]
     open_gates(work, 0, 1, 2, 3)
-    assert wait_until_over(jobs, "infer-a").state is State.DONE
+    assert wait_until_over(jobs, "infer-a").state is JobState.DONE
     assert len(begun(work)) == 1
 
 
@@ -177,11 +177,11 @@ def test_a_service_that_is_killed_while_it_starts_work_leaves_it_whole(
     time.sleep(milliseconds / 1000.0)
     with service:
         os.killpg(service.pid, signal.SIGKILL)
-    jobs = Jobs(tmp_path / "jobs")
+    jobs = BackgroundJobs(tmp_path / "jobs")
     jobs.start("infer-a", command(work, "careful"), kind="infer", about="a")
     jobs.resume("infer-a")
     open_gates(work, 0, 1, 2, 3)
-    assert wait_until_over(jobs, "infer-a").state is State.DONE
+    assert wait_until_over(jobs, "infer-a").state is JobState.DONE
     assert not (work / "together").exists()
     assert len(begun(work)) == 1
 
@@ -197,11 +197,11 @@ def test_work_whose_process_died_has_stopped_and_goes_on_where_it_was(
         os.kill(begun(work)[0], signal.SIGKILL)
     else:
         os.killpg(group_of(tmp_path / "jobs" / "infer-a"), signal.SIGKILL)
-    assert wait_until_over(jobs, "infer-a").state is State.STOPPED
+    assert wait_until_over(jobs, "infer-a").state is JobState.STOPPED
     resumed = jobs.resume("infer-a")
-    assert (resumed.state, resumed.runs) == (State.RUNNING, 2)
+    assert (resumed.state, resumed.runs) == (JobState.RUNNING, 2)
     open_gates(work, 2, 3)
-    assert wait_until_over(jobs, "infer-a").state is State.DONE
+    assert wait_until_over(jobs, "infer-a").state is JobState.DONE
     assert len(begun(work)) == 2
     assert len(list((work / "parts").iterdir())) == 4
 
@@ -210,39 +210,39 @@ def test_a_command_that_outlives_its_runner_is_still_the_work(jobs, tmp_path, wo
     jobs.start("infer-a", command(work), kind="infer", about="a")
     wait_for(lambda: bool(begun(work)))
     os.kill(group_of(tmp_path / "jobs" / "infer-a"), signal.SIGKILL)
-    assert jobs.get("infer-a").state is State.RUNNING
+    assert jobs.get("infer-a").state is JobState.RUNNING
     assert jobs.resume("infer-a").runs == 1
     open_gates(work, 0, 1, 2, 3)
     # nobody saw how it ended, so it is run again, and finds that nothing is left to do
-    assert wait_until_over(jobs, "infer-a").state is State.STOPPED
+    assert wait_until_over(jobs, "infer-a").state is JobState.STOPPED
     jobs.resume("infer-a")
-    assert wait_until_over(jobs, "infer-a").state is State.DONE
+    assert wait_until_over(jobs, "infer-a").state is JobState.DONE
 
 
 @pytest.mark.parametrize("deaf", [False, True], ids=["obedient", "deaf"])
 def test_cancelled_work_ends_and_can_be_taken_up_again(tmp_path, work, deaf):
-    jobs = Jobs(tmp_path / "jobs", patience=0.5 if deaf else 30.0)
+    jobs = BackgroundJobs(tmp_path / "jobs", cancel_seconds=0.5 if deaf else 30.0)
     doing = command(work)
     if deaf:
         doing[2] = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + WORK
     jobs.start("infer-a", doing, kind="infer", about="a")
     wait_for(lambda: bool(begun(work)))
-    assert jobs.cancel("infer-a").state is State.CANCELLED
+    assert jobs.cancel("infer-a").state is JobState.CANCELLED
     assert not alive(begun(work)[0])
     open_gates(work, 0, 1, 2, 3)
-    assert jobs.resume("infer-a").state is State.RUNNING
-    assert wait_until_over(jobs, "infer-a").state is State.DONE
+    assert jobs.resume("infer-a").state is JobState.RUNNING
+    assert wait_until_over(jobs, "infer-a").state is JobState.DONE
 
 
 def test_work_is_cancelled_even_in_the_instant_it_is_started(jobs, work):
     jobs.start("infer-a", command(work), kind="infer", about="a")
-    assert jobs.cancel("infer-a").state is State.CANCELLED
+    assert jobs.cancel("infer-a").state is JobState.CANCELLED
 
 
 def test_cancelling_what_has_ended_changes_nothing(jobs):
     jobs.start("fails", [sys.executable, "-c", "exit(3)"], kind="infer", about="a")
-    assert wait_until_over(jobs, "fails").state is State.FAILED
-    assert jobs.cancel("fails").state is State.FAILED
+    assert wait_until_over(jobs, "fails").state is JobState.FAILED
+    assert jobs.cancel("fails").state is JobState.FAILED
 
 
 def test_work_that_fails_says_its_own_sentence_and_nothing_else_of_its_log(jobs):
@@ -252,7 +252,7 @@ def test_work_that_fails_says_its_own_sentence_and_nothing_else_of_its_log(jobs)
     )
     jobs.start("fails", [sys.executable, "-c", script], kind="infer", about="a")
     failed = wait_until_over(jobs, "fails")
-    assert (failed.state, failed.message) == (State.FAILED, "the table has no column x")
+    assert (failed.state, failed.message) == (JobState.FAILED, "the table has no column x")
     jobs.start("silent", [sys.executable, "-c", "1 / 0"], kind="infer", about="a")
     silent = wait_until_over(jobs, "silent")
     assert "ended with code 1" in silent.message
@@ -261,7 +261,7 @@ def test_work_that_fails_says_its_own_sentence_and_nothing_else_of_its_log(jobs)
 
 def test_a_command_that_cannot_be_started_has_failed(jobs):
     jobs.start("nothing", ["/there/is/nothing/here"], kind="infer", about="a")
-    assert wait_until_over(jobs, "nothing").state is State.FAILED
+    assert wait_until_over(jobs, "nothing").state is JobState.FAILED
 
 
 def test_running_work_cannot_be_removed_and_other_work_can(jobs, work, tmp_path):
@@ -304,15 +304,15 @@ def test_a_line_that_is_still_being_written_is_not_read(tmp_path):
     path = tmp_path / "progress.jsonl"
     whole = '{"event": "progress", "done": 1, "total": 9}\n'
     path.write_text(whole + "words\n" + '{"event": "progress", "done": 2, "total"')
-    assert last_progress(path) == Progress(1, 9)
+    assert last_progress(path) == JobProgress(1, 9)
     path.write_text(whole * 5000 + '{"event": "summary", "done": 3, "total": 9}\n')
-    assert last_progress(path) == Progress(1, 9)
+    assert last_progress(path) == JobProgress(1, 9)
     assert last_progress(tmp_path / "none") is None
 
 
 def test_times_are_told_in_words():
-    told = [duration(seconds) for seconds in (3, 60, 100, 3600, 7200.5)]
-    assert told == [
+    words = [duration(seconds) for seconds in (3, 60, 100, 3600, 7200.5)]
+    assert words == [
         "less than a minute",
         "about a minute",
         "about 2 minutes",

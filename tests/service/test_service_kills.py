@@ -7,9 +7,9 @@ import time
 from itertools import count
 
 import httpx
-from service_makers import Nursery, add_dataset, key, new_token, quick_settings
+from service_makers import KillableService, add_dataset, key, new_token, quick_settings
 
-from sunveil.ledger.book import Ledger
+from sunveil.ledger.ledger import Ledger
 from sunveil.service.app import open_service
 
 KILLS, CLIENTS = 50, 4
@@ -69,19 +69,19 @@ def test_killed_50_times_under_load_it_answers_nothing_uncharged_and_loses_nothi
     add_dataset(service, epsilon=900.0)
     token = new_token(service)
     service.close()
-    with Nursery(folder) as nursery:
-        load, chance = Load(nursery.base, token), random.Random(5)
+    with KillableService(folder) as killable:
+        load, chance = Load(killable.base, token), random.Random(5)
         load.start()
         for _ in range(KILLS):
-            nursery.start()
+            killable.start()
             time.sleep(chance.uniform(0.0, 0.25))
-            nursery.kill()
-        nursery.start()
+            killable.kill()
+        killable.start()
         load.finish()
         headers = {"Authorization": f"Bearer {token}"}
-        with httpx.Client(base_url=f"{nursery.base}/api/v1", headers=headers, timeout=20.0) as api:
+        with httpx.Client(base_url=f"{killable.base}/api/v1", headers=headers, timeout=20.0) as api:
             served = {name: api.get(f"/releases/{name}").content for name in load.answers}
-        nursery.kill()
+        killable.kill()
     assert load.strange == []
     assert load.lost >= KILLS / 2
     assert len(load.answers) >= 20

@@ -17,7 +17,7 @@ OPERATIONS = (
     "GET /api/v1/releases/{release}",
     "GET /api/v1/releases/{release}/files/{name}",
 )
-MODES = {"as told": GenerationMode.POSITIVE, "against it": GenerationMode.NEGATIVE}
+MODES = {"as described": GenerationMode.POSITIVE, "against it": GenerationMode.NEGATIVE}
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +30,8 @@ def described(tmp_path_factory):
         token = new_token(found.service)
         question = {"kind": "totals", "epsilon": 1.0}
         release = found.client(token).post("/datasets/roofs/releases", json=question, headers=key())
-        told = found.client().get("/api/v1/openapi.json").json()
-        yield found, schemathesis.openapi.from_dict(told), token, release.json()["id"]
+        description = found.client().get("/api/v1/openapi.json").json()
+        yield found, schemathesis.openapi.from_dict(description), token, release.json()["id"]
         found.stop()
 
 
@@ -59,7 +59,7 @@ def test_whatever_is_sent_is_answered_as_described(described, label, mode):
         # drawn by a process of its own, in seconds: it has a test of its own
         body = case.body if isinstance(case.body, dict) else {}
         assume(not (label.endswith("releases") and body.get("kind") == "synthetic"))
-        if real and mode == "as told":
+        if real and mode == "as described":
             case.path_parameters = {
                 name: known.get(name, value) for name, value in case.path_parameters.items()
             }

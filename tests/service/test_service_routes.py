@@ -6,8 +6,8 @@ import pytest
 from service_makers import csrf
 
 from sunveil.service.app import create_app
-from sunveil.service.routing import Audience, GuardedRoute, open_rooms, public_room
-from sunveil.service.settings import Settings
+from sunveil.service.routing import Audience, GuardedRoute, add_routers, public_router
+from sunveil.service.settings import ServiceSettings
 
 FILLED = {"secret": "x" * 43, "name": "roofs", "kind": "totals", "release": "0" * 32}
 
@@ -32,17 +32,17 @@ def test_every_route_says_whom_it_is_for(shared):
             assert route.path == "/curator/login"
 
 
-def test_a_route_without_a_door_is_refused_at_the_start(tmp_path):
-    app = create_app(Settings(data=tmp_path))
-    room = public_room()
-    room.route_class = type(room).__init__.__kwdefaults__["route_class"]
-    room.get("/open")(lambda: "anybody")
-    with pytest.raises(TypeError, match="is in no room"):
-        open_rooms(app, room)
+def test_a_route_without_a_guard_is_refused_at_the_start(tmp_path):
+    app = create_app(ServiceSettings(data=tmp_path))
+    router = public_router()
+    router.route_class = type(router).__init__.__kwdefaults__["route_class"]
+    router.get("/open")(lambda: "anybody")
+    with pytest.raises(TypeError, match="has no guard"):
+        add_routers(app, router)
     app.state.service.close()
 
 
-def test_no_analyst_gets_through_a_curators_door(shared):
+def test_no_analyst_gets_past_a_curators_guard(shared):
     token, page = shared.api(), shared.analyst()
     seen = 0
     for route, method in routes(shared.app):
@@ -60,7 +60,7 @@ def test_no_analyst_gets_through_a_curators_door(shared):
     assert seen >= 10
 
 
-def test_nobody_gets_through_any_door_but_the_public_ones(shared):
+def test_nobody_gets_past_any_guard_but_the_public_ones(shared):
     stranger = shared.client()
     for route, method in routes(shared.app):
         if route.audience is Audience.PUBLIC:
@@ -80,9 +80,11 @@ def test_a_curator_is_no_analyst(shared):
 
 
 def test_every_address_for_programs_is_described_and_nothing_else_is(shared):
-    told = shared.client().get("/api/v1/openapi.json").json()
+    description = shared.client().get("/api/v1/openapi.json").json()
     described = {
-        (method.upper(), path) for path, methods in told["paths"].items() for method in methods
+        (method.upper(), path)
+        for path, methods in description["paths"].items()
+        for method in methods
     }
     declared = {
         (method, route.path)

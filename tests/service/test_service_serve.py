@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 
 import httpx
@@ -15,11 +16,10 @@ import pytest
 from service_makers import PASSWORD, key, post
 
 from sunveil.cli import main
-from sunveil.cli.serve import NEEDED
 from sunveil.service.app import open_service
-from sunveil.service.demo import NAME, make_demo
+from sunveil.service.demo import NAME, make_demo, telling
 from sunveil.service.running import bind, is_local
-from sunveil.service.settings import Settings
+from sunveil.service.settings import ServiceSettings
 
 HEAVY = {"pandas", "pvlib", "opendp", "scipy", "numba", "matplotlib", "plotly", "duckdb"}
 
@@ -84,22 +84,9 @@ def test_a_database_that_cannot_be_used_is_said_in_one_sentence(tmp_path, capsys
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", NEEDED)
-def test_a_package_that_is_missing_is_named(name):
-    script = (
-        f"import sys; sys.modules[{name!r}] = None\n"
-        "from sunveil.cli import main\n"
-        "sys.exit(main(['serve', '--port', '0']))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert f"the service needs {name}" in done.stderr
-    assert done.stderr.count("\n") == 1
-
-
 def test_a_demo_stays_out_of_the_ledger_that_the_environment_names(tmp_path, monkeypatch):
     monkeypatch.setenv("SUNVEIL_LEDGER", str(tmp_path / "earnest.db"))
-    service = open_service(Settings(data=tmp_path / "data"))
+    service = open_service(ServiceSettings(data=tmp_path / "data"))
     make_demo(service, say=lambda _: None, systems=2)
     service.close()
     with serving("--data", tmp_path / "data", "--demo") as process:
@@ -117,14 +104,14 @@ def test_listening_to_a_network_without_tls_is_warned_of():
 
 def test_a_link_can_be_followed_as_soon_as_it_is_printed(tmp_path):
     with (
-        bind(Settings(data=tmp_path, port=0)) as bound,
+        bind(ServiceSettings(data=tmp_path, port=0)) as bound,
         socket.create_connection(bound.getsockname(), timeout=5.0) as early,
     ):
         assert early.getpeername() == bound.getsockname()
 
 
 def test_small_answers_are_sent_at_once(tmp_path):
-    with bind(Settings(data=tmp_path, port=0)) as bound:
+    with bind(ServiceSettings(data=tmp_path, port=0)) as bound:
         # what asyncio asks for before it turns the waiting off
         assert bound.proto == socket.IPPROTO_TCP
 
@@ -133,8 +120,8 @@ def test_nothing_heavy_is_loaded_before_the_service_listens(tmp_path):
     script = (
         "import sys; from pathlib import Path\n"
         "from sunveil.service.app import create_app\n"
-        "from sunveil.service.settings import Settings\n"
-        f"create_app(Settings(data=Path({str(tmp_path)!r}))).state.service.close()\n"
+        "from sunveil.service.settings import ServiceSettings\n"
+        f"create_app(ServiceSettings(data=Path({str(tmp_path)!r}))).state.service.close()\n"
         f"print(sorted({HEAVY} & set(sys.modules)))\n"
     )
     done = subprocess.run(
@@ -145,11 +132,14 @@ def test_nothing_heavy_is_loaded_before_the_service_listens(tmp_path):
 
 def test_the_demo_brings_up_a_fleet_an_analyst_and_a_curator(tmp_path):
     said = []
-    service = open_service(Settings(data=tmp_path))
+    service = open_service(ServiceSettings(data=tmp_path))
     made = make_demo(service, say=said.append, systems=3)
     (released,) = [each for each in service.ledger.entries(NAME) if each.kind == "answer"]
     assert released.place > 1
     service.close()
+    assert [line.split()[0] for line in said if line[0] != " "] == [
+        "Simulating", "Inferring", "Publishing",
+    ]  # fmt: skip
     assert "3 systems" in said[0]
     # started again it is quick, with new credentials; over the command, as by hand
     with serving("--data", tmp_path, "--demo") as process:
@@ -173,13 +163,27 @@ def test_the_demo_brings_up_a_fleet_an_analyst_and_a_curator(tmp_path):
             assert client.get("/curator").status_code == 200
 
 
+def test_whoever_waits_is_told_of_it_again_and_again():
+    said, waited, before = [], threading.Event(), threading.active_count()
+
+    def say(line):
+        said.append(line)
+        if len(said) == 3:
+            waited.set()
+
+    with telling(say, "Waiting", silence=0.001):
+        assert waited.wait(60.0)
+    assert said[:3] == ["Waiting ...", "  0 s", "  0 s"]
+    assert threading.active_count() == before
+
+
 def test_a_demo_whose_folder_was_removed_is_made_under_another_name(tmp_path):
-    service = open_service(Settings(data=tmp_path / "one"))
+    service = open_service(ServiceSettings(data=tmp_path / "one"))
     service.ledger.create_dataset(NAME, _promise())
     service.close()
     for path in (tmp_path / "one").glob("sunveil.db*"):
         path.unlink()
-    service = open_service(Settings(data=tmp_path / "one"))
+    service = open_service(ServiceSettings(data=tmp_path / "one"))
     made = make_demo(service, say=lambda _: None, systems=2)
     assert service.ledger.names() == [f"{NAME}-2"]
     assert made.token.startswith("sv_")
@@ -196,7 +200,7 @@ def _promise():
 def test_the_folder_of_data_is_its_owners_alone(tmp_path):
     before = os.umask(0o022)
     try:
-        open_service(Settings(data=tmp_path / "data")).close()
+        open_service(ServiceSettings(data=tmp_path / "data")).close()
     finally:
         os.umask(before)
     for path in [tmp_path / "data", *(tmp_path / "data").rglob("*")]:

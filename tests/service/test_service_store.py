@@ -7,7 +7,7 @@ from service_makers import quick_settings
 from sqlalchemy import inspect, text
 
 from sunveil.errors import LedgerError, ParameterError, ReleaseNotFound
-from sunveil.ledger.book import Ledger
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import System
 from sunveil.service.app import open_service

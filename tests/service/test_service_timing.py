@@ -1,111 +1,69 @@
 from __future__ import annotations
 
-import json
-import math
-import statistics
-import time
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import SimpleNamespace
 
-import httpx
 import pytest
-from service_makers import Nursery, add_dataset, key, new_token, quick_settings
+from service_makers import PAD, key
 
-from sunveil.publish.bins import Bins
-from sunveil.publish.estimates import read_estimates
-from sunveil.publish.fleet import fleet_tables
-from sunveil.service.app import open_service
+from sunveil.publish import tables
+from sunveil.service.security.padding import pad_duration
 
-REQUESTS = 200
-SYSTEMS = 2000
-QUANTILES = (0.2, 0.4, 0.6, 0.8)
-QUESTION = {"kind": "quantiles", "epsilon": 0.5, "percents": [20, 40, 60, 80]}
-# All roofs alike, or all different: the draw takes several times as long for these.
-FLEETS = {
-    "peaked": lambda _: (20.0, 5.0),
-    "flat": lambda number: (90.0 * number / SYSTEMS, 25.0 * number / SYSTEMS),
-}
+ASK = "/datasets/roofs/releases"
+# How long a draw takes: flat, peaked, and one that outlasts its time. [pads]
+FLAT, PEAKED, SLOW = 0.02, 0.9, 1.5
 
 
-def write_fleet(path, plane):
-    told = []
-    for number in range(SYSTEMS):
-        tilt, capacity = plane(number)
-        told.append(
-            {
-                "system_id": f"s{number}",
-                "surface_azimuth": 180.0,
-                "surface_tilt": tilt,
-                "dc_capacity_kw": capacity,
-                "feeder": "F1",
-            }
-        )
-    path.write_text(json.dumps(told))
+@pytest.fixture
+def clock(monkeypatch):
+    """Let the service live by a clock that only draws and waiting move on, and note its waits."""
+    told = SimpleNamespace(now=1000.0, left=[])
+
+    async def sleep(seconds):
+        told.now += seconds
+        told.left.append(told.now)
+
+    def now():
+        return told.now
+
+    monkeypatch.setattr("sunveil.service.routing.time", SimpleNamespace(monotonic=now))
+    monkeypatch.setattr(
+        "sunveil.service.analyst.asking.pad_duration", partial(pad_duration, clock=now, sleep=sleep)
+    )
+    return told
 
 
-def elapsed(work) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+def asked(served, clock, monkeypatch, *, works):
+    """Ask one question for each draw, and return how long each answer took. [pads]"""
+    served.service.broker.warm()
+    real = tables.fleet_tables
+    taken = []
+    for number, work in enumerate(works):
+
+        def draw(*args, work=work, **options):
+            clock.now += work * PAD
+            return real(*args, **options)
+
+        monkeypatch.setattr(tables, "fleet_tables", draw)
+        began = clock.now
+        question = {"kind": "totals", "epsilon": 0.5, "clip_kw": 20.0 + number}
+        assert served.api().post(ASK, json=question, headers=key()).status_code == 201
+        taken.append((clock.left[-1] - began) / PAD)
+    return taken
 
 
-def test_a_peaked_and_a_flat_question_take_the_same_time(memory):
-    pad = 0.25  # several times what the work takes, as in production
-    service = open_service(quick_settings(memory))
-    for name, plane in FLEETS.items():
-        add_dataset(service, name, epsilon=900.0, systems=SYSTEMS)
-        write_fleet(service.settings.datasets / name / "estimates.json", plane)
-    headers = {"Authorization": f"Bearer {new_token(service)}"}
-    service.close()
-    with Nursery(memory, pad=pad) as nursery:
-        nursery.start()
-        with httpx.Client(base_url=f"{nursery.base}/api/v1", headers=headers, timeout=60.0) as api:
-            times = ask_both(api)
-        nursery.kill()
-    for each in times.values():
-        # whole multiples of the pad, and what the network takes
-        assert len(each) == REQUESTS
-        assert min(each) >= pad
-    (one, first), (other, second) = (middle(each) for each in times.values())
-    # a millisecond, or what the machine's own unrest leaves open
-    assert one == pytest.approx(other, abs=1e-3 + 4.0 * math.hypot(first, second))
+def test_a_peaked_and_a_flat_draw_leave_at_the_same_time(served, clock, monkeypatch):
+    flat, peaked = asked(served, clock, monkeypatch, works=(FLAT, PEAKED))
+    assert flat == peaked == pytest.approx(1.0)
+    assert len(clock.left) == 2
 
 
-def middle(times):
-    """Return the median of some times, and its standard error by their spread."""
-    median = statistics.median(times)
-    spread = 1.4826 * statistics.median(abs(each - median) for each in times)
-    return median, 1.2533 * spread / math.sqrt(len(times))
+def test_a_draw_that_outlasts_its_time_leaves_at_the_next_multiple(served, clock, monkeypatch):
+    assert asked(served, clock, monkeypatch, works=(SLOW,)) == [pytest.approx(2.0)]
 
 
-def ask_both(api):
-    def ask(name, number):
-        question = {**QUESTION, "clip_kw": 20.0 + number / 100.0}
-        answer = api.post(f"/datasets/{name}/releases", json=question, headers=key())
-        assert answer.status_code == 201
-
-    def timed(number):
-        # one after the other, so that whatever else the machine does befalls both
-        return {
-            name: elapsed(lambda name=name, number=number: ask(name, number)) for name in FLEETS
-        }
-
-    timed(REQUESTS)
-    with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(timed, range(REQUESTS)))
-    return {name: [each[name] for each in found] for name in FLEETS}
-
-
-def test_without_padding_the_two_could_be_told_apart(tmp_path):
-    medians = {}
-    for name, plane in FLEETS.items():
-        path = tmp_path / f"{name}.json"
-        write_fleet(path, plane)
-        rows = read_estimates(path)
-
-        def draw(rows=rows):
-            fleet_tables(
-                rows, bins=Bins(), epsilon=0.5, shares={"quantiles": 1.0}, quantiles=QUANTILES
-            )
-
-        medians[name] = statistics.median(elapsed(draw) for _ in range(40))
-    assert medians["flat"] > 1.2 * medians["peaked"]
+def test_an_answer_that_is_there_already_is_not_held(served, clock, monkeypatch):
+    asked(served, clock, monkeypatch, works=(FLAT,))
+    question = {"kind": "totals", "epsilon": 0.5, "clip_kw": 20.0}
+    assert served.api().post(ASK, json=question, headers=key()).status_code == 200
+    assert len(clock.left) == 1

@@ -18,24 +18,24 @@ import pytest
 
 from sunveil.errors import SourceError
 from sunveil.service.uploads import (
-    Limits,
     Received,
     Staging,
+    UploadLimits,
     UploadRefused,
     UploadTooLarge,
     find_below,
     receive,
-    sweep,
+    remove_abandoned,
 )
-from sunveil.service.uploads.limits import in_words
-from sunveil.service.uploads.named import list_below
+from sunveil.service.uploads.data_folder import list_below
+from sunveil.service.uploads.limits import size_text
 from sunveil.service.uploads.receive import ReceivedFile
-from sunveil.service.uploads.tables import sort_out
+from sunveil.service.uploads.tables import place_files
 from sunveil.service.uploads.unpack import unpack
 
 BOUNDARY = "XyzzyBoundary"
 KIND = f"multipart/form-data; boundary={BOUNDARY}"
-LIMITS = Limits(body=200_000, unpacked=3_000_000, files=6, ratio=50, field=100, spare=0)
+LIMITS = UploadLimits(body=200_000, unpacked=3_000_000, files=6, ratio=50, field=100, spare=0)
 SYSTEMS = b"system_id,latitude,longitude\na,40.0,-105.0\n"
 READINGS = b"system_id,time,power_kw\na,2024-01-01T00:00Z,0.0\n"
 
@@ -130,7 +130,7 @@ def test_a_form_comes_over_as_it_was_sent(came):
 
 def test_a_form_is_never_held_in_memory(came):
     block = os.urandom(1024 * 1024)
-    limits = Limits(body=10**9, spare=0)
+    limits = UploadLimits(body=10**9, spare=0)
 
     async def stream() -> AsyncIterator[bytes]:
         head, tail = body(file("meters", "a.csv", b"HERE")).split(b"HERE")
@@ -179,7 +179,7 @@ def test_a_body_beyond_the_limit_is_refused_on_the_way(came, announced):
 
 def test_a_disk_without_room_is_told_before_anything_is_written(came):
     with pytest.raises(UploadTooLarge, match="no room"):
-        take(body(), came, announced=1, limits=Limits(spare=2**62))
+        take(body(), came, announced=1, limits=UploadLimits(spare=2**62))
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_tables_and_archives_are_sorted_into_readings_and_systems(came, into):
         ("meters", "more.zip", zipped([("2024/b.csv", READINGS)])),
         ("systems", "list.csv", SYSTEMS),
     )
-    got = sort_out(files, into, limits=LIMITS)
+    got = place_files(files, into, limits=LIMITS)
     assert got.systems == into / "systems.csv"
     assert sorted(str(p.relative_to(got.meters)) for p in got.meters.rglob("*.*")) == [
         "2024/b.csv",
@@ -326,7 +326,7 @@ def test_tables_and_archives_are_sorted_into_readings_and_systems(came, into):
 
 def test_systems_are_found_in_an_archive(came, into):
     made = zipped([("x/readings.csv", READINGS), ("x/systems.csv", SYSTEMS)])
-    got = sort_out(received(came, ("meters", "a.zip", made)), into, limits=LIMITS)
+    got = place_files(received(came, ("meters", "a.zip", made)), into, limits=LIMITS)
     assert got.systems.read_bytes() == SYSTEMS
     assert [path.name for path in got.meters.rglob("*.csv")] == ["readings.csv"]
 
@@ -357,7 +357,7 @@ GOOD = ("systems", "s.csv", SYSTEMS)
 )
 def test_what_is_not_what_it_says_is_refused_in_one_sentence(came, into, files, why):
     with pytest.raises(SourceError, match=why) as caught:
-        sort_out(received(came, *files), into, limits=LIMITS)
+        place_files(received(came, *files), into, limits=LIMITS)
     assert str(tuple(caught.value.args)).count(str(into)) == 0
 
 
@@ -365,7 +365,7 @@ def test_several_archives_share_one_limit(came, into):
     packed = [zipped([(f"{n}.csv", os.urandom(16) + b"0" * 900_000)]) for n in range(2)]
     files = received(came, GOOD, *(("meters", f"{n}.zip", each) for n, each in enumerate(packed)))
     with pytest.raises(UploadTooLarge, match="unpacks to more"):
-        sort_out(files, into, limits=Limits(unpacked=1_000_000, ratio=10_000, spare=0))
+        place_files(files, into, limits=UploadLimits(unpacked=1_000_000, ratio=10_000, spare=0))
 
 
 # -- nothing half-uploaded stays
@@ -400,12 +400,12 @@ def test_what_a_killed_service_left_is_swept_and_what_is_being_uploaded_is_not(t
     killed = subprocess.Popen([sys.executable, "-c", HALF, str(home)], stdout=subprocess.PIPE)
     with killed:
         killed.stdout.readline()
-        sweep(home)
+        remove_abandoned(home)
         swept = not list(home.glob("*/half"))
         os.kill(killed.pid, signal.SIGKILL)
     assert not swept
     assert len(list(home.glob("*/half"))) == 1
-    sweep(home)
+    remove_abandoned(home)
     assert list(home.iterdir()) == []
 
 
@@ -451,7 +451,7 @@ def test_names_that_lead_elsewhere_are_refused(data, name, why):
 
 
 def test_sizes_are_told_in_words():
-    assert [in_words(n) for n in (100, 2048, 3 * 2**20, 2**32)] == [
+    assert [size_text(n) for n in (100, 2048, 3 * 2**20, 2**32)] == [
         "100 bytes",
         "2 kB",
         "3 MB",

@@ -2,19 +2,19 @@ from __future__ import annotations
 
 import pytest
 
-from sunveil.simulate import Skies, SystemTruth, simulate_sky
+from sunveil.simulate import SimulatedSky, SystemTruth, simulate_sky
 from sunveil.site import Plane, Site
 
 GOLDEN = Site(39.742, -105.1727, 1795.0)
 
 
 @pytest.fixture(scope="session")
-def mixed_sky() -> Skies:
+def mixed_sky() -> SimulatedSky:
     return simulate_sky(GOLDEN, 2019, seed=11, step_minutes=10, clear_days=0.4)
 
 
 @pytest.fixture(scope="session")
-def bright_sky() -> Skies:
+def bright_sky() -> SimulatedSky:
     return simulate_sky(GOLDEN, 2019, seed=12, step_minutes=10, clear_days=0.9)
 
 

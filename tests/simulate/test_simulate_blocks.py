@@ -6,35 +6,39 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil.simulate import Skies, daylight_saving_stamps, fast_clock, simulate_power
-from sunveil.simulate.blocks import TOLERANCE, Daylight, block_power
-from sunveil.simulate.habits import CLEAN, REAL, Clock, Habits
-from sunveil.simulate.places import Cell
-from sunveil.simulate.roster import Roster, draw_roster
-from sunveil.simulate.sky import middles, simulate_true_sky
+from sunveil.simulate import SimulatedSky, daylight_saving_stamps, fast_clock, simulate_power
+from sunveil.simulate.blocks import TOLERANCE, CellDaylight, block_power
+from sunveil.simulate.fault_rates import CLEAN_FLEET, REAL_FLEET, FaultRates, SimulatedClock
+from sunveil.simulate.places import SimulatedCell
+from sunveil.simulate.roster import SimulatedRoster, draw_roster
+from sunveil.simulate.sky import interval_middles, simulate_true_sky
 from sunveil.simulate.stamps import CLOCKS, clock_sources
 from sunveil.simulate.sunpath import SunPath
 from sunveil.simulate.systems import US
 from sunveil.site import Site
 
-CELL = Cell(0, "here", Site(39.7, -105.2, 1795.0), "America/Denver", US, systems=24)
+CELL = SimulatedCell(0, "here", Site(39.7, -105.2, 1795.0), "America/Denver", US, systems=24)
 # the sky of the fixtures
 STEP = 10
 
 
-def drawn(habits: Habits, *, systems: int = 24, seed: int = 1, cell: Cell = CELL) -> Roster:
-    return draw_roster(replace(cell, systems=systems), habits, rng=np.random.default_rng(seed))
+def drawn(
+    rates: FaultRates, *, systems: int = 24, seed: int = 1, cell: SimulatedCell = CELL
+) -> SimulatedRoster:
+    return draw_roster(replace(cell, systems=systems), rates, rng=np.random.default_rng(seed))
 
 
-def by_block(roster: Roster, sky: Skies, *, interval: int = 60) -> np.ndarray:
+def by_block(roster: SimulatedRoster, sky: SimulatedSky, *, interval: int = 60) -> np.ndarray:
     sources = clock_sources(
         sky.true.times, CELL.timezone, interval_minutes=interval, step_minutes=STEP
     )
-    daylight = Daylight.of(sky.true)
+    daylight = CellDaylight.of(sky.true)
     return block_power(roster, daylight, sources=sources, per_reading=interval // STEP)
 
 
-def by_pvlib(roster: Roster, row: int, sky: Skies, *, interval: int = 60) -> pd.Series:
+def by_pvlib(
+    roster: SimulatedRoster, row: int, sky: SimulatedSky, *, interval: int = 60
+) -> pd.Series:
     return simulate_power(
         roster.truth(row, cell=CELL),
         sky,
@@ -46,35 +50,35 @@ def by_pvlib(roster: Roster, row: int, sky: Skies, *, interval: int = 60) -> pd.
 
 
 @pytest.mark.parametrize(
-    "habits",
+    "rates",
     [
-        replace(CLEAN, loss_spread=0.05),
-        replace(CLEAN, east_west=0.5, hipped=0.5),
-        replace(CLEAN, oversized=1.0),
-        replace(CLEAN, shaded=1.0),
-        replace(CLEAN, trackers=1.0, shaded=0.5),
+        replace(CLEAN_FLEET, loss_spread=0.05),
+        replace(CLEAN_FLEET, east_west=0.5, hipped=0.5),
+        replace(CLEAN_FLEET, oversized=1.0),
+        replace(CLEAN_FLEET, shaded=1.0),
+        replace(CLEAN_FLEET, trackers=1.0, shaded=0.5),
     ],
     ids=["one plane", "two planes", "clipped", "shaded", "trackers"],
 )
-def test_a_block_has_the_power_that_pvlib_gives_each_system(mixed_sky, habits):
-    roster = drawn(habits, systems=8)
+def test_a_block_has_the_power_that_pvlib_gives_each_system(mixed_sky, rates):
+    roster = drawn(rates, systems=8)
     found = by_block(roster, mixed_sky)
     for row in range(len(roster)):
-        told = by_pvlib(roster, row, mixed_sky).to_numpy()
-        assert np.max(told) > 0.3 * roster.dc_capacity_kw[row]
-        assert np.max(np.abs(found[row] - told)) < TOLERANCE * roster.dc_capacity_kw[row]
+        exact = by_pvlib(roster, row, mixed_sky).to_numpy()
+        assert np.max(exact) > 0.3 * roster.dc_capacity_kw[row]
+        assert np.max(np.abs(found[row] - exact)) < TOLERANCE * roster.dc_capacity_kw[row]
 
 
 def test_the_interval_may_be_half_an_hour(mixed_sky):
-    roster = drawn(CLEAN, systems=2)
+    roster = drawn(CLEAN_FLEET, systems=2)
     found = by_block(roster, mixed_sky, interval=30)
-    told = by_pvlib(roster, 1, mixed_sky, interval=30).to_numpy()
+    exact = by_pvlib(roster, 1, mixed_sky, interval=30).to_numpy()
     assert found.shape == (2, 17520)
-    assert np.max(np.abs(found[1] - told)) < TOLERANCE * roster.dc_capacity_kw[1]
+    assert np.max(np.abs(found[1] - exact)) < TOLERANCE * roster.dc_capacity_kw[1]
 
 
 def test_all_kinds_of_a_fleet_are_drawn():
-    roster = drawn(replace(REAL, trackers=0.2), systems=400)
+    roster = drawn(replace(REAL_FLEET, trackers=0.2), systems=400)
     assert set(roster.tracker) == {0, 1, 2}
     assert set(roster.clock) == set(range(len(CLOCKS)))
     assert 0 < np.sum(roster.first_share < 1.0) < 100
@@ -82,45 +86,49 @@ def test_all_kinds_of_a_fleet_are_drawn():
     assert 0 < np.sum(~np.isnan(roster.shade_azimuth)) < 100
 
 
-def stamped(clock: Clock, sky: Skies) -> tuple[pd.Series, pd.Series]:
+def stamped(clock: SimulatedClock, sky: SimulatedSky) -> tuple[pd.Series, pd.Series]:
     """Return what a system's meter says by a clock, and what it would by a right one."""
-    right = drawn(CLEAN, systems=1)
+    right = drawn(CLEAN_FLEET, systems=1)
     wrong = replace(right, clock=np.array([CLOCKS.index(clock)]))
-    told = by_pvlib(right, 0, sky)
-    found = pd.Series(by_block(wrong, sky)[0], index=told.index)
-    return found, told
+    exact = by_pvlib(right, 0, sky)
+    found = pd.Series(by_block(wrong, sky)[0], index=exact.index)
+    return found, exact
 
 
 @pytest.mark.parametrize(
     ("clock", "minutes"),
-    [(Clock.HOUR_FAST, 60), (Clock.HOUR_SLOW, -60), (Clock.LABEL_END, 60)],
+    [
+        (SimulatedClock.HOUR_FAST, 60),
+        (SimulatedClock.HOUR_SLOW, -60),
+        (SimulatedClock.LABEL_END, 60),
+    ],
 )
 def test_a_clock_that_is_off_moves_what_stands_at_a_stamp(mixed_sky, clock, minutes):
-    found, told = stamped(clock, mixed_sky)
-    moved = fast_clock(told, minutes).reindex(told.index)
+    found, exact = stamped(clock, mixed_sky)
+    moved = fast_clock(exact, minutes).reindex(exact.index)
     assert np.array_equal(found.isna(), moved.isna())
     assert found.isna().sum() == 1
     assert np.allclose(found, moved, atol=1e-4, equal_nan=True)
 
 
 def test_half_an_hour_mixes_the_halves_of_two_readings(mixed_sky):
-    found, _ = stamped(Clock.HALF_HOUR_FAST, mixed_sky)
-    halves = by_pvlib(drawn(CLEAN, systems=1), 0, mixed_sky, interval=30).to_numpy()
+    found, _ = stamped(SimulatedClock.HALF_HOUR_FAST, mixed_sky)
+    halves = by_pvlib(drawn(CLEAN_FLEET, systems=1), 0, mixed_sky, interval=30).to_numpy()
     assert np.allclose(found[1:], (halves[1:-1:2] + halves[2::2]) / 2.0, atol=1e-4)
 
 
 def test_daylight_saving_left_in_moves_the_summer_alone(mixed_sky):
-    found, told = stamped(Clock.DAYLIGHT_SAVING, mixed_sky)
-    moved = daylight_saving_stamps(told, CELL.timezone).reindex(told.index)
+    found, exact = stamped(SimulatedClock.DAYLIGHT_SAVING, mixed_sky)
+    moved = daylight_saving_stamps(exact, CELL.timezone).reindex(exact.index)
     assert np.allclose(found, moved, atol=1e-4, equal_nan=True)
     assert found.isna().sum() == 1  # the hour that is skipped in spring
-    assert not np.allclose(found.fillna(0.0), told, atol=1e-2)
+    assert not np.allclose(found.fillna(0.0), exact, atol=1e-2)
 
 
 def test_of_the_hour_that_comes_twice_the_first_is_kept():
-    times = middles(2019, 30)
+    times = interval_middles(2019, 30)
     sources = clock_sources(times, CELL.timezone, interval_minutes=60, step_minutes=30)
-    row = sources[CLOCKS.index(Clock.DAYLIGHT_SAVING)]
+    row = sources[CLOCKS.index(SimulatedClock.DAYLIGHT_SAVING)]
     # 3 November, 08:00 UTC: the clock goes back from two to one
     back = int(times.searchsorted(pd.Timestamp("2019-11-03T08:00Z")))
     assert list(row[back - 1 : back + 4] - back) == [-3, -2, -1, 2, 3]
@@ -131,14 +139,14 @@ def test_of_the_hour_that_comes_twice_the_first_is_kept():
 
 def test_where_daylight_is_not_saved_no_clock_saves_it():
     phoenix = replace(CELL, timezone="America/Phoenix")
-    habits = replace(CLEAN, daylight_saving=1.0)
-    assert set(drawn(habits, cell=phoenix).clock) == {CLOCKS.index(Clock.DECLARED)}
-    assert set(drawn(habits).clock) == {CLOCKS.index(Clock.DAYLIGHT_SAVING)}
+    rates = replace(CLEAN_FLEET, daylight_saving=1.0)
+    assert set(drawn(rates, cell=phoenix).clock) == {CLOCKS.index(SimulatedClock.DECLARED)}
+    assert set(drawn(rates).clock) == {CLOCKS.index(SimulatedClock.DAYLIGHT_SAVING)}
 
 
 @pytest.mark.parametrize("site", [CELL.site, Site(-33.9, 151.2, 20.0), Site(69.6, 18.9, 0.0)])
 def test_the_sun_over_many_places_is_pvlib_s(site):
-    times = middles(2020, 60)
+    times = interval_middles(2020, 60)
     zenith, azimuth = SunPath.of(times).over(site)
     sun = site.sun(times)
     assert np.max(np.abs(zenith - sun["apparent_zenith"])) < 1e-9
@@ -146,7 +154,7 @@ def test_the_sun_over_many_places_is_pvlib_s(site):
 
 
 def test_a_sky_is_the_same_with_the_sun_made_before():
-    times = middles(2019, 60)
+    times = interval_middles(2019, 60)
     alone = simulate_true_sky(CELL.site, 2019, seed=4, step_minutes=60)
     shared = simulate_true_sky(CELL.site, 2019, seed=4, step_minutes=60, path=SunPath.of(times))
     assert np.allclose(alone.weather.dni, shared.weather.dni, atol=1e-6)
@@ -155,6 +163,6 @@ def test_a_sky_is_the_same_with_the_sun_made_before():
 
 def test_south_of_the_equator_systems_face_north():
     south = replace(CELL, site=Site(-33.9, 151.2, 20.0))
-    mirrored, given = drawn(CLEAN, cell=south), drawn(CLEAN)
+    mirrored, given = drawn(CLEAN_FLEET, cell=south), drawn(CLEAN_FLEET)
     assert np.allclose(np.cos(np.radians(mirrored.surface_azimuth + given.surface_azimuth)), -1.0)
     assert np.array_equal(mirrored.surface_tilt, given.surface_tilt)

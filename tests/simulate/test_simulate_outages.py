@@ -5,29 +5,31 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sunveil.simulate.habits import CLEAN, REAL, Clock, Habits
-from sunveil.simulate.outages import befall, draw_snow
-from sunveil.simulate.places import Cell
-from sunveil.simulate.roster import Roster, draw_roster
+from sunveil.simulate.fault_rates import CLEAN_FLEET, REAL_FLEET, FaultRates, SimulatedClock
+from sunveil.simulate.outages import add_meter_faults, draw_snow
+from sunveil.simulate.places import SimulatedCell
+from sunveil.simulate.roster import SimulatedRoster, draw_roster
 from sunveil.simulate.systems import US
 from sunveil.site import Site
 
-CELL = Cell(0, "here", Site(45.0, -93.3, 250.0), "America/Chicago", US, systems=300)
+CELL = SimulatedCell(0, "here", Site(45.0, -93.3, 250.0), "America/Chicago", US, systems=300)
 HOURS = 8760
 
 
-def drawn(habits: Habits) -> Roster:
-    return draw_roster(CELL, habits, rng=np.random.default_rng(2))
+def drawn(rates: FaultRates) -> SimulatedRoster:
+    return draw_roster(CELL, rates, rng=np.random.default_rng(2))
 
 
-def told(habits: Habits, *, snow: tuple[float, ...] = (), gone: slice = slice(0)) -> np.ndarray:
+def metered(
+    rates: FaultRates, *, snow: tuple[float, ...] = (), gone: slice = slice(0)
+) -> np.ndarray:
     """Return a year of 5 kW, with some of it gone, after what befalls it."""
     power = np.full((CELL.systems, HOURS), 5.0, dtype=np.float32)
     power[:, gone] = np.nan
-    befall(
+    add_meter_faults(
         power,
-        drawn(habits),
-        habits,
+        drawn(rates),
+        rates,
         snow=np.array(snow),
         interval_minutes=60,
         rng=np.random.default_rng(3),
@@ -36,7 +38,7 @@ def told(habits: Habits, *, snow: tuple[float, ...] = (), gone: slice = slice(0)
 
 
 def test_a_clean_fleet_has_noise_and_nothing_else():
-    power = told(CLEAN)
+    power = metered(CLEAN_FLEET)
     spread = np.std(power / 5.0 - 1.0, axis=1)
     assert np.median(spread) == pytest.approx(0.02, rel=0.1)
     assert np.quantile(spread, 0.9) > 1.4 * np.median(spread)
@@ -44,7 +46,7 @@ def test_a_clean_fleet_has_noise_and_nothing_else():
 
 
 def test_readings_are_whole_watts():
-    watts = told(CLEAN).astype(np.float64) * 1000.0
+    watts = metered(CLEAN_FLEET).astype(np.float64) * 1000.0
     assert np.max(np.abs(watts - np.rint(watts))) < 1e-3
 
 
@@ -53,7 +55,7 @@ def test_readings_are_whole_watts():
     [("hour_gaps", 4.0, 1, 12), ("day_gaps", 1.0, 24, 168), ("week_gaps", 0.5, 168, 1344)],
 )
 def test_gaps_are_as_many_and_as_long_as_they_should_be(name, rate, shortest, longest):
-    gone = np.isnan(told(replace(CLEAN, **{name: rate})))
+    gone = np.isnan(metered(replace(CLEAN_FLEET, **{name: rate})))
     starts = np.flatnonzero(np.diff(np.pad(gone, ((0, 0), (1, 1))).ravel().astype(int)) == 1)
     ends = np.flatnonzero(np.diff(np.pad(gone, ((0, 0), (1, 1))).ravel().astype(int)) == -1)
     assert len(starts) == pytest.approx(rate * CELL.systems, rel=0.3)
@@ -65,39 +67,39 @@ def test_gaps_are_as_many_and_as_long_as_they_should_be(name, rate, shortest, lo
 
 @pytest.mark.parametrize("name", ["down_days", "down_weeks"])
 def test_a_system_that_is_down_says_zero(name):
-    power = told(replace(CLEAN, **{name: 1.0}))
+    power = metered(replace(CLEAN_FLEET, **{name: 1.0}))
     assert not np.isnan(power).any()
     assert 0.0 < np.mean(power == 0.0) < 0.1
 
 
 def test_what_is_missing_stays_missing_under_snow_and_when_down():
-    habits = replace(CLEAN, down_weeks=5.0)
-    power = told(habits, snow=(0.0, 0.5), gone=slice(0, None, 2))
+    rates = replace(CLEAN_FLEET, down_weeks=5.0)
+    power = metered(rates, snow=(0.0, 0.5), gone=slice(0, None, 2))
     assert np.isnan(power[:, 0::2]).all()
     assert np.mean(power[:, 1::2] == 0.0) > 0.1
 
 
 def test_snow_stays_longer_on_flat_systems():
-    white = np.sum(told(CLEAN, snow=(0.1, 0.5)) == 0.0, axis=1)
-    tilt = drawn(CLEAN).surface_tilt
+    white = np.sum(metered(CLEAN_FLEET, snow=(0.1, 0.5)) == 0.0, axis=1)
+    tilt = drawn(CLEAN_FLEET).surface_tilt
     assert np.mean(white[tilt < 15.0]) > 1.2 * np.mean(white[tilt > 35.0])
     assert np.max(white) <= 2 * 8 * 24
 
 
 def test_it_snows_where_it_freezes():
     cold, warm = (
-        draw_snow(np.full(HOURS, degrees), REAL, rng=np.random.default_rng(1))
+        draw_snow(np.full(HOURS, degrees), REAL_FLEET, rng=np.random.default_rng(1))
         for degrees in (-3.0, 9.0)
     )
     assert 0 < len(cold) < 15
     assert np.all((cold >= 0.0) & (cold < 1.0))
     assert len(warm) == 0
-    clean = draw_snow(np.full(HOURS, -3.0), CLEAN, rng=np.random.default_rng(1))
+    clean = draw_snow(np.full(HOURS, -3.0), CLEAN_FLEET, rng=np.random.default_rng(1))
     assert len(clean) == 0
 
 
 def test_records_may_begin_late_or_be_short():
-    there = ~np.isnan(told(replace(CLEAN, late=0.2, short=0.2)))
+    there = ~np.isnan(metered(replace(CLEAN_FLEET, late=0.2, short=0.2)))
     late = ~there[:, 0] & there[:, -1]
     days = np.sum(there, axis=1) / 24.0
     assert np.mean(late) == pytest.approx(0.2, abs=0.08)
@@ -107,6 +109,6 @@ def test_records_may_begin_late_or_be_short():
 
 
 def test_the_shares_of_clocks_add_up():
-    assert sum(REAL.clocks.values()) == pytest.approx(1.0)
-    assert set(REAL.clocks) == set(Clock)
-    assert CLEAN.clocks[Clock.DECLARED] == 1.0
+    assert sum(REAL_FLEET.clocks.values()) == pytest.approx(1.0)
+    assert set(REAL_FLEET.clocks) == set(SimulatedClock)
+    assert CLEAN_FLEET.clocks[SimulatedClock.DECLARED] == 1.0

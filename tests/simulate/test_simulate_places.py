@@ -25,7 +25,7 @@ def written(path: Path, text: str) -> Path:
 def test_a_list_of_sites_is_read(tmp_path):
     boulder, sydney = read_places(written(tmp_path / "towns.csv", TOWNS))
     assert boulder == Place("Boulder", Site(40.02, -105.27, 1655.0), "America/Denver", 9.0)
-    assert (boulder.fleet, sydney.fleet) == (US, EUROPE)
+    assert (boulder.statistics, sydney.statistics) == (US, EUROPE)
 
 
 def test_a_list_may_be_parquet(tmp_path):
@@ -38,7 +38,7 @@ def test_what_a_list_leaves_out_is_filled_in(tmp_path):
     (place,) = read_places(written(tmp_path / "one.csv", "Latitude,Longitude\n40.0,-105.2\n"))
     assert (place.name, place.timezone, place.weight) == ("site 1", "Etc/GMT+7", 1.0)
     assert 1000.0 < place.site.height < 3000.0
-    assert place.fleet == US
+    assert place.statistics == US
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from sunveil.errors import ParameterError
 from sunveil.simulate import (
-    Skies,
+    SimulatedSky,
     SystemTruth,
     Tracker,
     clipped,
@@ -19,14 +19,15 @@ from sunveil.simulate import (
     western_horizon,
 )
 from sunveil.simulate.power import diffuse_modifiers
+from sunveil.simulate.systems import SAPM_MOUNTS
 from sunveil.site import Plane
 
 
-def exact(truth: SystemTruth, sky: Skies, **options: object) -> pd.Series:
+def exact(truth: SystemTruth, sky: SimulatedSky, **options: object) -> pd.Series:
     return simulate_power(truth, sky, seed=1, noise=0.0, **options)  # type: ignore[arg-type]
 
 
-def clear_day(sky: Skies) -> np.ndarray:
+def clear_day(sky: SimulatedSky) -> np.ndarray:
     """Return where the true sky has a summer day without a cloud."""
     light = sky.true.ghi > 0.0
     clouds = np.bincount(sky.day[light], sky.clear_index[light] != 1.0)
@@ -34,7 +35,7 @@ def clear_day(sky: Skies) -> np.ndarray:
     return np.flatnonzero(sky.day == day)
 
 
-def pvlib_power(truth: SystemTruth, sky: Skies, where: np.ndarray) -> np.ndarray:
+def pvlib_power(truth: SystemTruth, sky: SimulatedSky, where: np.ndarray) -> np.ndarray:
     """Return AC power by pvlib's own system class."""
     plane, weather = truth.plane, sky.true
     zenith, azimuth = (part[where] for part in weather.sun())
@@ -45,7 +46,7 @@ def pvlib_power(truth: SystemTruth, sky: Skies, where: np.ndarray) -> np.ndarray
         module_parameters={"pdc0": truth.dc_capacity_kw, "gamma_pdc": truth.gamma_pdc},
         inverter_parameters={"pdc0": truth.ac_limit_kw / 0.96},
         temperature_model_parameters=pvlib.temperature.TEMPERATURE_MODEL_PARAMETERS["sapm"][
-            truth.mount.value
+            SAPM_MOUNTS[truth.mount]
         ],
     )
     extra = pvlib.irradiance.get_extra_radiation(int(weather.times[where[0]].day_of_year))
@@ -75,7 +76,7 @@ def pvlib_power(truth: SystemTruth, sky: Skies, where: np.ndarray) -> np.ndarray
 
 @pytest.mark.parametrize("plane", [Plane(180.0, 30.0), Plane(95.0, 15.0), Plane(250.0, 50.0)])
 def test_power_of_a_clear_day_is_pvlibs(
-    south_roof: SystemTruth, bright_sky: Skies, plane: Plane
+    south_roof: SystemTruth, bright_sky: SimulatedSky, plane: Plane
 ) -> None:
     truth = replace(south_roof, planes=((plane, 1.0),))
     where = clear_day(bright_sky)
@@ -87,7 +88,9 @@ def test_power_of_a_clear_day_is_pvlibs(
     assert theirs.max() > 0.4 * truth.dc_capacity_kw
 
 
-def test_power_of_the_dullest_day_is_pvlibs(south_roof: SystemTruth, mixed_sky: Skies) -> None:
+def test_power_of_the_dullest_day_is_pvlibs(
+    south_roof: SystemTruth, mixed_sky: SimulatedSky
+) -> None:
     inner = (mixed_sky.day > 100) & (mixed_sky.day < 260) & (mixed_sky.true.ghi > 0.0)
     light = np.bincount(mixed_sky.day[inner], mixed_sky.clear_index[inner])
     where = np.flatnonzero(mixed_sky.day == 101 + np.argmin(light[101:]))
@@ -98,7 +101,7 @@ def test_power_of_the_dullest_day_is_pvlibs(south_roof: SystemTruth, mixed_sky: 
 
 
 def test_there_is_no_power_at_night_nor_beyond_the_limit(
-    south_roof: SystemTruth, mixed_sky: Skies
+    south_roof: SystemTruth, mixed_sky: SimulatedSky
 ) -> None:
     power = exact(south_roof, mixed_sky, step_minutes=10)
     dark = mixed_sky.true.sun()[0] >= 90.0
@@ -110,7 +113,7 @@ def test_there_is_no_power_at_night_nor_beyond_the_limit(
 
 
 def test_readings_are_means_labelled_at_the_start_in_utc(
-    south_roof: SystemTruth, mixed_sky: Skies
+    south_roof: SystemTruth, mixed_sky: SimulatedSky
 ) -> None:
     fine = exact(south_roof, mixed_sky, step_minutes=10)
     hourly = exact(south_roof, mixed_sky)
@@ -120,7 +123,9 @@ def test_readings_are_means_labelled_at_the_start_in_utc(
     np.testing.assert_allclose(hourly, fine.resample("h").mean())
 
 
-def test_noise_is_two_percent_of_each_reading(south_roof: SystemTruth, mixed_sky: Skies) -> None:
+def test_noise_is_two_percent_of_each_reading(
+    south_roof: SystemTruth, mixed_sky: SimulatedSky
+) -> None:
     clean = exact(south_roof, mixed_sky)
     noisy = simulate_power(south_roof, mixed_sky, seed=5)
     ratio = (noisy / clean)[clean > 0.0]
@@ -130,13 +135,15 @@ def test_noise_is_two_percent_of_each_reading(south_roof: SystemTruth, mixed_sky
     assert not noisy.equals(simulate_power(south_roof, mixed_sky, seed=6))
 
 
-def test_power_is_proportional_to_capacity(south_roof: SystemTruth, mixed_sky: Skies) -> None:
+def test_power_is_proportional_to_capacity(
+    south_roof: SystemTruth, mixed_sky: SimulatedSky
+) -> None:
     double = replace(south_roof, dc_capacity_kw=10.0)
     np.testing.assert_allclose(exact(double, mixed_sky), 2.0 * exact(south_roof, mixed_sky))
 
 
 def test_a_western_horizon_removes_only_the_beam_of_the_afternoon(
-    south_roof: SystemTruth, bright_sky: Skies
+    south_roof: SystemTruth, bright_sky: SimulatedSky
 ) -> None:
     free = exact(south_roof, bright_sky, step_minutes=10).to_numpy()
     shaded = exact(
@@ -151,7 +158,7 @@ def test_a_western_horizon_removes_only_the_beam_of_the_afternoon(
     assert np.all(shaded[low_sun] > 0.0)
 
 
-def test_a_small_inverter_clips(south_roof: SystemTruth, bright_sky: Skies) -> None:
+def test_a_small_inverter_clips(south_roof: SystemTruth, bright_sky: SimulatedSky) -> None:
     truth = clipped(south_roof)
     assert truth.ac_limit_kw == pytest.approx(5.0 / 1.7)
     power = exact(truth, bright_sky)
@@ -159,7 +166,9 @@ def test_a_small_inverter_clips(south_roof: SystemTruth, bright_sky: Skies) -> N
     assert exact(south_roof, bright_sky).max() > truth.ac_limit_kw * 1.1
 
 
-def test_a_pair_gives_what_its_halves_give(south_roof: SystemTruth, bright_sky: Skies) -> None:
+def test_a_pair_gives_what_its_halves_give(
+    south_roof: SystemTruth, bright_sky: SimulatedSky
+) -> None:
     # a large inverter, whose curve is nearly straight, lets the halves add up
     east = replace(south_roof, planes=((Plane(90.0, 25.0), 1.0),), dc_ac_ratio=1.0)
     west = replace(east, planes=((Plane(270.0, 25.0), 1.0),))
@@ -169,7 +178,7 @@ def test_a_pair_gives_what_its_halves_give(south_roof: SystemTruth, bright_sky: 
 
 
 def test_trackers_gain_on_a_clear_day_and_two_axes_gain_most(
-    south_roof: SystemTruth, bright_sky: Skies
+    south_roof: SystemTruth, bright_sky: SimulatedSky
 ) -> None:
     where = clear_day(bright_sky)
     energy = {
@@ -185,7 +194,9 @@ def test_trackers_gain_on_a_clear_day_and_two_axes_gain_most(
     assert energy["one axis"] < energy["two axes"]
 
 
-def test_wear_and_dirt_lower_the_output_as_asked(south_roof: SystemTruth, mixed_sky: Skies) -> None:
+def test_wear_and_dirt_lower_the_output_as_asked(
+    south_roof: SystemTruth, mixed_sky: SimulatedSky
+) -> None:
     clean = exact(south_roof, mixed_sky)
     worn = (exact(south_roof, mixed_sky, degradation=0.1) / clean)[clean > 1.0]
     assert worn.iloc[0] == pytest.approx(1.0, abs=0.01)
@@ -211,7 +222,7 @@ def test_tabled_diffuse_modifiers_are_marions() -> None:
 
 @pytest.mark.parametrize("step_minutes", [5, 15, 120])
 def test_an_interval_that_does_not_fit_the_sky_is_refused(
-    south_roof: SystemTruth, mixed_sky: Skies, step_minutes: int
+    south_roof: SystemTruth, mixed_sky: SimulatedSky, step_minutes: int
 ) -> None:
     with pytest.raises(ParameterError, match="step_minutes must be a multiple"):
         exact(south_roof, mixed_sky, step_minutes=step_minutes)

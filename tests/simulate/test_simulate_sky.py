@@ -6,11 +6,11 @@ import pvlib
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.simulate import SatelliteErrors, Skies, simulate_sky
-from sunveil.simulate.noise import Calendar, autoregressive
+from sunveil.simulate import SatelliteErrors, SimulatedSky, simulate_sky
+from sunveil.simulate.irradiance import clear_sky, split_beam
+from sunveil.simulate.noise import SolarCalendar, autoregressive
 from sunveil.simulate.satellite import smear_clouds
-from sunveil.simulate.sky import CLEAR, OVERCAST, draw_day_types, middles
-from sunveil.simulate.split import clear_sky, split_beam
+from sunveil.simulate.sky import CLEAR, OVERCAST, draw_day_types, interval_middles
 from sunveil.site import Site
 
 GOLDEN = Site(39.742, -105.1727, 1795.0)
@@ -54,7 +54,7 @@ def test_a_step_that_does_not_divide_an_hour_is_refused(wrong: dict[str, int]) -
         simulate_sky(GOLDEN, 2019, seed=1, **wrong)
 
 
-def test_night_is_dark_and_irradiance_closes(mixed_sky: Skies) -> None:
+def test_night_is_dark_and_irradiance_closes(mixed_sky: SimulatedSky) -> None:
     for weather in (mixed_sky.true, mixed_sky.satellite):
         zenith, _ = weather.sun()
         for part in (weather.ghi, weather.dni, weather.dhi):
@@ -64,7 +64,7 @@ def test_night_is_dark_and_irradiance_closes(mixed_sky: Skies) -> None:
         np.testing.assert_allclose(closed, weather.ghi, atol=1e-6)
 
 
-def test_the_stored_sun_is_pvlibs(mixed_sky: Skies) -> None:
+def test_the_stored_sun_is_pvlibs(mixed_sky: SimulatedSky) -> None:
     some = slice(20_000, 20_200)
     sun = GOLDEN.sun(mixed_sky.true.times[some])
     np.testing.assert_allclose(mixed_sky.true.sun()[0][some], sun["apparent_zenith"], atol=1e-9)
@@ -72,7 +72,7 @@ def test_the_stored_sun_is_pvlibs(mixed_sky: Skies) -> None:
 
 
 def test_clear_instants_are_ineichens_own() -> None:
-    times = middles(2019, 60)[4000:4200]
+    times = interval_middles(2019, 60)[4000:4200]
     sky = clear_sky(GOLDEN, times, turbidity=np.full(len(times), 3.0))
     up = sky.zenith < 89.0
     oracle = pvlib.clearsky.ineichen(
@@ -91,7 +91,7 @@ def test_clear_instants_are_ineichens_own() -> None:
 
 
 def test_clouds_take_the_beam_first_and_edges_add_diffuse_light() -> None:
-    times = middles(2019, 60)[4000:4200]
+    times = interval_middles(2019, 60)[4000:4200]
     sky = clear_sky(GOLDEN, times, turbidity=np.full(len(times), 3.0))
     high = sky.zenith < 60.0
     assert high.any()
@@ -106,7 +106,7 @@ def test_clouds_take_the_beam_first_and_edges_add_diffuse_light() -> None:
 
 
 def test_the_clear_index_is_often_exactly_one_and_never_beyond_enhancement(
-    mixed_sky: Skies,
+    mixed_sky: SimulatedSky,
 ) -> None:
     up = mixed_sky.true.sun()[0] < 85.0
     index = mixed_sky.clear_index[up]
@@ -118,8 +118,8 @@ def test_the_clear_index_is_often_exactly_one_and_never_beyond_enhancement(
 
 @pytest.mark.parametrize("clear_days", [0.25, 0.5, 0.75])
 def test_days_are_clear_as_often_as_asked_and_more_so_in_summer(clear_days: float) -> None:
-    times = middles(2019, 60)
-    calendar = Calendar.of(times, latitude=45.0, longitude=0.0)
+    times = interval_middles(2019, 60)
+    calendar = SolarCalendar.of(times, latitude=45.0, longitude=0.0)
     rng = np.random.default_rng(5)
     years = np.array([draw_day_types(rng, calendar, clear_days=clear_days) for _ in range(60)])
     assert np.mean(years == CLEAR) == pytest.approx(clear_days, abs=0.02)
@@ -133,8 +133,8 @@ def test_days_are_clear_as_often_as_asked_and_more_so_in_summer(clear_days: floa
 
 @pytest.mark.parametrize("longitude", [-150.0, -75.0, 0.0, 75.0, 150.0])
 def test_a_days_weather_changes_at_night_wherever_the_site_is(longitude: float) -> None:
-    times = middles(2019, 60)
-    calendar = Calendar.of(times, latitude=10.0, longitude=longitude)
+    times = interval_middles(2019, 60)
+    calendar = SolarCalendar.of(times, latitude=10.0, longitude=longitude)
     zenith = Site(10.0, longitude, 0.0).sun(times)["apparent_zenith"].to_numpy()
     changes = np.flatnonzero(np.diff(calendar.index))
     assert len(changes) in (364, 365)
@@ -142,9 +142,9 @@ def test_a_days_weather_changes_at_night_wherever_the_site_is(longitude: float) 
 
 
 def test_summer_is_in_january_south_of_the_equator() -> None:
-    times = middles(2019, 60)
-    south = Calendar.of(times, latitude=-33.0, longitude=150.0)
-    north = Calendar.of(times, latitude=33.0, longitude=150.0)
+    times = interval_middles(2019, 60)
+    south = SolarCalendar.of(times, latitude=-33.0, longitude=150.0)
+    north = SolarCalendar.of(times, latitude=33.0, longitude=150.0)
     assert south.summer[10] > 0.9
     assert north.summer[10] < -0.9
 
@@ -155,7 +155,7 @@ def test_autoregression_has_unit_variance_and_the_correlation_asked() -> None:
     assert np.corrcoef(series[1:], series[:-1])[0, 1] == pytest.approx(0.8, abs=0.01)
 
 
-def test_air_is_warmer_in_summer_and_in_the_afternoon(mixed_sky: Skies) -> None:
+def test_air_is_warmer_in_summer_and_in_the_afternoon(mixed_sky: SimulatedSky) -> None:
     times = mixed_sky.true.times
     temperature = pd.Series(mixed_sky.true.temp_air, index=times)
     months = temperature.groupby(times.month).mean()
@@ -167,7 +167,7 @@ def test_air_is_warmer_in_summer_and_in_the_afternoon(mixed_sky: Skies) -> None:
     assert 0.0 < mixed_sky.true.wind_speed.min() < mixed_sky.true.wind_speed.max() <= 20.0
 
 
-def test_the_satellite_differs_from_the_truth_but_follows_it(mixed_sky: Skies) -> None:
+def test_the_satellite_differs_from_the_truth_but_follows_it(mixed_sky: SimulatedSky) -> None:
     true, seen = mixed_sky.true, mixed_sky.satellite
     for name, at_least, off in (("ghi", 0.95, 0.06), ("dni", 0.9, 0.1)):
         ours, theirs = hourly(getattr(true, name)), hourly(getattr(seen, name))
@@ -194,7 +194,7 @@ def test_a_satellite_without_errors_sees_clear_days_as_they_were() -> None:
 
 
 def test_biases_of_the_satellite_are_of_the_size_documented() -> None:
-    times, ratios = middles(2019, 60), []
+    times, ratios = interval_middles(2019, 60), []
     high = GOLDEN.sun(times)["apparent_zenith"].to_numpy() < 60.0
     for seed in range(20):
         sky = simulate_sky(

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.simulate import Skies, simulate_power
-from sunveil.simulate.describing import explain
-from sunveil.simulate.habits import CLEAN, REAL, Habits
-from sunveil.simulate.order import Layout, Order
+from sunveil.simulate import SimulatedSky, simulate_power
+from sunveil.simulate.description import make_readme
+from sunveil.simulate.fault_rates import CLEAN_FLEET, REAL_FLEET, FaultRates
+from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
 from sunveil.simulate.places import Place, default_places
 from sunveil.simulate.roster import draw_roster
 from sunveil.simulate.sky import simulate_true_sky
@@ -34,7 +34,7 @@ HERE = Place("here", Site(39.74, -105.0, 1609.0), "America/Denver")
 
 def make(folder: Path, systems: int = SYSTEMS, *, workers: int = 2, **asked: object) -> Path:
     asked = {"cells": 3, "seed": 1} | asked
-    assert sum(write_fleet(folder, Order.of(systems, **asked), workers=workers)) == systems
+    assert sum(write_fleet(folder, FleetSpec.of(systems, **asked), workers=workers)) == systems
     return folder
 
 
@@ -57,7 +57,7 @@ def fleet(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def lists(tmp_path_factory) -> Path:
-    return make(tmp_path_factory.mktemp("lists") / "made", layout=Layout.LISTS)
+    return make(tmp_path_factory.mktemp("lists") / "made", layout=ReadingsLayout.LISTS)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_the_folder_holds_what_its_readme_says(fleet):
     assert parts == ["part-00000.parquet", "part-00001.parquet"]
 
 
-def test_a_file_has_whole_systems_in_order_and_several_row_groups(fleet):
+def test_a_file_has_whole_systems_in_spec_and_several_row_groups(fleet):
     for number, systems in enumerate((PART_SYSTEMS, SYSTEMS - PART_SYSTEMS)):
         path = fleet / "readings" / f"part-{number:05d}.parquet"
         rows = pd.read_parquet(path)
@@ -88,8 +88,8 @@ def test_a_file_has_whole_systems_in_order_and_several_row_groups(fleet):
 
 
 def test_the_columns_have_the_types_that_duckdb_reads_best(fleet):
-    told = duckdb.execute(f"DESCRIBE SELECT * FROM '{fleet}/readings/*.parquet'").fetchall()
-    assert [row[:2] for row in told] == [
+    described = duckdb.execute(f"DESCRIBE SELECT * FROM '{fleet}/readings/*.parquet'").fetchall()
+    assert [row[:2] for row in described] == [
         ("system_id", "VARCHAR"),
         ("time", "TIMESTAMP WITH TIME ZONE"),
         ("power_kw", "FLOAT"),
@@ -118,8 +118,8 @@ def test_lists_hold_the_same_readings_with_nulls(fleet, lists):
         there = np.array([value is not None for value in power])
         stamps = pd.date_range(start, periods=8760, freq="60min")[there]
         assert np.array_equal(stamps, pd.DatetimeIndex(long[system_id]["time"]))
-        told = np.array([value for value in power if value is not None], dtype=np.float32)
-        assert np.array_equal(told, long[system_id]["power_kw"])
+        present = np.array([value for value in power if value is not None], dtype=np.float32)
+        assert np.array_equal(present, long[system_id]["power_kw"])
 
 
 def test_systems_stand_within_their_cells(fleet, truth):
@@ -139,19 +139,23 @@ def test_systems_stand_within_their_cells(fleet, truth):
 
 
 def test_the_truth_says_null_where_there_is_nothing_to_say(fleet):
-    told = duckdb.execute(
+    counts = duckdb.execute(
         f"SELECT count(second_azimuth), count(shade_azimuth), count(*) FROM '{fleet}/truth.parquet'"
     ).fetchone()
-    assert 0 < told[0] < told[2] / 4
-    assert 0 < told[1] < told[2] / 2
+    assert 0 < counts[0] < counts[2] / 4
+    assert 0 < counts[1] < counts[2] / 2
 
 
-def test_the_fleet_is_told_for_machines(fleet, truth):
-    told = json.loads((fleet / "fleet.json").read_text(encoding="utf-8"))
-    assert (told["systems"], told["seed"], told["faults"]) == (SYSTEMS, 1, True)
-    assert told["found"]["clocks"]["declared"] == int(np.sum(truth["clock"] == "declared"))
-    assert set(told["habits"]) == {each.name for each in fields(Habits)}
-    assert sum(cell["systems"] for cell in told["cells"]) == SYSTEMS
+def test_the_fleet_is_described_for_machines(fleet, truth):
+    description = json.loads((fleet / "fleet.json").read_text(encoding="utf-8"))
+    assert (description["systems"], description["seed"], description["faults"]) == (
+        SYSTEMS,
+        1,
+        True,
+    )
+    assert description["found"]["clocks"]["declared"] == int(np.sum(truth["clock"] == "declared"))
+    assert set(description["habits"]) == {each.name for each in fields(FaultRates)}
+    assert sum(cell["systems"] for cell in description["cells"]) == SYSTEMS
 
 
 def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(fleet, tmp_path):
@@ -159,7 +163,7 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(fleet, tmp_path
 
 
 def test_lists_too_are_the_same_bytes_again(lists, tmp_path):
-    assert digests(make(tmp_path / "one", workers=3, layout=Layout.LISTS)) == digests(lists)
+    assert digests(make(tmp_path / "one", workers=3, layout=ReadingsLayout.LISTS)) == digests(lists)
 
 
 def test_another_seed_gives_other_systems(fleet, truth, tmp_path):
@@ -170,24 +174,24 @@ def test_another_seed_gives_other_systems(fleet, truth, tmp_path):
 
 
 def test_a_clean_fleet_is_its_planes_under_its_sky(tmp_path):
-    order = Order.of(2, places=[HERE], seed=7, faults=False)
-    assert list(write_fleet(tmp_path / "clean", order)) == [2]
+    spec = FleetSpec.of(2, places=[HERE], seed=7, faults=False)
+    assert list(write_fleet(tmp_path / "clean", spec)) == [2]
     truth = pd.read_parquet(tmp_path / "clean" / "truth.parquet")
     assert set(truth["clock"]) == {"declared"}
     assert set(truth["readings"]) == {8760}
     rng = np.random.default_rng
-    cell = order.cells[0]
+    cell = spec.cells[0]
     place = (cell.tenths[0] + 900, cell.tenths[1] + 1800)
-    roster = draw_roster(cell, CLEAN, rng=rng([7, 2, *place]))
+    roster = draw_roster(cell, CLEAN_FLEET, rng=rng([7, 2, *place]))
     assert np.array_equal(roster.surface_tilt, truth["surface_tilt"])
     seed = int(rng([7, 4, *place]).integers(2**32))
     true = simulate_true_sky(cell.site, 2019, seed=seed, step_minutes=SKY_MINUTES[60])
-    sky = Skies(true.weather, true.weather, true.clear_index, true.day)
+    sky = SimulatedSky(true.weather, true.weather, true.clear_index, true.day)
     power = readings(tmp_path / "clean")
     for row, (_, found) in enumerate(power.groupby("system_id")):
-        told = simulate_power(roster.truth(row, cell=cell), sky, seed=1, noise=0.0)
-        ratio = found["power_kw"].to_numpy()[told > 1.0] / told[told > 1.0]
-        assert np.array_equal(pd.DatetimeIndex(found["time"]), told.index)
+        exact = simulate_power(roster.truth(row, cell=cell), sky, seed=1, noise=0.0)
+        ratio = found["power_kw"].to_numpy()[exact > 1.0] / exact[exact > 1.0]
+        assert np.array_equal(pd.DatetimeIndex(found["time"]), exact.index)
         assert np.mean(ratio) == pytest.approx(1.0, abs=0.002)
         assert np.std(ratio) == pytest.approx(roster.noise[row], rel=0.1)
 
@@ -202,11 +206,11 @@ def test_finer_meters_have_more_readings_in_a_leap_year(tmp_path, minutes):
 
 
 def test_parts_hold_all_systems_once():
-    order = Order.of(1000, cells=40, seed=3)
-    parts = split_parts(order.cells)
-    assert len(parts) == count_parts(order) == 8
+    spec = FleetSpec.of(1000, cells=40, seed=3)
+    parts = split_parts(spec.cells)
+    assert len(parts) == count_parts(spec) == 8
     assert [sum(p.stop - p.start for p in part) for part in parts] == [128] * 7 + [104]
-    for place, cell in enumerate(order.cells):
+    for place, cell in enumerate(spec.cells):
         pieces = [p for part in parts for p in part if p.cell == place]
         assert [p.start for p in pieces] == [0, *(p.stop for p in pieces[:-1])]
         assert pieces[-1].stop == cell.systems
@@ -215,11 +219,11 @@ def test_parts_hold_all_systems_once():
 def test_a_simulated_fleet_is_replaced_only_when_asked(tmp_path):
     folder = make(tmp_path / "fleet", 2, cells=1)
     before = digests(folder)
-    order = Order.of(2, cells=1, seed=2)
+    spec = FleetSpec.of(2, cells=1, seed=2)
     with pytest.raises(ParameterError, match="holds a simulated fleet"):
-        list(write_fleet(folder, order))
+        list(write_fleet(folder, spec))
     assert digests(folder) == before
-    list(write_fleet(folder, order, replace=True))
+    list(write_fleet(folder, spec, replace=True))
     assert digests(folder) != before
     assert [path.name for path in tmp_path.iterdir()] == ["fleet"]
 
@@ -240,7 +244,7 @@ def test_an_empty_folder_is_filled(tmp_path):
 
 
 def test_a_fleet_that_is_not_finished_leaves_nothing(tmp_path):
-    making = write_fleet(tmp_path / "fleet", Order.of(300, cells=2), workers=1)
+    making = write_fleet(tmp_path / "fleet", FleetSpec.of(300, cells=2), workers=1)
     next(making)
     assert len(list(tmp_path.iterdir())) == 1
     making.close()
@@ -250,7 +254,7 @@ def test_a_fleet_that_is_not_finished_leaves_nothing(tmp_path):
 def test_a_fleet_that_cannot_be_finished_leaves_what_was_there(tmp_path):
     folder = make(tmp_path / "fleet", 2, cells=1)
     before = digests(folder)
-    making = write_fleet(folder, Order.of(300, cells=2), replace=True, workers=1)
+    making = write_fleet(folder, FleetSpec.of(300, cells=2), replace=True, workers=1)
     next(making)
     (half,) = (path for path in tmp_path.iterdir() if path != folder)
     for path in (half / "readings").iterdir():
@@ -262,12 +266,12 @@ def test_a_fleet_that_cannot_be_finished_leaves_what_was_there(tmp_path):
     assert list(tmp_path.iterdir()) == [folder]
 
 
-def test_the_readme_explains_every_habit():
-    order = Order.of(1, places=default_places()[:1])
-    page = explain(order, REAL, sky_minutes=15)
-    assert page.count("\n| ") == 5 + 1 + len(fields(Habits))
-    clean = Order.of(1, places=default_places()[:1], faults=False)
-    assert "It is a clean fleet" in explain(clean, CLEAN, sky_minutes=15)
+def test_the_readme_explains_every_fault_rate():
+    spec = FleetSpec.of(1, places=default_places()[:1])
+    page = make_readme(spec, REAL_FLEET, sky_minutes=15)
+    assert page.count("\n| ") == 5 + 1 + len(fields(FaultRates))
+    clean = FleetSpec.of(1, places=default_places()[:1], faults=False)
+    assert "It is a clean fleet" in make_readme(clean, CLEAN_FLEET, sky_minutes=15)
 
 
 @pytest.mark.parametrize(
@@ -281,4 +285,4 @@ def test_the_readme_explains_every_habit():
 )
 def test_an_impossible_fleet_is_refused(asked, words):
     with pytest.raises(ParameterError, match=words):
-        Order.of(**{"systems": 3, "places": [HERE]} | asked)
+        FleetSpec.of(**{"systems": 3, "places": [HERE]} | asked)

@@ -8,7 +8,7 @@ import pytest
 import sunveil.weather
 from sunveil.errors import WeatherError
 from sunveil.weather import Weather
-from sunveil.weather.base import joined, years_of
+from sunveil.weather.base import join_weather, years_of
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def test_joined_parts_are_the_whole(weather, known):
     if known:
         weather.sun()
     parts = [weather.between("2016", "2016-01-03"), weather.between("2016-01-03", "2017")]
-    whole = joined(parts)
+    whole = join_weather(parts)
     assert list(whole.times) == list(weather.times)
     np.testing.assert_array_equal(whole.to_frame(), weather.to_frame())
     assert (whole.zenith is not None) is known

@@ -9,11 +9,11 @@ import pytest
 
 from sunveil.site import Site
 from sunveil.weather import Weather, WeatherCache
-from sunveil.weather.cache import Key, stored_precision
+from sunveil.weather.cache import CacheKey, stored_precision
 
 
-def key_of(site: Site, *, year: int = 2016, source: str = "made", step: int = 60) -> Key:
-    return Key.of(site, year, source=source, dataset="up", step_minutes=step, high=True)
+def key_of(site: Site, *, year: int = 2016, source: str = "made", step: int = 60) -> CacheKey:
+    return CacheKey.of(site, year, source=source, dataset="up", step_minutes=step, by_altitude=True)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from sunveil.errors import ParameterError
 from sunveil.site import Site
 from sunveil.weather import WeatherCache, clearsky
-from sunveil.weather.cache import Key
+from sunveil.weather.cache import CacheKey
 from sunveil.weather.clearsky import climate_temperature
 
 
@@ -75,7 +75,9 @@ def test_a_cached_year_is_read_rather_than_computed(golden, own_cache):
     other = clearsky(Site(0.0, 0.0, 0.0), "2016", "2017", step_minutes=60, cache=WeatherCache(
         own_cache.folder / "other"
     ))  # fmt: skip
-    key = Key.of(golden, 2016, source="clearsky", dataset="ineichen", step_minutes=60, high=True)
+    key = CacheKey.of(
+        golden, 2016, source="clearsky", dataset="ineichen", step_minutes=60, by_altitude=True
+    )
     assert own_cache.path(key) == entry
     own_cache.store(key, other)
     again = clearsky(golden, "2016", "2017", step_minutes=60)

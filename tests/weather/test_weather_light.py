@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.weather.light import meaning, normal_beam
+from sunveil.weather.light import normal_beam, pvlib_name
 
 
 def test_the_beam_is_divided_by_the_cosine_of_the_zenith():
@@ -38,4 +38,4 @@ def test_a_low_sun_gives_no_absurd_beam():
     ],
 )
 def test_headings_are_understood(heading, name):
-    assert meaning(heading) == name
+    assert pvlib_name(heading) == name

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from sunveil.weather import Weather, covering
-from sunveil.weather.typical import is_typical, stand_in
+from sunveil.weather.typical import is_typical, to_stand_in_year
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_real_weather_is_only_sliced(golden, sky_frame):
 
 def test_leap_days_have_no_place_in_the_stand_in_year():
     times = pd.DatetimeIndex(["2016-02-28T12:00Z", "2016-02-29T12:00Z", "2016-03-01T12:00Z"])
-    moved = stand_in(times)
+    moved = to_stand_in_year(times)
     assert list(moved.isna()) == [False, True, False]
     assert moved[0] == pd.Timestamp("1990-02-28T12:00Z")
     assert moved[2] == pd.Timestamp("1990-03-01T12:00Z")

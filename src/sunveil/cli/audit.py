@@ -95,7 +95,7 @@ def show_audit(found: Audit) -> str:
 
 
 def verdict(found: Audit) -> str:
-    """Return what it comes to in one line."""
+    """Return in one line whether everything held that must."""
     if not found.holds:
         return "Something that must hold does not: see the verdicts."
     return f"All holds that must, over {found.pairs:,} pairs of neighbours."
@@ -141,8 +141,8 @@ def _independence_row(found: IndependenceFinding) -> tuple[str, ...]:
         "scores changed": found.scores_changed,
         "refused": found.refused,
     }
-    told = ", ".join(f"{what} in {count:,}" for what, count in faults.items() if count)
-    return found.name, found.unit, f"{found.pairs:,}", f"BROKEN: {told}" if told else "holds"
+    listed = ", ".join(f"{what} in {count:,}" for what, count in faults.items() if count)
+    return found.name, found.unit, f"{found.pairs:,}", f"BROKEN: {listed}" if listed else "holds"
 
 
 def _as_json(found: Audit) -> str:

@@ -77,7 +77,7 @@ def create_command(
 
     The ledger is made if there is none. A promise is never changed.
     """
-    from sunveil.ledger.book import Ledger, Promise
+    from sunveil.ledger.ledger import Ledger, Promise
     from sunveil.ledger.records import check_name
     from sunveil.privacy.units import parse_unit
 
@@ -93,7 +93,7 @@ def create_command(
 @json_option
 def list_command(where: str, *, as_json: bool) -> None:
     """List the datasets, with what is left of each promise."""
-    from sunveil.ledger.book import Ledger
+    from sunveil.ledger.ledger import Ledger
 
     with Ledger(where) as ledger:
         _show(ledger.datasets(), as_json=as_json, one=False)
@@ -105,7 +105,7 @@ def list_command(where: str, *, as_json: bool) -> None:
 @json_option
 def show_command(name: str, *, where: str, as_json: bool) -> None:
     """Show what was promised for the dataset NAME, and what is left of it."""
-    from sunveil.ledger.book import Ledger
+    from sunveil.ledger.ledger import Ledger
 
     with Ledger(where) as ledger:
         _show([ledger.dataset(name)], as_json=as_json, one=True)
@@ -113,8 +113,8 @@ def show_command(name: str, *, where: str, as_json: bool) -> None:
 
 def _show(datasets: Sequence[Dataset], *, as_json: bool, one: bool) -> None:
     if as_json:
-        told = [dataset.to_dict() for dataset in datasets]
-        click.echo(json.dumps(told[0] if one else told, indent=2, ensure_ascii=False))
+        listed = [dataset.to_dict() for dataset in datasets]
+        click.echo(json.dumps(listed[0] if one else listed, indent=2, ensure_ascii=False))
     elif one:
         click.echo(_paragraph(datasets[0]))
     else:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from sunveil.cli.files import write_whole
-from sunveil.cli.progress import progress
+from sunveil.cli.progress import compile_first, progress
 from sunveil.errors import ParameterError, SunveilError
+from sunveil.extras import require_extras
 from sunveil.privacy.units import Days
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def demo_command(out: Path, systems: int, seed: int) -> None:
     from sunveil.cli.truth import show_cases
     from sunveil.report import write_report
 
+    require_extras("report", "publish", purpose="the demo")
     out = _folder(out)
     city = _city()
     truths, meters = _simulate(city, systems, seed, path=out / "meters.csv")
@@ -81,20 +83,28 @@ def _city() -> City:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    """What befalls one system of the fleet: itself, and the stamps of its readings."""
+class DemoFault:
+    """What is wrong with one system of the fleet; nothing by default.
+
+    Parameters
+    ----------
+    change
+        Changes the system itself.
+    fast_minutes
+        How far its clock is ahead. [minutes]
+    """
 
     change: Callable[[SystemTruth], SystemTruth] = lambda truth: truth
     fast_minutes: float = 0.0
 
 
-def _stories(systems: int) -> list[Story]:
+def _faults(systems: int) -> list[DemoFault]:
     from sunveil.simulate import clipped
 
-    faults = [Story(_two_roofs), Story(clipped), Story(fast_minutes=60.0)]
+    faults = [DemoFault(_two_roofs), DemoFault(clipped), DemoFault(fast_minutes=60.0)]
     if systems < FEWEST_WITH_FAULTS:
-        return [Story()] * systems
-    return [Story()] * (systems - len(faults)) + faults
+        return [DemoFault()] * systems
+    return [DemoFault()] * (systems - len(faults)) + faults
 
 
 def _two_roofs(truth: SystemTruth) -> SystemTruth:
@@ -112,13 +122,13 @@ def _simulate(
     from sunveil.simulate import draw_systems, fast_clock, simulate_power, simulate_sky
 
     sky = simulate_sky(city.site, YEAR, seed=seed, step_minutes=SKY_MINUTES)
-    pairs = list(zip(draw_systems(systems, seed=seed), _stories(systems), strict=True))
+    pairs = list(zip(draw_systems(systems, seed=seed), _faults(systems), strict=True))
     truths, readings = {}, {}
-    for number, (drawn, story) in enumerate(progress(pairs, "simulating", total=systems)):
-        truth = story.change(replace(drawn, site=city.site, timezone=city.timezone))
+    for number, (drawn, fault) in enumerate(progress(pairs, "simulating", total=systems)):
+        truth = fault.change(replace(drawn, site=city.site, timezone=city.timezone))
         power = simulate_power(truth, sky, seed=seed + number)
         truths[truth.system_id] = truth
-        readings[truth.system_id] = fast_clock(power, story.fast_minutes)
+        readings[truth.system_id] = fast_clock(power, fault.fast_minutes)
     write_whole(path, _long_csv(readings))
     return truths, path
 
@@ -137,13 +147,15 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     """Publish the fleet under a promise, and return what to say of it."""
     from sunveil.cli.run import SiteWeather
     from sunveil.infer import record_span
-    from sunveil.ledger.book import Ledger
-    from sunveil.ledger.marks import Marks
+    from sunveil.ledger.high_water import HighWaterMarks
+    from sunveil.ledger.ledger import Ledger
     from sunveil.ledger.promise import Promise
     from sunveil.meters import MeterOptions, read_meters
     from sunveil.plots.publication import publication_figures
     from sunveil.publish.folder import write_publication
-    from sunveil.publish.system import publish_systems
+    from sunveil.publish.memory_systems import MemorySystems
+    from sunveil.publish.systems import publish_systems
+    from sunveil.publish.terms import ReleaseTerms
 
     # Each reading as it is: rules that look at a whole record would tell something of it.
     records = read_meters(meters, MeterOptions(cleaning="each"))
@@ -153,16 +165,14 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     # One ledger for all runs into the same folder, and its mark beside it, so that both can be
     # thrown away together. The same fleet published again is the same draw, at no cost.
     path = out / "ledger.db"
-    with Ledger(path, create=True, marks=Marks(path.with_name(path.name + ".mark"))) as ledger:
+    with Ledger(
+        path, create=True, marks=HighWaterMarks(path.with_name(path.name + ".mark"))
+    ) as ledger:
         if name not in {each.name for each in ledger.datasets()}:
             ledger.create_dataset(name, Promise(Days(1), PROMISED))
+        systems = MemorySystems(records, lambda record: weather[record.system_id])
         publication = publish_systems(
-            ledger,
-            name,
-            records,
-            lambda record: weather[record.system_id],
-            unit=Days(1),
-            epsilon=PUBLISHED,
+            ledger, name, systems, terms=ReleaseTerms.of(Days(1), PUBLISHED)
         )
         dataset = ledger.dataset(name)
     write_publication(folder, publication, figures=publication_figures(publication))
@@ -189,6 +199,7 @@ def _infer(meters: Path, city: City, truths: dict[str, SystemTruth]) -> list[Cas
     records, site = read_meters(meters), city.site
     weather = SiteWeather("clearsky", site, [record_span(record) for record in records])
     skies = SiteSkies(site.latitude, site.longitude, site.altitude)
+    compile_first()
     found = progress(infer_records(records, skies), "inferring", total=len(records))
     cases = []
     for record, estimate in zip(records, found, strict=True):

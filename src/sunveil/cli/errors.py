@@ -1,4 +1,4 @@
-"""What is said when something is wrong."""
+"""Error messages of the command line, one printable sentence each."""
 
 from __future__ import annotations
 

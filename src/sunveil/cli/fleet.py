@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sunveil.cli.options import METER_FIELDS, choice, server_options
-from sunveil.cli.progress import counting
+from sunveil.cli.progress import compile_first, counting
 from sunveil.errors import SunveilError
 
 if TYPE_CHECKING:
-    from sunveil.fleet import FleetResult, FleetSettings, Progress
+    from sunveil.fleet import FleetProgress, FleetResult, FleetSettings
 
 FLEET_OPTIONS = (
     click.option(
@@ -90,17 +90,14 @@ def run_fleet(
         raise click.UsageError("a fleet is inferred by the default method only", context)
     if out is None:
         raise click.UsageError("a fleet is written to a folder: name it with --out", context)
-    from sunveil.fleet import helpers
-
     # every processor has a worker; more threads of numpy's would wait in loops, and take theirs
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # they load while this process does
-    count = given["workers"] or helpers.processors()
-    worth = given["engine"] == "local" and count > 1 and helpers.are_worth_it(fleet)
-    with helpers.started(count - 1 if worth else 0) as beside, counting("inferring") as show:
-        from sunveil.fleet import infer_fleet
+    from sunveil.fleet import infer_fleet
 
-        def tell(progress: Progress) -> None:
+    compile_first()
+    with counting("inferring") as show:
+
+        def tell(progress: FleetProgress) -> None:
             show(progress.systems, progress.all_systems)
             if as_json:
                 click.echo(json.dumps(progress.to_dict()))
@@ -116,9 +113,23 @@ def run_fleet(
             restart=given["restart"],
             server=server_options(weather, given),
             tell=tell,
-            helpers=beside,
         )
+    _write_page(result.folder)
     _say(result, out, as_json=as_json)
+
+
+def _write_page(folder: Path) -> None:
+    """Write the summary as a page, where what draws it is installed."""
+    from sunveil.report.fleet import write_fleet_page
+
+    try:
+        write_fleet_page(folder)
+    except ModuleNotFoundError as error:
+        if error.name not in ("jinja2", "matplotlib"):
+            raise
+        click.echo(
+            "sunveil: left out: summary.html, which needs pip install 'sunveil[report]'", err=True
+        )
 
 
 def _is_given(context: click.Context, name: str) -> bool:

@@ -22,7 +22,7 @@ from sunveil.cli.options import (
     server_options,
     taking,
 )
-from sunveil.cli.progress import progress
+from sunveil.cli.progress import compile_first, progress
 from sunveil.errors import SunveilError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sunveil.infer import Options
     from sunveil.meters import Record
     from sunveil.site import Site
+
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
@@ -161,7 +162,7 @@ def infer_command(
 
 def _options(given: dict[str, Any]) -> Options:
     from sunveil.infer import Clock, Method, Options
-    from sunveil.profiles import Group
+    from sunveil.profiles import DayGroup
     from sunveil.search import Search
     from sunveil.site import Losses, Mount
 
@@ -171,7 +172,7 @@ def _options(given: dict[str, Any]) -> Options:
         losses=Losses(system=given["losses"], inverter_efficiency=given["inverter_efficiency"]),
         albedo=given["albedo"],
         mount=Mount(given["mount"]),
-        group=Group(given["group"]),
+        group=DayGroup(given["group"]),
         search=Search(given["search"]),
     )
 
@@ -203,6 +204,7 @@ def _outcomes(
         weather=weather,
         load=loaded.over,
     )
+    compile_first()
     found = progress(
         infer_records(records, skies, options=options), "inferring", total=len(records)
     )

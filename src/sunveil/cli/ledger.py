@@ -14,9 +14,9 @@ from sunveil.cli.errors import printable
 from sunveil.cli.files import check_target, write_whole
 
 if TYPE_CHECKING:
-    from sunveil.ledger.book import Ledger, Verdict
     from sunveil.ledger.chain import Entry
-    from sunveil.ledger.marks import Mark
+    from sunveil.ledger.high_water import HighWaterMark
+    from sunveil.ledger.ledger import Ledger, Verdict
 
 # The exit code of a verification that found something.
 FAULTY = 1
@@ -39,7 +39,7 @@ def ledger_command(context: click.Context) -> None:
 @json_option
 def show_command(where: str, *, name: str | None, as_json: bool) -> None:
     """Show the entries: promises, shares, charges and answers, in their order."""
-    from sunveil.ledger.book import Ledger
+    from sunveil.ledger.ledger import Ledger
 
     with Ledger(where) as ledger:
         found = {each: ledger.entries(each) for each in _names(ledger, name)}
@@ -63,7 +63,7 @@ def verify_command(where: str, *, name: str | None, mark: str | None, as_json: b
 
     The exit code is 0 when everything holds, and 1 with the faults when something does not.
     """
-    from sunveil.ledger.book import Ledger
+    from sunveil.ledger.ledger import Ledger
 
     written = None if mark is None else _mark(mark, name)
     with Ledger(where) as ledger:
@@ -72,10 +72,10 @@ def verify_command(where: str, *, name: str | None, mark: str | None, as_json: b
         verdicts = [ledger.verify(each, mark=written) for each in names]
     holds = not forgotten and all(verdict.holds for verdict in verdicts)
     if as_json:
-        told = [verdict.to_dict() for verdict in verdicts]
-        click.echo(_as_json({"holds": holds, "datasets": told, "forgotten": forgotten}))
+        listed = [verdict.to_dict() for verdict in verdicts]
+        click.echo(_as_json({"holds": holds, "datasets": listed, "forgotten": forgotten}))
     else:
-        click.echo("\n".join(_said(verdicts, forgotten)))
+        click.echo("\n".join(_verdict_lines(verdicts, forgotten)))
     return 0 if holds else FAULTY
 
 
@@ -94,12 +94,12 @@ def export_command(where: str, *, name: str | None, out: Path) -> None:
 
     Systems are named by digests; whoever knows a system's id can find its charges.
     """
-    from sunveil.ledger.book import Ledger
     from sunveil.ledger.database import is_url
+    from sunveil.ledger.ledger import Ledger
 
     check_target(out, *([] if is_url(where) else [Path(where)]))
     with Ledger(where) as ledger:
-        told = [
+        exported = [
             {
                 **ledger.dataset(each).to_dict(),
                 "verdict": ledger.verify(each).to_dict(),
@@ -107,7 +107,7 @@ def export_command(where: str, *, name: str | None, out: Path) -> None:
             }
             for each in _names(ledger, name)
         ]
-    write_whole(out, _as_json({"datasets": told}) + "\n", private=True)
+    write_whole(out, _as_json({"datasets": exported}) + "\n", private=True)
 
 
 def _names(ledger: Ledger, name: str | None, *, known: Sequence[str] = ()) -> list[str]:
@@ -119,15 +119,15 @@ def _names(ledger: Ledger, name: str | None, *, known: Sequence[str] = ()) -> li
     return [name]
 
 
-def _mark(text: str, name: str | None) -> Mark:
-    from sunveil.ledger.marks import Mark
+def _mark(text: str, name: str | None) -> HighWaterMark:
+    from sunveil.ledger.high_water import HighWaterMark
 
     length, _, head = text.partition(":")
     if name is None:
         raise click.UsageError("--mark is held against one dataset: name it with --dataset")
     if not (length.isdecimal() and int(length) > 0 and head):
         raise click.UsageError("--mark is a number of entries, a colon and a digest")
-    return Mark(int(length), head)
+    return HighWaterMark(int(length), head)
 
 
 def _plain(entry: Entry) -> dict[str, Any]:
@@ -141,8 +141,8 @@ def _plain(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _as_json(told: dict[str, Any]) -> str:
-    return json.dumps(told, indent=2, ensure_ascii=False)
+def _as_json(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=2, ensure_ascii=False)
 
 
 def _table(found: dict[str, list[Entry]]) -> str:
@@ -150,12 +150,14 @@ def _table(found: dict[str, list[Entry]]) -> str:
 
     head = ["dataset", "entry", "at", "kind", "what"]
     rows = [
-        [name, str(entry.place), *_told(entry)] for name, chain in found.items() for entry in chain
+        [name, str(entry.place), *_described(entry)]
+        for name, chain in found.items()
+        for entry in chain
     ]
     return aligned([head, *rows]) if rows else "the ledger has no datasets"
 
 
-def _told(entry: Entry) -> tuple[str, str, str]:
+def _described(entry: Entry) -> tuple[str, str, str]:
     """Return when an entry was made, its kind and what it says, as far as it can be understood."""
     try:
         facts = entry.facts()
@@ -165,20 +167,22 @@ def _told(entry: Entry) -> tuple[str, str, str]:
 
 
 def _what(entry: Entry, facts: dict[str, Any]) -> str:
-    from sunveil.ledger.amounts import plain
+    from sunveil.ledger.amounts import from_nano
 
     if entry.kind == "promise":
         return f"{facts['unit']}, epsilon {facts['epsilon']:g}, delta {facts['delta']:g}"
     if entry.kind == "analyst":
-        return f"{facts['analyst']} has a share of {plain(facts['share']):.9g}"
+        return f"{facts['analyst']} has a share of {from_nano(facts['share']):.9g}"
     if entry.kind == "answer":
         return f"of entry {facts['charge']}"
     about = "all systems" if facts["systems"] is None else f"{len(facts['systems'])} system(s)"
     who = "" if facts["analyst"] is None else f", asked by {facts['analyst']}"
-    return f"{plain(facts['cost']):.9g} for {facts['kind']} by {facts['mechanism']}, {about}{who}"
+    return (
+        f"{from_nano(facts['cost']):.9g} for {facts['kind']} by {facts['mechanism']}, {about}{who}"
+    )
 
 
-def _said(verdicts: Sequence[Verdict], forgotten: Sequence[str]) -> list[str]:
+def _verdict_lines(verdicts: Sequence[Verdict], forgotten: Sequence[str]) -> list[str]:
     lines = []
     for each in verdicts:
         word = "holds" if each.holds else "DOES NOT HOLD"

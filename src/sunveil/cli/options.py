@@ -118,7 +118,7 @@ OUTPUT_OPTIONS = (
 
 
 def taking(*groups: Sequence[Callable[[Any], Any]]) -> Callable[[Function], Function]:
-    """Return what gives a command the options of some groups, in this order."""
+    """Return a decorator that gives a command the options of some groups, in this order."""
 
     def give(function: Function) -> Function:
         for option in reversed([option for group in groups for option in group]):
@@ -129,7 +129,7 @@ def taking(*groups: Sequence[Callable[[Any], Any]]) -> Callable[[Function], Func
 
 
 def server_options(weather: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Return what a server of weather must be told."""
+    """Return the credentials that a weather server needs: the NSRDB's key and e-mail."""
     if weather != "nsrdb":
         return {}
     return {"api_key": given["nsrdb_key"], "email": given["nsrdb_email"]}

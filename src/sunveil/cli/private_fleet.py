@@ -16,13 +16,8 @@ from sunveil.cli.options import server_options
 from sunveil.cli.progress import counting
 
 if TYPE_CHECKING:
-    from sunveil.ledger.book import Ledger
     from sunveil.meters import MeterOptions
     from sunveil.publish.fleet_open import OpenFleet
-    from sunveil.publish.fleet_systems import Asked
-    from sunveil.publish.publication import Publication
-    from sunveil.publish.system import SystemsPlan
-    from sunveil.releases.answer import Release
 
 PLACES_OPTIONS = (
     *PLACE_OPTIONS,
@@ -95,7 +90,7 @@ def opened_fleet(
                     settings=settings,
                     server=server_options(weather, given),
                     work=work,
-                    tell=show,
+                    on_progress=show,
                 )
             )
         _say_refused(fleet, refused)
@@ -110,34 +105,6 @@ def _say_refused(fleet: OpenFleet, path: Path | None) -> None:
     if not fleet.refused:
         return
     kinds = Counter(each.kind for each in fleet.refused)
-    told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
+    counted = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
     where = f"the reasons are in {path}" if path else "name a file with --refused for the reasons"
-    click.echo(f"sunveil: left out: {told}; {where}", err=True)
-
-
-def release_all(fleet: OpenFleet, asked: Asked) -> list[Release]:
-    """Release every system of a fleet, showing how far it is."""
-    from sunveil.publish.fleet_systems import release_fleet
-
-    with counting("releasing") as show:
-        return release_fleet(fleet, asked=asked, tell=show)
-
-
-def plan_all(ledger: Ledger, fleet: OpenFleet, asked: Asked, given: dict[str, Any]) -> SystemsPlan:
-    """Return what the publication of a fleet's systems would cost."""
-    from sunveil.publish.fleet_systems import plan_fleet_systems
-
-    dataset, analyst = given["dataset"], given["analyst"]
-    return plan_fleet_systems(ledger, dataset, fleet, asked=asked, analyst=analyst)
-
-
-def publish_all(
-    ledger: Ledger, fleet: OpenFleet, asked: Asked, given: dict[str, Any]
-) -> Publication:
-    """Publish the systems of a fleet, showing how far it is."""
-    from sunveil.publish.fleet_systems import publish_fleet_systems
-
-    with counting("drawing") as show:
-        return publish_fleet_systems(
-            ledger, given["dataset"], fleet, asked=asked, analyst=given["analyst"], tell=show
-        )
+    click.echo(f"sunveil: left out: {counted}; {where}", err=True)

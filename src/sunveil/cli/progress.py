@@ -16,12 +16,31 @@ Item = TypeVar("Item")
 def progress(
     items: Iterable[Item], doing: str, *, total: int | None = None, unit: str = "system"
 ) -> Iterable[Item]:
-    """Return the items, with a bar on stderr while they are taken if that is a terminal."""
+    """Return the items, with a bar on stderr while they are taken if that is a terminal.
+
+    Parameters
+    ----------
+    items
+        What is worked on.
+    doing
+        What is done with them, shown before the bar.
+    total
+        How many there are, where that is known.
+    unit
+        What one of them is.
+    """
     if not sys.stderr.isatty():
         return items
     from tqdm import tqdm
 
     return tqdm(items, desc=doing, total=total, unit=f" {unit}", leave=False, file=sys.stderr)
+
+
+def compile_first() -> None:
+    """Compile the engine's kernels where that was never done, saying so on stderr."""
+    from sunveil.engine.warm import compile_kernels
+
+    compile_kernels(lambda text: print(text, file=sys.stderr, flush=True))
 
 
 @contextmanager

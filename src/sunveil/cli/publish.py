@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sunveil.cli.options import (
-    CAPACITIES,
-    WEATHER_OPTIONS,
-    server_options,
-    taking,
-)
-from sunveil.cli.private_fleet import (
-    PLACES_OPTIONS,
-    is_fleet_asked,
-    opened_fleet,
-    plan_all,
-    publish_all,
-)
+from sunveil.cli.options import CAPACITIES, WEATHER_OPTIONS, taking
+from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet
+from sunveil.cli.progress import counting
 from sunveil.cli.published import expected_table, fleet_figures, say_plan, say_systems
-from sunveil.cli.release import READING_OPTIONS, make_choices, meter_options, read_records
+from sunveil.cli.release import READING_OPTIONS, make_choices, meter_options, read_site
 from sunveil.errors import ParameterError
+from sunveil.extras import require_extras
 
 if TYPE_CHECKING:
-    from sunveil.ledger.book import Ledger
+    from sunveil.ledger.ledger import Ledger
     from sunveil.publish.publication import Publication
     from sunveil.publish.tables import TableChoices
+    from sunveil.publish.terms import SystemsToRelease
 
 LEDGER_OPTIONS = (
     click.option(
@@ -96,63 +89,38 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
     With --systems, METERS is a whole fleet, as for infer, each system released at its own place. A
     run that was stopped is taken up by the same command, without a second charge.
     """
+    from sunveil.privacy.units import parse_unit
+    from sunveil.publish.systems import cost_of_systems, plan_systems, publish_systems
+    from sunveil.publish.terms import ReleaseTerms
+
     out = _target(given)
-    if is_fleet_asked(context):
-        _publish_fleet_systems(meters, out, given)
-        return
-    from sunveil.cli.run import SiteWeather
-    from sunveil.infer import record_span
-    from sunveil.privacy.units import parse_unit
-    from sunveil.publish.system import plan_systems, publish_systems
-    from sunveil.site import Site
-
-    options: dict[str, Any] = {
-        "unit": parse_unit(given["unit"]),
-        "epsilon": given["epsilon"],
-        "mechanism": given["mechanism"],
-        "choices": make_choices(given),
-        "analyst": given["analyst"],
-    }
-    site = Site(given["latitude"], given["longitude"], given["altitude"])
-    records = read_records(meters, given)
-    spans = [record_span(record) for record in records]
-    extra = server_options(given["weather"], given)
-    sky = SiteWeather(given["weather"], site, spans, **extra)
-    known = {record.system_id: sky.over(record_span(record)) for record in records}
-
-    def weather_of(record: Any) -> Any:
-        return known[record.system_id]
-
-    with _opened(given["ledger"]) as ledger:
-        plan = plan_systems(ledger, given["dataset"], records, weather_of, **options)
-        if out is None:
-            say_systems(plan)
-            return
-        publication = publish_systems(ledger, given["dataset"], records, weather_of, **options)
-        _finish(ledger, given["dataset"], out, publication, {})
-
-
-def _publish_fleet_systems(meters: Path, out: Path | None, given: dict[str, Any]) -> None:
-    from sunveil.privacy.units import parse_unit
-    from sunveil.publish.fleet_systems import Asked, check_promise
-
-    asked = Asked.of(
+    whole = is_fleet_asked(context)
+    dataset = given["dataset"]
+    terms = ReleaseTerms.of(
         parse_unit(given["unit"]),
         given["epsilon"],
         mechanism=given["mechanism"],
         choices=make_choices(given),
     )
-    options = meter_options(given)
-    # beside the folder to be made, so that a run that was stopped finds what it has drawn
-    work = None if out is None else out.with_name(f".{out.name}.work")
-    with _opened(given["ledger"]) as ledger:
-        check_promise(ledger, given["dataset"], asked)
-        with opened_fleet(meters, options, given, work=work) as fleet:
-            if out is None:
-                say_systems(plan_all(ledger, fleet, asked, given))
-                return
-            publication = publish_all(ledger, fleet, asked, given)
-            _finish(ledger, given["dataset"], out, publication, {})
+    asked: dict[str, Any] = {"terms": terms, "analyst": given["analyst"]}
+    with ExitStack() as held:
+        ledger = held.enter_context(_opened(given["ledger"]))
+        cost_of_systems(ledger, dataset, terms)  # refused before any reading is looked at
+        systems: SystemsToRelease
+        if whole:
+            # beside the folder to be made, so that a run that was stopped finds what it has drawn
+            work = None if out is None else out.with_name(f".{out.name}.work")
+            systems = held.enter_context(
+                opened_fleet(meters, meter_options(given), given, work=work)
+            )
+        else:
+            systems = read_site(meters, given)
+        if out is None:
+            say_systems(plan_systems(ledger, dataset, systems, **asked))
+            return
+        with counting("drawing") as show:
+            publication = publish_systems(ledger, dataset, systems, **asked, on_progress=show)
+        _finish(ledger, dataset, out, publication, {})
 
 
 @publish_command.command("fleet", context_settings={"show_default": True})
@@ -183,7 +151,7 @@ def fleet_command(estimates: Path, **given: Any) -> None:
     Parquet table with system_id, surface_azimuth, surface_tilt, dc_capacity_kw and the key's
     column. The tables protect whole records.
     """
-    from sunveil.publish.estimates import read_estimates
+    from sunveil.fleet.results import read_fleet
     from sunveil.publish.tables import plan_fleet, publish_fleet
 
     choices = _table_choices(given)
@@ -194,7 +162,7 @@ def fleet_command(estimates: Path, **given: Any) -> None:
             say_plan(plan.cost, plan.remaining, kept=plan.kept)
             click.echo(expected_table(plan.expected))
             return
-        rows = read_estimates(estimates, keys=[choices.key] if choices.key else [])
+        rows = read_fleet(estimates, keys=[choices.key] if choices.key else [])
         publication = publish_fleet(
             ledger, given["dataset"], rows, choices=choices, analyst=given["analyst"]
         )
@@ -209,11 +177,11 @@ def synthetic_command(estimates: Path, **given: Any) -> None:
 
     It protects whole records, and needs the extra 'synthetic'.
     """
-    from sunveil.publish.estimates import read_estimates
+    from sunveil.fleet.results import read_fleet
     from sunveil.publish.synthetic import plan_synthetic, publish_synthetic
 
-    out = _target(given)
-    rows = read_estimates(estimates)
+    out = _target(given, "synthetic")
+    rows = read_fleet(estimates)
     options = {name: given[name] for name in ("epsilon", "analyst", "edition")}
     with _opened(given["ledger"]) as ledger:
         plan = plan_synthetic(ledger, given["dataset"], len(rows), **options)
@@ -252,8 +220,8 @@ def _edges(name: str, text: str) -> tuple[float, ...]:
         raise ParameterError(f"{name} is numbers separated by commas") from None
 
 
-def _target(given: dict[str, Any]) -> Path | None:
-    """Return the folder to be made; None for a dry run."""
+def _target(given: dict[str, Any], *extras: str) -> Path | None:
+    """Return the folder to be made, if a publication can be written; None for a dry run."""
     out: Path | None = given["out"]
     if given["dry_run"]:
         return None
@@ -261,11 +229,12 @@ def _target(given: dict[str, Any]) -> Path | None:
         raise ParameterError("name a folder with --out, or ask for the cost with --dry-run")
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ParameterError(f"--out {out} is there already; name a new folder")
+    require_extras("publish", *extras, purpose="a publication")
     return out
 
 
 def _opened(where: str) -> Ledger:
-    from sunveil.ledger.book import Ledger
+    from sunveil.ledger.ledger import Ledger
 
     return Ledger(where)
 

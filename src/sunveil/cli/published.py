@@ -10,11 +10,19 @@ import click
 if TYPE_CHECKING:
     from sunveil.publish.fleet import Expected
     from sunveil.publish.publication import Publication
-    from sunveil.publish.system import SystemsPlan
+    from sunveil.publish.system_rows import SystemsPlan
 
 
 def say_plan(cost: float, remaining: float, *, kept: bool) -> None:
-    """Say what a publication would cost, and what is left."""
+    """Say what a publication would cost, and what is left.
+
+    Parameters
+    ----------
+    cost, remaining
+        In the promise's measure.
+    kept
+        Whether it was drawn before.
+    """
     if kept:
         click.echo(f"Drawn before: it costs nothing. {remaining:g} is left.")
     elif cost == 0.0:
@@ -27,10 +35,10 @@ def say_systems(plan: SystemsPlan) -> None:
     """Say what a publication of systems would cost and give."""
     errors = plan.expected
     say_plan(plan.cost, plan.remaining, kept=plan.kept)
-    told = [f"azimuth {errors.azimuth.mean:.1f}°", f"tilt {errors.tilt.mean:.1f}°"]
+    words = [f"azimuth {errors.azimuth.mean:.1f}°", f"tilt {errors.tilt.mean:.1f}°"]
     if errors.capacity is not None:
-        told.append(f"capacity {errors.capacity.mean:.0f}%")
-    click.echo(f"{plan.systems} systems; errors to expect: {', '.join(told)}.")
+        words.append(f"capacity {errors.capacity.mean:.0f}%")
+    click.echo(f"{plan.systems} systems; errors to expect: {', '.join(words)}.")
 
 
 def expected_table(expected: Sequence[Expected]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +21,16 @@ from sunveil.cli.options import (
     server_options,
     taking,
 )
-from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet, release_all
-from sunveil.cli.progress import progress
+from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet
+from sunveil.cli.progress import counting, progress
 from sunveil.errors import ParameterError
 
 if TYPE_CHECKING:
     from sunveil.cli.run import SiteWeather
     from sunveil.meters import MeterOptions, Record
     from sunveil.privacy.units import Unit
+    from sunveil.publish.memory_systems import MemorySystems
+    from sunveil.publish.terms import ReleaseTerms
     from sunveil.releases.answer import ExpectedErrors, Release
     from sunveil.releases.choices import Choices
 
@@ -129,36 +132,38 @@ def release_command(context: click.Context, /, meters: Path, **given: Any) -> No
 
 
 def _of_site(meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choices) -> list[Release]:
-    from sunveil.cli.run import SiteWeather
-    from sunveil.infer import record_span
-    from sunveil.site import Site
+    from sunveil.publish.systems import release_systems
+    from sunveil.publish.terms import ReleaseTerms
 
-    site = Site(given["latitude"], given["longitude"], given["altitude"])
-    records = read_records(meters, given)
-    weather = given["weather"]
-    extra = server_options(weather, given)
-    sky = SiteWeather(weather, site, [record_span(record) for record in records], **extra)
-    expected = _expected(records, sky, unit=unit, given=given, choices=choices)
-    return _releases(records, sky, unit=unit, given=given, choices=choices, expected=expected)
+    if given["mechanism"] == "paper":
+        return _by_paper(meters, given, unit=unit)
+    if given["delta"] is not None:
+        raise ParameterError("delta is for the paper's mechanism only; the others have none")
+    terms = ReleaseTerms.of(unit, given["epsilon"], mechanism=given["mechanism"], choices=choices)
+    systems = read_site(meters, given)
+    expected = _simulated_errors(systems, terms) if given["expected"] else None
+    with counting("releasing") as show:
+        found = release_systems(systems, terms=terms, on_progress=show)
+    return found if expected is None else [replace(each, expected=expected) for each in found]
 
 
 def _of_fleet(
     meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choices
 ) -> list[Release]:
-    from sunveil.publish.fleet_systems import Asked
+    from sunveil.publish.systems import release_systems
+    from sunveil.publish.terms import ReleaseTerms
 
     if given["delta"] is not None:
         raise ParameterError("delta is for the paper's mechanism, which takes one site at a time")
-    mechanism = given["mechanism"]
-    asked = Asked.of(unit, given["epsilon"], mechanism=mechanism, choices=choices)
-    with opened_fleet(meters, meter_options(given), given) as fleet:
-        return release_all(fleet, asked)
+    terms = ReleaseTerms.of(unit, given["epsilon"], mechanism=given["mechanism"], choices=choices)
+    with opened_fleet(meters, meter_options(given), given) as fleet, counting("releasing") as show:
+        return release_systems(fleet, terms=terms, on_progress=show)
 
 
 def make_choices(given: dict[str, Any]) -> Choices:
     """Return the public choices that were given."""
     from sunveil.releases.choices import Choices
-    from sunveil.tally import Capacities
+    from sunveil.scores import Capacities
 
     low, high = given["capacities"]
     return Choices(capacities=Capacities(low, high), clocks=given.get("clocks") or (0.0,))
@@ -183,75 +188,65 @@ def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
     return list(progress(found, "reading", unit="system"))
 
 
-def _expected(
-    records: Sequence[Record],
-    sky: SiteWeather,
-    *,
-    unit: Unit,
-    given: dict[str, Any],
-    choices: Choices,
-) -> ExpectedErrors | None:
-    """Return the errors to expect, for the first record's calendar."""
-    if not given["expected"] or given["mechanism"] == "paper":
-        return None
+def _read(meters: Path, given: dict[str, Any]) -> tuple[list[Record], SiteWeather]:
+    """Return all records, and the weather of their site."""
+    from sunveil.cli.run import SiteWeather
     from sunveil.infer import record_span
-    from sunveil.releases.frame import Calendar, prepared
+    from sunveil.site import Site
+
+    site = Site(given["latitude"], given["longitude"], given["altitude"])
+    records = read_records(meters, given)
+    spans = [record_span(record) for record in records]
+    weather = given["weather"]
+    return records, SiteWeather(weather, site, spans, **server_options(weather, given))
+
+
+def read_site(meters: Path, given: dict[str, Any]) -> MemorySystems:
+    """Return the systems of one site, each reading taken as it is."""
+    from sunveil.infer import record_span
+    from sunveil.publish.memory_systems import MemorySystems
+
+    records, sky = _read(meters, given)
+    return MemorySystems(records, lambda record: sky.over(record_span(record)))
+
+
+def _simulated_errors(systems: MemorySystems, terms: ReleaseTerms) -> ExpectedErrors:
+    """Return the errors to expect, from systems simulated at the place, for the first's days."""
     from sunveil.releases.reference import expected_errors, make_reference
 
-    weather = sky.over(record_span(records[0]))
-    calendar = Calendar.of(prepared(records[0]), longitude=weather.site.longitude)
+    weather, time_grid = systems.first
     reference = make_reference(
         weather.site,
         measured=not weather.clear,
-        days=calendar.days,
-        interval_minutes=calendar.interval_minutes,
-        choices=choices,
+        days=time_grid.days,
+        interval_minutes=time_grid.step / 60.0,
+        choices=terms.choices,
     )
     return expected_errors(
         reference,
-        unit=unit,
-        epsilon=given["epsilon"],
-        exponential=given["mechanism"] == "exponential",
+        unit=terms.unit,
+        epsilon=terms.epsilon,
+        exponential=terms.mechanism == "exponential",
     )
 
 
-def _releases(
-    records: Sequence[Record],
-    sky: SiteWeather,
-    *,
-    unit: Unit,
-    given: dict[str, Any],
-    choices: Choices,
-    expected: ExpectedErrors | None,
-) -> list[Release]:
-    """Return one release per system, in an order that says nothing of theirs."""
+def _by_paper(meters: Path, given: dict[str, Any], *, unit: Unit) -> list[Release]:
+    """Return one release per system by the paper's mechanism, in an order that says nothing."""
     from sunveil.infer import record_span
-    from sunveil.releases.frame import Calendar, Frame, make_frame, prepared
     from sunveil.releases.release import release
 
-    paper = given["mechanism"] == "paper"
-    frames: dict[tuple[Calendar, int], Frame] = {}
-
-    def one(record: Record) -> Release:
-        weather = sky.over(record_span(record))
-        frame = None
-        if not paper:
-            calendar = Calendar.of(prepared(record), longitude=weather.site.longitude)
-            known = calendar, id(weather)
-            frame = frames.get(known) or make_frame(weather, calendar, choices)
-            frames[known] = frame
-        return release(
+    records, sky = _read(meters, given)
+    found = [
+        release(
             record,
-            weather,
+            sky.over(record_span(record)),
             unit=unit,
             epsilon=given["epsilon"],
-            mechanism=given["mechanism"],
+            mechanism="paper",
             delta=given["delta"],
-            frame=frame,
-            expected=expected,
         )
-
-    found = [one(record) for record in progress(records, "releasing", total=len(records))]
+        for record in progress(records, "releasing", total=len(records))
+    ]
     return sorted(found, key=lambda each: each.release_id)
 
 
@@ -278,11 +273,11 @@ def _as_table(found: Sequence[Release]) -> str:
     expected = [each.expected for each in found if each.expected is not None]
     if expected:
         # the records of a fleet are not all equally long
-        lines.append(_told(mean_errors(expected)))
+        lines.append(_errors_line(mean_errors(expected)))
     return "\n".join(lines)
 
 
-def _told(expected: ExpectedErrors) -> str:
+def _errors_line(expected: ExpectedErrors) -> str:
     parts = [
         f"azimuth {expected.azimuth.mean:.1f}° ({expected.azimuth.within:.0f}°)",
         f"tilt {expected.tilt.mean:.1f}° ({expected.tilt.within:.0f}°)",

@@ -17,6 +17,7 @@ from sunveil.cli.errors import printable
 from sunveil.cli.options import METER_FIELDS, METER_OPTIONS, WEATHER_OPTIONS, taking
 from sunveil.cli.progress import interruptible
 from sunveil.errors import ParameterError
+from sunveil.extras import require_extras
 
 if TYPE_CHECKING:
     from sunveil.reproduce.artefact import Statement
@@ -78,6 +79,7 @@ def reproduce_command(
     from sunveil.reproduce.files import check_folder
     from sunveil.reproduce.run import reproduce
 
+    require_extras("report", purpose="a reproduction")
     _check_given(context, given)
     # said before a meter file is read rather than after
     check_folder(out)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
-from sunveil.errors import SunveilError
+from sunveil.extras import require_extras
 
-# What the extra "service" brings.
-NEEDED = ("fastapi", "uvicorn", "python_multipart", "plotly")
 DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
 
 
@@ -58,19 +55,17 @@ def serve_command(
     The first start prints a link, good for once, that makes the first curator's account. Stop with
     Ctrl-C; work in the background goes on.
     """
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise SunveilError(
-            f"the service needs {', '.join(missing)}; install Sunveil with its service extra"
-        )
+    require_extras("service", purpose="the service")
+    if demo:  # what is imported next takes a second or two
+        click.echo("Starting the service ...", err=True)
     from sunveil.service.running import run_service
-    from sunveil.service.settings import Settings
+    from sunveil.service.settings import ServiceSettings
 
     # a demo is never put into the ledger that the environment names for earnest
     if demo and context.get_parameter_source("database") is ParameterSource.ENVIRONMENT:
         database = None
 
-    settings = Settings(
+    settings = ServiceSettings(
         data=(data or (DEMO_DATA if demo else DATA)).absolute(),
         database=database or "",
         host=host,

@@ -66,21 +66,21 @@ def simulate_command(
     folder holds readings/*.parquet, systems.parquet, truth.parquet, fleet.json and a README.md
     that says what they are.
     """
-    from sunveil.simulate.order import Layout, Order
+    from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
     from sunveil.simulate.places import read_places
     from sunveil.simulate.writing import check_folder, count_parts, write_fleet
 
     check_folder(out, replace=replace)
     if sites is not None and out.resolve() in (sites.resolve(), *sites.resolve().parents):
         raise ParameterError(f"--sites {sites} is within --out {out}; write elsewhere")
-    order = Order.of(
+    order = FleetSpec.of(
         systems,
         seed=seed,
         places=None if sites is None else read_places(sites),
         cells=cells,
         year=year,
         interval_minutes=int(interval),
-        layout=Layout(layout),
+        layout=ReadingsLayout(layout),
         faults=faults,
     )
     # closed at once if an interrupt comes, so that nothing half-made is left

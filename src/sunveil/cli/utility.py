@@ -23,10 +23,11 @@ from sunveil.cli.options import (
 from sunveil.cli.progress import progress
 from sunveil.cli.release import READING_OPTIONS, make_choices, read_records
 from sunveil.errors import ParameterError
+from sunveil.extras import require_extras
 from sunveil.files import write_whole
 
 if TYPE_CHECKING:
-    from sunveil.releases.utility import Curve, Known
+    from sunveil.releases.utility import Curve, KnownSystem
 
 PRIVATE = "PRIVATE TO THE CURATOR: drawn from meter readings; do not publish it or pass it on."
 PUBLIC = "Public: drawn from simulated systems alone."
@@ -102,13 +103,15 @@ def utility_command(
 def _check_out(out: Path, meters: Path | None, weather: str) -> None:
     if out.suffix.lower() not in (".png", ".svg", ".json"):
         raise ParameterError(f"--out {out} must end in .png, .svg or .json")
+    if out.suffix.lower() != ".json":
+        require_extras("report", purpose="a figure")
     inputs = [path for path in (meters,) if path is not None]
     check_target(out, *inputs, *([] if weather in WEATHER_NAMES else [Path(weather)]))
 
 
-def _simulated(given: dict[str, Any], context: click.Context) -> list[Known]:
+def _simulated(given: dict[str, Any], context: click.Context) -> list[KnownSystem]:
     from sunveil.releases.reference import make_reference
-    from sunveil.releases.utility import Known
+    from sunveil.releases.utility import KnownSystem
     from sunveil.site import Site
 
     for name in ("azimuth", "tilt", "capacity"):
@@ -129,15 +132,15 @@ def _simulated(given: dict[str, Any], context: click.Context) -> list[Known]:
         seed=given["seed"],
     )
     return [
-        Known(reference.frame, record, truth.plane, truth.dc_capacity_kw)
+        KnownSystem(reference.frame, record, truth.plane, truth.dc_capacity_kw)
         for record, truth in zip(reference.records, reference.truths, strict=True)
     ]
 
 
-def _metered(meters: Path, given: dict[str, Any]) -> Known:
+def _metered(meters: Path, given: dict[str, Any]) -> KnownSystem:
     from sunveil.infer import infer_record, record_span
     from sunveil.releases.frame import frame_of
-    from sunveil.releases.utility import Known
+    from sunveil.releases.utility import KnownSystem
     from sunveil.site import Plane, Site
     from sunveil.weather import get_weather
 
@@ -150,24 +153,24 @@ def _metered(meters: Path, given: dict[str, Any]) -> Known:
     site = Site(given["latitude"], given["longitude"], given["altitude"])
     extra = server_options(given["weather"], given)
     weather = get_weather(given["weather"], site, *record_span(record), **extra)
-    told = [given[name] for name in ("azimuth", "tilt", "capacity")]
-    if any(value is None for value in told):
-        if any(value is not None for value in told):
+    plane_and_size = [given[name] for name in ("azimuth", "tilt", "capacity")]
+    if any(value is None for value in plane_and_size):
+        if any(value is not None for value in plane_and_size):
             raise ParameterError("give --azimuth, --tilt and --capacity together, or none of them")
         estimate = infer_record(record, weather)
-        told = [estimate.surface_azimuth, estimate.surface_tilt, estimate.dc_capacity_kw]
-    azimuth, tilt, capacity = told
+        plane_and_size = [estimate.surface_azimuth, estimate.surface_tilt, estimate.dc_capacity_kw]
+    azimuth, tilt, capacity = plane_and_size
     frame = frame_of(record, weather, make_choices(given))
-    return Known(frame, record, Plane(azimuth, tilt), capacity)
+    return KnownSystem(frame, record, Plane(azimuth, tilt), capacity)
 
 
 def _as_json(curves: Sequence[Curve], *, private: bool) -> str:
-    told = {
+    content = {
         "private": private,
         "note": PRIVATE if private else PUBLIC,
         "curves": [curve.to_dict() for curve in curves],
     }
-    return json.dumps(told, indent=2, allow_nan=False)
+    return json.dumps(content, indent=2, allow_nan=False)
 
 
 def _as_table(curves: Sequence[Curve]) -> str:

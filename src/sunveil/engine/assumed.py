@@ -25,8 +25,8 @@ FEWEST_DAYS = 120
 # An estimate that a smaller share of the bright readings agrees with is flagged.
 LOW_AGREEMENT_CLEAR = 0.15
 LOW_AGREEMENT_MEASURED = 0.35
-# A reading agrees when it is so close to the model; bright ones are modelled above this share of the
-# record's bright power.
+# A reading agrees when it is so close to the model; bright ones are modelled above this share of
+# the record's bright power.
 AGREES_WITHIN = 0.15
 AGREEING_ABOVE = 0.2
 # Clipping is flagged where so large a share of the readings is at the limit.

@@ -195,7 +195,7 @@ def _infer_rows(
 ) -> BlockEstimates:
     """Infer systems from readings on the long grid: search, clocks, final fits."""
     if not prepared.sky.usable:
-        return _nothing(np.full(len(rows), NO_WEATHER), np.zeros(len(rows)))
+        return _nothing(np.full(len(rows), NO_WEATHER), np.zeros(len(rows), dtype=np.int32))
     searched = search(rows, prepared)
     clocks: dict[int, FoundClock] = {}
     if prepared.options.clock is not Clock.GIVEN:
@@ -258,7 +258,7 @@ def _completed(
         clock_gain=np.zeros(len(enough)),
         agreement=agreement,
         lit=fit.searched.readings.lit.astype(np.int32),
-        flags=sum((flag_bits(flag, where) for flag, where in flags.items()), np.uint8(0)),
+        flags=np.bitwise_or.reduce([flag_bits(flag, where) for flag, where in flags.items()]),
         **asdict(spread),
     )
     out.put(enough, found)

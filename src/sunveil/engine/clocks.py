@@ -280,7 +280,7 @@ def find_clocks(
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """A system whose clock is in doubt, its plausible clocks, and what the declared one explains."""
+    """A system whose clock is in doubt, its plausible clocks, and what the declared explains."""
 
     system: int
     hypotheses: list[ClockHypothesis]

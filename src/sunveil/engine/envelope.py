@@ -13,7 +13,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sunveil.atlas import Grid
 from sunveil.engine.assumed import TYPICAL_HAZE, TYPICAL_HEAT
 from sunveil.engine.model import (
     CAPACITY,
@@ -29,6 +28,7 @@ from sunveil.engine.model import (
     fill_profiles,
 )
 from sunveil.engine.skytable import SkyTable, in_blocks
+from sunveil.grids import Grid
 from sunveil.site import Array
 from sunveil.timegrid import DAY
 
@@ -88,7 +88,15 @@ def starting_grid() -> Grid:
 
 
 def points_of(grid: Grid, *, haze: float = TYPICAL_HAZE, heat: float = TYPICAL_HEAT) -> Array:
-    """Return the planes of a grid as points of 1 kW without a limit."""
+    """Return the planes of a grid as points of 1 kW without a limit.
+
+    Parameters
+    ----------
+    grid
+        The planes.
+    haze, heat
+        Those of the points; as is usual when left out.
+    """
     out = np.zeros((len(grid), PARAMETERS))
     azimuth = np.radians(grid.surface_azimuth)
     out[:, EAST] = grid.surface_tilt * np.sin(azimuth)
@@ -120,7 +128,17 @@ def make_groups(sky: SkyTable, numbers: Numbers) -> Groups:
 
 
 def profiles_of(sheet: Sheet, points: Array, numbers: Numbers) -> Matrix:
-    """Return the power of points per kW under a sheet, shape (points, padded). [kW/kW]"""
+    """Return the power of points per kW under a sheet, shape (points, padded). [kW/kW]
+
+    Parameters
+    ----------
+    sheet
+        The sky.
+    points
+        Planes with haze and heat; their capacities and limits do not count.
+    numbers
+        What is assumed.
+    """
     out = np.empty((len(points), sheet.shape[0] * sheet.shape[2]), dtype=np.float32)
     fill_profiles(sheet, points, numbers, out)
     return out
@@ -139,21 +157,22 @@ def bright_envelope(rows: Matrix, groups: Groups) -> Matrix:
     out = np.empty((len(rows), groups.places.shape[1]), dtype=np.float32)
     count = np.arange(len(groups.places) + 1)
     ranks = count - 1 - (BRIGHT_SHARE * (count - 1) + 0.5).astype(np.int64)
-    _fill_bright(rows, groups.places, groups.scale, np.where(count >= FEWEST, ranks, -1), out)
+    ranks = np.where(count >= FEWEST, ranks, -1)
+    kept = max(int(ranks.max()) + 1, 1)
+    _fill_bright(rows, groups.places, groups.scale, ranks, kept, out)
     return out
 
 
 @kernel
-def _fill_bright(rows, places, scale, ranks, out):  # type: ignore[no-untyped-def]
+def _fill_bright(rows, places, scale, ranks, kept, out):  # type: ignore[no-untyped-def]
     """Fill the bright power of each system and group.
 
     ``places`` and ``scale`` have shape (members, groups), so that all groups are gone through at
-    once; ``ranks[n]`` says which of the largest counts among n readings, -1 for none of them;
-    ``out`` has shape (systems, groups).
+    once; ``ranks[n]`` says which of the ``kept`` largest counts among n readings, -1 for none of
+    them; ``out`` has shape (systems, groups).
     """
     members, groups = places.shape
-    kept = ranks.max() + 1
-    largest = np.empty((max(kept, 1), groups), dtype=np.float32)
+    largest = np.empty((kept, groups), dtype=np.float32)
     value, count = np.empty(groups, dtype=np.float32), np.empty(groups, dtype=np.int32)
     low = np.float32(-np.inf)
     for s in range(rows.shape[0]):
@@ -219,4 +238,5 @@ def _compare(value: Matrix, weight: Matrix, profiles: Matrix) -> tuple[Matrix, M
     energy = np.einsum("sg,sg,sg->s", weight, value, value)[:, None] + tiny
     both = (weight * value) @ profiles.T
     own = weight @ (profiles * profiles).T + tiny
-    return np.float32(1.0) - both * both / (own * energy), both / own
+    left = np.float32(1.0) - both * both / (own * energy)
+    return left.astype(np.float32), (both / own).astype(np.float32)

@@ -130,11 +130,23 @@ def modelled_daylight(points: Array, sky: SkyTable, numbers: Numbers, days: Sola
     rows[:, sky.slot[sky.usable :]] = low[:, : len(sky.slot) - sky.usable]
     # of all intervals, night included, about one in a hundred is brighter
     place = max(high.shape[1] - high.shape[1] // 45 - 1, 0)
-    return measured_daylight(rows, np.partition(high, place, axis=1)[:, place], days)
+    return measured_daylight(
+        rows, np.partition(high, place, axis=1)[:, place].astype(np.float64), days
+    )
 
 
 def flat_daylight(sky: SkyTable, numbers: Numbers, days: SolarDays) -> Daylight:
-    """Return the daylight of a flat plane, which every system's is compared with first."""
+    """Return the daylight of a flat plane, which every system's is compared with first.
+
+    Parameters
+    ----------
+    sky
+        The sky.
+    numbers
+        What is assumed.
+    days
+        The solar days.
+    """
     return modelled_daylight(np.zeros((1, PARAMETERS)), sky, numbers, days)
 
 
@@ -166,27 +178,29 @@ def typical_lead(
     numpy.ndarray
         One for each system; NaN where there are too few days.
     """
-    out = np.empty(len(measured.middle))
-    shape = measured.middle.shape
-    _fill_leads(
-        measured.middle,
-        measured.energy,
-        np.ascontiguousarray(np.broadcast_to(modelled.middle, shape)),
-        np.ascontiguousarray(np.broadcast_to(modelled.energy, shape)),
-        saving,
-        int(season),
-        FEWEST_DAYS,
-        out,
-    )
-    return out * minutes
+    ahead = measured.middle - modelled.middle
+    chosen = np.isfinite(ahead)
+    if season is not Season.ALL:
+        chosen &= saving == (season is Season.SUMMER)
+    bright = measured.energy / np.maximum(modelled.energy, np.float32(1e-9))
+    kept = chosen & (bright >= _lower_median(bright, chosen)[:, None])
+    enough = chosen.sum(axis=1) >= FEWEST_DAYS
+    return np.where(enough, _lower_median(ahead, kept) * minutes, np.nan)
+
+
+def _lower_median(values: NDArray[np.floating], chosen: NDArray[np.bool_]) -> Array:
+    """Return the lower median of each row's chosen values, infinite where there are none."""
+    ordered = np.sort(np.where(chosen, values, np.float32(np.inf)), axis=1)
+    place = np.maximum((chosen.sum(axis=1) - 1) // 2, 0)
+    return np.asarray(ordered[np.arange(len(values)), place])
 
 
 @kernel
 def _fill_middles(rows, thresholds, lead, per_day, least, middle, energy):  # type: ignore[no-untyped-def]
     """Fill the middle of each day's light, in intervals, NaN where none is told, and its sum.
 
-    ``rows`` has shape (systems, intervals), NaN where there is no reading; ``middle`` and ``energy``
-    (systems, days); a day needs ``least`` readings.
+    ``rows`` has shape (systems, intervals), NaN where there is no reading; ``middle`` and
+    ``energy`` (systems, days); a day needs ``least`` readings.
     """
     for s in range(rows.shape[0]):
         row, threshold = rows[s], thresholds[s]
@@ -213,31 +227,3 @@ def _fill_middles(rows, thresholds, lead, per_day, least, middle, energy):  # ty
             rise = (threshold - before) / (row[first] - before)
             fall = (row[last] - threshold) / (row[last] - after)
             middle[s, d] = 0.5 * ((first - 1 - start) + rise + (last - start) + fall)
-
-
-@kernel
-def _fill_leads(ours, our_energy, theirs, their_energy, saving, season, fewest, out):  # type: ignore[no-untyped-def]
-    """Fill the median lead over the brighter half of the chosen days, NaN for too few. [intervals]
-
-    All but ``saving`` (days) and ``out`` (systems) have shape (systems, days).
-    """
-    days = len(saving)
-    ahead, bright = np.empty(days, dtype=np.float32), np.empty(days, dtype=np.float32)
-    for s in range(len(out)):
-        count = 0
-        for d in range(days):
-            here = ours[s, d] - theirs[s, d]
-            if here == here and (season == 0 or (season == 2) == saving[d]):
-                ahead[count] = here
-                bright[count] = our_energy[s, d] / max(their_energy[s, d], np.float32(1e-9))
-                count += 1
-        if count < fewest:
-            out[s] = np.nan
-            continue
-        edge = np.sort(bright[:count])[(count - 1) // 2]
-        kept = 0
-        for i in range(count):
-            if bright[i] >= edge:
-                ahead[kept] = ahead[i]
-                kept += 1
-        out[s] = np.sort(ahead[:kept])[(kept - 1) // 2]

@@ -16,7 +16,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sunveil.atlas import Grid
 from sunveil.engine.envelope import Groups, points_of, profiles_of
 from sunveil.engine.model import (
     CAPACITY,
@@ -33,6 +32,7 @@ from sunveil.engine.model import (
 )
 from sunveil.engine.readings import padded
 from sunveil.engine.skytable import SkyTable, in_blocks
+from sunveil.grids import Grid
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
@@ -338,14 +338,18 @@ def _non_negative(rows, weight, value, x, model):  # type: ignore[no-untyped-def
     are made of rows that get free only: few of many do.
     """
     size = len(x)
-    free, met = x > 0.0, np.zeros(size, dtype=np.bool_)
+    free, met = np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
     gram, lower = np.empty((size, size)), np.empty((size, size))
-    right, pull, found = np.empty(size), np.empty(size), np.empty(size)
+    right, pull, found = np.empty(size), np.empty(size), np.zeros(size)
     places = np.empty(size, dtype=np.int64)
-    _pull(rows, weight, value, np.zeros(size), model, right)
+    _pull(rows, weight, value, found, model, right)
+    settled, strongest = True, 1e-30
+    for i in range(size):
+        free[i] = x[i] > 0.0
+        settled = settled and not free[i]
+        strongest = max(strongest, right[i])
     # what pulls no more than this share of the strongest is at rest
-    least = 1e-6 * max(right.max(), 1e-30)
-    settled = not free.any()
+    least = 1e-6 * strongest
     for _ in range(2 * size):
         if settled:
             _pull(rows, weight, value, x, model, pull)
@@ -431,7 +435,8 @@ def _fit_mixtures(values, own, systems, profiles, rules, gain, shares):  # type:
     weight, other = np.empty(size, dtype=np.float32), np.empty(planes + 1)
     for s in range(len(values)):
         value, bright, capacity = values[s], brights[s], capacities[s]
-        rows[0] = own[s]
+        for g in range(size):
+            rows[0, g] = own[s, g]
         level = min(int(hazes[s]), profiles.shape[0] - 2)
         up, warm = hazes[s] - level, heats[s]
         a, b = np.float32((1.0 - up) * (1.0 - warm)), np.float32((1.0 - up) * warm)
@@ -462,7 +467,10 @@ def _fit_mixtures(values, own, systems, profiles, rules, gain, shares):  # type:
             energy += value[g]
         alone = _weigh(value, model, bright, rules.narrow, rules, weight)
         best = shares[s]
-        if best.max() > 0.0:
+        started = False
+        for j in range(planes + 1):
+            started = started or best[j] > 0.0
+        if started:
             model[:] = 0.0
             for j in range(planes + 1):
                 for g in range(size):
@@ -472,10 +480,12 @@ def _fit_mixtures(values, own, systems, profiles, rules, gain, shares):  # type:
         together = _mix(value, rows, bright, rules, best, model, weight)
         if np.sqrt(misfit / energy) > rules.misfit:
             # from the bright power itself, which knows nothing of the plane
-            model[:] = value
+            for g in range(size):
+                model[g] = value[g]
             other[:] = 0.0
             found = _mix(value, rows, bright, rules, other, model, weight)
             if found > together:
                 together = found
-                best[:] = other
+                for j in range(planes + 1):
+                    best[j] = other[j]
         gain[s] = together / max(alone, 1e-9) - 1.0

@@ -5,11 +5,12 @@ sun's vector, the glass is a polynomial, haze is looked up between two tabulated
 are exact, so that a step of the fit is one pass over the readings.
 
 A *sheet* is a sky laid out for these loops, shape (blocks, ROWS, BLOCK): intervals stand in blocks
-of 64, row by row within a block, which fills a processor's wide registers with one load and lets the
-compiler prove that rows do not overlap. A *point* is what a fit looks for, six numbers: the plane as
-``tilt · (sin azimuth, cos azimuth)`` [degrees], which has no seam at north and does not lose its
-meaning when the plane is flat; the logarithm of the DC capacity [kW]; haze [Linke turbidity beyond
-the sky's own]; heat [times Faiman's rise on an open rack]; the logarithm of the inverter's limit [kW].
+of 64, row by row within a block, which fills a processor's wide registers with one load and lets
+the compiler prove that rows do not overlap. A *point* is what a fit looks for, six numbers: the
+plane as ``tilt · (sin azimuth, cos azimuth)`` [degrees], which has no seam at north and does not
+lose its meaning when the plane is flat; the logarithm of the DC capacity [kW]; haze [Linke
+turbidity beyond the sky's own]; heat [times Faiman's rise on an open rack]; the logarithm of the
+inverter's limit [kW].
 
 numba keeps what it compiled by the file that a kernel stands in: a kernel calls none of another
 file, and takes no number from one.
@@ -114,7 +115,7 @@ def _plane_numbers(east, north, numbers):  # type: ignore[no-untyped-def]
     """Return what a plane adds to the model: its normal, its views, and their derivatives.
 
     The order is normal (3), its derivatives by east (3) and by north (3), the views of dome,
-    horizon and ground (3), the views' derivatives by tilt (3), and the tilt's by east and north (2).
+    horizon and ground (3), the views' derivatives by tilt (3), and the tilt's by east and north.
     """
     radian = np.pi / 180.0
     tilt = np.sqrt(east * east + north * north)
@@ -322,7 +323,7 @@ def _normal_equations(point, numbers, correlated, bend, out, scratch, informatio
 
     With ``bend`` of 1 the matrix is that of Newton's method, which knows that a reading's say falls
     as the model moves away from it: close to the best fit its steps end where those of Gauss only
-    creep to. Of ``correlated`` readings, what they tell counts once. ``scratch`` has 3 BLOCK places.
+    creep to. What ``correlated`` readings tell counts once. ``scratch`` has 3 BLOCK places.
     """
     size = PARAMETERS if point[LIMIT] < NO_LIMIT else PARAMETERS - 1
     o = out.ravel()
@@ -367,9 +368,11 @@ def _normal_equations(point, numbers, correlated, bend, out, scratch, informatio
 def _solve(a, b, x):  # type: ignore[no-untyped-def]
     """Fill ``x`` with the solution of a symmetric system, its diagonal a little enlarged."""
     size = len(b)
-    work = a.copy()
+    work = np.empty((size, size))
     for i in range(size):
         x[i] = b[i]
+        for j in range(size):
+            work[i, j] = a[i, j]
         work[i, i] += 1e-6 * (a[i, i] + 1e-12)
     for i in range(size):
         pivot = work[i, i] if abs(work[i, i]) > 1e-300 else 1e-300
@@ -393,7 +396,7 @@ def refine(sheet, power, have, bright, points, settings, numbers, explained):  #
     sheet
         The sky, shape (blocks, ROWS, BLOCK).
     power, have
-        Readings [kW] and which of them there are (1 or 0), shape (systems, blocks · BLOCK), float32.
+        Readings [kW] and which of them there are (1 or 0), shape (systems, blocks · BLOCK).
     bright
         Bright power of each record [kW], shape (systems,).
     points
@@ -426,8 +429,11 @@ def refine(sheet, power, have, bright, points, settings, numbers, explained):  #
                 )
                 _solve(information, gradient, step)
                 length = np.sqrt(step[EAST] ** 2 + step[NORTH] ** 2)
-                # uphill, or too far for a curvature to hold
-                newton = (step * gradient).sum() > 0.0 and length < trusted
+                along = 0.0
+                for i in range(PARAMETERS):
+                    along += step[i] * gradient[i]
+                # else uphill, or too far for a curvature to hold
+                newton = along > 0.0 and length < trusted
             if not newton:
                 _normal_equations(
                     point, numbers, correlated, 0.0, out, scratch, information, gradient
@@ -463,7 +469,7 @@ def refine(sheet, power, have, bright, points, settings, numbers, explained):  #
 
 @kernel
 def inform(sheet, power, have, bright, points, numbers, correlated, shifts, spans, found):  # type: ignore[no-untyped-def]
-    """Fill what the readings tell of each parameter, how their pulls scatter, and what a clock does.
+    """Fill what readings tell of each parameter, how their pulls scatter, what a clock does.
 
     Parameters
     ----------
@@ -496,7 +502,8 @@ def inform(sheet, power, have, bright, points, numbers, correlated, shifts, span
         o = out.ravel()
         for span in range(len(spans) - 1):
             start, end = spans[span], spans[span + 1]
-            sums[:] = 0.0
+            for i in range(size):
+                sums[i] = 0.0
             for block in range(start // BLOCK, (end - 1) // BLOCK + 1):
                 base, at = (block * (_OUT * BLOCK)) & _MASK, (block * BLOCK) & _MASK
                 low, high = max(start - at, 0), min(end - at, BLOCK)

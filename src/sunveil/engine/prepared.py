@@ -1,4 +1,4 @@
-"""A sky with all that can be computed before any reading is looked at, each part made when needed."""
+"""A sky with all that can be computed before any reading is looked at, made when needed."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class PreparedSky:
         return PreparedSky(earlier, self.options)
 
     def saving(self, timezone: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which solar days, and which intervals, daylight is saved on by a declared clock."""
+        """Return which solar days, and which intervals, a declared clock saves daylight on."""
         rule = saving_rule(self.sky.site, timezone)
         days = self.days.first + np.arange(self.days.count, dtype=np.int64)
         return saving_days(days, rule), saving_days(self.sky.grid.long.starts // DAY, rule)

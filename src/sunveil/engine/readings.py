@@ -15,11 +15,11 @@ from sunveil.timegrid import TimeGrid
 
 Matrix = NDArray[np.float32]
 
-# Limits below this share of the record's top are not looked for; piles are looked for in such steps.
+# Limits below this share of the record's top are not looked for; piles are, in such steps.
 LOWEST_LIMIT, LIMIT_STEP = 0.6, 0.01
 # Readings pile up where so many times the usual number are, with so small a share of them above.
 PILE, ABOVE_PILE = 2.5, 0.25
-# A day at the limit stays there this long; a clear day is within 2% of its top for half as long. [h]
+# A day at the limit stays there this long; a clear day is near its top for half as long. [h]
 LIMIT_HOURS = 3.0
 LIMIT_DAYS = 8
 # No meter of a roof reads less than a microwatt or more than a terawatt. [kW]
@@ -29,7 +29,7 @@ kernel = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Readings:
+class BlockReadings:
     """Readings of systems at the usable intervals of a sky: private.
 
     Parameters
@@ -52,11 +52,13 @@ class Readings:
     top: Array
 
     def __repr__(self) -> str:
-        return f"Readings({len(self.power)} systems, private)"
+        return f"BlockReadings({len(self.power)} systems, private)"
 
-    def take(self, systems: NDArray[np.intp]) -> Readings:
+    def take(self, systems: NDArray[np.intp]) -> BlockReadings:
         """Return the readings of some systems."""
-        return Readings(**{each.name: getattr(self, each.name)[systems] for each in fields(self)})
+        return BlockReadings(
+            **{each.name: getattr(self, each.name)[systems] for each in fields(self)}
+        )
 
     def thinned(
         self, places: NDArray[np.int32], systems: NDArray[np.intp]
@@ -93,10 +95,11 @@ def on_long_grid(power: Matrix, grid: TimeGrid) -> Matrix:
     whole = grid.long.count * grid.per_long
     out = np.full((len(power), whole), np.nan, dtype=np.float32)
     out[:, grid.lead : grid.lead + power.shape[1]] = power
-    return out.reshape(len(power), grid.long.count, grid.per_long).mean(axis=2)
+    whole_means = out.reshape(len(power), grid.long.count, grid.per_long).mean(axis=2)
+    return np.asarray(whole_means, dtype=np.float32)
 
 
-def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.int32]) -> Readings:
+def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.intp]) -> BlockReadings:
     """Lay readings onto the usable intervals.
 
     Parameters
@@ -113,7 +116,7 @@ def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.int32]) ->
     power, have = padded(np.where(there, at, np.float32(0.0))), padded(there)
     days = np.add.reduceat(there, begins, axis=1) > 0 if len(begins) else there[:, :0]
     bright, top = _quantiles(power[:, : len(slot)], there)
-    return Readings(
+    return BlockReadings(
         power=power,
         have=have,
         count=there.sum(axis=1),
@@ -127,7 +130,7 @@ def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.int32]) ->
 def _quantiles(power: Matrix, there: NDArray[np.bool_]) -> tuple[Array, Array]:
     """Return the bright power and the top of each record, zero where there are no readings."""
     out = np.zeros((2, len(power)))
-    whole = there.all(axis=1)
+    whole = np.asarray(there.all(axis=1))
     for s in range(len(power)):
         own = power[s] if whole[s] else power[s][there[s]]
         if len(own):
@@ -140,7 +143,7 @@ def _quantiles(power: Matrix, there: NDArray[np.bool_]) -> tuple[Array, Array]:
     return out[0], out[1]
 
 
-def find_limits(readings: Readings, day: NDArray[np.int32], *, hours: float) -> Array:
+def find_limits(readings: BlockReadings, day: NDArray[np.int32], *, hours: float) -> Array:
     """Return the logarithm of each inverter's limit [kW], ``UNLIMITED`` where none shows.
 
     Without a limit, ever fewer readings reach ever higher powers. A limit shows as a pile at the

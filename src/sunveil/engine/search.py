@@ -1,4 +1,4 @@
-"""The neighbourhood of a system's plane: starts from the bright envelope, refined on few readings."""
+"""The neighbourhood of a system's plane: from the bright envelope, refined on few readings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sunveil.engine.assumed import (
 from sunveil.engine.envelope import STARTS, bright_envelope, find_starts
 from sunveil.engine.model import LIMIT, PARAMETERS, Sheet, refine
 from sunveil.engine.prepared import PreparedSky, correlated_in, share_for
-from sunveil.engine.readings import Readings, find_limits, lay_out, padded
+from sunveil.engine.readings import BlockReadings, find_limits, lay_out, padded
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
@@ -49,7 +49,7 @@ class Searched:
         Share of the energy of few readings that each explains.
     """
 
-    readings: Readings
+    readings: BlockReadings
     envelope: Matrix
     points: Array
     explained: Array
@@ -105,25 +105,21 @@ def search(rows: Matrix, prepared: PreparedSky) -> Searched:
             near=False,
         )
         _keep_better(chosen, trial, seen, points, best)
-    explained = refine_systems(
-        prepared, readings, points, shares, systems=np.arange(len(rows))
-    )
+    explained = refine_systems(prepared, readings, points, shares, systems=np.arange(len(rows)))
     doubtful = np.flatnonzero(explained <= DOUBTFUL)
     if len(doubtful):
         # where it is always cloudy, bright powers are not those of a clear sky
         other = _from_readings(
             prepared, readings, starts[doubtful], remains[doubtful], doubtful, shares
         )
-        seen = refine_systems(
-            prepared, readings, other, shares[doubtful], systems=doubtful
-        )
+        seen = refine_systems(prepared, readings, other, shares[doubtful], systems=doubtful)
         _keep_better(doubtful, other, seen, points, explained)
     return Searched(readings, envelope, points, explained)
 
 
 def _from_readings(
     prepared: PreparedSky,
-    readings: Readings,
+    readings: BlockReadings,
     starts: Array,
     remains: Array,
     systems: NDArray[np.intp],
@@ -158,7 +154,7 @@ def _keep_better(
 
 def refine_systems(
     prepared: PreparedSky,
-    readings: Readings,
+    readings: BlockReadings,
     points: Array,
     shares: Array,
     *,

@@ -53,7 +53,7 @@ def unhidden(
     patch
         The patch of sky at each usable interval.
     """
-    kept, share = np.empty_like(have), np.empty(len(have))
+    kept, share = np.zeros_like(have), np.empty(len(have))
     rules = np.array([HIDDEN_BELOW, FEWEST, DARK_SHARE])
     _leave_out(power, have, model, dimmest.astype(np.float32), patch, PATCHES, rules, kept, share)
     return kept, share
@@ -84,9 +84,7 @@ def _leave_out(power, have, model, dimmest, patch, patches, rules, kept, share):
                 hidden += lit[p]
             else:
                 lit[p] = 0
-        kept[s, :] = have[s, :]
-        if hidden > 0:
-            for k in range(len(patch)):
-                if model[s, k] > dimmest[s] and lit[patch[k]] > 0:
-                    kept[s, k] = 0.0
+        for k in range(len(patch)):
+            out = model[s, k] > dimmest[s] and lit[patch[k]] > 0
+            kept[s, k] = np.float32(0.0) if out else have[s, k]
         share[s] = hidden / max(there, np.float32(1.0))

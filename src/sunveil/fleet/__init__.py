@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sunveil.fleet.progress import Progress
+    from sunveil.fleet.progress import FleetProgress
     from sunveil.fleet.results import read_fleet
     from sunveil.fleet.run import FleetResult, infer_fleet
     from sunveil.fleet.settings import FleetSettings
 
-__all__ = ["FleetResult", "FleetSettings", "Progress", "infer_fleet", "read_fleet"]
+__all__ = ["FleetProgress", "FleetResult", "FleetSettings", "infer_fleet", "read_fleet"]
 
 _HOMES = {
     "FleetResult": "run",
     "FleetSettings": "settings",
-    "Progress": "progress",
+    "FleetProgress": "progress",
     "infer_fleet": "run",
     "read_fleet": "results",
 }

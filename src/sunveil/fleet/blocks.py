@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.fleet.inspect import inspect
-from sunveil.fleet.job import Desk
-from sunveil.fleet.layouts import Layout, Stamp
-from sunveil.fleet.room import Values, room_for
+from sunveil.fleet.job import RunContext
+from sunveil.fleet.layouts import FileLayout, Stamp
 from sunveil.fleet.scatter import Power, scatter
 from sunveil.fleet.survey import Survey
 from sunveil.meters.options import Unit
@@ -23,7 +22,7 @@ _LONGEST = 5 * 366 * 86400
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class BlockFrame:
     """What the systems of a matrix have in common."""
 
     axis: TimeGrid
@@ -46,17 +45,15 @@ class Matrix:
         One row each, NaN where there is no reading. [kW]
     """
 
-    frame: Frame
+    frame: BlockFrame
     systems: NDArray[np.int32]
     power: Power
 
 
 def usual_matrices(
-    survey: Survey, values: Values, desk: Desk
+    survey: Survey, values: NDArray[np.float32], context: RunContext
 ) -> tuple[list[Matrix], NDArray[np.int32]]:
     """Return the systems whose records need no second look, and the numbers of the others.
-
-    The matrices lie in the calling thread's own memory, until it asks for the next part's.
 
     Parameters
     ----------
@@ -64,61 +61,52 @@ def usual_matrices(
         What the rows say of the systems.
     values
         The reading of each row.
-    desk
+    context
         The run.
     """
     count = len(survey)
-    odd = survey.odd[:count].copy()
+    needs_review = survey.needs_review[:count].copy()
     found = survey.found[:count]
     step = survey.step[:count]
-    odd |= (step < 60) | (step > 3600) | (step % 60 != 0)
-    frames, frame_of = _frames(survey, odd, desk)
+    needs_review |= (step < 60) | (step > 3600) | (step % 60 != 0)
+    frames, frame_of = _frames(survey, needs_review, context)
     matrices = []
-    columns = desk.job.source.columns
+    columns = context.job.source.columns
     runs = survey.runs
     members = [np.flatnonzero(frame_of == number) for number in range(len(frames))]
-    sizes = [len(m) * f.axis.count for m, f in zip(members, frames, strict=True)]
-    room = room_for("power", sum(sizes))
-    ends = np.cumsum(sizes)
-    for frame, local, size, end in zip(frames, members, sizes, ends, strict=True):
-        local = local[np.lexsort((found[local], desk.cells.of[found[local]]))]
+    for frame, local in zip(frames, members, strict=True):
+        local = local[np.lexsort((found[local], context.cells.of[found[local]]))]
         row = np.full(count, -1, dtype=np.int32)
         row[local] = np.arange(len(local), dtype=np.int32)
-        power = room[end - size : end].reshape(len(local), frame.axis.count)
+        power = np.empty((len(local), frame.axis.count), dtype=np.float32)
         scatter(
             runs,
-            values.all,
+            values,
             frame.axis,
             row,
             shift=_shift(frame),
-            factor=_factor(columns.unit, frame.axis.step, negate=desk.job.settings.meters.negate),
-            odd=odd,
+            factor=_factor(
+                columns.unit, frame.axis.step, negate=context.job.settings.meters.negate
+            ),
+            needs_review=needs_review,
             power=power,
         )
-        wrong = odd[local].astype(bool)
-        wrong |= inspect(power, frame.axis).astype(bool)
-        odd[local[wrong]] = 1
-        matrices.append(Matrix(frame, found[local[~wrong]], _without(power, wrong)))
-    return matrices, np.sort(found[odd.astype(bool)])
-
-
-def _without(power: Power, wrong: NDArray[np.bool_]) -> Power:
-    """Return a matrix without some rows; the others move up in its own memory."""
-    kept = np.flatnonzero(~wrong)
-    for row, before in enumerate(kept.tolist()):
-        if row != before:
-            power[row] = power[before]
-    return power[: len(kept)]
+        wrong = needs_review[local].astype(bool) | inspect(power, frame.axis)
+        needs_review[local[wrong]] = 1
+        matrices.append(
+            Matrix(frame, found[local[~wrong]], power[~wrong] if wrong.any() else power)
+        )
+    return matrices, np.sort(found[needs_review.astype(bool)])
 
 
 def _frames(
-    survey: Survey, odd: NDArray[np.uint8], desk: Desk
-) -> tuple[list[Frame], NDArray[np.int32]]:
+    survey: Survey, needs_review: NDArray[np.uint8], context: RunContext
+) -> tuple[list[BlockFrame], NDArray[np.int32]]:
     """Return the frames of the systems, and the number of each one's, -1 for none."""
     count = len(survey)
     step = np.maximum(survey.step[:count], 60)
-    clock = desk.clock[survey.found[:count]]
-    known = desk.job.settings.meters.known_label
+    clock = context.clock[survey.found[:count]]
+    known = context.job.settings.meters.known_label
     label = known or Label.START
     short = step < SHORT_INTERVAL
     shift = np.rint(label.fraction * step).astype(np.int64)
@@ -126,32 +114,32 @@ def _frames(
         shift = np.where(short, np.rint(Label.MIDDLE.fraction * step).astype(np.int64), shift)
     low, high = survey.low[:count] - shift, survey.high[:count] - shift
     phase = low % step
-    odd |= phase % 60 != 0
-    keys = np.column_stack([step, phase, clock, *_years(low, high, desk)])[odd == 0]
+    needs_review |= phase % 60 != 0
+    keys = np.column_stack([step, phase, clock, *_years(low, high, context)])[needs_review == 0]
     frame_of = np.full(count, -1, dtype=np.int32)
     if not len(keys):
         return [], frame_of
     unique, inverse = np.unique(keys, axis=0, return_inverse=True)
-    frame_of[odd == 0] = inverse.reshape(-1)
+    frame_of[needs_review == 0] = inverse.reshape(-1)
     frames = []
     for length, after, zone, first, last in unique.tolist():
         named = known or (Label.MIDDLE if length < SHORT_INTERVAL else Label.START)
         moved = round(named.fraction * length)
         axis = _axis(length, after, (first - moved, last - moved))
-        frames.append(Frame(axis, desk.clocks[zone], named, known is not None))
+        frames.append(BlockFrame(axis, context.clocks[zone], named, known is not None))
     return frames, frame_of
 
 
 def _years(
-    low: NDArray[np.int64], high: NDArray[np.int64], desk: Desk
+    low: NDArray[np.int64], high: NDArray[np.int64], context: RunContext
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the span of stamps that each system is placed on: the fleet's, or its own years."""
-    first, last = desk.span_seconds
+    first, last = context.span_seconds
     if last - first > _LONGEST:
         starts = _new_year(low.view("M8[s]").astype("M8[Y]"))
         ends = _new_year(high.view("M8[s]").astype("M8[Y]") + 1)
         return starts, ends
-    if desk.job.source.columns.stamp is Stamp.WALL:
+    if context.job.source.columns.stamp is Stamp.WALL:
         first, last = first - 86400, last + 86400
     return np.full(len(low), first), np.full(len(low), last)
 
@@ -165,7 +153,7 @@ def _axis(step: int, phase: int, span: tuple[int, int]) -> TimeGrid:
     return TimeGrid(first, step, (span[1] - first) // step + 1)
 
 
-def _shift(frame: Frame) -> int:
+def _shift(frame: BlockFrame) -> int:
     return round(frame.label.fraction * frame.axis.step)
 
 
@@ -174,22 +162,22 @@ def _factor(unit: Unit, step: int, *, negate: bool) -> float:
     return (-unit.kilo if negate else unit.kilo) / hours
 
 
-def record_matrices(records: Sequence[tuple[int, Record]], desk: Desk) -> list[Matrix]:
+def record_matrices(records: Sequence[tuple[int, Record]], context: RunContext) -> list[Matrix]:
     """Return records that the reader of single files made, as matrices.
 
     Parameters
     ----------
     records
         Numbers of systems in the table, and their records.
-    desk
+    context
         The run.
     """
-    together: dict[Frame, list[tuple[int, Record]]] = {}
+    together: dict[BlockFrame, list[tuple[int, Record]]] = {}
     for number, record in records:
-        together.setdefault(_record_frame(record, desk), []).append((number, record))
+        together.setdefault(_record_frame(record, context), []).append((number, record))
     matrices = []
     for frame, members in together.items():
-        members.sort(key=lambda each: (int(desk.cells.of[each[0]]), each[0]))
+        members.sort(key=lambda each: (int(context.cells.of[each[0]]), each[0]))
         power = np.full((len(members), frame.axis.count), np.nan, dtype=np.float32)
         for row, (_, record) in enumerate(members):
             starts = record.times.astype("M8[s]").view(np.int64)
@@ -199,19 +187,19 @@ def record_matrices(records: Sequence[tuple[int, Record]], desk: Desk) -> list[M
     return matrices
 
 
-def _record_frame(record: Record, desk: Desk) -> Frame:
+def _record_frame(record: Record, context: RunContext) -> BlockFrame:
     step = round(record.interval_minutes * 60)
     low, high = (int(each) for each in record.times[[0, -1]].astype("M8[s]").view(np.int64))
-    first, last = desk.span_seconds
+    first, last = context.span_seconds
     moved = round(record.label.fraction * step)
     span = first - moved, last - moved
-    if desk.job.source.columns.stamp is Stamp.WALL:
+    if context.job.source.columns.stamp is Stamp.WALL:
         span = span[0] - 86400, span[1] + 86400
     if last - first > _LONGEST or low < span[0] or high > span[1]:
         # files of their own are many or few; the skies of a fleet's parts are shared
-        unit = "M" if desk.job.source.columns.layout is Layout.FILES else "Y"
+        unit = "M" if context.job.source.columns.layout is FileLayout.FILES else "Y"
         ends = np.array([low, high]).view("M8[s]").astype(f"M8[{unit}]") + np.array([0, 1])
         starts = ends.astype("M8[s]").view(np.int64)
         span = int(starts[0]), int(starts[1]) - step
     axis = _axis(step, low % step, span)
-    return Frame(axis, record.timezone, record.label, record.label_known)
+    return BlockFrame(axis, record.timezone, record.label, record.label_known)

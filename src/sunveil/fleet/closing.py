@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sunveil.errors import SourceError
 from sunveil.estimate import Flag
 from sunveil.files import write_whole
-from sunveil.fleet.arrow import flat, numbers, plain, rows_at, texts, truths
-from sunveil.fleet.done import UNREAD, Done, rows_of
+from sunveil.fleet.done import UNREAD, read_part
 from sunveil.fleet.folder import SUMMARY, as_json
 from sunveil.fleet.gather import not_gathered
-from sunveil.fleet.job import Desk
+from sunveil.fleet.job import RunContext
 from sunveil.fleet.output import REFUSED, write_table
-from sunveil.fleet.systems import Refused, Systems
+from sunveil.fleet.systems import RefusedSystem, SystemTable
 
 AZIMUTHS = tuple(range(0, 361, 10))
 TILTS = tuple(range(0, 91, 5))
@@ -27,44 +27,44 @@ TILTS = tuple(range(0, 91, 5))
 CAPACITIES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 50.0, 100.0, 1000.0, 1e9)
 
 
-def close(desk: Desk, parts: Sequence[Done]) -> dict[str, Any]:
+def close(context: RunContext, parts: Sequence[int]) -> dict[str, Any]:
     """Write ``refused.parquet`` and ``summary.json``, and return the latter.
 
     Parameters
     ----------
-    desk
+    context
         The run.
     parts
-        What all parts of the plan came to.
+        The numbers of the plan's parts, all of which are done.
     """
-    folder = desk.job.folder
-    rows = [rows_of(desk.job, part) for part in parts]
+    folder = context.job.folder
+    rows = [read_part(context.job, number) for number in parts]
     estimates = pa.concat_tables([each for each, _ in rows])
-    told = [each for _, table in rows for each in table.to_pylist()]
-    unread = _unread(desk, [each["reason"] for each in told if each["kind"] == UNREAD])
-    named = [each for each in told if each["kind"] != UNREAD]
+    refusals = [each for _, table in rows for each in table.to_pylist()]
+    unread = _unread(context, [each["reason"] for each in refusals if each["kind"] == UNREAD])
+    named = [each for each in refusals if each["kind"] != UNREAD]
     names = estimates.column("system_id").to_pylist()
     _refuse_twice(names)
     seen = {*names, *(each["system_id"] for each in named)}
-    rest = [*desk.systems.refused, *_unseen(desk, seen, unread)]
-    refused = _with_keys(_refused(named, rest), desk.systems)
+    rest = [*context.systems.refused, *_unseen(context, seen, unread)]
+    refused = _with_keys(_refused(named, rest), context.systems)
     write_table(folder / "refused.parquet", refused)
-    summary = _summary(desk, estimates, refused, unread)
+    summary = _summary(context, estimates, refused, unread)
     write_whole(folder / SUMMARY, as_json(summary), private=True)
     return summary
 
 
-def _refused(named: list[dict[str, Any]], rest: list[Refused]) -> pa.Table:
+def _refused(named: list[dict[str, Any]], rest: list[RefusedSystem]) -> pa.Table:
     """Return all refusals in the order of the systems: those of parts, and those of no part."""
     every = [(each["system_id"], each["kind"], each["reason"], each["partition"]) for each in named]
     every += [(each.system_id, each.kind, each.reason, -1) for each in rest]
     every.sort(key=lambda each: each[:2])
     where = np.array([each[3] for each in every], dtype=np.int32)
-    columns = [texts([each[place] for each in every]) for place in range(3)]
-    return pa.Table.from_arrays([*columns, numbers(where, where >= 0)], schema=REFUSED)
+    columns = [pa.array([each[place] for each in every], pa.string()) for place in range(3)]
+    return pa.table([*columns, pa.array(where, mask=where < 0)], schema=REFUSED)
 
 
-def _with_keys(refused: pa.Table, systems: Systems) -> pa.Table:
+def _with_keys(refused: pa.Table, systems: SystemTable) -> pa.Table:
     """Return refusals with the public keys of their systems, where the table has them."""
     names = [*systems.ids.to_pylist(), *(each.system_id for each in systems.refused)]
     place = {name: row for row, name in enumerate(names)}
@@ -75,28 +75,32 @@ def _with_keys(refused: pa.Table, systems: Systems) -> pa.Table:
             [*systems.keys[key].chunks, *systems.refused_keys[key].chunks],
             systems.keys[key].type,
         )
-        refused = refused.append_column(key, rows_at(both, rows))
-    return refused.append_column("in_systems", truths(rows >= 0))
+        refused = refused.append_column(key, both.take(pa.array(rows, mask=rows < 0)))
+    return refused.append_column("in_systems", pa.array(rows >= 0))
 
 
-def _unread(desk: Desk, within: list[str]) -> list[str]:
+def _unread(context: RunContext, within: list[str]) -> list[str]:
     """Return the sentences about files that could not be read."""
-    before = [reason for _, reason in (*desk.job.source.unreadable, *not_gathered(desk.job.work))]
+    before = [
+        reason for _, reason in (*context.job.source.unreadable, *not_gathered(context.job.work))
+    ]
     return sorted({*before, *within})
 
 
-def _unseen(desk: Desk, seen: set[str], unread: list[str]) -> list[Refused]:
+def _unseen(context: RunContext, seen: set[str], unread: list[str]) -> list[RefusedSystem]:
     """Return refusals of the systems that no readings were found of."""
-    unseen = (name for name in desk.names if name not in seen)
+    unseen = (name for name in context.names if name not in seen)
     if not unread:
         end = "has no readings in the fleet; check its name in both"
-        return [Refused(name, "no readings", f"system {name} {end}") for name in unseen]
+        return [RefusedSystem(name, "no readings", f"system {name} {end}") for name in unseen]
     # a file that is named after a system is most likely its own
     named = {Path(sentence.split(" ")[0]).stem: sentence for sentence in reversed(unread)}
     more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
     start = "has no readings that can be read:"
     return [
-        Refused(name, "unreadable", f"system {name} {start} {named.get(name) or unread[0] + more}")
+        RefusedSystem(
+            name, "unreadable", f"system {name} {start} {named.get(name) or unread[0] + more}"
+        )
         for name in unseen
     ]
 
@@ -111,20 +115,19 @@ def _refuse_twice(names: list[str]) -> None:
 
 
 def _summary(
-    desk: Desk, estimates: pa.Table, refused: pa.Table, unread: list[str]
+    context: RunContext, estimates: pa.Table, refused: pa.Table, unread: list[str]
 ) -> dict[str, Any]:
-    chunks = estimates.column("flags").chunks
-    flags = Counter(flag for chunk in chunks for flag in flat(chunk).to_pylist())
+    flags = Counter(pc.list_flatten(estimates.column("flags")).to_pylist())
     kinds = Counter(refused.column("kind").to_pylist())
     return {
         "inferred": estimates.num_rows,
         "refused": refused.num_rows,
-        "cells": len(desk.cells.cells),
+        "cells": len(context.cells.cells),
         "flags": {flag.value: flags[flag.value] for flag in Flag},
         "refused_by_kind": dict(sorted(kinds.items(), key=lambda each: (-each[1], each[0]))),
         "unread_files": unread,
-        "notes": list(desk.systems.notes),
-        "total_dc_capacity_kw": round(float(plain(estimates["dc_capacity_kw"]).sum()), 1),
+        "notes": list(context.systems.notes),
+        "total_dc_capacity_kw": round(float(estimates["dc_capacity_kw"].to_numpy().sum()), 1),
         "medians": {
             name: _median(estimates.column(name))
             for name in ("surface_tilt", "dc_capacity_kw", "agreement")
@@ -136,11 +139,9 @@ def _summary(
 
 
 def _median(column: Any) -> float | None:
-    ordered = np.sort(plain(column))
-    middle = ordered[(len(ordered) - 1) // 2 : len(ordered) // 2 + 1]
-    return round(float(middle.mean()), 3) if len(ordered) else None
+    return round(float(np.median(column.to_numpy())), 3) if len(column) else None
 
 
 def _histogram(column: Any, edges: Sequence[float]) -> dict[str, Any]:
-    counts, _ = np.histogram(plain(column), bins=np.asarray(edges, dtype=np.float64))
+    counts, _ = np.histogram(column.to_numpy(), bins=np.asarray(edges, dtype=np.float64))
     return {"edges": list(edges), "counts": counts.tolist()}

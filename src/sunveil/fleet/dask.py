@@ -9,12 +9,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from sunveil.errors import ParameterError, SunveilError
-from sunveil.fleet.done import Done
-from sunveil.fleet.job import Job
+from sunveil.extras import require_extras
+from sunveil.fleet.done import PartResult
+from sunveil.fleet.job import FleetJob
 from sunveil.fleet.plan import Part
 from sunveil.fleet.task import run_part
 
@@ -23,8 +23,8 @@ _RETRIES = 3
 
 
 def run_dask(
-    job: Job, parts: Sequence[Part], *, workers: int, scheduler: str | None = None
-) -> Iterator[Done]:
+    job: FleetJob, parts: Sequence[Part], *, workers: int, scheduler: str | None = None
+) -> Iterator[PartResult]:
     """Yield what parts came to, as they get done.
 
     Parameters
@@ -38,18 +38,15 @@ def run_dask(
     scheduler
         Address of a scheduler that runs already.
     """
-    try:
-        import distributed
-    except ImportError:
-        raise ParameterError(
-            "the engine dask is not installed: pip install 'sunveil[dask]'"
-        ) from None
+    require_extras("dask", purpose="the engine dask")
+    import distributed
+
     with _client(distributed, workers, scheduler) as client:
         run = secrets.token_hex(6)  # two runs at one scheduler never share a task
         ahead = len(parts)  # earlier parts first, as neighbours share skies
         futures = [
             client.submit(
-                _counted,
+                run_part,
                 job,
                 part,
                 key=f"sunveil-{run}-{part.number:05d}",
@@ -67,12 +64,7 @@ def run_dask(
             client.cancel(futures)
 
 
-def _counted(job: Job, part: Part) -> Done:
-    """Work through a part where a worker is; what its files say stays in them."""
-    return replace(run_part(job, part), rows=None)
-
-
-def _result(distributed: Any, future: Any) -> Done:
+def _result(distributed: Any, future: Any) -> PartResult:
     try:
         done = future.result()
     except distributed.scheduler.KilledWorker:
@@ -80,7 +72,7 @@ def _result(distributed: Any, future: Any) -> Done:
             "a part of the fleet kills every worker that takes it, most likely for want of memory;"
             " start the same command again with fewer workers or more memory"
         ) from None
-    if not isinstance(done, Done):
+    if not isinstance(done, PartResult):
         raise SunveilError("a worker runs another version of Sunveil; install the same everywhere")
     return done
 

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sunveil.fleet.arrow import read_file
-from sunveil.fleet.job import Job
+from sunveil.fleet.job import FleetJob
 from sunveil.fleet.plan import Part
 
 # What reading a damaged file raises.
 DAMAGE = (duckdb.Error, pa.ArrowException, OSError)
 # What stands in a table of refusals for a file: it has no system's name.
 UNREAD = "unread file"
-
-
-# What of the estimates is summed up when all parts are done.
+# The columns of the estimates that are summed up when all parts are done.
 SUMMED = ("system_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw", "agreement", "flags")
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """What a part came to.
+class PartResult:
+    """How many systems of a part were inferred; the estimates themselves are in its files.
 
     Parameters
     ----------
@@ -33,15 +30,11 @@ class Done:
         Which part.
     inferred, refused
         How many of its systems have an estimate, and how many have a reason instead.
-    rows
-        What its files say, where it was done in this process: the columns of its estimates that
-        are summed up, and its refusals.
     """
 
     number: int
     inferred: int
     refused: int
-    rows: tuple[pa.Table, pa.Table] | None = field(default=None, compare=False, repr=False)
 
 
 def estimates_file(folder: Path, number: int) -> Path:
@@ -54,20 +47,20 @@ def refused_file(work: Path, number: int) -> Path:
     return work / "refused" / f"part-{number:05d}.parquet"
 
 
-def rows_of(job: Job, done: Done) -> tuple[pa.Table, pa.Table]:
-    """Return what the files of a part say: what of its estimates is summed up, and its refusals."""
-    return done.rows or (
-        read_file(estimates_file(job.folder, done.number), columns=SUMMED),
-        read_file(refused_file(job.work, done.number)),
+def read_part(job: FleetJob, number: int) -> tuple[pa.Table, pa.Table]:
+    """Return the columns of a part's estimates that are summed up, and its refusals."""
+    return (
+        pq.read_table(estimates_file(job.folder, number), columns=list(SUMMED)),
+        pq.read_table(refused_file(job.work, number)),
     )
 
 
-def finished(job: Job, part: Part) -> Done | None:
+def finished(job: FleetJob, part: Part) -> PartResult | None:
     """Return what a part came to, if it is done and whole."""
     kept = refused_file(job.work, part.number)
     try:
         inferred = pq.read_metadata(estimates_file(job.folder, part.number)).num_rows
-        kinds = read_file(kept, columns=["kind"]).column("kind").to_pylist()
+        kinds = pq.read_table(kept, columns=["kind"]).column("kind").to_pylist()
     except DAMAGE:
         return None
-    return Done(part.number, inferred, sum(kind != UNREAD for kind in kinds))
+    return PartResult(part.number, inferred, sum(kind != UNREAD for kind in kinds))

@@ -18,23 +18,23 @@ from sunveil.engine import (
     reason,
 )
 from sunveil.errors import SunveilError
-from sunveil.fleet.blocks import Frame, Matrix
-from sunveil.fleet.job import Desk
+from sunveil.fleet.blocks import BlockFrame, Matrix
+from sunveil.fleet.job import RunContext
 from sunveil.fleet.records import failed
 from sunveil.fleet.scatter import Power
-from sunveil.fleet.systems import Refused
+from sunveil.fleet.systems import RefusedSystem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
     """Inferred systems of one frame: their numbers in the table, and their estimates."""
 
-    frame: Frame
+    frame: BlockFrame
     systems: NDArray[np.int32]
     fit: BlockEstimates
 
 
-def fit_matrix(matrix: Matrix, desk: Desk) -> Iterator[Fitted | Refused]:
+def fit_matrix(matrix: Matrix, desk: RunContext) -> Iterator[Fitted | RefusedSystem]:
     """Yield the estimates of a matrix, cell by cell, and the systems that have none."""
     settings = desk.job.settings
     options = EngineOptions(
@@ -53,7 +53,7 @@ def fit_matrix(matrix: Matrix, desk: Desk) -> Iterator[Fitted | Refused]:
             sky = desk.skies.over(desk.cells.cells[int(code[start])], matrix.frame.axis)
         except SunveilError as error:
             for number in numbers:
-                yield Refused(desk.names[number], "weather", str(error))
+                yield RefusedSystem(desk.names[number], "weather", str(error))
             continue
         for fitted in _fits(matrix.power[start:end], numbers, sky, matrix.frame, options, desk):
             yield from _told(fitted, sky, desk) if isinstance(fitted, Fitted) else [fitted]
@@ -63,10 +63,10 @@ def _fits(
     power: Power,
     numbers: NDArray[np.int32],
     sky: SkyTable,
-    frame: Frame,
+    frame: BlockFrame,
     options: EngineOptions,
-    desk: Desk,
-) -> Iterator[Fitted | Refused]:
+    desk: RunContext,
+) -> Iterator[Fitted | RefusedSystem]:
     try:
         fit = infer_block(
             power,
@@ -80,7 +80,7 @@ def _fits(
         if len(numbers) == 1:
             name = desk.names[numbers[0]]
             told = isinstance(error, SunveilError)
-            yield Refused(name, "failed", str(error)) if told else failed(name, error)
+            yield RefusedSystem(name, "failed", str(error)) if told else failed(name, error)
             return
         for row in range(len(numbers)):
             alone = slice(row, row + 1)
@@ -89,7 +89,7 @@ def _fits(
         yield Fitted(frame, numbers, fit)
 
 
-def _told(fitted: Fitted, sky: SkyTable, desk: Desk) -> Iterator[Fitted | Refused]:
+def _told(fitted: Fitted, sky: SkyTable, desk: RunContext) -> Iterator[Fitted | RefusedSystem]:
     """Part the systems that were inferred from those that could not be."""
     fit = fitted.fit
     good = fit.outcome == 0
@@ -97,7 +97,7 @@ def _told(fitted: Fitted, sky: SkyTable, desk: Desk) -> Iterator[Fitted | Refuse
         name = desk.names[fitted.systems[row]]
         told = reason(int(fit.outcome[row]), int(fit.lit[row]), source=sky.source)
         kind = "too little data" if fit.outcome[row] == 1 else "weather"
-        yield Refused(name, kind, f"system {name}: {told}")
+        yield RefusedSystem(name, kind, f"system {name}: {told}")
     if good.all():
         yield fitted
     elif good.any():

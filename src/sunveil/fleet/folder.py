@@ -15,7 +15,21 @@ from sunveil.files import write_whole
 
 RUN = "run.json"
 SUMMARY = "summary.json"
+PAGE = "summary.html"
 _WORK = ".work"
+README = """\
+# Estimates of a fleet: private
+
+Everything in this folder was inferred from meter readings and is as private as they are: do not
+publish it or pass it on. `sunveil publish` makes tables from it that may be.
+
+| file | what it holds |
+|---|---|
+| `estimates/part-*.parquet` | one row per inferred system, with 90% intervals and flags |
+| `refused.parquet` | one row per system without an estimate, with the reason |
+| `summary.html`, `summary.json` | what the run came to, as a page and as numbers |
+| `run.json` | what was assumed; the fingerprint of inputs and settings |
+"""
 
 
 @contextmanager
@@ -46,14 +60,14 @@ def _lock(handle: int, folder: Path) -> None:
         ) from None
 
 
-def begin(folder: Path, told: dict[str, Any], *, restart: bool) -> bool:
+def begin(folder: Path, description: dict[str, Any], *, restart: bool) -> bool:
     """Make a folder ready, and return whether a run that was stopped is taken up.
 
     Parameters
     ----------
     folder
         The folder, held by this run.
-    told
+    description
         What ``run.json`` says of the run; its ``fingerprint`` decides.
     restart
         Throw away what an earlier run left.
@@ -67,19 +81,22 @@ def begin(folder: Path, told: dict[str, Any], *, restart: bool) -> bool:
             raise ParameterError(
                 f"{folder} holds {others[0]}, which no run over a fleet wrote; name a new folder"
             )
-    again = before is not None and before == told["fingerprint"]
-    if before is not None and not again:
+    if before is not None and before["fingerprint"] != description["fingerprint"]:
+        other = "over other readings, systems or settings"
+        if any(before.get(name) != description[name] for name in ("version", "engine")):
+            other = f"of another version of Sunveil ({before.get('version', 'unknown')})"
         raise ParameterError(
-            f"{folder} holds a run over other readings, systems or settings; name a new folder, or"
-            " throw that run away with --restart"
+            f"{folder} holds a run {other}; name a new folder, or throw that run away with"
+            " --restart"
         )
-    if not again:
-        write_whole(folder / RUN, as_json(told))
+    if before is None:
+        write_whole(folder / RUN, as_json(description))
+    write_whole(folder / "README.md", README)
     (folder / _WORK).mkdir(mode=0o700, exist_ok=True)  # it may hold readings
     (folder / _WORK / "refused").mkdir(exist_ok=True)
     (folder / "estimates").mkdir(exist_ok=True)
     _sweep(folder)
-    return again
+    return before is not None
 
 
 _OURS = {
@@ -89,15 +106,16 @@ _OURS = {
     ".lock",
     "estimates",
     "refused.parquet",
-    "summary.html",
+    PAGE,
     "README.md",
 }
 
 
-def _before(folder: Path) -> str | None:
-    """Return the fingerprint of the run that a folder holds."""
+def _before(folder: Path) -> dict[str, Any] | None:
+    """Return what ``run.json`` says of the run that a folder holds; None where there is none."""
     try:
-        return str(json.loads((folder / RUN).read_text(encoding="utf-8"))["fingerprint"])
+        found = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        return {**found, "fingerprint": str(found["fingerprint"])}
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
@@ -130,6 +148,6 @@ def finish(folder: Path) -> None:
     shutil.rmtree(folder / _WORK, ignore_errors=True)
 
 
-def as_json(told: dict[str, Any]) -> str:
+def as_json(values: dict[str, Any]) -> str:
     """Return plain types as JSON text."""
-    return json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps(values, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

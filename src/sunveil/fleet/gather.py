@@ -17,9 +17,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sunveil.fleet.arrow import numbers
 from sunveil.fleet.database import cursor, named, parquet, quoted
-from sunveil.fleet.job import Desk
+from sunveil.fleet.job import RunContext
 from sunveil.fleet.reading import hashes
 from sunveil.fleet.source import SourceFile
 
@@ -28,12 +27,12 @@ _TOGETHER = 4_000_000
 _UNREAD = "unread.json"
 
 
-def gather(desk: Desk, bucket: NDArray[np.int32], *, workers: int) -> None:
+def gather(context: RunContext, bucket: NDArray[np.int32], *, workers: int) -> None:
     """Part every file of a source by the parts that its systems belong to.
 
     Parameters
     ----------
-    desk
+    context
         The run.
     bucket
         The part of each system.
@@ -41,15 +40,15 @@ def gather(desk: Desk, bucket: NDArray[np.int32], *, workers: int) -> None:
         How many files are read at a time.
     """
     parts = int(bucket.max(initial=0)) + 1
-    table = pa.table({"key": numbers(hashes(desk.systems.ids)), "part": numbers(bucket)})
-    target = desk.job.work / "gathered"
+    table = pa.table({"key": hashes(context.systems.ids), "part": bucket})
+    target = context.job.work / "gathered"
     target.mkdir(parents=True, exist_ok=True)
 
     def one(numbered: tuple[int, list[SourceFile]]) -> None:
-        _gather(desk, *numbered, table=table, parts=parts)
+        _gather(context, *numbered, table=table, parts=parts)
 
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(one, enumerate(_batches(desk.job.source.files))))
+        list(pool.map(one, enumerate(_batches(context.job.source.files))))
 
 
 def gathered_files(work: Path, number: int) -> list[Path]:
@@ -59,10 +58,10 @@ def gathered_files(work: Path, number: int) -> list[Path]:
 
 def not_gathered(work: Path) -> list[tuple[str, str]]:
     """Return the files that could not be read to their end, each with the reason."""
-    told = sorted((work / "gathered").glob(f"[0-9]*/{_UNREAD}"))
+    listed = sorted((work / "gathered").glob(f"[0-9]*/{_UNREAD}"))
     return [
         (name, reason)
-        for path in told
+        for path in listed
         for name, reason in json.loads(path.read_text(encoding="utf-8"))
     ]
 
@@ -79,31 +78,31 @@ def _batches(files: Sequence[SourceFile]) -> Iterator[list[SourceFile]]:
 
 
 def _gather(
-    desk: Desk, number: int, batch: Sequence[SourceFile], *, table: pa.Table, parts: int
+    context: RunContext, number: int, batch: Sequence[SourceFile], *, table: pa.Table, parts: int
 ) -> None:
-    done = desk.job.work / "gathered" / f"{number:05d}"
+    done = context.job.work / "gathered" / f"{number:05d}"
     if done.is_dir():
         return
     made = done.with_name(f".{done.name}.part")
     names = [file.name for file in batch]
     try:
-        _copy(desk, names, made, table=table, parts=parts)
+        _copy(context, names, made, table=table, parts=parts)
     except duckdb.Error:
-        names, unread = _sound(desk, names, made, table=table, parts=parts)
-        _copy(desk, names, made, table=table, parts=parts)
+        names, unread = _sound(context, names, made, table=table, parts=parts)
+        _copy(context, names, made, table=table, parts=parts)
         (made / _UNREAD).write_text(json.dumps(unread), encoding="utf-8")
     made.rename(done)
 
 
 def _sound(
-    desk: Desk, names: Sequence[str], made: Path, *, table: pa.Table, parts: int
+    context: RunContext, names: Sequence[str], made: Path, *, table: pa.Table, parts: int
 ) -> tuple[list[str], list[tuple[str, str]]]:
     """Return the files that can be read to their end, and the others with the reason."""
     sound: list[str] = []
     unread: list[tuple[str, str]] = []
     for name in names:
         try:
-            _copy(desk, [name], made, table=table, parts=parts)
+            _copy(context, [name], made, table=table, parts=parts)
         except duckdb.Error:
             unread.append((name, f"{name} cannot be read: it is damaged"))
         else:
@@ -111,13 +110,15 @@ def _sound(
     return sound, unread
 
 
-def _copy(desk: Desk, names: Sequence[str], made: Path, *, table: pa.Table, parts: int) -> None:
+def _copy(
+    context: RunContext, names: Sequence[str], made: Path, *, table: pa.Table, parts: int
+) -> None:
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir(parents=True)
     if not names:
         return
-    columns = desk.job.source.columns
-    source = desk.job.source
+    columns = context.job.source.columns
+    source = context.job.source
     wanted = (columns.system, columns.time, columns.power, columns.start, columns.length)
     picked = ", ".join(f"r.{named(name)}" for name in wanted if name)
     key = f"hash(r.{named(columns.system)}::VARCHAR)"

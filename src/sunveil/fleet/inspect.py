@@ -8,22 +8,24 @@ what a meter consumes at night, which most records have, is set to zero here.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from sunveil.fleet.scatter import Power
-from sunveil.jit import compiled, compiled_exactly
-from sunveil.meters.switches import may_switch
+from sunveil.meters import quality
+from sunveil.meters.grid import SUSTAINED
+from sunveil.meters.unit_switches import FACTORS, may_switch
 from sunveil.timegrid import TimeGrid
 
-_STUCK_HOURS = 6.0
-_STUCK_READINGS = 8
-# Of so many stuck stretches the levels are kept; a record with more needs the rules.
+# Records of fewer readings go to the rules in any case.
+_FEWEST = 48
+# Of so many stuck stretches the levels are kept; a record with more goes to the rules.
 _LEVELS = 8
-# Loops without branches over so many readings at a time, which wide registers take at once.
-_LANES = 64
+# The rules count in 64 bits, and looks in 32: what is this close to a limit goes to the rules.
+_MARGIN = 1.01
 
 
-def inspect(power: Power, axis: TimeGrid) -> NDArray[np.uint8]:
+def inspect(power: Power, axis: TimeGrid) -> NDArray[np.bool_]:
     """Set small consumption to zero, and return which records need the rules for meters.
 
     Parameters
@@ -33,64 +35,104 @@ def inspect(power: Power, axis: TimeGrid) -> NDArray[np.uint8]:
     axis
         Its columns.
     """
-    odd = np.zeros(len(power), dtype=np.uint8)
-    least = max(_STUCK_READINGS, int(np.ceil(_STUCK_HOURS * 3600 / axis.step)))
-    counts = np.zeros((len(power), 2), dtype=np.int64)
-    ends = np.zeros((len(power), 2), dtype=np.float32)
-    levels = np.zeros((len(power), _LEVELS), dtype=np.float32)
-    dim = np.zeros(len(power), dtype=np.uint8)
-    _course(power, axis.first, axis.step, least, counts, ends, levels, (odd, dim))
-    for row in np.flatnonzero(dim):
-        # most that look so have dark days in winter: what tells these apart stands with the rule
-        odd[row] |= may_switch(_peaks(power[row], axis))
-    _extremes(power, counts, ends, levels, odd)
-    return odd
+    levels = np.empty(_LEVELS, dtype=np.float32)
+    found = np.zeros(len(power), dtype=np.bool_)
+    for number, row in enumerate(power):
+        count, pairs, ups, downs, same = _tally(row)
+        bottom, top = _range(row)
+        found[number] = (
+            _is_uneven(row, count, pairs)
+            or (top == 0.0 and bottom == 0.0)
+            or _may_be_register(count, pairs, ups, downs)
+            or _may_have_spikes(row, count, bottom, top)
+            or (bottom < 0.0 and _may_be_deep(row, count, bottom))
+            or _may_be_stuck(row, count, same, top, axis.step, levels)
+            or _may_change_unit(row, top, axis)
+        )
+        if bottom < 0.0 and not found[number]:
+            np.maximum(row, np.float32(0.0), out=row)
+    return found
 
 
-def _peaks(row: Power, axis: TimeGrid) -> NDArray[np.float64]:
-    """Return the highest reading of every day that has one."""
+def compile_kernels() -> None:
+    """Compile what looks at records, for the types that it is called with."""
+    row = np.zeros(2 * _FEWEST, dtype=np.float32)
+    _tally(row)
+    _range(row)
+    _longest_equal_gaps(row)
+    _stuck_levels(row, 8, np.empty(_LEVELS, dtype=np.float32))
+    _count_dim_days(row, 0, 3600, np.float32(1.0), np.float32(1.0))
+    _few_reach(row, np.float32(1.0), 1)
+
+
+def _is_uneven(row: Power, count: int, pairs: int) -> bool:
+    """Whether a record is short, or has mostly, or for a while, another spacing than its axis."""
+    if count < _FEWEST or 2 * pairs < count:
+        return True
+    return count - pairs >= SUSTAINED and _longest_equal_gaps(row) >= SUSTAINED - 1
+
+
+def _may_be_register(count: int, pairs: int, ups: int, downs: int) -> bool:
+    """Whether a record may count up without end, however it goes on behind its gaps."""
+    steps = count - 1
+    falls = downs < quality.REGISTER_FALLS * steps
+    return falls and ups + steps - pairs > quality.REGISTER_RISES * steps
+
+
+def _may_have_spikes(row: Power, count: int, bottom: float, top: float) -> bool:
+    """Whether hardly any other reading comes near the largest."""
+    near = np.float32(_MARGIN * max(top, -bottom) / quality.SPIKE_FACTOR)
+    return bool(_few_reach(row, near, max(1, round(quality.SPIKE_SHARE * count)) + 1))
+
+
+def _may_be_deep(row: Power, count: int, bottom: float) -> bool:
+    """Whether the lowest reading may be far below zero beside what the record reaches."""
+    near = np.float32(_MARGIN * -bottom / quality.DEEP_FACTOR)
+    return bool(_few_reach(row, near, _above_usual_top(count)))
+
+
+def _may_be_stuck(
+    row: Power, count: int, same: int, top: float, step: int, levels: NDArray[np.float32]
+) -> bool:
+    """Whether the record may stand still for hours, neither near zero nor where inverters clip."""
+    least = quality.stuck_readings(step)
+    if same < least - 1:
+        return False
+    stretches = _stuck_levels(row, least, levels)
+    if stretches > len(levels):
+        return True
+    for level in levels[:stretches]:
+        near = np.float32(_MARGIN * level / quality.STUCK_FLOOR)
+        if level < _MARGIN * quality.STUCK_CEILING * top and _few_reach(
+            row, near, _above_usual_top(count)
+        ):
+            return True
+    return False
+
+
+def _may_change_unit(row: Power, top: float, axis: TimeGrid) -> bool:
+    """Whether days are so dim that another unit may explain them."""
+    factor = np.float32(FACTORS[0] / _MARGIN)
+    if _count_dim_days(row, axis.first, axis.step, np.float32(top), factor) < 2:
+        return False
+    # most that look so have dark days in winter: what tells these apart stands with the rule
     there = np.flatnonzero(~np.isnan(row))
     days = (axis.first + axis.step * there) // 86400
     heads = np.flatnonzero(np.diff(days, prepend=days[0] - 1))
-    return np.maximum.reduceat(row[there].astype(np.float64), heads)
+    return may_switch(np.maximum.reduceat(row[there].astype(np.float64), heads))
 
 
-@compiled_exactly
-def _course(power, first, step, least, counts, ends, levels, found):  # type: ignore[no-untyped-def]
-    """Look at how each record runs: its spacing, its days, its stuck stretches.
-
-    ``found`` is filled with which records need the rules, and which of the others have dim days.
-    """
-    odd, dim = found
-    most = levels.shape[1]
-    tops = np.empty(_LANES, dtype=np.float32)
-    bottoms = np.empty(_LANES, dtype=np.float32)
-    for s in range(power.shape[0]):
-        row = power[s]
-        count, pairs, ups, downs, same = _tallied(row)
-        bottom, top = _reached(row, tops, bottoms)
-        # too short or empty; only zeros; mostly another spacing
-        strange = count < 48 or (top == 0.0 and bottom == 0.0) or 2 * pairs < count
-        # a register
-        strange = strange or (downs < 0.006 * count and ups > 0.04 * count)
-        # as many equal gaps in a row are another spacing on the way
-        strange = strange or (count - pairs > 40 and _equal_gaps(row) >= 40)
-        runs = _stuck(row, least, levels[s]) if same >= least - 1 else 0
-        odd[s] = strange or runs > most
-        # a unit that changes: at least two days a five-hundredth of the highest
-        dim[s] = not odd[s] and _dim_days(row, first, step, top) >= 2
-        counts[s, 0] = count
-        counts[s, 1] = runs
-        ends[s, 0] = bottom
-        ends[s, 1] = top
+def _above_usual_top(count: int) -> int:
+    """Return how many of so many readings may lie above the level that the rules take as top."""
+    return int(_MARGIN * (1.0 - quality.TOP_QUANTILE) * count + 2.0)
 
 
-@compiled
-def _tallied(row):  # type: ignore[no-untyped-def]
-    """Return how many readings there are, and of neighbours: pairs, ups, downs, equal ones.
+@njit(cache=True, nogil=True, fastmath={"reassoc"})
+def _tally(row):  # type: ignore[no-untyped-def]
+    """Return how many readings a record (n,) has, and of neighbours: pairs, ups, downs, equal ones.
 
-    Counted in 32-bit floats, of which wide registers add many at once, and which hold whole
-    numbers up to 16 million.
+    Counted in 32-bit floats, of which wide registers add many at once in any order, and which hold
+    whole numbers up to 16 million.
     """
     count = np.float32(row[0] == row[0])
     none = np.float32(0.0)
@@ -106,26 +148,28 @@ def _tallied(row):  # type: ignore[no-untyped-def]
     return int(count), int(pairs), int(ups), int(downs), int(same)
 
 
-@compiled_exactly
-def _reached(row, tops, bottoms):  # type: ignore[no-untyped-def]
-    """Return the lowest reading, no more than zero, and the highest, no less. [kW]"""
+@njit(cache=True, nogil=True)
+def _range(row):  # type: ignore[no-untyped-def]
+    """Return the lowest reading of (n,), no more than zero, and the highest, no less. [kW]"""
+    # loops without branches over so many readings at a time, which wide registers take at once
+    lanes = 64
     length = len(row)
-    tops[:] = 0.0
-    bottoms[:] = 0.0
-    for start in range(0, length - _LANES + 1, _LANES):
-        part = row[start : start + _LANES]
-        for k in range(_LANES):
+    tops = np.zeros(lanes, dtype=np.float32)
+    bottoms = np.zeros(lanes, dtype=np.float32)
+    for start in range(0, length - lanes + 1, lanes):
+        part = row[start : start + lanes]
+        for k in range(lanes):
             tops[k] = part[k] if part[k] > tops[k] else tops[k]
             bottoms[k] = part[k] if part[k] < bottoms[k] else bottoms[k]
-    for j in range(length - length % _LANES, length):
+    for j in range(length - length % lanes, length):
         tops[0] = row[j] if row[j] > tops[0] else tops[0]
         bottoms[0] = row[j] if row[j] < bottoms[0] else bottoms[0]
     return bottoms.min(), tops.max()
 
 
-@compiled_exactly
-def _equal_gaps(row):  # type: ignore[no-untyped-def]
-    """Return how many equal gaps follow each other at most."""
+@njit(cache=True, nogil=True)
+def _longest_equal_gaps(row):  # type: ignore[no-untyped-def]
+    """Return how many equal gaps between the readings of (n,) follow each other at most."""
     longest = 0
     gap = 0
     alike = 0
@@ -140,11 +184,21 @@ def _equal_gaps(row):  # type: ignore[no-untyped-def]
     return longest
 
 
-@compiled_exactly
-def _stuck(row, least, levels):  # type: ignore[no-untyped-def]
-    """Return how many stretches are as long as the least that is stuck, and note their levels."""
+@njit(cache=True, nogil=True)
+def _stuck_levels(row, least, levels):  # type: ignore[no-untyped-def]
+    """Return how many stretches of one positive value a record has, and note the values.
+
+    Parameters
+    ----------
+    row
+        A record (n,). [kW]
+    least
+        How many readings a stretch has at least.
+    levels
+        Filled with the values of the first stretches. [kW]
+    """
     length = len(row)
-    runs = 0
+    stretches = 0
     j = least - 1
     while j < length:
         # every such stretch has an equal pair at one of these places
@@ -156,16 +210,28 @@ def _stuck(row, least, levels):  # type: ignore[no-untyped-def]
             while end + 1 < length and row[end + 1] == row[j]:
                 end += 1
             if end - start + 1 >= least:
-                if runs < len(levels):
-                    levels[runs] = row[j]
-                runs += 1
+                if stretches < len(levels):
+                    levels[stretches] = row[j]
+                stretches += 1
         j = (end // (least - 1) + 1) * (least - 1)
-    return runs
+    return stretches
 
 
-@compiled_exactly
-def _dim_days(row, first, step, top):  # type: ignore[no-untyped-def]
-    """Return how many days have power, and nowhere a five-hundredth of the highest."""
+@njit(cache=True, nogil=True)
+def _count_dim_days(row, first, step, top, factor):  # type: ignore[no-untyped-def]
+    """Return how many days have power, but nowhere as much as the top divided by a factor.
+
+    Parameters
+    ----------
+    row
+        A record (n,). [kW]
+    first, step
+        The start of its first interval [s since 1970], and the length of each. [s]
+    top
+        Its highest reading. [kW]
+    factor
+        What divides the top.
+    """
     length = len(row)
     dim = 0
     day = first // 86400
@@ -176,52 +242,25 @@ def _dim_days(row, first, step, top):  # type: ignore[no-untyped-def]
         end = min((day * 86400 - first + step - 1) // step, length)
         # mostly the hour that was bright yesterday is bright again
         at = begin + bright
-        if not (at < end and row[at] * np.float32(490.0) > top):
+        if not (at < end and row[at] * factor > top):
             peak = np.float32(0.0)
             for j in range(begin, end):
                 if row[j] > peak:
                     peak = row[j]
                     bright = j - begin
-            dim += int(0.0 < peak * np.float32(490.0) <= top)
+            dim += int(0.0 < peak * factor <= top)
         begin = end
     return dim
 
 
-@compiled_exactly
-def _extremes(power, counts, ends, levels, odd):  # type: ignore[no-untyped-def]
-    """Look for spikes, deep negatives and stuck stretches, erring towards finding them."""
-    for s in range(power.shape[0]):
-        if odd[s]:
-            continue
-        row = power[s]
-        count = counts[s, 0]
-        bottom = ends[s, 0]
-        top = ends[s, 1]
-        # a spike: hardly any other reading comes within a twentieth of it
-        edge = max(top, -bottom) * np.float32(0.051)
-        strange = _few(row, edge, max(1, round(0.001 * count)) + 1)
-        most = int(0.0101 * count + 2.0)
-        if bottom < 0.0:
-            # far below zero: a tenth of what one reading in a hundred exceeds
-            strange = strange or _few(row, np.float32(-10.1) * bottom, most)
-        for k in range(counts[s, 1]):
-            level = levels[s, k]
-            if level < np.float32(0.951) * top:  # above, an inverter clips
-                strange = strange or _few(row, np.float32(20.1) * level, most)
-        if strange:
-            odd[s] = 1
-        elif bottom < 0.0:
-            for j in range(len(row)):
-                row[j] = np.float32(0.0) if row[j] < np.float32(0.0) else row[j]
-
-
-@compiled_exactly
-def _few(row, edge, most):  # type: ignore[no-untyped-def]
-    """Whether no more than so many readings come up to an edge."""
+@njit(cache=True, nogil=True)
+def _few_reach(row, level, most):  # type: ignore[no-untyped-def]
+    """Return whether no more than so many readings of (n,) come up to a level. [kW]"""
+    block = 64
     near = 0
-    for start in range(0, len(row), _LANES):
-        for value in row[start : start + _LANES]:
-            near += value >= edge
+    for start in range(0, len(row), block):
+        for value in row[start : start + block]:
+            near += value >= level
         if near > most:
             return False
     return True

@@ -6,31 +6,26 @@ import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.errors import SourceError
+from sunveil.errors import SourceError, SunveilError
 from sunveil.fleet.layouts import Stamp
 from sunveil.fleet.plan import SKIES_KEPT, Cells, find_cells
-from sunveil.fleet.reading import hashes
-from sunveil.fleet.settings import FleetSettings
-from sunveil.fleet.skies import Skies
-from sunveil.fleet.source import Source
-from sunveil.fleet.systems import Systems, read_systems
+from sunveil.fleet.reading import EARLIEST, LATEST, hashes
+from sunveil.fleet.settings import IDENTITY, FleetSettings
+from sunveil.fleet.skies import CellSkies
+from sunveil.fleet.source import FleetSource
+from sunveil.fleet.survey import SystemIndex
+from sunveil.fleet.systems import SystemTable, read_systems
 from sunveil.fleet.zones import ZoneTable
 from sunveil.meters.clock import parse_timezone
 
-if TYPE_CHECKING:
-    from sunveil.fleet.survey import Book
-
-# Where nothing else is known of the times. [s since 1970]
-_EVER = (315532800, 4133980800)
-
 
 @dataclass(frozen=True)
-class Job:
+class FleetJob:
     """A run over a fleet, as its workers are told.
 
     Parameters
@@ -51,17 +46,20 @@ class Job:
         First and last stamp of the fleet, where known. [µs]
     server
         What a server of weather must be told, as pairs; never written down.
+    identity
+        Version and engine of the process that planned the run.
     """
 
     out: str
     systems: str
-    source: Source
+    source: FleetSource
     settings: FleetSettings
     fingerprint: str
     digest: str = ""
     gathered: bool = False
     span: tuple[int, int] | None = None
     server: tuple[tuple[str, Any], ...] = ()
+    identity: tuple[str, str] = IDENTITY
 
     @property
     def folder(self) -> Path:
@@ -77,12 +75,22 @@ class Job:
         return f"Job({self.out!r})"
 
 
-class Desk:
-    """A job opened by a process: the systems, their cells, clocks and skies."""
+class RunContext:
+    """A run as one process has it open: the job, the systems, their cells, clocks and skies.
 
-    def __init__(self, job: Job, systems: Systems, cells: Cells) -> None:
+    Parameters
+    ----------
+    job
+        The run.
+    systems
+        The table of systems.
+    cells
+        Their weather cells.
+    """
+
+    def __init__(self, job: FleetJob, systems: SystemTable, cells: Cells) -> None:
         self.job, self.systems, self.cells = job, systems, cells
-        self.skies = Skies(job.settings.weather, keep=SKIES_KEPT, server=dict(job.server))
+        self.skies = CellSkies(job.settings.weather, keep=SKIES_KEPT, server=dict(job.server))
         self.clocks, self.clock = self._clocks()
         self.zones = ZoneTable.of(
             self.clocks if job.source.columns.stamp is Stamp.WALL else ["UTC"] * len(self.clocks),
@@ -94,15 +102,13 @@ class Desk:
         """First and last stamp. [s]"""
         span = self.job.span
         if span is None:
-            return _EVER
-        return max(_EVER[0], span[0] // 1_000_000), min(_EVER[1], -(-span[1] // 1_000_000))
+            return EARLIEST, LATEST
+        return max(EARLIEST, span[0] // 1_000_000), min(LATEST, -(-span[1] // 1_000_000))
 
     @cached_property
-    def book(self) -> Book:
+    def index(self) -> SystemIndex:
         """The numbers of the systems by the hash of their names."""
-        from sunveil.fleet.survey import Book  # compiled, which the plan has no need of
-
-        return Book.of(hashes(self.systems.ids))
+        return SystemIndex.of(hashes(self.systems.ids))
 
     @cached_property
     def names(self) -> list[str]:
@@ -136,42 +142,46 @@ class Desk:
         return (needed & (self.systems.zone < 0)).astype(np.uint8)
 
 
-_desks: dict[tuple[str, str], Desk] = {}
+_open: dict[tuple[str, str], RunContext] = {}
 _lock = threading.Lock()
 
 
-def desk_of(job: Job, *, systems: Systems | None = None, cells: Cells | None = None) -> Desk:
-    """Return the process's desk for a job, opened when first asked for.
+def context_of(
+    job: FleetJob, *, systems: SystemTable | None = None, cells: Cells | None = None
+) -> RunContext:
+    """Return the process's context of a run, opened when first asked for.
 
     Parameters
     ----------
     job
-        What is to be done.
+        The run.
     systems, cells
         The table and the cells, where the caller has them at hand.
     """
+    if job.identity != IDENTITY:
+        raise SunveilError("a worker has another version of Sunveil; install the same everywhere")
     key = job.out, job.fingerprint
     with _lock:
-        if key not in _desks:
+        if key not in _open:
             if systems is None:
                 column = job.settings.meters.system_column
                 systems = read_systems(job.systems, system_column=column)
                 if systems.digest != job.digest:
                     raise SourceError(f"{job.systems} was changed while a run was reading it")
             if cells is None:
-                cells = find_cells(systems, job.settings.cell)
-            _desks.clear()  # one run at a time keeps its skies
-            _desks[key] = Desk(job, systems, cells)
-        return _desks[key]
+                cells = find_cells(systems, job.settings.cell_size)
+            _open.clear()  # one run at a time keeps its skies
+            _open[key] = RunContext(job, systems, cells)
+        return _open[key]
 
 
-def close_desk(job: Job) -> None:
+def close_context(job: FleetJob) -> None:
     """Forget what a process keeps for a job."""
     with _lock:
-        _desks.pop((job.out, job.fingerprint), None)
+        _open.pop((job.out, job.fingerprint), None)
 
 
-def check_clocks(job: Job, systems: Systems) -> None:
+def check_clocks(job: FleetJob, systems: SystemTable) -> None:
     """Refuse a fleet whose stamps nobody knows the clock of."""
     unknown = job.settings.meters.timezone is None and not systems.zones
     if job.source.columns.stamp is Stamp.WALL and unknown:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sunveil.errors import MeterError, ParameterError
 from sunveil.fleet.systems import SYSTEM_NAMES
 from sunveil.meters.clock import parse_timezone
-from sunveil.meters.columns import Column, find_roles
+from sunveil.meters.columns import MeterColumn, find_roles
 from sunveil.meters.options import MeterOptions, Unit
 from sunveil.meters.units import find_unit
 
@@ -21,7 +21,7 @@ _STARTS = ("start", "start_time", "first", "first_time", "time", "timestamp")
 _LENGTHS = ("interval_minutes", "interval", "minutes", "step_minutes")
 
 
-class Layout(StrEnum):
+class FileLayout(StrEnum):
     """How readings lie in files.
 
     ``long``: a system, a time and a reading in each row. ``lists``: a system in each row, with
@@ -60,7 +60,7 @@ class Columns:
         The type of a reading in the file, and the name of the clock beside instants.
     """
 
-    layout: Layout
+    layout: FileLayout
     system: str = ""
     time: str | None = None
     power: str = ""
@@ -106,20 +106,20 @@ def find_columns(schema: Any, options: MeterOptions, *, name: str) -> Columns:
 
 def _long(schema: Any, options: MeterOptions, *, hive: tuple[str, ...], where: str) -> Columns:
     described = [
-        *(Column(f.name, _is_time(f.type), _is_number(f.type)) for f in schema),
-        *(Column(key, False, False) for key in hive if key.lower() in SYSTEM_NAMES),
+        *(MeterColumn(f.name, _is_time(f.type), _is_number(f.type)) for f in schema),
+        *(MeterColumn(key, False, False) for key in hive if key.lower() in SYSTEM_NAMES),
     ]
     roles = find_roles(described, options, where=where)
     if roles.system is None:
-        return Columns(Layout.FILES)
+        return Columns(FileLayout.FILES)
     system, time, power = (described[at].name for at in (roles.system, roles.time, roles.power))
     kinds = {field.name: field.type for field in schema}
     if not (_is_time(kinds[time]) and _is_number(kinds[power])):
         # text, or numbers for times: the reader of single files knows how those are written
-        return Columns(Layout.FILES, system=system, time=time, power=power, hive=hive)
+        return Columns(FileLayout.FILES, system=system, time=time, power=power, hive=hive)
     unit, notes = find_unit(power, options.known_unit, where=where)
     return Columns(
-        Layout.LONG,
+        FileLayout.LONG,
         system,
         time,
         power,
@@ -156,7 +156,7 @@ def _lists(
         time = named or times[0].name
         inner = kinds[time].value_type
         common |= {"stamp": _stamp(inner), "zone": _zone(schema, time)}
-        return Columns(Layout.LISTS, system, time, power, **common)
+        return Columns(FileLayout.LISTS, system, time, power, **common)
     start = named or _named(schema, _STARTS, _is_time)
     length = _named(schema, _LENGTHS, _is_number)
     if start is None or length is None:
@@ -165,7 +165,7 @@ def _lists(
             " start and interval_minutes"
         )
     common |= {"stamp": _stamp(kinds[start]), "zone": _zone(schema, start)}
-    return Columns(Layout.LISTS, system, None, power, start=start, length=length, **common)
+    return Columns(FileLayout.LISTS, system, None, power, start=start, length=length, **common)
 
 
 def _only(lists: list[Any], usual: str, where: str) -> str:
@@ -209,9 +209,11 @@ def _stamp(kind: Any) -> Stamp:
 
 def _zone(schema: Any, name: str) -> str:
     """Return the zone that pandas wrote beside a column of instants, or UTC."""
-    told = (schema.pandas_metadata or {}).get("columns", ())
+    described = (schema.pandas_metadata or {}).get("columns", ())
     try:
-        zone = next(each["metadata"]["timezone"] for each in told if each["field_name"] == name)
+        zone = next(
+            each["metadata"]["timezone"] for each in described if each["field_name"] == name
+        )
         return parse_timezone(str(zone))[1]
     except (StopIteration, KeyError, TypeError, ParameterError):
         return "UTC"

@@ -1,72 +1,50 @@
-"""The parts of a plan on this machine.
+"""The parts of a plan on this machine: in this process, or in a pool of processes.
 
-One worker is this process; the others are helpers, processes of their own, or threads where there
-are none. Each works through neighbours, which share skies: no reading is sent from one to another.
+Each worker of the pool reads its parts and writes their files itself, and sends back counts: no
+reading goes from one process to another. A worker that is killed ends its pool, as the standard
+library has it; the pool is then made anew, and what was being worked on is begun again.
 """
 
 from __future__ import annotations
 
+import atexit
+import multiprocessing
 import os
-import queue
+import signal
+import sys
 import threading
-from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import pairwise
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import TypeVar
 
-from sunveil.fleet.done import Done, rows_of
-from sunveil.fleet.helpers import Helper, HelperLostError
-from sunveil.fleet.job import Job
+from sunveil.engine import warm
+from sunveil.errors import SunveilError
+from sunveil.fleet import inspect, scatter, survey
+from sunveil.fleet.done import PartResult
+from sunveil.fleet.job import FleetJob
 from sunveil.fleet.plan import Part
 from sunveil.fleet.task import run_part
 
-# Parts at the end of a plan that are smaller than this share of the largest are left for the end.
-_SMALL = 0.7
+# A smaller fleet is done before the workers of a pool have loaded. [bytes]
+SMALL_FLEET = 8 << 20
+# So many parts for each worker are handed to the pool at a time.
+_AHEAD = 2
+# A part during which workers were lost so many times is not begun again.
+_MOST_LOSSES = 3
+
+Work = Callable[[FleetJob, Part], PartResult]
+Result = TypeVar("Result")
 
 
-class Shares:
-    """Who works on which parts: each on neighbours, then on what others have left.
-
-    Parameters
-    ----------
-    parts
-        What is to be done, in the order of the plan.
-    workers
-        How many work on it.
-    """
-
-    def __init__(self, parts: Sequence[Part], workers: int) -> None:
-        rest = deque(parts)
-        most = max((part.rows for part in parts), default=0)
-        self._last: deque[Part] = deque()
-        while rest and rest[-1].rows < _SMALL * most:
-            self._last.appendleft(rest.pop())
-        ends = [len(rest) * number // workers for number in range(workers + 1)]
-        whole = list(rest)
-        self._own = [deque(whole[a:b]) for a, b in pairwise(ends)]
-        self._lock = threading.Lock()
-
-    def take(self, worker: int) -> Part | None:
-        """Return the next part of a worker, None when there is no more."""
-        with self._lock:
-            if self._own[worker]:
-                return self._own[worker].popleft()
-            longest = max(self._own, key=len)
-            if longest:
-                return longest.pop()
-            return self._last.popleft() if self._last else None
-
-    def next(self, worker: int) -> Part | None:
-        """Return what a worker will most likely take next."""
-        with self._lock:
-            own = self._own[worker] or self._last
-            return own[0] if own else None
-
-
-def run_local(
-    job: Job, parts: Sequence[Part], *, workers: int, helpers: Sequence[Helper] = ()
-) -> Iterator[Done]:
+def run_local(job: FleetJob, parts: Sequence[Part], *, workers: int) -> Iterator[PartResult]:
     """Yield what parts came to, as they get done.
+
+    One worker is this process. So it is for a small fleet, for a single part, and in a process
+    that may have no children.
 
     Parameters
     ----------
@@ -76,73 +54,166 @@ def run_local(
         What is left to do, in the order of the plan.
     workers
         How many parts are worked on at a time.
-    helpers
-        Processes that work on them too; where there are fewer than workers, threads do.
     """
-    shares = Shares(parts, workers)
-    if workers == 1:
-        while (part := shares.take(0)) is not None:
-            _announce(job, shares.next(0))
-            yield run_part(job, part)
-        return
-    ended: queue.SimpleQueue[Done | BaseException | None] = queue.SimpleQueue()
-    stop = threading.Event()
+    small = sum(file.size for file in job.source.files) < SMALL_FLEET
+    count = min(workers, len(parts))
+    if count <= 1 or small or multiprocessing.current_process().daemon:
+        return (run_part(job, part) for part in parts)
+    compile_before_workers()
+    return run_in_pool(job, parts, workers=count)
 
-    def work(number: int) -> None:
-        helper = helpers[number - 1] if 1 <= number <= len(helpers) else None
-        try:
-            while not stop.is_set() and (part := shares.take(number)) is not None:
-                _announce(job, shares.next(number))
-                try:
-                    ended.put(run_part(job, part) if helper is None else _helped(job, part, helper))
-                except HelperLostError:
-                    helper = None  # which costs its part, and no more
-                    ended.put(run_part(job, part))
-        except BaseException as error:
-            ended.put(error)
-        finally:
-            ended.put(None)
 
-    threads = [
-        threading.Thread(target=work, args=(number,), name=f"sunveil_{number}")
-        for number in range(workers)
-    ]
-    for thread in threads:
-        thread.start()
-    working = workers
+def compile_before_workers() -> None:
+    """Compile the kernels that workers call, once, so that each worker finds them compiled."""
+    warm.compile_kernels()
+    survey.compile_kernels()
+    scatter.compile_kernels()
+    inspect.compile_kernels()
+
+
+def run_in_pool(
+    job: FleetJob, parts: Sequence[Part], *, workers: int, work: Work = run_part
+) -> Iterator[PartResult]:
+    """Yield what parts came to, each worked on by a process of a pool.
+
+    Parameters
+    ----------
+    job
+        The run.
+    parts
+        What is to be done; earlier parts are begun first.
+    workers
+        How many processes.
+    work
+        What a worker does with a part; a function that it can import.
+
+    Raises
+    ------
+    SunveilError
+        When workers are lost again and again during the same part.
+    """
+    waiting = deque(parts)
+    losses: Counter[Part] = Counter()
+    while waiting:
+        running: dict[Future[PartResult], Part] = {}
+        with _pool(job, workers, work) as pool:
+            first = _submit(pool, os.getpid)
+            try:
+                while waiting or running:
+                    while waiting and len(running) < _AHEAD * workers:
+                        running[_submit(pool, _work_on, waiting[0])] = waiting[0]
+                        waiting.popleft()
+                    ended, _ = wait(running, return_when=FIRST_COMPLETED)
+                    for future in ended:
+                        result = future.result()
+                        del running[future]
+                        yield result
+            except BrokenProcessPool:
+                lost = sorted(running.values(), key=lambda part: part.number)
+                losses.update(lost)
+                waiting.extendleft(reversed(lost))
+        if waiting and first.exception() is not None:
+            warnings.warn(
+                "no worker process could be started, so one part is worked on at a time; a script"
+                " that calls infer_fleet with several workers must do so under"
+                ' if __name__ == "__main__":',
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            yield from (work(job, part) for part in waiting)
+            return
+        if losses and max(losses.values()) >= _MOST_LOSSES:
+            raise SunveilError(
+                "a part of the fleet ends every worker that takes it, most likely for want of"
+                " memory; start the same command again with fewer workers or more memory"
+            )
+
+
+@contextmanager
+def _pool(job: FleetJob, workers: int, work: Work) -> Iterator[ProcessPoolExecutor]:
+    """Yield a pool; when it is left, what is being worked on ends and nothing else is begun.
+
+    Workers are started from scratch: a fork would inherit this process's database, whose threads
+    it does not have.
+    """
+    pool = ProcessPoolExecutor(
+        workers,
+        mp_context=multiprocessing.get_context("spawn"),
+        initializer=_begin_worker,
+        initargs=(job, work),
+    )
+    # every processor has a worker; more threads of numpy's would wait in loops, and take theirs
+    given = os.environ.get("OPENBLAS_NUM_THREADS")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        while working:
-            found = ended.get()
-            if found is None:
-                working -= 1
-            elif isinstance(found, BaseException):
-                raise found
-            else:
-                yield found
+        yield pool
     finally:
-        # an error or an interrupt waits for what is worked on, and no more
-        stop.set()
-        for thread in threads:
-            thread.join()
+        pool.shutdown(cancel_futures=True)
+        if given is None:
+            os.environ.pop("OPENBLAS_NUM_THREADS", None)
 
 
-def _helped(job: Job, part: Part, helper: Helper) -> Done:
-    done = helper.run(job, part)
-    return replace(done, rows=rows_of(job, done))
+def _submit(pool: ProcessPoolExecutor, work: Callable[..., Result], *given: Part) -> Future[Result]:
+    """Hand work to a pool, which may start a worker for it.
+
+    A terminal interrupts all processes at once. Workers are started with interrupts blocked, which
+    they inherit: this process alone hears of one, and ends them.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        return pool.submit(work, *given)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool.submit(work, *given)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _announce(job: Job, part: Part | None) -> None:
-    """Tell the disk what will be read next."""
-    if part is None or job.gathered or not hasattr(os, "posix_fadvise"):
-        return
-    if part.low is not None or part.high is not None:
-        return
-    for path in job.source.paths(part.files):
-        try:
-            handle = os.open(path, os.O_RDONLY)
-        except OSError:
-            continue  # whoever reads it says so
-        try:
-            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_WILLNEED)
-        finally:
-            os.close(handle)
+# What a worker process was told when it was started.
+_orders: tuple[FleetJob, Work] | None = None
+
+
+def _begin_worker(job: FleetJob, work: Work) -> None:
+    """Keep the run for the parts to come, and end with the process that started this one.
+
+    The table of systems is opened with the first part, so that what is wrong with it is said by
+    that part's result.
+    """
+    global _orders
+    _orders = job, work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ending = threading.Event()
+    watching = threading.Thread(target=_end_with_parent, args=(ending,), daemon=True)
+    watching.start()
+
+    def stop_watching() -> None:
+        ending.set()
+        watching.join()
+
+    # a thread that still runs while Python ends would keep DuckDB's objects, which it complains of
+    atexit.register(stop_watching)
+
+
+def _end_with_parent(ending: threading.Event) -> None:
+    """End this process once its parent is gone: a pool's worker would wait for orders for ever."""
+    parent = multiprocessing.parent_process()
+    while parent is not None and not ending.wait(1.0):
+        if not parent.is_alive():
+            os._exit(1)
+
+
+def _work_on(part: Part) -> PartResult:
+    """Work on a part in a worker process."""
+    assert _orders is not None
+    job, work = _orders
+    return work(job, part)
+
+
+def refuse_unguarded() -> None:
+    """End a worker that, while it starts, runs its parent's script as far as here.
+
+    A worker imports the script that started it, under the name ``__mp_main__``. Where that script
+    infers a fleet as it is imported, the worker would begin the same run again.
+    """
+    imported = sys.modules.get("__mp_main__")
+    if imported is not None and sys.modules.get("__main__") is not imported:
+        raise SystemExit(1)

@@ -13,31 +13,30 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError
-from sunveil.fleet.arrow import plain
 from sunveil.fleet.database import cursor, named, parquet
-from sunveil.fleet.layouts import Layout
+from sunveil.fleet.layouts import FileLayout
 from sunveil.fleet.reading import hashes
-from sunveil.fleet.source import Order, Source, SourceFile
-from sunveil.fleet.systems import Systems
+from sunveil.fleet.source import FileOrder, FleetSource, SourceFile
+from sunveil.fleet.systems import SystemTable
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lie:
-    """How systems lie in files.
+class FleetOrder:
+    """How the systems of a fleet lie in its files.
 
     Parameters
     ----------
     order
-        In one word.
+        Whether files are ranges of names, hold whole systems, or share systems.
     members
         Numbers of the known systems of each file, where these had to be looked up.
     """
 
-    order: Order
+    order: FileOrder
     members: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
 
-def find_order(source: Source, systems: Systems, *, workers: int = 1) -> Lie:
+def find_order(source: FleetSource, systems: SystemTable, *, workers: int = 1) -> FleetOrder:
     """Return how systems lie in files: as footers tell, or the names alone where they do not.
 
     Parameters
@@ -49,17 +48,17 @@ def find_order(source: Source, systems: Systems, *, workers: int = 1) -> Lie:
     workers
         How many files to look at at a time.
     """
-    if source.columns.layout is Layout.FILES:
-        return Lie(Order.WHOLE)
+    if source.columns.layout is FileLayout.FILES:
+        return FleetOrder(FileOrder.WHOLE)
     if _sorted(source.files):
-        return Lie(Order.SORTED)
+        return FleetOrder(FileOrder.SORTED)
     files = [file.name for file in source.files]
     with ThreadPoolExecutor(workers) as pool:
         found = list(pool.map(lambda file: _names(source, file), files))
     every = np.concatenate([np.empty(0, dtype=np.uint64), *found])
     if len(np.unique(every)) < len(every):
-        return Lie(Order.SPREAD)
-    return Lie(Order.WHOLE, dict(zip(files, _numbers(found, systems), strict=True)))
+        return FleetOrder(FileOrder.SPREAD)
+    return FleetOrder(FileOrder.WHOLE, dict(zip(files, _numbers(found, systems), strict=True)))
 
 
 def by_name(files: Sequence[SourceFile]) -> list[SourceFile]:
@@ -75,7 +74,7 @@ def _sorted(files: Sequence[SourceFile]) -> bool:
     return all(before[1] <= after[0] for before, after in pairwise(bounds))
 
 
-def _numbers(found: list[NDArray[np.uint64]], systems: Systems) -> list[NDArray[np.int64]]:
+def _numbers(found: list[NDArray[np.uint64]], systems: SystemTable) -> list[NDArray[np.int64]]:
     """Return the numbers of the systems that the table knows, file by file."""
     known = hashes(systems.ids)
     if not len(known):
@@ -89,7 +88,7 @@ def _numbers(found: list[NDArray[np.uint64]], systems: Systems) -> list[NDArray[
     return numbers
 
 
-def _names(source: Source, name: str) -> NDArray[np.uint64]:
+def _names(source: FleetSource, name: str) -> NDArray[np.uint64]:
     """Return hashes of the names of a file's systems; none, where it is damaged within."""
     columns = source.columns
     table = parquet(source.paths([name]), hive=bool(columns.hive))
@@ -102,12 +101,12 @@ def _names(source: Source, name: str) -> NDArray[np.uint64]:
         )
     except (duckdb.Error, pa.ArrowException):
         return np.empty(0, dtype=np.uint64)
-    return np.asarray(plain(found.column("h")), dtype=np.uint64)
+    return np.asarray(found.column("h").to_numpy(), dtype=np.uint64)
 
 
-def find_span(source: Source) -> tuple[int, int] | None:
+def find_span(source: FleetSource) -> tuple[int, int] | None:
     """Return the first and last stamp of a fleet, from its footers or else its times. [µs]"""
-    if source.span is not None or source.columns.layout is not Layout.LONG:
+    if source.span is not None or source.columns.layout is not FileLayout.LONG:
         return source.span
     columns = source.columns
     if columns.time is None:

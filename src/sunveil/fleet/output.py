@@ -13,10 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sunveil.engine.block import flags_of
+from sunveil.engine.clocks import ClockHypothesis, FoundClock
 from sunveil.estimate import DaylightSaving, Flag
 from sunveil.files import write_whole
-from sunveil.fleet import arrow
-from sunveil.fleet.systems import Refused, Systems
+from sunveil.fleet.systems import RefusedSystem, SystemTable
 from sunveil.meters.record import Label
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ _NUMBERS = {
     "dc_capacity_kw_high": "capacity_high",
     "plane_error_degrees": "plane_error_degrees",
     "ac_limit_kw": "ac_limit_kw",
+    "haze": "haze",
+    "heat": "heat",
 }
 _LABELS = tuple(Label)
 REFUSED = pa.schema(
@@ -46,7 +49,7 @@ REFUSED = pa.schema(
 )
 
 
-def estimates_table(fitted: Sequence[Fitted], systems: Systems) -> pa.Table:
+def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
     """Return estimates as a table in the order of the systems, with their places and keys.
 
     Parameters
@@ -59,36 +62,36 @@ def estimates_table(fitted: Sequence[Fitted], systems: Systems) -> pa.Table:
     numbers = _joined([each.systems for each in fitted], np.int32)
     order = np.argsort(numbers, kind="stable")
     numbers = numbers[order]
-    columns: dict[str, Any] = {"system_id": arrow.rows_at(systems.ids, numbers)}
+    rows = pa.array(numbers)
+    columns: dict[str, Any] = {"system_id": systems.ids.take(rows)}
     for name, field in _NUMBERS.items():
         values = _joined([getattr(each.fit, field) for each in fitted], np.float64)[order]
         columns[name] = _number(name, values)
     offset, label = _clocks(fitted)
     saving = _joined([each.fit.clock_saving for each in fitted], np.int64)[order]
-    columns["clock_offset_minutes"] = arrow.numbers(offset[order])
+    columns["clock_offset_minutes"] = pa.array(offset[order])
     columns["clock_label"] = _words(tuple(each.value for each in _LABELS), label[order])
     columns["clock_daylight_saving"] = _words(tuple(each.value for each in DaylightSaving), saving)
     agreement = _joined([each.fit.agreement for each in fitted], np.float64)[order]
-    columns["agreement"] = arrow.numbers(np.round(agreement, 4))
+    columns["agreement"] = pa.array(np.round(agreement, 4))
     bits = _joined([each.fit.flags for each in fitted], np.int64)[order]
-    columns["flags"] = arrow.lists([_flags()[each] for each in bits.tolist()])
-    columns["latitude"] = arrow.numbers(systems.latitude[numbers])
-    columns["longitude"] = arrow.numbers(systems.longitude[numbers])
+    columns["flags"] = pa.array([_flags()[each] for each in bits.tolist()], pa.list_(pa.string()))
+    columns["latitude"] = pa.array(systems.latitude[numbers])
+    columns["longitude"] = pa.array(systems.longitude[numbers])
     for key in systems.keys.column_names:
-        columns[key] = arrow.rows_at(systems.keys.column(key), numbers)
+        columns[key] = systems.keys.column(key).take(rows)
     return pa.table(columns)
 
 
-def refused_table(refused: Sequence[Refused], partition: int | None) -> pa.Table:
+def refused_table(refused: Sequence[RefusedSystem], partition: int | None) -> pa.Table:
     """Return refusals as a table, in the order of the systems."""
     ordered = sorted(refused, key=lambda each: (each.system_id, each.kind))
-    where = np.full(len(ordered), -1 if partition is None else partition, dtype=np.int32)
     return pa.table(
         {
-            "system_id": arrow.texts([each.system_id for each in ordered]),
-            "kind": arrow.texts([each.kind for each in ordered]),
-            "reason": arrow.texts([each.reason for each in ordered]),
-            "partition": arrow.numbers(where, where >= 0),
+            "system_id": [each.system_id for each in ordered],
+            "kind": [each.kind for each in ordered],
+            "reason": [each.reason for each in ordered],
+            "partition": [partition] * len(ordered),
         },
         schema=REFUSED,
     )
@@ -113,23 +116,15 @@ def _words_in(field: pa.Field) -> list[str]:
     return [field.name] if pa.types.is_string(field.type) else []
 
 
-def is_whole(path: Path) -> bool:
-    """Whether a Parquet file is there, with its footer."""
-    try:
-        pq.read_metadata(path)
-    except (pa.ArrowException, OSError):
-        return False
-    return True
-
-
 def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
     return np.concatenate([*parts, np.empty(0, kind)]).astype(kind)
 
 
 def _number(name: str, values: NDArray[np.float64]) -> pa.Array:
     if "capacity" in name or "limit" in name:
-        return arrow.numbers(_significant(values), ~np.isnan(values))
-    return arrow.numbers(np.round(values, 2), ~np.isnan(values))
+        return pa.array(_significant(values), mask=np.isnan(values))
+    digits = 4 if name in ("haze", "heat") else 2
+    return pa.array(np.round(values, digits), mask=np.isnan(values))
 
 
 def _significant(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -144,24 +139,22 @@ def _clocks(fitted: Sequence[Fitted]) -> tuple[NDArray[np.float64], NDArray[np.i
     offsets, labels = [], []
     for each in fitted:
         offset = np.array(each.fit.clock_offset_minutes, dtype=np.float64)
-        half = each.frame.axis.step / 120.0
         label = np.full(len(offset), _LABELS.index(each.frame.label))
-        moved = label + np.sign(offset).astype(np.int64)
-        is_label = (np.abs(offset) == half) & (moved >= 0) & (moved < len(_LABELS))
-        if half < 15.0:
-            is_label[:] = False
-        offsets.append(np.where(is_label, 0.0, offset))
-        labels.append(np.where(is_label, moved, label))
+        for row in np.flatnonzero(offset):
+            found = FoundClock(ClockHypothesis(float(offset[row]))).finding(
+                each.frame.label, each.frame.axis.step / 60.0
+            )
+            offset[row], label[row] = found.offset_minutes, _LABELS.index(found.label)
+        offsets.append(offset)
+        labels.append(label)
     return _joined(offsets, np.float64), _joined(labels, np.int64)
 
 
 def _words(words: tuple[str, ...], codes: NDArray[np.int64]) -> pa.Array:
-    return arrow.texts([words[code] for code in codes.tolist()])
+    return pa.array([words[code] for code in codes.tolist()], pa.string())
 
 
 @cache
 def _flags() -> list[list[str]]:
     """Return the flags that each number stands for."""
-    flags = tuple(Flag)
-    every = range(1 << len(flags))
-    return [[flag.value for k, flag in enumerate(flags) if bits >> k & 1] for bits in every]
+    return [[flag.value for flag in flags_of(bits)] for bits in range(1 << len(Flag))]

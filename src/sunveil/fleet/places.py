@@ -11,17 +11,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
-from sunveil.fleet.arrow import plain
 from sunveil.meters.clock import parse_timezone
 
 
 @cache
-def clock_of(told: str) -> tuple[str | None, str | None]:
+def clock_of(name: str) -> tuple[str | None, str | None]:
     """Return the name of a clock, or why it is none; neither where nothing is told."""
-    if not told.strip():
+    if not name.strip():
         return None, None
     try:
-        return parse_timezone(told)[1], None
+        return parse_timezone(name)[1], None
     except ParameterError as error:
         return None, str(error)
 
@@ -49,7 +48,7 @@ def misplaced(picked: dict[str, pa.ChunkedArray]) -> dict[int, str]:
 def as_numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """Return a column as numbers, NaN where a value is none."""
     if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
-        values = plain(column).astype(np.float64)
+        values = column.to_numpy().astype(np.float64)
         return np.where(np.isfinite(values), values, np.nan)
     return np.array([_number(value) for value in column.to_pylist()], dtype=np.float64)
 

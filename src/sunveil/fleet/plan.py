@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil import __version__
 from sunveil.cell import Cell, cell_of
-from sunveil.fleet.layouts import Layout
-from sunveil.fleet.order import Lie, by_name
-from sunveil.fleet.settings import FleetSettings
-from sunveil.fleet.source import Order, Source, SourceFile
-from sunveil.fleet.systems import Systems
+from sunveil.fleet.layouts import FileLayout
+from sunveil.fleet.order import FleetOrder, by_name
+from sunveil.fleet.settings import IDENTITY, FleetSettings
+from sunveil.fleet.source import FileOrder, FleetSource, SourceFile
+from sunveil.fleet.systems import SystemTable
 
 # A file of fewer parts than this is not cut.
 WHOLE_PARTS = 4
@@ -77,15 +76,13 @@ class Cells:
 
     def keys(self, members: NDArray[np.int64]) -> tuple[tuple[int, int, int | None], ...]:
         """Return the cells of some systems, as plain numbers."""
-        # numpy's own search for what is unique loads masked arrays first
-        codes = np.flatnonzero(np.bincount(self.of[members]))
-        found = (self.cells[code] for code in codes)
+        found = (self.cells[code] for code in np.unique(self.of[members]))
         return tuple((cell.row, cell.column, cell.band) for cell in found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """What is to be done.
+class FleetPlan:
+    """The parts that a fleet is worked through in, and what tells this run from any other.
 
     Parameters
     ----------
@@ -107,8 +104,13 @@ class Plan:
 
 
 def make_plan(
-    source: Source, systems: Systems, settings: FleetSettings, *, lie: Lie, cells: Cells
-) -> Plan:
+    source: FleetSource,
+    systems: SystemTable,
+    settings: FleetSettings,
+    *,
+    ordering: FleetOrder,
+    cells: Cells,
+) -> FleetPlan:
     """Return the plan of a fleet.
 
     Parameters
@@ -119,7 +121,7 @@ def make_plan(
         Where the systems are.
     settings
         What is assumed.
-    lie
+    ordering
         How the systems lie in the files.
     cells
         Their weather cells.
@@ -127,28 +129,38 @@ def make_plan(
     mark = fingerprint(source, systems, settings)
     # what cannot be cut, and is too much for one part, is brought into parts first
     most = max(4 * WHOLE_PARTS * settings.part_rows, LARGEST)
-    if lie.order is not Order.SPREAD:
+    if ordering.order is not FileOrder.SPREAD:
 
         def placed(drafts: Iterable[Part]) -> list[Part]:
-            if lie.order is Order.SORTED:
+            if ordering.order is FileOrder.SORTED:
                 return _by_range(drafts, source, systems, cells)
-            return _by_member(drafts, lie.members, cells) if lie.members else list(drafts)
+            return _by_member(drafts, ordering.members, cells) if ordering.members else list(drafts)
 
-        parts = placed(_drafts(source, lie.order, settings.part_rows))
+        parts = placed(_drafts(source, ordering.order, settings.part_rows))
         fits = max(part.rows for part in parts) <= most and not _scattered(parts, cells)
-        if fits or source.columns.layout is Layout.FILES:
+        if fits or source.columns.layout is FileLayout.FILES:
             # stable: parts whose cells are unknown stay in the order of their files
             parts.sort(key=lambda part: [(row, column) for row, column, _ in part.cells[:1]])
             if len(parts) > 4 * ENDING:
                 parts[-ENDING:] = placed(_halves(parts[-ENDING:], source))
-            return Plan(tuple(replace(p, number=n) for n, p in enumerate(parts)), mark)
+            return FleetPlan(tuple(replace(p, number=n) for n, p in enumerate(parts)), mark)
     return _gathered(source, cells, mark, settings.part_rows)
 
 
-def fingerprint(source: Source, systems: Systems, settings: FleetSettings) -> str:
-    """Return a digest of what decides the result: files, systems, settings, version."""
-    told = {
-        "version": __version__,
+def fingerprint(source: FleetSource, systems: SystemTable, settings: FleetSettings) -> str:
+    """Return a digest of what decides the result.
+
+    Parameters
+    ----------
+    source
+        The files of readings: their names, sizes and times of change.
+    systems
+        The table of systems.
+    settings
+        What is assumed; version and engine of Sunveil are taken into account as well.
+    """
+    decisive = {
+        "identity": IDENTITY,
         "settings": settings.to_dict(),
         "systems": systems.digest,
         "columns": asdict(source.columns),
@@ -156,10 +168,10 @@ def fingerprint(source: Source, systems: Systems, settings: FleetSettings) -> st
         "unreadable": source.unreadable,
         "plan": (WHOLE_PARTS, FILES_ROWS, SKIES_KEPT, ENDING),
     }
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def find_cells(systems: Systems, size: float) -> Cells:
+def find_cells(systems: SystemTable, size: float) -> Cells:
     """Return the weather cell of every system."""
     if not len(systems):
         return Cells((), np.empty(0, dtype=np.int32))
@@ -176,11 +188,11 @@ def find_cells(systems: Systems, size: float) -> Cells:
     return Cells(cells, of.reshape(-1).astype(np.int32))
 
 
-def _drafts(source: Source, order: Order, limit: int) -> Iterator[Part]:
+def _drafts(source: FleetSource, order: FileOrder, limit: int) -> Iterator[Part]:
     """Yield parts without cells or number: whole files together, or large ones cut."""
-    if source.columns.layout is Layout.FILES:
+    if source.columns.layout is FileLayout.FILES:
         limit = min(limit, FILES_ROWS)
-    files = by_name(source.files) if order is Order.SORTED else list(source.files)
+    files = by_name(source.files) if order is FileOrder.SORTED else list(source.files)
     batch: list[SourceFile] = []
     for file in files:
         if batch and sum(each.rows for each in batch) + file.rows > limit and _apart(batch, file):
@@ -191,7 +203,7 @@ def _drafts(source: Source, order: Order, limit: int) -> Iterator[Part]:
         yield from _cut(batch, order, limit)
 
 
-def _halves(parts: Iterable[Part], source: Source) -> Iterator[Part]:
+def _halves(parts: Iterable[Part], source: FleetSource) -> Iterator[Part]:
     """Yield parts of half as many files, where these can be told apart."""
     files = {file.name: file for file in source.files}
     for part in parts:
@@ -219,9 +231,9 @@ def _apart(batch: list[SourceFile], file: SourceFile) -> bool:
     return before is None or after is None or before[1] != after[0]
 
 
-def _cut(batch: list[SourceFile], order: Order, limit: int) -> Iterator[Part]:
+def _cut(batch: list[SourceFile], order: FileOrder, limit: int) -> Iterator[Part]:
     rows = sum(file.rows for file in batch)
-    if order is not Order.SORTED or rows <= WHOLE_PARTS * limit or not _in_order(batch):
+    if order is not FileOrder.SORTED or rows <= WHOLE_PARTS * limit or not _in_order(batch):
         yield _whole(batch)
         return
     cuts: list[Any] = []
@@ -248,7 +260,9 @@ def _meets(file: SourceFile, low: Any, high: Any) -> bool:
     return (low is None or bounds[1] >= low) and (high is None or bounds[0] < high)
 
 
-def _by_range(drafts: Iterable[Part], source: Source, systems: Systems, cells: Cells) -> list[Part]:
+def _by_range(
+    drafts: Iterable[Part], source: FleetSource, systems: SystemTable, cells: Cells
+) -> list[Part]:
     """Return parts with the cells of the known systems that their ranges of names hold."""
     bounds = {file.name: file.bounds for file in source.files}
     numbers = any(isinstance(each[0], int) for each in bounds.values() if each is not None)
@@ -286,7 +300,7 @@ def _scattered(parts: list[Part], cells: Cells) -> bool:
     return total > SKIES_KEPT and sum(len(part.cells) for part in parts) > 3 * total
 
 
-def _gathered(source: Source, cells: Cells, mark: str, limit: int) -> Plan:
+def _gathered(source: FleetSource, cells: Cells, mark: str, limit: int) -> FleetPlan:
     """Return a plan that brings the readings of neighbours together first."""
     count = len(cells.of)
     each = max(1, source.rows // max(count, 1))
@@ -306,4 +320,4 @@ def _gathered(source: Source, cells: Cells, mark: str, limit: int) -> Plan:
                 cells=cells.keys(members),
             )
         )
-    return Plan(tuple(parts), mark, bucket)
+    return FleetPlan(tuple(parts), mark, bucket)

@@ -1,4 +1,4 @@
-"""How far a run is."""
+"""Counting what is done of a run, and telling it to whoever waits."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sunveil.fleet.done import Done
+from sunveil.fleet.done import PartResult
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a run is.
+class FleetProgress:
+    """What is done of a run, and how long the rest will take.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ class Progress:
         }
 
 
-Tell = Callable[[Progress], None]
+Tell = Callable[[FleetProgress], None]
 
 
 @dataclass(slots=True)
-class Meter:
+class ProgressCounter:
     """Counts parts and systems as they get done, and tells whoever wants to know."""
 
     tell: Tell
@@ -69,12 +69,12 @@ class Meter:
     _new_systems: int = 0
     _begun: float = field(default_factory=time.monotonic)
 
-    def before(self, done: Done) -> None:
+    def before(self, done: PartResult) -> None:
         """Count a part that an earlier run has done."""
         self.done += 1
         self.systems += done.inferred + done.refused
 
-    def add(self, done: Done) -> None:
+    def add(self, done: PartResult) -> None:
         """Count a part, and tell."""
         self.before(done)
         self._new_parts += 1
@@ -82,13 +82,13 @@ class Meter:
         self.say()
 
     def say(self, doing: str = "inferring") -> None:
-        """Tell how far it is."""
+        """Tell what is done so far, of all there is to do."""
         passed = max(time.monotonic() - self._begun, 1e-9)
         left = None
         if self._new_parts:
             left = passed / self._new_parts * (self.total - self.done)
         self.tell(
-            Progress(
+            FleetProgress(
                 self.done,
                 self.total,
                 self.systems,

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sunveil.fleet.arrow import numbers, plain
 from sunveil.fleet.database import cursor, named, parquet, quoted
-from sunveil.fleet.layouts import Columns, Layout, Stamp
+from sunveil.fleet.layouts import Columns, FileLayout, Stamp
 
 # Rows of a batch: large enough to cost little each, small enough to stay in the processor's cache
 # from DuckDB's hands to ours.
@@ -21,6 +21,8 @@ _BATCH = 131_072
 _BATCH_LISTS = 1_000_000
 # Blank stamps.
 NO_TIME = np.iinfo(np.int64).min
+# Stamps before 1980 and after 2100 are no readings of PV systems. [s since 1970]
+EARLIEST, LATEST = 315_532_800, 4_133_980_800
 Rows = tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.float32]]
 
 
@@ -43,7 +45,7 @@ def read_rows(
     table = parquet(paths, hive=bool(columns.hive))
     picked = ", ".join(_picked(columns))
     where = range_of(columns, low, high)
-    lists = columns.layout is Layout.LISTS
+    lists = columns.layout is FileLayout.LISTS
     turn, size = (_from_lists, _BATCH_LISTS) if lists else (_from_long, _BATCH)
     reader = cursor().sql(f"SELECT {picked} FROM {table}{where}").to_arrow_reader(size)
     for batch in reader:
@@ -52,7 +54,15 @@ def read_rows(
 
 
 def range_of(columns: Columns, low: Any, high: Any) -> str:
-    """Return the condition of a range of names, as SQL."""
+    """Return the condition of a range of names, as SQL.
+
+    Parameters
+    ----------
+    columns
+        How the files hold their systems.
+    low, high
+        First name that is inside, and first that is beyond; None for no bound.
+    """
     system = named(columns.system)
     ends = [
         f"{system} {sign} {end if isinstance(end, int) else quoted(str(end))}"
@@ -68,13 +78,23 @@ def hashes(ids: pa.Array) -> NDArray[np.uint64]:
         return np.empty(0, dtype=np.uint64)
     table = pa.table({"s": ids})
     found = cursor().from_arrow(table).project("hash(s::VARCHAR) AS h").to_arrow_table()
-    return np.asarray(plain(found.column("h")), dtype=np.uint64)
+    return np.asarray(found.column("h").to_numpy(), dtype=np.uint64)
 
 
-def strangers(
+def system_names(
     paths: Sequence[Path], columns: Columns, *, low: Any = None, high: Any = None
 ) -> list[str]:
-    """Return the names of all systems of some files."""
+    """Return the names of all systems that some files have rows of.
+
+    Parameters
+    ----------
+    paths
+        Parquet files.
+    columns
+        How they hold their systems.
+    low, high
+        Bounds of the names, as for :func:`range_of`.
+    """
     table = parquet(paths, hive=bool(columns.hive))
     system = f"{named(columns.system)}::VARCHAR"
     found = cursor().execute(
@@ -87,7 +107,7 @@ def _picked(columns: Columns) -> list[str]:
     picked = [f"hash({named(columns.system)}::VARCHAR) AS h"]
     plain = columns.power_kind == "float"
     value = named(columns.power)
-    if columns.layout is Layout.LONG:
+    if columns.layout is FileLayout.LONG:
         assert columns.time is not None
         time = named(columns.time)
         stamp = time if columns.stamp is Stamp.INSTANT else f"{time}::TIMESTAMP"
@@ -113,8 +133,6 @@ def _from_long(batch: Any, columns: Columns) -> Rows:
 
 def _from_lists(batch: Any, columns: Columns) -> Rows:
     """Lay lists out as rows."""
-    import pyarrow.compute as pc
-
     lists = batch.column("v")
     sizes = filled(pc.list_value_length(lists), 0).astype(np.int64)
     names = np.repeat(filled(batch.column("h"), 0).view(np.uint64), sizes)
@@ -147,7 +165,7 @@ def _fitted(
 
 
 def _lengths(column: Any) -> NDArray[np.int64]:
-    minutes = np.asarray(plain(column), dtype=np.float64)
+    minutes = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
     bad = ~np.isfinite(minutes)
     return np.where(bad, NO_TIME, np.rint(np.where(bad, 0.0, minutes) * 6e7)).astype(np.int64)
 
@@ -162,12 +180,11 @@ def stamps(column: Any) -> NDArray[np.int64]:
 def filled(column: Any, blank: int) -> NDArray[Any]:
     """Return a column of whole numbers, with a number of their own kind where blank."""
     if column.null_count:
-        import pyarrow.compute as pc
-
-        column = pc.fill_null(column, numbers(np.array([blank])).cast(column.type)[0])
-    return plain(column)
+        column = pc.fill_null(column, pa.scalar(blank, column.type))
+    return np.asarray(column.to_numpy())
 
 
 def _values(column: Any) -> NDArray[np.float32]:
     with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as such
-        return plain(column).astype(np.float32, copy=False)
+        values = column.to_numpy(zero_copy_only=False)
+        return np.asarray(values.astype(np.float32, copy=False))

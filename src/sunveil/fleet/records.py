@@ -4,56 +4,66 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, SunveilError
-from sunveil.fleet.arrow import plain, texts
 from sunveil.fleet.database import cursor, named, parquet
-from sunveil.fleet.layouts import Columns, Layout, Stamp
+from sunveil.fleet.layouts import Columns, FileLayout, Stamp
 from sunveil.fleet.reading import NO_TIME, filled, hashes
-from sunveil.fleet.systems import Refused
+from sunveil.fleet.systems import RefusedSystem
+from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.clock import Stamps
+from sunveil.meters.greenbutton import read_green_button
 from sunveil.meters.options import MeterOptions
+from sunveil.meters.read import stem
 from sunveil.meters.record import Label, Record
+from sunveil.meters.tables import MeterTable, read_csv, read_parquet
 from sunveil.meters.units import find_unit
 from sunveil.meters.wording import name_rows
 from sunveil.site import Array
-
-if TYPE_CHECKING:
-    from sunveil.meters.assemble import Raw
-    from sunveil.meters.tables import Table
 
 # So many systems are read anew at a time.
 _AT_ONCE = 64
 
 
-def settle(raw: Raw | MeterError, options: MeterOptions, *, name: str) -> Record | Refused:
-    """Return the record of a system, or why there is none."""
-    # here and below: a fleet whose readings are in order has no need of the rules for others
-    from sunveil.meters.assemble import to_record
+def settle(
+    raw: RawSystem | MeterError, options: MeterOptions, *, name: str
+) -> Record | RefusedSystem:
+    """Return the record of a system, or why there is none.
 
+    Parameters
+    ----------
+    raw
+        Its rows as read, or why they could not be.
+    options
+        How meters are read.
+    name
+        The system.
+    """
     try:
         if isinstance(raw, MeterError):
             raise raw  # noqa: TRY301 - one way for both
         return to_record(raw, options)
     except SunveilError as error:
-        return Refused(name, "meter", str(error))
+        return RefusedSystem(name, "meter", str(error))
     except Exception as error:  # one bad system never stops a fleet
         return failed(name, error)
 
 
-def failed(name: str, error: Exception) -> Refused:
+def failed(name: str, error: Exception) -> RefusedSystem:
     """Return the refusal of a system that something unforeseen happened with."""
     kind = type(error).__name__
-    return Refused(name, "failed", f"system {name} could not be worked on ({kind}); report it")
+    return RefusedSystem(
+        name, "failed", f"system {name} could not be worked on ({kind}); report it"
+    )
 
 
 def raws_of(
     paths: Sequence[Path], columns: Columns, names: Sequence[str], *, gathered: bool
-) -> Iterator[tuple[str, Raw | MeterError]]:
+) -> Iterator[tuple[str, RawSystem | MeterError]]:
     """Yield some systems of Parquet files as the files give them.
 
     Parameters
@@ -73,10 +83,10 @@ def raws_of(
 
 def _some(
     paths: Sequence[Path], columns: Columns, names: Sequence[str], *, gathered: bool
-) -> Iterator[tuple[str, Raw | MeterError]]:
+) -> Iterator[tuple[str, RawSystem | MeterError]]:
     system = f"{named(columns.system)}::VARCHAR"
     # by the hash, which is compared sooner than a name
-    wanted = hashes(texts(names))
+    wanted = hashes(pa.array(names, pa.string()))
     listed = ", ".join(str(each) for each in wanted)
     found = (
         cursor()
@@ -86,9 +96,10 @@ def _some(
         )
         .to_arrow_table()
     )
-    seen = plain(found.column("h"))
+    seen = found.column("h").to_numpy()
     micros = filled(found.column("w"), NO_TIME)
-    values, number = plain(found.column("v")).astype(np.float64), plain(found.column("r"))
+    values = found.column("v").to_numpy().astype(np.float64)
+    number = found.column("r").to_numpy()
     for name, each in sorted(zip(names, wanted, strict=True)):
         rows = np.flatnonzero(seen == each)
         if len(rows):
@@ -100,7 +111,7 @@ def _some(
 def _columns(columns: Columns) -> str:
     value = named(columns.power)
     kind = "" if columns.stamp is Stamp.INSTANT else "::TIMESTAMP"
-    if columns.layout is Layout.LONG:
+    if columns.layout is FileLayout.LONG:
         assert columns.time is not None
         time = f"epoch_us({named(columns.time)}{kind})"
         return f"{time} AS w, {value}::DOUBLE AS v, file_row_number AS r"
@@ -122,12 +133,10 @@ def _raw(
     columns: Columns,
     name: str,
     file: str | None,
-) -> Raw | MeterError:
+) -> RawSystem | MeterError:
     """Return a system's rows, each its time, value and number, as its file gives them."""
-    from sunveil.meters.assemble import Raw
-
     micros, values, number = rows
-    if file is None or columns.layout is Layout.LISTS:
+    if file is None or columns.layout is FileLayout.LISTS:
         number = np.arange(len(number))
     number = number.astype(np.int64) + 1
     where = f"system {name}" if file is None else f"{file}, system {name},"
@@ -144,10 +153,10 @@ def _raw(
     instant = columns.stamp is Stamp.INSTANT
     offset = np.full(len(wall), 0.0 if instant else np.nan)
     stamps = Stamps(wall, offset, columns.zone if instant else None)
-    return Raw(name, where, number[kept], stamps, values[kept], columns.unit, columns.notes)
+    return RawSystem(name, where, number[kept], stamps, values[kept], columns.unit, columns.notes)
 
 
-def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[Raw, MeterOptions]]:
+def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[RawSystem, MeterOptions]]:
     """Yield the systems of a file of any kind, each with the options that hold for it.
 
     Parameters
@@ -160,8 +169,6 @@ def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[Raw, MeterOptio
     with path.open("rb") as file:
         head = file.read(512)
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        from sunveil.meters.greenbutton import read_green_button
-
         # ESPI stamps the start of an interval in UTC, whatever other files do.
         options = options.changed({"label": Label.START})
         for raw in read_green_button(path, options, where=path.name):
@@ -169,31 +176,23 @@ def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[Raw, MeterOptio
         return
     if head.startswith(b"PK\x03\x04"):
         raise MeterError(f"{path.name} is a workbook or archive: save its table as CSV first")
-    from sunveil.meters.tables import read_csv, read_parquet
-
     read = read_parquet if head.startswith(b"PAR1") else read_csv
     for raw in _split(read(path, options, where=path.name), path, options):
         yield raw, options
 
 
-def _split(table: Table, path: Path, options: MeterOptions) -> Iterator[Raw]:
-    from sunveil.meters.assemble import Raw
-
+def _split(table: MeterTable, path: Path, options: MeterOptions) -> Iterator[RawSystem]:
     unit, notes = find_unit(table.column, options.known_unit, where=table.where)
     if table.systems is None:
-        from sunveil.meters.read import stem
-
-        yield Raw(stem(path), table.where, table.rows, table.stamps, table.values, unit, notes)
+        yield RawSystem(
+            stem(path), table.where, table.rows, table.stamps, table.values, unit, notes
+        )
         return
-    encoded = texts(table.systems.tolist()).dictionary_encode()
-    listed = encoded.dictionary.to_pylist()
-    by_name = sorted(range(len(listed)), key=lambda code: listed[code])
-    names = [listed[code] for code in by_name]
-    codes = np.argsort(by_name)[plain(encoded.indices)]
+    names, codes = np.unique(table.systems.astype(str), return_inverse=True)
     order = np.argsort(codes, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-    for name, part in zip(names, parts, strict=True):
+    for name, part in zip(names.tolist(), parts, strict=True):
         if name != "":
             where = f"{table.where}, system {name},"
             stamps = table.stamps.keep(part)
-            yield Raw(name, where, table.rows[part], stamps, table.values[part], unit, notes)
+            yield RawSystem(name, where, table.rows[part], stamps, table.values[part], unit, notes)

@@ -1,7 +1,10 @@
-"""Reading back what a run over a fleet wrote."""
+"""The rows of a fleet, and reading them back: one row per system, whatever they were written as."""
 
 from __future__ import annotations
 
+import io
+import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,27 +15,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pyarrow import csv
 
-from sunveil.errors import SourceError
+from sunveil.errors import ParameterError, SourceError
+from sunveil.estimate import Assumptions
 from sunveil.fleet.folder import RUN, SUMMARY
+from sunveil.site import SkyModel
 
 _VALUES = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
+_COLUMNS = ("system_id", *_VALUES)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FleetTable:
-    """The systems of a fleet, one row each, in the order of their names: private.
+class FleetRows:
+    """The inferred metadata of a fleet, one row per system: private.
 
     Parameters
     ----------
     system_ids
-        Their names.
+        The curator's names of the systems, distinct.
     surface_azimuth, surface_tilt
         Inferred planes, NaN for systems that were refused. [degrees]
     dc_capacity_kw
         Inferred capacities, NaN for systems that were refused. [kW]
     keys
-        Public columns of the table of systems, as texts, ``""`` where blank.
+        Public columns such as feeder or ZIP, as texts, ``""`` where blank: which group a system
+        belongs to is no secret, what its panels are is.
     """
 
     system_ids: tuple[str, ...]
@@ -41,11 +49,24 @@ class FleetTable:
     dc_capacity_kw: NDArray[np.float64]
     keys: dict[str, NDArray[np.str_]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        sizes = {
+            len(self.system_ids),
+            len(self.surface_azimuth),
+            len(self.surface_tilt),
+            len(self.dc_capacity_kw),
+            *(len(column) for column in self.keys.values()),
+        }
+        if len(sizes) != 1:
+            raise ParameterError("the columns of a fleet have unequal lengths")
+        if len(set(self.system_ids)) != len(self.system_ids):
+            raise ParameterError("a fleet names a system twice; each system is one row")
+
     def __len__(self) -> int:
         return len(self.system_ids)
 
     def __repr__(self) -> str:
-        return f"FleetTable({len(self.system_ids)} systems, private)"
+        return f"FleetRows({len(self.system_ids)} systems, private)"
 
 
 def is_fleet(folder: Path | str) -> bool:
@@ -54,49 +75,69 @@ def is_fleet(folder: Path | str) -> bool:
     return (folder / RUN).is_file() and (folder / SUMMARY).is_file()
 
 
-def read_fleet(folder: Path | str, *, keys: Sequence[str] = ()) -> FleetTable:
-    """Return all systems that the table of systems names, with what was inferred of them.
+def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
+    """Return the rows of a fleet.
 
     Systems that were refused stay as rows without values: which of them could not be inferred is
-    as private as their readings, while the table of systems is public. A system that the table
-    does not name is not among them.
+    as private as their readings. Each cell becomes a number, or a missing value where it is none,
+    by itself: no other cell has a say in how it is read.
 
     Parameters
     ----------
-    folder
-        What :func:`~sunveil.fleet.run.infer_fleet` wrote.
+    path
+        The folder that :func:`~sunveil.fleet.run.infer_fleet` wrote, once its run is over: the rows
+        are then those of the table of systems, refused or not, in the order of their names. Or JSON
+        as ``sunveil infer --json`` writes it. Or a CSV or Parquet table with ``system_id``,
+        ``surface_azimuth``, ``surface_tilt``, ``dc_capacity_kw`` and the key columns.
     keys
-        Public columns of the table of systems to read beside them.
+        Public columns to read beside them.
 
     Privacy
     -------
     None: the rows are as private as the readings.
     """
-    folder = Path(folder)
+    path = Path(path)
+    if path.is_dir():
+        table = _from_folder(path, tuple(keys))
+    elif not path.is_file():
+        raise SourceError(f"there is no file {path}; give what sunveil infer wrote")
+    elif path.suffix.lower() == ".json":
+        table = _from_json(path, tuple(keys))
+    else:
+        table = _from_table(path, tuple(keys))
+    if not table.num_rows:
+        raise SourceError(f"{path} has no system")
+    if table.column("system_id").null_count:
+        raise SourceError(f"{path} has a row without a system_id; name its system or remove it")
+    return FleetRows(
+        system_ids=tuple(table.column("system_id").cast(pa.string()).to_pylist()),
+        keys={key: _texts(table.column(key)) for key in keys},
+        **{name: _numbers(table.column(name)) for name in _VALUES},
+    )
+
+
+def read_assumptions(folder: Path | str) -> Assumptions:
+    """Return what the estimates of a run over a fleet assume, from what the run wrote of itself."""
+    path = Path(folder) / RUN
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))["settings"]
+        return Assumptions.from_dict(
+            {"sky_model": SkyModel.PEREZ.value, "method": "default", **settings}
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        raise SourceError(f"{path} does not say what its estimates assume") from None
+
+
+def _from_folder(folder: Path, keys: tuple[str, ...]) -> pa.Table:
     if not is_fleet(folder):
         raise SourceError(
             f"{folder} is not what sunveil infer --systems wrote, or its run is not over; start the"
             " same command again to finish it"
         )
-    table = _rows(folder, tuple(keys))
-    if not table.num_rows:
-        raise SourceError(f"{folder} has no system")
-    values = {
-        name: table.column(name).to_numpy(zero_copy_only=False).astype(np.float64)
-        for name in _VALUES
-    }
-    return FleetTable(
-        system_ids=tuple(table.column("system_id").to_pylist()),
-        keys={key: _texts(table.column(key)) for key in keys},
-        **values,
-    )
-
-
-def _rows(folder: Path, keys: tuple[str, ...]) -> pa.Table:
     try:
         parts = sorted((folder / "estimates").glob("part-*.parquet"))
         estimates = pa.concat_tables(
-            pq.read_table(part, columns=["system_id", *_VALUES, *keys]) for part in parts
+            pq.read_table(part, columns=[*_COLUMNS, *keys]) for part in parts
         )
         refused = pq.read_table(
             folder / "refused.parquet", columns=["system_id", "in_systems", *keys]
@@ -112,5 +153,70 @@ def _rows(folder: Path, keys: tuple[str, ...]) -> pa.Table:
     return both.sort_by("system_id")
 
 
-def _texts(column: Any) -> NDArray[np.str_]:
+def _from_json(path: Path, keys: tuple[str, ...]) -> pa.Table:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        unknown = dict.fromkeys(_VALUES)
+        rows = [{**unknown, **each} if "error" in each else each for each in found]
+        texts = {name: [_text(each[name]) for each in rows] for name in (*_COLUMNS, *keys)}
+    except (ValueError, TypeError, UnicodeDecodeError):
+        raise SourceError(f"{path} is not what sunveil infer --json writes") from None
+    except KeyError as missing:
+        raise SourceError(f"{path} has a system without {missing.args[0]}") from None
+    return pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()})
+
+
+def _from_table(path: Path, keys: tuple[str, ...]) -> pa.Table:
+    names = list(dict.fromkeys((*_COLUMNS, *keys)))
+    read = pq.read_table if path.suffix.lower() in (".parquet", ".pq") else _read_csv
+    try:
+        found: pa.Table = read(path, columns=names)
+    except KeyError:
+        raise SourceError(f"{path} lacks one of the columns {', '.join(names)}") from None
+    except (pa.ArrowException, OSError, ValueError):
+        raise SourceError(f"{path} cannot be read as a table of estimates") from None
+    if len(found.column_names) != len(names):
+        raise SourceError(f"{path} lacks one of the columns {', '.join(names)}")
+    return found
+
+
+def _read_csv(path: Path, columns: list[str]) -> pa.Table:
+    """Return columns of a CSV file as texts; its header alone decides on the delimiter."""
+    with pa.input_stream(path, compression="detect") as file:
+        header = io.TextIOWrapper(file, encoding="utf-8-sig").readline()
+    return csv.read_csv(
+        path,
+        parse_options=csv.ParseOptions(
+            delimiter=max(",;\t|", key=header.count), newlines_in_values=True
+        ),
+        convert_options=csv.ConvertOptions(
+            column_types=dict.fromkeys(columns, pa.string()),
+            include_columns=columns,
+            null_values=[""],
+            strings_can_be_null=True,
+        ),
+    )
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """Return a column as numbers, NaN for each cell that is missing or no finite number."""
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        values = column.to_numpy(zero_copy_only=False).astype(np.float64)
+    else:
+        values = np.array([_number(cell) for cell in column.to_pylist()], dtype=np.float64)
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _number(cell: Any) -> float:
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _texts(column: pa.ChunkedArray) -> NDArray[np.str_]:
     return np.asarray(pc.fill_null(column.cast(pa.string()), "").to_pylist(), dtype=np.str_)

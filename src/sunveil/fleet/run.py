@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sunveil import __version__
 from sunveil.errors import ParameterError
 from sunveil.fleet import folder as place
 from sunveil.fleet.closing import close
-from sunveil.fleet.done import Done, finished
+from sunveil.fleet.dask import run_dask
+from sunveil.fleet.done import PartResult, finished
 from sunveil.fleet.gather import gather
-from sunveil.fleet.helpers import Helper, processors
-from sunveil.fleet.job import Desk, Job, check_clocks, close_desk, desk_of
+from sunveil.fleet.job import FleetJob, RunContext, check_clocks, close_context, context_of
+from sunveil.fleet.local import refuse_unguarded, run_local
 from sunveil.fleet.order import find_order, find_span
-from sunveil.fleet.page import write_page
-from sunveil.fleet.plan import Part, Plan, find_cells, make_plan
-from sunveil.fleet.progress import Meter, Tell
-from sunveil.fleet.settings import FleetSettings
+from sunveil.fleet.plan import FleetPlan, Part, find_cells, make_plan
+from sunveil.fleet.progress import ProgressCounter, Tell
+from sunveil.fleet.settings import IDENTITY, FleetSettings
 from sunveil.fleet.source import look_at
 from sunveil.fleet.systems import read_systems
 
@@ -62,12 +63,17 @@ def infer_fleet(
     restart: bool = False,
     server: Mapping[str, Any] | None = None,
     tell: Tell | None = None,
-    helpers: Sequence[Helper] = (),
 ) -> FleetResult:
     """Infer every system of a fleet, and write what was found into a folder.
 
     A run that was stopped at any instant is taken up by the same call: parts that are done stay
     done. One bad system, or one bad file, never stops a fleet.
+
+    With several workers, parts are worked on by processes that Python starts from scratch (the
+    method ``"spawn"``), since a forked process could not use the database that this one has open.
+    Such a process imports the script that was started: call this under
+    ``if __name__ == "__main__":`` there. From a script that does not, from a fleet of a few
+    megabytes, and with ``workers=1``, all parts are worked on in this process.
 
     Parameters
     ----------
@@ -80,7 +86,8 @@ def infer_fleet(
     settings
         How to read the meters, and what is assumed.
     engine
-        ``"local"``: threads of this process. ``"dask"``: a scheduler, or processes started here.
+        ``"local"``: processes of this machine. ``"dask"``: those of a Dask scheduler, or of one
+        that is started here.
     workers
         How many parts are worked on at a time; as many as there are processors when left out.
     scheduler
@@ -90,17 +97,15 @@ def infer_fleet(
     server
         What a server of weather must be told: ``api_key``, ``email``.
     tell
-        Called with a :class:`~sunveil.fleet.progress.Progress` whenever a part is done.
-    helpers
-        Processes that work beside this one; see :func:`~sunveil.fleet.helpers.started`. Threads do
-        where there are fewer than workers.
+        Called with a :class:`~sunveil.fleet.progress.FleetProgress` whenever a part is done.
 
     Privacy
     -------
     None: the folder is as private as the readings.
     """
+    refuse_unguarded()
     settings = settings or FleetSettings()
-    count = processors() if workers is None else workers
+    count = _processors() if workers is None else workers
     if not 1 <= count <= 1024:
         raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
     if engine not in ENGINES:
@@ -110,24 +115,23 @@ def infer_fleet(
     target = Path(os.path.realpath(out))
     if target.exists() and not target.is_dir():
         raise ParameterError(f"{out} is not a folder; name a folder to be written")
-    desk, plan = _opened(
+    context, plan = _opened(
         Path(fleet), Path(systems), target, settings, server=dict(server or {}), workers=count
     )
     try:
         with place.held(target):
-            resumed = place.begin(target, _told(desk.job, plan), restart=restart)
+            resumed = place.begin(target, _description(context.job, plan), restart=restart)
             return _run(
-                desk,
+                context,
                 plan,
                 engine=engine,
                 workers=count,
                 scheduler=scheduler,
                 tell=tell or (lambda _: None),
-                helpers=helpers,
                 whole=resumed and (target / place.SUMMARY).is_file(),
             )
     finally:
-        close_desk(desk.job)
+        close_context(context.job)
 
 
 def _opened(
@@ -138,14 +142,14 @@ def _opened(
     *,
     server: dict[str, Any],
     workers: int,
-) -> tuple[Desk, Plan]:
+) -> tuple[RunContext, FleetPlan]:
     """Look at the inputs and plan the run; nothing is written yet."""
     table = read_systems(systems, system_column=settings.meters.system_column)
     source = look_at(fleet, settings.meters, aside=[systems, target])
-    cells = find_cells(table, settings.cell)
-    lie = find_order(source, table, workers=workers)
-    plan = make_plan(source, table, settings, lie=lie, cells=cells)
-    job = Job(
+    cells = find_cells(table, settings.cell_size)
+    ordering = find_order(source, table, workers=workers)
+    plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
+    job = FleetJob(
         out=str(target),
         systems=os.path.realpath(systems),
         source=source,
@@ -157,13 +161,23 @@ def _opened(
         server=tuple(server.items()),
     )
     check_clocks(job, table)
-    return desk_of(job, systems=table, cells=cells), plan
+    return context_of(job, systems=table, cells=cells), plan
 
 
-def _told(job: Job, plan: Plan) -> dict[str, Any]:
+def _processors() -> int:
+    """Return how many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _description(job: FleetJob, plan: FleetPlan) -> dict[str, Any]:
+    """Return what ``run.json`` says of a run."""
+    version, engine = IDENTITY
     return {
         "fingerprint": plan.fingerprint,
-        "version": __version__,
+        "version": version,
+        "engine": engine,
         "settings": job.settings.to_dict(),
         "layout": job.source.columns.layout.value,
         "files": len(job.source.files),
@@ -173,63 +187,50 @@ def _told(job: Job, plan: Plan) -> dict[str, Any]:
 
 
 def _run(
-    desk: Desk,
-    plan: Plan,
+    context: RunContext,
+    plan: FleetPlan,
     *,
     engine: str,
     workers: int,
     scheduler: str | None,
     tell: Tell,
-    helpers: Sequence[Helper],
     whole: bool,
 ) -> FleetResult:
-    job = desk.job
+    job = context.job
     if whole:
         # everything was written before: only what a kill left in the last instant is cleared
-        write_page(job.folder)
         place.finish(job.folder)
         return _result(job.folder, plan, resumed=len(plan.parts))
-    meter = Meter(tell, len(plan.parts), len(desk.systems))
+    counter = ProgressCounter(tell, len(plan.parts), len(context.systems))
     ended = {done.number: done for part in plan.parts if (done := finished(job, part)) is not None}
     left = [part for part in plan.parts if part.number not in ended]
     for done in ended.values():
-        meter.before(done)
+        counter.before(done)
     if plan.bucket is not None and left:
-        meter.say("gathering")
-        gather(desk, plan.bucket, workers=workers)
-    for done in _engine(
-        job, left, engine=engine, workers=workers, scheduler=scheduler, helpers=helpers
-    ):
-        meter.add(done)
-        ended[done.number] = done
-    close(desk, [ended[part.number] for part in plan.parts])
-    write_page(job.folder)
+        counter.say("gathering")
+        gather(context, plan.bucket, workers=workers)
+    with closing(
+        _engine(job, left, engine=engine, workers=workers, scheduler=scheduler)
+    ) as results:
+        for done in results:
+            counter.add(done)
+    close(context, [part.number for part in plan.parts])
     place.finish(job.folder)
     return _result(job.folder, plan, resumed=len(plan.parts) - len(left))
 
 
 def _engine(
-    job: Job,
-    parts: Sequence[Part],
-    *,
-    engine: str,
-    workers: int,
-    scheduler: str | None,
-    helpers: Sequence[Helper],
-) -> Iterator[Done]:
+    job: FleetJob, parts: Sequence[Part], *, engine: str, workers: int, scheduler: str | None
+) -> Generator[PartResult, None, None]:
+    """Yield what parts came to; when it is closed, nothing is worked on any more."""
     if not parts:
-        return iter(())
+        return
     if engine == "dask":
-        from sunveil.fleet.dask import run_dask
-
-        return run_dask(job, parts, workers=workers, scheduler=scheduler)
-    from sunveil.fleet.local import run_local
-
-    return run_local(job, parts, workers=workers, helpers=helpers)
+        yield from run_dask(job, parts, workers=workers, scheduler=scheduler)
+    else:
+        yield from run_local(job, parts, workers=workers)
 
 
-def _result(folder: Path, plan: Plan, *, resumed: int) -> FleetResult:
-    import json
-
+def _result(folder: Path, plan: FleetPlan, *, resumed: int) -> FleetResult:
     summary = json.loads((folder / place.SUMMARY).read_text(encoding="utf-8"))
     return FleetResult(folder, summary["inferred"], summary["refused"], len(plan.parts), resumed)

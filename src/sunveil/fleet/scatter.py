@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from sunveil.fleet.survey import Runs
-from sunveil.jit import compiled_exactly
+from sunveil.meters.quality import SENTINELS
 from sunveil.timegrid import TimeGrid
 
 Power = NDArray[np.float32]
@@ -20,7 +21,7 @@ def scatter(
     *,
     shift: int,
     factor: float,
-    odd: NDArray[np.uint8],
+    needs_review: NDArray[np.uint8],
     power: Power,
 ) -> None:
     """Put the readings of some systems on an axis, and mark those that do not stand on it.
@@ -39,23 +40,32 @@ def scatter(
         From a stamp back to the start of its interval. [s]
     factor
         Turns a reading into kW.
-    odd
+    needs_review
         By local number; set where a reading is off the axis, twice there, or infinite.
     power
         What is written, whatever it held: one row per system, NaN where there is no reading. [kW]
     """
     first = axis.first + shift
-    _scatter(runs, values, row, first, axis.step, np.float32(factor), odd, power)
+    blanks = tuple(np.float32(each) for each in SENTINELS)
+    _scatter(runs, values, row, first, axis.step, np.float32(factor), blanks, needs_review, power)
 
 
-# How loggers write that there is no reading.
-_BLANKS = (np.float32(-999.0), np.float32(-9999.0), np.float32(-99999.0))
-_ENDLESS = np.float32(3.4e38)
-_NAN = np.float32(np.nan)
+def compile_kernels() -> None:
+    """Compile what lays rows out, for the types that it is called with."""
+    nothing = np.empty((0, 5), dtype=np.int64)
+    power, rows = np.empty((1, 1), dtype=np.float32), np.zeros(1, dtype=np.int32)
+    review = np.zeros(1, dtype=np.uint8)
+    axis = TimeGrid(0, 3600, 1)
+    scatter(nothing, power[0], axis, rows, shift=0, factor=1.0, needs_review=review, power=power)
 
 
-@compiled_exactly
-def _scatter(runs, values, row, first, step, factor, odd, power):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _scatter(runs, values, row, first, step, factor, blanks, needs_review, power):  # type: ignore[no-untyped-def]
+    """Lay runs (r, 5) of values (n,) onto the rows of power (systems, intervals). [s, kW]
+
+    The other parameters are those of :func:`scatter`, with the start of the axis as its stamps
+    have it [s since 1970], and what loggers write where there is no reading.
+    """
     count = power.shape[1]
     # how far each row is written: what comes behind stands on nothing
     written = np.zeros(len(power), dtype=np.int64)
@@ -70,47 +80,53 @@ def _scatter(runs, values, row, first, step, factor, odd, power):  # type: ignor
         even = length == 1 or stride * step == runs[run, 2]
         last = place + (length - 1) * stride
         if away < 0 or place * step != away or not even or last >= count:
-            odd[s] = 1
+            needs_review[s] = 1
             continue
         source = values[runs[run, 3] : runs[run, 3] + length]
         line = power[row[s]]
         done = written[row[s]]
         if stride == 1 and place >= done:
-            line[done:place] = _NAN
-            strange = _behind(source, factor, line[place : last + 1])
+            line[done:place] = np.nan
+            strange = _append(source, factor, blanks, line[place : last + 1])
         else:
-            line[done : last + 1] = _NAN
-            strange = _among(source, factor, line[place:], stride)
+            line[done : last + 1] = np.nan
+            strange = _insert(source, factor, blanks, line[place:], stride)
         written[row[s]] = max(done, last + 1)
         if strange:
-            odd[s] = 1
+            needs_review[s] = 1
     for s in range(len(power)):
-        power[s, written[s] :] = _NAN
+        power[s, written[s] :] = np.nan
 
 
-@compiled_exactly
-def _behind(source, factor, target):  # type: ignore[no-untyped-def]
-    """Turn readings into kW; return whether one is infinite."""
+@njit(cache=True, nogil=True)
+def _append(source, factor, blanks, target):  # type: ignore[no-untyped-def]
+    """Turn readings (n,) into kW in a target (n,); return whether one is infinite."""
     endless = False
     for k in range(len(source)):
         value = source[k]
-        missing = (value == _BLANKS[0]) | (value == _BLANKS[1]) | (value == _BLANKS[2])
-        endless |= abs(value) > _ENDLESS
+        missing = False
+        for blank in blanks:
+            missing |= value == blank
+        endless |= np.isinf(value)
         # adding zero turns -0.0 into 0.0
-        target[k] = _NAN if missing else value * factor + np.float32(0.0)
+        target[k] = np.float32(np.nan) if missing else value * factor + np.float32(0.0)
     return endless
 
 
-@compiled_exactly
-def _among(source, factor, target, stride):  # type: ignore[no-untyped-def]
-    """Add readings to others; return whether one is infinite, or stands where one was."""
+@njit(cache=True, nogil=True)
+def _insert(source, factor, blanks, target, stride):  # type: ignore[no-untyped-def]
+    """Put readings (n,) as kW at every so many places of a target.
+
+    Return whether one is infinite, or stands where another was.
+    """
     strange = False
     for k in range(len(source)):
         value = source[k]
-        missing = (value == _BLANKS[0]) | (value == _BLANKS[1]) | (value == _BLANKS[2])
-        if stride > 1 and (missing or value != value):
+        missing = False
+        for blank in blanks:
+            missing |= value == blank
+        if stride > 1 and (missing or np.isnan(value)):
             continue  # what lies between may be a run of its own
-        here = target[k * stride]
-        strange |= (here == here) | (abs(value) > _ENDLESS)
-        target[k * stride] = _NAN if missing else value * factor + np.float32(0.0)
+        strange |= not np.isnan(target[k * stride]) or np.isinf(value)
+        target[k * stride] = np.float32(np.nan) if missing else value * factor + np.float32(0.0)
     return strange

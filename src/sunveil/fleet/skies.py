@@ -5,22 +5,20 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from sunveil.cell import Cell
+from sunveil.engine import SkyTable, make_sky_table
+from sunveil.timegrid import TimeGrid
+from sunveil.weather import get_weather
 from sunveil.weather.base import utc_index
-
-if TYPE_CHECKING:
-    from sunveil.cell import Cell
-    from sunveil.engine import SkyTable
-    from sunveil.timegrid import TimeGrid
-
 
 _MARGIN = np.timedelta64(2, "D")
 
 
-class Skies:
+class CellSkies:
     """The public skies of weather cells, the latest used ones kept.
 
     Parameters
@@ -61,9 +59,6 @@ class Skies:
 
     def _made(self, cell: Cell, grid: TimeGrid) -> SkyTable:
         """Return the sky of a cell's centre, under its weather."""
-        from sunveil.engine import make_sky_table  # compiled, which the plan has no need of
-        from sunveil.weather import get_weather
-
         if self._weather == "clearsky":
             return make_sky_table(cell.site, grid)
         first, last = (np.datetime64(int(grid.first + grid.step * k), "s") for k in (0, grid.count))

@@ -6,7 +6,6 @@ system and time of every file and row group.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,16 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sunveil.errors import MeterError
-from sunveil.fleet.layouts import Columns, Layout, find_columns
+from sunveil.fleet.layouts import Columns, FileLayout, find_columns
 from sunveil.meters.options import MeterOptions
 
 _PARQUET = (".parquet", ".pq")
 _OTHERS = (".csv", ".csv.gz", ".txt", ".tsv", ".xml")
-# How footers count time.
-_PER_SECOND = {"milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
 
 
-class Order(StrEnum):
+class FileOrder(StrEnum):
     """How systems lie in the files of a source.
 
     ``sorted``: each file is a range of names, and ranges do not overlap but at their ends.
@@ -40,7 +37,7 @@ class Order(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class RowGroup:
     """A row group: how many readings it has, and its first and last system, a text or a number."""
 
     rows: int
@@ -69,7 +66,7 @@ class SourceFile:
     name: str
     size: int
     modified: int
-    groups: tuple[Group, ...]
+    groups: tuple[RowGroup, ...]
     span: tuple[int, int] | None = None
     key: str | None = None
 
@@ -91,7 +88,7 @@ class SourceFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FleetSource:
     """The readings of a fleet, as their footers describe them.
 
     Parameters
@@ -130,7 +127,7 @@ class Source:
         return [Path(self.root) / name for name in names]
 
 
-def look_at(fleet: Path | str, options: MeterOptions, *, aside: Iterable[Path] = ()) -> Source:
+def look_at(fleet: Path | str, options: MeterOptions, *, aside: Iterable[Path] = ()) -> FleetSource:
     """Return what the footers of a fleet's files say.
 
     Parameters
@@ -149,7 +146,7 @@ def look_at(fleet: Path | str, options: MeterOptions, *, aside: Iterable[Path] =
     found = _found(fleet, {path.resolve() for path in aside})
     if not _is_parquet(found[0]):
         files = tuple(_plain(path, root) for path in found)
-        return Source(str(root.resolve()), Columns(Layout.FILES), files)
+        return FleetSource(str(root.resolve()), Columns(FileLayout.FILES), files)
     return _from_footers(fleet, root, found, options)
 
 
@@ -180,16 +177,16 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _plain(path: Path, root: Path) -> SourceFile:
-    told = path.stat()
-    rows = max(1, told.st_size // 30)
-    return SourceFile(_relative(path, root), told.st_size, told.st_mtime_ns, (Group(rows),))
+    status = path.stat()
+    rows = max(1, status.st_size // 30)
+    return SourceFile(_relative(path, root), status.st_size, status.st_mtime_ns, (RowGroup(rows),))
 
 
 def _relative(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _from_footers(fleet: Path, root: Path, found: list[Path], options: MeterOptions) -> Source:
+def _from_footers(fleet: Path, root: Path, found: list[Path], options: MeterOptions) -> FleetSource:
     footers: dict[str, Any] = {}
     unreadable: list[tuple[str, str]] = []
     for path in found:
@@ -207,7 +204,7 @@ def _from_footers(fleet: Path, root: Path, found: list[Path], options: MeterOpti
             unreadable.append((name, f"{name} has other columns than the files beside it"))
         else:
             files.append(_described(root / name, name, footer, columns))
-    return Source(str(root.resolve()), columns, tuple(files), tuple(sorted(unreadable)))
+    return FleetSource(str(root.resolve()), columns, tuple(files), tuple(sorted(unreadable)))
 
 
 def _columns(footers: dict[str, Any], options: MeterOptions) -> Columns:
@@ -223,7 +220,7 @@ def _columns(footers: dict[str, Any], options: MeterOptions) -> Columns:
 
 
 def _described(path: Path, name: str, footer: Any, columns: Columns) -> SourceFile:
-    told = path.stat()
+    status = path.stat()
     places = {footer.schema.column(i).path: i for i in range(len(footer.schema))}
     groups, spans = [], []
     power = _leaf(places, columns.power)
@@ -232,12 +229,12 @@ def _described(path: Path, name: str, footer: Any, columns: Columns) -> SourceFi
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
         low, high = _ends(group, system)
-        groups.append(Group(group.column(power).num_values, low, high))
+        groups.append(RowGroup(group.column(power).num_values, low, high))
         spans.append(
             _ends(group, time) if columns.start is None else _reach(group, columns, places)
         )
     key = columns.key_of(name)
-    return SourceFile(name, told.st_size, told.st_mtime_ns, tuple(groups), _span(spans), key)
+    return SourceFile(name, status.st_size, status.st_mtime_ns, tuple(groups), _span(spans), key)
 
 
 def _leaf(places: dict[str, int], name: str) -> int:
@@ -250,22 +247,13 @@ def _leaf(places: dict[str, int], name: str) -> int:
 def _ends(group: Any, column: int | None) -> tuple[Any, Any]:
     if column is None:
         return None, None
-    told = group.column(column).statistics
-    if told is None or not told.has_min_max:
+    found = group.column(column).statistics
+    if found is None or not found.has_min_max:
         return None, None
-    kind = json.loads(told.logical_type.to_json())
-    if kind["Type"] != "Timestamp":
-        return told.min, told.max
-    # pyarrow would load pandas to say what these are
-    return _instant(told.min_raw, kind), _instant(told.max_raw, kind)
-
-
-def _instant(raw: int, kind: dict[str, Any]) -> datetime | None:
-    start = datetime(1970, 1, 1, tzinfo=UTC if kind["isAdjustedToUTC"] else None)
     try:
-        return start + timedelta(microseconds=raw * 1_000_000 // _PER_SECOND[kind["timeUnit"]])
-    except OverflowError:
-        return None  # beyond any calendar
+        return found.min, found.max
+    except (OverflowError, ValueError):
+        return None, None  # beyond any calendar
 
 
 def _reach(group: Any, columns: Columns, places: dict[str, int]) -> tuple[Any, Any]:
@@ -289,4 +277,4 @@ def _span(spans: list[tuple[Any, Any]]) -> tuple[int, int] | None:
 
 def _micros(end: datetime) -> int:
     plain = end.astimezone(UTC).replace(tzinfo=None) if end.tzinfo is not None else end
-    return (plain - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+    return int((plain - datetime(1970, 1, 1)) // timedelta(microseconds=1))

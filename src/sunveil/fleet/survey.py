@@ -1,44 +1,51 @@
 """From rows to systems and instants: the first pass over the readings of a part.
 
 Rows of one system that follow each other evenly are taken together as a run, with its first UTC
-second; of every system it is noted how its stamps run. What looks unusual is only marked here: the
-reader of single files then settles it, so that its rules stand in one place.
+second; of every system it is noted how its stamps run. A system that looks unusual is only marked
+here: the reader of single files then settles it, so that its rules stand in one place.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from sunveil.fleet.reading import NO_TIME
+from sunveil.fleet.reading import EARLIEST, LATEST, NO_TIME
 from sunveil.fleet.zones import ZoneTable
-from sunveil.jit import compiled_exactly
 
 # Columns: local number of the system, UTC second of the first row, seconds from row to row, place
 # of the first row, and number of rows.
 Runs = NDArray[np.int64]
-# So many rows are compared at a time.
-_BLOCK = 128
 # Rows of systems that the table does not know.
 UNKNOWN = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Book:
-    """Numbers of systems by the hash of their names: an open table, looked up by compiled code."""
+class SystemIndex:
+    """Numbers of systems by the hash of their names, as an open table that kernels look up.
+
+    Parameters
+    ----------
+    keys
+        Hashes of names; how many slots there are is a power of two.
+    values
+        Numbers of systems, ``UNKNOWN`` where a slot is free.
+    """
 
     keys: NDArray[np.uint64]
     values: NDArray[np.int32]
 
     @classmethod
-    def of(cls, hashes: NDArray[np.uint64]) -> Book:
-        """Return the book of some names' hashes."""
+    def of(cls, hashes: NDArray[np.uint64]) -> SystemIndex:
+        """Return the index of systems, numbered in the order of their names' hashes."""
         size = 1 << max(4, int(2 * len(hashes)).bit_length())
         keys = np.zeros(size, dtype=np.uint64)
         values = np.full(size, UNKNOWN, dtype=np.int32)
-        _fill(hashes, keys, values)
+        _fill(_read_only(hashes), keys, values)
         return cls(keys, values)
 
 
@@ -53,47 +60,49 @@ class Survey:
 
     Notes
     -----
-    Systems have local numbers in the order in which they are met; ``found`` maps these to the
-    table's.
+    Systems have local numbers in the order in which they are met. By these numbers, ``found`` has
+    the number in the table, ``count`` the rows, ``low`` and ``high`` the first and last instant
+    [s since 1970], ``step`` the shortest time between rows [s], and ``needs_review`` whether the
+    reader of single files must settle the system.
     """
 
     systems: int
-    slot: NDArray[np.int32] = field(init=False)
     found: NDArray[np.int32] = field(init=False)
     count: NDArray[np.int64] = field(init=False)
     low: NDArray[np.int64] = field(init=False)
     high: NDArray[np.int64] = field(init=False)
     step: NDArray[np.int64] = field(init=False)
-    odd: NDArray[np.uint8] = field(init=False)
-    last: NDArray[np.int64] = field(init=False)
-    second: NDArray[np.uint8] = field(init=False)
-    tally: NDArray[np.int64] = field(init=False)
+    needs_review: NDArray[np.uint8] = field(init=False)
     rows: int = field(init=False, default=0)
+    # local numbers by number in the table
+    _local: NDArray[np.int32] = field(init=False)
+    # what the clock showed last, and whether it shows a repeated hour for the second time
+    _last: NDArray[np.int64] = field(init=False)
+    _second: NDArray[np.uint8] = field(init=False)
+    # systems met, and rows of systems that the table does not know
+    _tally: NDArray[np.int64] = field(init=False)
     _runs: list[Runs] = field(init=False, default_factory=list)
-    _room: Runs = field(init=False)
 
     def __post_init__(self) -> None:
         size = self.systems
-        self.slot = np.full(size, UNKNOWN, dtype=np.int32)
         self.found = np.empty(size, dtype=np.int32)
         self.count = np.zeros(size, dtype=np.int64)
         self.low = np.empty(size, dtype=np.int64)
         self.high = np.empty(size, dtype=np.int64)
         self.step = np.zeros(size, dtype=np.int64)
-        self.odd = np.zeros(size, dtype=np.uint8)
-        self.last = np.empty(size, dtype=np.int64)
-        self.second = np.zeros(size, dtype=np.uint8)
-        self._room = np.empty((0, 5), dtype=np.int64)
-        # systems met, and rows of systems that the table does not know
-        self.tally = np.zeros(2, dtype=np.int64)
+        self.needs_review = np.zeros(size, dtype=np.uint8)
+        self._local = np.full(size, UNKNOWN, dtype=np.int32)
+        self._last = np.empty(size, dtype=np.int64)
+        self._second = np.zeros(size, dtype=np.uint8)
+        self._tally = np.zeros(2, dtype=np.int64)
 
     def __len__(self) -> int:
-        return int(self.tally[0])
+        return int(self._tally[0])
 
     @property
-    def strangers(self) -> bool:
-        """Whether there were rows of systems that the table does not know."""
-        return bool(self.tally[1])
+    def unknown_rows(self) -> int:
+        """How many rows are of systems that the table does not know."""
+        return int(self._tally[1])
 
     @property
     def runs(self) -> Runs:
@@ -105,7 +114,7 @@ class Survey:
         hashes: NDArray[np.uint64],
         micros: NDArray[np.int64],
         *,
-        book: Book,
+        index: SystemIndex,
         zones: ZoneTable,
         zone: NDArray[np.int32],
     ) -> None:
@@ -117,31 +126,51 @@ class Survey:
             Hash of the name of each row's system.
         micros
             Stamps, on the clocks that ``zones`` has. [µs since 1970]
-        book
+        index
             Numbers of systems by hash.
         zones
             Clocks.
         zone
             The clock of each of the table's systems.
         """
-        if len(self._room) < len(hashes):
-            self._room = np.empty((len(hashes), 5), dtype=np.int64)
+        scratch = np.empty((len(hashes), 5), dtype=np.int64)
         made = _note(
-            hashes,
-            micros,
-            (book.keys, book.values, self.slot, self.found, self.tally),
+            _read_only(hashes),
+            _read_only(micros),
+            (index.keys, index.values, self._local, self.found, self._tally),
             (zone, zones.first, zones.utc, zones.before, zones.after),
-            (self.count, self.low, self.high, self.step, self.odd, self.last, self.second),
-            self._room,
+            (self.count, self.low, self.high, self.step, self.needs_review),
+            (self._last, self._second),
+            scratch,
+            (NO_TIME, EARLIEST, LATEST),
         )
-        runs = self._room[:made].copy()
+        runs = scratch[:made].copy()
         runs[:, 3] += self.rows
         self._runs.append(runs)
         self.rows += len(hashes)
 
 
-@compiled_exactly
+def compile_kernels() -> None:
+    """Compile what a survey calls, for the types that it is called with."""
+    one = np.ones(1, dtype=np.uint64)
+    index, zones = SystemIndex.of(one), ZoneTable.of(["UTC"], (EARLIEST, LATEST))
+    micros, zone = np.full(1, NO_TIME, dtype=np.int64), np.zeros(1, dtype=np.int32)
+    Survey(1).note(one, micros, index=index, zones=zones, zone=zone)
+
+
+def _read_only(values: NDArray[Any]) -> NDArray[Any]:
+    """Return an array as one that cannot be written, as those from Arrow are.
+
+    Kernels are compiled for one of the two kinds only.
+    """
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+@njit(cache=True, nogil=True)
 def _fill(hashes, keys, values):  # type: ignore[no-untyped-def]
+    """Enter systems into an index, each numbered by its place in ``hashes`` (n,)."""
     mask = np.uint64(len(keys) - 1)
     for i in range(len(hashes)):
         at = hashes[i] & mask
@@ -151,109 +180,237 @@ def _fill(hashes, keys, values):  # type: ignore[no-untyped-def]
         values[at] = i
 
 
-@compiled_exactly
-def _note(hashes, micros, books, clocks, notes, runs):  # type: ignore[no-untyped-def]
-    keys, values, slot, found, tally = books
-    zone, first, utc, before, after = clocks
-    count, low, high, step, odd, last, second = notes
+@njit(cache=True, nogil=True)
+def _find(name, keys, values):  # type: ignore[no-untyped-def]
+    """Return the number of the system whose name has a hash, below zero for none."""
     mask = np.uint64(len(keys) - 1)
-    earliest = 315532800  # 1980
-    latest = 4133980800  # 2101
-    rows = len(hashes)
+    at = name & mask
+    while values[at] >= 0 and keys[at] != name:
+        at = (at + np.uint64(1)) & mask
+    return values[at]
+
+
+@njit(cache=True, nogil=True)
+def _met(system, local, found, tally):  # type: ignore[no-untyped-def]
+    """Return the local number of a system, a new one when it is met for the first time."""
+    if local[system] < 0:
+        local[system] = tally[0]
+        found[tally[0]] = system
+        tally[0] += 1
+    return local[system]
+
+
+@njit(cache=True, nogil=True)
+def _next_change(shown, begin, end, utc, before, after):  # type: ignore[no-untyped-def]
+    """Return the first change of a clock that what it shows does not put behind it.
+
+    Parameters
+    ----------
+    shown
+        What the clock shows. [s since 1970]
+    begin, end
+        The changes of the clock among all.
+    utc, before, after
+        When each is, and how far the clock is ahead of UTC around it. [s]
+    """
+    low = begin
+    high = end
+    while low < high:
+        middle = (low + high) // 2
+        if shown >= utc[middle] + max(before[middle], after[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True)
+def _read_clock(s, shown, clock, changes, order, count, needs_review, latest):  # type: ignore[no-untyped-def]
+    """Return how a system's clock stands at what it shows.
+
+    Parameters
+    ----------
+    s
+        The local number of the system.
+    shown
+        What its clock shows. [s since 1970]
+    clock
+        The number of the clock.
+    changes
+        ``first``, ``utc``, ``before`` and ``after`` of a :class:`ZoneTable`. [s]
+    order
+        What each system's clock showed last [s], and whether it is in the second pass of an hour
+        that it repeats; the latter is changed.
+    count, needs_review
+        Rows of each system so far, and which must be settled elsewhere; the latter is changed.
+    latest
+        The end of all times. [s since 1970]
+
+    Returns
+    -------
+    ahead
+        How far it is ahead of UTC. [s]
+    steady
+        It is so until it shows this. [s since 1970]
+    exists
+        Whether it ever shows this.
+    """
+    first, utc, before, after = changes
+    last, second = order
+    begin = first[clock]
+    end = first[clock + 1]
+    if end - begin == 1:
+        return before[begin], latest, True
+    a = _next_change(shown, begin, end, utc, before, after)
+    steady = latest
+    if a < end:
+        steady = utc[a] + min(before[a], after[a])
+    if a == end or shown < steady:
+        second[s] = 0
+        if count[s] > 0 and shown < last[s]:
+            needs_review[s] = 1  # out of order: which pass is meant is not for here to tell
+        return after[a - 1], steady, True
+    if after[a] > before[a]:
+        return before[a], steady, False  # the clock skips it
+    if count[s] > 0 and shown <= last[s]:
+        second[s] = 1
+    return after[a] if second[s] else before[a], steady, True
+
+
+@njit(cache=True, nogil=True)
+def _note_first(s, here, apart, notes):  # type: ignore[no-untyped-def]
+    """Note the first row of a run: its instant, and its distance from the row before. [s]"""
+    count, low, high, step, needs_review = notes
+    if count[s] == 0:
+        low[s] = here
+        high[s] = here
+        return
+    if apart == 0:
+        needs_review[s] = 1
+    elif apart > 0 and (step[s] == 0 or apart < step[s]):
+        step[s] = apart
+    low[s] = min(low[s], here)
+    high[s] = max(high[s], here)
+
+
+@njit(cache=True, nogil=True)
+def _end_of_run(hashes, micros, start, stop, apart):  # type: ignore[no-untyped-def]
+    """Return the row behind an even run of one system: no row from ``stop`` on is in it.
+
+    Parameters
+    ----------
+    hashes, micros
+        Hashes of names (n,), and stamps (n,). [µs]
+    start, stop
+        The first row of the run, and a row behind its last.
+    apart
+        From row to row. [µs]
+    """
+    block = 128
+    name = hashes[start]
+    i = start + 1
+    expected = micros[start] + apart
+    # many rows at once, without a branch, as long as none differs
+    while i + block <= stop:
+        names = hashes[i : i + block]
+        stamps = micros[i : i + block]
+        other = np.uint64(0)
+        uneven = np.int64(0)
+        for k in range(block):
+            other |= names[k] ^ name
+            uneven |= stamps[k] ^ (expected + apart * k)
+        if other != 0 or uneven != 0:
+            break
+        expected += apart * block
+        i += block
+    while i < stop and hashes[i] == name and micros[i] == expected:
+        expected += apart
+        i += 1
+    return i
+
+
+@njit(cache=True, nogil=True)
+def _take_run(hashes, micros, start, until, blank):  # type: ignore[no-untyped-def]
+    """Return the row behind the run that begins at a row, and the seconds from row to row.
+
+    Parameters
+    ----------
+    hashes, micros
+        Hashes of names (n,), and stamps (n,). [µs]
+    start
+        The first row of the run.
+    until
+        Stamps of the run are before this. [µs]
+    blank
+        The stamp of rows without one.
+    """
+    i = start + 1
+    if i >= len(hashes) or hashes[i] != hashes[start] or micros[i] == blank:
+        return i, 0
+    apart = micros[i] - micros[start]
+    whole = apart // 1_000_000
+    if micros[start] >= until or whole <= 0 or whole * 1_000_000 != apart:
+        return i, 0
+    # how far the even stamps may go: one comparison less for each row
+    most = min(len(hashes) - start, (until - micros[start] - 1) // apart + 1)
+    return _end_of_run(hashes, micros, start, start + most, apart), whole
+
+
+@njit(cache=True, nogil=True)
+def _note(hashes, micros, index, clocks, notes, order, runs, limits):  # type: ignore[no-untyped-def]
+    """Note what a chunk of rows says of its systems, and return how many runs it is made of.
+
+    Parameters
+    ----------
+    hashes, micros
+        Hashes of names (n,), and stamps (n,). [µs]
+    index
+        Keys and values of a :class:`SystemIndex`; local numbers by system, systems by local number,
+        and how many systems and unknown rows were met.
+    clocks
+        The clock of each system; ``first``, ``utc``, ``before`` and ``after`` of a
+        :class:`ZoneTable`. [s]
+    notes
+        ``count``, ``low``, ``high``, ``step`` and ``needs_review`` of a :class:`Survey`. [s]
+    order
+        What each system's clock showed last [s], and whether in the second pass of an hour.
+    runs
+        (n, 5), filled with the runs.
+    limits
+        The stamp of rows without one [µs], and the first and last instant there may be. [s]
+    """
+    keys, values, local, found, tally = index
+    zone, first, utc, before, after = clocks
+    count, _, high, step, needs_review = notes
+    last, _ = order
+    blank, earliest, latest = limits
     made = 0
     i = 0
-    while i < rows:
-        name = hashes[i]
-        at = name & mask
-        while values[at] >= 0 and keys[at] != name:
-            at = (at + np.uint64(1)) & mask
-        system = values[at]
-        wall = micros[i]
+    while i < len(hashes):
+        start = i
         i += 1
+        system = _find(hashes[start], keys, values)
         if system < 0:
             tally[1] += 1
             continue
-        if slot[system] < 0:
-            slot[system] = tally[0]
-            found[tally[0]] = system
-            tally[0] += 1
-        s = slot[system]
-        if wall == NO_TIME:
-            odd[s] = 1
+        s = _met(system, local, found, tally)
+        if micros[start] == blank:
+            needs_review[s] = 1
             continue
-        shown = (wall + 500000) // 1000000
-        begin = first[zone[system]]
-        end = first[zone[system] + 1]
-        changing = end - begin > 1
-        ahead = before[begin]
-        steady = latest
-        if changing:
-            # the first change of the clock that the wall does not show as past
-            a = begin
-            b = end
-            while a < b:
-                middle = (a + b) // 2
-                if shown >= utc[middle] + max(before[middle], after[middle]):
-                    a = middle + 1
-                else:
-                    b = middle
-            ahead = after[a - 1]
-            if a < end:
-                steady = utc[a] + min(before[a], after[a])
-            if shown >= steady:
-                if after[a] > before[a]:
-                    odd[s] = 1  # the clock skips it
-                    continue
-                if count[s] > 0 and shown <= last[s]:
-                    second[s] = 1
-                ahead = after[a] if second[s] else before[a]
-            else:
-                second[s] = 0
-                if count[s] > 0 and shown < last[s]:
-                    odd[s] = 1  # out of order: which pass is meant is not for here to tell
+        shown = (micros[start] + 500_000) // 1_000_000
+        clock = zone[system]
+        ahead, steady, exists = _read_clock(
+            s, shown, clock, (first, utc, before, after), order, count, needs_review, latest
+        )
         here = shown - ahead
-        if here < earliest or here >= latest:
-            odd[s] = 1
+        if not exists or here < earliest or here >= latest:
+            needs_review[s] = 1
             continue
-        if count[s] == 0:
-            low[s] = here
-            high[s] = here
-        else:
-            apart = here - high[s] if changing else abs(shown - last[s])
-            if apart == 0:
-                odd[s] = 1
-            elif apart > 0 and (step[s] == 0 or apart < step[s]):
-                step[s] = apart
-            low[s] = min(low[s], here)
-            high[s] = max(high[s], here)
+        changes = first[clock + 1] - first[clock] > 1
+        _note_first(s, here, here - high[s] if changes else abs(shown - last[s]), notes)
         # rows of one system mostly follow each other evenly, which needs no thought
-        start = i - 1
-        whole = np.int64(0)
-        if i < rows and hashes[i] == name and shown < steady and micros[i] != NO_TIME:
-            apart = micros[i] - wall
-            whole = apart // 1000000
-            if whole > 0 and whole * 1000000 == apart:
-                until = min(steady, latest + ahead) * 1000000 - 500000
-                # how far the even stamps may go: one comparison less for each row
-                most = min(rows - start, (until - wall - 1) // apart + 1)
-                stop = start + max(most, 1)
-                expected = micros[i]
-                # many rows at once, without a branch, as long as none differs
-                while i + _BLOCK <= stop:
-                    names = hashes[i : i + _BLOCK]
-                    stamps = micros[i : i + _BLOCK]
-                    other = np.uint64(0)
-                    uneven = np.int64(0)
-                    for k in range(_BLOCK):
-                        other |= names[k] ^ name
-                        uneven |= stamps[k] ^ (expected + apart * k)
-                    if other != 0 or uneven != 0:
-                        break
-                    expected += apart * _BLOCK
-                    i += _BLOCK
-                while i < stop and hashes[i] == name and micros[i] == expected:
-                    expected += apart
-                    i += 1
+        until = min(steady, latest + ahead) * 1_000_000 - 500_000
+        i, whole = _take_run(hashes, micros, start, until, blank)
         length = i - start
         if length > 1:
             if step[s] == 0 or whole < step[s]:

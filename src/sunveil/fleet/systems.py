@@ -12,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import SourceError
-from sunveil.fleet.arrow import rows_at, texts
 from sunveil.fleet.database import cursor, quoted, unglobbed
 from sunveil.fleet.places import as_numbers, clock_of, misplaced
 
@@ -33,7 +32,7 @@ _ZONES = ("timezone", "time_zone", "tz")
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedSystem:
     """A system that gets no estimate: its name, the kind of reason, and the reason."""
 
     system_id: str
@@ -42,7 +41,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Systems:
+class SystemTable:
     """Where the systems are, in the order of their names: public.
 
     Parameters
@@ -74,7 +73,7 @@ class Systems:
     zones: tuple[str, ...]
     zone: NDArray[np.int32]
     keys: pa.Table
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedSystem, ...]
     refused_keys: pa.Table
     notes: tuple[str, ...]
     digest: str
@@ -92,7 +91,7 @@ class Systems:
         )
 
 
-def read_systems(path: Path | str, *, system_column: str | None = None) -> Systems:
+def read_systems(path: Path | str, *, system_column: str | None = None) -> SystemTable:
     """Read a table of systems.
 
     Parameters
@@ -131,8 +130,8 @@ def read_systems(path: Path | str, *, system_column: str | None = None) -> Syste
     first = {name: row for row, name in reversed(list(enumerate(ids)))}
     away = [first[each.system_id] for each in turned_away]
     keys = table.select(rest).combine_chunks()
-    return Systems(
-        ids=texts([ids[row] for row in chosen]),
+    return SystemTable(
+        ids=pa.array([ids[row] for row in chosen], pa.string()),
         latitude=as_numbers(picked["latitude"])[chosen],
         longitude=as_numbers(picked["longitude"])[chosen],
         altitude=as_numbers(picked["altitude"])[chosen]
@@ -140,9 +139,9 @@ def read_systems(path: Path | str, *, system_column: str | None = None) -> Syste
         else np.full(len(chosen), np.nan),
         zones=names,
         zone=np.array([number[zone] for zone in own], dtype=np.int32),
-        keys=_rows_of(keys, chosen),
+        keys=keys.take(pa.array(chosen, pa.int64())),
         refused=tuple(turned_away),
-        refused_keys=_rows_of(keys, away),
+        refused_keys=keys.take(pa.array(away, pa.int64())),
         notes=notes,
         digest=hashlib.sha256(path.read_bytes()).hexdigest(),
     )
@@ -205,20 +204,13 @@ def _roles(names: list[str], system: str | None, where: str) -> dict[str, str | 
     return found
 
 
-def _rows_of(table: pa.Table, rows: list[int]) -> pa.Table:
-    """Return some rows of a table."""
-    chosen = np.array(rows, dtype=np.int64)
-    columns = [rows_at(column, chosen) for column in table.columns]
-    return pa.Table.from_arrays(columns, schema=table.schema)
-
-
 def _first(folded: dict[str, str], usual: tuple[str, ...]) -> str | None:
     return next((folded[name] for name in usual if name in folded), None)
 
 
 def _one_each(
     table: pa.Table, ids: list[str], where: str
-) -> tuple[list[int], list[Refused], tuple[str, ...]]:
+) -> tuple[list[int], list[RefusedSystem], tuple[str, ...]]:
     """Return one row per system, the systems whose rows contradict, and notes on both."""
     if len(set(ids)) == len(ids) and "" not in ids:
         return list(range(len(ids))), [], ()
@@ -232,10 +224,10 @@ def _one_each(
     rows, refused, merged = [], [], 0
     for name, at in places.items():
         if len(at) > 1:
-            told = [tuple(repr(column[row].as_py()) for column in table.columns) for row in at]
-            if len(set(told)) > 1:
+            contents = [tuple(repr(column[row].as_py()) for column in table.columns) for row in at]
+            if len(set(contents)) > 1:
                 reason = f"{where} has different rows for system {name}; leave the right one"
-                refused.append(Refused(name, "duplicate", reason))
+                refused.append(RefusedSystem(name, "duplicate", reason))
                 continue
             merged += len(at) - 1
         rows.append(at[0])
@@ -248,22 +240,22 @@ def _one_each(
 
 def _usable(
     picked: dict[str, pa.ChunkedArray], rows: list[int], ids: list[str], where: str
-) -> tuple[list[int], dict[int, str | None], list[Refused]]:
+) -> tuple[list[int], dict[int, str | None], list[RefusedSystem]]:
     """Return which rows have a place, their clocks, and why the others cannot be used."""
     wrong = misplaced(picked)
-    told = picked["zone"].to_pylist() if "zone" in picked else None
+    zone_names = picked["zone"].to_pylist() if "zone" in picked else None
     kept: list[int] = []
     zones: dict[int, str | None] = {}
-    refused: list[Refused] = []
+    refused: list[RefusedSystem] = []
     for row in rows:
         zone, reason = None, wrong.get(row)
         kind = "location"
-        if reason is None and told is not None and told[row] is not None:
+        if reason is None and zone_names is not None and zone_names[row] is not None:
             kind = "timezone"
-            zone, reason = clock_of(str(told[row]))
+            zone, reason = clock_of(str(zone_names[row]))
         zones[row] = zone
         if reason is None:
             kept.append(row)
         else:
-            refused.append(Refused(ids[row], kind, f"{where}, system {ids[row]}: {reason}"))
+            refused.append(RefusedSystem(ids[row], kind, f"{where}, system {ids[row]}: {reason}"))
     return kept, zones, refused

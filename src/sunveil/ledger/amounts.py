@@ -11,21 +11,21 @@ from sunveil.errors import ParameterError
 NANO = 10**9
 
 
-def nano(amount: float | Fraction) -> int:
+def to_nano(amount: float | Fraction) -> int:
     """Return an amount of ε or ρ in billionths, rounded up so that nothing is spent unseen.
 
     A float is read as the shortest number that it prints as: 0.1 is a tenth. Mechanisms keep back
     far more than the difference (``docs/proofs/sampling.md``).
     """
-    return math.ceil(exact(amount) * NANO)
+    return math.ceil(as_fraction(amount) * NANO)
 
 
-def nano_below(amount: float | Fraction) -> int:
+def to_nano_below(amount: float | Fraction) -> int:
     """Return an amount in billionths, rounded down: what a promise may hold at most."""
-    return math.floor(exact(amount) * NANO)
+    return math.floor(as_fraction(amount) * NANO)
 
 
-def exact(amount: float | Fraction) -> Fraction:
+def as_fraction(amount: float | Fraction) -> Fraction:
     """Return an amount as a fraction, a float as the shortest number that it prints as."""
     if isinstance(amount, float) and not math.isfinite(amount):
         raise ParameterError("an amount of privacy loss is a finite number")
@@ -35,7 +35,7 @@ def exact(amount: float | Fraction) -> Fraction:
     return found
 
 
-def plain(amount: int) -> float:
+def from_nano(amount: int) -> float:
     """Return billionths as a plain number, to be shown."""
     return amount / NANO
 

@@ -11,12 +11,12 @@ GENESIS = "0" * 64
 
 
 def canonical(body: dict[str, Any]) -> str:
-    """Return a body as text, the same for equal bodies."""
+    """Return a body as canonical JSON: equal bodies give the same text."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def digest_of(text: str) -> str:
-    """Return the digest of a text."""
+    """Return the SHA-256 digest of a text, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -43,10 +43,10 @@ class Entry:
 
     @property
     def digest(self) -> str:
-        """What binds the next entry to this one."""
+        """SHA-256 of the entry and the digest before it: binds the next entry to this one."""
         return digest_of(f"{self.place}\n{self.kind}\n{self.previous}\n{self.body}")
 
     def facts(self) -> dict[str, Any]:
-        """Return the body."""
+        """Return the body, parsed."""
         found: dict[str, Any] = json.loads(self.body)
         return found

@@ -17,10 +17,11 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from sunveil.errors import LedgerError, ReleaseNotFound
-from sunveil.ledger.marks import Marks
+from sunveil.extras import require_extras
+from sunveil.ledger.high_water import HighWaterMarks
 
 # How long a writer waits for another before it gives up. [s]
-PATIENCE = 60
+LOCK_TIMEOUT_SECONDS = 60
 READING = "sunveil_reading"
 ADDRESS = "name a file, or a URL that begins with postgresql://"
 # What SQLite says, in words; its own messages may hold what was written.
@@ -53,14 +54,10 @@ def open_engine(where: str | Path, *, create: bool = False) -> Engine:
     if not is_url(str(where)):
         return _sqlite(Path(where).resolve(), create=create)
     url = _postgresql(str(where))
-    try:
-        # Whatever a server's default: a change takes its dataset's lock first, and what it then
-        # reads must be what the lock's last holder left.
-        engine = create_engine(url, isolation_level="READ COMMITTED", hide_parameters=True)
-    except ModuleNotFoundError:
-        raise LedgerError(
-            "a ledger in PostgreSQL needs psycopg; install Sunveil with its postgres extra"
-        ) from None
+    require_extras("postgres", purpose="a ledger in PostgreSQL")
+    # Whatever a server's default: a change takes its dataset's lock first, and what it then reads
+    # must be what the lock's last holder left.
+    engine = create_engine(url, isolation_level="READ COMMITTED", hide_parameters=True)
     event.listen(engine, "begin", _begin_postgresql)
     return engine
 
@@ -94,7 +91,11 @@ def _sqlite(path: Path, *, create: bool) -> Engine:
     def connect() -> sqlite3.Connection:
         # transactions are begun by hand, below
         return sqlite3.connect(
-            address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            address,
+            uri=True,
+            timeout=LOCK_TIMEOUT_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
         )
 
     engine = create_engine(
@@ -121,7 +122,7 @@ def _begin_postgresql(connection: Connection) -> None:
     """Have PostgreSQL flush commits even where a server leaves it, and never wait for ever."""
     if not connection.get_execution_options().get(READING, False):
         connection.exec_driver_sql(
-            f"SELECT set_config('lock_timeout', '{PATIENCE}s', true), CASE"
+            f"SELECT set_config('lock_timeout', '{LOCK_TIMEOUT_SECONDS}s', true), CASE"
             " WHEN current_setting('synchronous_commit') = 'off'"
             " THEN set_config('synchronous_commit', 'on', true) END"
         )
@@ -130,39 +131,39 @@ def _begin_postgresql(connection: Connection) -> None:
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """Yield a connection that sees one instant of the ledger and changes nothing."""
-    with translated(engine), engine.connect() as connection:
+    with translated_errors(engine), engine.connect() as connection:
         options: dict[str, Any] = {READING: True}
         if engine.dialect.name == "postgresql":
             options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         yield connection.execution_options(**options)
 
 
-def place_of(engine: Engine) -> str:
-    """Return where a ledger is, without what opens it."""
+def location_of(engine: Engine) -> str:
+    """Return where a ledger is: its path, or its URL without user and password."""
     url = engine.url
     if engine.dialect.name == "sqlite":
         return str(url.database)
     return f"postgresql://{url.host or ''}:{url.port or 5432}/{url.database or ''}"
 
 
-def marks_of(engine: Engine) -> Marks:
+def default_marks(engine: Engine) -> HighWaterMarks:
     """Return the high-water marks of a ledger: beside its file, and in the user's state folder."""
-    place = place_of(engine)
+    place = location_of(engine)
     key = hashlib.sha256(place.encode()).hexdigest()[:32]
     state = platformdirs.user_state_path("sunveil") / "marks" / f"{key}.json"
     if engine.dialect.name != "sqlite":
-        return Marks(state)
+        return HighWaterMarks(state)
     beside = Path(place)
-    return Marks(beside.with_name(beside.name + ".mark"), state)
+    return HighWaterMarks(beside.with_name(beside.name + ".mark"), state)
 
 
 @contextmanager
-def translated(engine: Engine) -> Iterator[None]:
-    """Say what a database refused in one sentence, without what was written to it."""
+def translated_errors(engine: Engine) -> Iterator[None]:
+    """Turn errors of the database into one sentence, without what was written to it."""
     try:
         yield
     except DBAPIError as error:
-        raise LedgerError(f"the ledger {place_of(engine)}: {_said(error.orig)}") from None
+        raise LedgerError(f"the ledger {location_of(engine)}: {_said(error.orig)}") from None
 
 
 def _said(error: object) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from sqlalchemy import Connection, Row, case, func, insert, select, update
 
 from sunveil.errors import BudgetExceeded, ReleaseNotFound
-from sunveil.ledger.amounts import plain
+from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.schema import accounts, analysts, datasets
 
 # Databases take a limited number of values in one statement.
@@ -21,7 +21,15 @@ CHUNK = 5000
 
 
 def debit_fleet(connection: Connection, row: Row[Any], cost: int) -> None:
-    """Charge every household at once, by one conditional update."""
+    """Charge every household at once, by one conditional update.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row that it holds.
+    cost
+        In billionths of the promise's measure.
+    """
     done = connection.execute(
         update(datasets)
         .where(
@@ -38,7 +46,17 @@ def debit_fleet(connection: Connection, row: Row[Any], cost: int) -> None:
 def debit_systems(
     connection: Connection, row: Row[Any], *, names: Sequence[str], cost: int
 ) -> None:
-    """Charge the accounts of some systems, each by the same conditional update; all or none."""
+    """Charge the accounts of some systems, each by the same conditional update; all or none.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row that it holds.
+    names
+        The accounts, each once.
+    cost
+        Of each account, in billionths of the promise's measure.
+    """
     top = 0
     for start in range(0, len(names), CHUNK):
         some = names[start : start + CHUNK]
@@ -77,7 +95,7 @@ def _debit_some(connection: Connection, row: Row[Any], *, names: Sequence[str], 
         .values(spent=accounts.c.spent + cost)
     )
     if done.rowcount != len(names):
-        # told from before the update: those that could pay have paid, in what is rolled back now
+        # as it stood before the update: those that could pay have paid, in what is rolled back now
         most = max(known.values(), default=0)
         _refuse(cost, connection.execute(select(free - most)).scalar_one())
     highest: int = connection.execute(select(func.max(accounts.c.spent)).where(mine)).scalar_one()
@@ -85,7 +103,17 @@ def _debit_some(connection: Connection, row: Row[Any], *, names: Sequence[str], 
 
 
 def debit_analyst(connection: Connection, row: Row[Any], *, analyst: str, cost: int) -> None:
-    """Charge an analyst's share, by one conditional update."""
+    """Charge an analyst's share, by one conditional update.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row that it holds.
+    analyst
+        Whose share.
+    cost
+        In billionths of the promise's measure.
+    """
     who = (analysts.c.dataset_id == row.id) & (analysts.c.name == analyst)
     done = connection.execute(
         update(analysts)
@@ -105,8 +133,8 @@ def debit_analyst(connection: Connection, row: Row[Any], *, analyst: str, cost: 
 def _refuse(cost: int, left: int) -> NoReturn:
     left = max(left, 0)
     raise BudgetExceeded(
-        f"this would spend {plain(cost):.9g}, and {plain(left):.9g} is left; ask for less or not at"
-        " all",
-        requested=plain(cost),
-        remaining=plain(left),
+        f"this would spend {from_nano(cost):.9g}, and {from_nano(left):.9g} is left; ask for"
+        " less or not at all",
+        requested=from_nano(cost),
+        remaining=from_nano(left),
     )

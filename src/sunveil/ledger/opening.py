@@ -15,7 +15,7 @@ from alembic.util.exc import CommandError
 from sqlalchemy import Engine, inspect, text
 
 from sunveil.errors import LedgerError, ReleaseNotFound
-from sunveil.ledger.database import PATIENCE, place_of, reading, translated
+from sunveil.ledger.database import LOCK_TIMEOUT_SECONDS, location_of, reading, translated_errors
 from sunveil.ledger.schema import VERSION_TABLE
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -51,12 +51,12 @@ def prepare(engine: Engine, *, create: bool, migrations: Path = MIGRATIONS) -> N
 def _check_empty(engine: Engine, tables: set[str], *, create: bool) -> None:
     if tables:
         raise LedgerError(
-            f"the database {place_of(engine)} holds tables of something else; a ledger has one of"
-            " its own"
+            f"the database {location_of(engine)} holds tables of something else; a ledger has"
+            " one of its own"
         )
     if not create:
         raise ReleaseNotFound(
-            f"there is no ledger at {place_of(engine)}; make one with sunveil dataset create"
+            f"there is no ledger at {location_of(engine)}; make one with sunveil dataset create"
         )
 
 
@@ -67,7 +67,7 @@ def use_wal(engine: Engine) -> None:
     """
     if engine.dialect.name != "sqlite":
         return
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + LOCK_TIMEOUT_SECONDS
     while True:
         try:
             with closing(engine.raw_connection()) as raw:
@@ -75,8 +75,8 @@ def use_wal(engine: Engine) -> None:
         except sqlite3.OperationalError as error:
             if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:
                 raise LedgerError(
-                    f"the ledger {place_of(engine)} cannot be written; check its folder, its rights"
-                    " and the disk"
+                    f"the ledger {location_of(engine)} cannot be written; check its folder, its"
+                    " rights and the disk"
                 ) from None
             time.sleep(0.01)
         else:
@@ -85,7 +85,7 @@ def use_wal(engine: Engine) -> None:
 
 def _migrate(engine: Engine, config: Config) -> None:
     """Take all steps that are missing, in one transaction: all of them or none."""
-    with translated(engine), engine.begin() as connection:
+    with translated_errors(engine), engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             # several processes may open a new ledger at once
             connection.execute(text(f"SELECT pg_advisory_xact_lock({OPENING_LOCK})"))
@@ -94,5 +94,5 @@ def _migrate(engine: Engine, config: Config) -> None:
             command.upgrade(config, "head")
         except CommandError:
             raise LedgerError(
-                f"the ledger {place_of(engine)} was made by a newer Sunveil; install that"
+                f"the ledger {location_of(engine)} was made by a newer Sunveil; install that"
             ) from None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.amounts import epsilon_to_rho, exact, nano, nano_below
+from sunveil.ledger.amounts import as_fraction, epsilon_to_rho, to_nano, to_nano_below
 from sunveil.ledger.chain import canonical
 from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
 from sunveil.privacy.units import Unit, implies, parse_unit, unit_name
@@ -61,8 +61,8 @@ class Promise:
     def total(self) -> int:
         """The whole budget in billionths of its measure, rounded down."""
         if self.delta == 0.0:
-            return nano_below(self.epsilon)
-        return nano_below(epsilon_to_rho(self.epsilon, self.delta))
+            return to_nano_below(self.epsilon)
+        return to_nano_below(epsilon_to_rho(self.epsilon, self.delta))
 
     def cost(self, guarantee: Guarantee | ConditionalGuarantee, *, mechanism: str) -> int:
         """Return what a release costs, or refuse one that the promise does not cover.
@@ -89,12 +89,12 @@ class Promise:
                 "a release with a delta of its own cannot be added up under this promise; use a"
                 " mechanism without one"
             )
-        epsilon = exact(guarantee.epsilon)
+        epsilon = as_fraction(guarantee.epsilon)
         if self.delta == 0.0:
-            return nano(epsilon)
+            return to_nano(epsilon)
         # The exponential mechanism's loss stays within a range of ε, which halves ε in ε²/2.
         bounded_range = mechanism == "exponential" and isinstance(guarantee, Guarantee)
-        return nano(epsilon**2 / (8 if bounded_range else 2))
+        return to_nano(epsilon**2 / (8 if bounded_range else 2))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the promise as plain JSON types."""
@@ -123,7 +123,7 @@ def promise_text(promise: Promise) -> str:
 
 def read_promise(text: str) -> Promise:
     """Return the promise that a text of JSON holds, beside whatever else."""
-    told = json.loads(text)
+    fields = json.loads(text)
     return Promise(
-        parse_unit(told["unit"]), told["epsilon"], told["delta"], tuple(told["conditional"])
+        parse_unit(fields["unit"]), fields["epsilon"], fields["delta"], tuple(fields["conditional"])
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.amounts import plain
+from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import canonical, digest_of
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
@@ -22,9 +22,9 @@ class Dataset:
     Parameters
     ----------
     name
-        Its name.
+        Unique within the ledger.
     promise
-        What was promised for it.
+        What was promised for it, for ever.
     fleet_nano, largest_nano
         What releases about all systems together have spent, and what single releases of the system
         that had most of them have, in billionths of the promise's measure.
@@ -38,27 +38,27 @@ class Dataset:
     @property
     def fleet_spent(self) -> float:
         """What releases about all systems together have spent, in the promise's measure."""
-        return plain(self.fleet_nano)
+        return from_nano(self.fleet_nano)
 
     @property
     def largest_spent(self) -> float:
         """What single releases of the system that had most of them have spent."""
-        return plain(self.largest_nano)
+        return from_nano(self.largest_nano)
 
     @property
     def spent(self) -> float:
         """The most that any household has spent."""
-        return plain(self.fleet_nano + self.largest_nano)
+        return from_nano(self.fleet_nano + self.largest_nano)
 
     @property
     def total(self) -> float:
         """The whole budget, in the promise's measure."""
-        return plain(self.promise.total)
+        return from_nano(self.promise.total)
 
     @property
     def remaining(self) -> float:
         """What a release about all systems could still spend."""
-        return plain(self.promise.total - self.fleet_nano - self.largest_nano)
+        return from_nano(self.promise.total - self.fleet_nano - self.largest_nano)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the dataset as plain JSON types."""
@@ -112,15 +112,15 @@ class Question:
         return sorted({account_of(dataset, system) for system in self.systems})
 
     def digest(self, dataset: str) -> str:
-        """Return what tells one question from another; who asks does not matter."""
-        told = {
+        """Return the digest that identifies the question; who asks does not matter."""
+        body = {
             "kind": self.kind,
             "parameters": self.parameters,
             "mechanism": self.mechanism,
             "guarantee": self.guarantee.to_dict(),
             "systems": self.accounts(dataset),
         }
-        return digest_of(as_json(told, "a question's parameters are"))
+        return digest_of(as_json(body, "a question's parameters are"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def account_of(dataset: str, system: str) -> str:
 
 
 def as_json(body: dict[str, Any], what: str) -> str:
-    """Return a body as canonical text, or say what is no plain JSON, without saying its value."""
+    """Return a body as canonical text; ``what`` begins the refusal of what is no plain JSON."""
     try:
         return canonical(body)
     except (TypeError, ValueError, RecursionError):
@@ -158,7 +158,7 @@ def as_json(body: dict[str, Any], what: str) -> str:
 
 
 def check_name(what: str, name: str) -> None:
-    """Refuse a name that could not be shown."""
+    """Refuse a name that is empty, too long or cannot be printed; ``what`` says whose it is."""
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise ParameterError(
             f"the name of {'an' if what == 'analyst' else 'a'} {what} is 1 to {LONGEST_NAME}"

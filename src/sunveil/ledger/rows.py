@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -13,11 +14,11 @@ from sunveil.ledger.chain import Entry, canonical, digest_of
 from sunveil.ledger.promise import Promise, read_promise
 from sunveil.ledger.records import Dataset
 from sunveil.ledger.schema import accounts, analysts, answers, datasets, entries
-from sunveil.ledger.verify import State
+from sunveil.ledger.verify import StoredState
 
 
-def find(connection: Connection, name: str) -> Row[Any]:
-    """Return the row of a dataset."""
+def find_row(connection: Connection, name: str) -> Row[Any]:
+    """Return the row of a dataset, by its name."""
     row = connection.execute(select(datasets).where(datasets.c.name == name)).one_or_none()
     if row is None:
         raise ReleaseNotFound(f"the ledger has no dataset named {name!r}")
@@ -39,13 +40,23 @@ def as_dataset(row: Row[Any]) -> Dataset:
     return Dataset(row.name, promise_of(row), row.fleet_spent, row.largest_spent)
 
 
-def append(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any]) -> int:
-    """Bind an entry to the end of a dataset's chain, and return its place."""
+def append_entry(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any]) -> int:
+    """Bind an entry to the end of a dataset's chain, and return its place.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row that it holds.
+    kind
+        ``charge``, ``answer`` or ``analyst``.
+    body
+        What happened, as plain JSON types; the time is added.
+    """
     tail = connection.execute(
         select(datasets.c.length, datasets.c.head).where(datasets.c.id == row.id)
     ).one()
     entry = Entry(tail.length + 1, kind, canonical({"at": now(), **body}), tail.head)
-    write(connection, row.id, entry)
+    write_entry(connection, row.id, entry)
     connection.execute(
         update(datasets)
         .where(datasets.c.id == row.id)
@@ -54,8 +65,18 @@ def append(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any
     return entry.place
 
 
-def write(connection: Connection, dataset_id: int, entry: Entry) -> None:
-    """Write an entry."""
+def write_entry(connection: Connection, dataset_id: int, entry: Entry) -> None:
+    """Insert an entry as it is.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    dataset_id
+        Primary key of the dataset's row.
+    entry
+        The entry.
+    """
     connection.execute(
         insert(entries).values(
             dataset_id=dataset_id,
@@ -68,8 +89,20 @@ def write(connection: Connection, dataset_id: int, entry: Entry) -> None:
     )
 
 
-def chain_after(connection: Connection, dataset_id: int, place: int) -> Sequence[tuple[Entry, str]]:
-    """Return the entries after a place, each with the digest that stands beside it."""
+def entries_after(
+    connection: Connection, dataset_id: int, place: int
+) -> Sequence[tuple[Entry, str]]:
+    """Return a chain's later entries, each with the digest that the database holds for it.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    dataset_id
+        Primary key of the dataset's row.
+    place
+        Entries after this place; 0 for all.
+    """
     found = connection.execute(
         select(entries)
         .where(entries.c.dataset_id == dataset_id, entries.c.place > place)
@@ -79,7 +112,17 @@ def chain_after(connection: Connection, dataset_id: int, place: int) -> Sequence
 
 
 def entry_at(connection: Connection, dataset_id: int, place: int) -> Entry | None:
-    """Return an entry whose digest is as it must be, or None."""
+    """Return an entry, or None where there is none or its digest does not fit it.
+
+    Parameters
+    ----------
+    connection
+        A transaction.
+    dataset_id
+        Primary key of the dataset's row.
+    place
+        The entry's place in the chain.
+    """
     found = connection.execute(
         select(entries).where(entries.c.dataset_id == dataset_id, entries.c.place == place)
     ).one_or_none()
@@ -89,8 +132,38 @@ def entry_at(connection: Connection, dataset_id: int, place: int) -> Entry | Non
     return entry if entry.digest == found.digest else None
 
 
-def state_of(connection: Connection, row: Row[Any]) -> State:
-    """Return what the database says of a dataset, beside its chain."""
+def charge_left(
+    connection: Connection, row: Row[Any], asked: str, analyst: str | None
+) -> int | None:
+    """Return the place of a charge that was paid and has no answer, or None.
+
+    Parameters
+    ----------
+    connection, row
+        The database, and the dataset's row.
+    asked
+        Digest of the question.
+    analyst
+        Who paid; None for the curator.
+    """
+    # the canonical text is searched, since the accounts of a charge can be a million
+    found = connection.execute(
+        select(entries.c.place, entries.c.kind, entries.c.body)
+        .where(
+            entries.c.dataset_id == row.id,
+            entries.c.kind.in_(("charge", "answer")),
+            entries.c.body.contains(f'"question":"{asked}"'),
+        )
+        .order_by(entries.c.place)
+    ).all()
+    if any(each.kind == "answer" for each in found):
+        return None
+    places = [each.place for each in found if json.loads(each.body)["analyst"] == analyst]
+    return places[-1] if places else None
+
+
+def stored_state(connection: Connection, row: Row[Any]) -> StoredState:
+    """Return the counters, accounts, shares and answers that the database holds of a dataset."""
     owed = connection.execute(
         select(accounts.c.system, accounts.c.spent).where(accounts.c.dataset_id == row.id)
     ).all()
@@ -100,7 +173,7 @@ def state_of(connection: Connection, row: Row[Any]) -> State:
         )
     ).all()
     kept = connection.execute(select(answers).where(answers.c.dataset_id == row.id)).all()
-    return State(
+    return StoredState(
         name=row.name,
         promise=row.promise,
         total=row.total,
@@ -115,5 +188,5 @@ def state_of(connection: Connection, row: Row[Any]) -> State:
 
 
 def now() -> str:
-    """Return the time, as entries tell it."""
+    """Return the present time in UTC, as entries hold it."""
     return datetime.now(UTC).isoformat(timespec="seconds")

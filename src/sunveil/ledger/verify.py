@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sunveil.errors import SunveilError
-from sunveil.ledger.amounts import plain
+from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import GENESIS, Entry
-from sunveil.ledger.marks import Mark
+from sunveil.ledger.high_water import HighWaterMark
 from sunveil.ledger.promise import promise_text, read_promise
 
 NO_MARK = "there is no high-water mark, so an old copy of the ledger would not be noticed"
@@ -18,8 +18,8 @@ FORGOTTEN = "the ledger has forgotten what was spent: an old copy was put back"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """What a database says of a dataset, beside its chain.
+class StoredState:
+    """What the database's tables hold of a dataset, beside its chain of entries.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class Verdict:
     Parameters
     ----------
     dataset
-        Its name.
+        The name of the dataset.
     entries, charges, answered
         How many entries, charges, and charges with an answer the chain has.
     head
@@ -97,8 +97,8 @@ class Verdict:
 
 
 @dataclass(slots=True)
-class Replay:
-    """A chain gone through from its beginning, and what it says was spent.
+class ChainReplay:
+    """A chain replayed from its beginning, and what it says was spent.
 
     It can be taken further as the chain grows. It stops at the first entry that is not as it was
     written, and ``fault`` says which.
@@ -117,7 +117,7 @@ class Replay:
     largest: int = 0
 
     def extend(self, found: Iterable[tuple[Entry, str]]) -> None:
-        """Go through further entries, each with the digest that stands beside it."""
+        """Replay further entries, each with the digest that the database holds for it."""
         for entry, digest in found:
             if self.fault is None:
                 self._take(entry, digest)
@@ -167,17 +167,17 @@ class Replay:
             self.shares[facts["analyst"]] = (share, spent + cost)
 
 
-def verify(state: State, replay: Replay, mark_faults: Iterable[str]) -> Verdict:
+def verify(state: StoredState, replay: ChainReplay, mark_faults: Iterable[str]) -> Verdict:
     """Compare what was recomputed from the chain with what the database says.
 
     Parameters
     ----------
     state
-        The database's own words.
+        What the database's tables hold.
     replay
-        The chain, gone through.
+        The chain, replayed to its end.
     mark_faults
-        What the high-water mark says against it.
+        Faults that the high-water mark shows.
     """
     faults = [*_faults(state, replay), *mark_faults]
     return Verdict(
@@ -186,13 +186,13 @@ def verify(state: State, replay: Replay, mark_faults: Iterable[str]) -> Verdict:
         charges=len(replay.charges),
         answered=len(replay.answered),
         head=replay.head,
-        spent=plain(replay.fleet + replay.largest),
-        total=plain(replay.total),
+        spent=from_nano(replay.fleet + replay.largest),
+        total=from_nano(replay.total),
         faults=tuple(faults),
     )
 
 
-def _faults(state: State, replay: Replay) -> Iterator[str]:
+def _faults(state: StoredState, replay: ChainReplay) -> Iterator[str]:
     if replay.fault is not None:  # what comes after it cannot be trusted, so nothing is compared
         yield replay.fault
         return
@@ -207,7 +207,7 @@ def _faults(state: State, replay: Replay) -> Iterator[str]:
         yield "an answer stands without a charge"
 
 
-def counter_faults(row: Any, replay: Replay) -> Iterator[str]:
+def counter_faults(row: Any, replay: ChainReplay) -> Iterator[str]:
     """Return what is wrong with a dataset's own row: its promise, its counters, its end."""
     if (row.promise, row.total) != (replay.promise, replay.total):
         yield "the promise is not the one that was made"
@@ -219,19 +219,19 @@ def counter_faults(row: Any, replay: Replay) -> Iterator[str]:
         yield "more was spent than was promised"
 
 
-def mark_faults(mark: Mark | None, there: str | None) -> Iterator[str]:
-    """Return what a high-water mark says against a chain.
+def mark_faults(mark: HighWaterMark | None, digest_at_mark: str | None) -> Iterator[str]:
+    """Return the faults of a chain that a high-water mark shows.
 
     Parameters
     ----------
     mark
         The mark, where there is one.
-    there
-        Digest of the chain's entry at the mark.
+    digest_at_mark
+        Digest of the chain's entry at the mark's place, where there is one.
     """
     if mark is None:
         yield NO_MARK
-    elif there is None:
+    elif digest_at_mark is None:
         yield FORGOTTEN
-    elif there != mark.head:
+    elif digest_at_mark != mark.head:
         yield f"entry {mark.length} is not the one that the high-water mark saw"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.meters.clock import Stamps, to_utc
-from sunveil.meters.grid import Readings, find_interval, merge_by_time, merge_duplicates, snap
+from sunveil.meters.grid import RawReadings, find_interval, merge_by_time, merge_duplicates, snap
 from sunveil.meters.options import Duplicates, MeterOptions, Unit
 from sunveil.meters.quality import blank_each, clean, clean_each, drop_missing
 from sunveil.meters.record import SHORT_INTERVAL, Cleaning, Label, Record
@@ -16,7 +16,7 @@ from sunveil.meters.wording import Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Raw:
+class RawSystem:
     """One system as its source gives it.
 
     Parameters
@@ -46,7 +46,7 @@ class Raw:
     notes: tuple[str, ...] = ()
 
 
-def to_record(raw: Raw, options: MeterOptions) -> Record:
+def to_record(raw: RawSystem, options: MeterOptions) -> Record:
     """Return the record of a system, with every rule applied and noted."""
     known = options.known_label
     instants = to_utc(
@@ -57,12 +57,12 @@ def to_record(raw: Raw, options: MeterOptions) -> Record:
         where=raw.where,
     )
     seconds = np.floor_divide(instants.utc + 500_000, 1_000_000)
-    readings = Readings(
+    readings = RawReadings(
         seconds, raw.values, raw.rows, raw.where, notes=(*raw.notes, *instants.notes)
     )
     each = options.cleaning is Cleaning.EACH
-    # Spacing, grid and duplicates are told by all stamps where a missing reading is as private as
-    # any other: what is blank stays in its place until they are settled.
+    # Where a missing reading is as private as any other, all stamps decide spacing, grid and
+    # duplicates: what is blank stays in its place until these are settled.
     readings = _sorted(blank_each(readings) if each else drop_missing(readings))
     interval = find_interval(readings)
     label = known or (Label.MIDDLE if interval < SHORT_INTERVAL else Label.START)
@@ -88,7 +88,7 @@ def to_record(raw: Raw, options: MeterOptions) -> Record:
     )
 
 
-def _sorted(readings: Readings) -> Readings:
+def _sorted(readings: RawReadings) -> RawReadings:
     back = np.diff(readings.seconds) < 0
     if not back.any():
         return readings
@@ -96,7 +96,7 @@ def _sorted(readings: Readings) -> Readings:
     return readings.keep(order, "The rows were not in the order of time and were sorted.")
 
 
-def _to_kw(readings: Readings, unit: Unit, *, interval: int, negate: bool) -> Readings:
+def _to_kw(readings: RawReadings, unit: Unit, *, interval: int, negate: bool) -> RawReadings:
     hours = interval / 3600 if unit.is_energy else 1.0
     factor = (-unit.kilo if negate else unit.kilo) / hours
     # Adding zero turns -0.0 into 0.0.

@@ -8,6 +8,7 @@ from datetime import UTC, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ParameterError
@@ -134,15 +135,15 @@ def _named(utc: Micros, stamps: Stamps, declared: str | None) -> Instants:
     if stamps.zone is not None:
         # A stored zone is a choice of display, its instants are UTC: nothing contradicts.
         return Instants(utc, name)
-    import pandas as pd
-
     local = pd.DatetimeIndex(utc.view("M8[us]")).tz_localize("UTC").tz_convert(zone)
     shown = local.tz_localize(None).to_numpy().astype("M8[us]").view(np.int64)
     if (shown == stamps.wall).all():
         return Instants(utc, name)
-    told = own if same else "several offsets"
+    carried = own if same else "several offsets"
     return Instants(
-        utc, own, (f"The stamps carry {told}, which was kept over the declared timezone {name}.",)
+        utc,
+        own,
+        (f"The stamps carry {carried}, which was kept over the declared timezone {name}.",),
     )
 
 
@@ -179,8 +180,6 @@ _NAT = np.iinfo(np.int64).min
 
 
 def _wall_to_utc(wall: Micros, zone: tzinfo, *, daylight: bool) -> Micros:
-    import pandas as pd
-
     index = pd.DatetimeIndex(wall.view("M8[us]")).tz_localize(
         zone, ambiguous=np.full(len(wall), daylight), nonexistent="NaT"
     )

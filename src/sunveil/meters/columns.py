@@ -29,7 +29,7 @@ _UNNAMED = re.compile(r"(unnamed: \d+|index|__index_level_0__|column0|)", re.IGN
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class MeterColumn:
     """One column of a table: its name, and what its first cells look like."""
 
     name: str
@@ -38,16 +38,26 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Roles:
-    """The columns to read, by their positions."""
+class ColumnRoles:
+    """The columns that hold times, readings and systems, by their positions."""
 
     time: int
     power: int
     system: int | None
 
 
-def find_roles(columns: Sequence[Column], options: MeterOptions, *, where: str) -> Roles:
-    """Return the columns to read, as told or as their names and cells say."""
+def find_roles(columns: Sequence[MeterColumn], options: MeterOptions, *, where: str) -> ColumnRoles:
+    """Return the columns to read, as the options say or as their names and cells do.
+
+    Parameters
+    ----------
+    columns
+        All columns of the table, in order.
+    options
+        Which columns the curator names.
+    where
+        The name of the table, for messages.
+    """
     system = _find_system(columns, options, where)
     time = _find_time(columns, options, where)
     taken = {time, system}
@@ -57,10 +67,10 @@ def find_roles(columns: Sequence[Column], options: MeterOptions, *, where: str) 
         power = _find_power(columns, taken, where)
     if power in taken or time == system:
         raise MeterError(f"{where} is asked to read one column as two things; name different ones")
-    return Roles(time, power, system)
+    return ColumnRoles(time, power, system)
 
 
-def _find_time(columns: Sequence[Column], options: MeterOptions, where: str) -> int:
+def _find_time(columns: Sequence[MeterColumn], options: MeterOptions, where: str) -> int:
     if options.time_column is not None:
         return _position(columns, options.time_column, "--time-column", where)
     names = [column.name.strip().lower() for column in columns]
@@ -80,14 +90,14 @@ def _find_time(columns: Sequence[Column], options: MeterOptions, where: str) -> 
     )
 
 
-def _find_system(columns: Sequence[Column], options: MeterOptions, where: str) -> int | None:
+def _find_system(columns: Sequence[MeterColumn], options: MeterOptions, where: str) -> int | None:
     if options.system_column is not None:
         return _position(columns, options.system_column, "--system-column", where)
     names = [column.name.strip().lower() for column in columns]
     return next((names.index(usual) for usual in _SYSTEMS if usual in names), None)
 
 
-def _find_power(columns: Sequence[Column], taken: set[int | None], where: str) -> int:
+def _find_power(columns: Sequence[MeterColumn], taken: set[int | None], where: str) -> int:
     rest = [position for position in range(len(columns)) if position not in taken]
     if not rest:
         raise MeterError(f"{where} has no column of readings beside its times")
@@ -111,7 +121,7 @@ def _find_power(columns: Sequence[Column], taken: set[int | None], where: str) -
     )
 
 
-def _position(columns: Sequence[Column], name: str, option: str, where: str) -> int:
+def _position(columns: Sequence[MeterColumn], name: str, option: str, where: str) -> int:
     names = [column.name for column in columns]
     if name in names:
         return names.index(name)
@@ -121,7 +131,7 @@ def _position(columns: Sequence[Column], name: str, option: str, where: str) -> 
     raise MeterError(f"{where} has no column {name!r} ({option}): it has {_listed(columns)}")
 
 
-def _listed(columns: Sequence[Column]) -> str:
+def _listed(columns: Sequence[MeterColumn]) -> str:
     shown = [repr(column.name[:60]) for column in columns[:20]]
     more = len(columns) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")

@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError
-from sunveil.meters.assemble import Raw, to_record
+from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.clock import Stamps, name_offset
-from sunveil.meters.columns import Column, find_roles
+from sunveil.meters.columns import MeterColumn, find_roles
 from sunveil.meters.options import MeterOptions, parse_unit
 from sunveil.meters.record import Label, Record
 from sunveil.meters.units import find_unit
@@ -56,7 +56,9 @@ def from_pandas(
         raise MeterError(f"{where} is empty")
     rows = np.arange(1, len(power) + 1, dtype=np.int64)
     values = _numbers(power, where)
-    raw = Raw(str(system_id), where, rows, _stamps(power.index, where), values, parse_unit(unit))
+    raw = RawSystem(
+        str(system_id), where, rows, _stamps(power.index, where), values, parse_unit(unit)
+    )
     return to_record(raw, options)
 
 
@@ -78,7 +80,7 @@ def records_from_frame(frame: pd.DataFrame, options: MeterOptions | None = None)
     if isinstance(frame.index, pd.DatetimeIndex) and options.time_column is None:
         frame = frame.rename_axis("time").reset_index()
     columns = [
-        Column(
+        MeterColumn(
             str(name),
             pd.api.types.is_datetime64_any_dtype(frame[name]),
             pd.api.types.is_numeric_dtype(frame[name])
@@ -93,11 +95,11 @@ def records_from_frame(frame: pd.DataFrame, options: MeterOptions | None = None)
     rows = np.arange(1, len(frame) + 1, dtype=np.int64)
     stamps = _stamps(index, where)
     if roles.system is None:
-        return [to_record(Raw("system", where, rows, stamps, values, unit, notes), options)]
+        return [to_record(RawSystem("system", where, rows, stamps, values, unit, notes), options)]
     groups = frame.groupby(frame.columns[roles.system], sort=True).indices
     return [
         to_record(
-            Raw(
+            RawSystem(
                 str(name),
                 f"{where}, system {name},",
                 rows[part],

@@ -17,7 +17,7 @@ from defusedxml import DefusedXmlException
 from defusedxml import ElementTree as SafeTree
 
 from sunveil.errors import MeterError
-from sunveil.meters.assemble import Raw
+from sunveil.meters.assemble import RawSystem
 from sunveil.meters.clock import Stamps, name_offset
 from sunveil.meters.options import MeterOptions, Unit
 from sunveil.meters.textfile import unreadable
@@ -39,7 +39,23 @@ _IS_DER = 0x0008
 
 @dataclass(frozen=True, slots=True)
 class ReadingType:
-    """What the counts of a meter reading are."""
+    """What the counts of a meter reading mean, in ESPI's codes.
+
+    Parameters
+    ----------
+    flow
+        Direction of the energy, seen from the utility.
+    multiplier
+        Power of ten that counts are multiplied by.
+    uom
+        Unit of measure: 72 for Wh, 38 for W.
+    accumulation
+        Whether counts are of intervals or of a register.
+    commodity
+        What is metered: electricity, gas, water.
+    interval
+        Usual length of an interval. [s]
+    """
 
     flow: int
     multiplier: int
@@ -60,7 +76,7 @@ class _Entry:
     related: list[str] = field(default_factory=list)
 
 
-def read_green_button(path: Path, options: MeterOptions, *, where: str) -> Iterator[Raw]:
+def read_green_button(path: Path, options: MeterOptions, *, where: str) -> Iterator[RawSystem]:
     """Read the generation in a Green Button feed.
 
     Parameters
@@ -182,19 +198,19 @@ def _choose(
         raise MeterError(f"{where} holds a register that only counts up: fetch its interval data")
     usable = [group for group in usable if group[0].accumulation not in _REGISTERS]
     if any(_is_generator(entry) for entry in entries):
-        told = "The feed says that its usage point is a generator."
-        return _preferred(usable, _REVERSE), (told,)
+        note = "The feed says that its usage point is a generator."
+        return _preferred(usable, _REVERSE), (note,)
     flows = {group[0].flow for group in usable}
     if flows == {_REVERSE}:
-        told = "The energy received from the customer was taken to be all of the generation."
-        return usable, (told,)
+        note = "The energy received from the customer was taken to be all of the generation."
+        return usable, (note,)
     if not allow_net:
         raise MeterError(
             f"{where} is {_named(flows)}, not a generation meter:"
             " give the generation alone, or read it anyway with --allow-net"
         )
-    told = f"This is {_named(flows)}, read as if it were a generation meter."
-    return _preferred(usable, _REVERSE), (told,)
+    note = f"This is {_named(flows)}, read as if it were a generation meter."
+    return _preferred(usable, _REVERSE), (note,)
 
 
 def _named(flows: set[int]) -> str:
@@ -228,7 +244,7 @@ def _raw(
     *,
     notes: tuple[str, ...],
     where: str,
-) -> Raw:
+) -> RawSystem:
     cells = [
         _cells(reading, kind.interval)
         for block in blocks
@@ -255,7 +271,7 @@ def _raw(
     hours = duration / 3600.0 if kind.uom == _ENERGY_WH else 1.0
     watts = value * 10.0**kind.multiplier / hours
     stamps = Stamps((start * 1e6).astype(np.int64), np.zeros(len(start)), "UTC")
-    return Raw(system_id, where, rows, stamps, watts, Unit.W, notes)
+    return RawSystem(system_id, where, rows, stamps, watts, Unit.W, notes)
 
 
 def _cells(reading: Element, usual: int) -> tuple[float, float, float]:
@@ -274,8 +290,8 @@ def _local_time(entries: list[_Entry]) -> tuple[str, ...]:
         if entry.kind == "LocalTimeParameters":
             offset = name_offset(_number(entry.content, "tzOffset", 0) / 60)
             saving = _number(entry.content, "dstOffset", 0) // 60
-            told = f", and {saving} minutes more in summer" if saving else ""
-            return (f"The feed's times are UTC; its place keeps {offset}{told}.",)
+            summer = f", and {saving} minutes more in summer" if saving else ""
+            return (f"The feed's times are UTC; its place keeps {offset}{summer}.",)
     return ()
 
 

@@ -15,11 +15,11 @@ Mask = NDArray[np.bool_]
 # More off-grid readings than this are another spacing, not a logger's hiccup.
 _STRAYS = 0.01
 # As many equal steps in a row, of another length than the usual one, are another spacing.
-_SUSTAINED = 48
+SUSTAINED = 48
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Readings:
+class RawReadings:
     """Readings on their way to a record, in the order of time.
 
     Parameters
@@ -45,7 +45,7 @@ class Readings:
     def __len__(self) -> int:
         return len(self.power)
 
-    def keep(self, which: Mask | Rows, *notes: str) -> Readings:
+    def keep(self, which: Mask | Rows, *notes: str) -> RawReadings:
         """Return some of the readings, with notes on why."""
         return replace(
             self,
@@ -55,12 +55,12 @@ class Readings:
             notes=(*self.notes, *notes),
         )
 
-    def with_power(self, power: NDArray[np.float64], *notes: str) -> Readings:
+    def with_power(self, power: NDArray[np.float64], *notes: str) -> RawReadings:
         """Return the readings with other values, with notes on why."""
         return replace(self, power=power, notes=(*self.notes, *notes))
 
 
-def find_interval(readings: Readings) -> int:
+def find_interval(readings: RawReadings) -> int:
     """Return the usual spacing of sorted readings, in seconds."""
     where = readings.where
     steps = np.diff(readings.seconds)
@@ -87,7 +87,7 @@ def find_interval(readings: Readings) -> int:
 def _refuse_second_spacing(minutes: NDArray[np.int64], usual: int, rows: Rows, where: str) -> None:
     edges = np.flatnonzero(np.r_[True, minutes[1:] != minutes[:-1], True])
     lengths = np.diff(edges)
-    other = np.flatnonzero((lengths >= _SUSTAINED) & (minutes[edges[:-1]] != usual))
+    other = np.flatnonzero((lengths >= SUSTAINED) & (minutes[edges[:-1]] != usual))
     if len(other):
         stretch = slice(edges[other[0]], edges[other[0] + 1])
         raise MeterError(
@@ -96,7 +96,7 @@ def _refuse_second_spacing(minutes: NDArray[np.int64], usual: int, rows: Rows, w
         )
 
 
-def snap(readings: Readings, interval: int, *, fraction: float) -> Readings:
+def snap(readings: RawReadings, interval: int, *, fraction: float) -> RawReadings:
     """Bring stamps that waver by some seconds onto the grid of interval starts.
 
     Parameters
@@ -137,7 +137,7 @@ def _phase(starts: NDArray[np.int64], interval: int) -> int:
     return (minute if abs(phase - minute) <= 10 else phase) % interval
 
 
-def merge_duplicates(readings: Readings, policy: Duplicates) -> Readings:
+def merge_duplicates(readings: RawReadings, policy: Duplicates) -> RawReadings:
     """Leave one reading per time; different ones for one time are settled by ``policy``."""
     fresh = np.r_[True, np.diff(readings.seconds) > 0]
     if fresh.all():
@@ -172,7 +172,7 @@ def merge_duplicates(readings: Readings, policy: Duplicates) -> Readings:
     return readings.keep(chosen, note)
 
 
-def merge_by_time(readings: Readings, policy: Duplicates) -> Readings:
+def merge_by_time(readings: RawReadings, policy: Duplicates) -> RawReadings:
     """Leave one reading per time and no blank, whatever the readings say.
 
     Whether a time is there twice is told by the stamps alone: rows without a reading count too.

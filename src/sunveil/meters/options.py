@@ -1,4 +1,4 @@
-"""What a reader of meters may be told about the file it reads."""
+"""Options of reading meter data: columns, units, clocks and rules."""
 
 from __future__ import annotations
 

@@ -6,22 +6,34 @@ Notes and errors name rows, times and counts, never the value of a reading.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sunveil.errors import MeterError
-from sunveil.meters.grid import Mask, Readings
+from sunveil.meters.grid import Mask, RawReadings
 from sunveil.meters.options import MeterOptions, UnitSwitch
-from sunveil.meters.switches import find_switches, repair_switches
+from sunveil.meters.unit_switches import find_switches, repair_switches
 from sunveil.meters.wording import count, name_rows, name_time, percent
 
 # What loggers write for "nothing came".
-_SENTINELS = (-999.0, -9999.0, -99999.0)
+SENTINELS = (-999.0, -9999.0, -99999.0)
 # More than any plant gives, and little enough that sums of readings stay finite. [any unit]
 _LARGEST = 1e12
+# What a record reaches on good days: above it lie clear moments between clouds, and faults.
+TOP_QUANTILE = 0.99
+# A register falls at hardly any step, and rises at a good share of them. [share of steps]
+REGISTER_FALLS, REGISTER_RISES = 0.005, 0.1
+# Impossible spikes: so many times what all but a few readings stay below. [factor, share]
+SPIKE_FACTOR, SPIKE_SHARE = 20.0, 0.001
+# Far below zero: more than this share of the top; a net meter is there in more than that share.
+DEEP_FACTOR, DEEP_SHARE = 0.1, 0.01
+# Stuck readings lie above a share of the top, where nothing idles, and below a share of the
+# highest, where an inverter clips.
+STUCK_FLOOR, STUCK_CEILING = 0.05, 0.95
 _STUCK_HOURS = 6.0
 _STUCK_READINGS = 8
 
 
-def drop_missing(readings: Readings) -> Readings:
+def drop_missing(readings: RawReadings) -> RawReadings:
     """Leave out empty readings and loggers' stand-ins for them; refuse infinities."""
     infinite = np.isinf(readings.power)
     if infinite.any():
@@ -36,38 +48,42 @@ def drop_missing(readings: Readings) -> Readings:
         readings = readings.keep(
             ~missing, f"{count(int(missing.sum()), 'empty reading')} left out."
         )
-    sentinel = np.isin(readings.power, _SENTINELS)
+    sentinel = np.isin(readings.power, SENTINELS)
     if sentinel.any():
-        told = f"{count(int(sentinel.sum()))} that a logger writes for missing, left out."
-        readings = readings.keep(~sentinel, told)
+        note = f"{count(int(sentinel.sum()))} that a logger writes for missing, left out."
+        readings = readings.keep(~sentinel, note)
     if not len(readings):
         raise MeterError(f"{readings.where} has no reading that is a number")
     return readings
 
 
-def blank_each(readings: Readings) -> Readings:
+def blank_each(readings: RawReadings) -> RawReadings:
     """Blank infinities and loggers' stand-ins, and hold the rest to what can be added up."""
     power = readings.power
-    none = np.isinf(power) | np.isin(power, _SENTINELS)
+    none = np.isinf(power) | np.isin(power, SENTINELS)
     return readings.with_power(np.where(none, np.nan, np.clip(power, -_LARGEST, _LARGEST)))
 
 
-def clean_each(readings: Readings) -> Readings:
+def clean_each(readings: RawReadings) -> RawReadings:
     """Apply what can be said of one reading alone: nothing is made below zero."""
     return readings.with_power(np.maximum(readings.power, 0.0))
 
 
-def refuse_register(readings: Readings) -> None:
+def refuse_register(readings: RawReadings) -> None:
     """Refuse a counter that only ever grows: its differences are the readings."""
     steps = np.diff(readings.power)
-    if len(steps) >= 48 and (steps < 0).mean() < 0.005 and (steps > 0).mean() > 0.1:
+    if len(steps) >= 48 and _is_register(steps):
         raise MeterError(
             f"{readings.where} counts up without end, as a meter's register does;"
             " give the differences between its readings instead"
         )
 
 
-def clean(readings: Readings, options: MeterOptions, *, interval: int) -> Readings:
+def _is_register(steps: NDArray[np.float64]) -> bool:
+    return bool((steps < 0).mean() < REGISTER_FALLS and (steps > 0).mean() > REGISTER_RISES)
+
+
+def clean(readings: RawReadings, options: MeterOptions, *, interval: int) -> RawReadings:
     """Apply every rule to readings in kW on their grid.
 
     Parameters
@@ -89,8 +105,18 @@ def clean(readings: Readings, options: MeterOptions, *, interval: int) -> Readin
     return note_gaps(readings, interval=interval)
 
 
-def settle_units(readings: Readings, policy: UnitSwitch, *, interval: int) -> Readings:
-    """Refuse or repair a record whose unit changes on the way."""
+def settle_units(readings: RawReadings, policy: UnitSwitch, *, interval: int) -> RawReadings:
+    """Refuse or repair a record whose unit changes on the way.
+
+    Parameters
+    ----------
+    readings
+        Sorted readings, one per interval start. [kW]
+    policy
+        What to do about it.
+    interval
+        Length of an interval. [s]
+    """
     if policy is UnitSwitch.IGNORE:
         return readings
     switches = find_switches(readings.seconds, readings.power, interval=interval)
@@ -112,53 +138,53 @@ def settle_units(readings: Readings, policy: UnitSwitch, *, interval: int) -> Re
     return readings.with_power(repair_switches(readings.power, switches), note)
 
 
-def drop_spikes(readings: Readings) -> Readings:
+def drop_spikes(readings: RawReadings) -> RawReadings:
     """Leave out readings that no system could give beside its others."""
     power = readings.power
-    rank = len(power) - 1 - max(1, round(0.001 * len(power)))
+    rank = len(power) - 1 - max(1, round(SPIKE_SHARE * len(power)))
     if rank < 1:
         return readings
     usual = float(np.partition(power, rank)[rank])
-    wild = np.abs(power) > 20.0 * usual
+    wild = np.abs(power) > SPIKE_FACTOR * usual
     if usual <= 0.0 or not wild.any():
         return readings
-    told = f"{count(int(wild.sum()), 'impossible spike')}, among {name_rows(readings.rows[wild])}"
-    return readings.keep(~wild, f"{told}, left out.")
+    note = f"{count(int(wild.sum()), 'impossible spike')}, among {name_rows(readings.rows[wild])}"
+    return readings.keep(~wild, f"{note}, left out.")
 
 
-def settle_negatives(readings: Readings, *, allow_net: bool) -> Readings:
+def settle_negatives(readings: RawReadings, *, allow_net: bool) -> RawReadings:
     """Clip a meter's own small consumption at zero; refuse a net meter."""
     power = readings.power
     negative = power < 0.0
     if not negative.any():
         return readings
-    bottom, top = (float(each) for each in np.quantile(power, (0.01, 0.99)))
+    bottom, top = (float(each) for each in np.quantile(power, (1.0 - TOP_QUANTILE, TOP_QUANTILE)))
     if top <= 0.0 or -bottom > 3.0 * top:
         raise MeterError(
             f"{readings.where} counts hardly any generation as positive: if it counts generation"
             " as negative, use --negate"
         )
-    deep = power < -0.1 * top
-    if deep.mean() > 0.01:
+    deep = power < -DEEP_FACTOR * top
+    if deep.mean() > DEEP_SHARE:
         if not allow_net:
             raise MeterError(
                 f"{readings.where} goes far below zero at {name_rows(readings.rows[deep])}, as a"
                 " net meter does: give the generation alone, or read it anyway with --allow-net"
             )
-        told = f"{count(int(negative.sum()))} below zero, as of a net meter, set to zero."
-        return readings.with_power(np.where(negative, 0.0, power), told)
+        note = f"{count(int(negative.sum()))} below zero, as of a net meter, set to zero."
+        return readings.with_power(np.where(negative, 0.0, power), note)
     clipped = readings.with_power(np.where(negative, 0.0, power))
     shallow = int((negative & ~deep).sum())
     notes = []
     if shallow:
         notes.append(f"{count(shallow)} slightly below zero (night consumption) set to zero.")
     if deep.any():
-        told = f"{count(int(deep.sum()))} far below zero, among {name_rows(readings.rows[deep])}"
-        notes.append(f"{told}, left out.")
+        note = f"{count(int(deep.sum()))} far below zero, among {name_rows(readings.rows[deep])}"
+        notes.append(f"{note}, left out.")
     return clipped.keep(~deep, *notes)
 
 
-def drop_stuck(readings: Readings, *, interval: int) -> Readings:
+def drop_stuck(readings: RawReadings, *, interval: int) -> RawReadings:
     """Leave out long runs of one value, unless at the top, where an inverter clips."""
     power = readings.power
     if len(power) < 2:
@@ -166,22 +192,27 @@ def drop_stuck(readings: Readings, *, interval: int) -> Readings:
     same = (np.diff(power) == 0.0) & (np.diff(readings.seconds) == interval)
     edges = np.flatnonzero(np.r_[True, ~same, True])
     lengths = np.diff(edges)
-    least = max(_STUCK_READINGS, int(np.ceil(_STUCK_HOURS * 3600 / interval)))
     level = power[edges[:-1]]
-    top = float(np.quantile(power, 0.99))
-    runs = (lengths >= least) & (level > 0.05 * top) & (level < 0.95 * float(power.max()))
+    floor = STUCK_FLOOR * float(np.quantile(power, TOP_QUANTILE))
+    ceiling = STUCK_CEILING * float(power.max())
+    runs = (lengths >= stuck_readings(interval)) & (level > floor) & (level < ceiling)
     if not runs.any():
         return readings
     stuck: Mask = np.repeat(runs, lengths)
     times = readings.seconds[stuck]
-    told = f"{count(int(stuck.sum()))} stuck at one value in"
+    note = f"{count(int(stuck.sum()))} stuck at one value in"
     place = f"between {name_time(times[0])} and {name_time(times[-1])}"
     return readings.keep(
-        ~stuck, f"{told} {count(int(runs.sum()), 'stretch', 'stretches')} {place} left out."
+        ~stuck, f"{note} {count(int(runs.sum()), 'stretch', 'stretches')} {place} left out."
     )
 
 
-def note_gaps(readings: Readings, *, interval: int) -> Readings:
+def stuck_readings(interval: int) -> int:
+    """Return how many equal readings in a row are stuck, of intervals of some length. [s]"""
+    return max(_STUCK_READINGS, int(np.ceil(_STUCK_HOURS * 3600 / interval)))
+
+
+def note_gaps(readings: RawReadings, *, interval: int) -> RawReadings:
     """Say how much of the record's span has no reading."""
     span = int(readings.seconds[-1] - readings.seconds[0]) // interval + 1
     missing = span - len(readings)

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from sunveil.errors import MeterError
-from sunveil.meters.assemble import Raw, to_record
+from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.clock import Stamps
 from sunveil.meters.greenbutton import read_green_button
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Label, Record
-from sunveil.meters.tables import Table, read_csv, read_parquet
+from sunveil.meters.tables import MeterTable, read_csv, read_parquet
 from sunveil.meters.textfile import unreadable
 from sunveil.meters.units import find_unit
 
@@ -54,7 +55,13 @@ def read_meters(
 def iter_meters(
     path: str | Path, options: MeterOptions = _DEFAULTS, **changes: Any
 ) -> Iterator[Record]:
-    """Like :func:`read_meters`, one file of a folder at a time."""
+    """Yield the systems of a file, or of a folder of files, one file at a time.
+
+    Parameters
+    ----------
+    path, options, **changes
+        As for :func:`read_meters`.
+    """
     options = options.changed(changes)
     seen: dict[str, str] = {}
     for file in _files(Path(path)):
@@ -112,14 +119,14 @@ def _read_file(path: Path, options: MeterOptions) -> Iterator[Record]:
         yield to_record(raw, options)
 
 
-def _split(table: Table, path: Path, options: MeterOptions) -> Iterator[Raw]:
+def _split(table: MeterTable, path: Path, options: MeterOptions) -> Iterator[RawSystem]:
     """Part a table into its systems, each in the order of its rows."""
     unit, notes = find_unit(table.column, options.known_unit, where=table.where)
     if table.systems is None:
-        yield Raw(stem(path), table.where, table.rows, table.stamps, table.values, unit, notes)
+        yield RawSystem(
+            stem(path), table.where, table.rows, table.stamps, table.values, unit, notes
+        )
         return
-    import pandas as pd
-
     codes, names = pd.factorize(table.systems, sort=True)
     if "" in names:
         raise MeterError(f"{table.where} has rows without a system; fill its column of systems")
@@ -129,7 +136,7 @@ def _split(table: Table, path: Path, options: MeterOptions) -> Iterator[Raw]:
     ):
         stamps = Stamps(table.stamps.wall[part], table.stamps.offset[part], table.stamps.zone)
         where = f"{table.where}, system {name},"
-        yield Raw(str(name), where, table.rows[part], stamps, table.values[part], unit, notes)
+        yield RawSystem(str(name), where, table.rows[part], stamps, table.values[part], unit, notes)
 
 
 def stem(path: Path) -> str:

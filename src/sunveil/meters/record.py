@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # An unknown label matters least when the stamp is the middle of a short interval. [s]
 SHORT_INTERVAL = 1800
@@ -32,7 +29,7 @@ class Label(StrEnum):
 
 
 class Cleaning(StrEnum):
-    """What the rules that readings went through looked at."""
+    """Whether the rules of cleaning looked at the whole record, or at each reading alone."""
 
     RECORD = "record"
     EACH = "each"
@@ -122,7 +119,5 @@ class Record:
 
     def to_series(self) -> pd.Series[float]:
         """Return the power in kW indexed by the UTC start of each interval."""
-        import pandas as pd
-
         index = pd.DatetimeIndex(self.times).tz_localize("UTC")
         return pd.Series(self.power_kw, index=index, name="power_kw")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ParameterError
 from sunveil.meters.clock import Stamps, parse_timezone
-from sunveil.meters.columns import Column, Roles, find_roles
+from sunveil.meters.columns import ColumnRoles, MeterColumn, find_roles
 from sunveil.meters.dates import EPOCH, ISO, fitting_formats
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.textfile import TextShape, read_shape
@@ -27,7 +27,7 @@ _NUMBERS = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class MeterTable:
     """The three columns of a file, as read.
 
     Parameters
@@ -66,8 +66,18 @@ def _connection() -> duckdb.DuckDBPyConnection:
     )
 
 
-def read_csv(path: Path, options: MeterOptions, *, where: str) -> Table:
-    """Read a CSV file of one or several systems."""
+def read_csv(path: Path, options: MeterOptions, *, where: str) -> MeterTable:
+    """Read a CSV file of one or several systems.
+
+    Parameters
+    ----------
+    path
+        The file.
+    options
+        How to read it.
+    where
+        The name of the file, for messages.
+    """
     shape = read_shape(path, where=where)
     roles = find_roles(shape.columns(), options, where=where)
     source = _csv_source(path, shape)
@@ -78,14 +88,24 @@ def read_csv(path: Path, options: MeterOptions, *, where: str) -> Table:
     )
 
 
-def read_parquet(path: Path, options: MeterOptions, *, where: str) -> Table:
-    """Read a Parquet file of one or several systems."""
+def read_parquet(path: Path, options: MeterOptions, *, where: str) -> MeterTable:
+    """Read a Parquet file of one or several systems.
+
+    Parameters
+    ----------
+    path
+        The file.
+    options
+        How to read it.
+    where
+        The name of the file, for messages.
+    """
     source = f"read_parquet({_quoted(_unglobbed(path))})"
     described = _query(f"DESCRIBE SELECT * FROM {source}", where).fetchall()
     names = tuple(str(row[0]) for row in described)
     types = [str(row[1]) for row in described]
     columns = [
-        Column(name, kind.startswith(("TIMESTAMP", "DATE")), bool(_NUMBERS.fullmatch(kind)))
+        MeterColumn(name, kind.startswith(("TIMESTAMP", "DATE")), bool(_NUMBERS.fullmatch(kind)))
         for name, kind in zip(names, types, strict=True)
     ]
     roles = find_roles(columns, options, where=where)
@@ -120,7 +140,7 @@ def _csv_source(path: Path, shape: TextShape) -> str:
 
 def _time_sql(
     source: str,
-    roles: Roles,
+    roles: ColumnRoles,
     cells: list[str],
     options: MeterOptions,
     *,
@@ -199,14 +219,14 @@ def _text_number(cell: str) -> tuple[str, str]:
 
 def _fetch(
     source: str,
-    roles: Roles,
+    roles: ColumnRoles,
     *,
     time: tuple[str, str, str],
     value: tuple[str, str],
     where: str,
     names: tuple[str, ...],
     zone: str | None = None,
-) -> Table:
+) -> MeterTable:
     wall, offset, bad_time = time
     parsed, bad_value = value
     is_csv = source.startswith("read_csv")
@@ -230,7 +250,7 @@ def _fetch(
     return _checked(found, column=names[roles.power], where=where, zone=zone)
 
 
-def _checked(found: dict[str, Any], *, column: str, where: str, zone: str | None) -> Table:
+def _checked(found: dict[str, Any], *, column: str, where: str, zone: str | None) -> MeterTable:
     rows = np.arange(1, len(found["wall"]) + 1, dtype=np.int64)
     if not len(rows):
         raise MeterError(f"{where} has a header but no readings")
@@ -260,7 +280,7 @@ def _checked(found: dict[str, Any], *, column: str, where: str, zone: str | None
     if not keep.all():
         rows, wall, offset, values = rows[keep], wall[keep], offset[keep], values[keep]
         systems = None if systems is None else systems[keep]
-    return Table(where, column, rows, Stamps(wall, offset, zone), values, systems)
+    return MeterTable(where, column, rows, Stamps(wall, offset, zone), values, systems)
 
 
 def _filled(values: Any, blank: float | str) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sunveil.errors import MeterError
-from sunveil.meters.columns import Column
+from sunveil.meters.columns import MeterColumn
 from sunveil.meters.dates import looks_like_time
 
 _HEAD = 1 << 16
@@ -48,10 +48,10 @@ class TextShape:
         """Return the first cells of a column."""
         return [row[position] for row in self.sample if position < len(row)]
 
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[MeterColumn]:
         """Return what the columns look like."""
         return [
-            Column(name, looks_like_time(self.cells(i)), self._numbers(i))
+            MeterColumn(name, looks_like_time(self.cells(i)), self._numbers(i))
             for i, name in enumerate(self.names)
         ]
 
@@ -125,7 +125,7 @@ def _read_head(path: Path, where: str) -> tuple[bytes, bool, bool]:
 
 
 def unreadable(where: str, error: BaseException) -> MeterError:
-    """Return the error for a file that the system does not give."""
+    """Return the error for a file that cannot be opened or read."""
     reason = getattr(error, "strerror", None) or "it is damaged or not what its name says"
     return MeterError(f"{where} cannot be read: {reason}")
 

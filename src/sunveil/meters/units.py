@@ -40,7 +40,17 @@ def unit_in_name(name: str) -> Unit | None:
 
 
 def find_unit(column: str, declared: Unit | None, *, where: str) -> tuple[Unit, tuple[str, ...]]:
-    """Return the unit of a column and what was assumed to find it."""
+    """Return the unit of a column and what was assumed to find it.
+
+    Parameters
+    ----------
+    column
+        The column's name.
+    declared
+        The unit that the curator states; None to take it from the name.
+    where
+        The name of the source, for messages.
+    """
     if declared is not None:
         return declared, ()
     if (named := unit_in_name(column)) is not None:

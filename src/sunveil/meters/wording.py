@@ -26,7 +26,15 @@ def name_time(seconds: int) -> str:
 
 
 def count(number: int, noun: str = "reading", plural: str | None = None) -> str:
-    """Return ``"1 reading"`` or ``"5 readings"``."""
+    """Return ``"1 reading"`` or ``"5 readings"``.
+
+    Parameters
+    ----------
+    number
+        How many.
+    noun, plural
+        What is counted, one and many; an s is added where the plural is left out.
+    """
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 

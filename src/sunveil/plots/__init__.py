@@ -5,16 +5,23 @@ matplotlib's settings. Figures with several panels take and return a tuple of ax
 show readings are as private as the readings, and say so in their lower right corner.
 """
 
-from sunveil.plots.clear_days import plot_clear_days
-from sunveil.plots.errors import plot_errors
-from sunveil.plots.irradiance import (
-    plot_irradiance_by_azimuth,
-    plot_irradiance_by_tilt,
-    plot_yearly_irradiance,
-)
-from sunveil.plots.score_map import plot_score_map
-from sunveil.plots.style import mark_private
-from sunveil.plots.utility import plot_utility
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sunveil.ondemand import on_demand
+
+if TYPE_CHECKING:
+    from sunveil.plots.clear_days import plot_clear_days
+    from sunveil.plots.errors import plot_errors
+    from sunveil.plots.irradiance import (
+        plot_irradiance_by_azimuth,
+        plot_irradiance_by_tilt,
+        plot_yearly_irradiance,
+    )
+    from sunveil.plots.score_map import plot_score_map
+    from sunveil.plots.style import mark_private
+    from sunveil.plots.utility import plot_utility
 
 __all__ = [
     "mark_private",
@@ -26,3 +33,19 @@ __all__ = [
     "plot_utility",
     "plot_yearly_irradiance",
 ]
+
+on_demand(
+    __name__,
+    {
+        "sunveil.plots.clear_days": ("plot_clear_days",),
+        "sunveil.plots.errors": ("plot_errors",),
+        "sunveil.plots.irradiance": (
+            "plot_irradiance_by_azimuth",
+            "plot_irradiance_by_tilt",
+            "plot_yearly_irradiance",
+        ),
+        "sunveil.plots.score_map": ("plot_score_map",),
+        "sunveil.plots.style": ("mark_private",),
+        "sunveil.plots.utility": ("plot_utility",),
+    },
+)

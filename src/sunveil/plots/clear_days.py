@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError, TooLittleData
 from sunveil.estimate import Estimate
+from sunveil.infer import SiteSkies
 from sunveil.meters.record import Record
 from sunveil.plots.seen import SeenReadings, seen_readings
 from sunveil.plots.style import (
@@ -70,12 +71,11 @@ def plot_clear_days(
     """
     if axes is not None and len(axes) == 0:
         raise ParameterError("give at least one panel to draw a day on")
-    return draw_clear_days(seen_readings(record, weather, estimate, cache=cache), axes=axes)
+    skies = SiteSkies.under(weather, cache=cache)
+    return draw_clear_days(seen_readings(record, skies, estimate), axes=axes)
 
 
-def draw_clear_days(
-    data: SeenReadings, *, axes: Sequence[Axes] | None = None
-) -> tuple[Axes, ...]:
+def draw_clear_days(data: SeenReadings, *, axes: Sequence[Axes] | None = None) -> tuple[Axes, ...]:
     """Draw :func:`plot_clear_days` from readings already paired with their sky."""
     days = clear_days(data, len(axes) if axes is not None else PANELS)
     if len(days) == 0:

@@ -7,6 +7,8 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from sunveil.extras import require_extras
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -29,6 +31,7 @@ class Drawing:
 
 def loose_figure(width: float, height: float) -> Figure:
     """Return a figure that no interactive session knows of or keeps. [inches]"""
+    require_extras("report", purpose="a figure")
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")

@@ -25,7 +25,7 @@ NEAR_FLAT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Errors:
+class SignedError:
     """Signed error of one quantity of one system, and where its 90% interval ends.
 
     Parameters
@@ -51,27 +51,27 @@ def has_one_plane(truth: SystemTruth) -> bool:
     return len(truth.planes) == 1 and truth.tracker is None
 
 
-def azimuth_errors(truth: SystemTruth, estimate: Estimate) -> Errors:
+def azimuth_errors(truth: SystemTruth, estimate: Estimate) -> SignedError:
     """Return the error of the azimuth, the short way round. [degrees]"""
     error = (estimate.surface_azimuth - truth.plane.surface_azimuth + 180.0) % 360.0 - 180.0
     interval = estimate.azimuth_interval
     if interval.width >= 360.0:
-        return Errors(error, error - 180.0, error + 180.0)
+        return SignedError(error, error - 180.0, error + 180.0)
     below = (estimate.surface_azimuth - interval.low) % 360.0
     above = (interval.high - estimate.surface_azimuth) % 360.0
-    return Errors(error, error - below, error + above)
+    return SignedError(error, error - below, error + above)
 
 
-def tilt_errors(truth: SystemTruth, estimate: Estimate) -> Errors:
+def tilt_errors(truth: SystemTruth, estimate: Estimate) -> SignedError:
     """Return the error of the tilt. [degrees]"""
     return _errors(estimate.surface_tilt, estimate.tilt_interval, truth.plane.surface_tilt)
 
 
-def capacity_errors(truth: SystemTruth, estimate: Estimate) -> Errors:
+def capacity_errors(truth: SystemTruth, estimate: Estimate) -> SignedError:
     """Return the error of the DC capacity. [% of the truth]"""
     scale = 100.0 / truth.dc_capacity_kw
     found = _errors(estimate.dc_capacity_kw, estimate.capacity_interval, truth.dc_capacity_kw)
-    return Errors(found.error * scale, found.low * scale, found.high * scale)
+    return SignedError(found.error * scale, found.low * scale, found.high * scale)
 
 
 def plot_errors(
@@ -122,11 +122,11 @@ def plot_errors(
     return panels
 
 
-def _errors(found: float, interval: Interval, truth: float) -> Errors:
-    return Errors(found - truth, interval.low - truth, interval.high - truth)
+def _errors(found: float, interval: Interval, truth: float) -> SignedError:
+    return SignedError(found - truth, interval.low - truth, interval.high - truth)
 
 
-def _panel(ax: Axes, truth: Array, errors: Sequence[Errors], *, solid: Mask) -> None:
+def _panel(ax: Axes, truth: Array, errors: Sequence[SignedError], *, solid: Mask) -> None:
     dress(ax)
     ax.axhline(0.0, color=QUIET, linewidth=0.8, zorder=1.5)
     error = np.array([e.error for e in errors])

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sunveil.atlas import plane_grid
 from sunveil.errors import ParameterError, WeatherError
+from sunveil.grids import plane_grid
 from sunveil.plots.style import (
     ACCENT,
     CONTRAST,
@@ -31,7 +31,7 @@ from sunveil.plots.style import (
 from sunveil.site import Array, Plane, Site, normals
 from sunveil.sky import plane_light, sky_at
 from sunveil.weather import Weather, WeatherCache, clearsky
-from sunveil.weather.base import When, instant, utc_seconds
+from sunveil.weather.base import TimeLike, instant, utc_seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ _BLOCK = 150
 
 def plot_irradiance_by_azimuth(
     site: Site,
-    date: When,
+    date: TimeLike,
     *,
     azimuths: Sequence[float] | None = None,
     tilt: float = 25.0,
@@ -91,7 +91,7 @@ def plot_irradiance_by_azimuth(
 
 def plot_irradiance_by_tilt(
     site: Site,
-    date: When,
+    date: TimeLike,
     *,
     tilts: Sequence[float] = DEFAULT_TILTS,
     azimuth: float | None = None,
@@ -200,7 +200,7 @@ def _daily_energy(weather: Weather, directions: Array) -> Array:
 
 def _day_light(
     site: Site,
-    date: When,
+    date: TimeLike,
     planes: Sequence[Plane],
     *,
     weather: Weather | None,
@@ -227,7 +227,7 @@ def _day_light(
     return hours[order], light[:, order]
 
 
-def _solar_day(site: Site, date: When) -> NDArray[np.datetime64]:
+def _solar_day(site: Site, date: TimeLike) -> NDArray[np.datetime64]:
     """Return every 5 minutes of a day by the site's mean solar clock, in UTC."""
     midnight = np.datetime64(instant(date).strftime("%Y-%m-%d"), "s")
     turn = np.timedelta64(round(site.longitude * 240.0), "s")
@@ -260,6 +260,6 @@ def _blend(colours: list[str], count: int) -> list[str]:
     return [to_hex(blend(place)) for place in np.linspace(0.0, 1.0, count)]
 
 
-def _day(date: When) -> str:
+def _day(date: TimeLike) -> str:
     stamp = instant(date)
     return f"{stamp.day} {stamp:%B %Y}"

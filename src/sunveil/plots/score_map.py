@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sunveil.atlas import plane_grid
 from sunveil.estimate import Estimate
-from sunveil.fit.clipping import find_limit
-from sunveil.fit.daylight import Daylight
-from sunveil.fit.start import coarse_agreement
+from sunveil.grids import plane_grid
+from sunveil.infer import SiteSkies
 from sunveil.meters.record import Record
-from sunveil.plots.seen import repaired_daylight
+from sunveil.plots.seen import SeenReadings, seen_readings
 from sunveil.plots.style import (
     CONTRAST,
     INK,
@@ -23,6 +22,14 @@ from sunveil.plots.style import (
     new_polar,
     polar_map,
 )
+from sunveil.scores import (
+    Capacities,
+    RatioBins,
+    Tolerance,
+    count_readings,
+    log_power,
+    log_profiles,
+)
 from sunveil.site import Array, Plane
 from sunveil.weather import Weather, WeatherCache
 
@@ -32,6 +39,7 @@ if TYPE_CHECKING:
 
 MAP_STEP = 5.0
 MAP_READINGS = 1500
+MAP_TOLERANCE = Tolerance(relative=0.15, floor=0.08)
 
 
 def plot_score_map(
@@ -66,16 +74,26 @@ def plot_score_map(
     None: the map is made of readings, and is marked so.
     """
     polar = new_polar() if ax is None else as_polar(ax)
-    data = repaired_daylight(record, weather, estimate, cache=cache)
-    return draw_score_map(data, estimate, truth=truth, ax=polar)
+    data = seen_readings(record, SiteSkies.under(weather, cache=cache), estimate)
+    return draw_score_map(data, truth=truth, ax=polar)
 
 
-def draw_score_map(data: Daylight, estimate: Estimate, *, truth: Plane | None, ax: Axes) -> Axes:
-    """Draw :func:`plot_score_map` from readings already paired with their sky."""
-    polar = as_polar(ax)
+def draw_score_map(data: SeenReadings, *, truth: Plane | None, ax: Axes) -> Axes:
+    """Draw :func:`plot_score_map` from readings already paired with their sky.
+
+    Parameters
+    ----------
+    data
+        The readings, which bring their estimate along.
+    truth
+        The true plane where it is known.
+    ax
+        Polar axes to draw on.
+    """
+    polar, estimate = as_polar(ax), data.estimate
     polar_map(
         polar,
-        100.0 * agreement_map(data, estimate),
+        100.0 * agreement_map(data),
         cmap="PuBu",
         label="Readings that agree [%]",
     )
@@ -97,24 +115,51 @@ def draw_score_map(data: Daylight, estimate: Estimate, *, truth: Plane | None, a
     return polar
 
 
-def agreement_map(data: Daylight, estimate: Estimate) -> Array:
+def agreement_map(data: SeenReadings) -> Array:
     """Return the best share of readings that agree with each plane of a 5° grid.
 
     One row per tilt from 0 to 90, one column per azimuth from 0 to 355. [fraction]
     """
-    assumed = estimate.assumptions
+    limit = data.estimate.ac_limit_kw
+    chosen = few_places(data.power, limit=np.inf if limit is None else limit)
+    profiles = data.profiles(plane_grid(MAP_STEP, MAP_STEP), chosen)
+    return best_shares(data.power[chosen], profiles).reshape(round(90.0 / MAP_STEP) + 1, -1)
+
+
+def few_places(power: Array, *, limit: float) -> NDArray[np.intp]:
+    """Return which readings a map is made of: few enough, and none at the inverter's limit.
+
+    Parameters
+    ----------
+    power
+        Readings. [kW]
+    limit
+        The inverter's limit, infinite where none shows. [kW]
+    """
     # a fixed seed: the same readings give the same map; a stride could fall in step with the days
-    few = min(len(data), MAP_READINGS)
-    chosen = np.sort(np.random.default_rng(0).choice(len(data), few, replace=False))
-    found = coarse_agreement(
-        data.take(chosen),
-        plane_grid(MAP_STEP, MAP_STEP),
-        losses=assumed.losses,
-        albedo=assumed.albedo,
-        limit=find_limit(data.power, data.day, interval_minutes=data.interval_minutes),
-    )
-    share = found.counts.max(axis=1) / max(1, int(found.possible.max()))
-    return np.asarray(share.reshape(round(90.0 / MAP_STEP) + 1, -1))
+    few = min(len(power), MAP_READINGS)
+    chosen = np.sort(np.random.default_rng(0).choice(len(power), few, replace=False))
+    return chosen[power[chosen] < 0.95 * limit]
+
+
+def best_shares(power: Array, profiles: NDArray[np.floating]) -> Array:
+    """Return the share of readings that agree with each plane at its best capacity. [fraction]
+
+    Parameters
+    ----------
+    power
+        Readings in daylight, shape (n,). [kW]
+    profiles
+        Power of each plane per kW, shape (planes, n). [kW/kW]
+    """
+    lit = np.asarray(profiles, dtype=np.float32)
+    bright = float(np.quantile(power, 0.98))
+    if not bright > 0.0:
+        return np.zeros(len(lit))
+    bins = RatioBins.of(Capacities(0.6 * bright, 6.0 * bright, 0.02), MAP_TOLERANCE)
+    counts = count_readings(log_power(power), log_profiles(lit, MAP_TOLERANCE.floor), bins)
+    possible = int((lit >= MAP_TOLERANCE.floor).sum(axis=1).max())
+    return np.asarray(counts.max(axis=1) / max(1, possible))
 
 
 def around(plane: Plane, degrees: float) -> tuple[Array, Array]:

@@ -13,13 +13,12 @@ from sunveil.engine.envelope import points_of, profiles_of
 from sunveil.engine.prepared import PreparedSky
 from sunveil.engine.readings import on_long_grid
 from sunveil.engine.skytable import in_blocks
-from sunveil.atlas import Grid
 from sunveil.errors import WeatherError
 from sunveil.estimate import Estimate
+from sunveil.grids import Grid
 from sunveil.infer import SiteSkies, grid_of, on_grid, repaired
 from sunveil.meters.record import Record
 from sunveil.site import Array
-from sunveil.weather import Weather, WeatherCache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,29 +72,25 @@ class SeenReadings:
         return profiles_of(sheet, points_of(grid), numbers)[:, : len(chosen)]
 
 
-def seen_readings(
-    record: Record, weather: Weather, estimate: Estimate, *, cache: WeatherCache | None = None
-) -> SeenReadings:
+def seen_readings(record: Record, skies: SiteSkies, estimate: Estimate) -> SeenReadings:
     """Return the daylight readings on the clock that the estimate found, with what it gives there.
 
     Parameters
     ----------
-    record, weather
+    record, skies
         What the estimate was inferred from.
     estimate
         The estimate.
-    cache
-        Where clear skies are kept.
     """
-    fixed = repaired(record, estimate, weather.site)
+    fixed = repaired(record, estimate, skies.site)
     grid = grid_of(fixed)
-    sky = SiteSkies.under(weather, cache=cache).over(grid)
+    sky = skies.over(grid)
     prepared = PreparedSky(sky, _options(estimate))
     power = on_long_grid(on_grid([fixed], grid), grid)[0][prepared.slot]
     place = np.flatnonzero(np.isfinite(power))
     if not len(place):
         raise WeatherError(
-            f"the weather from {weather.source} covers none of the daylight readings of system"
+            f"the weather from {sky.source} covers none of the daylight readings of system"
             f" {record.system_id}; give weather of the same dates"
         )
     modelled = profiles_of(sky.sheet, _point(estimate, clear=sky.clear), prepared.numbers)[0]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sunveil.errors import ParameterError
+from sunveil.extras import require_extras
 from sunveil.site import Array, Site
 
 if TYPE_CHECKING:
@@ -33,7 +34,18 @@ def new_axes(width: float = 6.4, height: float = 3.8) -> Axes:
 
 
 def new_row(count: int, width: float, height: float, *, share: bool = False) -> tuple[Axes, ...]:
-    """Return the axes of a new figure of panels in a row. [inches]"""
+    """Return the axes of a new figure of panels in a row. [inches]
+
+    Parameters
+    ----------
+    count
+        How many panels.
+    width, height
+        Of the whole figure. [inches]
+    share
+        Whether they share their vertical axis.
+    """
+    require_extras("report", purpose="a figure")
     import matplotlib.pyplot as plt
 
     _, axes = plt.subplots(
@@ -44,6 +56,7 @@ def new_row(count: int, width: float, height: float, *, share: bool = False) -> 
 
 def new_polar(size: float = 4.8) -> PolarAxes:
     """Return the polar axes of a new square figure. [inches]"""
+    require_extras("report", purpose="a figure")
     import matplotlib.pyplot as plt
 
     _, ax = plt.subplots(
@@ -76,7 +89,17 @@ def dress(ax: Axes) -> None:
 
 
 def name_axes(ax: Axes, *, x: str = "", y: str = "", title: str = "") -> None:
-    """Write the labels, with their units, and a title at the left."""
+    """Write the labels, with their units, and a title at the left.
+
+    Parameters
+    ----------
+    ax
+        The axes.
+    x, y
+        Labels, with their units in brackets.
+    title
+        What is shown; none when left out.
+    """
     ax.set_xlabel(x, fontsize=USUAL, color=INK)
     ax.set_ylabel(y, fontsize=USUAL, color=INK)
     if title:
@@ -84,7 +107,15 @@ def name_axes(ax: Axes, *, x: str = "", y: str = "", title: str = "") -> None:
 
 
 def hours_axis(ax: Axes, first: float, last: float) -> None:
-    """Label an axis of solar time from the hour before ``first`` to the hour after ``last``."""
+    """Label an axis of solar time from the hour before ``first`` to the hour after ``last``.
+
+    Parameters
+    ----------
+    ax
+        Axes with solar time across.
+    first, last
+        When the curves begin and end. [h]
+    """
     from matplotlib.ticker import MultipleLocator
 
     ax.set_xlim(max(0.0, np.floor(first)), min(24.0, np.ceil(last)))

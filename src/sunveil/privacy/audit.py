@@ -15,49 +15,68 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
 
 Array = NDArray[np.float64]
-Given = TypeVar("Given")
-Taken = TypeVar("Taken", contravariant=True)
+Input = TypeVar("Input")
+AnyInput = TypeVar("AnyInput", contravariant=True)
 
 # From this share of the claim on, what was found says that the claim could not be much smaller.
 TIGHT = 0.8
 # A right sampler is called wrong less than once in a million times: the chi-square law is exact for
 # many draws per cell only, and its tail at this level holds to within that for this many.
-ALARM = 1e-9
-FEWEST = 50.0
+ALARM_P_VALUE = 1e-9
+FEWEST_PER_CELL = 50.0
 FEWEST_DRAWS = 200
 
 
-class Mechanism(Protocol[Taken]):
+class AuditedMechanism(Protocol[AnyInput]):
     """What can be audited exactly: it says what it promises, and how likely each output is."""
 
-    def guarantee(self, score: Taken, /) -> Guarantee | ConditionalGuarantee:
+    def guarantee(self, score: AnyInput, /) -> Guarantee | ConditionalGuarantee:
         """Return what one draw promises."""
 
-    def probabilities(self, score: Taken, /) -> Array:
+    def probabilities(self, score: AnyInput, /) -> Array:
         """Return the probability of every output."""
 
 
-class Sampler(Mechanism[Taken], Protocol[Taken]):
+class Sampler(AuditedMechanism[AnyInput], Protocol[AnyInput]):
     """What can be audited by drawing from it."""
 
-    def draw(self, score: Taken, /) -> int | tuple[int, ...]:
+    def draw(self, score: AnyInput, /) -> int | tuple[int, ...]:
         """Return the index of one output."""
 
 
-def privacy_loss(mechanism: Mechanism[Given], first: Given, second: Given) -> float:
-    """Return the largest |log p - log q| over all outputs: what one draw can tell a pair apart."""
+def privacy_loss(mechanism: AuditedMechanism[Input], first: Input, second: Input) -> float:
+    """Return the largest |log p - log q| over all outputs: what one draw can tell a pair apart.
+
+    Parameters
+    ----------
+    mechanism
+        What is audited.
+    first, second
+        What it takes, for two neighbours.
+    """
     return _loss(_logs(mechanism, first), _logs(mechanism, second))
 
 
 def privacy_delta(
-    mechanism: Mechanism[Given], first: Given, second: Given, *, epsilon: float
+    mechanism: AuditedMechanism[Input], first: Input, second: Input, *, epsilon: float
 ) -> float:
-    """Return the least δ with which a pair is (ε, δ) apart: Σ max(0, p - e^ε q), the worse way."""
+    """Return the least δ with which a pair is (ε, δ) apart: Σ max(0, p - e^ε q), the worse way.
+
+    Parameters
+    ----------
+    mechanism
+        What is audited.
+    first, second
+        What it takes, for two neighbours.
+    epsilon
+        The ε that is claimed.
+    """
     return _delta(_logs(mechanism, first), _logs(mechanism, second), epsilon)
 
 
@@ -120,7 +139,7 @@ class ExactFinding:
         return {**asdict(self), "largest": largest, **extra}
 
 
-class ExactAudit(Generic[Given]):
+class ExactAudit(Generic[Input]):
     """The exact audit of one mechanism, over pairs as they come.
 
     Parameters
@@ -131,16 +150,16 @@ class ExactAudit(Generic[Given]):
         What it is called in the finding.
     """
 
-    def __init__(self, mechanism: Mechanism[Given], *, name: str | None = None) -> None:
+    def __init__(self, mechanism: AuditedMechanism[Input], *, name: str | None = None) -> None:
         self._mechanism = mechanism
         self._name = _name(mechanism, name)
         self._claim: Guarantee | ConditionalGuarantee | None = None
         self._largest = self._delta = 0.0
         self._pairs = 0
         # pairs come with many neighbours of one record after another
-        self._last: tuple[Given, Array] | None = None
+        self._last: tuple[Input, Array] | None = None
 
-    def look(self, first: Given, second: Given) -> None:
+    def add_pair(self, first: Input, second: Input) -> None:
         """Take one more pair of neighbours into account."""
         for each in (first, second):
             claim = self._mechanism.guarantee(each)
@@ -171,7 +190,10 @@ class ExactAudit(Generic[Given]):
 
 
 def audit_exact(
-    mechanism: Mechanism[Given], pairs: Iterable[tuple[Given, Given]], *, name: str | None = None
+    mechanism: AuditedMechanism[Input],
+    pairs: Iterable[tuple[Input, Input]],
+    *,
+    name: str | None = None,
 ) -> ExactFinding:
     """Return the largest privacy loss of a mechanism over pairs of neighbours.
 
@@ -186,7 +208,7 @@ def audit_exact(
     """
     audit = ExactAudit(mechanism, name=name)
     for first, second in pairs:
-        audit.look(first, second)
+        audit.add_pair(first, second)
     return audit.finding()
 
 
@@ -220,7 +242,7 @@ class SamplerFinding:
     @property
     def holds(self) -> bool:
         """Whether the draws look as they should."""
-        return self.p_value >= ALARM
+        return self.p_value >= ALARM_P_VALUE
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as plain JSON types."""
@@ -228,7 +250,7 @@ class SamplerFinding:
 
 
 def audit_sampler(
-    mechanism: Sampler[Given], score: Given, draws: int, *, name: str | None = None
+    mechanism: Sampler[Input], score: Input, draws: int, *, name: str | None = None
 ) -> SamplerFinding:
     """Hold a mechanism's draws against its computed probabilities, by a chi-square test.
 
@@ -260,7 +282,7 @@ def _name(mechanism: object, name: str | None) -> str:
     return type(mechanism).__name__ if name is None else name
 
 
-def _logs(mechanism: Mechanism[Given], score: Given) -> Array:
+def _logs(mechanism: AuditedMechanism[Input], score: Input) -> Array:
     exact = getattr(mechanism, "log_probabilities", None)
     if exact is not None:
         return np.asarray(exact(score)).ravel()
@@ -283,9 +305,9 @@ def _delta(ours: Array, theirs: Array, epsilon: float) -> float:
 
 
 def _cells(expected: Array) -> NDArray[np.intp]:
-    """Return the cell of every output: rare ones share one, so that each is expected FEWEST times.
+    """Return the cell of every output: rare ones share one.
 
-    What is left over goes to the last cell.
+    Each cell is expected FEWEST_PER_CELL times or more. What is left over goes to the last one.
     """
     cell = np.zeros(len(expected), dtype=np.intp)
     number, held, left = 0, 0.0, float(expected.sum())
@@ -293,14 +315,12 @@ def _cells(expected: Array) -> NDArray[np.intp]:
         cell[place] = number
         held += float(expected[place])
         left -= float(expected[place])
-        if held >= FEWEST and left >= FEWEST:
+        if held >= FEWEST_PER_CELL and left >= FEWEST_PER_CELL:
             number, held = number + 1, 0.0
     return cell
 
 
 def _p_value(seen: NDArray[np.intp], expected: Array, *, cell: NDArray[np.intp]) -> float:
-    from scipy.stats import chi2
-
     wanted = np.bincount(cell, weights=expected)
     found = np.bincount(cell, weights=seen)
     statistic = float(((found - wanted) ** 2 / wanted).sum())

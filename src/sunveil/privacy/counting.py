@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
+from sunveil.privacy.select import opendp_prelude
 from sunveil.privacy.units import Unit
 
 Array = NDArray[np.float64]
@@ -122,15 +122,7 @@ def check_sensitivity(sensitivity: int) -> None:
         raise ParameterError("the sensitivity of counts is a whole number from 1 to 2**40")
 
 
-@cache
-def _opendp() -> Any:
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
-    return dp
-
-
 def _measurement(scale: float) -> Any:
-    dp = _opendp()
+    dp = opendp_prelude()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     return dp.m.make_laplace(*space, scale=scale)

@@ -3,7 +3,7 @@
 Its guarantee is conditional. The bound on how far a reading can move the posterior mean holds with
 probability 1 - δ over functions drawn from the Gaussian process prior; the fit score of real
 readings is no such draw, and for a given pair of neighbours nothing is proven. What holds in the
-worst case is in the other mechanisms of this room.
+worst case is in the other mechanisms of this package.
 """
 
 from __future__ import annotations
@@ -47,7 +47,17 @@ class Bound(StrEnum):
 
 
 def phi_bar(t: int, candidates: int, delta: float) -> float:
-    """Return φ̄_t = 2 log(|Λ| t² π² / 2δ): φ_t with a third of δ (appendix)."""
+    """Return φ̄_t = 2 log(|Λ| t² π² / 2δ): φ_t with a third of δ (appendix).
+
+    Parameters
+    ----------
+    t
+        Number of the observation, from 1.
+    candidates
+        ``|Λ|``.
+    delta
+        The bound fails with at most this probability, under the prior.
+    """
     return phi(t, candidates, delta / 3.0)
 
 
@@ -56,8 +66,8 @@ def nu(candidates: int, delta: float) -> float:
     return math.log(6.0 * candidates / delta)
 
 
-def c(candidates: int, delta: float) -> float:
-    """Return c = √(2 log(2|Λ| / δ)), which algorithm 2 uses and the appendix's proof defines."""
+def algorithm_2_constant(candidates: int, delta: float) -> float:
+    """Return the paper's c = √(2 log(2|Λ| / δ)), which algorithm 2 uses."""
     return math.sqrt(2.0 * math.log(2.0 * candidates / delta))
 
 
@@ -79,7 +89,9 @@ def sensitivity(candidates: int, steps: int, delta: float, bound: Bound = Bound.
     if candidates < 1 or steps < 1:
         raise ParameterError("the sensitivity bound needs at least one candidate and one step")
     if bound is Bound.ALGORITHM_2:
-        return 2.0 * math.sqrt(phi(steps + 1, candidates, delta)) + c(candidates, delta)
+        return 2.0 * math.sqrt(phi(steps + 1, candidates, delta)) + algorithm_2_constant(
+            candidates, delta
+        )
     wide = math.sqrt(phi_bar(steps + 1, candidates, delta))
     return 2.0 * (wide + math.sqrt(nu(candidates, delta)))
 
@@ -158,7 +170,17 @@ class DPBO:
     def simulate(
         self, score: PosteriorScore, draws: int, *, rng: np.random.Generator
     ) -> NDArray[np.intp]:
-        """Return many draws by floating-point randomness: to look at, never to release."""
+        """Return many draws by floating-point randomness: to look at, never to release.
+
+        Parameters
+        ----------
+        score
+            What is drawn from.
+        draws
+            How many.
+        rng
+            Source of randomness, which is no source of privacy.
+        """
         _check_draws(draws)
         total = np.cumsum(self.probabilities(score))
         return np.asarray(np.searchsorted(total, rng.random(draws) * total[-1], side="right"))

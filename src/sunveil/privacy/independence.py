@@ -20,7 +20,7 @@ Data = TypeVar("Data")
 
 
 @dataclass(frozen=True, slots=True)
-class Public:
+class PublicInputs:
     """What a release was made with besides the readings, as digests.
 
     Parameters
@@ -39,7 +39,7 @@ class Public:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Replay(Generic[Data]):
+class ReleaseReplay(Generic[Data]):
     """How a release of some data was made, to be gone through again with other data.
 
     Parameters
@@ -50,7 +50,7 @@ class Replay(Generic[Data]):
         Scores any data with just that.
     """
 
-    public: Public
+    public: PublicInputs
     score: Callable[[Data], Score | Placement]
 
 
@@ -94,7 +94,7 @@ class IndependenceFinding:
 
 
 def audit_independence(
-    replay: Callable[[Data], Replay[Data]],
+    replay: Callable[[Data], ReleaseReplay[Data]],
     pairs: Iterable[tuple[Data, Data]],
     *,
     unit: Unit,
@@ -114,7 +114,7 @@ def audit_independence(
         What is replayed.
     """
     looked = choices = frames = scores = refused = 0
-    base: tuple[Data, Replay[Data]] | None = None
+    base: tuple[Data, ReleaseReplay[Data]] | None = None
     for first, second in pairs:
         if base is None or base[0] is not first:
             base = first, replay(first)

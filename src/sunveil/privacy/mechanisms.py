@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
 from sunveil.privacy.score import Score
-from sunveil.privacy.select import SLACK, Table, draw_level
+from sunveil.privacy.select import SLACK, LevelTable, draw_level
 
 Array = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ _PANELS, _NODES = 56, 14
 _DEEPEST = 2.0**22
 
 
-def _gaps(table: Table, sensitivity: int, epsilon: float) -> Array:
+def _gaps(table: LevelTable, sensitivity: int, epsilon: float) -> Array:
     """Return how far each level is below the top, in nats."""
     nats = (epsilon - SLACK) / (2.0 * sensitivity)
     deepest = min(math.floor(_DEEPEST / nats), np.iinfo(np.int64).max)
@@ -47,7 +47,7 @@ def _log_sum(logs: Array, counts: NDArray[np.int64]) -> float:
     return top + float(np.log((counts * np.exp(logs - top)).sum()))
 
 
-def log_heads(log_coins: Array, counts: NDArray[np.int64]) -> Array:
+def permute_and_flip_logs(log_coins: Array, counts: NDArray[np.int64]) -> Array:
     """Return the log-probability that permute-and-flip takes one given candidate of each group.
 
     A candidate whose coin shows heads with q is taken with q ∫ Π (1 - t q_j) dt over t from 0 to 1,
@@ -101,7 +101,7 @@ class Selection(ABC):
 
     @staticmethod
     @abstractmethod
-    def law(gaps: Array, counts: NDArray[np.int64]) -> Array:
+    def group_log_probabilities(gaps: Array, counts: NDArray[np.int64]) -> Array:
         """Return the log-probability of one candidate of each group, by its gap in nats."""
 
     def guarantee(self, score: Score) -> Guarantee:
@@ -110,7 +110,7 @@ class Selection(ABC):
 
     def log_probabilities(self, score: Score) -> Array:
         """Return the logarithm of the probability of every candidate, finite for all."""
-        table = Table.of(score.levels)
+        table = LevelTable.of(score.levels)
         return table.spread(self._log(table, score.sensitivity), score.levels)
 
     def probabilities(self, score: Score) -> Array:
@@ -119,11 +119,11 @@ class Selection(ABC):
 
     def draw(self, score: Score) -> int:
         """Return the index of one candidate: one release."""
-        table = Table.of(score.levels)
+        table = LevelTable.of(score.levels)
         return draw_level(table, self._log(table, score.sensitivity), score.levels)
 
-    def _log(self, table: Table, sensitivity: int) -> Array:
-        return self.law(_gaps(table, sensitivity, self.epsilon), table.counts)
+    def _log(self, table: LevelTable, sensitivity: int) -> Array:
+        return self.group_log_probabilities(_gaps(table, sensitivity, self.epsilon), table.counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class Exponential(Selection):
     proof = "docs/proofs/exponential.md"
 
     @staticmethod
-    def law(gaps: Array, counts: NDArray[np.int64]) -> Array:
+    def group_log_probabilities(gaps: Array, counts: NDArray[np.int64]) -> Array:
         """Return the log-probability of one candidate of each group, by its gap in nats."""
         return gaps - _log_sum(gaps, counts)
 
@@ -174,6 +174,6 @@ class PermuteAndFlip(Selection):
     proof = "docs/proofs/permute-and-flip.md"
 
     @staticmethod
-    def law(gaps: Array, counts: NDArray[np.int64]) -> Array:
+    def group_log_probabilities(gaps: Array, counts: NDArray[np.int64]) -> Array:
         """Return the log-probability of one candidate of each group, by its gap in nats."""
-        return log_heads(gaps, counts)
+        return permute_and_flip_logs(gaps, counts)

@@ -34,7 +34,7 @@ _COUNTABLE = 50_000_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class LevelTable:
     """The scores that occur, and how many candidates have each: private.
 
     Parameters
@@ -49,10 +49,10 @@ class Table:
     counts: NDArray[np.int64]
 
     def __repr__(self) -> str:
-        return "Table(private)"
+        return "LevelTable(private)"
 
     @classmethod
-    def of(cls, levels: NDArray[np.int64]) -> Table:
+    def of(cls, levels: NDArray[np.int64]) -> LevelTable:
         """Return the table of some scores."""
         low = int(levels.min())
         if int(levels.max()) - low > _COUNTABLE:
@@ -68,7 +68,8 @@ class Table:
 
 
 @cache
-def _opendp() -> Any:
+def opendp_prelude() -> Any:
+    """Return OpenDP with its mechanisms enabled; loaded at the first draw, since it takes long."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
@@ -76,7 +77,7 @@ def _opendp() -> Any:
 
 
 def _noisy_max(levels: NDArray[np.int64], measure: Any, scale: float) -> int:
-    dp = _opendp()
+    dp = opendp_prelude()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
     return int(dp.m.make_noisy_max(*space, measure, scale=scale)(levels))
 
@@ -103,7 +104,7 @@ def draw_exponential(levels: NDArray[np.int64], *, sensitivity: int, epsilon: fl
     scale = 2.0 * sensitivity / epsilon
     if not math.isfinite(scale):
         raise ParameterError(f"epsilon is too small to draw with, and {epsilon:g} is given")
-    return _noisy_max(levels, _opendp().zero_concentrated_divergence(), scale)
+    return _noisy_max(levels, opendp_prelude().zero_concentrated_divergence(), scale)
 
 
 def draw_weighted(log_weights: Array) -> int:
@@ -114,18 +115,28 @@ def draw_weighted(log_weights: Array) -> int:
     """
     below = np.maximum(log_weights - log_weights.max(), -FARTHEST)
     steps = np.floor(below * 2.0**BITS).astype(np.int64)
-    return _noisy_max(steps, _opendp().zero_concentrated_divergence(), 2.0**BITS)
+    return _noisy_max(steps, opendp_prelude().zero_concentrated_divergence(), 2.0**BITS)
 
 
 def draw_uniform(count: int) -> int:
     """Return one of ``count`` indices, all equally likely."""
     if count == 1:
         return 0
-    return _noisy_max(np.zeros(count, dtype=np.int64), _opendp().max_divergence(), 1.0)
+    return _noisy_max(np.zeros(count, dtype=np.int64), opendp_prelude().max_divergence(), 1.0)
 
 
-def draw_level(table: Table, log_probabilities: Array, levels: NDArray[np.int64]) -> int:
-    """Return one candidate, given the log-probability of a candidate of each level."""
+def draw_level(table: LevelTable, log_probabilities: Array, levels: NDArray[np.int64]) -> int:
+    """Return one candidate, given the log-probability of a candidate of each level.
+
+    Parameters
+    ----------
+    table
+        The levels that occur.
+    log_probabilities
+        Log-probability of one candidate of each level.
+    levels
+        The level of every candidate.
+    """
     chosen = draw_weighted(log_probabilities + np.log(table.counts))
     equals = np.flatnonzero(levels == table.levels[chosen])
     return int(equals[draw_uniform(len(equals))])

@@ -125,7 +125,17 @@ class Window:
 
 
 def window_members(axis: Axis, width: int, place: int) -> NDArray[np.intp]:
-    """Return the values of an axis inside the window around a place: always ``width`` of them."""
+    """Return the values of an axis inside the window around a place: always ``width`` of them.
+
+    Parameters
+    ----------
+    axis
+        The axis.
+    width
+        How many values the window spans.
+    place
+        The value that it is laid around; at the ends of a range it is moved, not cut.
+    """
     start = place - (width - 1) // 2
     if axis.wraps:
         return (start + np.arange(width)) % axis.size

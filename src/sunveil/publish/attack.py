@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
-from sunveil.publish.bins import Groups
-from sunveil.publish.rows import FleetRows
+from sunveil.fleet.results import FleetRows
+from sunveil.publish.bins import FleetGroups
 from sunveil.publish.rule import rule_15_15
 from sunveil.publish.totals import draw_totals, total_deviation
 
@@ -119,5 +119,5 @@ def _difference(later: float | None, earlier: float | None) -> float:
 
 
 def _private_total(rows: FleetRows, epsilon: float, clip_kw: tuple[float, float]) -> float:
-    whole = Groups(None, ("all",), np.zeros(len(rows), dtype=np.int64))
+    whole = FleetGroups(None, ("all",), np.zeros(len(rows), dtype=np.int64))
     return int(draw_totals(rows, whole, clip_kw=clip_kw, epsilon=epsilon)[0]) / 1e3

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
-from sunveil.publish.rows import FleetRows
+from sunveil.fleet.results import FleetRows
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -92,7 +92,7 @@ class Bins:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class FleetGroups:
     """Disjoint groups of a fleet by a public key: which group a system is in is no secret.
 
     Parameters
@@ -132,7 +132,7 @@ def check_keys(key: str | None, keys: Sequence[str] | None) -> tuple[str, ...]:
     return names
 
 
-def groups_of(rows: FleetRows, *, key: str | None, keys: Sequence[str] | None) -> Groups:
+def groups_of(rows: FleetRows, *, key: str | None, keys: Sequence[str] | None) -> FleetGroups:
     """Return the groups of a fleet.
 
     Parameters
@@ -146,19 +146,19 @@ def groups_of(rows: FleetRows, *, key: str | None, keys: Sequence[str] | None) -
     """
     names = check_keys(key, keys)
     if key is None:
-        return Groups(None, names, np.zeros(len(rows), dtype=np.int64))
+        return FleetGroups(None, names, np.zeros(len(rows), dtype=np.int64))
     if key not in rows.keys:
         raise ParameterError(f"the fleet has no public column {key!r}")
     found = [str(name) for name in rows.keys[key]]
     strange = sorted(set(found) - set(names))
     if strange:
-        told = ", ".join(map(repr, strange[:3])) + (" and others" if len(strange) > 3 else "")
+        listed = ", ".join(map(repr, strange[:3])) + (" and others" if len(strange) > 3 else "")
         raise ParameterError(
-            f"the data have {key} {told}, not among the groups listed; list all of them or leave"
+            f"the data have {key} {listed}, not among the groups listed; list all of them or leave"
             " their systems out"
         )
     index = {name: i for i, name in enumerate(names)}
-    return Groups(key, names, np.array([index[name] for name in found], dtype=np.int64))
+    return FleetGroups(key, names, np.array([index[name] for name in found], dtype=np.int64))
 
 
 def _check_edges(name: str, edges: tuple[float, ...]) -> None:

@@ -1,4 +1,4 @@
-"""What is told about a publication: the release card, and the README in plain words.
+"""What is said about a publication: the release card, and the README in plain words.
 
 The card has the form of a record of the OpenDP deployments registry, so that it can be sent there
 as it is: https://github.com/opendp/deployments-registry-data
@@ -12,8 +12,6 @@ import math
 import re
 from dataclasses import dataclass
 from typing import Any
-
-import yaml
 
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantee import ConditionalGuarantee
@@ -74,7 +72,17 @@ class Curator:
 def release_card(
     publication: Publication, curator: Curator, *, published: datetime.date
 ) -> dict[str, Any]:
-    """Return a publication's record for the deployments registry."""
+    """Return a publication's record for the deployments registry.
+
+    Parameters
+    ----------
+    publication
+        What is published.
+    curator
+        Who publishes it.
+    published
+        On which day.
+    """
     proof = publication.guarantee.proof
     return {
         "url_slug": slug(f"{publication.title} {published.year}"),
@@ -112,6 +120,8 @@ def release_card(
 
 def card_yaml(card: dict[str, Any]) -> str:
     """Return a release card as YAML, in the registry's order."""
+    import yaml
+
     text: str = yaml.safe_dump(card, sort_keys=False, allow_unicode=True, width=98)
     return text
 
@@ -136,9 +146,9 @@ def _basic(publication: Publication, curator: Curator, published: datetime.date)
 
 def _product(publication: Publication) -> str:
     """Return the registry's word for what is published: the publication's own, or by its tables."""
-    told = publication.public.get("data_product_type")
-    if told in PRODUCTS:
-        return str(told)
+    stated = publication.public.get("data_product_type")
+    if stated in PRODUCTS:
+        return str(stated)
     names = {column.name for table in publication.tables for column in table.columns}
     return "Dataset" if "release_id" in names else "Summary statistics"
 
@@ -160,7 +170,7 @@ def _privacy_loss(publication: Publication) -> dict[str, Any]:
     parameters = {"epsilon": guarantee.epsilon}
     if guarantee.delta > 0.0:
         parameters["delta"] = guarantee.delta
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "privacy_unit": str(guarantee.unit),
         "privacy_unit_details": f"Adjacent datasets differ in {guarantee.unit}, replaced by any"
         f" other ({unit_name(guarantee.unit)}).",
@@ -168,12 +178,22 @@ def _privacy_loss(publication: Publication) -> dict[str, Any]:
         "privacy_parameters_details": str(guarantee),
     }
     if isinstance(publication.public.get("systems"), int):
-        told["number_of_privacy_units"] = publication.public["systems"]
-    return told
+        fields["number_of_privacy_units"] = publication.public["systems"]
+    return fields
 
 
 def readme(publication: Publication, files: list[str], *, published: datetime.date) -> str:
-    """Return a publication's README: what was protected, how well, and what not to conclude."""
+    """Return a publication's README: what was protected, how well, and what not to conclude.
+
+    Parameters
+    ----------
+    publication
+        What is published.
+    files
+        Names of the files beside it.
+    published
+        On which day.
+    """
     proof = publication.guarantee.proof
     parts = [
         f"# {publication.title}\n",
@@ -183,7 +203,7 @@ def readme(publication: Publication, files: list[str], *, published: datetime.da
         "## How\n",
         f"{publication.mechanism}. Proof, in Sunveil's documentation: {proof}.\n",
         "## Tables\n",
-        *(_told(table) for table in publication.tables),
+        *(_described(table) for table in publication.tables),
         "## What not to conclude\n",
         _cautions(publication),
         "## Files\n",
@@ -213,7 +233,7 @@ def _protected(publication: Publication) -> str:
     return " ".join(lines) + "\n"
 
 
-def _told(table: PublishedTable) -> str:
+def _described(table: PublishedTable) -> str:
     rows = "".join(f"| `{c.name}` | {c.kind} | {c.about} |\n" for c in table.columns)
     errors = [f"`{c.name}`" for c in table.columns if "error" in c.name]
     stated = f"\nErrors are stated in {', '.join(errors)}.\n" if errors else ""

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.fleet.results import FleetRows
 from sunveil.privacy.counting import Counts, DiscreteLaplace
 from sunveil.privacy.units import System
-from sunveil.publish.bins import UNKNOWN, Bins, Groups
+from sunveil.publish.bins import UNKNOWN, Bins, FleetGroups
 from sunveil.publish.consistent import consistent
 from sunveil.publish.publication import Column, PublishedTable
-from sunveil.publish.rows import FleetRows
 
 Whole = NDArray[np.int64]
 
@@ -67,8 +67,15 @@ class NoisyCounts:
     deviation: float
 
 
-def cell_counts(rows: FleetRows, bins: Bins, groups: Groups) -> Counts:
+def cell_counts(rows: FleetRows, bins: Bins, groups: FleetGroups) -> Counts:
     """Return how many systems are in every cell of every group: private.
+
+    Parameters
+    ----------
+    rows
+        The fleet.
+    bins, groups
+        The public bins, and which group each system is in.
 
     Privacy
     -------
@@ -81,7 +88,7 @@ def cell_counts(rows: FleetRows, bins: Bins, groups: Groups) -> Counts:
     return Counts(values, SENSITIVITY, System(), PROOF)
 
 
-def draw_counts(rows: FleetRows, bins: Bins, groups: Groups, *, epsilon: float) -> NoisyCounts:
+def draw_counts(rows: FleetRows, bins: Bins, groups: FleetGroups, *, epsilon: float) -> NoisyCounts:
     """Draw the joint table once, and make it consistent.
 
     Parameters
@@ -141,19 +148,27 @@ def count_deviation(name: str, bins: Bins, deviation: float) -> float:
     return deviation * math.sqrt(added)
 
 
-def count_tables(found: NoisyCounts, bins: Bins, groups: Groups) -> tuple[PublishedTable, ...]:
-    """Return the joint table and its margins, each cell with its error."""
+def count_tables(found: NoisyCounts, bins: Bins, groups: FleetGroups) -> tuple[PublishedTable, ...]:
+    """Return the joint table and its margins, each cell with its error.
+
+    Parameters
+    ----------
+    found
+        What :func:`draw_counts` drew.
+    bins, groups
+        What it was drawn in.
+    """
     return tuple(_table(name, found, bins, groups) for name in MARGINS)
 
 
-def key_columns(groups: Groups) -> tuple[Column, ...]:
+def key_columns(groups: FleetGroups) -> tuple[Column, ...]:
     """Return the column of the public key, if there is one."""
     if groups.key is None:
         return ()
     return (Column(groups.key, "string", "Public group of the systems."),)
 
 
-def _table(name: str, found: NoisyCounts, bins: Bins, groups: Groups) -> PublishedTable:
+def _table(name: str, found: NoisyCounts, bins: Bins, groups: FleetGroups) -> PublishedTable:
     kept = MARGINS[name]
     columns = (
         *key_columns(groups),
@@ -169,7 +184,7 @@ def _table(name: str, found: NoisyCounts, bins: Bins, groups: Groups) -> Publish
 
 
 def _rows(
-    kept: tuple[int, ...], found: NoisyCounts, bins: Bins, groups: Groups, name: str
+    kept: tuple[int, ...], found: NoisyCounts, bins: Bins, groups: FleetGroups, name: str
 ) -> Iterator[tuple[Any, ...]]:
     added = tuple(i + 1 for i in range(3) if i not in kept)
     systems, noisy = found.systems.sum(axis=added), found.noisy.sum(axis=added)

@@ -11,13 +11,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import SunveilError
+from sunveil.extras import require_extras
 from sunveil.publish.survival import NAMES, Marginal
 
 Whole = NDArray[np.int64]
@@ -26,10 +26,7 @@ _STEPS = 1000
 
 def check_mbi() -> None:
     """Refuse, before anything is charged, to make a synthetic table without mbi."""
-    if find_spec("mbi") is None:
-        raise SunveilError(
-            "synthetic tables need the package mbi; install it with pip install sunveil[synthetic]"
-        )
+    require_extras("synthetic", purpose="a synthetic table")
 
 
 def sample_model(marginals: Sequence[Marginal], systems: int, *, shape: tuple[int, ...]) -> Whole:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sunveil.errors import ParameterError
+from sunveil.fleet.results import FleetRows
 from sunveil.privacy.counting import DiscreteLaplace
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
 from sunveil.privacy.units import System, unit_name
@@ -30,7 +31,6 @@ from sunveil.publish.quantiles import (
     part_of,
     rank_error,
 )
-from sunveil.publish.rows import FleetRows
 from sunveil.publish.totals import check_clip, draw_totals, total_deviation, total_table
 
 PARTS = ("counts", "totals", "quantiles")
@@ -195,9 +195,13 @@ def dry_fleet_tables(
 ) -> tuple[Expected, ...]:
     """Return what every table would cost and the error of its cells, without looking at a row.
 
-    Parameters are those of :func:`fleet_tables`. All cells of a table have the same error, in every
-    group: groups are disjoint, and each has the whole ε. That of a mean is the total's divided by
-    the size of its group.
+    All cells of a table have the same error, in every group: groups are disjoint, and each has the
+    whole ε. That of a mean is the total's divided by the size of its group.
+
+    Parameters
+    ----------
+    bins, epsilon, shares, key, keys, clip_kw, quantiles
+        As for :func:`fleet_tables`.
     """
     probabilities = check_quantiles(quantiles)
     check_clip(clip_kw)

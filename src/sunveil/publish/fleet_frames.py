@@ -1,33 +1,33 @@
-"""The public frames of a fleet: one for all systems of a cell and calendar, few at a time."""
+"""The public frames of a fleet: one for all systems of a cell and its years, few at a time."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from sunveil.cell import Cell
 from sunveil.errors import SourceError, SunveilError
-from sunveil.privacy.units import Unit
-from sunveil.publish.fleet_roster import FrameKey, Member, Roster
+from sunveil.publish.fleet_roster import FrameKey, ReleaseRoster
+from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.answer import ExpectedErrors
 from sunveil.releases.choices import Choices
-from sunveil.releases.frame import Calendar, Frame, make_frame
+from sunveil.releases.frame import Frame, check_daylight, make_frame
 from sunveil.releases.typical import typical_errors
+from sunveil.timegrid import TimeGrid
 from sunveil.weather import Weather, WeatherCache, get_weather
 
 # Frames are kept up to so much; the latest one is kept however large it is. [bytes]
 KEPT = 256 * 2**20
-# Planes of a frame that is only made to see whether it can be made. [degrees]
-COARSE = 30.0
 _MARGIN = pd.Timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Skies:
+class FleetWeather:
     """Where the public weather of a fleet comes from.
 
     Parameters
@@ -47,17 +47,38 @@ class Skies:
     server: Mapping[str, Any] = field(default_factory=dict)
     cache: WeatherCache | None = None
 
-    def over(self, cell: int, calendar: Calendar) -> Weather:
-        """Return the weather of a cell over a calendar."""
-        first, last = (pd.Timestamp(end, tz="UTC") for end in calendar.times[[0, -1]])
+    def over(self, cell: int, time_grid: TimeGrid) -> Weather:
+        """Return the weather of a cell over a grid of times."""
+        first, last = (pd.Timestamp(end, tz="UTC") for end in time_grid.times[[0, -1]])
         site = self.cells[cell].site
         span = first - _MARGIN, last + _MARGIN
         return get_weather(self.weather, site, *span, cache=self.cache, **self.server)
 
-    def frame(self, key: FrameKey, calendar: Calendar, choices: Choices) -> Frame:
-        """Return a frame, or say in one sentence where none can be had."""
+    def checked(self, key: FrameKey, time_grid: TimeGrid) -> Weather:
+        """Return the weather of a frame, or refuse where no frame can be made under it."""
+        with self._named(key):
+            weather = self.over(key.cell, time_grid)
+            check_daylight(weather, time_grid, cache=self.cache)
+            return weather
+
+    def frame(self, key: FrameKey, time_grid: TimeGrid, choices: Choices) -> Frame:
+        """Return a frame, or say in one sentence where none can be had.
+
+        Parameters
+        ----------
+        key, time_grid
+            What its systems have in common, and its times.
+        choices
+            The public choices.
+        """
+        with self._named(key):
+            return make_frame(self.over(key.cell, time_grid), time_grid, choices, cache=self.cache)
+
+    @contextmanager
+    def _named(self, key: FrameKey) -> Iterator[None]:
+        """Say of which systems it is that a frame cannot be had."""
         try:
-            return make_frame(self.over(key.cell, calendar), calendar, choices, cache=self.cache)
+            yield
         except SunveilError as error:
             site = self.cells[key.cell].site
             raise SourceError(
@@ -66,23 +87,28 @@ class Skies:
             ) from None
 
 
-class Frames:
+class FrameCache:
     """The frames of a roster, made when they are asked for; the latest used ones are kept.
 
     Parameters
     ----------
-    roster
-        Who is released.
-    skies
-        The weather.
+    roster, weather
+        Who is released, under which weather.
     choices
         The public choices.
     kept
         How much to keep. [bytes]
     """
 
-    def __init__(self, roster: Roster, skies: Skies, choices: Choices, *, kept: int = KEPT) -> None:
-        self._roster, self._skies, self._choices, self._most = roster, skies, choices, kept
+    def __init__(
+        self,
+        roster: ReleaseRoster,
+        weather: FleetWeather,
+        choices: Choices,
+        *,
+        kept: int = KEPT,
+    ) -> None:
+        self._roster, self._weather, self._choices, self._most = roster, weather, choices, kept
         self._kept: OrderedDict[FrameKey, Frame] = OrderedDict()
 
     def __len__(self) -> int:
@@ -96,7 +122,7 @@ class Frames:
         # room is made first, so that the new frame does not come on top of all that is kept
         while self._kept and self._size() > self._most // 2:
             self._kept.popitem(last=False)
-        frame = self._skies.frame(key, self._roster.calendars[key], self._choices)
+        frame = self._weather.frame(key, self._roster.time_grids[key], self._choices)
         self._kept[key] = frame
         while len(self._kept) > 1 and self._size() > self._most:
             self._kept.popitem(last=False)
@@ -106,47 +132,30 @@ class Frames:
         return sum(each.nbytes for frame in self._kept.values() for each in frame.profiles)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Expectations:
-    """The errors to expect of every system, from public things alone.
+def expected_errors(
+    roster: ReleaseRoster, weather: FleetWeather, terms: ReleaseTerms
+) -> dict[str, ExpectedErrors]:
+    """Return the errors to expect of each system by name, and see that every frame can be made.
 
     Parameters
     ----------
-    of
-        By the systems' calendars.
+    roster, weather
+        Who is released, under which weather.
+    terms
+        What is asked of every system.
     """
-
-    of: Mapping[tuple[FrameKey, Calendar], ExpectedErrors]
-
-    def __getitem__(self, member: Member) -> ExpectedErrors:
-        return self.of[member.frame, member.calendar]
-
-
-def expect(
-    roster: Roster, skies: Skies, choices: Choices, *, unit: Unit, epsilon: float
-) -> Expectations:
-    """Return the errors to expect, and see on the way that every frame can be made.
-
-    Parameters
-    ----------
-    roster, skies, choices
-        Who is released, under which weather, with which choices.
-    unit, epsilon
-        Of the releases.
-    """
-    coarse = replace(choices, step=COARSE, clocks=choices.clocks[:1])
-    needed: dict[FrameKey, set[Calendar]] = {}
-    for member in roster.members.values():
-        needed.setdefault(member.frame, set()).add(member.calendar)
-    found: dict[tuple[FrameKey, Calendar], ExpectedErrors] = {}
-    # the errors depend on how long a record is and on how long its intervals are
-    known: dict[tuple[int, float], ExpectedErrors] = {}
-    for key, calendars in needed.items():
-        frame = replace(skies.frame(key, roster.calendars[key], coarse), choices=choices)
-        for calendar in calendars:
-            alike = calendar.days, calendar.interval_minutes
-            if alike not in known:
-                own = replace(frame, calendar=calendar)
-                known[alike] = typical_errors(own, unit=unit, epsilon=epsilon)
-            found[key, calendar] = known[alike]
-    return Expectations(found)
+    clear = {
+        key: weather.checked(key, time_grid).clear for key, time_grid in roster.time_grids.items()
+    }
+    # the errors depend on how long a record is, on how long its intervals are and on its weather
+    known: dict[tuple[int, int, bool], ExpectedErrors] = {}
+    found: dict[str, ExpectedErrors] = {}
+    for name, member in roster.members.items():
+        grid, sky = member.time_grid, clear[member.frame]
+        alike = grid.days, grid.step, sky
+        if alike not in known:
+            known[alike] = typical_errors(
+                grid, terms.choices, clear=sky, unit=terms.unit, epsilon=terms.epsilon
+            )
+        found[name] = known[alike]
+    return found

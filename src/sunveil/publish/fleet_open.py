@@ -8,16 +8,21 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sunveil.errors import ParameterError, SourceError
 from sunveil.fleet.folder import held
 from sunveil.fleet.settings import FleetSettings
-from sunveil.fleet.systems import Refused
-from sunveil.publish.fleet_frames import Skies
+from sunveil.fleet.systems import RefusedSystem
+from sunveil.publish.fleet_frames import FleetWeather, FrameCache, expected_errors
 from sunveil.publish.fleet_records import FleetRecords, open_records
-from sunveil.publish.fleet_roster import Roster, Tell, make_roster
+from sunveil.publish.fleet_roster import ReleaseRoster, make_roster
+from sunveil.publish.fleet_scores import score_part
+from sunveil.publish.system_rows import about_system
+from sunveil.publish.terms import OnProgress, ReleaseTerms, SystemsPart, ignore_progress
+from sunveil.releases.answer import ExpectedErrors
 from sunveil.weather import WeatherCache
 
 
@@ -31,24 +36,59 @@ class OpenFleet:
         The readings, to be read part by part: private.
     roster
         Who is released, and who is not.
-    skies
+    weather
         The public weather.
-    work
-        A private folder for what is needed on the way.
     workers
         How many scores are made at a time.
     """
 
     records: FleetRecords
-    roster: Roster
-    skies: Skies
-    work: Path
+    roster: ReleaseRoster
+    weather: FleetWeather
     workers: int
 
+    def __len__(self) -> int:
+        return len(self.roster)
+
+    def __repr__(self) -> str:
+        return f"OpenFleet({len(self.roster)} systems, private)"
+
     @property
-    def refused(self) -> tuple[Refused, ...]:
+    def draws_folder(self) -> Path:
+        """A private folder for draws that are not kept yet, of its own for these very readings."""
+        return self.records.desk.job.folder
+
+    @property
+    def refused(self) -> tuple[RefusedSystem, ...]:
         """Who is not released, and why, for the curator."""
         return self.roster.refused
+
+    def about(self) -> dict[str, str]:
+        """Return what is public of each system by its name."""
+        cells, weather = self.weather.cells, self.weather.weather
+        return {
+            name: about_system(name, cells[member.frame.cell].site, weather, member.time_grid)
+            for name, member in self.roster.members.items()
+        }
+
+    def expected(self, terms: ReleaseTerms) -> dict[str, ExpectedErrors]:
+        """Return the errors to expect by name, and refuse places where nothing can be released."""
+        return expected_errors(self.roster, self.weather, terms)
+
+    def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:
+        """Yield the parts of the fleet, each read when its scores are asked for."""
+        frames = FrameCache(self.roster, self.weather, terms.choices)
+        for part in self.records.plan.parts:
+            scores = partial(
+                score_part,
+                self.records,
+                self.roster,
+                part,
+                frames=frames,
+                unit=terms.unit,
+                workers=self.workers,
+            )
+            yield SystemsPart(part.number, self.roster.sizes.get(part.number, 0), scores)
 
 
 @contextmanager
@@ -61,7 +101,7 @@ def open_fleet(
     work: Path | str | None = None,
     workers: int | None = None,
     cache: WeatherCache | None = None,
-    tell: Tell | None = None,
+    on_progress: OnProgress = ignore_progress,
 ) -> Iterator[OpenFleet]:
     """Look through a fleet, and hold it open for releases.
 
@@ -82,8 +122,8 @@ def open_fleet(
         How many scores are made at a time; as many as there are processors when left out.
     cache
         Where weather is kept.
-    tell
-        Told how many systems have been looked at, and of how many.
+    on_progress
+        Called with how many systems have been looked at, and of how many.
 
     Privacy
     -------
@@ -95,19 +135,16 @@ def open_fleet(
     with _folder(None if work is None else Path(os.path.realpath(work))) as folder:
         settings = settings or FleetSettings()
         records = open_records(Path(fleet), Path(systems), folder, settings=settings, workers=count)
-        roster = make_roster(records, tell or silent)
+        roster = make_roster(records, on_progress)
         if not len(roster):
             reasons = sorted({each.reason for each in roster.refused})
             raise SourceError(
                 f"no system of the fleet can be released; the first reason: {reasons[0]}"
             )
-        skies = Skies(records.desk.cells.cells, settings.weather, dict(server or {}), cache)
-        yield OpenFleet(records, roster, skies, folder, count)
-
-
-def silent(done: int, total: int) -> None:
-    """Tell nobody how far it is."""
-    del done, total
+        weather = FleetWeather(
+            records.desk.cells.cells, settings.weather, dict(server or {}), cache
+        )
+        yield OpenFleet(records, roster, weather, count)
 
 
 @contextmanager

@@ -16,20 +16,21 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from sunveil.cell import WIDE
 from sunveil.errors import MeterError, SunveilError
 from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.gather import gather, gathered_files, not_gathered
-from sunveil.fleet.job import Desk, Job, check_clocks
-from sunveil.fleet.layouts import Columns, Layout
+from sunveil.fleet.job import FleetJob, RunContext, check_clocks
+from sunveil.fleet.layouts import Columns, FileLayout
 from sunveil.fleet.order import find_order, find_span
-from sunveil.fleet.plan import Part, Plan, find_cells, make_plan
-from sunveil.fleet.reading import range_of, strangers
+from sunveil.fleet.plan import FleetPlan, Part, find_cells, make_plan
+from sunveil.fleet.reading import range_of, system_names
 from sunveil.fleet.records import raws_in, raws_of
 from sunveil.fleet.settings import FleetSettings
 from sunveil.fleet.source import look_at
-from sunveil.fleet.systems import Refused, read_systems
+from sunveil.fleet.systems import RefusedSystem, read_systems
 from sunveil.fleet.task import UNREAD, sound_files
-from sunveil.meters.assemble import Raw, to_record
+from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Cleaning, Record
 from sunveil.releases.frame import prepared
@@ -38,7 +39,7 @@ _READING = (duckdb.Error, pa.ArrowException, OSError)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class HeldRecord:
     """A system of the table with its record: private."""
 
     number: int
@@ -57,22 +58,25 @@ class FleetRecords:
         The parts.
     """
 
-    desk: Desk
-    plan: Plan
+    desk: RunContext
+    plan: FleetPlan
 
-    def before(self) -> list[Refused]:
+    def before(self) -> list[RefusedSystem]:
         """Return what is refused before any part is read."""
         unread = (*self.desk.job.source.unreadable, *not_gathered(self.desk.job.work))
-        return [*self.desk.systems.refused, *(Refused("", UNREAD, told) for _, told in unread)]
+        return [
+            *self.desk.systems.refused,
+            *(RefusedSystem("", UNREAD, reason) for _, reason in unread),
+        ]
 
-    def of(self, part: Part) -> Iterator[Held | Refused]:
+    def of(self, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
         """Yield the systems of a part, or why there is no record of one.
 
         Privacy
         -------
         None: records are private. The refusals depend on rows and stamps alone.
         """
-        files = self.desk.job.source.columns.layout is Layout.FILES
+        files = self.desk.job.source.columns.layout is FileLayout.FILES
         yield from (_from_files if files else _from_rows)(self.desk, part)
 
 
@@ -96,10 +100,10 @@ def open_records(
     settings = replace(settings, meters=meters)
     table = read_systems(systems, system_column=meters.system_column)
     source = look_at(fleet, meters, aside=[systems, work])
-    cells = find_cells(table, settings.cell)
-    lie = find_order(source, table, workers=workers)
-    plan = make_plan(source, table, settings, lie=lie, cells=cells)
-    job = Job(
+    cells = find_cells(table, settings.cell or WIDE)
+    ordering = find_order(source, table, workers=workers)
+    plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
+    job = FleetJob(
         # of its own for every state of the inputs: what another has left is not looked at
         out=str(work / plan.fingerprint[:16]),
         systems=str(systems),
@@ -111,13 +115,13 @@ def open_records(
         span=find_span(source),
     )
     check_clocks(job, table)
-    desk = Desk(job, table, cells)
+    desk = RunContext(job, table, cells)
     if plan.bucket is not None:
         gather(desk, plan.bucket, workers=workers)
     return FleetRecords(desk, plan)
 
 
-def record_of(raw: Raw, options: MeterOptions) -> Record:
+def record_of(raw: RawSystem, options: MeterOptions) -> Record:
     """Return a record as releases take it, or refuse its stamps.
 
     Parameters
@@ -134,7 +138,7 @@ def record_of(raw: Raw, options: MeterOptions) -> Record:
         return prepared(to_record(replace(raw, values=np.zeros(len(raw.values))), options))
 
 
-def _from_rows(desk: Desk, part: Part) -> Iterator[Held | Refused]:
+def _from_rows(desk: RunContext, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
     job = desk.job
     paths = gathered_files(job.work, part.number) if job.gathered else job.source.paths(part.files)
     if not paths:
@@ -148,23 +152,27 @@ def _from_rows(desk: Desk, part: Part) -> Iterator[Held | Refused]:
     yield from found
 
 
-def _rows(paths: Sequence[Path], desk: Desk, part: Part) -> Iterator[Held | Refused]:
+def _rows(
+    paths: Sequence[Path], desk: RunContext, part: Part
+) -> Iterator[HeldRecord | RefusedSystem]:
     columns = desk.job.source.columns
-    names = strangers(paths, columns, low=part.low, high=part.high)
+    names = system_names(paths, columns, low=part.low, high=part.high)
     yield from _unknown(names, desk)
     known = {name for name in names if name in desk.place}
     lost = known & _timeless(paths, columns, part)
     for name in sorted(lost):
-        yield Refused(name, "meter", f"system {name} has rows without a time; remove them")
+        yield RefusedSystem(name, "meter", f"system {name} has rows without a time; remove them")
     left = sorted(known - lost)
     for name, raw in raws_of(paths, columns, left, gathered=desk.job.gathered):
         known.discard(name)
         yield _held(raw, desk.job.settings.meters, desk, name=name)
     for name in sorted(known - lost):
-        yield Refused(name, "meter", f"system {name} has a row without any reading or time")
+        yield RefusedSystem(name, "meter", f"system {name} has a row without any reading or time")
 
 
-def _held(raw: Raw | MeterError, options: MeterOptions, desk: Desk, *, name: str) -> Held | Refused:
+def _held(
+    raw: RawSystem | MeterError, options: MeterOptions, desk: RunContext, *, name: str
+) -> HeldRecord | RefusedSystem:
     """Return a system's record, or why there is none."""
     number = desk.place[name]
     zone = int(desk.systems.zone[number])
@@ -172,23 +180,27 @@ def _held(raw: Raw | MeterError, options: MeterOptions, desk: Desk, *, name: str
     try:
         if isinstance(raw, MeterError):
             raise raw
-        return Held(number, record_of(raw, own))
+        return HeldRecord(number, record_of(raw, own))
     except SunveilError as error:
-        return Refused(name, "meter", str(error))
+        return RefusedSystem(name, "meter", str(error))
 
 
-def _unknown(names: Sequence[str], desk: Desk) -> Iterator[Refused]:
+def _unknown(names: Sequence[str], desk: RunContext) -> Iterator[RefusedSystem]:
     where = Path(desk.job.systems).name
     for name in names:
         if name == "":
-            yield Refused("", "unknown", "some rows name no system; fill the column of systems")
+            yield RefusedSystem(
+                "", "unknown", "some rows name no system; fill the column of systems"
+            )
         elif name not in desk.place and name not in desk.refused:
-            yield Refused(name, "unknown", f"system {name} is not in {where}; add its place there")
+            yield RefusedSystem(
+                name, "unknown", f"system {name} is not in {where}; add its place there"
+            )
 
 
 def _timeless(paths: Sequence[Path], columns: Columns, part: Part) -> set[str]:
     """Return systems that have a row without a time, whether or not it has a reading."""
-    if columns.layout is Layout.LONG:
+    if columns.layout is FileLayout.LONG:
         assert columns.time is not None
         lacking = f"{named(columns.time)} IS NULL"
     elif columns.time is not None:
@@ -207,7 +219,7 @@ def _timeless(paths: Sequence[Path], columns: Columns, part: Part) -> set[str]:
     return {str(row[0]) for row in found.fetchall()}
 
 
-def _from_files(desk: Desk, part: Part) -> Iterator[Held | Refused]:
+def _from_files(desk: RunContext, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
     """Read files of any kind by the reader of single files."""
     for path in desk.job.source.paths(part.files):
         try:
@@ -217,6 +229,8 @@ def _from_files(desk: Desk, part: Part) -> Iterator[Held | Refused]:
                 else:
                     yield from _unknown([raw.system_id], desk)
         except SunveilError as error:
-            yield Refused("", UNREAD, str(error))
+            yield RefusedSystem("", UNREAD, str(error))
         except OSError:
-            yield Refused("", UNREAD, f"{path.name} cannot be read; check its rights and the disk")
+            yield RefusedSystem(
+                "", UNREAD, f"{path.name} cannot be read; check its rights and the disk"
+            )

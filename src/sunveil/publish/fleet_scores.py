@@ -11,57 +11,68 @@ from sunveil.errors import SourceError
 from sunveil.fleet.plan import Part
 from sunveil.meters.record import Record
 from sunveil.privacy.units import Unit
-from sunveil.publish.fleet_frames import Frames
-from sunveil.publish.fleet_open import OpenFleet
-from sunveil.publish.fleet_records import Held
-from sunveil.publish.fleet_roster import Member
+from sunveil.publish.fleet_frames import FrameCache
+from sunveil.publish.fleet_records import FleetRecords, HeldRecord
+from sunveil.publish.fleet_roster import ReleaseRoster
 from sunveil.releases.drawing import Scored, score_record
 from sunveil.releases.frame import Frame
 
-Case = tuple[Member, Frame, Scored]
+ScoredSystem = tuple[str, Frame, Scored]
 
 
-def score_part(fleet: OpenFleet, part: Part, frames: Frames, unit: Unit) -> Iterator[Case]:
-    """Yield the scores of a part, systems that share a frame together.
+def score_part(
+    records: FleetRecords,
+    roster: ReleaseRoster,
+    part: Part,
+    *,
+    frames: FrameCache,
+    unit: Unit,
+    workers: int,
+) -> Iterator[ScoredSystem]:
+    """Yield the scores of a part, systems that share a frame one after another.
 
     Parameters
     ----------
-    fleet, part
-        The fleet, and which part of it.
+    records, roster
+        The fleet's readings, and who of it is released.
+    part
+        Which part of it.
     frames
         The public frames.
     unit
         What the releases are to protect.
+    workers
+        How many scores are made at a time.
 
     Privacy
     -------
     None: scores are as private as the readings. Nothing is drawn here, so that a score may be made
     by any thread, and made again.
     """
-    members, names = fleet.roster.members, fleet.records.desk.names
+    members, names = roster.members, records.desk.names
     cases = [
-        (member, each)
-        for each in fleet.records.of(part)
-        if isinstance(each, Held)
+        (names[each.number], member, each)
+        for each in records.of(part)
+        if isinstance(each, HeldRecord)
         and (member := members.get(names[each.number])) is not None
         and member.part == part.number
     ]
-    if len(cases) != fleet.roster.sizes.get(part.number, 0):
+    if len(cases) != roster.sizes.get(part.number, 0):
         raise SourceError("the fleet was changed while it was being read; start again")
-    cases.sort(key=lambda case: (repr(case[0].frame), case[0].number))
+    cases.sort(key=lambda case: (repr(case[1].frame), case[1].number))
 
-    def one(member: Member, frame: Frame, record: Record) -> Case:
-        return member, frame, score_record(frame, record, unit)
+    def one(name: str, frame: Frame, record: Record) -> ScoredSystem:
+        return name, frame, score_record(frame, record, unit)
 
-    yield from _in_order(
-        (partial(one, member, frames.of(member.frame), each.record) for member, each in cases),
-        fleet.workers,
+    jobs = (
+        partial(one, name, frames.of(member.frame), each.record) for name, member, each in cases
     )
+    yield from _in_order(jobs, workers)
 
 
-def _in_order(jobs: Iterable[Callable[[], Case]], workers: int) -> Iterator[Case]:
+def _in_order(jobs: Iterable[Callable[[], ScoredSystem]], workers: int) -> Iterator[ScoredSystem]:
     """Yield what jobs return, in their order, some of them worked on ahead in threads."""
-    running: deque[Future[Case]] = deque()
+    running: deque[Future[ScoredSystem]] = deque()
     with ThreadPoolExecutor(workers, thread_name_prefix="sunveil-score") as pool:
         try:
             for job in jobs:

@@ -19,6 +19,7 @@ import duckdb
 import pandas as pd
 
 from sunveil.errors import ParameterError, SunveilError
+from sunveil.extras import require_extras
 from sunveil.files import real_path
 from sunveil.publish.card import Curator, card_yaml, readme, release_card, slug
 from sunveil.publish.orange import holds_systems, orange_json
@@ -62,6 +63,7 @@ def write_publication(
     published
         The day of publication; today, in UTC, when left out.
     """
+    require_extras("publish", purpose="a publication")
     target = real_path(Path(folder))
     _check(target, publication, figures or {})
     day = published or datetime.datetime.now(datetime.UTC).date()
@@ -183,7 +185,7 @@ def data_package(folder: Path, publication: Publication, *, day: datetime.date) 
 def _resource(path: Path, table: PublishedTable) -> dict[str, Any]:
     content = path.read_bytes()
     ending = path.suffix[1:]
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "name": slug(path.name),
         "type": "table",
         "path": path.name,
@@ -202,8 +204,8 @@ def _resource(path: Path, table: PublishedTable) -> dict[str, Any]:
         },
     }
     if ending == "csv":
-        told["encoding"] = "utf-8"
-    return told
+        fields["encoding"] = "utf-8"
+    return fields
 
 
 def _write_figure(folder: Path, name: str, draw: Draw) -> None:
@@ -224,8 +226,8 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _as_json(told: dict[str, Any]) -> str:
-    return json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+def _as_json(fields: dict[str, Any]) -> str:
+    return json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _sync(path: Path) -> None:

@@ -42,8 +42,8 @@ def orange_button(table: PublishedTable, *, description: str = "") -> dict[str, 
 
 def orange_json(table: PublishedTable, *, description: str = "") -> str:
     """Return the systems of a table as the text of an Orange Button document."""
-    told = orange_button(table, description=description)
-    return json.dumps(told, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    systems = orange_button(table, description=description)
+    return json.dumps(systems, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _system(

@@ -58,13 +58,13 @@ class PublishedTable:
         }
 
     @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> PublishedTable:
-        """Return the table that :meth:`to_dict` told."""
+    def from_dict(cls, fields: dict[str, Any]) -> PublishedTable:
+        """Return the table that :meth:`to_dict` gave."""
         return cls(
-            name=told["name"],
-            about=told["about"],
-            columns=tuple(Column(*each) for each in told["columns"]),
-            rows=tuple(tuple(row) for row in told["rows"]),
+            name=fields["name"],
+            about=fields["about"],
+            columns=tuple(Column(*each) for each in fields["columns"]),
+            rows=tuple(tuple(row) for row in fields["rows"]),
         )
 
     def column(self, name: str) -> list[Any]:

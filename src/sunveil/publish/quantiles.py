@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
+from sunveil.fleet.results import FleetRows
 from sunveil.privacy.mechanisms import PermuteAndFlip
 from sunveil.privacy.score import Score
 from sunveil.privacy.units import System
-from sunveil.publish.bins import Groups
+from sunveil.publish.bins import FleetGroups
 from sunveil.publish.counts import key_columns
 from sunveil.publish.publication import Column, PublishedTable
-from sunveil.publish.rows import FleetRows
 from sunveil.publish.totals import check_clip
 
 Array = NDArray[np.float64]
@@ -31,7 +31,7 @@ _STEP_KW, _STEP_DEGREES, _MOST_STEPS = 0.1, 0.5, 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class QuantileGrid:
     """Evenly spaced public values.
 
     Parameters
@@ -48,7 +48,7 @@ class Grid:
 
     @property
     def values(self) -> Array:
-        """The values."""
+        """The values, from the lowest to the highest."""
         return np.linspace(self.low, self.high, self.steps + 1)
 
     def places(self, values: Array) -> NDArray[np.int64]:
@@ -58,12 +58,12 @@ class Grid:
         return np.rint((held - self.low) / width).astype(np.int64)
 
 
-def grids(clip_kw: tuple[float, float]) -> dict[str, Grid]:
+def grids(clip_kw: tuple[float, float]) -> dict[str, QuantileGrid]:
     """Return the public grid of each quantity."""
     low, high = (bound / 1e3 for bound in check_clip(clip_kw))
     steps = min(max(round((high - low) / _STEP_KW), 1), _MOST_STEPS)
-    tilt = Grid(0.0, 90.0, round(90.0 / _STEP_DEGREES))
-    return dict(zip(QUANTITIES, (Grid(low, high, steps), tilt), strict=True))
+    tilt = QuantileGrid(0.0, 90.0, round(90.0 / _STEP_DEGREES))
+    return dict(zip(QUANTITIES, (QuantileGrid(low, high, steps), tilt), strict=True))
 
 
 def check_quantiles(quantiles: Sequence[float]) -> tuple[float, ...]:
@@ -73,8 +73,17 @@ def check_quantiles(quantiles: Sequence[float]) -> tuple[float, ...]:
     return tuple(sorted(float(each) for each in quantiles))
 
 
-def rank_score(values: Array, grid: Grid, *, probability: float) -> Score:
+def rank_score(values: Array, grid: QuantileGrid, *, probability: float) -> Score:
     """Return how many ranks each grid value misses the quantile by, as a score: private.
+
+    Parameters
+    ----------
+    values
+        What the quantile is of.
+    grid
+        The public values that it may be said to be.
+    probability
+        Which quantile, as a fraction.
 
     Privacy
     -------
@@ -87,14 +96,14 @@ def rank_score(values: Array, grid: Grid, *, probability: float) -> Score:
     return Score(-missed.astype(np.int64), 1, System(), PROOF)
 
 
-def rank_error(grid: Grid, *, epsilon: float) -> float:
+def rank_error(grid: QuantileGrid, *, epsilon: float) -> float:
     """Return what the expected error in ranks is at most, whatever the data. [systems]"""
     return 2.0 * math.log(grid.steps + 1) / epsilon
 
 
 def draw_quantiles(
     rows: FleetRows,
-    groups: Groups,
+    groups: FleetGroups,
     *,
     clip_kw: tuple[float, float],
     probabilities: Sequence[float],
@@ -144,8 +153,8 @@ def _fits(each: float, parts: int, epsilon: float) -> bool:
 
 def _rows(
     rows: FleetRows,
-    groups: Groups,
-    public: dict[str, Grid],
+    groups: FleetGroups,
+    public: dict[str, QuantileGrid],
     probabilities: tuple[float, ...],
     epsilon: float,
 ) -> Iterator[tuple[Any, ...]]:

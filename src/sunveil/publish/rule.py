@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sunveil.errors import ParameterError
+from sunveil.fleet.results import FleetRows
 from sunveil.publish.bins import groups_of
-from sunveil.publish.rows import FleetRows
 from sunveil.publish.totals import watts
 
 # Beyond any capacity there is: the rule itself clips nothing.

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
+from sunveil.fleet.results import FleetRows
 from sunveil.publish.bins import Bins
 from sunveil.publish.publication import Column, PublishedTable
-from sunveil.publish.rows import FleetRows
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -70,9 +70,9 @@ def survival(table: PublishedTable, marginals: list[Marginal], bins: Bins) -> Pu
         made = tally(places, marginal.axes, bins)
         for name, scores in _scores(marginal.axes, bins):
             ours = _correlation(made, *scores)
-            told = _correlation(marginal.counts, *scores)
-            noise = _correlation_noise(marginal, told, *scores)
-            numbers = (round(each, 6) for each in (told, ours, ours - told, noise))
+            noisy = _correlation(marginal.counts, *scores)
+            noise = _correlation_noise(marginal, noisy, *scores)
+            numbers = (round(each, 6) for each in (noisy, ours, ours - noisy, noise))
             rows.append(("correlation", name, *numbers))
     return PublishedTable(
         "survival", "How well counts and correlations survive.", _REPORT, tuple(rows)
@@ -84,6 +84,15 @@ def private_survival(rows: FleetRows, table: PublishedTable, bins: Bins) -> dict
 
     Distances are shares of systems that would have to move to another bin; differences of
     correlations are those of the binned values.
+
+    Parameters
+    ----------
+    rows
+        The fleet: private.
+    table
+        The synthetic systems.
+    bins
+        The public bins.
 
     Privacy
     -------
@@ -131,7 +140,17 @@ def places_of_table(table: PublishedTable, bins: Bins) -> Whole:
 
 
 def tally(places: Whole, axes: tuple[int, ...], bins: Bins) -> Array:
-    """Return how many rows are in each bin along some axes; as private as the rows."""
+    """Return how many rows are in each bin along some axes; as private as the rows.
+
+    Parameters
+    ----------
+    places
+        The bin of every row along each axis.
+    axes
+        Which axes to count along.
+    bins
+        The public bins.
+    """
     shape = tuple(bins.shape[axis] for axis in axes)
     flat = np.ravel_multi_index(tuple(places[axis] for axis in axes), shape)
     return np.bincount(flat, minlength=math.prod(shape)).reshape(shape).astype(np.float64)

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.ledger.book import Ledger, Question
+from sunveil.fleet.results import FleetRows
+from sunveil.ledger.ledger import Ledger, Question
 from sunveil.privacy.counting import Counts, DiscreteLaplace
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
 from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins
 from sunveil.publish.fitting import check_mbi, sample_model
 from sunveil.publish.publication import Column, Publication, PublishedTable
-from sunveil.publish.rows import FleetRows
 from sunveil.publish.survival import (
     PAIRS,
     SINGLES,
@@ -146,7 +146,17 @@ def plan_synthetic(
     analyst: str | None = None,
     edition: str = "1",
 ) -> SyntheticPlan:
-    """Return what :func:`publish_synthetic` would cost, and its noise; spend nothing."""
+    """Return what :func:`publish_synthetic` would cost, and its noise; spend nothing.
+
+    Parameters
+    ----------
+    ledger, dataset
+        What would be charged, and the name of the dataset in it.
+    systems
+        How many systems there are: public.
+    epsilon, bins, analyst, edition
+        As for :func:`publish_synthetic`.
+    """
     question = _question(systems, epsilon, bins, analyst, edition)
     kept = ledger.kept(dataset, question) is not None
     cost = ledger.cost(dataset, question)

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sunveil.errors import ParameterError
-from sunveil.ledger.book import Question
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import System, Unit, unit_name
+from sunveil.ledger.ledger import Question
+from sunveil.privacy.units import unit_name
 from sunveil.publish.publication import Column, Publication, PublishedTable
+from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.answer import ExpectedErrors, Release, Spread
 from sunveil.releases.choices import Choices
-from sunveil.releases.release import Mechanism
+from sunveil.site import Site
+from sunveil.timegrid import TimeGrid
 
-PROOFS = {
-    "window": "docs/proofs/window.md",
-    "permute-and-flip": "docs/proofs/permute-and-flip.md",
-    "exponential": "docs/proofs/exponential.md",
-}
 COLUMNS = (
     Column("release_id", "string", "Random name of the release; it is not the system's own."),
     Column("surface_azimuth", "number", "Azimuth of the plane, clockwise from north. [degrees]"),
@@ -56,50 +51,43 @@ class SystemsPlan:
     expected: ExpectedErrors
 
 
+def about_system(name: str, site: Site, weather: bool | str, time_grid: TimeGrid) -> str:
+    """Return what is public of a system, as text: its name, its place, its weather and its days.
+
+    Ledgers hold digests of these texts, so that they are written as version 0.1 wrote them.
+
+    Parameters
+    ----------
+    name, site
+        The system and where it is.
+    weather
+        Whether it is a clear sky, or the name of a source of weather.
+    time_grid
+        The intervals of its release.
+    """
+    where = (site.latitude, site.longitude, site.altitude, weather)
+    minutes = time_grid.step / 60.0
+    days = f"start={time_grid.first}, interval_minutes={minutes!r}, count={time_grid.count}"
+    return f"({name!r}, {where!r}, Calendar({days}))"
+
+
 def systems_question(
-    systems: Sequence[str],
-    about: Iterable[str],
-    *,
-    mechanism: str,
-    guarantee: Guarantee,
-    choices: Choices,
-    analyst: str | None,
+    about: Mapping[str, str], terms: ReleaseTerms, *, analyst: str | None = None
 ) -> Question:
     """Return the question that a publication of systems puts to the ledger.
 
     Parameters
     ----------
-    systems
-        Their names.
     about
-        What is public of each, in any order: another place or calendar is another question.
-    mechanism, guarantee
-        What is charged.
-    choices
-        The public choices.
+        What is public of each system, by its name.
+    terms
+        What is asked of every system.
     analyst
         Who asks; None for the curator.
     """
-    digest = hashlib.sha256("\n".join(sorted(about)).encode()).hexdigest()
-    parameters = {"choices": choices.to_dict(), "about": digest}
-    return Question("system", parameters, mechanism, guarantee, tuple(systems), analyst)
-
-
-def mechanism_name(mechanism: Mechanism | str, unit: Unit) -> str:
-    """Return the name under which a mechanism is charged; the paper's is none of them."""
-    if mechanism not in (Mechanism.DEFAULT, Mechanism.EXPONENTIAL):
-        raise ParameterError(
-            "systems are published by the default or the exponential mechanism; the paper's is for"
-            " single releases"
-        )
-    exponential = mechanism == Mechanism.EXPONENTIAL
-    if isinstance(unit, System):
-        if exponential:
-            raise ParameterError(
-                "a whole system is released by the window, which is the default mechanism"
-            )
-        return "window"
-    return "exponential" if exponential else "permute-and-flip"
+    digest = hashlib.sha256("\n".join(sorted(about.values())).encode()).hexdigest()
+    parameters = {"choices": terms.choices.to_dict(), "about": digest}
+    return Question("system", parameters, terms.mechanism, terms.guarantee, tuple(about), analyst)
 
 
 def row_of(drawn: Release, expected: ExpectedErrors, question: Question) -> list[Any]:
@@ -126,8 +114,9 @@ def row_of(drawn: Release, expected: ExpectedErrors, question: Question) -> list
     ]
 
 
-def mean_errors(found: Sequence[ExpectedErrors]) -> ExpectedErrors:
-    """Return errors to expect, averaged."""
+def mean_errors(errors: Iterable[ExpectedErrors]) -> ExpectedErrors:
+    """Return the errors to expect of several systems, averaged over them."""
+    found = list(errors)
 
     def mean(name: str) -> Spread:
         spreads = [getattr(each, name) for each in found]
@@ -142,7 +131,17 @@ def mean_errors(found: Sequence[ExpectedErrors]) -> ExpectedErrors:
 def systems_publication(
     rows: Sequence[Sequence[Any]], question: Question, choices: Choices
 ) -> Publication:
-    """Return rows that were drawn for a question as a publication."""
+    """Return rows that were drawn for a question as a publication.
+
+    Parameters
+    ----------
+    rows
+        As :func:`row_of` made them.
+    question
+        What was charged for them.
+    choices
+        The public choices that they were drawn with.
+    """
     guarantee = question.guarantee
     public: dict[str, Any] = {
         "systems": len(rows),

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sunveil.ledger.book import Ledger
+from sunveil.fleet.results import FleetRows
+from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.records import Question
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import System
@@ -20,7 +21,6 @@ from sunveil.publish.fleet import (
     fleet_tables,
 )
 from sunveil.publish.publication import Publication, PublishedTable
-from sunveil.publish.rows import FleetRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,20 +150,30 @@ def publish_fleet(
             "public": drawn.public,
         }
 
-    told = ledger.ask(dataset, question, draw).value
+    drawn_tables = ledger.ask(dataset, question, draw).value
     return Publication(
-        title=told["title"],
-        tables=tuple(PublishedTable.from_dict(table) for table in told["tables"]),
+        title=drawn_tables["title"],
+        tables=tuple(PublishedTable.from_dict(table) for table in drawn_tables["tables"]),
         guarantee=question.guarantee,
-        mechanism=told["mechanism"],
-        public=told["public"],
+        mechanism=drawn_tables["mechanism"],
+        public=drawn_tables["public"],
     )
 
 
 def plan_fleet(
     ledger: Ledger, dataset: str, *, choices: TableChoices, analyst: str | None = None
 ) -> TablesPlan:
-    """Return what the tables would cost and their errors; spend nothing, and look at no row."""
+    """Return what the tables would cost and their errors; spend nothing, and look at no row.
+
+    Parameters
+    ----------
+    ledger, dataset
+        What would be charged, and the name of the dataset in it.
+    choices
+        The public choices.
+    analyst
+        Whose share would be charged too; None for the curator.
+    """
     question = fleet_question(choices, analyst=analyst)
     expected = dry_fleet_tables(**choices.options())
     cost = ledger.cost(dataset, question)

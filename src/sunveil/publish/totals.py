@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
+from sunveil.fleet.results import FleetRows
 from sunveil.privacy.counting import Counts, DiscreteLaplace
 from sunveil.privacy.units import System
-from sunveil.publish.bins import Groups
+from sunveil.publish.bins import FleetGroups
 from sunveil.publish.counts import PROOF, key_columns
 from sunveil.publish.publication import Column, PublishedTable
-from sunveil.publish.rows import FleetRows
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -43,8 +43,15 @@ def watts(capacities_kw: Array, clip_kw: tuple[float, float]) -> Whole:
     return np.rint(1e3 * held).astype(np.int64)
 
 
-def group_totals(rows: FleetRows, groups: Groups, *, clip_kw: tuple[float, float]) -> Counts:
+def group_totals(rows: FleetRows, groups: FleetGroups, *, clip_kw: tuple[float, float]) -> Counts:
     """Return the total of every group in watts: private.
+
+    Parameters
+    ----------
+    rows, groups
+        The fleet, and which group each of its systems is in.
+    clip_kw
+        Public bounds that every capacity is held to. [kW]
 
     Privacy
     -------
@@ -65,7 +72,7 @@ def total_deviation(*, clip_kw: tuple[float, float], epsilon: float) -> float:
 
 
 def draw_totals(
-    rows: FleetRows, groups: Groups, *, clip_kw: tuple[float, float], epsilon: float
+    rows: FleetRows, groups: FleetGroups, *, clip_kw: tuple[float, float], epsilon: float
 ) -> Whole:
     """Draw the totals of all groups once. [W]
 
@@ -84,7 +91,7 @@ def draw_totals(
 
 
 def total_table(
-    drawn: Whole, groups: Groups, *, clip_kw: tuple[float, float], epsilon: float
+    drawn: Whole, groups: FleetGroups, *, clip_kw: tuple[float, float], epsilon: float
 ) -> PublishedTable:
     """Return the table of totals and means, each with its error.
 
@@ -114,7 +121,7 @@ def total_table(
 
 
 def _rows(
-    drawn: Whole, groups: Groups, low: int, high: int, deviation: float
+    drawn: Whole, groups: FleetGroups, low: int, high: int, deviation: float
 ) -> Iterator[tuple[Any, ...]]:
     for name, size, total in zip(groups.names, groups.sizes, drawn, strict=True):
         held = int(np.clip(total, size * low, size * high)) / 1e3

@@ -189,7 +189,7 @@ def _exact_scores(stage: _Stage, unit: Readings | Days, epsilon: float) -> list[
     )
     for first, second in stage.show_all(unit, partial(unit_score, unit=unit)):
         for audit in audits:
-            audit.look(first, second)
+            audit.add_pair(first, second)
     return [audit.finding() for audit in audits]
 
 
@@ -238,7 +238,7 @@ def _samplers(
 def _independence(
     stage: _Stage, epsilon: float, cache: WeatherCache | None
 ) -> Iterator[IndependenceFinding]:
-    """Replay releases of both kinds of readings for every unit."""
+    """ReleaseReplay releases of both kinds of readings for every unit."""
     pairs = max(stage.pairs // REPLAYED, FEWEST_REPLAYED)
     for setting, name in (
         (stage.hourly, "hourly readings, clear sky"),

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from sunveil.atlas import Grid
-from sunveil.errors import ParameterError
 from sunveil.engine.assumed import TYPICAL_HEAT
+from sunveil.errors import ParameterError
+from sunveil.grids import Grid
 from sunveil.privacy.score import Axis
 from sunveil.privacy.window import Window, best_window
-from sunveil.scores import Tolerance
+from sunveil.scores import Capacities, Tolerance
 from sunveil.site import Losses
-from sunveil.tally import Capacities
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,17 @@ class ErrorLaws:
 
 
 def framed_laws(frame: Frame, probabilities: Array, truth: Plane, capacity_kw: float) -> ErrorLaws:
-    """Return the laws of a draw from a frame's candidates."""
+    """Return the laws of a draw from a frame's candidates.
+
+    Parameters
+    ----------
+    frame
+        The public frame.
+    probabilities
+        Of every candidate, in the order of the frame's scores.
+    truth, capacity_kw
+        What errors are measured against. [kW]
+    """
     table = probabilities.reshape(frame.shape).sum(axis=0)
     planes = table.sum(axis=1)
     return ErrorLaws(
@@ -94,7 +104,19 @@ def window_laws(
     *,
     lowest_kw: float,
 ) -> ErrorLaws:
-    """Return the laws of a draw from the axes of whole records."""
+    """Return the laws of a draw from the axes of whole records.
+
+    Parameters
+    ----------
+    axes
+        Azimuth, tilt [degrees] and the logarithm of capacity.
+    probabilities
+        Of every place, in the shape of the axes.
+    truth, capacity_kw
+        What errors are measured against. [kW]
+    lowest_kw
+        The capacity at which the third axis begins. [kW]
+    """
     azimuth, tilt, capacity = (
         np.linspace(0.0, axis.step * (axis.size - 1), axis.size) for axis in axes
     )

@@ -1,6 +1,6 @@
-"""The public frame of a release: candidates, calendar, and what each candidate would give.
+"""The public frame of a release: candidates, times, and what each candidate would give.
 
-A frame is made of weather, place, calendar and choices. No reading is looked at: which intervals a
+A frame is made of weather, place, times and choices. No reading is looked at: which intervals a
 record has a reading for makes no difference to it beyond the first and the last day, and a missing
 reading agrees with no candidate.
 """
@@ -13,68 +13,47 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.atlas import Grid
-from sunveil.errors import MeterError
 from sunveil.engine.assumed import TYPICAL_HAZE
 from sunveil.engine.skytable import LOWEST
+from sunveil.errors import MeterError
+from sunveil.grids import Grid
 from sunveil.meters.coarsen import coarsen
 from sunveil.meters.record import Cleaning, Record
 from sunveil.releases.choices import Choices
+from sunveil.scores import Logs, RatioBins, log_power, log_profiles
 from sunveil.search.exhaustive import blocks
 from sunveil.site import Array
 from sunveil.sky import covered, sky_at, unit_power
-from sunveil.tally import Bins, Logs, log_power, log_profiles
+from sunveil.timegrid import DAY, TimeGrid
 from sunveil.weather import Weather, WeatherCache, clearsky
 
 # Shorter intervals are averaged to this, which no reading can change. [minutes]
 SHORTEST = 15.0
 # Readings are held to this and to zero, each alone, so that their sums are finite. [kW]
 LARGEST = 1e15
-DAY = 86400
 
 
-@dataclass(frozen=True, slots=True)
-class Calendar:
-    """A public, evenly spaced run of intervals.
+def time_grid_of(record: Record, *, longitude: float) -> TimeGrid:
+    """Return the whole solar days between the first and the last row of a record's source.
 
     Parameters
     ----------
-    start
-        UTC start of the first. [s since 1970]
-    interval_minutes
-        Length of each. [minutes]
-    count
-        How many.
+    record
+        As :func:`prepared` returns it.
+    longitude
+        Of the system, which says when its solar days begin. [degrees east]
+
+    Privacy
+    -------
+    Public: it depends on which rows the source has, with a reading or without.
     """
-
-    start: int
-    interval_minutes: float
-    count: int
-
-    @classmethod
-    def of(cls, record: Record, *, longitude: float) -> Calendar:
-        """Return the whole solar days between the first and the last row of a record's source."""
-        step = round(record.interval_minutes * 60.0)
-        # of the rows, not of the readings: that a reading is missing is private
-        first, last = (int(end.astype("datetime64[s]").astype(np.int64)) for end in record.extent)
-        turn = round(longitude * 240.0)
-        before = ((first + turn) % DAY) // step
-        count = before + (last - first) // step + 1
-        return cls(
-            first - before * step, record.interval_minutes, -(-count * step // DAY) * DAY // step
-        )
-
-    @property
-    def days(self) -> int:
-        """How many days it spans."""
-        return -(-self.count * round(self.interval_minutes * 60.0) // DAY)
-
-    @property
-    def times(self) -> NDArray[np.datetime64]:
-        """UTC start of each interval."""
-        step = round(self.interval_minutes * 60.0)
-        seconds = self.start + step * np.arange(self.count, dtype=np.int64)
-        return seconds.astype("datetime64[s]")
+    step = round(record.interval_minutes * 60.0)
+    # of the rows, not of the readings: that a reading is missing is private
+    first, last = (int(end.astype("datetime64[s]").astype(np.int64)) for end in record.extent)
+    turn = round(longitude * 240.0)
+    before = ((first + turn) % DAY) // step
+    count = before + (last - first) // step + 1
+    return TimeGrid(first - before * step, step, -(-count * step // DAY) * DAY // step)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,14 +64,14 @@ class Frame:
     ----------
     weather
         The weather that candidates are modelled under.
-    calendar
-        The intervals.
+    time_grid
+        The intervals, whole solar days of them.
     choices
         Grids, tolerances and thresholds.
     grid
         The candidate planes.
     lit
-        Which intervals of the calendar are in daylight, by the declared clock.
+        Which intervals are in daylight, by the declared clock.
     days
         Where each solar day begins among the lit intervals, and where the last ends.
     profiles
@@ -100,7 +79,7 @@ class Frame:
     """
 
     weather: Weather
-    calendar: Calendar
+    time_grid: TimeGrid
     choices: Choices
     grid: Grid
     lit: NDArray[np.bool_]
@@ -111,9 +90,9 @@ class Frame:
         return len(self.profiles) * len(self.grid) * len(self.choices.capacities)
 
     @property
-    def bins(self) -> Bins:
+    def bins(self) -> RatioBins:
         """The capacities under their tolerance."""
-        return Bins.of(self.choices.capacities, self.choices.tolerance)
+        return RatioBins.of(self.choices.capacities, self.choices.tolerance)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -131,23 +110,30 @@ class Frame:
 
     def readings(self, record: Record) -> Logs:
         """Return the logarithm of a record's readings in the lit intervals."""
-        held = prepared(record)
-        if held.interval_minutes != self.calendar.interval_minutes:
-            raise MeterError(
-                f"system {record.system_id} has intervals of {held.interval_minutes:g} minutes, and"
-                f" the release was framed for {self.calendar.interval_minutes:g}"
-            )
-        step = round(self.calendar.interval_minutes * 60.0)
-        seconds = held.times.astype("datetime64[s]").astype(np.int64)
-        place, off = np.divmod(seconds - self.calendar.start, step)
-        if off.any() or place.min() < 0 or place.max() >= self.calendar.count:
-            raise MeterError(
-                f"system {record.system_id} has stamps outside the calendar that the release was"
-                " framed for"
-            )
-        power = np.full(self.calendar.count, np.nan)
-        power[place] = held.power_kw
-        return log_power(np.nan_to_num(power[self.lit], nan=0.0))
+        return log_power(power_on(self.time_grid, record)[self.lit])
+
+
+def power_on(time_grid: TimeGrid, record: Record) -> Array:
+    """Return a record's power on a grid of times, 0 where it has no reading. [kW]
+
+    Refuses a record whose intervals are not those of the grid, without telling a reading.
+    """
+    held = prepared(record)
+    if round(held.interval_minutes * 60.0) != time_grid.step:
+        raise MeterError(
+            f"system {record.system_id} has intervals of {held.interval_minutes:g} minutes, and"
+            f" the release was framed for {time_grid.step / 60.0:g}"
+        )
+    seconds = held.times.astype("datetime64[s]").astype(np.int64)
+    place, off = np.divmod(seconds - time_grid.first, time_grid.step)
+    if off.any() or place.min() < 0 or place.max() >= time_grid.count:
+        raise MeterError(
+            f"system {record.system_id} has stamps outside the times that the release was"
+            " framed for"
+        )
+    power: Array = np.zeros(time_grid.count)
+    power[place] = held.power_kw
+    return power
 
 
 def prepared(record: Record) -> Record:
@@ -163,26 +149,28 @@ def prepared(record: Record) -> Record:
 
 def make_frame(
     weather: Weather,
-    calendar: Calendar,
+    time_grid: TimeGrid,
     choices: Choices | None = None,
     *,
     cache: WeatherCache | None = None,
 ) -> Frame:
-    """Return the public frame of releases over a calendar under some weather."""
+    """Return the public frame of releases over a grid of times under some weather.
+
+    Parameters
+    ----------
+    weather
+        Public weather, which brings the place.
+    time_grid
+        The intervals.
+    choices
+        The public choices; the defaults when left out.
+    cache
+        Where clear skies are kept.
+    """
     choices = choices or Choices()
-    times = calendar.times
-    length = calendar.interval_minutes * 60.0
-    edge = np.timedelta64(2, "D")
-    clear = (
-        weather
-        if weather.clear
-        else clearsky(weather.site, *_stamps(times[0] - edge, times[-1] + edge), cache=cache)
-    )
-    middles = times + np.timedelta64(round(length / 2.0), "s")
-    middle = sky_at(weather, middles, clear)
-    lit = (middle.sun[:, 2] > LOWEST) & covered(weather, middles)
-    if not lit.any():
-        raise MeterError("the readings and the weather have no daylight in common")
+    times, length = time_grid.times, float(time_grid.step)
+    clear = _clear_sky(weather, time_grid, cache)
+    lit = _lit(weather, clear, time_grid)
     solar = times[lit].astype(np.int64) + round(weather.site.longitude * 240.0)
     begins = np.flatnonzero(np.diff(solar // DAY, prepend=-1))
     grid = choices.grid()
@@ -191,7 +179,22 @@ def make_frame(
         for ahead in choices.clocks
     )
     days = np.append(begins, int(lit.sum())).astype(np.int64)
-    return Frame(weather, calendar, choices, grid, lit, days, profiles)
+    return Frame(weather, time_grid, choices, grid, lit, days, profiles)
+
+
+def check_daylight(
+    weather: Weather, time_grid: TimeGrid, *, cache: WeatherCache | None = None
+) -> None:
+    """Refuse times for which :func:`make_frame` would refuse, without modelling any candidate.
+
+    Parameters
+    ----------
+    weather, time_grid
+        Of the frame to be made.
+    cache
+        Where clear skies are kept.
+    """
+    _lit(weather, _clear_sky(weather, time_grid, cache), time_grid)
 
 
 def frame_of(
@@ -201,9 +204,39 @@ def frame_of(
     *,
     cache: WeatherCache | None = None,
 ) -> Frame:
-    """Return the public frame for the calendar of a record."""
-    calendar = Calendar.of(prepared(record), longitude=weather.site.longitude)
-    return make_frame(weather, calendar, choices, cache=cache)
+    """Return the public frame for the days of a record.
+
+    Parameters
+    ----------
+    record
+        Read with ``cleaning="each"``; its readings are not looked at.
+    weather
+        Public weather, which brings the place.
+    choices
+        The public choices; the defaults when left out.
+    cache
+        Where clear skies are kept.
+    """
+    time_grid = time_grid_of(prepared(record), longitude=weather.site.longitude)
+    return make_frame(weather, time_grid, choices, cache=cache)
+
+
+def _clear_sky(weather: Weather, time_grid: TimeGrid, cache: WeatherCache | None) -> Weather:
+    """Return the clear sky over a grid of times, two days more at either end."""
+    if weather.clear:
+        return weather
+    times, edge = time_grid.times, np.timedelta64(2, "D")
+    return clearsky(weather.site, f"{times[0] - edge}Z", f"{times[-1] + edge}Z", cache=cache)
+
+
+def _lit(weather: Weather, clear: Weather, time_grid: TimeGrid) -> NDArray[np.bool_]:
+    """Return which intervals have daylight in their middle, and weather."""
+    middles = time_grid.times + np.timedelta64(round(time_grid.step / 2.0), "s")
+    sun = sky_at(weather, middles, clear).sun
+    lit: NDArray[np.bool_] = (sun[:, 2] > LOWEST) & covered(weather, middles)
+    if not lit.any():
+        raise MeterError("the readings and the weather have no daylight in common")
+    return lit
 
 
 def _profiles(
@@ -234,7 +267,3 @@ def _profiles(
             )
         out[piece] = log_profiles(mean.astype(np.float32), choices.tolerance.floor)
     return out
-
-
-def _stamps(*times: np.datetime64) -> list[str]:
-    return [f"{time}Z" for time in times]

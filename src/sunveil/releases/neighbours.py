@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from sunveil.meters.record import Cleaning, Record
 from sunveil.privacy.units import Days, Readings, Unit
 from sunveil.releases.choices import Choices
-from sunveil.releases.frame import DAY, SHORTEST, Calendar, Frame, make_frame
+from sunveil.releases.frame import SHORTEST, Frame, make_frame, time_grid_of
 from sunveil.releases.score import reading_score
+from sunveil.scores import Capacities
 from sunveil.simulate import CITIES, draw_systems, simulate_power, simulate_sky
 from sunveil.site import Array
-from sunveil.tally import Capacities
+from sunveil.timegrid import DAY, TimeGrid
 from sunveil.weather import WeatherCache, clearsky
 
 YEAR = 2019
@@ -59,8 +60,8 @@ class Setting:
         Length of the readings' intervals; short ones are averaged on their way to a score.
         [minutes]
     fitted, simulated, sparse, flat
-        Readings over the calendar, NaN where there is none: such that one candidate explains them
-        all, of simulated systems, mostly missing, and all alike. [kW]
+        Readings over the frame's times, NaN where there is none: such that one candidate explains
+        them all, of simulated systems, mostly missing, and all alike. [kW]
     """
 
     frame: Frame
@@ -78,14 +79,13 @@ class Setting:
     @property
     def times(self) -> NDArray[np.datetime64]:
         """UTC start of every interval of the readings."""
-        calendar = self.frame.calendar
-        count = calendar.count * self.ratio
-        return replace(calendar, interval_minutes=self.interval_minutes, count=count).times
+        grid = self.frame.time_grid
+        return TimeGrid(grid.first, grid.step // self.ratio, grid.count * self.ratio).times
 
     @property
     def ratio(self) -> int:
         """How many readings are averaged to one of the frame's."""
-        return round(self.frame.calendar.interval_minutes / self.interval_minutes)
+        return round(self.frame.time_grid.step / (60.0 * self.interval_minutes))
 
     def record(self, power: Array) -> Record:
         """Return readings as a record."""
@@ -103,7 +103,7 @@ class Setting:
         clock, plane, capacity = np.unravel_index(candidate, self.frame.shape)
         logs = self.frame.profiles[clock][plane].astype(np.float64)
         shares = np.exp(logs, where=np.isfinite(logs), out=np.zeros(len(logs)))
-        power = np.zeros(self.frame.calendar.count)
+        power = np.zeros(self.frame.time_grid.count)
         power[self.frame.lit] = self.frame.choices.capacities.values[capacity] * shares
         return np.repeat(power, self.ratio)
 
@@ -146,18 +146,18 @@ def make_setting(
     first = int(rng.integers(FIRST_DAY, LAST_DAY - days))
     # the whole solar days between two stamps
     ends = np.datetime64(f"{YEAR}-01-01", "s") + np.array([first, first + days - 1]) * DAY
-    calendar = Calendar.of(Record("audit", ends, np.zeros(2), coarse), longitude=site.longitude)
+    grid = time_grid_of(Record("audit", ends, np.zeros(2), coarse), longitude=site.longitude)
     sky = simulate_sky(site, YEAR, seed=seed, step_minutes=round(SHORTEST))
     span = (f"{YEAR - 1}-12-29", f"{YEAR + 1}-01-04")
     weather = sky.satellite if measured else clearsky(site, *span, cache=cache)
-    bare = Setting(make_frame(weather, calendar, choices, cache=cache), interval_minutes)
+    bare = Setting(make_frame(weather, grid, choices, cache=cache), interval_minutes)
     simulated = []
     for number, truth in enumerate(draw_systems(SYSTEMS, seed=seed)):
         power = simulate_power(
             replace(truth, site=site), sky, seed=seed + number, step_minutes=round(coarse)
         )
         starts = pd.DatetimeIndex(power.index).tz_localize(None).to_numpy()
-        held = slice(at := int(np.searchsorted(starts, calendar.times[0])), at + calendar.count)
+        held = slice(at := int(np.searchsorted(starts, grid.times[0])), at + grid.count)
         simulated.append(np.repeat(power.to_numpy()[held], bare.ratio))
     candidates = (*_extremes(bare.frame), *rng.integers(len(bare.frame), size=2).tolist())
     return replace(
@@ -185,7 +185,7 @@ def neighbour_pairs(
     seed
         The same seed gives the same pairs.
     among
-        Which readings of the calendar may be replaced one by one; those in daylight when left out.
+        Which readings may be replaced one by one; those in daylight when left out.
     """
     rng = np.random.default_rng(seed)
     single = np.flatnonzero(np.repeat(setting.frame.lit, setting.ratio) if among is None else among)
@@ -218,12 +218,12 @@ def _random_candidate(setting: Setting, rng: Rng) -> int:
 
 def _replaced(setting: Setting, unit: Unit, single: NDArray[np.intp], rng: Rng) -> Mask:
     """Return which readings a neighbour has replaced."""
-    count = setting.frame.calendar.count * setting.ratio
+    count = setting.frame.time_grid.count * setting.ratio
     mask = np.zeros(count, dtype=bool)
     if isinstance(unit, Readings):
         mask[rng.choice(single, unit.k, replace=False)] = True
     elif isinstance(unit, Days):
-        # the first and the last day more often, since the calendar ends there
+        # the first and the last day more often, since the frame ends there
         weights = np.ones(count // _per_day(setting))
         weights[[0, -1]] = 4.0
         chosen = rng.choice(len(weights), unit.k, replace=False, p=weights / weights.sum())
@@ -245,7 +245,7 @@ def _never_empty(setting: Setting, power: Array) -> Array:
 
 
 def _filled(setting: Setting, value: float) -> Array:
-    return np.full(setting.frame.calendar.count * setting.ratio, value)
+    return np.full(setting.frame.time_grid.count * setting.ratio, value)
 
 
 def _lonely(setting: Setting, best: int, rng: Rng) -> Array:

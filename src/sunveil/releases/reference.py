@@ -22,7 +22,7 @@ from sunveil.releases.choices import Choices
 from sunveil.releases.errors import ErrorLaws, Law, framed_laws, window_laws
 from sunveil.releases.frame import Frame, frame_of
 from sunveil.releases.score import placement, unit_score
-from sunveil.simulate import Skies, SystemTruth, draw_systems, simulate_power, simulate_sky
+from sunveil.simulate import SimulatedSky, SystemTruth, draw_systems, simulate_power, simulate_sky
 from sunveil.site import Site
 from sunveil.weather import WeatherCache, clearsky
 
@@ -136,6 +136,17 @@ def error_laws(
 ) -> ErrorLaws:
     """Return the exact laws of a release's errors for a system whose truth is known.
 
+    Parameters
+    ----------
+    frame, record
+        The public frame, and the readings.
+    truth
+        What errors are measured against.
+    unit, epsilon
+        Of the release.
+    exponential
+        Whether the exponential mechanism draws, in place of permute-and-flip.
+
     Privacy
     -------
     None: made of a record, they are as private as it is.
@@ -156,7 +167,7 @@ def error_laws(
     return framed_laws(frame, mechanism.probabilities(score), truth.plane, truth.dc_capacity_kw)
 
 
-def _read(truth: SystemTruth, sky: Skies, *, minutes: int, seed: int) -> Record:
+def _read(truth: SystemTruth, sky: SimulatedSky, *, minutes: int, seed: int) -> Record:
     power = simulate_power(truth, sky, seed=seed, step_minutes=minutes)
     return from_pandas(power, system_id=truth.system_id, label="start", cleaning="each")
 

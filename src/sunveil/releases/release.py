@@ -18,7 +18,7 @@ from sunveil.releases.choices import Choices
 from sunveil.releases.drawing import draw_release, score_record
 from sunveil.releases.frame import Frame, frame_of, prepared
 from sunveil.releases.typical import typical_errors
-from sunveil.search.bayesopt import Settings, search_bayesian
+from sunveil.search.bayesopt import SearchSettings, search_bayesian
 from sunveil.weather import Weather, WeatherCache
 
 DELTA = 0.1
@@ -69,7 +69,7 @@ def release(
     delta
         δ of the paper's mechanism, 0.1 when left out; the others have none.
     frame
-        A frame made before for the same weather, calendar and choices.
+        A frame made before for the same weather, times and choices.
     expected
         The errors to expect, to be put beside the answer; typical ones when left out.
     cache
@@ -99,7 +99,9 @@ def release(
         raise ParameterError("give the choices or a frame made with them, not two that differ")
     elif (frame.weather.site, frame.weather.clear) != (weather.site, weather.clear):
         raise ParameterError("the frame was made for another place or another kind of weather")
-    expected = expected or typical_errors(frame, unit=unit, epsilon=epsilon)
+    expected = expected or typical_errors(
+        frame.time_grid, frame.choices, clear=frame.weather.clear, unit=unit, epsilon=epsilon
+    )
     return draw_release(
         score_record(frame, record, unit),
         frame,
@@ -129,11 +131,18 @@ def _by_paper(record: Record, weather: Weather, *, unit: Unit, mechanism: DPBO) 
 def posterior(record: Record, weather: Weather, *, delta: float) -> PosteriorScore:
     """Return what the paper's mechanism draws from: the posterior mean of GP-UCB after 100 steps.
 
+    Parameters
+    ----------
+    record, weather
+        The readings, and the weather over them.
+    delta
+        δ of the mechanism, which decides how wide GP-UCB looks.
+
     Privacy
     -------
     None: it is as private as the readings.
     """
-    settings = Settings(warm_start=0, delta=delta)
+    settings = SearchSettings(warm_start=0, delta=delta)
     return posterior_score(
         search_bayesian(paper_grid(), paper_score(record, weather), settings=settings)
     )

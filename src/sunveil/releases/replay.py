@@ -10,19 +10,18 @@ import pandas as pd
 
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
-from sunveil.privacy.independence import Public, Replay
-from sunveil.privacy.score import Placement, Score
-from sunveil.privacy.units import System, Unit
+from sunveil.privacy.independence import PublicInputs, ReleaseReplay
+from sunveil.privacy.units import Unit
 from sunveil.privacy.window import best_window
+from sunveil.releases.drawing import score_record
 from sunveil.releases.frame import Frame, frame_of
 from sunveil.releases.neighbours import Setting
-from sunveil.releases.score import placement, unit_score
 from sunveil.weather import WeatherCache
 
 
 def make_replay(
     setting: Setting, unit: Unit, *, epsilon: float, cache: WeatherCache | None = None
-) -> Callable[[Record], Replay[Record]]:
+) -> Callable[[Record], ReleaseReplay[Record]]:
     """Return what makes a release of a record as far as its score, and can do so again.
 
     Rows with a stamp for every interval, empty where a reading is missing, are read as a curator's
@@ -39,12 +38,12 @@ def make_replay(
     """
     frame = setting.frame
 
-    def replay(record: Record) -> Replay[Record]:
+    def replay(record: Record) -> ReleaseReplay[Record]:
         read = as_read(setting, record)
         own = frame_of(read, frame.weather, frame.choices, cache=cache)
-        return Replay(
+        return ReleaseReplay(
             public_of(own, read, epsilon=epsilon),
-            lambda other: score_for(own, as_read(setting, other), unit),
+            lambda other: score_record(own, as_read(setting, other), unit),
         )
 
     return replay
@@ -57,18 +56,21 @@ def as_read(setting: Setting, record: Record) -> Record:
     return from_pandas(rows, system_id=record.system_id, label="start", cleaning="each")
 
 
-def score_for(frame: Frame, record: Record, unit: Unit) -> Score | Placement:
-    """Return what the mechanism of a unit takes."""
-    if isinstance(unit, System):
-        return placement(frame, record)
-    return unit_score(frame, record, unit)
+def public_of(frame: Frame, record: Record, *, epsilon: float) -> PublicInputs:
+    """Return what a release in a frame is made with, besides the readings.
 
-
-def public_of(frame: Frame, record: Record, *, epsilon: float) -> Public:
-    """Return what a release in a frame is made with, besides the readings."""
+    Parameters
+    ----------
+    frame
+        The public frame.
+    record
+        The record, of which the interval, the label and the clock count.
+    epsilon
+        Of the release.
+    """
     widths = best_window(epsilon, frame.choices.axes()).widths
     digest = hashlib.sha256(frame.choices.fingerprint().encode())
     for part in (frame.grid.surface_azimuth, frame.grid.surface_tilt, np.array(widths)):
         digest.update(np.ascontiguousarray(part).tobytes())
     digest.update(f"{record.interval_minutes} {record.label} {record.timezone}".encode())
-    return Public(digest.hexdigest(), repr(frame.calendar), frame.fingerprint())
+    return PublicInputs(digest.hexdigest(), repr(frame.time_grid), frame.fingerprint())

@@ -10,7 +10,7 @@ from sunveil.meters.record import Record
 from sunveil.privacy.score import Placement, Score
 from sunveil.privacy.units import Days, Readings
 from sunveil.releases.frame import Frame
-from sunveil.tally import count_days, count_readings
+from sunveil.scores import count_days, count_readings
 
 
 def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
@@ -74,7 +74,17 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
 
 
 def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
-    """Return the score that protects a unit."""
+    """Return the score that protects a unit.
+
+    Parameters
+    ----------
+    frame
+        The public frame.
+    record
+        The readings.
+    unit
+        How many readings, or how many days, neighbours differ in.
+    """
     if isinstance(unit, Readings):
         return reading_score(frame, record, unit.k)
     return day_score(frame, record, unit.k)

@@ -21,34 +21,40 @@ from sunveil.privacy.units import Days, Readings, Unit
 from sunveil.releases.answer import ExpectedErrors, Spread
 from sunveil.releases.choices import Choices
 from sunveil.releases.errors import window_laws
-from sunveil.releases.frame import Frame
 from sunveil.site import Plane
+from sunveil.timegrid import TimeGrid
 
-YEAR, HOUR = 365.0, 60.0
+YEAR, HOUR = 365.0, 3600.0
 # What the window's errors are told for.
 TYPICAL_PLANE, TYPICAL_KW = Plane(180.0, 25.0), 6.0
 QUANTITIES = ("azimuth", "tilt", "capacity")
 
 
-def typical_errors(frame: Frame, *, unit: Unit, epsilon: float) -> ExpectedErrors:
-    """Return the errors to expect of a release in a frame, without looking at any record.
+def typical_errors(
+    time_grid: TimeGrid, choices: Choices, *, clear: bool, unit: Unit, epsilon: float
+) -> ExpectedErrors:
+    """Return the errors to expect of a release, without looking at any record.
 
     Parameters
     ----------
-    frame
-        The public frame: its weather's kind, its calendar and its choices count.
+    time_grid
+        The intervals of the record: how many days there are, and how long an interval is.
+    choices
+        The public choices, which decide the window's law.
+    clear
+        Whether candidates are modelled under a clear sky, or under measured weather.
     unit, epsilon
         Of the release.
     """
     if isinstance(unit, Readings | Days):
-        return _from_table(frame, unit=unit, epsilon=epsilon)
-    window = frame.choices.window(epsilon)
+        return _from_table(time_grid, clear=clear, unit=unit, epsilon=epsilon)
+    window = choices.window(epsilon)
     laws = window_laws(
         window.axes,
-        window.probabilities(_typical_place(frame.choices)),
+        window.probabilities(_typical_place(choices)),
         TYPICAL_PLANE,
         TYPICAL_KW,
-        lowest_kw=frame.choices.capacities.low,
+        lowest_kw=choices.capacities.low,
     )
     return ExpectedErrors(
         azimuth=laws.azimuth.spread,
@@ -71,12 +77,13 @@ def _typical_place(choices: Choices) -> Placement:
     )
 
 
-def _from_table(frame: Frame, *, unit: Readings | Days, epsilon: float) -> ExpectedErrors:
-    calendar = frame.calendar
-    weight = epsilon * calendar.days / YEAR / unit.k
+def _from_table(
+    time_grid: TimeGrid, *, clear: bool, unit: Readings | Days, epsilon: float
+) -> ExpectedErrors:
+    weight = epsilon * time_grid.days / YEAR / unit.k
     if isinstance(unit, Readings):
-        weight *= HOUR / calendar.interval_minutes
-    kind = "clear" if frame.weather.clear else "measured"
+        weight *= HOUR / time_grid.step
+    kind = "clear" if clear else "measured"
     table = typical_table()
     rows = table[kind]["readings" if isinstance(unit, Readings) else "days"]
     places = np.log(table["epsilon"])

@@ -64,7 +64,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Known:
+class KnownSystem:
     """A system whose truth is known, or taken to be: private where its record is.
 
     Parameters
@@ -83,10 +83,12 @@ class Known:
     dc_capacity_kw: float
 
     def __repr__(self) -> str:
-        return "Known(private)"
+        return "KnownSystem(private)"
 
 
-def utility_curves(systems: Sequence[Known], epsilons: Sequence[float] = EPSILONS) -> list[Curve]:
+def utility_curves(
+    systems: Sequence[KnownSystem], epsilons: Sequence[float] = EPSILONS
+) -> list[Curve]:
     """Return the expected errors of every unit and mechanism, averaged over systems.
 
     Parameters
@@ -128,7 +130,7 @@ def utility_curves(systems: Sequence[Known], epsilons: Sequence[float] = EPSILON
 
 
 def _all_means(
-    system: Known, epsilons: Sequence[float]
+    system: KnownSystem, epsilons: Sequence[float]
 ) -> dict[tuple[str, str, str], list[tuple[float, float, float]]]:
     frame, record = system.frame, system.record
     out: dict[tuple[str, str, str], list[tuple[float, float, float]]] = {}
@@ -148,7 +150,7 @@ def _all_means(
     return out
 
 
-def window_error(system: Known, epsilon: float) -> ErrorLaws:
+def window_error(system: KnownSystem, epsilon: float) -> ErrorLaws:
     """Return the laws of a whole record's release."""
     placed = placement(system.frame, system.record)
     probabilities = system.frame.choices.window(epsilon).probabilities(placed)
@@ -162,9 +164,19 @@ def window_error(system: Known, epsilon: float) -> ErrorLaws:
 
 
 def paper_means(
-    system: Known, epsilons: Sequence[float], *, delta: float = DELTA
+    system: KnownSystem, epsilons: Sequence[float], *, delta: float = DELTA
 ) -> list[tuple[float, float, float]]:
-    """Return the expected errors of the paper's mechanism; it releases no capacity."""
+    """Return the expected errors of the paper's mechanism; it releases no capacity.
+
+    Parameters
+    ----------
+    system
+        The system.
+    epsilons
+        Where to compute them.
+    delta
+        δ of the mechanism.
+    """
     grid = paper_grid()
     score = posterior(system.record, system.frame.weather, delta=delta)
     errors = azimuth_errors(grid.surface_azimuth, system.plane)

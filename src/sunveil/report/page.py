@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.estimate import Flag
+from sunveil.extras import require_extras
 from sunveil.files import write_whole
+from sunveil.infer import SiteSkies
 from sunveil.plots import (
     plot_errors,
     plot_irradiance_by_azimuth,
@@ -20,7 +22,7 @@ from sunveil.plots.clear_days import draw_clear_days
 from sunveil.plots.embed import Drawing, embedded, loose_figure
 from sunveil.plots.errors import NEAR_FLAT
 from sunveil.plots.score_map import draw_score_map
-from sunveil.plots.seen import repaired_daylight
+from sunveil.plots.seen import seen_readings
 from sunveil.plots.style import place_name
 from sunveil.report.case import Case
 from sunveil.report.words import assumptions, kilowatts, meanings, summary, table_row
@@ -57,6 +59,7 @@ def write_report(
     -------
     None: the page shows readings and estimates, and says that it is private to the curator.
     """
+    require_extras("report", purpose="a report")
     if not cases:
         raise ParameterError("a report needs at least one system")
     path = Path(path)
@@ -65,11 +68,21 @@ def write_report(
         raise SunveilError(
             f"the report cannot be written to {path}; name a file in a folder that exists"
         )
-    put_in_place(path, render_report(cases, title=title, cache=cache))
+    write_page(path, render_report(cases, title=title, cache=cache))
 
 
 def render_report(cases: Sequence[Case], *, title: str, cache: WeatherCache | None = None) -> str:
-    """Return the page as text."""
+    """Return the page as text.
+
+    Parameters
+    ----------
+    cases
+        The systems; all are listed and six are drawn.
+    title
+        The page's heading.
+    cache
+        Where clear skies are kept.
+    """
     site = Counter(case.weather.site for case in cases).most_common(1)[0][0]
     return page_template("report.html.j2").render(
         title=title,
@@ -143,13 +156,13 @@ def _draw_light(
 
 def _draw_case(case: Case, *, cache: WeatherCache | None) -> dict[str, Any]:
     estimate, name = case.estimate, case.estimate.system_id
-    data = repaired_daylight(case.record, case.weather, estimate, cache=cache)
+    skies = SiteSkies.under(case.weather, cache=cache)
+    data = seen_readings(case.record, skies, estimate)
     days = loose_figure(10.0, 2.7)
-    draw_clear_days(data, case.weather, estimate, axes=days.subplots(1, 4, sharey=True))
+    draw_clear_days(data, axes=days.subplots(1, 4, sharey=True))
     map_ = loose_figure(5.2, 4.8)
     draw_score_map(
         data,
-        estimate,
         truth=None if case.known is None else case.known.plane,
         ax=map_.subplots(subplot_kw={"projection": "polar"}),
     )
@@ -165,7 +178,7 @@ def _draw_case(case: Case, *, cache: WeatherCache | None) -> dict[str, Any]:
     }
 
 
-def put_in_place(path: Path, page: str) -> None:
+def write_page(path: Path, page: str) -> None:
     """Write a page in one step, so that a reader sees the old one or the new one, whole."""
     try:
         write_whole(path, page, private=True)

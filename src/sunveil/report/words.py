@@ -28,7 +28,7 @@ def summary(cases: Sequence[Case]) -> dict[str, Any]:
     pairs = [(truth, estimate) for truth, estimate in known if truth is not None]
     out: dict[str, Any] = {"systems": len(cases), "known": len(pairs)}
     out["readings"] = sum(len(case.record.times) for case in cases)
-    out["odd"] = sum(1 for case in cases if case.truth is not None and case.known is None)
+    out["not_one_plane"] = sum(1 for case in cases if case.truth is not None and case.known is None)
     if not pairs:
         return out
     azimuth = [azimuth_errors(*pair) for pair in pairs]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from sunveil.atlas import Grid
+from sunveil.grids import Grid
 from sunveil.privacy.dpbo import DPBO, Bound, PosteriorScore
 from sunveil.reproduce.experiment import DELTA, Experiment
 from sunveil.site import Array, Plane
@@ -42,6 +42,13 @@ def normalised_rmse(azimuth: float, tilt: float, *, target: Plane) -> float:
 
     The paper does not say how it normalises; here the differences of azimuth, over 360°, and of
     tilt, over 90°, are squared and averaged over the two. Azimuth is taken as a plain number.
+
+    Parameters
+    ----------
+    azimuth, tilt
+        The expected answer. [degrees]
+    target
+        The plane it is held against.
     """
     along = (azimuth - target.surface_azimuth) / SPANS[0]
     up = (tilt - target.surface_tilt) / SPANS[1]
@@ -49,7 +56,7 @@ def normalised_rmse(azimuth: float, tilt: float, *, target: Plane) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ExpectedAnswer:
     """What is to be expected of an answer drawn with given probabilities.
 
     Parameters
@@ -79,12 +86,22 @@ class Answers:
         }
 
 
-def expected(grid: Grid, probabilities: Array, target: Plane) -> Answers:
-    """Return what is to be expected of an answer, exactly."""
+def expected_answer(grid: Grid, probabilities: Array, target: Plane) -> ExpectedAnswer:
+    """Return what is to be expected of an answer, exactly.
+
+    Parameters
+    ----------
+    grid
+        The candidates.
+    probabilities
+        With which each of them is drawn.
+    target
+        The plane that answers are held against.
+    """
     azimuth = _mean(probabilities, grid.surface_azimuth)
     tilt = _mean(probabilities, grid.surface_tilt)
     off = azimuth_error(grid.surface_azimuth, target.surface_azimuth)
-    return Answers(
+    return ExpectedAnswer(
         azimuth=azimuth,
         tilt=tilt,
         rmse=normalised_rmse(azimuth, tilt, target=target),
@@ -98,19 +115,29 @@ def _mean(probabilities: Array, values: Array) -> float:
     return float((probabilities * values).sum())
 
 
-def at_chance(grid: Grid, target: Plane) -> Answers:
+def at_chance(grid: Grid, target: Plane) -> ExpectedAnswer:
     """Return what is to be expected of an answer that knows nothing of the readings."""
-    return expected(grid, np.full(len(grid), 1.0 / len(grid)), target)
+    return expected_answer(grid, np.full(len(grid), 1.0 / len(grid)), target)
 
 
-def at_best(grid: Grid, posterior: PosteriorScore, target: Plane) -> Answers:
-    """Return the answer without any privacy: the highest posterior mean."""
+def at_best(grid: Grid, posterior: PosteriorScore, target: Plane) -> ExpectedAnswer:
+    """Return the answer without any privacy: the highest posterior mean.
+
+    Parameters
+    ----------
+    grid
+        The candidates.
+    posterior
+        Their posterior mean.
+    target
+        The plane that answers are held against.
+    """
     sure = (posterior.mean == posterior.mean.max()).astype(np.float64)
-    return expected(grid, sure / sure.sum(), target)
+    return expected_answer(grid, sure / sure.sum(), target)
 
 
 @dataclass(frozen=True, slots=True)
-class Information:
+class InformativeRange:
     """The range of ε where DP-BO carries information.
 
     What can be won is the expected azimuth error of chance less that of ε = ∞. An end is None
@@ -140,17 +167,25 @@ class Information:
         }
 
 
-def information(
+def informative_range(
     experiment: Experiment, *, delta: float = DELTA, bound: Bound = Bound.APPENDIX
-) -> Information:
-    """Return the range of ε where an answer after the short run tells of the azimuth."""
+) -> InformativeRange:
+    """Return the range of ε where an answer after the short run tells of the azimuth.
+
+    Parameters
+    ----------
+    experiment
+        The system and its searches.
+    delta, bound
+        Of the mechanism.
+    """
     grid, posterior = experiment.exhaustive.grid, experiment.posterior
     target = experiment.exhaustive.best
     off = azimuth_error(grid.surface_azimuth, target.surface_azimuth)
     chance = float(off.mean())
     most = chance - at_best(grid, posterior, target).azimuth_error
     if most <= 0.0:
-        return Information(None, None, None)
+        return InformativeRange(None, None, None)
 
     def won(power: float) -> float:
         chances = DPBO(10.0**power, delta, bound).probabilities(posterior)
@@ -161,7 +196,7 @@ def information(
     first = _crossing(won, powers, np.flatnonzero(shares >= FIRST_SHARE)[:1], FIRST_SHARE)
     half = _crossing(won, powers, np.flatnonzero(shares >= 0.5)[:1], 0.5)
     last = _crossing(won, powers, np.flatnonzero(shares < LAST_SHARE)[-1:] + 1, LAST_SHARE)
-    return Information(first, half, last)
+    return InformativeRange(first, half, last)
 
 
 def _crossing(
@@ -174,6 +209,6 @@ def _crossing(
     return float(10.0 ** brentq(lambda power: won(power) - level, low, high))
 
 
-def in_words(value: float) -> str:
+def short_number(value: float) -> str:
     """Return a number to two digits, without a power of ten where it is large."""
     return f"{value:.2g}" if value < 100.0 else f"{float(f'{value:.2g}'):,.0f}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import gaussian_kde, spearmanr
 
 from sunveil.plots.embed import loose_figure
 from sunveil.plots.style import INK, SMALL, dress, name_axes
@@ -74,8 +75,6 @@ class HomeFleet:
     @property
     def rank_correlation(self) -> float:
         """Spearman's correlation of capacity and daily peak."""
-        from scipy.stats import spearmanr
-
         return float(spearmanr(self.capacity, self.peak).statistic)
 
 
@@ -219,8 +218,6 @@ def _panels(figure: Figure, fleet: HomeFleet) -> tuple[Axes, Axes, Axes]:
 
 def _densities(above: Axes, beside: Axes, x: Array, y: Array, *, colour: str) -> None:
     """Draw the kernel density estimates of a quarter's capacities and of its peaks."""
-    from scipy.stats import gaussian_kde
-
     across = np.linspace(*above.get_xlim(), 300)
     dense = gaussian_kde(x)(across)
     above.fill_between(across, dense, color=colour, alpha=0.25, linewidth=0.0)

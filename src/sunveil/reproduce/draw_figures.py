@@ -14,10 +14,10 @@ from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from sunveil.reproduce.answers import (
     at_chance,
     azimuth_error,
-    expected,
-    in_words,
-    information,
+    expected_answer,
+    informative_range,
     is_near,
+    short_number,
 )
 from sunveil.reproduce.artefact import Artefact
 from sunveil.reproduce.experiment import DELTA, EPSILON, Experiment, paper_mechanism
@@ -43,7 +43,7 @@ BINS = np.arange(0.0, 181.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draws:
+class SimulatedDraws:
     """Some draws at one ε, beside what is exactly to be expected of them.
 
     Parameters
@@ -57,7 +57,7 @@ class Draws:
     near, chance_near
         Share of the draws near the maximiser, and of all candidates.
     counts
-        Draws in each hexagonal region.
+        SimulatedDraws in each hexagonal region.
     relative
         The same over what an even spread would give; NaN in regions without a candidate.
     histogram
@@ -90,8 +90,18 @@ class Draws:
         }
 
 
-def simulate_draws(experiment: Experiment, mechanism: DPBO, *, draws: int) -> Draws:
-    """Return simulated draws from the posterior mean of the short run, with a fixed seed."""
+def simulate_draws(experiment: Experiment, mechanism: DPBO, *, draws: int) -> SimulatedDraws:
+    """Return simulated draws from the posterior mean of the short run, with a fixed seed.
+
+    Parameters
+    ----------
+    experiment
+        The system and its searches.
+    mechanism
+        What is drawn by.
+    draws
+        How many answers.
+    """
     grid, posterior = experiment.exhaustive.grid, experiment.posterior
     target, cells = experiment.exhaustive.best, hexagons()
     chosen = mechanism.simulate(posterior, draws, rng=np.random.default_rng(SEED))
@@ -100,11 +110,11 @@ def simulate_draws(experiment: Experiment, mechanism: DPBO, *, draws: int) -> Dr
     counts = cells.count(azimuth, tilt)
     even = cells.count(grid.surface_azimuth, grid.surface_tilt) * (draws / len(grid))
     off, close = azimuth_error(azimuth, target.surface_azimuth), is_near(grid, target)
-    return Draws(
+    return SimulatedDraws(
         epsilon=mechanism.epsilon,
         largest=float(chances.max() * len(grid)),
         smallest=float(chances.min() * len(grid)),
-        exact_error=expected(grid, chances, target).azimuth_error,
+        exact_error=expected_answer(grid, chances, target).azimuth_error,
         error=float(off.mean()),
         near=float(close[chosen].mean()),
         chance_near=float(close.mean()),
@@ -126,7 +136,7 @@ def dp_draws(experiment: Experiment, *, draws: int) -> Artefact:
     draws
         How many answers, each of which would cost ε = δ = 0.1 if it were published.
     """
-    found = information(experiment)
+    found = informative_range(experiment)
     mechanism, posterior = paper_mechanism(), experiment.posterior
     paper = simulate_draws(experiment, mechanism, draws=draws)
     others = [
@@ -142,7 +152,7 @@ def dp_draws(experiment: Experiment, *, draws: int) -> Artefact:
         _draw_map(panels[0, 1], experiment, others[-1])
     else:
         panels[0, 1].set_axis_off()
-    bar = colour_bar(panels[0], cells, "Draws over an\neven spread")
+    bar = colour_bar(panels[0], cells, "SimulatedDraws over an\neven spread")
     bar.set_ticks([0.1, 0.3, 1.0, 3.0, 10.0], labels=["≤ 0.1", "0.3", "1", "3", "≥ 10"])
     _draw_extremes(panels[1, 0], posterior, [paper, *others])
     _draw_errors(panels[1, 1], [paper, *others])
@@ -182,20 +192,20 @@ def dp_draws(experiment: Experiment, *, draws: int) -> Artefact:
     )
 
 
-def _other_words(others: list[Draws]) -> str:
+def _other_words(others: list[SimulatedDraws]) -> str:
     if not others:
         return "No ε makes the answers better than chance."
     return " ".join(
-        f"At ε = {in_words(each.epsilon)} it is {each.exact_error:.1f}°." for each in others
+        f"At ε = {short_number(each.epsilon)} it is {each.exact_error:.1f}°." for each in others
     )
 
 
-def _draw_map(ax: Axes, experiment: Experiment, drawn: Draws) -> PolyCollection:
+def _draw_map(ax: Axes, experiment: Experiment, drawn: SimulatedDraws) -> PolyCollection:
     """Colour regions by their draws over an even spread, under lines of log-likelihood."""
     from matplotlib.colors import LogNorm
 
     dress_map(
-        ax, title=f"ε = {in_words(drawn.epsilon)}: azimuth error {drawn.error:.1f}° on average"
+        ax, title=f"ε = {short_number(drawn.epsilon)}: azimuth error {drawn.error:.1f}° on average"
     )
     cells = draw_hexagons(
         ax,
@@ -209,7 +219,7 @@ def _draw_map(ax: Axes, experiment: Experiment, drawn: Draws) -> PolyCollection:
     return cells
 
 
-def _draw_extremes(ax: Axes, posterior: PosteriorScore, drawn: list[Draws]) -> None:
+def _draw_extremes(ax: Axes, posterior: PosteriorScore, drawn: list[SimulatedDraws]) -> None:
     """Draw the probabilities of the likeliest and the least likely candidate against ε."""
     dress(ax)
     epsilons = np.logspace(-2.0, 4.0, 61)
@@ -234,7 +244,7 @@ def _extremes(posterior: PosteriorScore, epsilon: float) -> tuple[float, float]:
     return float(chances.max() * len(chances)), float(chances.min() * len(chances))
 
 
-def _draw_errors(ax: Axes, drawn: list[Draws]) -> None:
+def _draw_errors(ax: Axes, drawn: list[SimulatedDraws]) -> None:
     """Draw how the draws' azimuth errors are spread, beside an even spread."""
     dress(ax)
     looks = ((CONTRAST, "-"), (ACCENT, "-"), ("#009E73", (0, (5, 1.5))))
@@ -246,7 +256,7 @@ def _draw_errors(ax: Axes, drawn: list[Draws]) -> None:
             color=colour,
             linestyle=line,
             linewidth=1.6,
-            label=f"ε = {in_words(each.epsilon)}",
+            label=f"ε = {short_number(each.epsilon)}",
         )
     ax.axhline(100.0 / (len(BINS) - 1), color=QUIET, linewidth=0.9, label="even spread")
     ax.set_xlim(0.0, 180.0)
@@ -256,6 +266,6 @@ def _draw_errors(ax: Axes, drawn: list[Draws]) -> None:
     name_axes(
         ax,
         x="Azimuth error of a draw",
-        y="Draws per 10° [%]",
+        y="SimulatedDraws per 10° [%]",
         title="How far draws lie from the maximiser",
     )

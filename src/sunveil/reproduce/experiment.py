@@ -9,7 +9,7 @@ import numpy as np
 from sunveil.paper import FitScore, paper_grid, paper_score, posterior_score
 from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from sunveil.reproduce.subject import Subject
-from sunveil.search.bayesopt import BayesResult, Settings, search_bayesian
+from sunveil.search.bayesopt import BayesResult, SearchSettings, search_bayesian
 from sunveil.search.exhaustive import SearchResult, search_exhaustive
 
 SHORT, LONG = 100, 300
@@ -51,7 +51,9 @@ def run_experiment(subject: Subject) -> Experiment:
     exhaustive = search_exhaustive(grid, score)
     optimum = float(np.max(exhaustive.scores))
     short, long = (
-        search_bayesian(grid, score, settings=Settings(steps=steps, warm_start=0), optimum=optimum)
+        search_bayesian(
+            grid, score, settings=SearchSettings(steps=steps, warm_start=0), optimum=optimum
+        )
         for steps in (SHORT, LONG)
     )
     return Experiment(subject, score, exhaustive, short, long)

@@ -51,7 +51,17 @@ def write_artefact(folder: Path, artefact: Artefact, *, private: bool = False) -
 
 
 def write_file(path: Path, content: str | bytes, *, private: bool = False) -> None:
-    """Write a file of a reproduction in one step; say in one sentence if that cannot be."""
+    """Write a file of a reproduction in one step; say in one sentence if that cannot be.
+
+    Parameters
+    ----------
+    path
+        Where; a file that stands there is replaced.
+    content
+        Text or bytes.
+    private
+        Whether its owner alone may read it.
+    """
     try:
         write_whole(path, content, private=private)
     except OSError as error:

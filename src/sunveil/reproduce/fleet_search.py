@@ -15,7 +15,7 @@ from sunveil.plots.style import ACCENT, CONTRAST, SMALL, dress, halo, name_axes
 from sunveil.reproduce.answers import NEAR_AZIMUTH, NEAR_TILT, is_near
 from sunveil.reproduce.artefact import Artefact
 from sunveil.reproduce.likelihood import plane_data
-from sunveil.search.bayesopt import Settings, search_bayesian
+from sunveil.search.bayesopt import SearchSettings, search_bayesian
 from sunveil.search.exhaustive import search_exhaustive
 from sunveil.simulate import simulate_fleet
 from sunveil.site import Array, Plane
@@ -24,7 +24,7 @@ SYSTEMS, SEED, SKY_MINUTES = 20, 2016, 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Hunt:
+class SystemSearch:
     """One search for the maximiser of one system's fit score.
 
     Parameters
@@ -53,15 +53,27 @@ class Hunt:
         }
 
 
-def hunts(settings: Settings, *, systems: int = SYSTEMS, seed: int = SEED) -> Iterator[Hunt]:
-    """Yield a search with the given settings for each system of a simulated fleet."""
+def search_systems(
+    settings: SearchSettings, *, systems: int = SYSTEMS, seed: int = SEED
+) -> Iterator[SystemSearch]:
+    """Yield a search with the given settings for each system of a simulated fleet.
+
+    Parameters
+    ----------
+    settings
+        Of the search.
+    systems, seed
+        Of the fleet.
+    """
     grid = paper_grid()
     for truth, power, weather in simulate_fleet(systems, seed=seed, sky_minutes=SKY_MINUTES):
         score = paper_score(from_pandas(power, label="start"), weather)
         found = search_exhaustive(grid, score)
         run = search_bayesian(grid, score, settings=settings)
         close = is_near(grid, found.best)[run.points]
-        yield Hunt(truth.plane, found.best, run.best, best_so_far(run.scores, close), ever(close))
+        yield SystemSearch(
+            truth.plane, found.best, run.best, best_so_far(run.scores, close), any_so_far(close)
+        )
 
 
 def best_so_far(scores: Array, flags: Array) -> Array:
@@ -72,7 +84,7 @@ def best_so_far(scores: Array, flags: Array) -> Array:
     return np.asarray(flags[holder])
 
 
-def ever(flags: Array) -> Array:
+def any_so_far(flags: Array) -> Array:
     """Return whether any flag so far is true, after each."""
     return np.asarray(np.logical_or.accumulate(flags))
 
@@ -81,7 +93,7 @@ def fleet_search(
     *,
     systems: int = SYSTEMS,
     seed: int = SEED,
-    settings: Settings | None = None,
+    settings: SearchSettings | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Artefact:
     """Draw the share of a simulated fleet whose maximiser GP-UCB has found, over the steps.
@@ -96,20 +108,20 @@ def fleet_search(
         Called with how many systems are done, and how many there are.
     """
     settings = settings or SEARCH
-    done: list[Hunt] = []
-    for hunt in hunts(settings, systems=systems, seed=seed):
-        done.append(hunt)
+    done: list[SystemSearch] = []
+    for search in search_systems(settings, systems=systems, seed=seed):
+        done.append(search)
         if progress is not None:
             progress(len(done), systems)
     return _artefact(done, settings, seed)
 
 
-def _artefact(done: list[Hunt], settings: Settings, seed: int) -> Artefact:
-    near = np.mean([hunt.near for hunt in done], axis=0)
-    seen = np.mean([hunt.seen for hunt in done], axis=0)
+def _artefact(done: list[SystemSearch], settings: SearchSettings, seed: int) -> Artefact:
+    near = np.mean([search.near for search in done], axis=0)
+    seen = np.mean([search.seen for search in done], axis=0)
     warm = len(near) - settings.steps
     steps = np.arange(1 - warm, settings.steps + 1)
-    found = sum(bool(hunt.near[-1]) for hunt in done)
+    found = sum(bool(search.near[-1]) for search in done)
     figure = loose_figure(6.8, 3.4)
     ax = figure.add_subplot()
     dress(ax)
@@ -149,6 +161,6 @@ def _artefact(done: list[Hunt], settings: Settings, seed: int) -> Artefact:
             "step": steps.tolist(),
             "share_best_is_near": near.tolist(),
             "share_any_is_near": seen.tolist(),
-            "hunts": [hunt.to_dict() for hunt in done],
+            "hunts": [search.to_dict() for search in done],
         },
     )

@@ -60,7 +60,15 @@ class Hexagons:
         return np.bincount(self.of(azimuth, tilt), minlength=len(self))
 
     def mean(self, azimuth: Array, tilt: Array, *, values: Array) -> Array:
-        """Return the mean of values at planes in each region; NaN where it holds none."""
+        """Return the mean of values at planes in each region; NaN where it holds none.
+
+        Parameters
+        ----------
+        azimuth, tilt
+            The planes. [degrees]
+        values
+            One value per plane.
+        """
         where = self.of(azimuth, tilt)
         count = np.bincount(where, minlength=len(self))
         total = np.bincount(where, weights=values, minlength=len(self))
@@ -85,7 +93,17 @@ def _flat(azimuth: Array, tilt: Array) -> Array:
 
 
 def draw_hexagons(ax: Axes, values: Array, **style: Any) -> PolyCollection:
-    """Colour every region by its value, those on the seam at both ends; NaN stays empty."""
+    """Colour every region by its value, those on the seam at both ends; NaN stays empty.
+
+    Parameters
+    ----------
+    ax
+        Where to draw.
+    values
+        One value per region.
+    **style
+        Handed to matplotlib's collection: colour map, norm, order.
+    """
     from matplotlib.collections import PolyCollection
 
     middles, chosen = _with_seam(hexagons())
@@ -126,12 +144,32 @@ def dress_map(ax: Axes, *, title: str = "") -> None:
 
 
 def mark_plane(ax: Axes, plane: Plane, **style: Any) -> None:
-    """Mark a plane on a map."""
+    """Mark a plane on a map.
+
+    Parameters
+    ----------
+    ax
+        The map, azimuth across and tilt up.
+    plane
+        The plane.
+    **style
+        Handed to matplotlib's ``plot``.
+    """
     ax.plot([plane.surface_azimuth], [plane.surface_tilt], linestyle="none", **style)
 
 
 def colour_bar(axes: Sequence[Axes], cells: PolyCollection, label: str) -> Colorbar:
-    """Explain the colours beside a map, or a row of them."""
+    """Explain the colours beside a map, or a row of them.
+
+    Parameters
+    ----------
+    axes
+        The maps that share the colours.
+    cells
+        What :func:`draw_hexagons` drew on one of them.
+    label
+        What the colours mean.
+    """
     bar = axes[0].figure.colorbar(cells, ax=list(axes), shrink=0.75, pad=0.015, aspect=18)
     bar.set_label(label, fontsize=USUAL, color=INK)
     bar.ax.minorticks_off()

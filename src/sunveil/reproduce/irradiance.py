@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sunveil.atlas import plane_grid
+from sunveil.grids import plane_grid
 from sunveil.plots import (
     plot_irradiance_by_azimuth,
     plot_irradiance_by_tilt,

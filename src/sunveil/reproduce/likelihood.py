@@ -107,17 +107,27 @@ def _part(name: str, first: float, last: float) -> Colormap:
 
 
 def mark_planes(ax: Axes, experiment: Experiment, best: Plane | None = None) -> None:
-    """Mark the reported plane, the maximiser and the best candidate looked at."""
+    """Mark the reported plane, the maximiser and the best candidate looked at.
+
+    Parameters
+    ----------
+    ax
+        The map, azimuth across and tilt up.
+    experiment
+        The system, with its reported plane and its maximiser.
+    best
+        The best candidate looked at; not marked when left out.
+    """
     reported = experiment.subject.reported
     ring = {"marker": "o", "markersize": 13.0, "fillstyle": "none", "markeredgewidth": 1.8}
     if reported is not None:
         mark_plane(ax, reported, **{**ring, "markeredgewidth": 3.6}, color="white")
-        mark_plane(ax, reported, **ring, color=CONTRAST, label=f"reported {named(reported)}")
+        mark_plane(ax, reported, **ring, color=CONTRAST, label=f"reported {plane_words(reported)}")
     found = experiment.exhaustive.best
     cross = {"marker": "+", "markersize": 11.0}
     mark_plane(ax, found, **cross, markeredgewidth=3.2, color="white")
     mark_plane(
-        ax, found, **cross, markeredgewidth=1.4, color=INK, label=f"maximiser {named(found)}"
+        ax, found, **cross, markeredgewidth=1.4, color=INK, label=f"maximiser {plane_words(found)}"
     )
     if best is not None:
         mark_plane(
@@ -128,11 +138,11 @@ def mark_planes(ax: Axes, experiment: Experiment, best: Plane | None = None) -> 
             color="#F0E442",
             markeredgecolor=INK,
             markeredgewidth=0.6,
-            label=f"best looked at {named(best)}",
+            label=f"best looked at {plane_words(best)}",
         )
 
 
-def named(plane: Plane) -> str:
+def plane_words(plane: Plane) -> str:
     """Return a plane as the paper writes it."""
     return f"({plane.surface_azimuth:.0f}°, {plane.surface_tilt:.0f}°)"
 

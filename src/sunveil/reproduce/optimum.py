@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sunveil.atlas import Grid, product_grid
+from sunveil.grids import Grid, product_grid
 from sunveil.reproduce.artefact import Statement
 from sunveil.site import Array, Plane
 from sunveil.sky import plane_light, sky_at

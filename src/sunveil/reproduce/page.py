@@ -37,7 +37,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
+class DrawGuarantees:
     """What the draws of the reproduction promise.
 
     Parameters
@@ -58,7 +58,7 @@ def render_page(
     sections: Sequence[Section],
     *,
     statements: Sequence[Statement],
-    draws: Draws,
+    draws: DrawGuarantees,
     files: Sequence[str],
 ) -> str:
     """Return the page as text.

@@ -1,4 +1,4 @@
-"""All of it in order: figures as they are made, then the statements and the page."""
+"""The whole reproduction in order: figures as they are made, then the statements and the page."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sunveil.errors import ParameterError
+from sunveil.extras import require_extras
 from sunveil.plots import mark_private
 from sunveil.reproduce.artefact import Artefact, Statement
 from sunveil.reproduce.capacity import capacity_and_peak, capacity_statement, simulate_homes
@@ -23,7 +24,7 @@ from sunveil.reproduce.irradiance import (
     yearly_irradiance,
 )
 from sunveil.reproduce.optimum import find_optima, optimum_statement
-from sunveil.reproduce.page import Draws, Section, render_page
+from sunveil.reproduce.page import DrawGuarantees, Section, render_page
 from sunveil.reproduce.search_figures import posterior_map, regret_curves, sampled_hexagons
 from sunveil.reproduce.statements import statements as experiment_statements
 from sunveil.reproduce.subject import Subject, simulated_subject
@@ -33,7 +34,7 @@ MOST_DRAWS = 1_000_000
 PAGE, STATEMENTS = "report.html", "statements.json"
 
 Progress = Callable[[str], None]
-Told = tuple[Section, list[Statement]]
+SectionAndStatements = tuple[Section, list[Statement]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Reproduction:
     private: bool
     artefacts: tuple[str, ...]
     statements: tuple[Statement, ...]
-    draws: Draws
+    draws: DrawGuarantees
     files: tuple[Path, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,8 +78,8 @@ class Reproduction:
         }
 
 
-class _Shelf:
-    """Where artefacts are put as soon as they are made."""
+class _ArtefactFolder:
+    """The folder of a reproduction, in which artefacts are written as soon as they are made."""
 
     def __init__(self, folder: Path, say: Progress) -> None:
         self.folder, self.say = folder, say
@@ -127,6 +128,7 @@ def reproduce(
     None: figures of a meter file are as private as its readings, and say so. The draws are
     simulated, to be looked at, and promise nothing together.
     """
+    require_extras("report", purpose="a reproduction")
     check_draws(draws)
     check_folder(out)
     say = progress or (lambda _: None)
@@ -135,45 +137,45 @@ def reproduce(
     say("searching its plane")
     # before the first file is written, so that readings that cannot carry it leave nothing
     experiment = run_experiment(subject)
-    shelf = _Shelf(make_folder(out), say)
-    told = [_light(shelf), _capacity(shelf), *_search(shelf, experiment, draws)]
-    sections = [section for section, _ in told]
-    statements = [statement for _, more in told for statement in more]
+    folder = _ArtefactFolder(make_folder(out), say)
+    parts = [_light(folder), _capacity(folder), *_search(folder, experiment, draws)]
+    sections = [section for section, _ in parts]
+    statements = [statement for _, more in parts for statement in more]
     promised = _draws(experiment, draws)
     say("writing the page")
     private = subject.private
     named = {"subject": subject.words, "statements": [each.to_dict() for each in statements]}
-    shelf.write(STATEMENTS, as_json(named), private=private)
+    folder.write(STATEMENTS, as_json(named), private=private)
     page = render_page(
         subject,
         sections,
         statements=statements,
         draws=promised,
-        files=[path.name for path in shelf.files],
+        files=[path.name for path in folder.files],
     )
-    shelf.write(PAGE, page, private=private)
+    folder.write(PAGE, page, private=private)
     return Reproduction(
         subject=subject.words,
         private=private,
-        artefacts=tuple(shelf.names),
+        artefacts=tuple(folder.names),
         statements=tuple(statements),
         draws=promised,
-        files=tuple(shelf.files),
+        files=tuple(folder.files),
     )
 
 
 def check_draws(draws: int) -> None:
-    """Refuse a number of draws that nobody can mean."""
+    """Refuse fewer draws than 1 or more than a million."""
     if not 1 <= draws <= MOST_DRAWS:
         raise ParameterError(f"draws must be from 1 to {MOST_DRAWS:,}, and {draws:,} is not")
 
 
-def _light(shelf: _Shelf) -> Told:
-    by_azimuth = shelf.put("drawing the light by azimuth", irradiance_by_azimuth)
-    by_tilt = shelf.put("drawing the light by tilt", irradiance_by_tilt)
+def _light(folder: _ArtefactFolder) -> SectionAndStatements:
+    by_azimuth = folder.put("drawing the light by azimuth", irradiance_by_azimuth)
+    by_tilt = folder.put("drawing the light by tilt", irradiance_by_tilt)
     skies = paper_skies()
     optima = find_optima(skies)
-    yearly = shelf.put("drawing the light of the year", lambda: yearly_irradiance(skies, optima))
+    yearly = folder.put("drawing the light of the year", lambda: yearly_irradiance(skies, optima))
     section = Section(
         "Light, and what it tells of a plane",
         "At Chino, California, the place of the paper's figure 3. Nothing here comes from a meter.",
@@ -182,10 +184,10 @@ def _light(shelf: _Shelf) -> Told:
     return section, [daily_statement(by_azimuth, by_tilt), optimum_statement(optima)]
 
 
-def _capacity(shelf: _Shelf) -> Told:
-    shelf.say("simulating a fleet")
+def _capacity(folder: _ArtefactFolder) -> SectionAndStatements:
+    folder.say("simulating a fleet")
     fleet = simulate_homes()
-    joint = shelf.put("drawing capacity against peak", lambda: capacity_and_peak(fleet))
+    joint = folder.put("drawing capacity against peak", lambda: capacity_and_peak(fleet))
     section = Section(
         "Capacity, and what the peak tells of it",
         "A simulated fleet in place of the paper's households, whose readings are not public.",
@@ -194,18 +196,20 @@ def _capacity(shelf: _Shelf) -> Told:
     return section, [capacity_statement(fleet)]
 
 
-def _search(shelf: _Shelf, experiment: Experiment, draws: int) -> Iterable[Told]:
+def _search(
+    folder: _ArtefactFolder, experiment: Experiment, draws: int
+) -> Iterable[SectionAndStatements]:
     private = experiment.subject.private
 
     def put(doing: str, make: Callable[[], Artefact]) -> Artefact:
-        return shelf.put(doing, make, private=private)
+        return folder.put(doing, make, private=private)
 
     searched = (
         put("drawing the posterior", lambda: posterior_map(experiment)),
         put("drawing where GP-UCB looked", lambda: sampled_hexagons(experiment)),
         put("drawing the regret", lambda: regret_curves(experiment)),
         # simulated systems, never somebody's
-        shelf.put("searching twenty simulated systems", fleet_search),
+        folder.put("searching twenty simulated systems", fleet_search),
     )
     yield (
         Section(
@@ -220,7 +224,7 @@ def _search(shelf: _Shelf, experiment: Experiment, draws: int) -> Iterable[Told]
         put("drawing the DP answers", lambda: dp_draws(experiment, draws=draws)),
         put("weighing privacy against error", lambda: privacy_tradeoff(experiment, draws=draws)),
     )
-    shelf.say("holding the statements against it")
+    folder.say("holding the statements against it")
     yield (
         Section(
             "The private answers",
@@ -232,9 +236,9 @@ def _search(shelf: _Shelf, experiment: Experiment, draws: int) -> Iterable[Told]
     )
 
 
-def _draws(experiment: Experiment, count: int) -> Draws:
+def _draws(experiment: Experiment, count: int) -> DrawGuarantees:
     mechanism, score = paper_mechanism(), experiment.posterior
-    return Draws(
+    return DrawGuarantees(
         count=count,
         one=mechanism.guarantee(score),
         together=mechanism.guarantee(score, draws=count),

@@ -37,8 +37,8 @@ from sunveil.reproduce.likelihood import (
     draw_likelihood,
     likelihood_map,
     mark_planes,
-    named,
     plane_data,
+    plane_words,
 )
 from sunveil.search.bayesopt import BayesResult
 
@@ -68,10 +68,10 @@ def posterior_map(experiment: Experiment) -> Artefact:
         title="Posterior log-likelihood over azimuth and tilt (figure 5a)",
         words=(
             f"After {len(run.points)} of {len(run.grid):,} candidates the posterior mean is highest"
-            f" at {named(top)}, {drawn.highest:.4f}; the exhaustive maximiser is"
-            f" {named(experiment.exhaustive.best)}. Each hexagon is the mean of its candidates."
-            " Colours run with the logarithm of how far below the highest a hexagon lies, since"
-            " most of the map lies close to it."
+            f" at {plane_words(top)}, {drawn.highest:.4f}; the exhaustive maximiser is"
+            f" {plane_words(experiment.exhaustive.best)}. Each hexagon is the mean of its"
+            " candidates. Colours run with the logarithm of how far below the highest a hexagon"
+            " lies, since most of the map lies close to it."
         ),
         figure=figure,
         data={

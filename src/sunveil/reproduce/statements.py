@@ -6,24 +6,24 @@ import math
 
 import numpy as np
 
-from sunveil.atlas import Grid
+from sunveil.grids import Grid
 from sunveil.privacy.dpbo import Bound
 from sunveil.reproduce.answers import (
     NEAR_AZIMUTH,
     NEAR_TILT,
     at_chance,
     azimuth_error,
-    in_words,
-    information,
+    informative_range,
     is_near,
+    short_number,
 )
 from sunveil.reproduce.artefact import Statement
 from sunveil.reproduce.draw_figures import simulate_draws
 from sunveil.reproduce.experiment import EPSILON, Experiment, paper_mechanism
 from sunveil.reproduce.hexagons import ASPECT, WIDTH, hexagons
-from sunveil.reproduce.likelihood import named
+from sunveil.reproduce.likelihood import plane_words
 from sunveil.reproduce.search_figures import regret_growth
-from sunveil.reproduce.tradeoff import DELTAS, EPSILONS, Curve, exact_curve
+from sunveil.reproduce.tradeoff import DELTAS, EPSILONS, TradeoffCurve, exact_curve
 from sunveil.site import Array, Plane
 
 PAPER_LIKELIHOOD = -0.31
@@ -59,9 +59,9 @@ def maximiser(experiment: Experiment) -> Statement:
     reported, found = experiment.subject.reported, experiment.exhaustive.best
     short = experiment.short
     measured = (
-        f"The exhaustive maximiser is {named(found)}; the best of {len(short.points)} candidates"
-        f" looked at is {named(short.best)}, and the posterior mean is highest at"
-        f" {named(short.grid[int(short.mean.argmax())])}."
+        f"The exhaustive maximiser is {plane_words(found)}; the best of {len(short.points)}"
+        f" candidates looked at is {plane_words(short.best)}, and the posterior mean is highest at"
+        f" {plane_words(short.grid[int(short.mean.argmax())])}."
     )
     paper = (
         "For a system reported as (270°, 18°), the candidate with the highest log-likelihood after"
@@ -75,7 +75,7 @@ def maximiser(experiment: Experiment) -> Statement:
     up = abs(found.surface_tilt - reported.surface_tilt)
     return Statement(
         paper,
-        f"Reported is {named(reported)}. {measured}",
+        f"Reported is {plane_words(reported)}. {measured}",
         across <= NEAR_AZIMUTH and up <= NEAR_TILT,
         f"The maximiser is {across:.0f}° of azimuth and {up:.0f}° of tilt from what is reported,"
         f" where the paper's is 7° and 0°; up to {NEAR_AZIMUTH:g}° and {NEAR_TILT:g}° count as"
@@ -160,10 +160,10 @@ def accuracy(experiment: Experiment, *, draws: int) -> Statement:
     """Return whether draws at ε = δ = 0.1 say where the system faces."""
     mechanism, posterior = paper_mechanism(), experiment.posterior
     drawn = simulate_draws(experiment, mechanism, draws=draws)
-    found = information(experiment)
+    found = informative_range(experiment)
     chance = at_chance(experiment.exhaustive.grid, experiment.exhaustive.best).azimuth_error
     bound, span = mechanism.sensitivity(posterior), float(np.ptp(posterior.mean))
-    begins = "at no ε" if found.first is None else f"at about ε = {in_words(found.first)}"
+    begins = "at no ε" if found.first is None else f"at about ε = {short_number(found.first)}"
     return Statement(
         "At ε = δ = 0.1, 10,000 DP answers consistently infer the plane with high accuracy.",
         f"{draws:,} answers have an azimuth error of {drawn.error:.1f}° on average (exactly"
@@ -208,8 +208,8 @@ def falls_with_delta(experiment: Experiment, *, draws: int) -> Statement:
     return Statement(
         "For a given ε, the RMSE falls as δ grows.",
         f"From δ = {DELTAS[0]:g} to {DELTAS[-1]:g} it changes by {change[here]:+.6f} at ε"
-        f" = {in_words(epsilons[here])} and by {change[most]:+.3f} at most, at ε ="
-        f" {in_words(epsilons[most])}.",
+        f" = {short_number(epsilons[here])} and by {change[most]:+.3f} at most, at ε ="
+        f" {short_number(epsilons[most])}.",
         all(_falls(column) for column in rmse.T),
         f"δ enters the draw through the sensitivity bound alone, and this whole range of δ moves"
         f" the bound by a factor of {ratio:.2f}: as much as {ratio:.2f} times the ε would. At ε ="
@@ -237,7 +237,7 @@ def _way(values: Array) -> str:
     return "falls throughout" if _falls(values) else "falls, though not throughout"
 
 
-def _beyond(curve: Curve) -> str:
+def _beyond(curve: TradeoffCurve) -> str:
     """Return where the RMSE rises again beyond what is judged, if it does."""
     epsilons, rmse = curve.epsilons, curve.of("rmse")
     rises = np.flatnonzero((np.diff(rmse) >= 0.0) & (epsilons[1:] > LARGEST))
@@ -247,8 +247,8 @@ def _beyond(curve: Curve) -> str:
     top = low + int(rmse[low:].argmax())
     there = curve.answers[top]
     return (
-        f"; beyond, it rises again from {rmse[low]:.4f} at ε = {in_words(epsilons[low])} to"
-        f" {rmse[top]:.4f} at {in_words(epsilons[top])}, where the expected answer is"
+        f"; beyond, it rises again from {rmse[low]:.4f} at ε = {short_number(epsilons[low])} to"
+        f" {rmse[top]:.4f} at {short_number(epsilons[top])}, where the expected answer is"
         f" ({there.azimuth:.0f}°, {there.tilt:.0f}°)"
     )
 

@@ -18,8 +18,8 @@ from sunveil.errors import MeterError
 from sunveil.infer import record_span
 from sunveil.meters import MeterOptions, Record, from_pandas, read_meters
 from sunveil.plots.style import place_name
-from sunveil.simulate import Mount, SystemTruth, simulate_power, simulate_sky
-from sunveil.site import Losses, Plane, Site
+from sunveil.simulate import SystemTruth, simulate_power, simulate_sky
+from sunveil.site import Losses, Mount, Plane, Site
 from sunveil.weather import Weather, get_weather
 
 CHINO = Site(34.0122, -117.6889)

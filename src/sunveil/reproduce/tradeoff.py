@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sunveil.atlas import Grid
+from sunveil.grids import Grid
 from sunveil.plots.embed import loose_figure
 from sunveil.plots.style import CONTRAST, INK, QUIET, SMALL, dress, halo, mark_private, name_axes
 from sunveil.privacy.dpbo import DPBO, Bound
 from sunveil.reproduce.answers import (
-    Answers,
-    Information,
+    ExpectedAnswer,
+    InformativeRange,
     at_best,
     at_chance,
-    expected,
-    in_words,
-    information,
+    expected_answer,
+    informative_range,
     normalised_rmse,
+    short_number,
 )
 from sunveil.reproduce.artefact import Artefact
 from sunveil.reproduce.experiment import DELTA, EPSILON, Experiment
@@ -39,7 +39,7 @@ LOOKS = {1e-10: "#B9D3EA", 1e-6: "#7FAFD6", 1e-3: "#3F86BC", 0.1: CONTRAST, 0.5:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class TradeoffCurve:
     """What is to be expected of an answer against ε, at one δ.
 
     Parameters
@@ -55,10 +55,10 @@ class Curve:
     delta: float
     bound: Bound
     epsilons: Array
-    answers: tuple[Answers, ...]
+    answers: tuple[ExpectedAnswer, ...]
 
     def of(self, name: str) -> Array:
-        """Return one measure along the curve, by its name in :class:`Answers`."""
+        """Return one measure along the curve, by its name in :class:`ExpectedAnswer`."""
         return np.array([getattr(answer, name) for answer in self.answers])
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,19 +77,39 @@ def exact_curve(
     delta: float = DELTA,
     bound: Bound = Bound.APPENDIX,
     epsilons: Array = EPSILONS,
-) -> Curve:
-    """Return the expectations of one answer against ε, exactly from the probabilities."""
+) -> TradeoffCurve:
+    """Return the expectations of one answer against ε, exactly from the probabilities.
+
+    Parameters
+    ----------
+    experiment
+        The system and its searches.
+    delta, bound
+        Of the mechanism.
+    epsilons
+        Where to compute it.
+    """
     grid, target = experiment.exhaustive.grid, experiment.exhaustive.best
     posterior = experiment.posterior
     answers = tuple(
-        expected(grid, DPBO(float(epsilon), delta, bound).probabilities(posterior), target)
+        expected_answer(grid, DPBO(float(epsilon), delta, bound).probabilities(posterior), target)
         for epsilon in epsilons
     )
-    return Curve(delta, bound, epsilons, answers)
+    return TradeoffCurve(delta, bound, epsilons, answers)
 
 
 def sampled_rmse(experiment: Experiment, *, delta: float, draws: int) -> Array:
-    """Return the normalised RMSE the paper's way: of the mean of some draws, at fewer ε."""
+    """Return the normalised RMSE the paper's way: of the mean of some draws, at fewer ε.
+
+    Parameters
+    ----------
+    experiment
+        The system and its searches.
+    delta
+        Of the mechanism; one of ``DELTAS``.
+    draws
+        How many draws the mean is of, at each ε.
+    """
     grid, target = experiment.exhaustive.grid, experiment.exhaustive.best
     rng = np.random.default_rng([SEED, DELTAS.index(delta)])
     found = []
@@ -126,7 +146,7 @@ def privacy_tradeoff(experiment: Experiment, *, draws: int) -> Artefact:
     curves = [exact_curve(experiment, delta=delta) for delta in DELTAS]
     other = exact_curve(experiment, bound=Bound.ALGORITHM_2)
     sampled = {delta: sampled_rmse(experiment, delta=delta, draws=draws) for delta in DELTAS}
-    found, chance = information(experiment), at_chance(grid, target)
+    found, chance = informative_range(experiment), at_chance(grid, target)
     best = at_best(grid, experiment.posterior, target)
     figure = loose_figure(10.0, 4.0)
     panels = tuple(figure.subplots(1, 3))
@@ -181,17 +201,17 @@ MEASURES = (
 )
 
 
-def _range_words(found: Information) -> str:
+def _range_words(found: InformativeRange) -> str:
     if found.first is None or found.last is None:
         return "No range of ε was found in which the mechanism carries information."
     return (
-        f"At δ = {DELTA:g} the mechanism carries information from ε = {in_words(found.first)},"
+        f"At δ = {DELTA:g} the mechanism carries information from ε = {short_number(found.first)},"
         f" where the azimuth error has come 5% of the way down from chance, to ε ="
-        f" {in_words(found.last)}, where 95% of the way is done."
+        f" {short_number(found.last)}, where 95% of the way is done."
     )
 
 
-def _draw_panel(ax: Axes, curves: list[Curve], name: str) -> None:
+def _draw_panel(ax: Axes, curves: list[TradeoffCurve], name: str) -> None:
     dress(ax)
     for curve in curves:
         second = curve.bound is Bound.ALGORITHM_2
@@ -228,7 +248,7 @@ def _draw_levels(ax: Axes, chance: float, best: float) -> None:
         )
 
 
-def _draw_band(ax: Axes, found: Information) -> None:
+def _draw_band(ax: Axes, found: InformativeRange) -> None:
     if found.first is not None and found.last is not None:
         ax.axvspan(found.first, found.last, color="#FBF3DC", zorder=0.3, linewidth=0)
 
@@ -249,7 +269,7 @@ def _draw_sampled(ax: Axes, sampled: dict[float, Array], draws: int) -> None:
         )
 
 
-def _draw_words(panels: tuple[Axes, ...], found: Information) -> None:
+def _draw_words(panels: tuple[Axes, ...], found: InformativeRange) -> None:
     """Name the lines beneath the panels, and the band and the paper's ε in the second."""
     handles, labels = panels[0].get_legend_handles_labels()
     legend = panels[0].figure.legend(
@@ -275,7 +295,7 @@ def _draw_words(panels: tuple[Axes, ...], found: Information) -> None:
     ax.text(
         _inside(float(np.sqrt(found.first * found.last))),
         0.985,
-        f"carries information:\nε from {in_words(found.first)} to {in_words(found.last)}",
+        f"carries information:\nε from {short_number(found.first)} to {short_number(found.last)}",
         ha="center",
         va="top",
         color=INK,

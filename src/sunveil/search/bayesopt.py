@@ -10,13 +10,13 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.atlas import Grid
 from sunveil.errors import ParameterError
+from sunveil.grids import Grid
 from sunveil.search.gp import Kernel, Posterior, check_delta, check_jitter, phi
 from sunveil.site import Array, Plane
 
 
-class Source(StrEnum):
+class ScalingSource(StrEnum):
     """Where a scaling of scores comes from."""
 
     NONE = "none"
@@ -42,23 +42,23 @@ class Scaling:
 
     centre: float = 0.0
     spread: float = 1.0
-    source: Source = Source.NONE
+    source: ScalingSource = ScalingSource.NONE
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.centre) and math.isfinite(self.spread) and self.spread > 0.0):
             raise ParameterError("a scaling needs a finite centre and a finite spread above 0")
-        if self.source is Source.NONE and (self.centre, self.spread) != (0.0, 1.0):
+        if self.source is ScalingSource.NONE and (self.centre, self.spread) != (0.0, 1.0):
             raise ParameterError("a scaling must name its source: Scaling.public or Scaling.of")
 
     def __repr__(self) -> str:
-        if self.source is Source.DATA:
+        if self.source is ScalingSource.DATA:
             return "Scaling(by the data, private)"
         return f"Scaling({self.centre:g}, {self.spread:g}, {self.source.value})"
 
     @classmethod
     def public(cls, centre: float, spread: float) -> Scaling:
         """Return a scaling by numbers chosen without looking at the readings."""
-        return cls(centre, spread, Source.PUBLIC)
+        return cls(centre, spread, ScalingSource.PUBLIC)
 
     @classmethod
     def of(cls, scores: Array) -> Scaling:
@@ -68,7 +68,7 @@ class Scaling:
         spread = float(scores.std())
         # equal scores spread by rounding alone, and nothing is to be divided by that
         flat = spread <= 1e-12 * float(np.abs(scores).max())
-        return cls(float(scores.mean()), 1.0 if flat else spread, Source.DATA)
+        return cls(float(scores.mean()), 1.0 if flat else spread, ScalingSource.DATA)
 
     def forward(self, score: float) -> float:
         """Return a score in the prior's units."""
@@ -80,8 +80,8 @@ class Scaling:
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What GP-UCB is run with.
+class SearchSettings:
+    """The parameters of a run of GP-UCB.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class BayesResult:
     mean: Array
     variance: Array
     warm: int
-    settings: Settings
+    settings: SearchSettings
     scaling: Scaling
     optimum: float | None
 
@@ -195,7 +195,15 @@ class BayesResult:
 
 
 def ucb(mean: Array, variance: Array, width: float) -> Array:
-    """Return the acquisition μ_{t-1} + √φ_t σ_{t-1}."""
+    """Return the acquisition μ_{t-1} + √φ_t σ_{t-1}.
+
+    Parameters
+    ----------
+    mean, variance
+        Posterior of every candidate.
+    width
+        φ_t, the squared width of the confidence bound.
+    """
     return mean + math.sqrt(width) * np.sqrt(variance)
 
 
@@ -203,7 +211,7 @@ def search_bayesian(
     grid: Grid,
     score: Callable[[Grid], Array],
     *,
-    settings: Settings | None = None,
+    settings: SearchSettings | None = None,
     optimum: float | None = None,
 ) -> BayesResult:
     """Look for the best candidate of a grid by GP-UCB.
@@ -219,7 +227,7 @@ def search_bayesian(
     optimum
         The highest score of the grid where it is known, for the regret.
     """
-    settings = settings or Settings()
+    settings = settings or SearchSettings()
     warm = _warm_points(settings, len(grid))
     total = len(warm) + settings.steps
     coordinates = settings.kernel.coordinates(grid.surface_azimuth, grid.surface_tilt)
@@ -254,7 +262,7 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 0)
 
 
-def _warm_points(settings: Settings, candidates: int) -> list[int]:
+def _warm_points(settings: SearchSettings, candidates: int) -> list[int]:
     """Return the indices of the warm start."""
     asked = settings.warm_start
     if isinstance(asked, Sequence):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sunveil.atlas import Grid
+from sunveil.grids import Grid
 from sunveil.site import Array, Plane
 
 BLOCK = 2048

@@ -66,7 +66,17 @@ def rbf(point: Array, points: Array) -> Array:
 
 
 def phi(t: int, candidates: int, delta: float) -> float:
-    """Return ``φ_t = 2 log(|Λ| t² π² / 6δ)``, the squared width of the t-th confidence bound."""
+    """Return ``φ_t = 2 log(|Λ| t² π² / 6δ)``, the squared width of the t-th confidence bound.
+
+    Parameters
+    ----------
+    t
+        Number of the observation, from 1.
+    candidates
+        ``|Λ|``.
+    delta
+        The bound fails with at most this probability, under the prior.
+    """
     return 2.0 * math.log(candidates * t**2 * math.pi**2 / (6.0 * delta))
 
 

@@ -1,4 +1,4 @@
-"""The service, put together: the only place where the two sides meet."""
+"""The service, put together: the only place where the analyst's and the curator's side meet."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from sunveil import __version__
-from sunveil.ledger.book import Ledger
-from sunveil.service import assets, entrance
+from sunveil.ledger.ledger import Ledger
+from sunveil.service import assets, logins
 from sunveil.service.analyst import api, description, pages
-from sunveil.service.analyst.access import Shelf
+from sunveil.service.analyst.access import ReleaseCache
 from sunveil.service.answering.broker import LedgerBroker
-from sunveil.service.context import Limits, Service, Tokens
-from sunveil.service.curator.rooms import ROOMS
-from sunveil.service.jobs.beginning import begin_jobs
-from sunveil.service.pages import respond
-from sunveil.service.routing import open_rooms
+from sunveil.service.context import RateLimits, Service, TokenCache
+from sunveil.service.curator.routers import ROUTERS
+from sunveil.service.jobs.watch import watch_jobs
+from sunveil.service.pages import problem_response
+from sunveil.service.routing import add_routers
 from sunveil.service.security.headers import SecurityHeaders
-from sunveil.service.settings import Settings
+from sunveil.service.settings import ServiceSettings
 from sunveil.service.store.base import Store
 
 
-def open_service(settings: Settings) -> Service:
+def open_service(settings: ServiceSettings) -> Service:
     """Open the database, making its tables if need be, and what stands on it."""
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings.datasets.mkdir(exist_ok=True, mode=0o700)
@@ -42,13 +42,13 @@ def open_service(settings: Settings) -> Service:
         ledger=ledger,
         store=store,
         broker=LedgerBroker(settings, ledger=ledger, store=store),
-        tokens=Tokens(store),
-        limits=Limits.of(settings),
-        turns=asyncio.Semaphore(settings.asks_at_once),
+        tokens=TokenCache(store),
+        limits=RateLimits.of(settings),
+        ask_slots=asyncio.Semaphore(settings.asks_at_once),
     )
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: ServiceSettings) -> FastAPI:
     """Return the service as an ASGI application."""
     service = open_service(settings)
 
@@ -56,7 +56,7 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # in the background: what draws takes seconds to load, and reading needs none of it
         threading.Thread(target=service.broker.warm, daemon=True).start()
-        service.closing.append(begin_jobs(service))
+        service.on_close.append(watch_jobs(service))
         yield
         service.close()
 
@@ -70,22 +70,22 @@ def create_app(settings: Settings) -> FastAPI:
         redirect_slashes=False,
         lifespan=lifespan,
         exception_handlers={
-            HTTPException: respond,
-            RequestValidationError: respond,
+            HTTPException: problem_response,
+            RequestValidationError: problem_response,
         },
     )
     app.state.service = service
-    app.state.shelf = Shelf()
-    open_rooms(
+    app.state.release_cache = ReleaseCache()
+    add_routers(
         app,
-        assets.room,
-        entrance.room,
-        entrance.analyst_exit,
-        entrance.curator_exit,
-        description.room,
-        api.room,
-        pages.room,
-        *ROOMS,
+        assets.router,
+        logins.router,
+        logins.analyst_logout_router,
+        logins.curator_logout_router,
+        description.router,
+        api.router,
+        pages.router,
+        *ROUTERS,
     )
     app.add_middleware(SecurityHeaders, https=settings.https)
     return app

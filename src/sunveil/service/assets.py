@@ -13,9 +13,9 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil.errors import SunveilError
+from sunveil.extras import require_extras
 from sunveil.service.problems import Problem
-from sunveil.service.routing import public_room
+from sunveil.service.routing import public_router
 
 STATIC = Path(__file__).parent / "static"
 PLOTLY = "plotly.min.js"
@@ -25,22 +25,22 @@ KINDS = {
     ".svg": "image/svg+xml",
 }
 HOUR = 3600
-_MARK = re.compile(r"getElementById\(\"([0-9a-f]{64})\"\)")
-room = public_room("/static")
+_STYLE_ID = re.compile(r"getElementById\(\"([0-9a-f]{64})\"\)")
+router = public_router("/static")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Asset:
-    """A file as it is sent.
+    """A style, script or image as it is sent.
 
     Parameters
     ----------
     media_type
-        What it is.
+        Its MIME type.
     plain, packed
         Its bytes, and the same by gzip.
     etag
-        What tells it from others.
+        HTTP entity tag: a digest of its bytes, by which a browser knows that it has it.
     """
 
     media_type: str
@@ -51,14 +51,14 @@ class Asset:
 
 @cache
 def asset_names() -> frozenset[str]:
-    """Return the names of all files."""
+    """Return the names of all files that are sent."""
     own = {path.name for path in STATIC.iterdir() if path.suffix in KINDS}
     return frozenset({*own, PLOTLY})
 
 
 @cache
 def load_asset(name: str) -> Asset:
-    """Return a file, read once."""
+    """Return a file by its name; it is read and packed once."""
     path = plotly_path() if name == PLOTLY else STATIC / name
     content = path.read_bytes()
     etag = f'"{hashlib.sha256(content).hexdigest()[:24]}"'
@@ -69,24 +69,25 @@ def load_asset(name: str) -> Asset:
 
 def plotly_path() -> Path:
     """Return where plotly's own wheel keeps its script, without importing it."""
+    require_extras("service", purpose="the service")
     found = find_spec("plotly")
-    if found is None or found.origin is None:
-        raise SunveilError("the service needs plotly; install Sunveil with its service extra")
+    assert found is not None
+    assert found.origin is not None
     return Path(found.origin).parent / "package_data" / PLOTLY
 
 
 @cache
-def plotly_marks() -> tuple[str, ...]:
+def plotly_style_ids() -> tuple[str, ...]:
     """Return the ids by which plotly's script knows that styles for maps are there.
 
     A page that has elements with these ids keeps it from putting them in, which the content policy
     forbids and no figure of ours needs.
     """
     text = plotly_path().read_text(encoding="utf-8")
-    return tuple(dict.fromkeys(_MARK.findall(text)))
+    return tuple(dict.fromkeys(_STYLE_ID.findall(text)))
 
 
-@room.get("/{name}")
+@router.get("/{name}")
 def static_file(request: Request, name: str) -> Response:
     """Send a style or a script."""
     if name not in asset_names():

@@ -1,4 +1,4 @@
-"""What the analyst's side may ask for, and what it is told: public types only.
+"""What the analyst's side may ask for, and what it is answered: public types only.
 
 The analyst's side knows nothing of readings or estimates. It hands a :data:`Question` to a
 :class:`Broker`, and gets a plan, the id of a release, or a refusal that depends on public state
@@ -14,10 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from sunveil.errors import SunveilError
 
-SMALLEST, LARGEST = 0.01, 20.0
+SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 20.0
 Epsilon = Annotated[
     float,
-    Field(ge=SMALLEST, le=LARGEST, description="Privacy loss ε of the whole answer."),
+    Field(
+        ge=SMALLEST_EPSILON, le=LARGEST_EPSILON, description="Privacy loss ε of the whole answer."
+    ),
 ]
 GroupBy = Annotated[
     str | None,
@@ -38,7 +40,7 @@ class _Question(BaseModel):
     epsilon: Epsilon
 
 
-class FleetTable(_Question):
+class FleetTableQuestion(_Question):
     """Counts by sector, tilt and capacity; totals and quantiles with them."""
 
     kind: Literal["fleet-table"]
@@ -47,7 +49,7 @@ class FleetTable(_Question):
     clip_kw: Clip = 25.0
 
 
-class Totals(_Question):
+class TotalsQuestion(_Question):
     """Total and mean capacity, by group."""
 
     kind: Literal["totals"]
@@ -55,7 +57,7 @@ class Totals(_Question):
     clip_kw: Clip = 25.0
 
 
-class Quantiles(_Question):
+class QuantilesQuestion(_Question):
     """Quantiles of capacity and tilt, by group."""
 
     kind: Literal["quantiles"]
@@ -67,26 +69,33 @@ class Quantiles(_Question):
     ] = [25, 50, 75]
 
 
-class Synthetic(_Question):
+class SyntheticQuestion(_Question):
     """A table of systems that do not exist, like the fleet together."""
 
     kind: Literal["synthetic"]
     epsilon: Annotated[
         float,
-        Field(ge=0.05, le=LARGEST, description="Privacy loss ε of the whole answer."),
+        Field(ge=0.05, le=LARGEST_EPSILON, description="Privacy loss ε of the whole answer."),
     ]
 
 
-class Systems(_Question):
+class SystemsQuestion(_Question):
     """One row per system, each drawn under the promise's own unit."""
 
     kind: Literal["systems"]
 
 
 Question = Annotated[
-    FleetTable | Totals | Quantiles | Synthetic | Systems, Field(discriminator="kind")
+    FleetTableQuestion | TotalsQuestion | QuantilesQuestion | SyntheticQuestion | SystemsQuestion,
+    Field(discriminator="kind"),
 ]
-KINDS: tuple[type[_Question], ...] = (FleetTable, Totals, Quantiles, Synthetic, Systems)
+KINDS: tuple[type[_Question], ...] = (
+    FleetTableQuestion,
+    TotalsQuestion,
+    QuantilesQuestion,
+    SyntheticQuestion,
+    SystemsQuestion,
+)
 TITLES = {
     "fleet-table": "Fleet table",
     "totals": "Totals by group",
@@ -105,11 +114,11 @@ class ExpectedError:
     table, value
         Which table, and which of its columns.
     error
-        How large.
+        How large it is. [unit]
     unit
-        In what.
+        Its unit, such as ``systems`` or ``%``.
     meaning
-        What kind of error it is.
+        What kind of error it is, such as the standard deviation of the noise.
     """
 
     table: str
@@ -120,8 +129,8 @@ class ExpectedError:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a question would cost and be worth; nothing has been spent.
+class QuestionPlan:
+    """What a question would cost and the errors to expect; nothing has been spent.
 
     Parameters
     ----------
@@ -140,14 +149,14 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """An answer that is kept.
+    """The answer of a question, kept as a release.
 
     Parameters
     ----------
     release
         The id that it is found by.
     fresh
-        Whether it was drawn now.
+        Whether it was drawn now, rather than found.
     """
 
     release: str
@@ -155,15 +164,15 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ReleaseFile:
     """A file of a release.
 
     Parameters
     ----------
     name
-        Its name.
+        Its name, such as ``totals.csv``.
     media_type
-        What it is.
+        Its MIME type.
     content
         Its bytes.
     """
@@ -173,15 +182,15 @@ class File:
     content: bytes
 
 
-class Refused(SunveilError):
+class QuestionRefused(SunveilError):
     """A question that is refused, for reasons that are public."""
 
 
-class NotServed(Refused):
+class NotServed(QuestionRefused):
     """There is no such dataset or release for this analyst, or not such a question for it."""
 
 
-class OverBudget(Refused):
+class OverBudget(QuestionRefused):
     """The promise, or the analyst's share of it, does not hold the question.
 
     Parameters
@@ -197,15 +206,25 @@ class OverBudget(Refused):
         self.requested, self.remaining = requested, remaining
 
 
-class OtherQuestion(Refused):
+class KeyReused(QuestionRefused):
     """The idempotency key was used for another question."""
 
 
 class Broker(Protocol):
-    """What answers questions."""
+    """What answers questions of analysts: charges, draws and keeps."""
 
-    def plan(self, dataset: str, question: Question, *, analyst: str) -> Plan:
-        """Return what a question would cost, or refuse it; spend nothing."""
+    def plan(self, dataset: str, question: Question, *, analyst: str) -> QuestionPlan:
+        """Return what a question would cost, or refuse it; spend nothing.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        question
+            What would be asked.
+        analyst
+            Whose share would be charged.
+        """
 
     def ask(self, dataset: str, question: Question, *, analyst: str, key: str) -> Answered:
         """Answer a question: charge it, draw it and keep it, or find the kept answer.
@@ -222,10 +241,10 @@ class Broker(Protocol):
             The idempotency key: the same key and question give the same answer, charged once.
         """
 
-    def file_at_hand(self, release: str, name: str) -> File | None:
+    def file_at_hand(self, release: str, name: str) -> ReleaseFile | None:
         """Return a file of a release if it is in memory."""
 
-    def file(self, release: str, name: str) -> File:
+    def file(self, release: str, name: str) -> ReleaseFile:
         """Return a file of a release: ``TABLE.csv``, ``TABLE.parquet`` or ``release-card.yaml``."""
 
     def warm(self) -> None:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
-from sunveil.ledger.book import Ledger
+from sunveil.ledger.ledger import Ledger
 from sunveil.service.broker import Broker
 from sunveil.service.security.rates import RateLimit
 from sunveil.service.security.tokens import Token
-from sunveil.service.settings import Settings
+from sunveil.service.settings import ServiceSettings
 from sunveil.service.store.accounts import TokenRow, token_row
 from sunveil.service.store.base import Store
 
@@ -21,7 +21,7 @@ from sunveil.service.store.base import Store
 TOKEN_MEMORY = 1.0
 
 
-class Tokens:
+class TokenCache:
     """Tokens that were looked up a moment ago, so that reading is cheap.
 
     Parameters
@@ -34,7 +34,7 @@ class Tokens:
         self._store = store
         self._known: dict[str, tuple[TokenRow, float]] = {}
 
-    def remembered(self, token: Token) -> TokenRow | None:
+    def cached(self, token: Token) -> TokenRow | None:
         """Return a token's row if it was looked up a moment ago, and its secret fits."""
         row, until = self._known.get(token.id, (None, 0.0))
         if row is None or until < time.monotonic() or not token.fits(row.digest):
@@ -57,21 +57,21 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """The buckets of a service."""
+class RateLimits:
+    """How often one token or one address may ask: a bucket of requests for each kind of request."""
 
     reads: RateLimit
     asks: RateLimit
-    knocks: RateLimit
+    login_attempts: RateLimit
 
     @classmethod
-    def of(cls, settings: Settings) -> Limits:
-        """Return full buckets."""
+    def of(cls, settings: ServiceSettings) -> RateLimits:
+        """Return full buckets of the sizes that the settings give."""
         rates = settings.rates
         return cls(
             RateLimit(rates.reads, rates.reads_burst),
             RateLimit(rates.asks, rates.asks_burst),
-            RateLimit(rates.knocks, rates.knocks_burst),
+            RateLimit(rates.login_attempts, rates.login_attempts_burst),
         )
 
 
@@ -82,33 +82,33 @@ class Service:
     Parameters
     ----------
     settings
-        How it is run.
+        Where its data are, and its limits.
     ledger
-        What is charged.
+        Promises, and what has been spent against them.
     store
-        Its own tables.
+        The service's own tables.
     broker
         What answers questions.
     tokens, limits
-        In memory.
-    turns
-        How many questions are answered at the same time.
-    closing
-        What is called when it ends.
+        Tokens that were used a moment ago, and how often each may still ask: in memory only.
+    ask_slots
+        Holds back questions beyond those that are answered at the same time.
+    on_close
+        Called when the service ends, last one first.
     """
 
-    settings: Settings
+    settings: ServiceSettings
     ledger: Ledger
     store: Store
     broker: Broker
-    tokens: Tokens
-    limits: Limits
-    turns: asyncio.Semaphore
-    closing: list[Callable[[], None]] = field(default_factory=list)
+    tokens: TokenCache
+    limits: RateLimits
+    ask_slots: asyncio.Semaphore
+    on_close: list[Callable[[], None]] = field(default_factory=list)
 
     def close(self) -> None:
-        """Let go of everything."""
-        for each in reversed(self.closing):
+        """Call what waits for the end, then close the databases."""
+        for each in reversed(self.on_close):
             each()
         self.store.close()
         self.ledger.close()

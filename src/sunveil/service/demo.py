@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import secrets
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from sunveil.errors import SunveilError
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import System
-from sunveil.service.broker import FleetTable
+from sunveil.service.broker import FleetTableQuestion
 from sunveil.service.context import Service
-from sunveil.service.curator.inference import begin, job_of, settle_all
+from sunveil.service.curator.inference import job_of, start_inference, update_states
 from sunveil.service.store.accounts import issue_token, set_password
 from sunveil.service.store.datasets import READY, Served, add_served, all_served, find_served
 
@@ -21,6 +23,8 @@ NAME, CITY, YEAR = "demo-town", "Denver", 2019
 CURATOR, ANALYST, EARLIER = "curator", "Ada", "planner"
 SYSTEMS, SEED = 300, 7
 PROMISED, SHARE, FIRST = 6.0, 3.0, 1.0
+# Nobody who waits is left without a word for longer. [s]
+SILENCE = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,35 @@ class Demo:
     token: str
 
 
+@contextmanager
+def telling(say: Callable[[str], None], doing: str, *, silence: float = SILENCE) -> Iterator[None]:
+    """Say what is being done, and every few seconds for how long it has been.
+
+    Parameters
+    ----------
+    say
+        What prints a line.
+    doing
+        What is being done.
+    silence
+        How long nothing is said. [s]
+    """
+    begun, over = time.monotonic(), threading.Event()
+
+    def remind() -> None:
+        while not over.wait(silence):
+            say(f"  {time.monotonic() - begun:.0f} s")
+
+    say(f"{doing} ...")
+    reminder = threading.Thread(target=remind, daemon=True)
+    reminder.start()
+    try:
+        yield
+    finally:
+        over.set()
+        reminder.join()
+
+
 def make_demo(service: Service, *, say: Callable[[str], None], systems: int = SYSTEMS) -> Demo:
     """Make the fleet, its promise and two accounts; a fleet that is there is used again.
 
@@ -55,8 +88,7 @@ def make_demo(service: Service, *, say: Callable[[str], None], systems: int = SY
     with service.store.reading() as connection:
         there = any(each.name.startswith(NAME) for each in all_served(connection))
     if not there:
-        say(f"Simulating {systems} systems and inferring them from their meters ...")
-        _add_fleet(service, systems)
+        _add_fleet(service, systems, say=say)
     password = secrets.token_urlsafe(12)
     with service.store.changing() as connection:
         set_password(connection, CURATOR, password)
@@ -64,9 +96,10 @@ def make_demo(service: Service, *, say: Callable[[str], None], systems: int = SY
     return Demo(CURATOR, password, token.text)
 
 
-def _add_fleet(service: Service, systems: int) -> None:
+def _add_fleet(service: Service, systems: int, *, say: Callable[[str], None]) -> None:
     name = _free_name(service)
-    keys = write_fleet(service.settings.datasets / name, systems)
+    with telling(say, f"Simulating a year of {systems} systems"):
+        keys = write_fleet(service.settings.datasets / name, systems)
     dataset = Served(
         name=name,
         title="Demo town",
@@ -81,22 +114,24 @@ def _add_fleet(service: Service, systems: int) -> None:
     )
     with service.store.changing() as connection:
         add_served(connection, dataset)
-    _infer(service, name)
+    with telling(say, "Inferring them from their meters, compiling first what was never run here"):
+        _infer(service, name)
     service.ledger.create_dataset(name, Promise(System(), PROMISED))
     service.ledger.set_share(name, ANALYST, SHARE)
     service.ledger.set_share(name, EARLIER, FIRST)
-    service.broker.warm()
-    first = FleetTable(kind="fleet-table", epsilon=FIRST)
-    service.broker.ask(name, first, analyst=EARLIER, key="the demo's first")
+    with telling(say, "Publishing a first table of them"):
+        service.broker.warm()
+        first = FleetTableQuestion(kind="fleet-table", epsilon=FIRST)
+        service.broker.ask(name, first, analyst=EARLIER, key="the demo's first")
 
 
 def _infer(service: Service, name: str) -> None:
     """Infer the fleet as a curator would, by a job, and wait for it."""
-    job = begin(service, name)
+    job = start_inference(service, name)
     while not job.state.over:
         time.sleep(0.1)
         job = job_of(service, name) or job
-    settle_all(service)
+    update_states(service)
     with service.store.reading() as connection:
         if find_served(connection, name).state != READY:
             raise SunveilError(
@@ -116,13 +151,13 @@ def write_fleet(folder: Path, systems: int) -> list[str]:
     import duckdb
 
     from sunveil.simulate import CITIES
-    from sunveil.simulate.order import Order
+    from sunveil.simulate.fleet_spec import FleetSpec
     from sunveil.simulate.places import Place
     from sunveil.simulate.writing import write_fleet as simulate
 
     city = next(each for each in CITIES if each.name == CITY)
     town = Place(city.name, city.site, city.timezone)
-    order = Order.of(systems, seed=SEED, places=[town], cells=1, year=YEAR)
+    order = FleetSpec.of(systems, seed=SEED, places=[town], cells=1, year=YEAR)
     for _ in simulate(folder, order):
         pass
     # what is true of them is for measuring, and no curator has it

@@ -43,7 +43,7 @@ class Identity:
 
     @property
     def csrf(self) -> str:
-        """What a form carries."""
+        """The token that a form must carry to come from a page of ours."""
         return csrf_of(self.cookie)
 
 
@@ -54,7 +54,17 @@ def cookie_name(request: Request, role: str) -> str:
 
 
 def set_cookie(request: Request, response: Response, role: str, value: str) -> None:
-    """Give a browser its cookie: not for scripts, and not for requests from elsewhere."""
+    """Give a browser its cookie: not for scripts, and not for requests from elsewhere.
+
+    Parameters
+    ----------
+    request, response
+        What is answered, and the response that sets the cookie.
+    role
+        ``curator``, ``analyst`` or ``guest``.
+    value
+        The secret that the session is known by.
+    """
     settings = service_of(request).settings
     response.set_cookie(
         cookie_name(request, role),
@@ -68,7 +78,15 @@ def set_cookie(request: Request, response: Response, role: str, value: str) -> N
 
 
 def drop_cookie(request: Request, response: Response, role: str) -> None:
-    """Take a browser's cookie back."""
+    """Take a browser's cookie back.
+
+    Parameters
+    ----------
+    request, response
+        What is answered, and the response that deletes the cookie.
+    role
+        ``curator``, ``analyst`` or ``guest``.
+    """
     settings = service_of(request).settings
     response.delete_cookie(
         cookie_name(request, role),
@@ -114,12 +132,12 @@ async def token_of(request: Request) -> TokenRow:
     service = service_of(request)
     token = read_token(bearer_of(request) or "")
     if token is not None:
-        row = service.tokens.remembered(token)
+        row = service.tokens.cached(token)
         if row is None:
             row = await run_in_threadpool(service.tokens.look_up, token)
         if row is not None:
             return row
-    slow_down(service.limits.knocks.take(address_of(request)))
+    check_rate(service.limits.login_attempts.take(client_address(request)))
     raise Problem(
         401,
         "Send a token that holds: Authorization: Bearer sv_…",
@@ -127,13 +145,13 @@ async def token_of(request: Request) -> TokenRow:
     )
 
 
-def address_of(request: Request) -> str:
-    """Return where a request comes from."""
+def client_address(request: Request) -> str:
+    """Return the network address that a request comes from."""
     return request.client.host if request.client else "unknown"
 
 
-def slow_down(seconds: int) -> None:
-    """Refuse who asks too often; 0 seconds refuse nobody."""
+def check_rate(seconds: int) -> None:
+    """Refuse a request that comes too early by so many seconds; 0 refuses nothing."""
     if seconds:
         raise Problem(
             429,

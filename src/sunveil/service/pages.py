@@ -1,4 +1,4 @@
-"""Pages: templates, what is said once, and figures."""
+"""Pages: templates, messages that are shown once, and figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from sunveil.service.assets import plotly_marks
+from sunveil.service.assets import plotly_style_ids
 from sunveil.service.context import service_of
 from sunveil.service.identity import GUEST, Identity, guest_of, set_cookie
 from sunveil.service.problems import MEDIA_TYPE, Problem, as_problem, wants_json
@@ -43,7 +43,7 @@ def environment() -> jinja2.Environment:
     made.filters["amount"] = amount
     made.filters["cell"] = cell
     made.filters["figure_json"] = figure_json
-    made.globals["plotly_marks"] = plotly_marks
+    made.globals["plotly_style_ids"] = plotly_style_ids
     return made
 
 
@@ -66,14 +66,14 @@ def figure_json(figure: dict[str, Any]) -> Markup:
 
 
 def identity_of(request: Request) -> Identity:
-    """Return who is asking; the route's door has been passed."""
+    """Return who is asking; the route's guard has admitted them."""
     found = request.state.identity
     assert isinstance(found, Identity)
     return found
 
 
-def render(request: Request, template: str, /, *, status: int = 200, **told: Any) -> Response:
-    """Return a page, with what was to be said on it.
+def render(request: Request, template: str, /, *, status: int = 200, **values: Any) -> Response:
+    """Return a page, with the messages that wait for this browser.
 
     Parameters
     ----------
@@ -82,37 +82,47 @@ def render(request: Request, template: str, /, *, status: int = 200, **told: Any
     template
         Path below ``templates``.
     status
-        Of the response.
-    **told
-        What the template is told.
+        HTTP status of the response.
+    **values
+        What the template is filled with.
     """
     identity = identity_of(request)
     if identity.flash:
         with service_of(request).store.changing() as connection:
             set_flash(connection, identity.cookie, [])
-    text = _filled(template, request, identity, flashes=identity.flash, **told)
+    text = _filled(template, request, identity, flashes=identity.flash, **values)
     return HTMLResponse(text, status_code=status)
 
 
-def _filled(template: str, request: Request, identity: Identity, **told: Any) -> str:
+def _filled(template: str, request: Request, identity: Identity, **values: Any) -> str:
     common = {
         "role": identity.role,
         "who": identity.who,
         "csrf": identity.csrf,
         "path": request.url.path,
     }
-    return environment().get_template(template).render({**common, **told})
+    return environment().get_template(template).render({**common, **values})
 
 
-def partial(request: Request, template: str, /, **told: Any) -> Response:
-    """Return a part of a page, for a script that puts it in its place."""
+def render_part(request: Request, template: str, /, **values: Any) -> Response:
+    """Return a part of a page, for a script that puts it in its place.
+
+    Parameters
+    ----------
+    request
+        What it answers.
+    template
+        Path below ``templates``.
+    **values
+        What the template is filled with.
+    """
     identity = identity_of(request)
-    text = environment().get_template(template).render({"csrf": identity.csrf, **told})
+    text = environment().get_template(template).render({"csrf": identity.csrf, **values})
     return HTMLResponse(text)
 
 
-def go(request: Request, path: str, *, said: str = "", kind: str = "good") -> Response:
-    """Send a browser on after a form, with a sentence for the next page.
+def redirect(request: Request, path: str, *, message: str = "", kind: str = "good") -> Response:
+    """Send a browser on to a page after a form, with a message for that page.
 
     Parameters
     ----------
@@ -120,21 +130,21 @@ def go(request: Request, path: str, *, said: str = "", kind: str = "good") -> Re
         What it answers.
     path
         Where to, on this host.
-    said
-        The sentence, if any.
+    message
+        One sentence, shown once; none if empty.
     kind
-        ``good``, ``bad`` or ``note``.
+        ``good``, ``bad`` or ``note``: how the message looks.
     """
     assert path.startswith("/")
     assert not path.startswith("//")
     assert kind in KINDS
-    if said:
+    if message:
         with service_of(request).store.changing() as connection:
-            set_flash(connection, identity_of(request).cookie, [(kind, said)])
+            set_flash(connection, identity_of(request).cookie, [(kind, message)])
     return RedirectResponse(path, status_code=303)
 
 
-async def respond(request: Request, error: Exception) -> Response:
+async def problem_response(request: Request, error: Exception) -> Response:
     """Return the response of a problem: JSON to programs, a page to people."""
     problem = as_problem(error)
     if wants_json(request):

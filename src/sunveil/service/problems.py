@@ -1,4 +1,4 @@
-"""What is said when something cannot be done: RFC 9457 problems, or a page of the same words."""
+"""Answers to what cannot be done: RFC 9457 problems for programs, a page of the same words."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 log = logging.getLogger("sunveil.service")
 
-KIND = "urn:sunveil:problem:"
+TYPE_PREFIX = "urn:sunveil:problem:"
 MEDIA_TYPE = "application/problem+json"
 API = "/api/"
 # By status, where nothing more is known.
@@ -46,7 +46,7 @@ class Problem(HTTPException):
     title
         The same for people; by its status when left out.
     headers
-        Of the response.
+        Further headers of the response.
     more
         Further members, plain JSON types: all of them public.
     """
@@ -67,9 +67,9 @@ class Problem(HTTPException):
         self.more = more
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the problem as RFC 9457 has it."""
+        """Return the problem as the JSON object of RFC 9457."""
         return {
-            "type": KIND + self.slug,
+            "type": TYPE_PREFIX + self.slug,
             "title": self.title,
             "status": self.status_code,
             "detail": self.detail,
@@ -77,7 +77,7 @@ class Problem(HTTPException):
         }
 
 
-def hidden(error: Exception) -> Problem:
+def internal_problem(error: Exception) -> Problem:
     """Return the problem that stands for an error inside: an id, and nothing of what it says.
 
     The log has the id, the kind of the error and where it happened. Its message may hold anything,
@@ -114,7 +114,7 @@ def as_problem(error: Exception) -> Problem:
             400: "The request cannot be read.",
         }.get(error.status_code, HTTPStatus(error.status_code).phrase + ".")
         return Problem(error.status_code, said, headers=headers)
-    return hidden(error)
+    return internal_problem(error)
 
 
 def _invalid(error: RequestValidationError) -> Problem:

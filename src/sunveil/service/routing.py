@@ -1,4 +1,4 @@
-"""Rooms of the service: every route belongs to one, and its door is checked before anything else.
+"""Guarded routes: who may use a route is checked before anything else.
 
 A route is public, the analyst's or the curator's. The check comes before a body is read, and cannot
 be left out: a route of another class is refused when the service starts.
@@ -25,17 +25,17 @@ from sunveil.service.identity import (
     ANALYST,
     CURATOR,
     Identity,
-    address_of,
     bearer_of,
+    check_rate,
+    client_address,
     guest_of,
     session_of,
     set_cookie,
-    slow_down,
     token_of,
 )
-from sunveil.service.problems import Problem, hidden
-from sunveil.service.security.tokens import same
-from sunveil.service.settings import Settings
+from sunveil.service.problems import Problem, internal_problem
+from sunveil.service.security.tokens import same_secret
+from sunveil.service.settings import ServiceSettings
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
@@ -52,16 +52,16 @@ class Audience(StrEnum):
 
 
 class GuardedRoute(APIRoute):
-    """A route whose door is checked first."""
+    """A route whose guard, :meth:`admit`, runs before the body is read."""
 
     audience: ClassVar[Audience]
 
     async def admit(self, request: Request) -> Identity | Response:
-        """Return who may come in, or where to go instead; or refuse."""
+        """Return who is let in, or where to send them instead; raise a problem to refuse."""
         raise NotImplementedError
 
     def get_route_handler(self) -> Handler:
-        """Return what answers a request."""
+        """Return the handler of requests, behind the guard and the limit of the body."""
         inner = super().get_route_handler()
 
         async def guarded(request: Request) -> Response:
@@ -78,18 +78,18 @@ class GuardedRoute(APIRoute):
             except (HTTPException, RequestValidationError):
                 raise
             except SunveilError as error:
-                raise self.said(error) from None
+                raise self.problem_for(error) from None
             except Exception as error:
-                raise hidden(error) from None
+                raise internal_problem(error) from None
             return response
 
         return guarded
 
-    def said(self, error: SunveilError) -> Problem:
-        """Return what somebody is told of an error: its words only to the curator."""
-        return hidden(error)
+    def problem_for(self, error: SunveilError) -> Problem:
+        """Return how an error is answered: without its words, but to the curator."""
+        return internal_problem(error)
 
-    def _limit(self, settings: Settings) -> int:
+    def _limit(self, settings: ServiceSettings) -> int:
         wide = getattr(self.endpoint, "takes_uploads", False)
         return settings.upload_limit if wide else settings.body_limit
 
@@ -102,10 +102,10 @@ class PublicRoute(GuardedRoute):
     async def admit(self, request: Request) -> Identity | Response:
         """Admit everybody, in measure; forms must come from a page of ours."""
         service = service_of(request)
-        slow_down(service.limits.reads.take(address_of(request)))
+        check_rate(service.limits.reads.take(client_address(request)))
         guest = guest_of(request)
         if request.method not in SAFE:
-            slow_down(service.limits.knocks.take(address_of(request)))
+            check_rate(service.limits.login_attempts.take(client_address(request)))
             await check_form(request, guest)
         return guest
 
@@ -120,7 +120,7 @@ class AnalystPage(GuardedRoute):
         found = await session_of(request, ANALYST)
         if found is None:
             return to_login(request, ANALYST)
-        slow_down(service_of(request).limits.reads.take(found.cookie))
+        check_rate(service_of(request).limits.reads.take(found.cookie))
         if request.method not in SAFE:
             await check_form(request, found)
         return found
@@ -134,7 +134,7 @@ class AnalystApi(GuardedRoute):
     async def admit(self, request: Request) -> Identity | Response:
         """Admit a token that holds."""
         row = await token_of(request)
-        slow_down(service_of(request).limits.reads.take(row.id))
+        check_rate(service_of(request).limits.reads.take(row.id))
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if request.method not in SAFE and kind != "application/json":
             raise Problem(415, "Send the question as JSON: Content-Type: application/json")
@@ -153,12 +153,12 @@ class CuratorPage(GuardedRoute):
             if bearer_of(request) is not None or await session_of(request, ANALYST) is not None:
                 raise Problem(403, "This is for curators; log in as one.")
             return to_login(request, CURATOR)
-        slow_down(service_of(request).limits.reads.take(found.cookie))
+        check_rate(service_of(request).limits.reads.take(found.cookie))
         if request.method not in SAFE:
             await check_form(request, found)
         return found
 
-    def said(self, error: SunveilError) -> Problem:
+    def problem_for(self, error: SunveilError) -> Problem:
         """Return the error's own words: they are made for the curator."""
         return Problem(400, str(error), slug="refused", title="This cannot be done")
 
@@ -177,7 +177,7 @@ async def check_form(request: Request, identity: Identity) -> None:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not given and kind in FORMS:
         given = str((await request.form()).get("csrf", ""))
-    if site not in ("same-origin", "none") or not same(given, identity.csrf):
+    if site not in ("same-origin", "none") or not same_secret(given, identity.csrf):
         raise Problem(
             403, "This form is too old, or not from here; go back, load it again, and send it."
         )
@@ -189,27 +189,27 @@ def takes_uploads(endpoint: Endpoint) -> Endpoint:
     return endpoint
 
 
-def public_room(prefix: str = "") -> APIRouter:
-    """Return a room for anybody."""
-    return _room(PublicRoute, prefix)
+def public_router(prefix: str = "") -> APIRouter:
+    """Return a router of pages for anybody."""
+    return _router(PublicRoute, prefix)
 
 
-def analyst_room(prefix: str = "/analyst") -> APIRouter:
-    """Return a room of pages for analysts."""
-    return _room(AnalystPage, prefix)
+def analyst_router(prefix: str = "/analyst") -> APIRouter:
+    """Return a router of pages for analysts who have logged in."""
+    return _router(AnalystPage, prefix)
 
 
-def api_room(prefix: str = "/api/v1") -> APIRouter:
-    """Return a room for analysts' programs."""
+def api_router(prefix: str = "/api/v1") -> APIRouter:
+    """Return a router of the JSON API, for analysts' tokens."""
     return APIRouter(prefix=prefix, route_class=AnalystApi, redirect_slashes=False)
 
 
-def curator_room(prefix: str = "/curator") -> APIRouter:
-    """Return a room of pages for curators."""
-    return _room(CuratorPage, prefix)
+def curator_router(prefix: str = "/curator") -> APIRouter:
+    """Return a router of pages for curators who have logged in."""
+    return _router(CuratorPage, prefix)
 
 
-def _room(kind: type[GuardedRoute], prefix: str) -> APIRouter:
+def _router(kind: type[GuardedRoute], prefix: str) -> APIRouter:
     return APIRouter(
         prefix=prefix,
         route_class=kind,
@@ -219,20 +219,20 @@ def _room(kind: type[GuardedRoute], prefix: str) -> APIRouter:
     )
 
 
-def open_rooms(app: FastAPI, *rooms: APIRouter) -> None:
-    """Put rooms into a service; a route without a door is refused."""
-    for room in rooms:
-        for route in room.routes:
+def add_routers(app: FastAPI, *routers: APIRouter) -> None:
+    """Add routers to a service; a route without a guard is refused."""
+    for router in routers:
+        for route in router.routes:
             if not isinstance(route, GuardedRoute):
-                raise TypeError(f"{route} is in no room")
-            route.include_in_schema = route.include_in_schema and room.include_in_schema
+                raise TypeError(f"{route} has no guard")
+            route.include_in_schema = route.include_in_schema and router.include_in_schema
             app.router.routes.append(route)
 
 
 def _limited(request: Request, limit: int) -> Request:
     """Return the request with a body that cannot be longer than a limit. [bytes]"""
-    told = request.headers.get("content-length", "0")
-    if not told.isdecimal() or int(told) > limit:
+    announced = request.headers.get("content-length", "0")
+    if not announced.isdecimal() or int(announced) > limit:
         raise _too_large(limit)
     receive, seen = request.receive, 0
 

@@ -1,4 +1,4 @@
-"""Running the service: a socket, what is said at the start, and quiet logs."""
+"""Running the service: its socket, the addresses it prints, and logs without private values."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from sunveil.errors import SunveilError
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
 from sunveil.service.security.tokens import random_secret
-from sunveil.service.settings import Settings
+from sunveil.service.settings import ServiceSettings
 from sunveil.service.store.accounts import has_curator, new_setup_secret
 
 Say = Callable[[str], None]
 # How long a thread that draws may keep the one that sends waiting. [s]
-SWITCH = 0.0005
+THREAD_SWITCH_SECONDS = 0.0005
 
 
-def run_service(settings: Settings, *, say: Say, demo: bool = False) -> None:
+def run_service(settings: ServiceSettings, *, say: Say, demo: bool = False) -> None:
     """Serve until interrupted.
 
     Parameters
     ----------
     settings
-        How.
+        Where its data are, where it listens, and its limits.
     say
-        What prints a line.
+        Prints a line.
     demo
         Whether a simulated fleet is made first.
     """
     bound = bind(settings)
     try:
         app = create_app(settings)
-        base = address_of(bound, settings)
+        base = base_url(bound, settings)
         if demo:
             from sunveil.service.demo import make_demo
 
@@ -45,21 +45,21 @@ def run_service(settings: Settings, *, say: Say, demo: bool = False) -> None:
             say(f"Curator: {base}/curator/login  name {made.curator}  password {made.password}")
             say(f"Analyst: {base}/analyst/login  token {made.token}")
         else:
-            greet(app.state.service, base, say=say)
+            print_addresses(app.state.service, base, say=say)
         if not settings.https and not is_local(settings.host):
             say(
                 "Whoever is on this network can listen: put a proxy that speaks TLS in front, and"
                 " add --https."
             )
         quiet_logs()
-        sys.setswitchinterval(SWITCH)
+        sys.setswitchinterval(THREAD_SWITCH_SECONDS)
         server_of(app).run(sockets=[bound])
     finally:
         bound.close()
 
 
-def bind(settings: Settings) -> socket.socket:
-    """Return a socket that listens, or say why there is none."""
+def bind(settings: ServiceSettings) -> socket.socket:
+    """Return a socket that listens, or raise an error that says why there is none."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # named as TCP, so that asyncio sends small answers at once: they would wait 40 ms otherwise
     bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -83,14 +83,24 @@ def is_local(host: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-def address_of(bound: socket.socket, settings: Settings) -> str:
+def base_url(bound: socket.socket, settings: ServiceSettings) -> str:
     """Return the address that links begin with."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"http://{host}:{bound.getsockname()[1]}"
 
 
-def greet(service: Service, base: str, *, say: Say) -> None:
-    """Say where the service is; the first time, give the link that sets it up."""
+def print_addresses(service: Service, base: str, *, say: Say) -> None:
+    """Print where the service is; the first time, also the link that sets it up.
+
+    Parameters
+    ----------
+    service
+        The service.
+    base
+        What links begin with.
+    say
+        Prints a line.
+    """
     with service.store.changing() as connection:
         known = has_curator(connection)
         if not known:

@@ -1,4 +1,4 @@
-"""How a service is run: where its data are, and its limits."""
+"""Settings of a service: where its data are, where it listens, and its limits."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from types import MappingProxyType
 from sunveil.errors import ParameterError
 
 MEGABYTE = 1024 * 1024
-# How long an answer of each kind takes, at least, and in whole multiples of which. [s]
-PADS: Mapping[str, float] = MappingProxyType(
+# By kind of question: an answer takes a whole multiple of this, so that its time tells nothing. [s]
+ANSWER_SECONDS: Mapping[str, float] = MappingProxyType(
     {"fleet-table": 1.0, "totals": 0.5, "quantiles": 0.5, "synthetic": 15.0, "systems": 10.0}
 )
 
@@ -26,7 +26,7 @@ class Rates:
         Of a token, for what has been published.
     asks, asks_burst
         Of a token, for questions and plans.
-    knocks, knocks_burst
+    login_attempts, login_attempts_burst
         Of an address, for logins and for tokens that are not known.
     """
 
@@ -34,13 +34,13 @@ class Rates:
     reads_burst: float = 400.0
     asks: float = 5.0
     asks_burst: float = 40.0
-    knocks: float = 0.2
-    knocks_burst: float = 20.0
+    login_attempts: float = 0.2
+    login_attempts_burst: float = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """How a service is run.
+class ServiceSettings:
+    """Where a service keeps its data, where it listens, and its limits.
 
     Parameters
     ----------
@@ -53,13 +53,13 @@ class Settings:
     https
         Whether browsers reach it over TLS, through a proxy: cookies are then for TLS only.
     rates
-        How often may be asked.
+        How often one token or address may ask.
     body_limit, upload_limit
         Largest body of a request, and of an upload by a curator. [bytes]
     session_hours
         How long a login lasts. [h]
-    pads
-        How long an answer of each kind takes at least. [s]
+    answer_seconds
+        By kind of question: an answer takes whole multiples of this. [s]
     asks_at_once
         How many questions are answered at the same time.
     """
@@ -73,18 +73,18 @@ class Settings:
     body_limit: int = 64 * 1024
     upload_limit: int = 512 * MEGABYTE
     session_hours: float = 12.0
-    pads: Mapping[str, float] = field(default_factory=lambda: PADS)
+    answer_seconds: Mapping[str, float] = field(default_factory=lambda: ANSWER_SECONDS)
     asks_at_once: int = 8
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise ParameterError(f"a port is from 0 to 65535, and {self.port} is not")
-        if any(not pad > 0.0 for pad in self.pads.values()):
+        if any(not pad > 0.0 for pad in self.answer_seconds.values()):
             raise ParameterError("the time that an answer takes is above 0 seconds")
 
     @property
     def where(self) -> str:
-        """Where the database is."""
+        """Path or URL of the database."""
         return self.database or str(self.data / "sunveil.db")
 
     @property

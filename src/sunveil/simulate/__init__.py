@@ -23,53 +23,76 @@ inference is given and from the models an inference uses.
 - **Faults** (:mod:`~sunveil.simulate.faults`): clipping, horizons, clocks, short and
   broken records.
 - **Fleets on disk** (:mod:`~sunveil.simulate.writing`): thousands of systems in weather cells of
-  0.1 degrees about any list of sites, with the habits of real ones
-  (:mod:`~sunveil.simulate.habits`), as Parquet. The power of a cell's systems is one compiled loop
-  (:mod:`~sunveil.simulate.blocks`) that gives what pvlib gives.
+  0.1 degrees about any list of sites, with the faults of real ones
+  (:mod:`~sunveil.simulate.fault_rates`), as Parquet. The power of a cell's systems is one compiled
+  loop (:mod:`~sunveil.simulate.blocks`) that gives what pvlib gives.
 
 The same seed gives the same fleet.
 """
 
 from __future__ import annotations
 
-from sunveil.simulate.faults import (
-    clipped,
-    daylight_saving_stamps,
-    fast_clock,
-    missing_and_snow,
-    summer_only,
-    western_horizon,
-)
-from sunveil.simulate.fleet import simulate_fleet
-from sunveil.simulate.habits import Habits
-from sunveil.simulate.order import Layout, Order
-from sunveil.simulate.places import Place, read_places
-from sunveil.simulate.power import Horizon, simulate_power
-from sunveil.simulate.satellite import SatelliteErrors
-from sunveil.simulate.sky import Skies, simulate_sky
-from sunveil.simulate.systems import (
-    CITIES,
-    City,
-    Mount,
-    SystemTruth,
-    Tracker,
-    draw_systems,
-    east_west,
-    tracking,
-)
-from sunveil.simulate.writing import write_fleet
+from typing import TYPE_CHECKING
+
+from sunveil.ondemand import on_demand
+
+if TYPE_CHECKING:
+    from sunveil.simulate.fault_rates import (
+        FaultRates,
+    )
+    from sunveil.simulate.faults import (
+        clipped,
+        daylight_saving_stamps,
+        fast_clock,
+        missing_and_snow,
+        summer_only,
+        western_horizon,
+    )
+    from sunveil.simulate.fleet import (
+        simulate_fleet,
+    )
+    from sunveil.simulate.fleet_spec import (
+        FleetSpec,
+        ReadingsLayout,
+    )
+    from sunveil.simulate.places import (
+        Place,
+        read_places,
+    )
+    from sunveil.simulate.power import (
+        Horizon,
+        simulate_power,
+    )
+    from sunveil.simulate.satellite import (
+        SatelliteErrors,
+    )
+    from sunveil.simulate.sky import (
+        SimulatedSky,
+        simulate_sky,
+    )
+    from sunveil.simulate.systems import (
+        CITIES,
+        City,
+        SystemTruth,
+        Tracker,
+        draw_systems,
+        east_west,
+        tracking,
+    )
+    from sunveil.simulate.writing import (
+        write_fleet,
+    )
 
 __all__ = [
     "CITIES",
     "City",
-    "Habits",
+    "FaultRates",
+    "FleetSpec",
     "Horizon",
-    "Layout",
-    "Mount",
-    "Order",
     "Place",
+    "ReadingsLayout",
     "SatelliteErrors",
-    "Skies",
+    "SimulatedSky",
     "SystemTruth",
     "Tracker",
     "clipped",
@@ -87,3 +110,46 @@ __all__ = [
     "western_horizon",
     "write_fleet",
 ]
+
+on_demand(
+    __name__,
+    {
+        "sunveil.simulate.fault_rates": ("FaultRates",),
+        "sunveil.simulate.faults": (
+            "clipped",
+            "daylight_saving_stamps",
+            "fast_clock",
+            "missing_and_snow",
+            "summer_only",
+            "western_horizon",
+        ),
+        "sunveil.simulate.fleet": ("simulate_fleet",),
+        "sunveil.simulate.fleet_spec": (
+            "FleetSpec",
+            "ReadingsLayout",
+        ),
+        "sunveil.simulate.places": (
+            "Place",
+            "read_places",
+        ),
+        "sunveil.simulate.power": (
+            "Horizon",
+            "simulate_power",
+        ),
+        "sunveil.simulate.satellite": ("SatelliteErrors",),
+        "sunveil.simulate.sky": (
+            "SimulatedSky",
+            "simulate_sky",
+        ),
+        "sunveil.simulate.systems": (
+            "CITIES",
+            "City",
+            "SystemTruth",
+            "Tracker",
+            "draw_systems",
+            "east_west",
+            "tracking",
+        ),
+        "sunveil.simulate.writing": ("write_fleet",),
+    },
+)

@@ -11,10 +11,10 @@ through pvlib alone, and is what this is tested against: readings agree within
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numba
 import numpy as np
 import pvlib
 from numpy.typing import NDArray
@@ -23,11 +23,11 @@ from sunveil.simulate.power import (
     Light,
     diffuse_modifiers,
     effective_irradiance,
-    follow,
+    tracker_angles,
 )
-from sunveil.simulate.roster import MOUNTS, TRACKERS, Roster
+from sunveil.simulate.roster import MOUNTS, TRACKERS, SimulatedRoster
 from sunveil.simulate.stamps import Index
-from sunveil.simulate.systems import Tracker
+from sunveil.simulate.systems import SAPM_MOUNTS, Tracker
 from sunveil.site import Losses, normals
 from sunveil.weather.base import Weather
 
@@ -35,10 +35,13 @@ TOLERANCE = 1e-6
 # Fine enough that straight lines between its entries are within 1e-6 of the incidence losses.
 TABLE = 4096
 Single = NDArray[np.float32]
+# Sums and products of the compiled loops may be regrouped, within a rounding. NaN and infinity keep
+# their meaning: a clock that skips an instant reads NaN there.
+FAST_MATH = {"contract", "reassoc", "nsz", "arcp"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Daylight:
+class CellDaylight:
     """A cell's sky as the compiled loops take it.
 
     Parameters
@@ -64,7 +67,7 @@ class Daylight:
     heat: Single
 
     @classmethod
-    def of(cls, weather: Weather) -> Daylight:
+    def of(cls, weather: Weather) -> CellDaylight:
         """Return the daylight of a sky."""
         up = weather.sun()[0] < 90.0
         light = Light.of(weather, up)
@@ -81,12 +84,14 @@ class Daylight:
             light.ghi / 2.0,
             light.temp_air - 25.0,
         ]
-        heat = [_rise(light, mount.value) for mount in MOUNTS]
+        heat = [_rise(light, SAPM_MOUNTS[mount]) for mount in MOUNTS]
         lit = np.flatnonzero(up).astype(np.int32)
         return cls(light, lit, len(up), _single(rays), _single(heat))
 
 
-def block_power(roster: Roster, daylight: Daylight, *, sources: Index, per_reading: int) -> Single:
+def block_power(
+    roster: SimulatedRoster, daylight: CellDaylight, *, sources: Index, per_reading: int
+) -> Single:
     """Return the mean AC power of systems in each interval, without noise [kW].
 
     Parameters
@@ -107,7 +112,7 @@ def block_power(roster: Roster, daylight: Daylight, *, sources: Index, per_readi
     """
     dc = np.zeros((len(roster), len(daylight.lit)), dtype=np.float32)
     systems, planes, mounts = _planes(roster)
-    _compiled(_add_planes)(dc, daylight.rays, daylight.heat, systems, planes, mounts, _incidence())
+    add_planes(dc, daylight.rays, daylight.heat, systems, planes, mounts, _incidence())
     for kind, tracker in enumerate(TRACKERS):
         rows = np.flatnonzero(roster.tracker == kind)
         if tracker is not None and len(rows):
@@ -117,7 +122,7 @@ def block_power(roster: Roster, daylight: Daylight, *, sources: Index, per_readi
     limit = _single(roster.dc_capacity_kw / roster.dc_ac_ratio)
     fine = np.zeros(daylight.instants, dtype=np.float32)
     clocks = roster.clock.astype(np.int32)
-    _compiled(_meter)(out, dc, fine, daylight.lit, limit, nominal, sources, clocks, per_reading)
+    meter(out, dc, fine, daylight.lit, limit, nominal, sources, clocks, per_reading)
     return out
 
 
@@ -143,7 +148,7 @@ def _rise(light: Light, mount: str) -> NDArray[np.float64]:
     return np.asarray(np.exp(heat["a"] + heat["b"] * light.wind_speed) + heat["deltaT"] / 1000.0)
 
 
-def _planes(roster: Roster) -> tuple[Index, Single, Index]:
+def _planes(roster: SimulatedRoster) -> tuple[Index, Single, Index]:
     """Return each fixed plane's system, its numbers as the loop takes them, and its mount."""
     first = np.flatnonzero(roster.tracker == 0)
     second = np.flatnonzero(roster.first_share < 1.0)
@@ -177,11 +182,15 @@ def _planes(roster: Roster) -> tuple[Index, Single, Index]:
 
 
 def _add_tracker(
-    dc: Single, daylight: Daylight, tracker: Tracker, roster: Roster, rows: NDArray[np.int64]
+    dc: Single,
+    daylight: CellDaylight,
+    tracker: Tracker,
+    roster: SimulatedRoster,
+    rows: NDArray[np.int64],
 ) -> None:
     """Add the DC power of systems that follow the sun alike."""
     light = daylight.light
-    tilt, azimuth = follow(tracker, light)
+    tilt, azimuth = tracker_angles(tracker, light)
     seen = np.zeros(len(light.zenith), dtype=bool)
 
     def enters(albedo: float, hidden: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -211,17 +220,39 @@ def _single(values: Any) -> Single:
     return np.ascontiguousarray(values, dtype=np.float32)
 
 
-@functools.cache
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    import numba
+@numba.njit(cache=True, nogil=True, fastmath=FAST_MATH)
+def add_planes(
+    dc: Single,
+    rays: Single,
+    heat: Single,
+    systems: Index,
+    planes: Single,
+    mounts: Index,
+    table: Single,
+) -> None:
+    """Add the DC power of fixed planes to that of their systems.
 
-    compiled: Callable[..., Any] = numba.njit(
-        cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz", "arcp"}
-    )(function)
-    return compiled
-
-
-def _add_planes(dc, rays, heat, systems, planes, mounts, table):  # type: ignore[no-untyped-def]
+    Parameters
+    ----------
+    dc
+        DC power so far, shape (systems, daylight instants); added to in place. [kW]
+    rays
+        As in :class:`CellDaylight`, shape (10, daylight instants).
+    heat
+        Rise of each mount's cells, shape (mounts, daylight instants). [K m²/W]
+    systems
+        The system of each plane, shape (planes,).
+    planes
+        Twelve numbers for each plane, shape (planes, 12): its normal (east, north, up); the shares
+        that it sees of sky, horizon and ground; its DC power per irradiance [kW m²/W] and that
+        power's temperature coefficient [1/K]; the direction of its obstacle (east, north), the
+        cosine of half the obstacle's width, and the sine of its height.
+    mounts
+        The mount of each plane, shape (planes,).
+    table
+        Cosine of incidence times its modifier, by the cosine in even steps; one entry more than
+        steps plus one.
+    """
     east, north, up, level_east, level_north = rays[0], rays[1], rays[2], rays[3], rays[4]
     direct, dome, horizon, ground, air = rays[5], rays[6], rays[7], rays[8], rays[9]
     steps = np.float32(len(table) - 2)
@@ -246,9 +277,42 @@ def _add_planes(dc, rays, heat, systems, planes, mounts, table):  # type: ignore
             row[k] += scale * poa * (one + gamma * (air[k] + poa * rise[k]))
 
 
-def _meter(  # type: ignore[no-untyped-def]
-    out, dc, fine, lit, limits, nominal, sources, clocks, per_reading
-):
+@numba.njit(cache=True, nogil=True, fastmath=FAST_MATH)
+def meter(
+    out: Single,
+    dc: Single,
+    fine: Single,
+    lit: Index,
+    limits: Single,
+    nominal: float,
+    sources: Index,
+    clocks: Index,
+    per_reading: int,
+) -> None:
+    """Fill in what meters read behind PVWatts' inverters, without noise.
+
+    Parameters
+    ----------
+    out
+        Mean AC power, shape (systems, readings); filled in place. [kW]
+    dc
+        DC power, shape (systems, daylight instants). [kW]
+    fine
+        Scratch of zeros for one system, shape (instants,).
+    lit
+        Which instants are daylight, shape (daylight instants,).
+    limits
+        Each inverter's AC limit, shape (systems,). [kW]
+    nominal
+        Nominal efficiency of the inverters.
+    sources
+        For each clock, which instant stands at each instant of its stamps, or -1, shape
+        (clocks, instants).
+    clocks
+        The clock of each system, shape (systems,).
+    per_reading
+        Instants in one reading.
+    """
     ratio = np.float32(nominal / 0.9637)
     nothing = np.float32(0.0)
     for s in range(out.shape[0]):

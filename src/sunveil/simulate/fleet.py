@@ -1,4 +1,4 @@
-"""Whole fleets, one sky per site."""
+"""Fleets in memory, system by system, with one sky for each site."""
 
 from __future__ import annotations
 

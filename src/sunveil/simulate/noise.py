@@ -1,4 +1,4 @@
-"""Random processes and the calendar that the skies share."""
+"""Random processes, and the days of a place by its own sun, for simulated skies."""
 
 from __future__ import annotations
 
@@ -30,15 +30,27 @@ def autoregressive(rng: np.random.Generator, size: int, *, correlation: float) -
     return np.asarray(lfilter([1.0], [1.0, -correlation], shocks), dtype=np.float64)
 
 
-def wander(
+def correlated_noise(
     rng: np.random.Generator, size: int, *, step_minutes: float, memory_minutes: float
 ) -> Array:
-    """Return an AR(1) series of unit variance whose memory is given in time."""
+    """Return an AR(1) series of unit variance whose memory is given in time.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    size
+        Number of values.
+    step_minutes
+        Spacing of the values. [minutes]
+    memory_minutes
+        Time after which the correlation has fallen to 1/e. [minutes]
+    """
     return autoregressive(rng, size, correlation=math.exp(-step_minutes / memory_minutes))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calendar:
+class SolarCalendar:
     """The days of a place by its own sun, so that a day's weather does not change at noon.
 
     Parameters
@@ -59,8 +71,18 @@ class Calendar:
     season: Array
 
     @classmethod
-    def of(cls, times: pd.DatetimeIndex, *, latitude: float, longitude: float) -> Calendar:
-        """Return the calendar of a place over ``times``."""
+    def of(cls, times: pd.DatetimeIndex, *, latitude: float, longitude: float) -> SolarCalendar:
+        """Return the calendar of a place over ``times``.
+
+        Parameters
+        ----------
+        times
+            The instants, in UTC.
+        latitude
+            Which hemisphere's seasons. [degrees]
+        longitude
+            By which the mean sun tells the time. [degrees]
+        """
         first = times[0].normalize() - pd.Timedelta(days=1)
         hours = (times - first).total_seconds().to_numpy() / 3600.0 + longitude / 15.0
         index = (hours // 24.0).astype(np.int64)

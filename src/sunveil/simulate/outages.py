@@ -1,12 +1,12 @@
-"""What befalls readings: noise, gaps, silence, snow, and the ends of records."""
+"""What goes wrong with readings: noise, gaps, outages, snow, and records that start or end."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.simulate.habits import Habits
-from sunveil.simulate.roster import Roster
+from sunveil.simulate.fault_rates import FaultRates
+from sunveil.simulate.roster import SimulatedRoster
 from sunveil.site import Array
 
 # How long each kind lasts, evenly spread in the logarithm. [hours]
@@ -17,15 +17,15 @@ LONGEST_SNOW_DAYS = 8.0
 WATT = np.float32(1000.0)
 
 
-def draw_snow(temp_air: Array, habits: Habits, *, rng: np.random.Generator) -> Array:
+def draw_snow(temp_air: Array, rates: FaultRates, *, rng: np.random.Generator) -> Array:
     """Return when it snows on a cell, as fractions of the year.
 
     Parameters
     ----------
     temp_air
         Air temperature at even instants through the year. [°C]
-    habits
-        How often.
+    rates
+        How often it snows.
     rng
         Source of randomness.
     """
@@ -33,14 +33,14 @@ def draw_snow(temp_air: Array, habits: Habits, *, rng: np.random.Generator) -> A
     freezing = np.flatnonzero(days < 0.0)
     if len(freezing) < FREEZING_DAYS:
         return np.zeros(0)
-    falls = min(int(rng.poisson(habits.snow_spells)), len(freezing))
+    falls = min(int(rng.poisson(rates.snow_spells)), len(freezing))
     return np.sort(rng.choice(freezing, size=falls, replace=False)) / 365.0
 
 
-def befall(
+def add_meter_faults(
     power: NDArray[np.float32],
-    roster: Roster,
-    habits: Habits,
+    roster: SimulatedRoster,
+    rates: FaultRates,
     *,
     snow: Array,
     interval_minutes: int,
@@ -57,8 +57,8 @@ def befall(
         Exact power, one row per system. [kW]
     roster
         The systems.
-    habits
-        How much befalls them.
+    rates
+        How often and how badly they go wrong.
     snow
         When it snows, as fractions of the year.
     interval_minutes
@@ -69,13 +69,13 @@ def befall(
     _blur(power, roster.noise, rng)
     per_hour = 60.0 / interval_minutes
     _cover(power, roster.surface_tilt, snow=snow, per_hour=per_hour, rng=rng)
-    prone = rng.gamma(habits.uneven, 1.0 / habits.uneven, len(power))
+    prone = rng.gamma(rates.uneven, 1.0 / rates.uneven, len(power))
     for rate, hours, value in (
-        (habits.down_days, DOWN_DAYS, 0.0),
-        (habits.down_weeks, DOWN_WEEKS, 0.0),
-        (habits.hour_gaps, HOURS, np.nan),
-        (habits.day_gaps, DAYS, np.nan),
-        (habits.week_gaps, WEEKS, np.nan),
+        (rates.down_days, DOWN_DAYS, 0.0),
+        (rates.down_weeks, DOWN_WEEKS, 0.0),
+        (rates.hour_gaps, HOURS, np.nan),
+        (rates.day_gaps, DAYS, np.nan),
+        (rates.week_gaps, WEEKS, np.nan),
     ):
         _interrupt(power, rate * prone, hours, per_hour=per_hour, value=value, rng=rng)
     readings = power.shape[1]

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import duckdb
 import numpy as np
 
 from sunveil.errors import ParameterError, SourceError
-from sunveil.simulate.systems import CITIES, EUROPE, US, Fleet
+from sunveil.simulate.systems import CITIES, EUROPE, US, FleetStatistics
 from sunveil.site import Site
 
 CELL_DEGREES = 0.1
@@ -26,7 +27,7 @@ Tenths = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A site of a list.
+    """A site that a fleet is laid around.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ class Place:
     weight: float = 1.0
 
     @property
-    def fleet(self) -> Fleet:
+    def statistics(self) -> FleetStatistics:
         """The list whose systems stand for those here: American in the Americas, else European."""
         region = self.timezone.partition("/")[0]
         if region == "Europe":
@@ -55,7 +56,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SimulatedCell:
     """A square of 0.1 by 0.1 degrees whose systems share a sky.
 
     Parameters
@@ -68,7 +69,7 @@ class Cell:
         Its centre, at multiples of 0.1 degrees.
     timezone
         The clock on the wall.
-    fleet
+    statistics
         How its systems face and how large they are.
     systems
         How many there are.
@@ -78,7 +79,7 @@ class Cell:
     name: str
     site: Site
     timezone: str
-    fleet: Fleet
+    statistics: FleetStatistics
     systems: int
 
     @property
@@ -105,8 +106,6 @@ def read_places(path: Path) -> list[Place]:
     It has the columns latitude and longitude, and may have altitude [m], timezone (an IANA name),
     weight and name. A time zone that is left out is whole hours from UTC, by the longitude.
     """
-    import duckdb
-
     if not path.is_file():
         raise SourceError(f"the list of sites {path} is not a file; name a CSV or Parquet file")
     reader = "read_parquet" if _is_parquet(path) else "read_csv"
@@ -128,8 +127,10 @@ def read_places(path: Path) -> list[Place]:
     return [_place(dict(zip(names, row, strict=True)), path, i) for i, row in enumerate(rows, 1)]
 
 
-def lay_cells(places: Sequence[Place], *, systems: int, cells: int | None, seed: int) -> list[Cell]:
-    """Return the cells of a fleet.
+def lay_cells(
+    places: Sequence[Place], *, systems: int, cells: int | None, seed: int
+) -> list[SimulatedCell]:
+    """Return the weather cells of a fleet, each with its number of systems.
 
     Every site has the cell it stands in. Further cells are scattered about the sites, by weight;
     when there are fewer cells than sites, sites are drawn by weight.
@@ -163,12 +164,12 @@ def lay_cells(places: Sequence[Place], *, systems: int, cells: int | None, seed:
     among = np.array([sharing[id(place)] for place in chosen.values()])
     counts = _share_out(systems, _weights(chosen.values()) * factors / among)
     return [
-        Cell(
+        SimulatedCell(
             number=number,
             name=place.name,
             site=Site(tenths[0] / 10.0, tenths[1] / 10.0, place.site.altitude),
             timezone=place.timezone,
-            fleet=place.fleet,
+            statistics=place.statistics,
             systems=int(count),
         )
         for number, ((tenths, place), count) in enumerate(zip(chosen.items(), counts, strict=True))

@@ -11,8 +11,8 @@ import pandas as pd
 import pvlib
 
 from sunveil.errors import ParameterError
-from sunveil.simulate.sky import Skies
-from sunveil.simulate.systems import SystemTruth, Tracker
+from sunveil.simulate.sky import SimulatedSky
+from sunveil.simulate.systems import SAPM_MOUNTS, SystemTruth, Tracker
 from sunveil.site import Array
 from sunveil.weather.base import Weather
 
@@ -22,7 +22,7 @@ Horizon = Callable[[Array], Array]
 
 def simulate_power(
     truth: SystemTruth,
-    sky: Skies,
+    sky: SimulatedSky,
     *,
     seed: int,
     step_minutes: int = 60,
@@ -31,7 +31,7 @@ def simulate_power(
     degradation: float = 0.0,
     soiling: float = 0.0,
 ) -> pd.Series:
-    """Return what a system's meter says [kW].
+    """Return the readings of a system's meter [kW].
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def simulate_power(
     fine = np.zeros(len(up))
     years = np.linspace(0.0, 1.0, len(up))[up]
     worn = (1.0 - degradation * years) * (1.0 - _soiled(sky, soiling)[up])
-    fine[up] = inverter(dc_power(truth, Light.of(weather, up), horizon=horizon) * worn, truth)
+    fine[up] = inverter_power(dc_power(truth, Light.of(weather, up), horizon=horizon) * worn, truth)
     mean = fine.reshape(-1, int(per_reading)).mean(axis=1)
     mean *= 1.0 + noise * np.random.default_rng(seed).standard_normal(len(mean))
     half = pd.Timedelta(minutes=weather.step_minutes) / 2
@@ -79,7 +79,19 @@ def simulate_power(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Light:
-    """The daylight instants of a sky."""
+    """The daylight instants of a sky.
+
+    Parameters
+    ----------
+    zenith, azimuth
+        Apparent position of the sun. [degrees]
+    ghi, dni, dhi, dni_extra
+        Irradiance on the ground, and outside the atmosphere. [W/m²]
+    temp_air
+        Air temperature. [°C]
+    wind_speed
+        Wind speed. [m/s]
+    """
 
     zenith: Array
     azimuth: Array
@@ -108,7 +120,17 @@ class Light:
 
 
 def dc_power(truth: SystemTruth, light: Light, *, horizon: Horizon | None) -> Array:
-    """Return DC power after system losses, all planes together [kW]."""
+    """Return DC power after system losses, all planes together [kW].
+
+    Parameters
+    ----------
+    truth
+        The system.
+    light
+        The daylight instants of its sky.
+    horizon
+        What hides the sun, if anything does.
+    """
     hidden = (
         np.zeros(len(light.zenith), dtype=bool)
         if horizon is None
@@ -117,14 +139,14 @@ def dc_power(truth: SystemTruth, light: Light, *, horizon: Horizon | None) -> Ar
     total = np.zeros(len(light.zenith))
     for tilt, azimuth, share in _orientations(truth, light):
         poa = effective_irradiance(tilt, azimuth, light=light, albedo=truth.albedo, hidden=hidden)
-        heat = pvlib.temperature.TEMPERATURE_MODEL_PARAMETERS["sapm"][truth.mount.value]
+        heat = pvlib.temperature.TEMPERATURE_MODEL_PARAMETERS["sapm"][SAPM_MOUNTS[truth.mount]]
         cell = pvlib.temperature.sapm_cell(poa, light.temp_air, light.wind_speed, **heat)
         pdc0 = share * truth.dc_capacity_kw
         total += pvlib.pvsystem.pvwatts_dc(poa, cell, pdc0, truth.losses.gamma_pdc)
     return np.maximum(total * (1.0 - truth.losses.system), 0.0)
 
 
-def inverter(pdc: Array, truth: SystemTruth) -> Array:
+def inverter_power(pdc: Array, truth: SystemTruth) -> Array:
     """Return AC power by PVWatts' inverter, with its part-load curve and its limit [kW]."""
     nominal = truth.losses.inverter_efficiency
     return np.asarray(pvlib.inverter.pvwatts(pdc, truth.ac_limit_kw / nominal, eta_inv_nom=nominal))
@@ -142,6 +164,17 @@ def effective_irradiance(
 
     Perez-Driesse; the light around the sun enters as the beam does, the rest of the sky and the
     ground by Marion's integrals.
+
+    Parameters
+    ----------
+    surface_tilt, surface_azimuth
+        The plane, fixed or at each instant. [degrees]
+    light
+        The daylight instants of a sky.
+    albedo
+        Share of global irradiance that the ground sends back.
+    hidden
+        Whether the sun is hidden at each instant.
     """
     projection = pvlib.irradiance.aoi_projection(
         surface_tilt, surface_azimuth, light.zenith, light.azimuth
@@ -187,10 +220,10 @@ def _orientations(
 ) -> list[tuple[Array | float, Array | float, float]]:
     if truth.tracker is None:
         return [(p.surface_tilt, p.surface_azimuth, share) for p, share in truth.planes]
-    return [(*follow(truth.tracker, light), 1.0)]
+    return [(*tracker_angles(truth.tracker, light), 1.0)]
 
 
-def follow(tracker: Tracker, light: Light) -> tuple[Array, Array]:
+def tracker_angles(tracker: Tracker, light: Light) -> tuple[Array, Array]:
     """Return tilt and azimuth of a tracker's modules at each instant [degrees]."""
     if tracker.dual_axis:
         return light.zenith, light.azimuth
@@ -208,7 +241,7 @@ def follow(tracker: Tracker, light: Light) -> tuple[Array, Array]:
     return tilt, azimuth
 
 
-def _soiled(sky: Skies, rate: float) -> Array:
+def _soiled(sky: SimulatedSky, rate: float) -> Array:
     if rate == 0.0:
         return np.zeros(len(sky.day))
     bright = sky.true.ghi > 0.0

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy.ndimage import gaussian_filter1d
 
-from sunveil.simulate.noise import autoregressive, wander
-from sunveil.simulate.split import clear_sky, split_beam
+from sunveil.simulate.irradiance import clear_sky, split_beam
+from sunveil.simulate.noise import autoregressive, correlated_noise
 from sunveil.site import Array
 from sunveil.weather.base import Weather
 
@@ -50,7 +50,7 @@ class SatelliteErrors:
     temperature: float = 1.5
 
 
-def see_from_space(
+def simulate_satellite(
     true: Weather,
     *,
     rng: np.random.Generator,
@@ -91,10 +91,10 @@ def see_from_space(
     dni = np.divide(beam, np.cos(np.radians(sky.zenith)), out=np.zeros_like(beam), where=up)
     step = (there[1] - there[0]) / 60.0
     half = errors.temperature / np.sqrt(2.0)
-    temperature = half * rng.standard_normal() + half * wander(
+    temperature = half * rng.standard_normal() + half * correlated_noise(
         rng, len(there), step_minutes=step, memory_minutes=720.0
     )
-    breeze = 0.2 * rng.standard_normal() + 0.3 * wander(
+    breeze = 0.2 * rng.standard_normal() + 0.3 * correlated_noise(
         rng, len(there), step_minutes=step, memory_minutes=360.0
     )
     return Weather(
@@ -121,17 +121,27 @@ def smear_clouds(
     """Return the clear-sky index as seen through pixels of some kilometres.
 
     Clouds are smeared over 30 to 60 minutes, a width of the site, and misplaced; their depth is
-    misjudged; what
-    is small after smearing is not seen, and light added by cloud edges never is.
+    misjudged; what is small after smearing is not seen, and light added by cloud edges never is.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    clear_index
+        True clear-sky index at even instants.
+    step_minutes
+        Their spacing. [minutes]
+    errors
+        How wrong the product is.
     """
     loss = 1.0 - np.minimum(clear_index, 1.0)
     # a Gaussian of standard deviation s is as wide as a box of s times the root of 12
     width = rng.uniform(30.0, 60.0) / np.sqrt(12.0)
     smeared = gaussian_filter1d(loss, width / step_minutes)
     places = np.arange(len(loss), dtype=np.float64)
-    shift = wander(rng, len(loss), step_minutes=step_minutes, memory_minutes=360.0)
+    shift = correlated_noise(rng, len(loss), step_minutes=step_minutes, memory_minutes=360.0)
     smeared = np.interp(places + errors.cloud_shift / step_minutes * shift, places, smeared)
-    depth = wander(rng, len(loss), step_minutes=step_minutes, memory_minutes=60.0)
+    depth = correlated_noise(rng, len(loss), step_minutes=step_minutes, memory_minutes=60.0)
     seen = smeared * np.clip(1.0 + errors.cloud_depth * depth, 0.3, 1.7)
     return np.asarray(np.clip(1.0 - np.where(seen < errors.lost_cloud, 0.0, seen), 0.02, 1.0))
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sunveil.errors import ParameterError
-from sunveil.simulate.noise import Calendar, autoregressive, wander
-from sunveil.simulate.satellite import SatelliteErrors, see_from_space
-from sunveil.simulate.split import clear_sky, split_beam
+from sunveil.simulate.irradiance import clear_sky, split_beam
+from sunveil.simulate.noise import SolarCalendar, autoregressive, correlated_noise
+from sunveil.simulate.satellite import SatelliteErrors, simulate_satellite
 from sunveil.simulate.sunpath import SunPath
 from sunveil.site import Array, Site
 from sunveil.weather.base import Weather
@@ -22,8 +22,8 @@ CLEAR, PARTLY, OVERCAST = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Skies:
-    """The sky that was, and what a satellite product says of it.
+class SimulatedSky:
+    """A true sky, and what a satellite product says of it.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def simulate_sky(
     satellite_minutes: int = 30,
     errors: SatelliteErrors | None = None,
     clear_days: float | None = None,
-) -> Skies:
+) -> SimulatedSky:
     """Return a year of sky over a site, true and as seen from space.
 
     Parameters
@@ -75,20 +75,22 @@ def simulate_sky(
     if satellite_minutes < 1 or 60 % satellite_minutes:
         raise ParameterError(f"satellite_minutes must divide an hour, not {satellite_minutes}")
     sky = simulate_true_sky(site, year, seed=seed, step_minutes=step_minutes, clear_days=clear_days)
-    satellite = see_from_space(
+    satellite = simulate_satellite(
         sky.weather,
         rng=_streams(seed)[3],
-        times=middles(year, satellite_minutes),
+        times=interval_middles(year, satellite_minutes),
         turbidity=sky.turbidity,
         clear_index=sky.clear_index,
         errors=errors or SatelliteErrors(),
     )
-    return Skies(true=sky.weather, satellite=satellite, clear_index=sky.clear_index, day=sky.day)
+    return SimulatedSky(
+        true=sky.weather, satellite=satellite, clear_index=sky.clear_index, day=sky.day
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrueSky:
-    """The sky that was.
+    """The sky that makes the power.
 
     Parameters
     ----------
@@ -122,13 +124,14 @@ def simulate_true_sky(
     site, year, seed, step_minutes, clear_days
         As for :func:`simulate_sky`.
     path
-        The sun over ``middles(year, step_minutes)``, made once where many sites share a year.
+        The sun over ``interval_middles(year, step_minutes)``, made once where many sites share a
+        year.
     """
     if step_minutes < 1 or 60 % step_minutes:
         raise ParameterError(f"step_minutes must divide an hour, and {step_minutes} does not")
     streams = _streams(seed)
-    times = middles(year, step_minutes) if path is None else path.times
-    calendar = Calendar.of(times, latitude=site.latitude, longitude=site.longitude)
+    times = interval_middles(year, step_minutes) if path is None else path.times
+    calendar = SolarCalendar.of(times, latitude=site.latitude, longitude=site.longitude)
     daily = draw_turbidity(site, year, rng=streams[0], days=calendar.days)
     turbidity = daily[calendar.index]
     sky = clear_sky(site, times, turbidity=turbidity, path=path)
@@ -154,15 +157,27 @@ def _streams(seed: int) -> list[np.random.Generator]:
     return [np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(4)]
 
 
-def middles(year: int, step_minutes: int) -> pd.DatetimeIndex:
-    """Return the middles of a UTC year's intervals."""
+def interval_middles(year: int, step_minutes: int) -> pd.DatetimeIndex:
+    """Return the middles of the intervals of a UTC year."""
     step = pd.Timedelta(minutes=step_minutes)
     start, end = (pd.Timestamp(year=y, month=1, day=1, tz="UTC") for y in (year, year + 1))
     return pd.date_range(start, end, freq=step, inclusive="left") + step / 2
 
 
 def draw_turbidity(site: Site, year: int, *, rng: np.random.Generator, days: int) -> Array:
-    """Return the Linke turbidity of each local day: climatology, a site's factor, and weather."""
+    """Return the Linke turbidity of each local day: climatology, a site's factor, and weather.
+
+    Parameters
+    ----------
+    site
+        Where; pvlib's maps give the climatology.
+    year
+        Calendar year.
+    rng
+        Source of randomness.
+    days
+        How many local days.
+    """
     months = pd.date_range(f"{year}-01-01", periods=12, freq="MS", tz="UTC") + pd.Timedelta(days=14)
     maps = pvlib.clearsky.lookup_linke_turbidity(
         months, site.latitude, site.longitude, interp_turbidity=False
@@ -174,12 +189,26 @@ def draw_turbidity(site: Site, year: int, *, rng: np.random.Generator, days: int
 
 
 def draw_day_types(
-    rng: np.random.Generator, calendar: Calendar, *, clear_days: float
+    rng: np.random.Generator, calendar: SolarCalendar, *, clear_days: float
 ) -> NDArray[np.int64]:
     """Return the type of each local day by a Markov chain.
 
     A day repeats the one before with probability 0.4 and is else drawn afresh, so that the long-run
     fractions are those asked for. Summers have more clear days, and more broken than full cloud.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    calendar
+        The local days.
+    clear_days
+        Fraction of days that are clear, over the year.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``CLEAR``, ``PARTLY`` or ``OVERCAST``, one per local day.
     """
     clear = np.clip(clear_days + 0.12 * calendar.summer, 0.05, 0.95)
     partly = (1.0 - clear) * (0.55 + 0.15 * calendar.summer)
@@ -194,7 +223,7 @@ def draw_day_types(
 
 def draw_clear_index(
     rng: np.random.Generator,
-    calendar: Calendar,
+    calendar: SolarCalendar,
     *,
     step_minutes: int,
     clear_days: float | None = None,
@@ -204,6 +233,17 @@ def draw_clear_index(
     A Gaussian process with memories of 15 minutes and 2 hours stands for the clouds overhead: where
     it passes the day's threshold a cloud hides the sun, and just below it the cloud's edge adds
     light. Days with no cloud, and gaps wide enough, are exactly 1.
+
+    Parameters
+    ----------
+    rng
+        Source of randomness.
+    calendar
+        The instants and their local days.
+    step_minutes
+        Spacing of the instants. [minutes]
+    clear_days
+        Fraction of days that are clear; drawn between 0.25 and 0.75 when left out.
     """
     if clear_days is None:
         clear_days = float(rng.uniform(0.25, 0.75))
@@ -215,7 +255,7 @@ def draw_clear_index(
     depth = np.choose(kinds, [0.6, rng.normal(0.45, 0.12, days), rng.normal(0.28, 0.12, days)])
 
     def passing(minutes: float) -> Array:
-        return wander(rng, size, step_minutes=step_minutes, memory_minutes=minutes)
+        return correlated_noise(rng, size, step_minutes=step_minutes, memory_minutes=minutes)
 
     overhead = np.sqrt(0.6) * passing(15.0) + np.sqrt(0.4) * passing(120.0)
     above = overhead - ndtri(1.0 - np.clip(cover, 0.0, 1.0))[calendar.index]
@@ -227,9 +267,21 @@ def draw_clear_index(
 
 
 def draw_air(
-    site: Site, rng: np.random.Generator, calendar: Calendar, *, step_minutes: int
+    site: Site, rng: np.random.Generator, calendar: SolarCalendar, *, step_minutes: int
 ) -> tuple[Array, Array]:
-    """Return air temperature and wind speed at each instant [°C, m/s]."""
+    """Return air temperature and wind speed at each instant [°C, m/s].
+
+    Parameters
+    ----------
+    site
+        Where; its latitude and height set the climate.
+    rng
+        Source of randomness.
+    calendar
+        The instants and their local days.
+    step_minutes
+        Spacing of the instants. [minutes]
+    """
     latitude = abs(site.latitude)
     mean = 33.0 - 0.45 * latitude - 0.005 * site.height + rng.normal(0.0, 2.0)
     season = (4.0 + 0.15 * latitude) * calendar.summer
@@ -238,6 +290,6 @@ def draw_air(
     moment = calendar.index + calendar.hour / 24.0
     synoptic = np.interp(moment, np.arange(calendar.days + 1), systems)
     swing = 5.0 * np.cos(2.0 * np.pi * (calendar.hour - 15.0) / 24.0)
-    gusts = wander(rng, len(moment), step_minutes=step_minutes, memory_minutes=180.0)
+    gusts = correlated_noise(rng, len(moment), step_minutes=step_minutes, memory_minutes=180.0)
     wind = 2.5 * np.exp(0.5 * gusts + 0.2 * rng.standard_normal())
     return mean + season[calendar.index] + synoptic + swing, np.clip(wind, 0.1, 20.0)

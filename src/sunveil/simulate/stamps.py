@@ -1,4 +1,4 @@
-"""What stands at which stamp: clocks that are right, and clocks that are not."""
+"""Which instant a system's clock stamps with which time, be it right or wrong."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sunveil.simulate.habits import Clock
+from sunveil.simulate.fault_rates import SimulatedClock
 
-CLOCKS = tuple(Clock)
+CLOCKS = tuple(SimulatedClock)
 Index = NDArray[np.int32]
 
 
@@ -19,15 +19,31 @@ def clock_sources(
 
     -1 where none does: before a slow clock's year begins, and in the hour that is skipped in
     spring. Of the hour that comes twice in autumn the first is kept, as meters that overwrite do.
+
+    Parameters
+    ----------
+    times
+        Middles of the sky's steps over the year, in UTC.
+    timezone
+        The clock on the wall, whose daylight saving may be left in.
+    interval_minutes
+        Interval of the meters. [minutes]
+    step_minutes
+        Spacing of the sky. [minutes]
+
+    Returns
+    -------
+    numpy.ndarray
+        Indices of instants, shape (clocks, instants), the clocks in the order of ``CLOCKS``.
     """
     ahead = {
-        Clock.DECLARED: 0,
-        Clock.HOUR_FAST: 60,
-        Clock.HOUR_SLOW: -60,
-        Clock.HALF_HOUR_FAST: 30,
-        Clock.HALF_HOUR_SLOW: -30,
-        Clock.DAYLIGHT_SAVING: _saved_minutes(times, timezone),
-        Clock.LABEL_END: interval_minutes,
+        SimulatedClock.DECLARED: 0,
+        SimulatedClock.HOUR_FAST: 60,
+        SimulatedClock.HOUR_SLOW: -60,
+        SimulatedClock.HALF_HOUR_FAST: 30,
+        SimulatedClock.HALF_HOUR_SLOW: -30,
+        SimulatedClock.DAYLIGHT_SAVING: _saved_minutes(times, timezone),
+        SimulatedClock.LABEL_END: interval_minutes,
     }
     n = len(times)
     out = np.full((len(CLOCKS), n), -1, dtype=np.int32)

@@ -10,19 +10,17 @@ their bins evenly.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 
 import numpy as np
 
 from sunveil.errors import ParameterError
-from sunveil.site import Losses, Plane, Site
+from sunveil.site import Losses, Mount, Plane, Site
 
-
-class Mount(StrEnum):
-    """How the modules are mounted, in the words of Sandia's temperature model."""
-
-    ROOF = "close_mount_glass_glass"
-    RACK = "open_rack_glass_polymer"
+# What Sandia's temperature model calls the mounts that systems are drawn with.
+SAPM_MOUNTS = {
+    Mount.ROOF: "close_mount_glass_glass",
+    Mount.RACK: "open_rack_glass_polymer",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class SystemTruth:
     albedo
         Reflectivity of the ground.
     mount
-        How the modules are mounted.
+        How the modules are mounted: on a roof or on a rack.
     tracker
         What follows the sun, if anything does.
     timezone
@@ -99,6 +97,8 @@ class SystemTruth:
             raise ParameterError(
                 f"dc_capacity_kw and dc_ac_ratio of {self.system_id} must be positive"
             )
+        if self.mount not in SAPM_MOUNTS:
+            raise ParameterError(f"the mount of {self.system_id} must be a roof or a rack")
 
     @property
     def plane(self) -> Plane:
@@ -117,8 +117,8 @@ class SystemTruth:
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
-    """How the systems of a list face, and how large they are.
+class FleetStatistics:
+    """How the systems of a public list face, and how large they are.
 
     Parameters
     ----------
@@ -147,17 +147,29 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class City:
-    """A place with its clock, and the list whose systems stand for it."""
+    """A place that simulated systems are drawn at.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    site
+        Where it is.
+    timezone
+        The clock on the wall there.
+    statistics
+        How its systems face and how large they are.
+    """
 
     name: str
     site: Site
     timezone: str
-    fleet: Fleet
+    statistics: FleetStatistics
 
 
 TILT_EDGES = (0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 60.0, 75.0)
 
-US = Fleet(
+US = FleetStatistics(
     azimuths=(0.028, 0.005, 0.049, 0.119, 0.535, 0.190, 0.068, 0.007),
     bin_spread=6.0,
     tilts=(0.039, 0.025, 0.065, 0.189, 0.243, 0.122, 0.179, 0.066, 0.043, 0.025, 0.001, 0.003),
@@ -166,7 +178,7 @@ US = Fleet(
     largest_home_kw=20.0,
     commercial=0.045,
 )
-EUROPE = Fleet(
+EUROPE = FleetStatistics(
     azimuths=(0.002, 0.008, 0.064, 0.205, 0.385, 0.231, 0.094, 0.012),
     bin_spread=None,
     tilts=(0.072, 0.034, 0.042, 0.047, 0.063, 0.103, 0.122, 0.115, 0.139, 0.109, 0.105, 0.049),
@@ -178,8 +190,8 @@ EUROPE = Fleet(
 
 
 def _city(name: str, latitude: float, longitude: float, *, height: float, zone: str) -> City:
-    fleet = US if zone.startswith("America/") else EUROPE
-    return City(name, Site(latitude, longitude, height), zone, fleet)
+    statistics = US if zone.startswith("America/") else EUROPE
+    return City(name, Site(latitude, longitude, height), zone, statistics)
 
 
 CITIES = (
@@ -248,14 +260,14 @@ def tracking(truth: SystemTruth, tracker: Tracker) -> SystemTruth:
 
 def _draw_system(rng: np.random.Generator, system_id: str, loss_spread: float) -> SystemTruth:
     city = CITIES[rng.integers(len(CITIES))]
-    commercial = bool(rng.random() < city.fleet.commercial)
+    commercial = bool(rng.random() < city.statistics.commercial)
     system = float(np.clip(0.14 + loss_spread * rng.standard_normal(), 0.02, 0.4))
     gamma = float(np.clip(rng.normal(-0.0040, 0.0004), -0.0055, -0.0025))
     return SystemTruth(
         system_id=system_id,
         site=city.site,
-        planes=((_draw_plane(rng, city.fleet), 1.0),),
-        dc_capacity_kw=_draw_capacity(rng, city.fleet, commercial=commercial),
+        planes=((_draw_plane(rng, city.statistics), 1.0),),
+        dc_capacity_kw=_draw_capacity(rng, city.statistics, commercial=commercial),
         dc_ac_ratio=float(rng.uniform(1.0, 1.3)),
         losses=Losses(system=system, gamma_pdc=gamma),
         albedo=float(rng.uniform(0.15, 0.25)),
@@ -264,18 +276,20 @@ def _draw_system(rng: np.random.Generator, system_id: str, loss_spread: float) -
     )
 
 
-def _draw_plane(rng: np.random.Generator, fleet: Fleet) -> Plane:
-    weights = np.array(fleet.azimuths)
+def _draw_plane(rng: np.random.Generator, statistics: FleetStatistics) -> Plane:
+    weights = np.array(statistics.azimuths)
     centre = 45.0 * rng.choice(len(weights), p=weights / weights.sum())
-    spread = fleet.bin_spread
+    spread = statistics.bin_spread
     within = rng.uniform(-22.5, 22.5) if spread is None else spread * rng.standard_normal()
-    weights = np.array(fleet.tilts)
+    weights = np.array(statistics.tilts)
     bin_ = rng.choice(len(weights), p=weights / weights.sum())
     return Plane(float(centre + within), rng.uniform(TILT_EDGES[bin_], TILT_EDGES[bin_ + 1]))
 
 
-def _draw_capacity(rng: np.random.Generator, fleet: Fleet, *, commercial: bool) -> float:
+def _draw_capacity(
+    rng: np.random.Generator, statistics: FleetStatistics, *, commercial: bool
+) -> float:
     if commercial:
         return float(np.exp(rng.uniform(np.log(20.0), np.log(1000.0))))
-    home = fleet.median_kw * np.exp(fleet.spread * rng.standard_normal())
-    return float(np.clip(home, 1.0, fleet.largest_home_kw))
+    home = statistics.median_kw * np.exp(statistics.spread * rng.standard_normal())
+    return float(np.clip(home, 1.0, statistics.largest_home_kw))

@@ -8,14 +8,12 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    import duckdb
 
 ROW_GROUP = 262_144
 # DuckDB's smallest; a row holds a whole year.
@@ -24,8 +22,6 @@ LIST_ROW_GROUP = 2_048
 
 def connect() -> duckdb.DuckDBPyConnection:
     """Return a database of its own for one thread, so that its rows keep their order."""
-    import duckdb
-
     return duckdb.connect(config={"threads": 1})
 
 
@@ -38,7 +34,23 @@ def write_long(
     interval_minutes: int,
     power: NDArray[np.float32],
 ) -> None:
-    """Write readings as one row each: system_id, time, power_kw; missing ones have no row."""
+    """Write readings as one row each: system_id, time, power_kw; missing ones have no row.
+
+    Parameters
+    ----------
+    database
+        The thread's own database.
+    path
+        The file.
+    system_ids
+        The name of each system.
+    start
+        Start of the first interval, in UTC.
+    interval_minutes
+        Interval of the meters. [minutes]
+    power
+        One row per system, NaN where there is no reading. [kW]
+    """
     n, readings = power.shape
     step = np.timedelta64(interval_minutes * 60_000_000, "us")
     first = np.datetime64(start.tz_localize(None), "us")
@@ -65,7 +77,13 @@ def write_lists(
     interval_minutes: int,
     power: NDArray[np.float32],
 ) -> None:
-    """Write one row per system: system_id, start, interval_minutes, power_kw as a list."""
+    """Write one row per system: system_id, start, interval_minutes, power_kw as a list.
+
+    Parameters
+    ----------
+    database, path, system_ids, start, interval_minutes, power
+        As for :func:`write_long`; missing readings are null.
+    """
     n, readings = power.shape
     names = _named(np.repeat(np.arange(n, dtype=np.int32), readings), system_ids)
     frame = pd.DataFrame({"system_id": names, "power": power.ravel()}, copy=False)
@@ -81,7 +99,17 @@ def write_lists(
 
 
 def write_table(database: duckdb.DuckDBPyConnection, path: Path, columns: dict[str, Any]) -> None:
-    """Write a plain table; what is not a number becomes null."""
+    """Write a plain table; what is not a number becomes null.
+
+    Parameters
+    ----------
+    database
+        The thread's own database.
+    path
+        The file.
+    columns
+        The values of each column, by its name.
+    """
     names = ", ".join(f'"{name}"' for name in columns)
     _copy(database, pd.DataFrame(columns), f"SELECT {names} FROM given", path, ROW_GROUP)
 
@@ -94,8 +122,6 @@ def _named(rows: NDArray[np.int32], system_ids: Sequence[str]) -> pd.Categorical
 def _copy(
     database: duckdb.DuckDBPyConnection, frame: pd.DataFrame, query: str, path: Path, rows: int
 ) -> None:
-    import duckdb
-
     database.register("given", frame)
     target = str(path).replace("'", "''")
     try:

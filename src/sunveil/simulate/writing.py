@@ -18,29 +18,26 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import duckdb
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
 from sunveil.files import real_path, write_whole
-from sunveil.simulate.blocks import Daylight, block_power
-from sunveil.simulate.describing import KIND, describe, explain, truth_columns
-from sunveil.simulate.habits import CLEAN, REAL, Habits
-from sunveil.simulate.order import Layout, Order
-from sunveil.simulate.outages import befall, draw_snow
-from sunveil.simulate.places import Cell
+from sunveil.simulate.blocks import CellDaylight, block_power
+from sunveil.simulate.description import KIND, make_description, make_readme, truth_columns
+from sunveil.simulate.fault_rates import CLEAN_FLEET, REAL_FLEET, FaultRates
+from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
+from sunveil.simulate.outages import add_meter_faults, draw_snow
+from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.roster import draw_roster
-from sunveil.simulate.sky import middles, simulate_true_sky
+from sunveil.simulate.sky import interval_middles, simulate_true_sky
 from sunveil.simulate.stamps import Index, clock_sources
 from sunveil.simulate.sunpath import SunPath
 from sunveil.simulate.tables import connect, write_lists, write_long, write_table
 from sunveil.site import Array
-
-if TYPE_CHECKING:
-    import duckdb
 
 PART_SYSTEMS = 128
 # Spacing of the true sky for each interval of the meters, as fine as the time allows. [minutes]
@@ -57,7 +54,7 @@ class Piece:
 
 
 def write_fleet(
-    folder: Path, order: Order, *, replace: bool = False, workers: int | None = None
+    folder: Path, spec: FleetSpec, *, replace: bool = False, workers: int | None = None
 ) -> Generator[int, None, None]:
     """Write a fleet to a folder, whole or not at all, and yield after each part.
 
@@ -65,8 +62,8 @@ def write_fleet(
     ----------
     folder
         Where; made if need be. One that holds anything is refused.
-    order
-        What fleet.
+    spec
+        What the fleet is: its cells, its year, its meters.
     replace
         Whether a simulated fleet that stands there is replaced.
     workers
@@ -83,15 +80,15 @@ def write_fleet(
     made = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         (made / "readings").mkdir(parents=True)
-        yield from _Run(made, order).make(workers or os.cpu_count() or 1)
+        yield from _Run(made, spec).make(workers or os.cpu_count() or 1)
         _put_in_place(made, target)
     finally:  # an interrupt too must leave nothing behind
         shutil.rmtree(made, ignore_errors=True)
 
 
-def count_parts(order: Order) -> int:
+def count_parts(spec: FleetSpec) -> int:
     """Return how many parts a fleet is written in."""
-    return -(-order.systems // PART_SYSTEMS)
+    return -(-spec.systems // PART_SYSTEMS)
 
 
 def check_folder(folder: Path, *, replace: bool) -> None:
@@ -114,19 +111,19 @@ def check_folder(folder: Path, *, replace: bool) -> None:
         )
 
 
-def split_parts(cells: Sequence[Cell]) -> list[list[Piece]]:
+def split_parts(cells: Sequence[SimulatedCell]) -> list[list[Piece]]:
     """Return the pieces of each part, cell after cell."""
     parts: list[list[Piece]] = [[]]
-    room = PART_SYSTEMS
+    free = PART_SYSTEMS
     for place, cell in enumerate(cells):
         start = 0
         while start < cell.systems:
-            if room == 0:
+            if free == 0:
                 parts.append([])
-                room = PART_SYSTEMS
-            stop = min(start + room, cell.systems)
+                free = PART_SYSTEMS
+            stop = min(start + free, cell.systems)
             parts[-1].append(Piece(place, start, stop))
-            room -= stop - start
+            free -= stop - start
             start = stop
     return parts
 
@@ -147,9 +144,9 @@ def _put_in_place(made: Path, target: Path) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CellSky:
-    """What the systems of a cell share."""
+    """What the systems of a cell share: their light, what their clocks show, and snowfalls."""
 
-    daylight: Daylight
+    daylight: CellDaylight
     sources: Index
     snow: Array
 
@@ -166,22 +163,22 @@ class _Shared:
 class _Run:
     """One fleet being made in one folder."""
 
-    def __init__(self, folder: Path, order: Order) -> None:
-        self.folder, self.order = folder, order
-        self.habits: Habits = REAL if order.faults else CLEAN
-        self.step = SKY_MINUTES[order.interval_minutes]
-        self.path = SunPath.of(middles(order.year, self.step))
-        self.start = pd.Timestamp(year=order.year, month=1, day=1, tz="UTC")
-        self.cells = order.cells
+    def __init__(self, folder: Path, spec: FleetSpec) -> None:
+        self.folder, self.spec = folder, spec
+        self.rates: FaultRates = REAL_FLEET if spec.faults else CLEAN_FLEET
+        self.step = SKY_MINUTES[spec.interval_minutes]
+        self.path = SunPath.of(interval_middles(spec.year, self.step))
+        self.start = pd.Timestamp(year=spec.year, month=1, day=1, tz="UTC")
+        self.cells = spec.cells
         self.rosters = [
-            draw_roster(cell, self.habits, rng=self._rng(2, *_seed_of(cell))) for cell in self.cells
+            draw_roster(cell, self.rates, rng=self._rng(2, *_seed_of(cell))) for cell in self.cells
         ]
         self.parts = split_parts(self.cells)
         needs = np.bincount([piece.cell for part in self.parts for piece in part])
         self.skies = [_Shared(int(n)) for n in needs]
         self.local = threading.local()
-        width = max(5, len(str(order.systems)))
-        self.ids = [f"sim-{number:0{width}d}" for number in range(1, order.systems + 1)]
+        width = max(5, len(str(spec.systems)))
+        self.ids = [f"sim-{number:0{width}d}" for number in range(1, spec.systems + 1)]
 
     def make(self, workers: int) -> Iterator[int]:
         """Make all parts and tables, and yield the number of systems of each part."""
@@ -210,13 +207,13 @@ class _Run:
         rows = [self._piece(piece) for piece in self.parts[number]]
         power = rows[0] if len(rows) == 1 else np.concatenate(rows)
         first = number * PART_SYSTEMS
-        write = write_long if self.order.layout is Layout.LONG else write_lists
+        write = write_long if self.spec.layout is ReadingsLayout.LONG else write_lists
         write(
             self._database(),
             self.folder / "readings" / f"part-{number:05d}.parquet",
             system_ids=self.ids[first : first + len(power)],
             start=self.start,
-            interval_minutes=self.order.interval_minutes,
+            interval_minutes=self.spec.interval_minutes,
             power=power,
         )
         return np.asarray(np.sum(~np.isnan(power), axis=1), dtype=np.int64)
@@ -224,12 +221,14 @@ class _Run:
     def _piece(self, piece: Piece) -> NDArray[np.float32]:
         sky = self._sky(piece.cell)
         roster = self.rosters[piece.cell].rows(piece.start, piece.stop)
-        interval = self.order.interval_minutes
+        interval = self.spec.interval_minutes
         power = block_power(
             roster, sky.daylight, sources=sky.sources, per_reading=interval // self.step
         )
         rng = self._rng(3, *_seed_of(self.cells[piece.cell]), piece.start)
-        befall(power, roster, self.habits, snow=sky.snow, interval_minutes=interval, rng=rng)
+        add_meter_faults(
+            power, roster, self.rates, snow=sky.snow, interval_minutes=interval, rng=rng
+        )
         return power
 
     def _sky(self, place: int) -> _CellSky:
@@ -240,28 +239,28 @@ class _Run:
             shared.sky = sky if shared.parts_left else None
         return sky
 
-    def _make_sky(self, cell: Cell) -> _CellSky:
+    def _make_sky(self, cell: SimulatedCell) -> _CellSky:
         seed = int(self._rng(4, *_seed_of(cell)).integers(2**32))
         sky = simulate_true_sky(
-            cell.site, self.order.year, seed=seed, step_minutes=self.step, path=self.path
+            cell.site, self.spec.year, seed=seed, step_minutes=self.step, path=self.path
         )
         sources = clock_sources(
             self.path.times,
             cell.timezone,
-            interval_minutes=self.order.interval_minutes,
+            interval_minutes=self.spec.interval_minutes,
             step_minutes=self.step,
         )
-        snow = draw_snow(sky.weather.temp_air, self.habits, rng=self._rng(5, *_seed_of(cell)))
-        return _CellSky(Daylight.of(sky.weather), sources, snow)
+        snow = draw_snow(sky.weather.temp_air, self.rates, rng=self._rng(5, *_seed_of(cell)))
+        return _CellSky(CellDaylight.of(sky.weather), sources, snow)
 
     def _tables(self, readings: NDArray[np.int64]) -> None:
         systems, truth = truth_columns(self.cells, self.rosters, self.ids, readings)
         write_table(self._database(), self.folder / "systems.parquet", systems)
         write_table(self._database(), self.folder / "truth.parquet", truth)
-        page = explain(self.order, self.habits, sky_minutes=self.step)
-        told = describe(self.order, self.habits, truth, sky_minutes=self.step)
+        page = make_readme(self.spec, self.rates, sky_minutes=self.step)
+        description = make_description(self.spec, self.rates, truth, sky_minutes=self.step)
         write_whole(self.folder / "README.md", page)
-        write_whole(self.folder / "fleet.json", told)
+        write_whole(self.folder / "fleet.json", description)
 
     def _database(self) -> duckdb.DuckDBPyConnection:
         if not hasattr(self.local, "database"):
@@ -270,9 +269,9 @@ class _Run:
         return database
 
     def _rng(self, *numbers: int) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence([self.order.seed, *numbers]))
+        return np.random.default_rng(np.random.SeedSequence([self.spec.seed, *numbers]))
 
 
-def _seed_of(cell: Cell) -> tuple[int, int]:
+def _seed_of(cell: SimulatedCell) -> tuple[int, int]:
     # a cell's sky and systems depend on where it is, not on its place among the others
     return cell.tenths[0] + 900, cell.tenths[1] + 1800

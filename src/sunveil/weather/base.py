@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Array, Site
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 COLUMNS = ("ghi", "dni", "dhi", "temp_air", "wind_speed")
 SUN = ("zenith", "azimuth")
 
-When: TypeAlias = "str | dt.date | dt.datetime | np.datetime64 | pd.Timestamp"
+TimeLike: TypeAlias = "str | dt.date | dt.datetime | np.datetime64 | pd.Timestamp"
 
 
-def instant(when: When) -> pd.Timestamp:
-    """Return ``when`` as a UTC instant; a naive one is taken to be in UTC already."""
-    import pandas as pd
-
+def instant(when: TimeLike) -> pd.Timestamp:
+    """Return a time as a UTC instant; a naive one is taken to be in UTC already."""
     try:
         stamp = pd.Timestamp(when)
     except (ValueError, TypeError) as error:
@@ -42,12 +38,10 @@ def utc_seconds(times: pd.DatetimeIndex) -> NDArray[np.datetime64]:
 
 def utc_index(stamps: NDArray[np.datetime64]) -> pd.DatetimeIndex:
     """Return plain UTC stamps as an index that knows its time zone."""
-    import pandas as pd
-
     return pd.DatetimeIndex(stamps).tz_localize("UTC")
 
 
-def span(start: When, end: When) -> tuple[pd.Timestamp, pd.Timestamp]:
+def span(start: TimeLike, end: TimeLike) -> tuple[pd.Timestamp, pd.Timestamp]:
     """Return both ends of a half-open span in UTC, which must not be empty."""
     first, last = instant(start), instant(end)
     if last <= first:
@@ -55,10 +49,8 @@ def span(start: When, end: When) -> tuple[pd.Timestamp, pd.Timestamp]:
     return first, last
 
 
-def years_of(start: When, end: When) -> range:
+def years_of(start: TimeLike, end: TimeLike) -> range:
     """Return the UTC calendar years that the half-open span touches."""
-    import pandas as pd
-
     first, last = span(start, end)
     return range(first.year, (last - pd.Timedelta(1, "ns")).year + 1)
 
@@ -144,10 +136,8 @@ class Weather:
         assert self.azimuth is not None
         return self.zenith, self.azimuth
 
-    def between(self, start: When, end: When) -> Weather:
+    def between(self, start: TimeLike, end: TimeLike) -> Weather:
         """Return the part with ``start <= times < end``."""
-        import pandas as pd
-
         first, last = span(start, end)
         low, high = self.times.searchsorted(pd.DatetimeIndex([first, last]))
         if high - low < 2:
@@ -170,8 +160,6 @@ class Weather:
 
     def to_frame(self) -> pd.DataFrame:
         """Return the values as a frame in pvlib's names, indexed by UTC time."""
-        import pandas as pd
-
         return pd.DataFrame({name: getattr(self, name) for name in COLUMNS}, index=self.times)
 
     @classmethod
@@ -187,9 +175,16 @@ class Weather:
         """Make weather of a frame with pvlib's column names and a time-zone-aware index.
 
         Missing temperature and wind are filled with 20 °C and 1 m/s, as pvlib does.
-        """
-        import pandas as pd
 
+        Parameters
+        ----------
+        frame
+            ``ghi``, ``dni``, ``dhi`` [W/m²]; ``temp_air`` [°C] and ``wind_speed`` [m/s] if known.
+        site
+            Where the weather is.
+        source, clear, typical
+            As for :class:`Weather`.
+        """
         index = pd.DatetimeIndex(frame.index)
         if index.tz is None:
             raise WeatherError(
@@ -218,8 +213,8 @@ class Weather:
         )
 
 
-def joined(parts: list[Weather]) -> Weather:
-    """Return consecutive spans of one source as one."""
+def join_weather(parts: list[Weather]) -> Weather:
+    """Return consecutive spans of one source as one weather."""
     if len(parts) == 1:
         return parts[0]
     known = all(part.zenith is not None and part.azimuth is not None for part in parts)

@@ -29,8 +29,8 @@ _STORED = (*COLUMNS, *SUN)
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """What one cached year is: equal keys hold equal weather.
+class CacheKey:
+    """The key of one cached year: equal keys hold equal weather.
 
     Parameters
     ----------
@@ -56,16 +56,37 @@ class Key:
 
     @classmethod
     def of(
-        cls, site: Site, year: int, *, source: str, dataset: str, step_minutes: int, high: bool
-    ) -> Key:
-        """Return the key of a site's year; ``high`` when its values depend on the altitude."""
+        cls,
+        site: Site,
+        year: int,
+        *,
+        source: str,
+        dataset: str,
+        step_minutes: int,
+        by_altitude: bool,
+    ) -> CacheKey:
+        """Return the key of a site's year.
+
+        Parameters
+        ----------
+        site
+            Where.
+        year
+            UTC calendar year, or the source's own year.
+        source, dataset
+            Who makes the values, and which of its products.
+        step_minutes
+            Spacing of the times. [minutes]
+        by_altitude
+            Whether the values depend on the site's altitude.
+        """
         return cls(
             source=source,
             dataset=dataset,
             # Adding zero turns -0.0 into 0.0, which would otherwise be another name.
             latitude=round(site.latitude, 4) + 0.0,
             longitude=round(site.longitude, 4) + 0.0,
-            altitude=round(site.height) if high else None,
+            altitude=round(site.height) if by_altitude else None,
             year=year,
             step_minutes=step_minutes,
         )
@@ -101,12 +122,24 @@ class WeatherCache:
     def __repr__(self) -> str:
         return f"WeatherCache({str(self.folder)!r})"
 
-    def path(self, key: Key) -> Path:
+    def path(self, key: CacheKey) -> Path:
         """Return where the entry of ``key`` is kept."""
         return self.folder / key.name
 
-    def load(self, key: Key, site: Site, *, source: str, clear: bool = False) -> Weather | None:
-        """Return the entry of ``key``, or None; a damaged entry is removed."""
+    def load(
+        self, key: CacheKey, site: Site, *, source: str, clear: bool = False
+    ) -> Weather | None:
+        """Return the entry of ``key``, or None; a damaged entry is removed.
+
+        Parameters
+        ----------
+        key
+            Which year of which source.
+        site
+            The site that the weather is said to be of.
+        source, clear
+            As for :class:`~sunveil.weather.Weather`.
+        """
         path = self.path(key)
         try:
             content = path.read_bytes()
@@ -119,7 +152,7 @@ class WeatherCache:
                 path.unlink()
             return None
 
-    def store(self, key: Key, weather: Weather) -> bool:
+    def store(self, key: CacheKey, weather: Weather) -> bool:
         """Keep ``weather`` under ``key``; return False when the folder cannot be written."""
         content = _encode(key, weather)
         try:
@@ -142,7 +175,7 @@ def stored_precision(weather: Weather) -> Weather:
     return replace(weather, **values)
 
 
-def _encode(key: Key, weather: Weather) -> bytes:
+def _encode(key: CacheKey, weather: Weather) -> bytes:
     weather.sun()
     seconds = utc_seconds(weather.times).astype("<i8")
     columns = np.stack([getattr(weather, name) for name in _STORED]).astype("<f4")
@@ -151,7 +184,7 @@ def _encode(key: Key, weather: Weather) -> bytes:
     return json.dumps(head).encode() + b"\n" + body
 
 
-def _decode(content: bytes, key: Key, site: Site, *, source: str, clear: bool) -> Weather:
+def _decode(content: bytes, key: CacheKey, site: Site, *, source: str, clear: bool) -> Weather:
     """Return the weather in ``content``, or raise ValueError, KeyError or TypeError."""
     line, _, body = content.partition(b"\n")
     head = json.loads(line)

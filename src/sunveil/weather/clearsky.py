@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import pvlib
 
 from sunveil.errors import ParameterError
 from sunveil.maps import monthly_turbidity
 from sunveil.site import Array, Site
-from sunveil.weather.base import Weather, When, joined, span, utc_index, utc_seconds, years_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from sunveil.weather.cache import WeatherCache
+from sunveil.weather.base import (
+    TimeLike,
+    Weather,
+    join_weather,
+    span,
+    utc_index,
+    utc_seconds,
+    years_of,
+)
+from sunveil.weather.cache import CacheKey, WeatherCache, stored_precision
 
 WIND_SPEED = 1.5  # m/s, about what a roof sees on a fine day
 
@@ -50,8 +56,8 @@ class Climate(NamedTuple):
 
 def clearsky(
     site: Site,
-    start: When,
-    end: When,
+    start: TimeLike,
+    end: TimeLike,
     *,
     step_minutes: int = 15,
     cache: WeatherCache | None = None,
@@ -86,18 +92,19 @@ def clearsky(
         raise ParameterError(
             f"step_minutes must divide a day of 1440 minutes, and {step_minutes} does not"
         )
-    from sunveil.weather.cache import WeatherCache  # a fleet has the functions below, and no store
-
     store = WeatherCache() if cache is None else cache
     years = [_year(site, year, step_minutes, store) for year in years_of(first, last)]
-    return joined(years).between(first, last)
+    return join_weather(years).between(first, last)
 
 
 def _year(site: Site, year: int, step_minutes: int, cache: WeatherCache) -> Weather:
-    from sunveil.weather.cache import Key, stored_precision
-
-    key = Key.of(
-        site, year, source="clearsky", dataset="ineichen", step_minutes=step_minutes, high=True
+    key = CacheKey.of(
+        site,
+        year,
+        source="clearsky",
+        dataset="ineichen",
+        step_minutes=step_minutes,
+        by_altitude=True,
     )
     known = cache.load(key, site, source="clearsky", clear=True)
     if known is not None:
@@ -148,8 +155,6 @@ def clear_light(site: Site, zenith: Array, days: Array, *, year: int) -> dict[st
     year
         The year that the days are counted in.
     """
-    import pvlib
-
     up = zenith < 90.0
     pressure = float(pvlib.atmosphere.alt2pres(site.height))
     relative = pvlib.atmosphere.get_relative_airmass(zenith[up])
@@ -208,7 +213,7 @@ def climate_temperature(site: Site, times: pd.DatetimeIndex) -> Array:
 
 
 def climate_of(site: Site) -> Climate:
-    """Return what :func:`climate_temperature` is made of."""
+    """Return the mean and the swings that :func:`climate_temperature` adds up."""
     latitude, kilometres = abs(site.latitude), site.height / 1000.0
     inland = float(np.clip(kilometres, 0.0, 2.0))
     return Climate(

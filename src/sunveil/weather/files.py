@@ -17,7 +17,7 @@ from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Site
 from sunveil.weather import formats
 from sunveil.weather.base import Weather
-from sunveil.weather.formats import Parsed, dated
+from sunveil.weather.formats import ParsedWeather, at_times
 from sunveil.weather.light import to_weather
 from sunveil.weather.remote import PARSER_ERRORS
 from sunveil.weather.tables import read_parquet, with_times
@@ -70,7 +70,7 @@ def _named(error: Exception, file: Path) -> WeatherError:
     return WeatherError(said if file.name in said else f"{file.name} cannot be used: {said}")
 
 
-def _parsed(file: Path, site: Site | None, timezone: str | None) -> Parsed:
+def _parsed(file: Path, site: Site | None, timezone: str | None) -> ParsedWeather:
     try:
         with file.open("rb") as handle:
             start = handle.read(4)
@@ -96,7 +96,7 @@ def _decoded(content: bytes) -> str:
         return content.decode("latin-1")  # station names in older files
 
 
-def _recognised(text: str) -> Callable[[str], Parsed] | None:
+def _recognised(text: str) -> Callable[[str], ParsedWeather] | None:
     """Return the reader of the format that ``text`` begins like, or None for a plain table."""
     first, _, rest = text.partition("\n")
     second = rest.partition("\n")[0]
@@ -115,7 +115,7 @@ def _recognised(text: str) -> Callable[[str], Parsed] | None:
     return None
 
 
-def _json_reader(text: str) -> Callable[[str], Parsed]:
+def _json_reader(text: str) -> Callable[[str], ParsedWeather]:
     try:
         outputs = json.loads(text)["outputs"]
         typical = "tmy_hourly" in outputs
@@ -127,6 +127,8 @@ def _json_reader(text: str) -> Callable[[str], Parsed]:
     return partial(formats.read_pvgis_tmy if typical else formats.read_pvgis_hourly, kind="json")
 
 
-def _table(frame: pd.DataFrame, source: str, site: Site | None, timezone: str | None) -> Parsed:
+def _table(
+    frame: pd.DataFrame, source: str, site: Site | None, timezone: str | None
+) -> ParsedWeather:
     indexed, local = with_times(frame, source=source, site=site, timezone=timezone)
-    return dated(frame, pd.DatetimeIndex(indexed.index), local)
+    return at_times(frame, pd.DatetimeIndex(indexed.index), local)

@@ -15,15 +15,15 @@ import pvlib
 
 from sunveil.errors import WeatherError
 from sunveil.site import Site
-from sunveil.weather.pvgis import horizontal
-from sunveil.weather.typical import STAND_IN_YEAR, is_typical, stand_in
+from sunveil.weather.pvgis import horizontal_weather
+from sunveil.weather.typical import STAND_IN_YEAR, is_typical, to_stand_in_year
 
 _HALF_HOUR = pd.Timedelta(minutes=30)
 _TYPICAL_KINDS = re.compile(r"TMY|IWEC|CWEC|TRY|typical", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Parsed:
+class ParsedWeather:
     """A file's columns at their UTC instants, its site where it names one, and its kind."""
 
     frame: pd.DataFrame
@@ -31,8 +31,16 @@ class Parsed:
     typical: bool = False
 
 
-def place(latitude: object, longitude: object, altitude: object = None) -> Site:
-    """Return a site from a file's metadata; an altitude that is no number is looked up."""
+def make_site(latitude: object, longitude: object, altitude: object = None) -> Site:
+    """Return a site from a file's metadata.
+
+    Parameters
+    ----------
+    latitude, longitude
+        As the file writes them. [degrees]
+    altitude
+        The same; looked up where it is no number, or none that Earth has. [m]
+    """
     try:
         height = float(str(altitude))
     except ValueError:
@@ -42,21 +50,33 @@ def place(latitude: object, longitude: object, altitude: object = None) -> Site:
     )
 
 
-def dated(
+def at_times(
     frame: pd.DataFrame,
     times: pd.DatetimeIndex,
     local: pd.DatetimeIndex,
     *,
     typical: bool = False,
-) -> Parsed:
-    """Return the frame at ``times``, as a typical year when its clock or ``typical`` says so."""
+) -> ParsedWeather:
+    """Return a file's columns at their instants, as a typical year where it is one.
+
+    Parameters
+    ----------
+    frame
+        The columns.
+    times
+        The UTC instant of each row.
+    local
+        The same on the file's own clock, by which typical years are known.
+    typical
+        Whether the file says that it is a typical year.
+    """
     known = times.notna()
     if typical or is_typical(local[known]):
-        return Parsed(frame[known].set_axis(stand_in(times[known])), typical=True)
-    return Parsed(frame.set_axis(times))
+        return ParsedWeather(frame[known].set_axis(to_stand_in_year(times[known])), typical=True)
+    return ParsedWeather(frame.set_axis(times))
 
 
-def read_psm(text: str) -> Parsed:
+def read_psm(text: str) -> ParsedWeather:
     """Return an NSRDB download (PSM3 and PSM4, real and typical years; also SAM's CSV).
 
     Two rows of metadata, then the table. Stamps are the instants the values belong to.
@@ -68,12 +88,12 @@ def read_psm(text: str) -> Parsed:
     numbers = frame[parts].apply(pd.to_numeric, errors="coerce")
     local = pd.DatetimeIndex(pd.to_datetime(numbers, errors="coerce"))
     offset = pd.Timedelta(hours=float(about["Time Zone"]))
-    parsed = dated(frame, (local - offset).tz_localize("UTC"), local)
-    site = place(about["Latitude"], about["Longitude"], about.get("Elevation"))
-    return Parsed(parsed.frame, site=site, typical=parsed.typical)
+    parsed = at_times(frame, (local - offset).tz_localize("UTC"), local)
+    site = make_site(about["Latitude"], about["Longitude"], about.get("Elevation"))
+    return ParsedWeather(parsed.frame, site=site, typical=parsed.typical)
 
 
-def read_tmy3(text: str) -> Parsed:
+def read_tmy3(text: str) -> ParsedWeather:
     """Return a TMY3 file, whose stamps are the ends of hours in local standard time."""
     frame, about = pvlib.iotools.read_tmy3(io.StringIO(text))
     date = frame["Date (MM/DD/YYYY)"].str.split("/", expand=True).astype(int)
@@ -84,12 +104,12 @@ def read_tmy3(text: str) -> Parsed:
     hours = pd.to_timedelta(clock[0] * 60 + clock[1], unit="min")
     middles = pd.DatetimeIndex(ends + hours) - _HALF_HOUR - pd.Timedelta(hours=about["TZ"])
     known = middles.notna()
-    times = stand_in(middles[known].tz_localize("UTC"))
-    site = place(about["latitude"], about["longitude"], about["altitude"])
-    return Parsed(frame[known].set_axis(times), site=site, typical=True)
+    times = to_stand_in_year(middles[known].tz_localize("UTC"))
+    site = make_site(about["latitude"], about["longitude"], about["altitude"])
+    return ParsedWeather(frame[known].set_axis(times), site=site, typical=True)
 
 
-def read_epw(text: str) -> Parsed:
+def read_epw(text: str) -> ParsedWeather:
     """Return an EnergyPlus file: hours numbered 1 to 24 in local standard time.
 
     pvlib stamps their starts. 9999, 99.9 and 999 stand for what is missing.
@@ -106,23 +126,27 @@ def read_epw(text: str) -> Parsed:
     middles = starts.tz_convert("UTC") + _HALF_HOUR
     # Some typical years are stamped with one year only; then the header tells.
     typical = _TYPICAL_KINDS.search(str(about["data_type"])) is not None
-    parsed = dated(frame, middles, starts.tz_localize(None), typical=typical)
-    site = place(about["latitude"], about["longitude"], about["altitude"])
-    return Parsed(parsed.frame, site=site, typical=parsed.typical)
+    parsed = at_times(frame, middles, starts.tz_localize(None), typical=typical)
+    site = make_site(about["latitude"], about["longitude"], about["altitude"])
+    return ParsedWeather(parsed.frame, site=site, typical=parsed.typical)
 
 
-def read_pvgis_tmy(text: str, kind: str) -> Parsed:
+def read_pvgis_tmy(text: str, kind: str) -> ParsedWeather:
     """Return PVGIS's typical year; the light belongs to the stamps plus the stated offset."""
     source: Any = io.BytesIO(text.encode()) if kind == "csv" else io.StringIO(text)
     frame, about = pvlib.iotools.read_pvgis_tmy(source, pvgis_format=kind)
     inputs = _flat(about["inputs"])
     hours = float(inputs.get("irradiance time offset", inputs.get("irradiance_time_offset", 0.0)))
-    times = stand_in(pd.DatetimeIndex(frame.index)) + pd.Timedelta(seconds=round(hours * 3600))
+    times = to_stand_in_year(pd.DatetimeIndex(frame.index)) + pd.Timedelta(
+        seconds=round(hours * 3600)
+    )
     known = times.notna()
-    return Parsed(frame[known].set_axis(times[known]), site=_pvgis_site(inputs), typical=True)
+    return ParsedWeather(
+        frame[known].set_axis(times[known]), site=_pvgis_site(inputs), typical=True
+    )
 
 
-def read_pvgis_hourly(text: str, kind: str) -> Parsed:
+def read_pvgis_hourly(text: str, kind: str) -> ParsedWeather:
     """Return a PVGIS hourly series, which must be that of a horizontal plane."""
     frame, about = pvlib.iotools.read_pvgis_hourly(io.StringIO(text), pvgis_format=kind)
     inputs = _flat(about["inputs"])
@@ -133,14 +157,14 @@ def read_pvgis_hourly(text: str, kind: str) -> Parsed:
             " horizontal one; download it with slope 0 and radiation components"
         )
     if "poa_direct" in frame:
-        light = horizontal(frame)
+        light = horizontal_weather(frame)
     else:
         light = frame.rename(columns={"poa_global": "ghi"})
-    return Parsed(light, site=_pvgis_site(inputs))
+    return ParsedWeather(light, site=_pvgis_site(inputs))
 
 
 def _pvgis_site(inputs: Mapping[str, Any]) -> Site:
-    return place(inputs["latitude"], inputs["longitude"], inputs.get("elevation"))
+    return make_site(inputs["latitude"], inputs["longitude"], inputs.get("elevation"))
 
 
 def _flat(inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ _NAMES = {
 _MEANINGS = {name: ours for ours, names in _NAMES.items() for name in names}
 
 
-def meaning(column: object) -> str | None:
+def pvlib_name(column: object) -> str | None:
     """Return pvlib's name for a column's heading, or None when it is something else."""
     plain = str(column).strip().lower()
     if plain in _MEANINGS:
@@ -40,11 +40,11 @@ def meaning(column: object) -> str | None:
     return _MEANINGS.get(re.sub(r"[\s_-]+", " ", bare))
 
 
-def renamed(frame: pd.DataFrame) -> pd.DataFrame:
+def weather_columns(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the columns that mean weather, as numbers, in pvlib's names; the first of each."""
     found: dict[str, pd.Series[float]] = {}
     for column in frame.columns:
-        name = meaning(column)
+        name = pvlib_name(column)
         if name is not None and name not in found:
             found[name] = pd.to_numeric(frame[column], errors="coerce")
     return pd.DataFrame(found, index=frame.index)
@@ -75,8 +75,19 @@ def to_weather(frame: pd.DataFrame, *, site: Site, source: str, typical: bool = 
     Rows without light are left out, missing temperature and wind are interpolated, and of
     the three irradiances those that are missing are made from the others: by the sun's zenith
     where two are known, by the Erbs-Driesse model where only the global one is.
+
+    Parameters
+    ----------
+    frame
+        A file's columns, by their usual names.
+    site
+        Where the weather is.
+    source
+        The name of the file, for the record and for messages.
+    typical
+        Whether it is a typical year.
     """
-    table = renamed(frame).replace([np.inf, -np.inf], np.nan)
+    table = weather_columns(frame).replace([np.inf, -np.inf], np.nan)
     table = table[table.index.notna()].sort_index()
     table = table[~table.index.duplicated()]
     light = [name for name in ("ghi", "dni", "dhi") if name in table]

@@ -1,4 +1,4 @@
-"""One door to every source of weather."""
+"""The weather of a place and a span, from any source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Site
-from sunveil.weather.base import Weather, When, span, years_of
+from sunveil.weather.base import TimeLike, Weather, span, years_of
 from sunveil.weather.cache import WeatherCache
 from sunveil.weather.clearsky import clearsky
 from sunveil.weather.files import read_weather
@@ -26,8 +26,8 @@ FARTHEST = 100.0  # km from a system at which a file's weather is taken for a mi
 def get_weather(
     what: str | os.PathLike[str] | Weather | pd.DataFrame,
     site: Site,
-    start: When,
-    end: When,
+    start: TimeLike,
+    end: TimeLike,
     *,
     cache: WeatherCache | None = None,
     **options: Any,

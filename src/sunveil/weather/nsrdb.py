@@ -12,9 +12,9 @@ import pvlib
 
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Site
-from sunveil.weather.base import COLUMNS, Weather, joined
-from sunveil.weather.cache import Key, WeatherCache
-from sunveil.weather.remote import Asking, cached_year
+from sunveil.weather.base import COLUMNS, Weather, join_weather
+from sunveil.weather.cache import CacheKey, WeatherCache
+from sunveil.weather.remote import RequestPolicy, cached_year
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def get_nsrdb(
     name = chosen_dataset(dataset, step_minutes)
     asked = _years(years)
     key, mail = _credentials(api_key, email)
-    asking = Asking("the NSRDB", timeout=timeout, attempts=attempts, pause=pause, secret=key)
+    policy = RequestPolicy("the NSRDB", timeout=timeout, attempts=attempts, pause=pause, secret=key)
     product = name if url is None else f"{name}-{zlib.crc32(url.encode()):08x}"
 
     def fetch(year: int) -> pd.DataFrame:
@@ -102,12 +102,17 @@ def get_nsrdb(
         return frame[list(COLUMNS)]
 
     def year_of(year: int) -> Weather:
-        place = Key.of(
-            site, year, source="nsrdb", dataset=product, step_minutes=step_minutes, high=False
+        place = CacheKey.of(
+            site,
+            year,
+            source="nsrdb",
+            dataset=product,
+            step_minutes=step_minutes,
+            by_altitude=False,
         )
-        return cached_year(lambda: fetch(year), key=place, site=site, cache=cache, asking=asking)
+        return cached_year(lambda: fetch(year), key=place, site=site, cache=cache, policy=policy)
 
-    return joined([year_of(year) for year in asked])
+    return join_weather([year_of(year) for year in asked])
 
 
 def chosen_dataset(name: str, step_minutes: int) -> str:

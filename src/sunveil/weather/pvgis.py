@@ -11,10 +11,10 @@ import pvlib
 
 from sunveil.errors import ParameterError
 from sunveil.site import Site
-from sunveil.weather.base import Weather, joined
-from sunveil.weather.cache import Key, WeatherCache
+from sunveil.weather.base import Weather, join_weather
+from sunveil.weather.cache import CacheKey, WeatherCache
 from sunveil.weather.light import normal_beam
-from sunveil.weather.remote import Asking, cached_year
+from sunveil.weather.remote import RequestPolicy, cached_year
 
 
 def get_pvgis(
@@ -56,7 +56,7 @@ def get_pvgis(
     asked = [years] if isinstance(years, int) else sorted(set(years))
     if not asked:
         raise ParameterError("years must name at least one year")
-    asking = Asking("PVGIS", timeout=timeout, attempts=attempts, pause=pause)
+    policy = RequestPolicy("PVGIS", timeout=timeout, attempts=attempts, pause=pause)
     address = pvlib.iotools.pvgis.URL if url is None else url
     other = "" if url is None else f"-{zlib.crc32(url.encode()):08x}"
     product = f"{database or 'default'}{other}"
@@ -73,16 +73,18 @@ def get_pvgis(
             url=address,
             timeout=timeout,
         )
-        return horizontal(frame)
+        return horizontal_weather(frame)
 
     def year_of(year: int) -> Weather:
-        key = Key.of(site, year, source="pvgis", dataset=product, step_minutes=60, high=False)
-        return cached_year(lambda: fetch(year), key=key, site=site, cache=cache, asking=asking)
+        key = CacheKey.of(
+            site, year, source="pvgis", dataset=product, step_minutes=60, by_altitude=False
+        )
+        return cached_year(lambda: fetch(year), key=key, site=site, cache=cache, policy=policy)
 
-    return joined([year_of(year) for year in asked])
+    return join_weather([year_of(year) for year in asked])
 
 
-def horizontal(frame: pd.DataFrame) -> pd.DataFrame:
+def horizontal_weather(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the light of a horizontal plane, in pvlib's PVGIS names, as weather.
 
     PVGIS gives the beam on the plane; dividing by the sine of its own solar elevation undoes

@@ -14,7 +14,7 @@ import requests
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Site
 from sunveil.weather.base import COLUMNS, Weather
-from sunveil.weather.cache import Key, WeatherCache, stored_precision
+from sunveil.weather.cache import CacheKey, WeatherCache, stored_precision
 
 _log = logging.getLogger(__name__)
 
@@ -30,12 +30,12 @@ PARSER_ERRORS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """How to ask, and what must never be repeated.
+class RequestPolicy:
+    """How often and how patiently a server is asked, and what no message may repeat.
 
     Parameters
     ----------
-    who
+    server
         The server's name in messages.
     timeout
         How long it may stay silent. [s]
@@ -47,7 +47,7 @@ class Asking:
         Text that is struck out of every message, where not empty.
     """
 
-    who: str
+    server: str
     timeout: float
     attempts: int
     pause: float
@@ -73,17 +73,31 @@ class _FailureError(Exception):
 def cached_year(
     fetch: Callable[[], pd.DataFrame],
     *,
-    key: Key,
+    key: CacheKey,
     site: Site,
     cache: WeatherCache | None,
-    asking: Asking,
+    policy: RequestPolicy,
 ) -> Weather:
-    """Return one year from the cache, or else from the server, keeping it when it is whole."""
+    """Return one year from the cache, or else from the server, keeping it when it is whole.
+
+    Parameters
+    ----------
+    fetch
+        Asks the server for the year, in pvlib's names, indexed by time.
+    key
+        What the year is called in the cache.
+    site
+        Where the weather is.
+    cache
+        Where it is kept; the user's cache folder when left out.
+    policy
+        How often to ask.
+    """
     store = WeatherCache() if cache is None else cache
     known = store.load(key, site, source=key.source)
     if known is not None:
         return known
-    frame = _asked(fetch, asking, year=key.year, step_minutes=key.step_minutes)
+    frame = _asked(fetch, policy, year=key.year, step_minutes=key.step_minutes)
     weather = stored_precision(Weather.from_frame(frame, site=site, source=key.source))
     if not store.store(key, weather):
         _log.warning("cannot write the weather cache in %s; the next run asks again", store.folder)
@@ -91,66 +105,68 @@ def cached_year(
 
 
 def _asked(
-    fetch: Callable[[], pd.DataFrame], asking: Asking, *, year: int, step_minutes: int
+    fetch: Callable[[], pd.DataFrame], policy: RequestPolicy, *, year: int, step_minutes: int
 ) -> pd.DataFrame:
     """Return a whole year from ``fetch``, asking again while that may help."""
-    for attempt in range(1, asking.attempts + 1):
+    for attempt in range(1, policy.attempts + 1):
         try:
-            return _whole(_attempt(fetch, asking), asking, year=year, step_minutes=step_minutes)
+            return _whole(_attempt(fetch, policy), policy, year=year, step_minutes=step_minutes)
         except _FailureError as failure:
             sentence, again = str(failure), failure.again
         if not again:
             break
-        if attempt < asking.attempts:
-            time.sleep(asking.pause * 2.0 ** (attempt - 1))
+        if attempt < policy.attempts:
+            time.sleep(policy.pause * 2.0 ** (attempt - 1))
     # Raised outside the handler: the causes carry the address, and the address carries the key.
     raise WeatherError(sentence)
 
 
-def _attempt(fetch: Callable[[], pd.DataFrame], asking: Asking) -> pd.DataFrame:
-    who = asking.who
+def _attempt(fetch: Callable[[], pd.DataFrame], policy: RequestPolicy) -> pd.DataFrame:
+    server = policy.server
     try:
         return fetch()
     except requests.Timeout:
         raise _FailureError(
-            f"{who} did not answer within {asking.timeout:g} s; try again later, or allow it"
+            f"{server} did not answer within {policy.timeout:g} s; try again later, or allow it"
             " more time with timeout",
             again=True,
         ) from None
     except requests.HTTPError as error:
-        raise _refusal(error, asking) from None
+        raise _refusal(error, policy) from None
     except requests.RequestException as error:
         raise _FailureError(
-            f"{who} could not be reached, or its answer broke off ({type(error).__name__});"
+            f"{server} could not be reached, or its answer broke off ({type(error).__name__});"
             " check the network, or use the clear sky, which needs none",
             again=True,
         ) from None
     except PARSER_ERRORS:
         raise _FailureError(
-            f"{who} answered with something that is not a year of weather (an error page, or an"
+            f"{server} answered with something that is not a year of weather (an error page, or an"
             " answer cut short); try again later, and check the key and the address if it persists",
             again=True,
         ) from None
 
 
-def _refusal(error: requests.HTTPError, asking: Asking) -> _FailureError:
+def _refusal(error: requests.HTTPError, policy: RequestPolicy) -> _FailureError:
     """Return the failure that an HTTP status stands for."""
-    who, said = asking.who, _said(error, asking.secret)
+    server, said = policy.server, _said(error, policy.secret)
     status = None if error.response is None else error.response.status_code
     if status in (401, 403):
-        what = "the key" if asking.secret else "access"
-        remedy = "check the API key and the e-mail address" if asking.secret else "try again later"
-        return _FailureError(f"{who} refused {what} (HTTP {status}); {remedy}", again=False)
+        what = "the key" if policy.secret else "access"
+        remedy = "check the API key and the e-mail address" if policy.secret else "try again later"
+        return _FailureError(f"{server} refused {what} (HTTP {status}); {remedy}", again=False)
     if status == 429:
         return _FailureError(
-            f"{who} has had too many requests from here (HTTP 429); wait an hour and try again",
+            f"{server} has had too many requests from here (HTTP 429); wait an hour and try again",
             again=True,
         )
     if status is not None and status >= 500:
-        return _FailureError(f"{who} is out of order (HTTP {status}); try again later", again=True)
+        return _FailureError(
+            f"{server} is out of order (HTTP {status}); try again later", again=True
+        )
     number = "" if status is None else f" (HTTP {status})"
     return _FailureError(
-        f"{who} refused the request{number}: {said}; check the place and the year asked for",
+        f"{server} refused the request{number}: {said}; check the place and the year asked for",
         again=False,
     )
 
@@ -163,7 +179,9 @@ def _said(error: requests.HTTPError, secret: str) -> str:
     return words[:200].rstrip(" .;") or "it gave no reason"
 
 
-def _whole(frame: pd.DataFrame, asking: Asking, *, year: int, step_minutes: int) -> pd.DataFrame:
+def _whole(
+    frame: pd.DataFrame, policy: RequestPolicy, *, year: int, step_minutes: int
+) -> pd.DataFrame:
     """Return the frame in UTC when it holds every interval of ``year``, once."""
     times = pd.DatetimeIndex(frame.index).tz_convert("UTC")
     days = 366 if pd.Timestamp(year, 12, 31).day_of_year == 366 else 365
@@ -173,7 +191,7 @@ def _whole(frame: pd.DataFrame, asking: Asking, *, year: int, step_minutes: int)
     good = int(np.isfinite(light).all(axis=1).sum())
     if good < wanted or len(rows) != wanted:
         raise _FailureError(
-            f"{asking.who} sent {good} of the {wanted} rows of {year}: its answer was cut short;"
+            f"{policy.server} sent {good} of the {wanted} rows of {year}: its answer was cut short;"
             " try again later",
             again=True,
         )

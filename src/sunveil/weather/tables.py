@@ -45,6 +45,17 @@ def with_times(
 
     A clock without a stated zone is taken from ``timezone``, else found from the file's column
     of solar zenith angles where it has one.
+
+    Parameters
+    ----------
+    frame
+        The file's columns.
+    source
+        The name of the file, for messages.
+    site
+        Where the weather is; needed to find the clock from zenith angles.
+    timezone
+        The clock of stamps that state none.
     """
     times = _time_column(frame)
     if times is None:
@@ -56,14 +67,22 @@ def with_times(
         )
     if times.tz is not None:
         return frame.set_axis(times.tz_convert("UTC")), times.tz_localize(None)
-    utc = (
-        localised(times, timezone, source) if timezone else _by_the_sun(frame, times, source, site)
-    )
+    utc = localise(times, timezone, source) if timezone else _by_the_sun(frame, times, source, site)
     return frame.set_axis(utc), times
 
 
-def localised(times: pd.DatetimeIndex, timezone: str, source: str) -> pd.DatetimeIndex:
-    """Return naive times of ``timezone`` in UTC; NaT where daylight saving makes them unclear."""
+def localise(times: pd.DatetimeIndex, timezone: str, source: str) -> pd.DatetimeIndex:
+    """Return naive times in UTC; NaT where daylight saving makes them unclear.
+
+    Parameters
+    ----------
+    times
+        What the clock showed.
+    timezone
+        The name of the clock.
+    source
+        The name of the file, for messages.
+    """
     try:
         local = times.tz_localize(timezone, ambiguous="NaT", nonexistent="NaT")
     except (ValueError, KeyError, TypeError) as error:

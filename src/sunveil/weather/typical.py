@@ -9,7 +9,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sunveil.weather.base import COLUMNS, SUN, Weather, When, span, utc_index, utc_seconds, years_of
+from sunveil.weather.base import (
+    COLUMNS,
+    SUN,
+    TimeLike,
+    Weather,
+    span,
+    utc_index,
+    utc_seconds,
+    years_of,
+)
 
 STAND_IN_YEAR = 1990  # any year of 365 days
 _DAY = np.timedelta64(1, "D")
@@ -23,7 +32,7 @@ def is_typical(local: pd.DatetimeIndex) -> bool:
     return several and whole and bool((np.diff(months) >= 0).all())
 
 
-def stand_in(times: pd.DatetimeIndex) -> pd.DatetimeIndex:
+def to_stand_in_year(times: pd.DatetimeIndex) -> pd.DatetimeIndex:
     """Return UTC times with the stand-in year for theirs, and NaT on 29 February."""
     stamps = utc_seconds(times)
     since = stamps - stamps.astype("datetime64[Y]").astype("datetime64[s]")
@@ -35,10 +44,17 @@ def stand_in(times: pd.DatetimeIndex) -> pd.DatetimeIndex:
     return utc_index(result)
 
 
-def covering(weather: Weather, start: When, end: When) -> Weather:
+def covering(weather: Weather, start: TimeLike, end: TimeLike) -> Weather:
     """Return weather over ``start <= times < end``, laying a typical year over each real one.
 
     A leap year's 29 February repeats the 28th. Weather of real years is only sliced.
+
+    Parameters
+    ----------
+    weather
+        Weather of real years, or of a typical one.
+    start, end
+        Half-open span of instants; naive ones are in UTC.
     """
     first, last = span(start, end)
     if not weather.typical:

@@ -14,12 +14,12 @@ from sunveil.errors import ReleaseNotFound
 from sunveil.ledger.records import Dataset
 from sunveil.service.analyst.models import full_release
 from sunveil.service.context import Service
-from sunveil.service.memory import Memory
 from sunveil.service.problems import Problem
+from sunveil.service.sized_cache import SizedCache
 from sunveil.service.store.datasets import (
     READY,
+    AnalystShare,
     Served,
-    Share,
     find_promised,
     find_served,
     shares_of_analyst,
@@ -28,26 +28,26 @@ from sunveil.service.store.releases import ReleaseRow, find_release, releases_of
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class SharedDataset:
     """A dataset that an analyst has a share of.
 
     Parameters
     ----------
     served
-        What is public about it, and where it is.
+        What is public about it, and where its files are.
     promised
-        Its promise, and what is spent.
+        Its promise, and what has been spent against it.
     share
-        The analyst's.
+        What the analyst may spend of it, and has spent.
     """
 
     served: Served
     promised: Dataset
-    share: Share
+    share: AnalystShare
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Its name in links and in the ledger."""
         return self.served.name
 
     @property
@@ -57,19 +57,19 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelved:
-    """A release as it is sent: it never changes.
+class CachedRelease:
+    """A release as it is sent, kept in memory: it never changes.
 
     Parameters
     ----------
     row
-        What it is.
+        Its row in the list of releases.
     body
-        All of it.
+        The whole release, as it was stored.
     text
-        The same as JSON.
+        The whole release as JSON, as the API sends it.
     etag
-        What tells it from others.
+        HTTP entity tag: a digest of the text, by which a browser knows that it has it.
     """
 
     row: ReleaseRow
@@ -78,7 +78,7 @@ class Shelved:
     etag: str
 
 
-class Shelf:
+class ReleaseCache:
     """Releases and rights in memory, so that reading what was published is cheap.
 
     A release never changes, and a share is never taken away: what was found once stays true. That a
@@ -86,52 +86,72 @@ class Shelf:
     """
 
     def __init__(self) -> None:
-        self._releases: Memory[Shelved] = Memory()
-        self._open: set[tuple[str, str]] = set()
+        self._releases: SizedCache[CachedRelease] = SizedCache()
+        self._rights: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
 
-    def remembered(self, release: str, analyst: str) -> Shelved | None:
-        """Return a release that this analyst has a right to, if both are known already."""
+    def cached(self, release: str, analyst: str) -> CachedRelease | None:
+        """Return a release from memory, if it and the analyst's right to it are there."""
         found = self._releases.get(release)
-        return found if found and (analyst, found.row.dataset) in self._open else None
+        return found if found and (analyst, found.row.dataset) in self._rights else None
 
-    def find(self, service: Service, release: str, analyst: str) -> Shelved:
-        """Return a release that this analyst has a right to, or refuse."""
+    def find(self, service: Service, release: str, analyst: str) -> CachedRelease:
+        """Return a release that this analyst has a right to, or refuse with a 404.
+
+        Parameters
+        ----------
+        service
+            Where it is looked up if it is not in memory.
+        release
+            Its id.
+        analyst
+            Who wants to read it.
+        """
         with self._lock:  # many who come at once are served by one
-            return self.remembered(release, analyst) or self._load(service, release, analyst)
+            return self.cached(release, analyst) or self._load(service, release, analyst)
 
-    def _load(self, service: Service, release: str, analyst: str) -> Shelved:
+    def _load(self, service: Service, release: str, analyst: str) -> CachedRelease:
         with service.store.reading() as connection:
             found = find_release(connection, release)
             shares = shares_of_analyst(connection, analyst) if found else {}
         if found is None or found[0].dataset not in shares:
             raise Problem(404, "There is no such release of a dataset that you have a share of.")
-        shelved = _shelved(*found)
-        self._open.add((analyst, shelved.row.dataset))
+        cached = _cached(*found)
+        self._rights.add((analyst, cached.row.dataset))
         # the body beside the text takes a few times as much
-        self._releases.put(release, shelved, 6 * len(shelved.text))
-        return shelved
+        self._releases.put(release, cached, 6 * len(cached.text))
+        return cached
 
 
-def open_datasets(service: Service, analyst: str) -> list[Open]:
+def shared_datasets(service: Service, analyst: str) -> list[SharedDataset]:
     """Return the datasets that an analyst may ask about, by name."""
     with service.store.reading() as connection:
         shares = shares_of_analyst(connection, analyst)
-        found = [_opened(connection, name, share) for name, share in sorted(shares.items())]
+        found = [_if_ready(connection, name, share) for name, share in sorted(shares.items())]
     return [each for each in found if each is not None]
 
 
-def open_dataset(service: Service, analyst: str, name: str) -> Open:
-    """Return a dataset that an analyst may ask about, or refuse."""
+def shared_dataset(service: Service, analyst: str, name: str) -> SharedDataset:
+    """Return a dataset that an analyst may ask about, or refuse with a 404.
+
+    Parameters
+    ----------
+    service
+        The running service.
+    analyst
+        Who asks; needs a share of the dataset.
+    name
+        The dataset's name.
+    """
     with service.store.reading() as connection:
         share = shares_of_analyst(connection, analyst).get(name)
-        found = None if share is None else _opened(connection, name, share)
+        found = None if share is None else _if_ready(connection, name, share)
     if found is None:
         raise Problem(404, "There is no such dataset that you have a share of.")
     return found
 
 
-def _opened(connection: Connection, name: str, share: Share) -> Open | None:
+def _if_ready(connection: Connection, name: str, share: AnalystShare) -> SharedDataset | None:
     """Return a dataset if it is served, promised and ready."""
     try:
         served = find_served(connection, name)
@@ -140,7 +160,7 @@ def _opened(connection: Connection, name: str, share: Share) -> Open | None:
     promised = find_promised(connection, name)
     if promised is None or served.state != READY:
         return None
-    return Open(served, promised, share)
+    return SharedDataset(served, promised, share)
 
 
 def list_releases(service: Service, dataset: str) -> list[ReleaseRow]:
@@ -149,7 +169,6 @@ def list_releases(service: Service, dataset: str) -> list[ReleaseRow]:
         return releases_of(connection, dataset)
 
 
-def _shelved(row: ReleaseRow, body: dict[str, Any]) -> Shelved:
-    told = json.dumps(full_release(row, body), ensure_ascii=False, allow_nan=False)
-    text = told.encode()
-    return Shelved(row, body, text, f'"{hashlib.sha256(text).hexdigest()[:24]}"')
+def _cached(row: ReleaseRow, body: dict[str, Any]) -> CachedRelease:
+    text = json.dumps(full_release(row, body), ensure_ascii=False, allow_nan=False).encode()
+    return CachedRelease(row, body, text, f'"{hashlib.sha256(text).hexdigest()[:24]}"')

@@ -11,20 +11,20 @@ from starlette.responses import JSONResponse, Response
 
 from sunveil.service.analyst import models
 from sunveil.service.analyst.access import (
-    Open,
-    Shelved,
+    CachedRelease,
+    SharedDataset,
     list_releases,
-    open_dataset,
-    open_datasets,
+    shared_dataset,
+    shared_datasets,
 )
 from sunveil.service.analyst.asking import make_plan, put_question, refusal
 from sunveil.service.analyst.models import problems
-from sunveil.service.broker import Answered, File, Question, Refused
+from sunveil.service.broker import Answered, Question, QuestionRefused, ReleaseFile
 from sunveil.service.context import service_of
 from sunveil.service.pages import identity_of
-from sunveil.service.routing import api_room
+from sunveil.service.routing import api_router
 
-room = api_room()
+router = api_router()
 
 ALWAYS = (400, 401, 413, 422, 429, 500)
 Name = Annotated[str, Path(pattern="^[a-z0-9][a-z0-9-]{0,59}$", description="Of a dataset.")]
@@ -39,7 +39,7 @@ Key = Annotated[
         " charged once.",
     ),
 ]
-Asked = Annotated[
+QuestionInBody = Annotated[
     Question,
     Body(
         openapi_examples={
@@ -51,86 +51,95 @@ Asked = Annotated[
 IMMUTABLE = "private, max-age=31536000, immutable"
 
 
-@room.get("/me", responses=problems(*ALWAYS), tags=["reading"])
-def me(request: Request) -> models.Analyst:
+@router.get("/me", responses=problems(*ALWAYS), tags=["reading"])
+def me(request: Request) -> models.AnalystBody:
     """Say whom the token belongs to."""
     who = identity_of(request).who
-    names = [each.name for each in open_datasets(service_of(request), who)]
-    return models.Analyst(analyst=who, datasets=names)
+    names = [each.name for each in shared_datasets(service_of(request), who)]
+    return models.AnalystBody(analyst=who, datasets=names)
 
 
-@room.get("/datasets", responses=problems(*ALWAYS), tags=["reading"])
-def datasets(request: Request) -> models.Datasets:
+@router.get("/datasets", responses=problems(*ALWAYS), tags=["reading"])
+def datasets(request: Request) -> models.DatasetsBody:
     """List the datasets that you have a share of."""
     service = service_of(request)
-    found = open_datasets(service, identity_of(request).who)
-    return models.Datasets(datasets=[_told(each) for each in found])
+    found = shared_datasets(service, identity_of(request).who)
+    return models.DatasetsBody(datasets=[_dataset_body(each) for each in found])
 
 
-@room.get("/datasets/{dataset}", responses=problems(*ALWAYS, 404), tags=["reading"])
-def one_dataset(request: Request, dataset: Name) -> models.Dataset:
+@router.get("/datasets/{dataset}", responses=problems(*ALWAYS, 404), tags=["reading"])
+def one_dataset(request: Request, dataset: Name) -> models.DatasetBody:
     """Tell the promise of a dataset, what is left, and what may be asked."""
-    found = open_dataset(service_of(request), identity_of(request).who, dataset)
-    return _told(found)
+    found = shared_dataset(service_of(request), identity_of(request).who, dataset)
+    return _dataset_body(found)
 
 
-@room.get("/datasets/{dataset}/releases", responses=problems(*ALWAYS, 404), tags=["reading"])
-def releases(request: Request, dataset: Name) -> models.Releases:
+@router.get("/datasets/{dataset}/releases", responses=problems(*ALWAYS, 404), tags=["reading"])
+def releases(request: Request, dataset: Name) -> models.ReleasesBody:
     """List what was released of a dataset, newest first, up to 200."""
     service = service_of(request)
-    open_dataset(service, identity_of(request).who, dataset)
-    found = [models.Release(**models.release_of(row)) for row in list_releases(service, dataset)]
-    return models.Releases(releases=found)
+    shared_dataset(service, identity_of(request).who, dataset)
+    found = [
+        models.ReleaseBody(**models.release_of(row)) for row in list_releases(service, dataset)
+    ]
+    return models.ReleasesBody(releases=found)
 
 
-@room.post("/datasets/{dataset}/plans", responses=problems(*ALWAYS, 404, 415, 503), tags=["asking"])
-async def plan(request: Request, dataset: Name, question: Asked) -> models.PlanAnswer:
+@router.post(
+    "/datasets/{dataset}/plans", responses=problems(*ALWAYS, 404, 415, 503), tags=["asking"]
+)
+async def plan(request: Request, dataset: Name, question: QuestionInBody) -> models.PlanAnswerBody:
     """Tell what a question would cost and the errors to expect. It spends nothing."""
     who = identity_of(request).who
     made = await make_plan(request, dataset, question)
-    found = await run_in_threadpool(open_dataset, service_of(request), who, dataset)
-    told = models.plan_answer(
+    found = await run_in_threadpool(shared_dataset, service_of(request), who, dataset)
+    fields = models.plan_answer(
         made,
         measure=found.promised.promise.measure,
         budget=found.promised.remaining,
         share=found.share.remaining,
     )
-    return models.PlanAnswer(**told)
+    return models.PlanAnswerBody(**fields)
 
 
-@room.post(
+@router.post(
     "/datasets/{dataset}/releases",
     status_code=201,
-    response_model=models.FullRelease,
+    response_model=models.FullReleaseBody,
     responses={
         **problems(*ALWAYS, 403, 404, 409, 415, 503),
-        200: {"model": models.FullRelease, "description": "It was answered before, at no cost."},
+        200: {
+            "model": models.FullReleaseBody,
+            "description": "It was answered before, at no cost.",
+        },
     },
     tags=["asking"],
 )
-async def ask(request: Request, dataset: Name, question: Asked, key: Key) -> Response:
+async def ask(request: Request, dataset: Name, question: QuestionInBody, key: Key) -> Response:
     """Ask: the cost is charged to the dataset and to your share, then the answer is drawn."""
 
     async def respond(found: Answered) -> Response:
-        shelved = await _find(request, found.release)
+        cached = await _find(request, found.release)
         place = f"/api/v1/releases/{found.release}"
-        return _sent(request, shelved, status=201 if found.fresh else 200, location=place)
+        return _release_response(
+            request, cached, status=201 if found.fresh else 200, location=place
+        )
 
     return await put_question(request, dataset, question, key=key, respond=respond)
 
 
-@room.get(
+@router.get(
     "/releases/{release}",
-    response_model=models.FullRelease,
+    response_model=models.FullReleaseBody,
     responses={**problems(*ALWAYS, 404), 304: {"description": "You have it already."}},
     tags=["reading"],
 )
 async def one_release(request: Request, release: Id) -> Response:
     """Send a release with all of its tables. It never changes."""
-    return _sent(request, await _find(request, release))
+    return _release_response(request, await _find(request, release))
 
 
-@room.get(
+@router.get(
     "/releases/{release}/files/{name}",
     response_class=Response,
     responses={
@@ -159,13 +168,23 @@ async def file(request: Request, release: Id, name: FileName) -> Response:
 
 
 async def send_file(request: Request, release: str, name: str) -> Response:
-    """Return a file of a release that may be read."""
+    """Return the response with a file of a release; the right to read it was checked before.
+
+    Parameters
+    ----------
+    request
+        What it answers.
+    release
+        The release's id.
+    name
+        The file's name, such as ``totals.csv``.
+    """
     broker = service_of(request).broker
-    found: File | None = broker.file_at_hand(release, name)
+    found: ReleaseFile | None = broker.file_at_hand(release, name)
     try:
         if found is None:
             found = await run_in_threadpool(broker.file, release, name)
-    except Refused as error:
+    except QuestionRefused as error:
         raise refusal(error) from None
     headers = {
         "Cache-Control": IMMUTABLE,
@@ -174,32 +193,32 @@ async def send_file(request: Request, release: str, name: str) -> Response:
     return Response(found.content, media_type=found.media_type, headers=headers)
 
 
-async def _find(request: Request, release: str) -> Shelved:
-    service, shelf = service_of(request), request.app.state.shelf
+async def _find(request: Request, release: str) -> CachedRelease:
+    service, release_cache = service_of(request), request.app.state.release_cache
     who = identity_of(request).who
-    found: Shelved | None = shelf.remembered(release, who)
+    found: CachedRelease | None = release_cache.cached(release, who)
     if found is None:
-        found = await run_in_threadpool(shelf.find, service, release, who)
+        found = await run_in_threadpool(release_cache.find, service, release, who)
     assert found is not None
     return found
 
 
-def _sent(
-    request: Request, shelved: Shelved, *, status: int = 200, location: str | None = None
+def _release_response(
+    request: Request, cached: CachedRelease, *, status: int = 200, location: str | None = None
 ) -> Response:
-    headers = {"ETag": shelved.etag, "Cache-Control": IMMUTABLE, "Vary": "Authorization"}
+    headers = {"ETag": cached.etag, "Cache-Control": IMMUTABLE, "Vary": "Authorization"}
     if location is not None:
         headers = {"Location": location, "Cache-Control": "no-store"}
-    elif request.headers.get("if-none-match") == shelved.etag:
+    elif request.headers.get("if-none-match") == cached.etag:
         return Response(status_code=304, headers=headers)
     return Response(
-        shelved.text, status_code=status, media_type=JSONResponse.media_type, headers=headers
+        cached.text, status_code=status, media_type=JSONResponse.media_type, headers=headers
     )
 
 
-def _told(found: Open) -> models.Dataset:
+def _dataset_body(found: SharedDataset) -> models.DatasetBody:
     promise, share = found.promised.promise, found.share
-    return models.Dataset(
+    return models.DatasetBody(
         name=found.name,
         title=found.served.title,
         about=found.served.about,
@@ -207,15 +226,15 @@ def _told(found: Open) -> models.Dataset:
         edition=found.served.edition,
         groups=found.served.keys,
         kinds=list(found.served.kinds),
-        promise=models.Promise(statement=str(promise), **_promise(promise.to_dict())),
-        budget=models.Budget(
+        promise=models.PromiseBody(statement=str(promise), **_promise_fields(promise.to_dict())),
+        budget=models.BudgetBody(
             total=found.promised.total,
             spent=found.promised.spent,
             remaining=found.promised.remaining,
         ),
-        share=models.Budget(total=share.share, spent=share.spent, remaining=share.remaining),
+        share=models.BudgetBody(total=share.share, spent=share.spent, remaining=share.remaining),
     )
 
 
-def _promise(told: dict[str, Any]) -> dict[str, Any]:
-    return {name: told[name] for name in ("unit", "epsilon", "delta", "measure")}
+def _promise_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: fields[name] for name in ("unit", "epsilon", "delta", "measure")}

@@ -11,27 +11,37 @@ from starlette.responses import Response
 from sunveil.errors import LedgerError
 from sunveil.service.broker import (
     Answered,
+    KeyReused,
     NotServed,
-    OtherQuestion,
     OverBudget,
-    Plan,
     Question,
-    Refused,
+    QuestionPlan,
+    QuestionRefused,
 )
 from sunveil.service.context import service_of
-from sunveil.service.identity import slow_down
+from sunveil.service.identity import check_rate
 from sunveil.service.pages import identity_of
 from sunveil.service.problems import Problem
-from sunveil.service.security.padding import hold
+from sunveil.service.security.padding import pad_duration
 
 
-async def make_plan(request: Request, dataset: str, question: Question) -> Plan:
-    """Return what a question would cost, or refuse it."""
+async def make_plan(request: Request, dataset: str, question: Question) -> QuestionPlan:
+    """Return what a question would cost, or refuse it; spend nothing.
+
+    Parameters
+    ----------
+    request
+        What asks, with the analyst who has logged in.
+    dataset
+        The dataset's name.
+    question
+        What would be asked.
+    """
     service, analyst = service_of(request), identity_of(request).who
-    slow_down(service.limits.asks.take(analyst))
+    check_rate(service.limits.asks.take(analyst))
     try:
         return await run_in_threadpool(service.broker.plan, dataset, question, analyst=analyst)
-    except (Refused, LedgerError) as error:
+    except (QuestionRefused, LedgerError) as error:
         raise refusal(error) from None
 
 
@@ -46,7 +56,7 @@ async def put_question(
     """Have a question answered, in a time that does not depend on what is drawn.
 
     A refusal depends on public state alone, and so does whether an answer was there already: these
-    are told at once. Whatever has drawn takes whole multiples of its kind's time, from when the
+    are answered at once. Whatever has drawn takes whole multiples of its kind's time, from when the
     request came in until its response is ready.
 
     Parameters
@@ -56,29 +66,29 @@ async def put_question(
     dataset, question, key
         As for :meth:`~sunveil.service.broker.Broker.ask`.
     respond
-        Makes the response.
+        Makes the response from the answer.
     """
     service, analyst = service_of(request), identity_of(request).who
-    slow_down(service.limits.asks.take(analyst))
-    pad, started = service.settings.pads[question.kind], request.state.started
+    check_rate(service.limits.asks.take(analyst))
+    pad, started = service.settings.answer_seconds[question.kind], request.state.started
     try:
-        async with service.turns:
+        async with service.ask_slots:
             found = await run_in_threadpool(
                 service.broker.ask, dataset, question, analyst=analyst, key=key
             )
         response = await respond(found)
-    except (Refused, LedgerError) as error:
+    except (QuestionRefused, LedgerError) as error:
         raise refusal(error) from None
     except Exception:
-        await hold(started, pad)
+        await pad_duration(started, pad)
         raise
     if found.fresh:
-        await hold(started, pad)
+        await pad_duration(started, pad)
     return response
 
 
-def refusal(error: Refused | LedgerError) -> Problem:
-    """Return the problem that a refusal is told as."""
+def refusal(error: QuestionRefused | LedgerError) -> Problem:
+    """Return the HTTP problem by which a refusal is answered."""
     words = f"{str(error)[:1].upper()}{str(error)[1:]}."
     if isinstance(error, OverBudget):
         return Problem(
@@ -91,8 +101,8 @@ def refusal(error: Refused | LedgerError) -> Problem:
         )
     if isinstance(error, NotServed):
         return Problem(404, words)
-    if isinstance(error, OtherQuestion):
+    if isinstance(error, KeyReused):
         return Problem(409, words, slug="key-reused")
-    if isinstance(error, Refused):
+    if isinstance(error, QuestionRefused):
         return Problem(422, words)
     return Problem(503, "The ledger cannot be written at the moment; ask again later.")

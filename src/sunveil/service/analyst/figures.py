@@ -15,7 +15,7 @@ COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class CaptionedFigure:
     """A figure with its caption.
 
     Parameters
@@ -25,7 +25,7 @@ class Drawn:
     caption
         What it shows.
     made
-        The figure, as plotly takes it.
+        The figure as plotly takes it: ``data`` and ``layout``.
     """
 
     id: str
@@ -54,9 +54,9 @@ def legend_below() -> dict[str, Any]:
     return {"orientation": "h", "y": -0.22, "x": 0.0, "xanchor": "left", "yanchor": "top"}
 
 
-def figures_of(body: dict[str, Any]) -> list[Drawn]:
-    """Return the figures of a release."""
-    found: list[Drawn] = []
+def figures_of(body: dict[str, Any]) -> list[CaptionedFigure]:
+    """Return the figures of all tables of a release that have one."""
+    found: list[CaptionedFigure] = []
     for table in body["tables"]:
         draw = _DRAW.get(table["name"])
         if draw is not None:
@@ -85,7 +85,7 @@ def _grouped(table: Table, first: str) -> dict[str, Table]:
     return parts
 
 
-def _sectors(table: Table) -> list[Drawn]:
+def _sectors(table: Table) -> list[CaptionedFigure]:
     traces = []
     for group, part in _grouped(table, "sector").items():
         rows = [row for row in part["rows"] if row[0] != UNKNOWN]
@@ -113,10 +113,10 @@ def _sectors(table: Table) -> list[Drawn]:
     caption = (
         f"Systems by the sector that they face; every sector is noisy by ±{error:.1f} systems."
     )
-    return [Drawn("sectors", caption, made)]
+    return [CaptionedFigure("sectors", caption, made)]
 
 
-def _planes(table: Table) -> list[Drawn]:
+def _planes(table: Table) -> list[CaptionedFigure]:
     parts = _grouped(table, "sector")
     if len(parts) > 1:  # a map for each group would be a wall of maps
         return []
@@ -143,10 +143,10 @@ def _planes(table: Table) -> list[Drawn]:
     )
     error = rows[0][4]
     caption = f"Systems by sector and tilt; every cell is noisy by ±{error:.1f} systems."
-    return [Drawn("planes", caption, made)]
+    return [CaptionedFigure("planes", caption, made)]
 
 
-def _capacities(table: Table) -> list[Drawn]:
+def _capacities(table: Table) -> list[CaptionedFigure]:
     traces = []
     for group, part in _grouped(table, "capacity_class").items():
         rows = [row for row in part["rows"] if row[0] != UNKNOWN]
@@ -168,10 +168,12 @@ def _capacities(table: Table) -> list[Drawn]:
         showlegend=len(traces) > 1,
         legend=legend_below(),
     )
-    return [Drawn("capacities", "Systems by capacity; whiskers are one standard error.", made)]
+    return [
+        CaptionedFigure("capacities", "Systems by capacity; whiskers are one standard error.", made)
+    ]
 
 
-def _totals(table: Table) -> list[Drawn]:
+def _totals(table: Table) -> list[CaptionedFigure]:
     names = column(table, _names(table)[0]) if _names(table)[0] != "systems" else ["all"]
     made = figure(
         [
@@ -187,10 +189,12 @@ def _totals(table: Table) -> list[Drawn]:
         xaxis=axis("group", type="category"),
         yaxis=axis("total DC capacity [kW]", rangemode="nonnegative"),
     )
-    return [Drawn("totals", "Total capacity by group; whiskers are one standard error.", made)]
+    return [
+        CaptionedFigure("totals", "Total capacity by group; whiskers are one standard error.", made)
+    ]
 
 
-def _quantiles(table: Table) -> list[Drawn]:
+def _quantiles(table: Table) -> list[CaptionedFigure]:
     titles = {
         "dc_capacity_kw": ("DC capacity [kW]", "capacity"),
         "surface_tilt": ("tilt [degrees]", "tilt"),
@@ -217,11 +221,11 @@ def _quantiles(table: Table) -> list[Drawn]:
             showlegend=len(traces) > 1,
             legend=legend_below(),
         )
-        drawn.append(Drawn(f"quantiles-{word}", f"Quantiles of {word}.", made))
+        drawn.append(CaptionedFigure(f"quantiles-{word}", f"Quantiles of {word}.", made))
     return drawn
 
 
-def _systems(table: Table) -> list[Drawn]:
+def _systems(table: Table) -> list[CaptionedFigure]:
     rows = {name: column(table, name)[:MOST_POINTS] for name in _names(table)}
     capacity = rows["dc_capacity_kw"]
     largest = max([*capacity, 1.0])
@@ -260,12 +264,14 @@ def _systems(table: Table) -> list[Drawn]:
         yaxis=axis("share of systems at or below [%]", range=[0, 100]),
     )
     return [
-        Drawn("compass", "Azimuth around, tilt from the middle out, capacity as size.", polar),
-        Drawn("sizes", "How large the systems are.", sizes),
+        CaptionedFigure(
+            "compass", "Azimuth around, tilt from the middle out, capacity as size.", polar
+        ),
+        CaptionedFigure("sizes", "How large the systems are.", sizes),
     ]
 
 
-_DRAW: dict[str, Callable[[Table], list[Drawn]]] = {
+_DRAW: dict[str, Callable[[Table], list[CaptionedFigure]]] = {
     "sectors": _sectors,
     "planes": _planes,
     "capacities": _capacities,

@@ -6,14 +6,14 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from sunveil.service.broker import Plan
+from sunveil.service.broker import QuestionPlan
 from sunveil.service.problems import MEDIA_TYPE
 from sunveil.service.store.releases import ReleaseRow
 
 Amount = Annotated[float, Field(ge=0.0, description="In the promise's measure.")]
 
 
-class Promise(BaseModel):
+class PromiseBody(BaseModel):
     """What was promised for a dataset, once and for ever."""
 
     statement: str
@@ -23,7 +23,7 @@ class Promise(BaseModel):
     measure: Annotated[str, Field(description="What is added up: epsilon or rho.")]
 
 
-class Budget(BaseModel):
+class BudgetBody(BaseModel):
     """What may be spent, what was, and what is left."""
 
     total: Amount
@@ -31,7 +31,7 @@ class Budget(BaseModel):
     remaining: Amount
 
 
-class Dataset(BaseModel):
+class DatasetBody(BaseModel):
     """A dataset that may be asked about."""
 
     name: str
@@ -43,25 +43,25 @@ class Dataset(BaseModel):
         dict[str, list[str]], Field(description="Public columns, each with all of its groups.")
     ]
     kinds: Annotated[list[str], Field(description="Kinds of question that it answers.")]
-    promise: Promise
-    budget: Annotated[Budget, Field(description="Of the dataset, for all analysts together.")]
-    share: Annotated[Budget, Field(description="Yours.")]
+    promise: PromiseBody
+    budget: Annotated[BudgetBody, Field(description="Of the dataset, for all analysts together.")]
+    share: Annotated[BudgetBody, Field(description="Yours.")]
 
 
-class Datasets(BaseModel):
+class DatasetsBody(BaseModel):
     """Datasets that may be asked about."""
 
-    datasets: list[Dataset]
+    datasets: list[DatasetBody]
 
 
-class Analyst(BaseModel):
+class AnalystBody(BaseModel):
     """Who a token belongs to."""
 
     analyst: str
     datasets: list[str]
 
 
-class Expected(BaseModel):
+class ExpectedBody(BaseModel):
     """An error to expect."""
 
     table: str
@@ -71,8 +71,8 @@ class Expected(BaseModel):
     meaning: str
 
 
-class PlanAnswer(BaseModel):
-    """What a question would cost and be worth. Nothing was spent."""
+class PlanAnswerBody(BaseModel):
+    """What a question would cost and the errors to expect. Nothing was spent."""
 
     cost: Amount
     measure: str
@@ -80,10 +80,10 @@ class PlanAnswer(BaseModel):
     affordable: Annotated[bool, Field(description="Whether dataset and share hold the cost.")]
     budget_remaining: Amount
     share_remaining: Amount
-    expected: list[Expected]
+    expected: list[ExpectedBody]
 
 
-class Release(BaseModel):
+class ReleaseBody(BaseModel):
     """A release in a list."""
 
     id: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
@@ -96,13 +96,13 @@ class Release(BaseModel):
     url: str
 
 
-class Releases(BaseModel):
+class ReleasesBody(BaseModel):
     """Releases of a dataset, newest first."""
 
-    releases: list[Release]
+    releases: list[ReleaseBody]
 
 
-class Column(BaseModel):
+class ColumnBody(BaseModel):
     """A column of a table."""
 
     name: str
@@ -110,16 +110,16 @@ class Column(BaseModel):
     about: str
 
 
-class Table(BaseModel):
+class TableBody(BaseModel):
     """A table of a release."""
 
     name: str
     about: str
-    columns: list[Column]
+    columns: list[ColumnBody]
     rows: list[list[str | int | float | None]]
 
 
-class FullRelease(Release):
+class FullReleaseBody(ReleaseBody):
     """A release with all of its tables."""
 
     asked: dict[str, Any]
@@ -127,18 +127,18 @@ class FullRelease(Release):
     guarantee: dict[str, Any]
     mechanism: str
     public: dict[str, Any]
-    tables: list[Table]
+    tables: list[TableBody]
     files: Annotated[list[str], Field(description="Addresses of the same as files.")]
 
 
-class Fault(BaseModel):
+class FaultBody(BaseModel):
     """Where a request does not fit its description."""
 
     where: str
     what: str
 
 
-class Problem(BaseModel):
+class ProblemBody(BaseModel):
     """What is wrong, as RFC 9457 has it."""
 
     type: Annotated[str, Field(pattern="^urn:sunveil:problem:[a-z-]+$")]
@@ -148,7 +148,7 @@ class Problem(BaseModel):
     id: str | None = None
     requested: float | None = None
     remaining: float | None = None
-    errors: list[Fault] | None = None
+    errors: list[FaultBody] | None = None
 
 
 PROBLEMS = {
@@ -167,8 +167,8 @@ PROBLEMS = {
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the description of problems that an address may answer with."""
-    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    """Return the OpenAPI entries of the problems that a route may answer with, by status."""
+    schema = {"schema": {"$ref": "#/components/schemas/ProblemBody"}}
     return {
         status: {"description": PROBLEMS[status], "content": {MEDIA_TYPE: schema}}
         for status in statuses
@@ -176,7 +176,7 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def release_of(row: ReleaseRow) -> dict[str, Any]:
-    """Return a release as a list has it."""
+    """Return a release as the API lists it, without its tables."""
     return {
         "id": row.id,
         "dataset": row.dataset,
@@ -196,8 +196,8 @@ def file_names(body: dict[str, Any]) -> list[str]:
 
 
 def full_release(row: ReleaseRow, body: dict[str, Any]) -> dict[str, Any]:
-    """Return a release with all of its tables."""
-    told = release_of(row)
+    """Return a release as the API sends it whole, with its tables and the links to its files."""
+    fields = release_of(row)
     tables = [
         {
             **table,
@@ -209,15 +209,25 @@ def full_release(row: ReleaseRow, body: dict[str, Any]) -> dict[str, Any]:
         for table in body["tables"]
     ]
     return {
-        **told,
+        **fields,
         **{key: body[key] for key in ("asked", "edition", "guarantee", "mechanism", "public")},
         "tables": tables,
-        "files": [f"{told['url']}/files/{name}" for name in file_names(body)],
+        "files": [f"{fields['url']}/files/{name}" for name in file_names(body)],
     }
 
 
-def plan_answer(plan: Plan, *, measure: str, budget: float, share: float) -> dict[str, Any]:
-    """Return a plan, with whether it can be afforded."""
+def plan_answer(plan: QuestionPlan, *, measure: str, budget: float, share: float) -> dict[str, Any]:
+    """Return a plan as the API sends it, with whether it can be afforded.
+
+    Parameters
+    ----------
+    plan
+        Cost and expected errors.
+    measure
+        What the promise adds up: ``epsilon`` or ``rho``.
+    budget, share
+        What is left of the dataset's promise and of the analyst's share. [the promise's measure]
+    """
     return {
         "cost": plan.cost,
         "measure": measure,

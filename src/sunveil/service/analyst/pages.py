@@ -10,19 +10,25 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil.service.analyst.access import Open, Shelved, list_releases, open_dataset, open_datasets
+from sunveil.service.analyst.access import (
+    CachedRelease,
+    SharedDataset,
+    list_releases,
+    shared_dataset,
+    shared_datasets,
+)
 from sunveil.service.analyst.api import IMMUTABLE, FileName, Id, Name, send_file
 from sunveil.service.analyst.asking import make_plan, put_question
 from sunveil.service.analyst.figures import figures_of
 from sunveil.service.analyst.models import file_names, plan_answer
-from sunveil.service.analyst.words import ABOUT, promise_words
-from sunveil.service.broker import LARGEST, SMALLEST, TITLES, Answered, Question
+from sunveil.service.analyst.words import ABOUT, promise_sentences
+from sunveil.service.broker import LARGEST_EPSILON, SMALLEST_EPSILON, TITLES, Answered, Question
 from sunveil.service.context import service_of
-from sunveil.service.pages import go, identity_of, partial, render
+from sunveil.service.pages import identity_of, redirect, render, render_part
 from sunveil.service.problems import Problem
-from sunveil.service.routing import analyst_room
+from sunveil.service.routing import analyst_router
 
-room = analyst_room()
+router = analyst_router()
 
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 FIELDS = ("epsilon", "group_by", "sectors", "clip_kw", "percents")
@@ -31,51 +37,51 @@ DEFAULTS = {"group_by": "", "sectors": "8", "clip_kw": "25", "percents": "25, 50
 MOST_ROWS = 200
 
 
-@room.get("")
+@router.get("")
 def home(request: Request) -> Response:
     """Show the datasets that may be asked about."""
     service = service_of(request)
-    found = open_datasets(service, identity_of(request).who)
+    found = shared_datasets(service, identity_of(request).who)
     counts = {each.name: len(list_releases(service, each.name)) for each in found}
     return render(
-        request, "analyst/datasets.html", datasets=found, counts=counts, words=promise_words
+        request, "analyst/datasets.html", datasets=found, counts=counts, words=promise_sentences
     )
 
 
-@room.get("/help")
+@router.get("/help")
 def help_page(request: Request) -> Response:
     """Show how a program asks."""
     return render(request, "analyst/help.html", base=str(request.base_url).rstrip("/"))
 
 
-@room.get("/datasets/{name}")
+@router.get("/datasets/{name}")
 def dataset(request: Request, name: Name) -> Response:
     """Show a dataset: its promise, what is left, what may be asked, and what was released."""
     service = service_of(request)
-    found = open_dataset(service, identity_of(request).who, name)
+    found = shared_dataset(service, identity_of(request).who, name)
     kinds = [(kind, TITLES[kind], ABOUT[kind]) for kind in found.served.kinds]
     return render(
         request,
         "analyst/dataset.html",
         dataset=found,
-        words=promise_words(found.promised.promise),
+        words=promise_sentences(found.promised.promise),
         kinds=kinds,
         releases=list_releases(service, name),
     )
 
 
-@room.get("/datasets/{name}/ask/{kind}")
+@router.get("/datasets/{name}/ask/{kind}")
 async def ask_page(request: Request, name: Name, kind: str) -> Response:
     """Show the form of a question with its cost; for a script, the cost alone."""
     found = await _dataset(request, name, kind)
     given = _given(request.query_params, found)
     if request.headers.get("x-partial") != "plan":
         return await _form(request, found, kind, given=given)
-    told = await _planned(request, found, kind, given)
-    return partial(request, "analyst/plan.html", dataset=found, **told)
+    values = await _planned(request, found, kind, given)
+    return render_part(request, "analyst/plan.html", dataset=found, **values)
 
 
-@room.post("/datasets/{name}/ask/{kind}")
+@router.post("/datasets/{name}/ask/{kind}")
 async def ask(request: Request, name: Name, kind: str) -> Response:
     """Ask, and go to the release; or show the form again with what is wrong."""
     found = await _dataset(request, name, kind)
@@ -95,13 +101,13 @@ async def _put(request: Request, name: str, question: Question, *, key: str) -> 
         raise Problem(422, "The form is not whole; load it again.")
 
     async def respond(found: Answered) -> Response:
-        said = (
+        message = (
             "The answer was drawn just now; its cost has been charged."
             if found.fresh
             else "This was answered before: it cost nothing."
         )
         return await run_in_threadpool(
-            lambda: go(request, f"/analyst/releases/{found.release}", said=said)
+            lambda: redirect(request, f"/analyst/releases/{found.release}", message=message)
         )
 
     return await put_question(request, name, question, key=f"page:{key}", respond=respond)
@@ -109,17 +115,17 @@ async def _put(request: Request, name: str, question: Question, *, key: str) -> 
 
 async def _form(
     request: Request,
-    found: Open,
+    found: SharedDataset,
     kind: str,
     *,
     given: dict[str, str],
     problem: Problem | None = None,
 ) -> Response:
     """Return the form of a question, with its cost and with what was wrong."""
-    told = await _planned(request, found, kind, given)
+    values = await _planned(request, found, kind, given)
     if problem is not None:
-        told["refused"] = problem.detail
-    most = max(min(LARGEST, found.promised.promise.epsilon), SMALLEST)
+        values["refused"] = problem.detail
+    most = max(min(LARGEST_EPSILON, found.promised.promise.epsilon), SMALLEST_EPSILON)
     return await run_in_threadpool(
         lambda: render(
             request,
@@ -130,18 +136,18 @@ async def _form(
             title=TITLES[kind],
             about=ABOUT[kind],
             given=given,
-            smallest=SMALLEST,
+            smallest=SMALLEST_EPSILON,
             largest=most,
             key=secrets.token_hex(16),
-            **told,
+            **values,
         )
     )
 
 
-@room.get("/releases/{release}")
+@router.get("/releases/{release}")
 def release(request: Request, release: Id) -> Response:
     """Show a release: figures, tables, files and its guarantee."""
-    found = _shelved(request, release)
+    found = _cached(request, release)
     return render(
         request,
         "analyst/release.html",
@@ -154,10 +160,10 @@ def release(request: Request, release: Id) -> Response:
     )
 
 
-@room.get("/releases/{release}/release.json")
+@router.get("/releases/{release}/release.json")
 def release_json(request: Request, release: Id) -> Response:
     """Send a release as the API has it."""
-    found = _shelved(request, release)
+    found = _cached(request, release)
     headers = {
         "Cache-Control": IMMUTABLE,
         "Content-Disposition": f'attachment; filename="{release[:8]}-release.json"',
@@ -165,17 +171,17 @@ def release_json(request: Request, release: Id) -> Response:
     return Response(found.text, media_type="application/json", headers=headers)
 
 
-@room.get("/releases/{release}/files/{name}")
+@router.get("/releases/{release}/files/{name}")
 async def release_file(request: Request, release: Id, name: FileName) -> Response:
     """Send a file of a release."""
-    await run_in_threadpool(_shelved, request, release)
+    await run_in_threadpool(_cached, request, release)
     return await send_file(request, release, name)
 
 
-def _shelved(request: Request, release: str) -> Shelved:
-    shelf, who = request.app.state.shelf, identity_of(request).who
-    found: Shelved | None = shelf.remembered(release, who)
-    return found or shelf.find(service_of(request), release, who)
+def _cached(request: Request, release: str) -> CachedRelease:
+    release_cache, who = request.app.state.release_cache, identity_of(request).who
+    found: CachedRelease | None = release_cache.cached(release, who)
+    return found or release_cache.find(service_of(request), release, who)
 
 
 def _short_first(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -184,33 +190,33 @@ def _short_first(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(tables, key=lambda table: len(table["rows"])) if many else tables
 
 
-async def _dataset(request: Request, name: str, kind: str) -> Open:
+async def _dataset(request: Request, name: str, kind: str) -> SharedDataset:
     service = service_of(request)
-    found = await run_in_threadpool(open_dataset, service, identity_of(request).who, name)
+    found = await run_in_threadpool(shared_dataset, service, identity_of(request).who, name)
     if kind not in found.served.kinds:
         raise Problem(404, "This dataset does not answer questions of this kind.")
     return found
 
 
-def _given(form: Any, found: Open) -> dict[str, str]:
+def _given(form: Any, found: SharedDataset) -> dict[str, str]:
     """Return the fields of the form as texts, with what is meant when they are left out."""
     # a modest first suggestion: a tenth of what is left to this analyst
     left = min(found.promised.remaining, found.share.remaining)
-    usual = {"epsilon": f"{max(SMALLEST, round(left / 10.0, 2)):g}", **DEFAULTS}
+    usual = {"epsilon": f"{max(SMALLEST_EPSILON, round(left / 10.0, 2)):g}", **DEFAULTS}
     return {name: str(form.get(name, usual[name]))[:200] for name in FIELDS}
 
 
 def _question(kind: str, given: dict[str, str]) -> Question:
     """Return the question that a form means, or say what is wrong with it."""
-    told: dict[str, Any] = {"kind": kind, "epsilon": given["epsilon"]}
+    fields: dict[str, Any] = {"kind": kind, "epsilon": given["epsilon"]}
     if kind in ("fleet-table", "totals", "quantiles"):
-        told |= {"group_by": given["group_by"] or None, "clip_kw": given["clip_kw"]}
+        fields |= {"group_by": given["group_by"] or None, "clip_kw": given["clip_kw"]}
     if kind == "fleet-table" and given["sectors"].isdecimal():
-        told["sectors"] = int(given["sectors"])
+        fields["sectors"] = int(given["sectors"])
     if kind == "quantiles":
-        told["percents"] = [each.strip() for each in given["percents"].split(",")]
+        fields["percents"] = [each.strip() for each in given["percents"].split(",")]
     try:
-        return QUESTIONS.validate_python(told)
+        return QUESTIONS.validate_python(fields)
     except ValidationError as error:
         first = error.errors()[0]
         where = str(first["loc"][1]) if len(first["loc"]) > 1 else "The question"
@@ -218,7 +224,7 @@ def _question(kind: str, given: dict[str, str]) -> Question:
 
 
 async def _planned(
-    request: Request, found: Open, kind: str, given: dict[str, str]
+    request: Request, found: SharedDataset, kind: str, given: dict[str, str]
 ) -> dict[str, Any]:
     """Return what the page says of cost and errors."""
     try:

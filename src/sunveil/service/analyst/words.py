@@ -17,8 +17,8 @@ ABOUT = {
 }
 
 
-def promise_words(promise: Promise) -> list[str]:
-    """Return a promise in sentences for people."""
+def promise_sentences(promise: Promise) -> list[str]:
+    """Return a promise as sentences for an analyst."""
     unit = promise.unit
     if isinstance(unit, System):
         whom = "Whatever one household’s meter has recorded, all of it"

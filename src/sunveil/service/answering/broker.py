@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound
-from sunveil.ledger.book import Ledger
 from sunveil.ledger.chain import canonical
+from sunveil.ledger.ledger import Ledger
 from sunveil.service import broker as asked_for
-from sunveil.service.answering.desk import Desk, NotCharged
+from sunveil.service.answering.question_ledger import NotCharged, QuestionLedger
 from sunveil.service.broker import (
     Answered,
-    File,
+    KeyReused,
     NotServed,
-    OtherQuestion,
     OverBudget,
-    Plan,
     Question,
-    Refused,
+    QuestionPlan,
+    QuestionRefused,
+    ReleaseFile,
 )
-from sunveil.service.memory import Memory
-from sunveil.service.problems import hidden
-from sunveil.service.settings import Settings
+from sunveil.service.problems import internal_problem
+from sunveil.service.settings import ServiceSettings
+from sunveil.service.sized_cache import SizedCache
 from sunveil.service.store.base import Store, now
 from sunveil.service.store.datasets import (
     READY,
@@ -42,8 +42,8 @@ from sunveil.service.store.datasets import (
     shares_of_analyst,
 )
 from sunveil.service.store.releases import (
-    Asked,
     ReleaseRow,
+    StoredRequest,
     begin_request,
     drop_request,
     end_request,
@@ -54,7 +54,7 @@ from sunveil.service.store.releases import (
 
 if TYPE_CHECKING:
     from sunveil.publish.publication import Publication
-    from sunveil.service.answering.kinds import Case
+    from sunveil.service.answering.kinds import AnalystQuestion
 
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 
@@ -72,14 +72,14 @@ class LedgerBroker:
         Where answers are served from.
     """
 
-    def __init__(self, settings: Settings, *, ledger: Ledger, store: Store) -> None:
+    def __init__(self, settings: ServiceSettings, *, ledger: Ledger, store: Store) -> None:
         self._settings, self._ledger, self._store = settings, ledger, store
         self._data: Any = None
         self._ready = threading.Event()
         self._loading = threading.Lock()
         self._guard = threading.Lock()
         self._turns: dict[str, tuple[threading.Lock, int]] = {}
-        self._files: Memory[dict[str, bytes]] = Memory()
+        self._files: SizedCache[dict[str, bytes]] = SizedCache()
 
     # -- beginning
 
@@ -89,7 +89,7 @@ class LedgerBroker:
             self._load()
             self.recover()
         except Exception as error:
-            hidden(error)  # the log has it; questions will say so themselves
+            internal_problem(error)  # the log has it; questions will say so themselves
         finally:
             self._ready.set()
 
@@ -114,30 +114,38 @@ class LedgerBroker:
                 case = self._case(asked.dataset, question, asked.analyst)
                 self._finish(asked, case, resumes=True, spends=False)
             except Exception as error:
-                hidden(error)
+                internal_problem(error)
 
     # -- what may be asked
 
-    def plan(self, dataset: str, question: Question, *, analyst: str) -> Plan:
-        """Return what a question would cost, or refuse it; spend nothing."""
+    def plan(self, dataset: str, question: Question, *, analyst: str) -> QuestionPlan:
+        """Return what a question would cost, or refuse it; spend nothing.
+
+        Parameters
+        ----------
+        dataset, question
+            What is asked of which dataset.
+        analyst
+            Who asks.
+        """
         return self._plan(self._case(dataset, question, analyst))
 
-    def _plan(self, case: Case) -> Plan:
+    def _plan(self, case: AnalystQuestion) -> QuestionPlan:
         from sunveil.service.answering.kinds import plan
 
         try:
             return plan(case, self._ledger)
         except ParameterError as error:  # of public choices only: no data have been looked at
-            raise Refused(str(error)) from None
+            raise QuestionRefused(str(error)) from None
 
-    def _case(self, dataset: str, question: Question, analyst: str) -> Case:
+    def _case(self, dataset: str, question: Question, analyst: str) -> AnalystQuestion:
         self._load()
-        from sunveil.service.answering.kinds import Case
+        from sunveil.service.answering.kinds import AnalystQuestion
 
         served = self._open_to(dataset, analyst)
         if question.kind not in served.kinds:
             raise NotServed(f"the dataset {dataset!r} does not answer questions of this kind")
-        return Case(served, question, analyst, self._data)
+        return AnalystQuestion(served, question, analyst, self._data)
 
     def _open_to(self, dataset: str, analyst: str) -> Served:
         with self._store.reading() as connection:
@@ -154,35 +162,47 @@ class LedgerBroker:
     # -- asking
 
     def ask(self, dataset: str, question: Question, *, analyst: str, key: str) -> Answered:
-        """Answer a question: charge it, draw it and keep it, or find the kept answer."""
+        """Answer a question: charge it, draw it and keep it, or find the kept answer.
+
+        Parameters
+        ----------
+        dataset, question
+            What is asked of which dataset.
+        analyst
+            Who asks, and is charged.
+        key
+            The analyst's own name of the request: sent again with the same, it is the same request.
+        """
         self._ready.wait()
         case = self._case(dataset, question, analyst)
-        told = canonical(question.model_dump(mode="json"))
-        asked = Asked(analyst, key, dataset, told, None)
-        with self._turn(f"{dataset} {told}"):
+        text = canonical(question.model_dump(mode="json"))
+        asked = StoredRequest(analyst, key, dataset, text, None)
+        with self._turn(f"{dataset} {text}"):
             with self._store.changing() as connection:
                 known, fresh = begin_request(connection, asked)
-            if (known.dataset, known.asked) != (dataset, told):
-                raise OtherQuestion(
+            if (known.dataset, known.asked) != (dataset, text):
+                raise KeyReused(
                     "this idempotency key was used for another question; take a new one"
                 )
             if known.release is not None:
                 return Answered(known.release, fresh=False)
             try:
                 return self._finish(known, case, resumes=not fresh, spends=True)
-            except Refused:
+            except QuestionRefused:
                 with self._store.changing() as connection:
                     drop_request(connection, asked)
                 raise
 
-    def _finish(self, asked: Asked, case: Case, *, resumes: bool, spends: bool) -> Answered:
+    def _finish(
+        self, asked: StoredRequest, case: AnalystQuestion, *, resumes: bool, spends: bool
+    ) -> Answered:
         """Answer what was asked, and keep the answer where it is served from."""
         from sunveil.service.answering.kinds import answer
 
         cost = self._plan(case).cost
-        desk = Desk(self._ledger, analyst=asked.analyst, resumes=resumes, spends=spends)
+        ledger = QuestionLedger(self._ledger, resumes=resumes, spends=spends)
         try:
-            publication = answer(case, desk)
+            publication = answer(case, ledger)
         except NotCharged:  # whoever asked has gone, and has paid nothing
             with self._store.changing() as connection:
                 drop_request(connection, asked)
@@ -193,13 +213,19 @@ class LedgerBroker:
             ) from None
         except ReleaseNotFound:
             raise NotServed(f"you have no share of the dataset {asked.dataset!r}") from None
-        return self._keep(asked, case, publication, desk=desk, cost=cost)
+        return self._keep(asked, case, publication, ledger=ledger, cost=cost)
 
     def _keep(
-        self, asked: Asked, case: Case, publication: Publication, *, desk: Desk, cost: float
+        self,
+        asked: StoredRequest,
+        case: AnalystQuestion,
+        publication: Publication,
+        *,
+        ledger: QuestionLedger,
+        cost: float,
     ) -> Answered:
-        assert desk.question is not None
-        digest = desk.question.digest(asked.dataset)
+        assert ledger.question is not None
+        digest = ledger.question.digest(asked.dataset)
         row = ReleaseRow(
             id=release_id(asked.dataset, digest),
             dataset=asked.dataset,
@@ -213,7 +239,7 @@ class LedgerBroker:
         with self._store.changing() as connection:
             keep_release(connection, row, question=digest, body=body)
             end_request(connection, asked, row.id)
-        return Answered(row.id, fresh=desk.drawing)
+        return Answered(row.id, fresh=ledger.drawn)
 
     @contextmanager
     def _turn(self, question: str) -> Iterator[None]:
@@ -232,12 +258,12 @@ class LedgerBroker:
 
     # -- files
 
-    def file_at_hand(self, release: str, name: str) -> File | None:
+    def file_at_hand(self, release: str, name: str) -> ReleaseFile | None:
         """Return a file of a release if it is in memory."""
         content = (self._files.get(release) or {}).get(name)
-        return None if content is None else File(name, media_type_of(name), content)
+        return None if content is None else ReleaseFile(name, media_type_of(name), content)
 
-    def file(self, release: str, name: str) -> File:
+    def file(self, release: str, name: str) -> ReleaseFile:
         """Return a file of a release."""
         files = self._files.get(release)
         if files is None:
@@ -245,7 +271,7 @@ class LedgerBroker:
                 files = self._files.get(release) or self._write(release)
         if name not in files:
             raise NotServed("the release has no such file")
-        return File(name, media_type_of(name), files[name])
+        return ReleaseFile(name, media_type_of(name), files[name])
 
     def _write(self, release: str) -> dict[str, bytes]:
         self._load()
@@ -266,7 +292,17 @@ def release_id(dataset: str, digest: str) -> str:
 
 
 def body_of(publication: Publication, *, asked: dict[str, Any], edition: str) -> dict[str, Any]:
-    """Return a publication as it is served: everything in it is public."""
+    """Return a publication as it is served: everything in it is public.
+
+    Parameters
+    ----------
+    publication
+        What was published.
+    asked
+        The question that it answers.
+    edition
+        Public name of the data.
+    """
     from sunveil.privacy.units import unit_name
 
     guarantee = publication.guarantee

@@ -4,56 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-import duckdb
-import numpy as np
-
-from sunveil.cell import cell_of
-from sunveil.errors import SourceError
+from sunveil.cell import WIDE, cell_of
+from sunveil.fleet.results import FleetRows, read_fleet
+from sunveil.fleet.systems import SystemTable, read_systems
 from sunveil.infer import record_span
 from sunveil.meters import MeterOptions, Record, iter_meters
-from sunveil.publish.estimates import COLUMNS, read_estimates
-from sunveil.publish.rows import FleetRows
-from sunveil.releases.choices import Choices
-from sunveil.releases.frame import Calendar, Frame, make_frame, prepared
+from sunveil.publish.memory_systems import MemorySystems
 from sunveil.service.store.datasets import Served
 from sunveil.site import Site
 from sunveil.weather import Weather, get_weather
 
-# Planes of a frame that is made for its errors only. [degrees]
-_COARSE = 30.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldSystems:
-    """Meters of a fleet with the public weather of each system: private.
-
-    Parameters
-    ----------
-    records
-        The systems.
-    weather
-        By system; the same object at the same place.
-    frames
-        Coarse public frames, and how many systems each is for: what errors to expect.
-    """
-
-    records: list[Record] = field(repr=False)
-    weather: dict[str, Weather] = field(repr=False)
-    frames: list[tuple[Frame, int]] = field(repr=False)
-
-    def weather_of(self, record: Record) -> Weather:
-        """Return a record's weather."""
-        return self.weather[record.system_id]
-
-
 Held = TypeVar("Held")
 
 
-class Memory(Generic[Held]):
+class DatasetCache(Generic[Held]):
     """What was read of datasets, each as long as it stays as it is.
 
     Parameters
@@ -89,137 +57,71 @@ class Data:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._rows = Memory(self._read_rows)
-        self._systems = Memory(self._read_systems)
+        self._rows = DatasetCache(self._read_rows)
+        self._systems = DatasetCache(self._read_systems)
 
     def rows(self, dataset: Served) -> FleetRows:
         """Return the inferred rows of a fleet: private."""
         return self._rows.get(dataset)
 
-    def systems(self, dataset: Served) -> HeldSystems:
+    def systems(self, dataset: Served) -> MemorySystems:
         """Return the meters of a fleet, and their weather: private."""
         return self._systems.get(dataset)
 
     def _read_rows(self, dataset: Served) -> FleetRows:
         assert dataset.estimates is not None
-        folder, keys = dataset.path(self._folder), list(dataset.keys)
-        path = folder / dataset.estimates
-        if not path.is_dir():
-            return read_estimates(path, keys=keys)
-        assert dataset.table is not None
-        return read_fleet(path, folder / dataset.table, keys=keys)
+        path = dataset.path(self._folder) / dataset.estimates
+        return read_fleet(path, keys=list(dataset.keys))
 
-    def _read_systems(self, dataset: Served) -> HeldSystems:
+    def _read_systems(self, dataset: Served) -> MemorySystems:
         assert dataset.meters is not None
-        told = dataset.extra.get("options", {})
+        given = dataset.extra.get("options", {})
         options = MeterOptions(
             cleaning="each",
-            timezone=dataset.timezone or told.get("timezone"),
-            **{name: told[name] for name in ("unit", "label") if told.get(name)},
+            timezone=dataset.timezone or given.get("timezone"),
+            **{name: given[name] for name in ("unit", "label") if given.get(name)},
         )
-        records = self._records(dataset, options)
-        sites = self._sites(dataset, records)
+        table = dataset.table
+        systems = None if table is None else read_systems(dataset.path(self._folder) / table)
+        records = self._records(dataset, options, systems)
+        sites = _sites(dataset, records, systems)
         records = [record for record in records if record.system_id in sites]
         weather = _weather(records, sites)
-        return HeldSystems(records, weather, _frames(records, weather))
+        return MemorySystems(records, lambda record: weather[record.system_id])
 
-    def _records(self, dataset: Served, options: MeterOptions) -> list[Record]:
+    def _records(
+        self, dataset: Served, options: MeterOptions, systems: SystemTable | None
+    ) -> list[Record]:
         """Return the records of a dataset, each on the clock that the table of systems names."""
         assert dataset.meters is not None
-        folder = dataset.path(self._folder)
-        zones = {} if dataset.table is None else read_zones(folder / dataset.table)
+        zones = {} if systems is None else _zones(systems)
         known: list[str | None] = [*sorted(set(zones.values()))]
         out = []
         for zone in known or [options.timezone]:
-            read = iter_meters(folder / dataset.meters, replace(options, timezone=zone))
+            read = iter_meters(
+                dataset.path(self._folder) / dataset.meters, replace(options, timezone=zone)
+            )
             out += [one for one in read if zones.get(one.system_id, zone) == zone]
         return out
 
-    def _sites(self, dataset: Served, records: list[Record]) -> dict[str, Site]:
-        if dataset.table is not None:
-            return read_places(dataset.path(self._folder) / dataset.table)
-        assert dataset.latitude is not None
-        assert dataset.longitude is not None
-        site = Site(dataset.latitude, dataset.longitude, dataset.altitude)
-        return {record.system_id: site for record in records}
+
+def _sites(dataset: Served, records: list[Record], systems: SystemTable | None) -> dict[str, Site]:
+    """Return where each system is; those of one weather cell share its centre, and so one sky."""
+    if systems is not None:
+        places = zip(systems.ids.to_pylist(), systems.latitude, systems.longitude, strict=True)
+        return {
+            name: cell_of(float(north), float(east), size=WIDE).site for name, north, east in places
+        }
+    assert dataset.latitude is not None
+    assert dataset.longitude is not None
+    site = Site(dataset.latitude, dataset.longitude, dataset.altitude)
+    return {record.system_id: site for record in records}
 
 
-def read_fleet(folder: Path, systems: Path, *, keys: list[str]) -> FleetRows:
-    """Return a row for every system of the public table, from what an inference has left.
-
-    Which systems there are is public, and which of them could be inferred is not: those that could
-    not stay as rows without values.
-
-    Parameters
-    ----------
-    folder
-        What ``sunveil infer --systems`` has written.
-    systems
-        The table of systems, with the public keys.
-    keys
-        Which public columns to read.
-    """
-    wanted = "".join(f', s."{key.replace(chr(34), chr(34) * 2)}"' for key in keys)
-    values = ", ".join(f"e.{name}" for name in COLUMNS[1:])
-    try:
-        with duckdb.connect() as connection:
-            found = connection.execute(
-                f"SELECT s.system_id, {values}{wanted} FROM {_reader(systems)} s"
-                " LEFT JOIN read_parquet($parts) e"
-                " ON CAST(s.system_id AS VARCHAR) = CAST(e.system_id AS VARCHAR)"
-                " ORDER BY CAST(s.system_id AS VARCHAR)",
-                {"path": str(systems), "parts": f"{folder}/estimates/*.parquet"},
-            ).fetchnumpy()
-    except duckdb.Error:
-        raise SourceError(
-            f"the estimates in {folder} and the table {systems.name} cannot be read together"
-        ) from None
-
-    def numbers(name: str) -> np.ndarray[Any, Any]:
-        return np.ma.filled(np.ma.asarray(found[name], dtype=np.float64), np.nan)
-
-    return FleetRows(
-        system_ids=tuple(str(each) for each in found["system_id"]),
-        surface_azimuth=numbers("surface_azimuth"),
-        surface_tilt=numbers("surface_tilt"),
-        dc_capacity_kw=numbers("dc_capacity_kw"),
-        keys={key: np.asarray([str(each) for each in found[key]]) for key in keys},
-    )
-
-
-def _reader(path: Path) -> str:
-    parquet = path.suffix.lower() in (".parquet", ".pq")
-    return "read_parquet($path)" if parquet else "read_csv($path)"
-
-
-def read_places(path: Path) -> dict[str, Site]:
-    """Return where each system is, from a table with system_id, latitude and longitude.
-
-    Systems of one weather cell share its centre, and so one sky.
-    """
-    try:
-        with duckdb.connect() as connection:
-            rows = connection.execute(
-                f"SELECT system_id, latitude, longitude FROM {_reader(path)}", {"path": str(path)}
-            ).fetchall()
-    except duckdb.Error:
-        raise SourceError(f"{path} lacks system_id, latitude or longitude") from None
-    return {str(name): cell_of(float(north), float(east)).site for name, north, east in rows}
-
-
-def read_zones(path: Path) -> dict[str, str]:
-    """Return the clock of each system, where a table of systems has a column ``timezone``."""
-    try:
-        with duckdb.connect() as connection:
-            rows = connection.execute(
-                f"SELECT system_id, timezone FROM {_reader(path)} WHERE timezone IS NOT NULL",
-                {"path": str(path)},
-            ).fetchall()
-    except duckdb.BinderException:  # there is no such column
-        return {}
-    except duckdb.Error:
-        raise SourceError(f"{path} cannot be read as a table of systems") from None
-    return {str(name): str(zone) for name, zone in rows}
+def _zones(systems: SystemTable) -> dict[str, str]:
+    """Return the clock of each system that the table of systems names one for."""
+    names = zip(systems.ids.to_pylist(), systems.zone.tolist(), strict=True)
+    return {name: systems.zones[zone] for name, zone in names if zone >= 0}
 
 
 def _weather(records: list[Record], sites: dict[str, Site]) -> dict[str, Weather]:
@@ -231,17 +133,3 @@ def _weather(records: list[Record], sites: dict[str, Site]) -> dict[str, Weather
         spans[site] = min(begin, first), max(end, last)
     made = {site: get_weather("clearsky", site, *span) for site, span in spans.items()}
     return {record.system_id: made[sites[record.system_id]] for record in records}
-
-
-def _frames(records: list[Record], weather: dict[str, Weather]) -> list[tuple[Frame, int]]:
-    """Return a coarse frame for each weather and calendar: no reading is looked at."""
-    groups: dict[tuple[int, Calendar], list[Record]] = {}
-    for record in records:
-        sky = weather[record.system_id]
-        calendar = Calendar.of(prepared(record), longitude=sky.site.longitude)
-        groups.setdefault((id(sky), calendar), []).append(record)
-    coarse = Choices(step=_COARSE)
-    return [
-        (make_frame(weather[some[0].system_id], calendar, coarse), len(some))
-        for (_, calendar), some in groups.items()
-    ]

@@ -16,8 +16,10 @@ from sunveil.service.store.releases import ReleaseRow
 
 def publication_of(body: dict[str, Any]) -> Publication:
     """Return a release as the publication that it was."""
-    told = body["guarantee"]
-    guarantee = Guarantee(parse_unit(body["unit"]), told["epsilon"], told["delta"], told["proof"])
+    given = body["guarantee"]
+    guarantee = Guarantee(
+        parse_unit(body["unit"]), given["epsilon"], given["delta"], given["proof"]
+    )
     return Publication(
         title=body["title"],
         tables=tuple(PublishedTable.from_dict(table) for table in body["tables"]),

@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sunveil.ledger.amounts import plain
-from sunveil.ledger.book import Ledger
-from sunveil.ledger.records import Answer, Question
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import System
+from sunveil.ledger.ledger import Ledger
 from sunveil.publish.bins import Bins
 from sunveil.publish.fleet import QUANTILES, Expected
 from sunveil.publish.publication import Publication
 from sunveil.publish.synthetic import plan_synthetic, publish_synthetic
-from sunveil.publish.system import PROOFS, publish_systems
+from sunveil.publish.systems import cost_of_systems, plan_systems, publish_systems
 from sunveil.publish.tables import TableChoices, plan_fleet, publish_fleet
-from sunveil.releases.choices import Choices
-from sunveil.releases.typical import typical_errors
+from sunveil.publish.terms import ReleaseTerms
 from sunveil.service.answering.data import Data
-from sunveil.service.answering.desk import Desk
 from sunveil.service.broker import (
     ExpectedError,
-    FleetTable,
+    FleetTableQuestion,
     NotServed,
-    Plan,
-    Quantiles,
-    Synthetic,
-    Systems,
-    Totals,
+    QuantilesQuestion,
+    QuestionPlan,
+    SyntheticQuestion,
+    SystemsQuestion,
+    TotalsQuestion,
 )
 from sunveil.service.store.datasets import Served
 
@@ -42,7 +35,7 @@ COLUMNS = {"surface_azimuth": "°", "surface_tilt": "°", "dc_capacity_kw": "%"}
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class AnalystQuestion:
     """A question to a dataset.
 
     Parameters
@@ -63,17 +56,19 @@ class Case:
     data: Data
 
 
-def plan(case: Case, ledger: Ledger) -> Plan:
+def plan(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
     """Return what a question would cost and be worth, from what is public."""
     return _KINDS[type(case.question)][0](case, ledger)
 
 
-def answer(case: Case, ledger: Ledger) -> Publication:
+def answer(case: AnalystQuestion, ledger: Ledger) -> Publication:
     """Answer a question: the ledger is charged before anything is drawn."""
     return _KINDS[type(case.question)][1](case, ledger)
 
 
-def table_choices(dataset: Served, asked: FleetTable | Totals | Quantiles) -> TableChoices:
+def table_choices(
+    dataset: Served, asked: FleetTableQuestion | TotalsQuestion | QuantilesQuestion
+) -> TableChoices:
     """Return the public choices of a fleet's tables."""
     group = asked.group_by
     if group is not None and group not in dataset.keys:
@@ -87,18 +82,18 @@ def table_choices(dataset: Served, asked: FleetTable | Totals | Quantiles) -> Ta
         clip_kw=(0.0, asked.clip_kw),
         edition=dataset.edition,
     )
-    if isinstance(asked, FleetTable):
+    if isinstance(asked, FleetTableQuestion):
         return replace(made, bins=Bins(sectors=asked.sectors), quantiles=tuple(QUANTILES))
-    if isinstance(asked, Totals):
+    if isinstance(asked, TotalsQuestion):
         return replace(made, shares={"totals": 1.0}, quantiles=())
     quantiles = tuple(percent / 100.0 for percent in sorted(set(asked.percents)))
     return replace(made, shares={"quantiles": 1.0}, quantiles=quantiles)
 
 
-def _plan_tables(case: Case, ledger: Ledger) -> Plan:
+def _plan_tables(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
     choices = table_choices(case.dataset, case.question)
     found = plan_fleet(ledger, case.dataset.name, choices=choices, analyst=case.analyst)
-    return Plan(
+    return QuestionPlan(
         found.cost,
         found.kept,
         tuple(_expected(each, case.dataset.systems) for each in found.expected),
@@ -113,7 +108,7 @@ def _expected(each: Expected, systems: int | None) -> ExpectedError:
     return ExpectedError(each.table, each.value, error, "places", RANKS)
 
 
-def _answer_tables(case: Case, ledger: Ledger) -> Publication:
+def _answer_tables(case: AnalystQuestion, ledger: Ledger) -> Publication:
     return publish_fleet(
         ledger,
         case.dataset.name,
@@ -123,7 +118,7 @@ def _answer_tables(case: Case, ledger: Ledger) -> Publication:
     )
 
 
-def _plan_synthetic(case: Case, ledger: Ledger) -> Plan:
+def _plan_synthetic(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
     assert case.dataset.systems is not None
     found = plan_synthetic(
         ledger, case.dataset.name, case.dataset.systems, **_synthetic_options(case)
@@ -132,15 +127,15 @@ def _plan_synthetic(case: Case, ledger: Ledger) -> Plan:
         ExpectedError("synthetic-systems", name, min(100.0 * noise, 100.0), "% of systems", MOVED)
         for name, noise in found.noise.items()
     )
-    return Plan(found.cost, found.kept, expected)
+    return QuestionPlan(found.cost, found.kept, expected)
 
 
-def _answer_synthetic(case: Case, ledger: Ledger) -> Publication:
+def _answer_synthetic(case: AnalystQuestion, ledger: Ledger) -> Publication:
     rows = case.data.rows(case.dataset)
     return publish_synthetic(ledger, case.dataset.name, rows, **_synthetic_options(case))
 
 
-def _synthetic_options(case: Case) -> dict[str, Any]:
+def _synthetic_options(case: AnalystQuestion) -> dict[str, Any]:
     return {
         "epsilon": case.question.epsilon,
         "analyst": case.analyst,
@@ -148,66 +143,41 @@ def _synthetic_options(case: Case) -> dict[str, Any]:
     }
 
 
-def _plan_systems(case: Case, ledger: Ledger) -> Plan:
-    epsilon = case.question.epsilon
-    promise = ledger.dataset(case.dataset.name).promise
-    unit = promise.unit
-    mechanism = "window" if isinstance(unit, System) else "permute-and-flip"
-    cost = promise.cost(Guarantee(unit, epsilon, 0.0, PROOFS[mechanism]), mechanism=mechanism)
-    held = case.data.systems(case.dataset)
-    found = [
-        (typical_errors(replace(frame, choices=Choices()), unit=unit, epsilon=epsilon), count)
-        for frame, count in held.frames
-    ]
-    total = sum(count for _, count in found)
-    expected = []
-    for (column, sign), name in zip(COLUMNS.items(), ("azimuth", "tilt", "capacity"), strict=True):
-        mean = sum(getattr(errors, name).mean * count for errors, count in found) / total
-        expected.append(ExpectedError("systems", column, float(mean), sign, OFF))
-    kept = _kept(case, ledger)
-    return Plan(0.0 if kept else plain(cost), kept, tuple(expected))
-
-
-class _Peek(Desk):
-    """A ledger that only says whether a question was answered before."""
-
-    def kept(self, dataset: str, question: Question) -> Answer | None:
-        """Note the answer, and go no further."""
-        self.answer = super().kept(dataset, question)
-        raise _Peeked
-
-
-class _Peeked(Exception):
-    """What was to be seen has been seen."""
-
-
-def _kept(case: Case, ledger: Ledger) -> bool:
-    peek = _Peek(ledger, analyst=case.analyst)
-    with suppress(_Peeked):
-        _answer_systems(case, peek)
-    return peek.answer is not None
-
-
-def _answer_systems(case: Case, ledger: Ledger) -> Publication:
-    held = case.data.systems(case.dataset)
-    return publish_systems(
-        ledger,
-        case.dataset.name,
-        held.records,
-        held.weather_of,
-        unit=ledger.dataset(case.dataset.name).promise.unit,
-        epsilon=case.question.epsilon,
-        analyst=case.analyst,
+def _plan_systems(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
+    asked = _systems_asked(case, ledger)
+    found = plan_systems(ledger, case.dataset.name, **asked)
+    errors = found.expected
+    assert errors.capacity is not None
+    means = (errors.azimuth.mean, errors.tilt.mean, errors.capacity.mean)
+    expected = tuple(
+        ExpectedError("systems", column, mean, sign, OFF)
+        for (column, sign), mean in zip(COLUMNS.items(), means, strict=True)
     )
+    # the price of a release, also where a service that was stopped has charged it before
+    price = cost_of_systems(ledger, case.dataset.name, asked["terms"])
+    return QuestionPlan(0.0 if found.kept else price, found.kept, expected)
 
 
-Planner = Callable[[Case, Ledger], Plan]
-Answerer = Callable[[Case, Ledger], Publication]
+def _answer_systems(case: AnalystQuestion, ledger: Ledger) -> Publication:
+    return publish_systems(ledger, case.dataset.name, **_systems_asked(case, ledger))
+
+
+def _systems_asked(case: AnalystQuestion, ledger: Ledger) -> dict[str, Any]:
+    unit = ledger.dataset(case.dataset.name).promise.unit
+    return {
+        "systems": case.data.systems(case.dataset),
+        "terms": ReleaseTerms.of(unit, case.question.epsilon),
+        "analyst": case.analyst,
+    }
+
+
+Planner = Callable[[AnalystQuestion, Ledger], QuestionPlan]
+Answerer = Callable[[AnalystQuestion, Ledger], Publication]
 _TABLES: tuple[Planner, Answerer] = (_plan_tables, _answer_tables)
 _KINDS: dict[type, tuple[Planner, Answerer]] = {
-    FleetTable: _TABLES,
-    Totals: _TABLES,
-    Quantiles: _TABLES,
-    Synthetic: (_plan_synthetic, _answer_synthetic),
-    Systems: (_plan_systems, _answer_systems),
+    FleetTableQuestion: _TABLES,
+    TotalsQuestion: _TABLES,
+    QuantilesQuestion: _TABLES,
+    SyntheticQuestion: (_plan_synthetic, _answer_synthetic),
+    SystemsQuestion: (_plan_systems, _answer_systems),
 }

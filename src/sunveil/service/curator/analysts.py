@@ -10,18 +10,18 @@ from starlette.responses import Response
 from sunveil.errors import ParameterError
 from sunveil.ledger.records import check_name
 from sunveil.service.context import Service, service_of
-from sunveil.service.curator.forms import Short, known, measure_sign, number
-from sunveil.service.pages import go, render
+from sunveil.service.curator.forms import ShortText, dataset_view, measure_sign, parse_number
+from sunveil.service.pages import redirect, render
 from sunveil.service.problems import Problem
-from sunveil.service.routing import curator_room
+from sunveil.service.routing import curator_router
 from sunveil.service.store.accounts import TokenRow, issue_token, revoke_token, token_rows
 from sunveil.service.store.datasets import all_served, shares_of_analyst, shares_of_dataset
 from sunveil.service.store.sessions import end_sessions_of
 
-room = curator_room()
+router = curator_router()
 
 
-@room.get("/analysts")
+@router.get("/analysts")
 def analysts(request: Request) -> Response:
     """Show all analysts, their tokens and their shares."""
     service = service_of(request)
@@ -42,8 +42,8 @@ def analysts(request: Request) -> Response:
     return render(request, "curator/analysts.html", found=found, titles=titles)
 
 
-@room.post("/analysts/token")
-def another_token(request: Request, analyst: Short = "") -> Response:
+@router.post("/analysts/token")
+def another_token(request: Request, analyst: ShortText = "") -> Response:
     """Give an analyst who is known another token, shown once."""
     service = service_of(request)
     if analyst not in _names(service):
@@ -51,8 +51,8 @@ def another_token(request: Request, analyst: Short = "") -> Response:
     return _show_token(request, service, analyst)
 
 
-@room.post("/analysts/revoke")
-def revoke(request: Request, token: Short = "") -> Response:
+@router.post("/analysts/revoke")
+def revoke(request: Request, token: ShortText = "") -> Response:
     """End a token, and the sessions that were opened with it."""
     service = service_of(request)
     row = next((each for each in _tokens(service) if each.id == token), None)
@@ -62,42 +62,44 @@ def revoke(request: Request, token: Short = "") -> Response:
         revoke_token(connection, row.id)
         end_sessions_of(connection, role="analyst", who=row.analyst)
     service.tokens.forget(row.id)
-    said = f"A token of {row.analyst} was revoked; what was published stays published."
-    return go(request, "/curator/analysts", said=said, kind="note")
+    message = f"A token of {row.analyst} was revoked; what was published stays published."
+    return redirect(request, "/curator/analysts", message=message, kind="note")
 
 
-@room.get("/datasets/{name}/analysts")
+@router.get("/datasets/{name}/analysts")
 def of_dataset(request: Request, name: str) -> Response:
     """Show who has a share of a dataset."""
     return _page(request, name)
 
 
-@room.post("/datasets/{name}/invite")
-def invite(request: Request, name: str, analyst: Short = "", share: Short = "") -> Response:
+@router.post("/datasets/{name}/invite")
+def invite(request: Request, name: str, analyst: ShortText = "", share: ShortText = "") -> Response:
     """Give a new analyst a share and a token, shown once."""
     service, analyst = service_of(request), analyst.strip()
-    if known(request, name).promised is None:
+    if dataset_view(request, name).promised is None:
         raise Problem(409, "There is no promise yet; make it before analysts are invited.")
     try:
         _check_new(service, analyst)
-        service.ledger.set_share(name, analyst, number(share, "The share"))
+        service.ledger.set_share(name, analyst, parse_number(share, "The share"))
     except ParameterError as error:
         return _page(request, name, problem=str(error), given=(analyst, share), status=422)
     return _show_token(request, service, analyst, dataset=name)
 
 
-@room.post("/datasets/{name}/share")
-def set_share(request: Request, name: str, analyst: Short = "", share: Short = "") -> Response:
+@router.post("/datasets/{name}/share")
+def set_share(
+    request: Request, name: str, analyst: ShortText = "", share: ShortText = ""
+) -> Response:
     """Give an analyst who is known a share, or change it."""
     service = service_of(request)
     if analyst not in _names(service):
         raise Problem(404, "There is no such analyst; invite them first.")
     try:
-        service.ledger.set_share(name, analyst, number(share, "The share"))
+        service.ledger.set_share(name, analyst, parse_number(share, "The share"))
     except ParameterError as error:
         return _page(request, name, problem=str(error), status=422)
-    said = f"{analyst} may spend {number(share, 'The share'):g} in all."
-    return go(request, f"/curator/datasets/{name}/analysts", said=said)
+    message = f"{analyst} may spend {parse_number(share, 'The share'):g} in all."
+    return redirect(request, f"/curator/datasets/{name}/analysts", message=message)
 
 
 def _page(
@@ -108,19 +110,19 @@ def _page(
     given: tuple[str, str] = ("", ""),
     status: int = 200,
 ) -> Response:
-    service, found = service_of(request), known(request, name)
-    told: dict[str, Any] = found.told()
+    service, found = service_of(request), dataset_view(request, name)
+    values: dict[str, Any] = found.template_values()
     with service.store.reading() as connection:
-        told["shares"] = shares_of_dataset(connection, name)
-        having = {share.analyst for share in told["shares"]}
-    told |= {
+        values["shares"] = shares_of_dataset(connection, name)
+        having = {share.analyst for share in values["shares"]}
+    values |= {
         "others": [(each, each) for each in sorted(_names(service) - having)],
         "problem": problem,
         "given_name": given[0],
         "given_share": given[1],
         "sign": "" if found.promised is None else measure_sign(found.promised),
     }
-    return render(request, "curator/shares.html", status=status, **told)
+    return render(request, "curator/shares.html", status=status, **values)
 
 
 def _check_new(service: Service, analyst: str) -> None:

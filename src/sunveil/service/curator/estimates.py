@@ -11,17 +11,17 @@ from starlette.responses import Response
 
 from sunveil.errors import SunveilError
 from sunveil.service.context import service_of
-from sunveil.service.curator.forms import known
+from sunveil.service.curator.forms import dataset_view
 from sunveil.service.curator.inference import results_of
-from sunveil.service.curator.results import CAPACITY_EDGES_KW, DRAWN, TILT_EDGES, Results
+from sunveil.service.curator.results import CAPACITY_EDGES_KW, MOST_DRAWN, TILT_EDGES, FleetResults
 from sunveil.service.figures.days import DayCurve, day_curve
 from sunveil.service.figures.fleet import bars, place_map, plane_map, rose
 from sunveil.service.pages import render
 from sunveil.service.problems import Problem
-from sunveil.service.routing import curator_room
+from sunveil.service.routing import curator_router
 
-room = curator_room()
-Text = Annotated[str, Query(max_length=200)]
+router = curator_router()
+QueryText = Annotated[str, Query(max_length=200)]
 INTERVALS = (
     ("surface_azimuth", "Azimuth", "°"),
     ("surface_tilt", "Tilt", "°"),
@@ -30,33 +30,38 @@ INTERVALS = (
 SHOWS = ("all", "flagged", "refused")
 
 
-@room.get("/datasets/{name}/estimates")
+@router.get("/datasets/{name}/estimates")
 def estimates(request: Request, name: str) -> Response:
     """Show a fleet's estimates in figures."""
-    told, results = _there(request, name)
+    values, results = _results(request, name)
     drawn = results.sample()
     names = drawn["system_id"]
     azimuth = drawn["surface_azimuth"]
-    told |= {
+    values |= {
         "summary": results.summary(),
         "meanings": meanings(),
         "drawn": len(names),
-        "most": DRAWN,
+        "most": MOST_DRAWN,
         "map": place_map(drawn["longitude"], drawn["latitude"], azimuth, names=names),
         "planes": plane_map(azimuth, drawn["surface_tilt"], names=names),
         "rose": rose(results.sectors()),
         "tilts": bars(TILT_EDGES, results.tilts(), title="Tilt", unit="°"),
         "capacities": bars(CAPACITY_EDGES_KW, results.capacities(), title="DC capacity", unit="kW"),
     }
-    return render(request, "curator/estimates.html", **told)
+    return render(request, "curator/estimates.html", **values)
 
 
-@room.get("/datasets/{name}/systems")
+@router.get("/datasets/{name}/systems")
 def systems(
-    request: Request, name: str, show: Text = "all", text: Text = "", flag: Text = "", page: int = 1
+    request: Request,
+    name: str,
+    show: QueryText = "all",
+    text: QueryText = "",
+    flag: QueryText = "",
+    page: int = 1,
 ) -> Response:
     """Show systems page by page: all, flagged or refused."""
-    told, results = _there(request, name)
+    values, results = _results(request, name)
     if show not in SHOWS:
         raise Problem(404, "There is no such list; choose all, flagged or refused.")
     if show == "refused":
@@ -64,7 +69,7 @@ def systems(
     else:
         wanted = flag if flag in meanings() else "any"
         found = results.estimates(text=text, flag=wanted if show == "flagged" else "", number=page)
-    told |= {
+    values |= {
         "summary": results.summary(),
         "show": show,
         "text": text,
@@ -74,14 +79,14 @@ def systems(
         "page": found,
         "reasons": results.refusals() if show == "refused" else [],
     }
-    return render(request, "curator/systems.html", **told)
+    return render(request, "curator/systems.html", **values)
 
 
-@room.get("/datasets/{name}/system")
-def system(request: Request, name: str, system_id: Text = "") -> Response:
+@router.get("/datasets/{name}/system")
+def system(request: Request, name: str, system_id: QueryText = "") -> Response:
     """Show a system with its fit, computed from its readings."""
-    told, results = _there(request, name)
-    row = results.one(system_id)
+    values, results = _results(request, name)
+    row = results.find_system(system_id)
     reason = results.why_refused(system_id) if row is None else None
     if row is None and reason is None:
         raise Problem(404, "There is no such system in this dataset; look in the list.")
@@ -89,10 +94,10 @@ def system(request: Request, name: str, system_id: Text = "") -> Response:
     problem = ""
     if row is not None:
         try:
-            days = _days(request, told, row)
+            days = _days(request, values, row)
         except SunveilError as error:
             problem = str(error)
-    told |= {
+    values |= {
         "system_id": system_id,
         "row": row,
         "reason": reason,
@@ -101,7 +106,7 @@ def system(request: Request, name: str, system_id: Text = "") -> Response:
         "intervals": [] if row is None else _intervals(row),
         "meanings": meanings(),
     }
-    return render(request, "curator/system.html", **told)
+    return render(request, "curator/system.html", **values)
 
 
 @cache
@@ -112,14 +117,14 @@ def meanings() -> dict[str, str]:
     return {flag.value: meaning for flag, meaning in FLAG_MEANINGS.items()}
 
 
-def _there(request: Request, name: str) -> tuple[dict[str, Any], Results]:
-    found = known(request, name)
+def _results(request: Request, name: str) -> tuple[dict[str, Any], FleetResults]:
+    found = dataset_view(request, name)
     results = results_of(service_of(request), found.served)
-    if not results.there:
+    if not results.exist:
         raise Problem(
             404, "There are no estimates yet; they come when the inference has finished a part."
         )
-    return found.told(), results
+    return found.template_values(), results
 
 
 def _intervals(row: dict[str, Any]) -> list[tuple[str, float, float, str]]:
@@ -132,9 +137,9 @@ def _intervals(row: dict[str, Any]) -> list[tuple[str, float, float, str]]:
     return found
 
 
-def _days(request: Request, told: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
+def _days(request: Request, values: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:
     from sunveil.service.curator.fits import fit_days
 
-    curves: list[DayCurve] = fit_days(service_of(request), told["dataset"], row)
+    curves: list[DayCurve] = fit_days(service_of(request), values["dataset"], row)
     top = 1.12 * max(max((*day.measured, *day.modelled)) for day in curves)
     return [{"name": day.name, "figure": day_curve(day, top=top)} for day in curves]

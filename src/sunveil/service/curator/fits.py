@@ -10,23 +10,24 @@ from typing import Any
 import numpy as np
 
 from sunveil.errors import MeterError, SourceError
-from sunveil.estimate import Assumptions, ClockFinding, DaylightSaving, Estimate, Flag, Interval
-from sunveil.fleet.layouts import Layout
+from sunveil.estimate import Estimate
+from sunveil.fleet.layouts import FileLayout
 from sunveil.fleet.records import raws_in, raws_of, settle
-from sunveil.fleet.source import Source, look_at
-from sunveil.fleet.systems import Refused
-from sunveil.infer import record_span
+from sunveil.fleet.results import read_assumptions
+from sunveil.fleet.source import FleetSource, look_at
+from sunveil.fleet.systems import RefusedSystem
+from sunveil.infer import SiteSkies
 from sunveil.meters.options import MeterOptions
-from sunveil.meters.record import Label, Record
+from sunveil.meters.record import Record
 from sunveil.plots.clear_days import PANELS, clear_days
-from sunveil.plots.seen import estimated_power, repaired_daylight
+from sunveil.plots.seen import seen_readings
 from sunveil.plots.style import solar_hour
 from sunveil.service.context import Service
-from sunveil.service.curator.places import systems_in
+from sunveil.service.curator.inference import OUTPUT
+from sunveil.service.curator.systems_table import cached_systems
 from sunveil.service.figures.days import DayCurve
 from sunveil.service.store.datasets import Served
-from sunveil.site import Losses, Mount, Plane, Site
-from sunveil.weather import clearsky
+from sunveil.site import Site
 
 
 def fit_days(service: Service, served: Served, row: dict[str, Any]) -> list[DayCurve]:
@@ -43,12 +44,12 @@ def fit_days(service: Service, served: Served, row: dict[str, Any]) -> list[DayC
     -------
     None: the curves are readings.
     """
+    folder = served.path(service.settings.datasets)
     record, site = read_one(service, served, row["system_id"])
-    estimate = _estimate(row, served)
-    sky = clearsky(site, *record_span(record))
-    data = repaired_daylight(record, sky, estimate)
-    modelled = estimated_power(data, estimate, clear=True)
-    hours = solar_hour(site, data.middle.sun)
+    estimate = Estimate.from_row(row, read_assumptions(folder / OUTPUT))
+    skies = SiteSkies(site.latitude, site.longitude, site.altitude)
+    data = seen_readings(record, skies, estimate)
+    hours = solar_hour(site, data.sun)
     curves = []
     for day in clear_days(data, PANELS):
         today = data.day == day
@@ -58,7 +59,7 @@ def fit_days(service: Service, served: Served, row: dict[str, Any]) -> list[DayC
                 f"{date.day} {date:%B %Y}",
                 tuple(float(each) for each in hours[today]),
                 tuple(float(each) for each in data.power[today]),
-                tuple(float(each) for each in modelled[today]),
+                tuple(float(each) for each in data.modelled[today]),
             )
         )
     if not curves:
@@ -67,17 +68,25 @@ def fit_days(service: Service, served: Served, row: dict[str, Any]) -> list[DayC
 
 
 def read_one(service: Service, served: Served, system_id: str) -> tuple[Record, Site]:
-    """Return the readings of one system of a fleet, and where it is."""
+    """Return the readings of one system of a fleet, and where it is.
+
+    Parameters
+    ----------
+    service, served
+        The dataset.
+    system_id
+        The system.
+    """
     folder = served.path(service.settings.datasets)
     table = folder / str(served.extra["systems_table"])
-    systems = systems_in(table)
+    systems = cached_systems(table)
     places = np.flatnonzero(np.asarray(systems.ids.to_pylist(), dtype=object) == system_id)
     if not len(places):
         raise SourceError("this system is not in the table of systems any more")
     place = int(places[0])
     given: dict[str, str] = served.extra.get("options", {})
-    told = {name: text for name, text in given.items() if name in ("timezone", "unit", "label")}
-    options = MeterOptions().changed(told)
+    stated = {name: text for name, text in given.items() if name in ("timezone", "unit", "label")}
+    options = MeterOptions().changed(stated)
     zone = int(systems.zone[place])
     if zone >= 0:
         options = options.changed({"timezone": systems.zones[zone]})
@@ -86,9 +95,9 @@ def read_one(service: Service, served: Served, system_id: str) -> tuple[Record, 
     return found, Site(*systems.place(place))
 
 
-def _raw(source: Source, system_id: str, options: MeterOptions) -> Record:
-    if source.columns.layout is Layout.FILES:
-        told = (
+def _raw(source: FleetSource, system_id: str, options: MeterOptions) -> Record:
+    if source.columns.layout is FileLayout.FILES:
+        settled = (
             settle(raw, own, name=system_id)
             for path in source.paths(file.name for file in source.files)
             for raw, own in raws_in(path, options)
@@ -96,40 +105,13 @@ def _raw(source: Source, system_id: str, options: MeterOptions) -> Record:
         )
     else:
         paths = source.paths(file.name for file in source.files)
-        told = (
+        settled = (
             settle(raw, options, name=system_id)
             for _, raw in raws_of(paths, source.columns, [system_id], gathered=False)
         )
-    found = next(told, None)
+    found = next(settled, None)
     if found is None:
         raise MeterError("the readings of this system are not there any more")
-    if isinstance(found, Refused):
+    if isinstance(found, RefusedSystem):
         raise MeterError(found.reason)
     return found
-
-
-def _estimate(row: dict[str, Any], served: Served) -> Estimate:
-    """Return a row of estimates as the estimate of one system."""
-    mount = Mount(served.extra.get("options", {}).get("mount", Mount.UNKNOWN.value))
-    return Estimate(
-        system_id=row["system_id"],
-        plane=Plane(row["surface_azimuth"], row["surface_tilt"]),
-        dc_capacity_kw=row["dc_capacity_kw"],
-        azimuth_interval=_interval(row, "surface_azimuth"),
-        tilt_interval=_interval(row, "surface_tilt"),
-        capacity_interval=_interval(row, "dc_capacity_kw"),
-        plane_error_degrees=row["plane_error_degrees"],
-        ac_limit_kw=row["ac_limit_kw"],
-        clock=ClockFinding(
-            row["clock_offset_minutes"],
-            Label(row["clock_label"]),
-            DaylightSaving(row["clock_daylight_saving"]),
-        ),
-        agreement=row["agreement"],
-        flags=tuple(Flag(each) for each in row["flags"]),
-        assumptions=Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default", mount),
-    )
-
-
-def _interval(row: dict[str, Any], name: str) -> Interval:
-    return Interval(row[f"{name}_low"], row[f"{name}_high"])

@@ -1,4 +1,4 @@
-"""Small things that several of the curator's pages need."""
+"""What several of the curator's pages need: a dataset by its name, and numbers from forms."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from starlette.requests import Request
 from sunveil.errors import ReleaseNotFound
 from sunveil.ledger.records import Dataset
 from sunveil.service.context import Service, service_of
-from sunveil.service.curator.inference import job_of, settle
-from sunveil.service.jobs import Job
+from sunveil.service.curator.inference import job_of, update_state
+from sunveil.service.jobs import BackgroundJob
 from sunveil.service.problems import Problem
 from sunveil.service.store.datasets import Served, find_promised, find_served
 
-Short = Annotated[str, Form(max_length=200)]
-Long = Annotated[str, Form(max_length=4000)]
+ShortText = Annotated[str, Form(max_length=200)]
+LongText = Annotated[str, Form(max_length=4000)]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class DatasetView:
     """A dataset with all that a page about it needs.
 
     Parameters
     ----------
     served
-        As it is served.
+        What the service keeps of it.
     promised
         As the ledger knows it; None before its promise is made.
     job
@@ -37,31 +37,31 @@ class Known:
 
     served: Served
     promised: Dataset | None
-    job: Job | None
+    job: BackgroundJob | None
 
-    def told(self) -> dict[str, Any]:
-        """Return it as templates take it."""
+    def template_values(self) -> dict[str, Any]:
+        """Return the values that every template about a dataset needs."""
         return {"dataset": self.served, "promised": self.promised, "job": self.job}
 
 
-def known(request: Request, name: str) -> Known:
-    """Return a dataset, or say that there is none."""
-    return known_of(service_of(request), name)
+def dataset_view(request: Request, name: str) -> DatasetView:
+    """Return the dataset of a request, or refuse with a 404."""
+    return dataset_view_of(service_of(request), name)
 
 
-def known_of(service: Service, name: str) -> Known:
-    """Return a dataset of a service, or say that there is none."""
+def dataset_view_of(service: Service, name: str) -> DatasetView:
+    """Return a dataset of a service by its name, or refuse with a 404."""
     try:
         with service.store.reading() as connection:
             served = find_served(connection, name)
             promised = find_promised(connection, name)
     except ReleaseNotFound:
         raise Problem(404, "There is no such dataset; it may have been removed.") from None
-    return Known(settle(service, served), promised, job_of(service, name))
+    return DatasetView(update_state(service, served), promised, job_of(service, name))
 
 
-def number(text: str, what: str) -> float:
-    """Return the number that somebody wrote, with a comma or a point."""
+def parse_number(text: str, what: str) -> float:
+    """Return the number in a text, with a comma or a point; ``what`` names it in a refusal."""
     try:
         found = float(text.strip().replace(",", "."))
     except ValueError:

@@ -8,8 +8,8 @@ from typing import Any
 
 from sunveil.errors import ParameterError
 from sunveil.service.context import Service
-from sunveil.service.curator.results import Results
-from sunveil.service.jobs import Job, Jobs, State
+from sunveil.service.curator.results import FleetResults
+from sunveil.service.jobs import BackgroundJob, BackgroundJobs, JobState
 from sunveil.service.store.datasets import Served, all_served, change_served, find_served
 
 KIND = "infer"
@@ -19,9 +19,9 @@ INFERRING, READY, FAILED = "inferring", "ready", "failed"
 OPTIONS = ("timezone", "unit", "label", "mount")
 
 
-def jobs_of(service: Service) -> Jobs:
+def jobs_of(service: Service) -> BackgroundJobs:
     """Return the jobs of a service."""
-    return Jobs(service.settings.data / "jobs")
+    return BackgroundJobs(service.settings.data / "jobs")
 
 
 def job_id(dataset: str) -> str:
@@ -29,17 +29,17 @@ def job_id(dataset: str) -> str:
     return f"{KIND}-{dataset}"
 
 
-def job_of(service: Service, dataset: str) -> Job | None:
+def job_of(service: Service, dataset: str) -> BackgroundJob | None:
     """Return a dataset's inference, if it was ever started."""
     return jobs_of(service).get(job_id(dataset))
 
 
-def results_of(service: Service, served: Served) -> Results:
+def results_of(service: Service, served: Served) -> FleetResults:
     """Return what the inference of a dataset has left."""
-    return Results(served.path(service.settings.datasets) / OUTPUT)
+    return FleetResults(served.path(service.settings.datasets) / OUTPUT)
 
 
-def command(service: Service, served: Served) -> list[str]:
+def inference_command(service: Service, served: Served) -> list[str]:
     """Return the command that infers a dataset, and goes on where it was."""
     folder = served.path(service.settings.datasets)
     if served.meters is None or "systems_table" not in served.extra:
@@ -54,29 +54,29 @@ def command(service: Service, served: Served) -> list[str]:
     return words + [f"--{name}={given[name]}" for name in OPTIONS if given.get(name)]
 
 
-def begin(service: Service, name: str) -> Job:
+def start_inference(service: Service, name: str) -> BackgroundJob:
     """Start a dataset's inference, or take it up where it stopped."""
     with service.store.reading() as connection:
         served = find_served(connection, name)
     jobs = jobs_of(service)
-    job = jobs.start(job_id(name), command(service, served), kind=KIND, about=name)
-    if job.state.over and job.state is not State.DONE:
+    job = jobs.start(job_id(name), inference_command(service, served), kind=KIND, about=name)
+    if job.state.over and job.state is not JobState.DONE:
         job = jobs.resume(job.job_id)
-    settle(service, served)
+    update_state(service, served)
     return job
 
 
 def infer_now(service: Service, name: str) -> Served:
     """Infer a dataset, and return it when that has ended."""
-    begin(service, name)
+    start_inference(service, name)
     while not (job := job_of(service, name)) or not job.state.over:
         time.sleep(0.1)
     with service.store.reading() as connection:
         served = find_served(connection, name)
-    return settle(service, served)
+    return update_state(service, served)
 
 
-def settle(service: Service, served: Served) -> Served:
+def update_state(service: Service, served: Served) -> Served:
     """Note in the database how an inference stands, and return the dataset as it then is.
 
     It may be called at any time and any number of times, by pages and by the service's watch: what
@@ -93,19 +93,19 @@ def settle(service: Service, served: Served) -> Served:
         return find_served(connection, served.name)
 
 
-def settle_all(service: Service) -> None:
-    """Note how all inferences stand."""
+def update_states(service: Service) -> None:
+    """Note in the database how the inferences of all datasets stand that are not ready."""
     with service.store.reading() as connection:
         waiting = [each for each in all_served(connection) if each.state != READY]
     for served in waiting:
-        settle(service, served)
+        update_state(service, served)
 
 
-def _changes(service: Service, served: Served, job: Job) -> dict[str, Any]:
-    if job.state is State.RUNNING:
+def _changes(service: Service, served: Served, job: BackgroundJob) -> dict[str, Any]:
+    if job.state is JobState.RUNNING:
         return {"state": INFERRING}
     results = results_of(service, served)
-    if job.state is not State.DONE or not results.there:
+    if job.state is not JobState.DONE or not results.exist:
         return {"state": FAILED}
     found = results.summary()
     if not found.inferred:

@@ -10,21 +10,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sunveil.errors import ParameterError, SunveilError
-from sunveil.ledger.marks import Mark
+from sunveil.ledger.high_water import HighWaterMark
 from sunveil.ledger.verify import Verdict
 from sunveil.service.context import Service, service_of
-from sunveil.service.curator.forms import known, measure_sign
-from sunveil.service.curator.telling import as_csv, as_plain, askers, tell
+from sunveil.service.curator.forms import dataset_view, measure_sign
+from sunveil.service.curator.ledger_text import as_csv, asker_totals, describe_entry, entry_fields
 from sunveil.service.pages import render
 from sunveil.service.problems import Problem
-from sunveil.service.routing import curator_room
+from sunveil.service.routing import curator_router
 from sunveil.service.store.schema import releases
 
-room = curator_room()
+router = curator_router()
 PAGE = 50
 
 
-@room.get("/ledger")
+@router.get("/ledger")
 def ledgers(request: Request) -> Response:
     """Show every dataset of the ledger, verified."""
     ledger = service_of(request).ledger
@@ -32,10 +32,10 @@ def ledgers(request: Request) -> Response:
     return render(request, "curator/ledgers.html", found=found, forgotten=ledger.forgotten())
 
 
-@room.get("/datasets/{name}/ledger")
+@router.get("/datasets/{name}/ledger")
 def ledger(request: Request, name: str, page: int = 1, mark: str = "") -> Response:
     """Show a dataset's entries, verified, and who asked what."""
-    service, found = service_of(request), known(request, name)
+    service, found = service_of(request), dataset_view(request, name)
     if found.promised is None:
         raise Problem(404, "There is no promise yet, and so nothing in the ledger.")
     entries = service.ledger.entries(name)
@@ -47,39 +47,39 @@ def ledger(request: Request, name: str, page: int = 1, mark: str = "") -> Respon
     last = max(1, -(-len(entries) // PAGE))
     number = min(max(1, page), last)
     newest = list(reversed(entries))[PAGE * (number - 1) : PAGE * number]
-    told: dict[str, Any] = found.told() | {
+    values: dict[str, Any] = found.template_values() | {
         "verdict": verdict,
         "mark": mark,
         "problem": problem,
         "sign": measure_sign(found.promised),
-        "askers": askers(entries),
-        "entries": [tell(entry) for entry in newest],
+        "askers": asker_totals(entries),
+        "entries": [describe_entry(entry) for entry in newest],
         "titles": _titles(service, name),
         "total": len(entries),
         "number": number,
         "last": last,
     }
-    return render(request, "curator/ledger.html", **told)
+    return render(request, "curator/ledger.html", **values)
 
 
-@room.get("/datasets/{name}/ledger.json")
+@router.get("/datasets/{name}/ledger.json")
 def as_json_file(request: Request, name: str) -> Response:
     """Send everything that a verification needs, as JSON."""
     ledger = service_of(request).ledger
-    known(request, name)
-    told = {
+    dataset_view(request, name)
+    values = {
         **ledger.dataset(name).to_dict(),
         "verdict": ledger.verify(name).to_dict(),
-        "entries": [as_plain(entry) for entry in ledger.entries(name)],
+        "entries": [entry_fields(entry) for entry in ledger.entries(name)],
     }
-    text = json.dumps({"datasets": [told]}, indent=2, ensure_ascii=False)
+    text = json.dumps({"datasets": [values]}, indent=2, ensure_ascii=False)
     return _download(text, f"{name}-ledger.json", "application/json")
 
 
-@room.get("/datasets/{name}/ledger.csv")
+@router.get("/datasets/{name}/ledger.csv")
 def as_csv_file(request: Request, name: str) -> Response:
     """Send the entries as a table."""
-    known(request, name)
+    dataset_view(request, name)
     entries = service_of(request).ledger.entries(name)
     return _download(as_csv(entries), f"{name}-ledger.csv", "text/csv; charset=utf-8")
 
@@ -100,11 +100,11 @@ def _verified(service: Service, name: str) -> dict[str, Any]:
     return {"name": name, "verdict": verdict, "problem": problem}
 
 
-def _mark(text: str) -> Mark:
+def _mark(text: str) -> HighWaterMark:
     length, _, head = text.strip().partition(":")
     if not (length.isdecimal() and int(length) > 0 and head):
         raise ParameterError("a mark is a number of entries, a colon and a digest")
-    return Mark(int(length), head)
+    return HighWaterMark(int(length), head)
 
 
 def _download(text: str, name: str, media_type: str) -> Response:

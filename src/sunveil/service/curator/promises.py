@@ -1,4 +1,4 @@
-"""Making the promise, with what it would be worth shown before."""
+"""Making the promise, with the errors to expect under it shown before."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sunveil.errors import ParameterError
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import Days, Readings, System, Unit, parse_unit
 from sunveil.service.context import service_of
-from sunveil.service.curator.forms import Known, Short, known, number
+from sunveil.service.curator.forms import DatasetView, ShortText, dataset_view, parse_number
 from sunveil.service.figures.base import Figure
-from sunveil.service.figures.worth import WorthCurve, worth
-from sunveil.service.pages import go, render
+from sunveil.service.figures.error_curves import ErrorCurve, error_figure
+from sunveil.service.pages import redirect, render
 from sunveil.service.problems import Problem
-from sunveil.service.routing import curator_room
+from sunveil.service.routing import curator_router
 from sunveil.service.store.datasets import change_served
 
-room = curator_room()
-Asked = Annotated[str, Query(max_length=60)]
+router = curator_router()
+QueryText = Annotated[str, Query(max_length=60)]
 UNITS = (
     ("system", "the whole record of a household"),
     ("days", "any so many days of a household"),
@@ -34,47 +34,47 @@ CONDITIONAL = "paper"
 START = {"unit": "system", "k": "1", "epsilon": "2", "delta": "0", "allow": ""}
 
 
-@room.get("/datasets/{name}/promise")
+@router.get("/datasets/{name}/promise")
 def promise(
     request: Request,
     name: str,
-    unit: Asked = "system",
-    k: Asked = "1",
-    epsilon: Asked = "2",
-    delta: Asked = "0",
-    allow: Asked = "",
+    unit: QueryText = "system",
+    k: QueryText = "1",
+    epsilon: QueryText = "2",
+    delta: QueryText = "0",
+    allow: QueryText = "",
 ) -> Response:
-    """Show the promise that was made, or one that is thought of and what it would be worth."""
-    found = known(request, name)
+    """Show the promise that was made, or one that is considered, with the errors to expect."""
+    found = dataset_view(request, name)
     given = {"unit": unit, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
     return _page(request, found, given)
 
 
-@room.post("/datasets/{name}/promise")
+@router.post("/datasets/{name}/promise")
 def make(
     request: Request,
     name: str,
-    unit: Short = "",
-    k: Short = "1",
-    epsilon: Short = "",
-    delta: Short = "0",
-    allow: Short = "",
-    sure: Short = "",
+    unit: ShortText = "",
+    k: ShortText = "1",
+    epsilon: ShortText = "",
+    delta: ShortText = "0",
+    allow: ShortText = "",
+    sure: ShortText = "",
 ) -> Response:
     """Make the promise, for ever."""
-    found = known(request, name)
+    found = dataset_view(request, name)
     given = {"unit": unit, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
     try:
-        made = thought(given)
+        made = parse_promise(given)
         _check_meant(found, sure=bool(sure))
         service_of(request).ledger.create_dataset(name, made)
     except ParameterError as error:
         return _page(request, found, given, problem=str(error), status=422)
-    said = f"The promise is made: {made}. Invite analysts next."
-    return go(request, f"/curator/datasets/{name}/analysts", said=said)
+    message = f"The promise is made: {made}. Invite analysts next."
+    return redirect(request, f"/curator/datasets/{name}/analysts", message=message)
 
 
-@room.post("/datasets/{name}/groups")
+@router.post("/datasets/{name}/groups")
 async def groups(request: Request, name: str) -> Response:
     """Choose the public columns that analysts may divide the fleet by."""
     form = await request.form()
@@ -82,18 +82,18 @@ async def groups(request: Request, name: str) -> Response:
     return await run_in_threadpool(_choose, request, name, chosen)
 
 
-def thought(given: dict[str, str]) -> Promise:
+def parse_promise(given: dict[str, str]) -> Promise:
     """Return the promise that a form describes."""
     try:
-        epsilon = number(given["epsilon"], "The total ε")
-        delta = number(given["delta"] or "0", "The δ")
+        epsilon = parse_number(given["epsilon"], "The total ε")
+        delta = parse_number(given["delta"] or "0", "The δ")
     except Problem as problem:
         raise ParameterError(problem.detail) from None
     allowed = (CONDITIONAL,) if given["allow"] else ()
     return Promise(_unit(given), epsilon, delta, allowed)
 
 
-def _check_meant(found: Known, *, sure: bool) -> None:
+def _check_meant(found: DatasetView, *, sure: bool) -> None:
     if found.promised is not None:
         raise ParameterError("a promise was made for this dataset, and is never changed")
     if not sure:
@@ -109,54 +109,60 @@ def _unit(given: dict[str, str]) -> Unit:
 
 def _page(
     request: Request,
-    found: Known,
+    found: DatasetView,
     given: dict[str, str],
     *,
     problem: str = "",
     status: int = 200,
 ) -> Response:
-    told: dict[str, Any] = found.told() | {"units": UNITS, "given": given, "problem": problem}
-    told |= {"candidates": _candidates(request, found)}
+    values: dict[str, Any] = found.template_values() | {
+        "units": UNITS,
+        "given": given,
+        "problem": problem,
+    }
+    values |= {"candidates": _candidates(request, found)}
     if found.promised is not None:
-        told["words"] = words_of(found.promised.promise)
-        return render(request, "curator/promised.html", status=status, **told)
+        values["words"] = promise_sentences(found.promised.promise)
+        return render(request, "curator/promised.html", status=status, **values)
     try:
-        preview: Promise | None = thought(given)
+        preview: Promise | None = parse_promise(given)
     except ParameterError as error:
         preview = None
-        told["problem"] = problem or str(error)
+        values["problem"] = problem or str(error)
         status = 422
-    told["preview"] = preview
+    values["preview"] = preview
     if preview is not None:
-        told |= _worth(preview)
-    return render(request, "curator/promise.html", status=status, **told)
+        values |= _previewed_errors(preview)
+    return render(request, "curator/promise.html", status=status, **values)
 
 
-def _worth(preview: Promise) -> dict[str, Any]:
-    from sunveil.service.curator import worth as computed
+def _previewed_errors(preview: Promise) -> dict[str, Any]:
+    from sunveil.service.curator import promise_errors as errors
 
     return {
-        "words": words_of(preview),
-        "worths": computed.worths(preview),
-        "tables": _figure(computed.table_curves(), "Standard error [systems]", preview.epsilon),
+        "words": promise_sentences(preview),
+        "answer_errors": errors.answer_errors(preview),
+        "tables": _figure(errors.table_curves(), "Standard error [systems]", preview.epsilon),
         "systems": _figure(_system_curves(preview.unit), "Mean error [°]", preview.epsilon),
     }
 
 
-def _figure(curves: list[WorthCurve], unit: str, epsilon: float) -> Figure:
+def _figure(curves: list[ErrorCurve], unit: str, epsilon: float) -> Figure:
     reach = curves[0].epsilons
-    return worth(curves, unit=unit, marked=epsilon if reach[0] <= epsilon <= reach[-1] else None)
+    return error_figure(
+        curves, unit=unit, marked=epsilon if reach[0] <= epsilon <= reach[-1] else None
+    )
 
 
 @cache
-def _system_curves(unit: Unit) -> list[WorthCurve]:
-    from sunveil.service.curator.worth import system_curves
+def _system_curves(unit: Unit) -> list[ErrorCurve]:
+    from sunveil.service.curator.promise_errors import system_curves
 
     return system_curves(unit)
 
 
-def words_of(promise: Promise) -> list[str]:
-    """Return what a promise says, in sentences for people."""
+def promise_sentences(promise: Promise) -> list[str]:
+    """Return a promise as sentences for a curator."""
     unit = promise.unit
     if isinstance(unit, System):
         kept = "Whatever a household's meter recorded, all of it"
@@ -201,8 +207,8 @@ def _times(epsilon: float) -> str:
     return f"{factor:.3g} times" if factor < 1000.0 else "a thousand times"
 
 
-def _candidates(request: Request, found: Known) -> dict[str, list[str]]:
-    from sunveil.service.curator.adding import public_groups
+def _candidates(request: Request, found: DatasetView) -> dict[str, list[str]]:
+    from sunveil.service.curator.dataset_files import public_groups
 
     table = found.served.extra.get("systems_table")
     if table is None:
@@ -211,7 +217,7 @@ def _candidates(request: Request, found: Known) -> dict[str, list[str]]:
 
 
 def _choose(request: Request, name: str, chosen: list[str]) -> Response:
-    found = known(request, name)
+    found = dataset_view(request, name)
     candidates = _candidates(request, found)
     strange = [each for each in chosen if each not in candidates]
     if strange:
@@ -219,5 +225,5 @@ def _choose(request: Request, name: str, chosen: list[str]) -> Response:
     keys = {each: candidates[each] for each in chosen}
     with service_of(request).store.changing() as connection:
         change_served(connection, name, keys=keys)
-    said = "Analysts may divide the fleet by " + (", ".join(keys) if keys else "nothing") + "."
-    return go(request, f"/curator/datasets/{name}/promise", said=said)
+    message = "Analysts may divide the fleet by " + (", ".join(keys) if keys else "nothing") + "."
+    return redirect(request, f"/curator/datasets/{name}/promise", message=message)

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sunveil.service.curator.views import opened
+from sunveil.service.curator.duckdb_views import open_views
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 PAGE = 50
 # So many points are drawn at most: more would only hide each other.
-DRAWN = 2500
+MOST_DRAWN = 2500
 SECTORS = 16
 TILT_EDGES = (0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 90.0)
 CAPACITY_EDGES_KW = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 15.0, 25.0, math.inf)
@@ -42,7 +42,7 @@ SHOWN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class FleetSummary:
     """A fleet's estimates in a few numbers: private.
 
     Parameters
@@ -72,13 +72,13 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TablePage:
     """One page of a table.
 
     Parameters
     ----------
     rows
-        Its rows.
+        Its rows, each by column name.
     total
         How many rows there are on all pages.
     number
@@ -91,29 +91,29 @@ class Page:
 
     @property
     def last(self) -> int:
-        """The last page's number."""
+        """The number of the last page."""
         return max(1, -(-self.total // PAGE))
 
 
-class Results:
-    """The output folder of an inference.
+class FleetResults:
+    """The estimates and refusals in the output folder of an inference: private.
 
     Parameters
     ----------
     folder
-        The folder.
+        What ``sunveil infer --systems`` wrote to.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @property
-    def there(self) -> bool:
+    def exist(self) -> bool:
         """Whether there is any estimate yet."""
         return any(self._folder.glob("estimates/part-*.parquet"))
 
-    def summary(self) -> Summary:
-        """Return the fleet in a few numbers."""
+    def summary(self) -> FleetSummary:
+        """Return counts, total capacity and the typical error of all estimates."""
         with self._open() as database:
             numbers = database.execute(
                 "SELECT count(*), count(*) FILTER (len(flags) > 0), sum(dc_capacity_kw),"
@@ -126,7 +126,7 @@ class Results:
             refused = _one(database.execute("SELECT count(*) FROM refused"))
             listed = _one(database.execute("SELECT count(*) FROM refused WHERE in_systems"))
         assert numbers is not None
-        return Summary(
+        return FleetSummary(
             inferred=int(numbers[0]),
             refused=int(refused),
             listed=int(numbers[0]) + int(listed),
@@ -136,7 +136,7 @@ class Results:
             plane_error=float(numbers[3] or 0.0),
         )
 
-    def estimates(self, *, text: str = "", flag: str = "", number: int = 1) -> Page:
+    def estimates(self, *, text: str = "", flag: str = "", number: int = 1) -> TablePage:
         """Return a page of the estimates, by the systems' names.
 
         Parameters
@@ -156,7 +156,7 @@ class Results:
             values.append(flag)
         return self._page("estimates", SHOWN, where, values, number=number)
 
-    def refused(self, *, text: str = "", number: int = 1) -> Page:
+    def refused(self, *, text: str = "", number: int = 1) -> TablePage:
         """Return a page of the systems without an estimate, by their names."""
         where, values = _matching(text)
         return self._page("refused", ("system_id", "kind", "reason"), where, values, number=number)
@@ -169,8 +169,8 @@ class Results:
             ).fetchall()
         return [(str(kind), int(count)) for kind, count in found]
 
-    def one(self, system_id: str) -> dict[str, Any] | None:
-        """Return everything that is known of a system, or None."""
+    def find_system(self, system_id: str) -> dict[str, Any] | None:
+        """Return the estimate of a system with all its columns, or None."""
         with self._open() as database:
             found = database.execute("SELECT * FROM estimates WHERE system_id = ?", [system_id])
             rows = _rows(found)
@@ -190,7 +190,7 @@ class Results:
         with self._open() as database:
             found = database.execute(
                 f"SELECT {columns} FROM estimates WHERE {known}"
-                f" ORDER BY hash(system_id), system_id LIMIT {DRAWN}"
+                f" ORDER BY hash(system_id), system_id LIMIT {MOST_DRAWN}"
             )
             names = [each[0] for each in found.description or ()]
             rows = found.fetchall()
@@ -229,7 +229,7 @@ class Results:
         values: list[Any],
         *,
         number: int,
-    ) -> Page:
+    ) -> TablePage:
         condition = f" WHERE {' AND '.join(where)}" if where else ""
         with self._open() as database:
             total = int(_one(database.execute(f"SELECT count(*) FROM {table}{condition}", values)))
@@ -239,10 +239,10 @@ class Results:
                 f" LIMIT {PAGE} OFFSET {PAGE * (number - 1)}",
                 values,
             )
-            return Page(_rows(found), total, number)
+            return TablePage(_rows(found), total, number)
 
     def _open(self) -> AbstractContextManager[DuckDBPyConnection]:
-        return opened(self._folder)
+        return open_views(self._folder)
 
 
 def _matching(text: str) -> tuple[list[str], list[Any]]:

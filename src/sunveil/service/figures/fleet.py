@@ -31,11 +31,11 @@ def place_map(
     Parameters
     ----------
     longitude, latitude
-        Where they are. [degrees]
+        Where the systems are. [degrees]
     azimuth
         Where they face. [degrees]
     names
-        What they are called.
+        Their names, shown beside the pointer.
     """
     middle = sum(latitude) / len(latitude) if latitude else 0.0
     points = {
@@ -76,7 +76,15 @@ def place_map(
 
 
 def plane_map(azimuth: Sequence[float], tilt: Sequence[float], *, names: Sequence[str]) -> Figure:
-    """Return the planes on a compass: the azimuth around, the tilt outwards. [degrees]"""
+    """Return the planes on a compass: the azimuth around, the tilt outwards.
+
+    Parameters
+    ----------
+    azimuth, tilt
+        The planes. [degrees]
+    names
+        The systems' names, shown beside the pointer.
+    """
     points = {
         "type": "scatterpolar",
         "mode": "markers",

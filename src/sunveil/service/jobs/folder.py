@@ -26,21 +26,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sunveil.service.jobs.job import Job, Progress, State
+from sunveil.service.jobs.job import BackgroundJob, JobProgress, JobState
 
 # How much of the end of a file is looked at. [bytes]
 TAIL = 64 * 1024
-MARK = "sunveil: "
+MESSAGE_PREFIX = "sunveil: "
 # Pauses between attempts at a lock: one who only looks holds it for an instant. [s]
-LOOKS = (0.0, 0.01, 0.02, 0.05)
+LOCK_PAUSES = (0.0, 0.01, 0.02, 0.05)
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[int | None]:
+def held_lock(folder: Path) -> Iterator[int | None]:
     """Yield the descriptor of a job's lock, or None where another process holds it."""
     lock = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        yield lock if any(_taken(lock, pause) for pause in LOOKS) else None
+        yield lock if any(_taken(lock, pause) for pause in LOCK_PAUSES) else None
     finally:
         os.close(lock)
 
@@ -71,65 +71,65 @@ def is_running(folder: Path) -> bool:
         os.close(lock)
 
 
-def read_job(folder: Path) -> Job:
+def read_job(folder: Path) -> BackgroundJob:
     """Return a job as it stands. Raises FileNotFoundError where there is none."""
-    told = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    stored = json.loads((folder / "job.json").read_text(encoding="utf-8"))
     running = is_running(folder)
     end = None if running else _read(folder / "end.json")
     state = _state(folder, end, running=running)
-    return Job(
+    return BackgroundJob(
         job_id=folder.name,
-        kind=told["kind"],
-        about=told["about"],
+        kind=stored["kind"],
+        about=stored["about"],
         state=state,
         progress=last_progress(folder / "progress.jsonl"),
-        message=_message(folder, end) if state is State.FAILED else None,
-        made_at=told["made_at"],
+        message=_message(folder, end) if state is JobState.FAILED else None,
+        made_at=stored["made_at"],
         ended_at=None if end is None else (folder / "end.json").stat().st_mtime,
-        runs=told["runs"],
+        runs=stored["runs"],
     )
 
 
-def last_progress(path: Path) -> Progress | None:
+def last_progress(path: Path) -> JobProgress | None:
     """Return the last whole line of progress in a file."""
     for line in reversed(_tail(path)):
         with suppress(ValueError, TypeError, KeyError):
-            told = json.loads(line)
-            if told["event"] == "progress":
-                return Progress(
-                    int(told["done"]),
-                    int(told["total"]),
-                    _count(told.get("systems")),
-                    _count(told.get("of")),
-                    _number(told.get("rate")),
-                    _number(told.get("seconds_left")),
+            stored = json.loads(line)
+            if stored["event"] == "progress":
+                return JobProgress(
+                    int(stored["done"]),
+                    int(stored["total"]),
+                    _count(stored.get("systems")),
+                    _count(stored.get("of")),
+                    _number(stored.get("rate")),
+                    _number(stored.get("seconds_left")),
                 )
     return None
 
 
 def group_of(folder: Path) -> int | None:
     """Return the process group of a job's last run."""
-    told = _read(folder / "process.json")
-    return None if told is None else int(told["group"])
+    stored = _read(folder / "process.json")
+    return None if stored is None else int(stored["group"])
 
 
-def _state(folder: Path, end: dict[str, Any] | None, *, running: bool) -> State:
+def _state(folder: Path, end: dict[str, Any] | None, *, running: bool) -> JobState:
     if running:
-        return State.RUNNING
+        return JobState.RUNNING
     if end is not None and end["code"] == 0:
-        return State.DONE
+        return JobState.DONE
     if (folder / "cancelled").exists():
-        return State.CANCELLED
+        return JobState.CANCELLED
     # a command that was killed has not failed: it can go on where it was
-    return State.STOPPED if end is None or end["code"] < 0 else State.FAILED
+    return JobState.STOPPED if end is None or end["code"] < 0 else JobState.FAILED
 
 
 def _message(folder: Path, end: dict[str, Any] | None) -> str:
     """Return the command's own sentence; whatever else it said stays in its log."""
     for line in reversed(_tail(folder / "log.txt")):
         text = line.decode("utf-8", "replace").strip()
-        if text.startswith(MARK):
-            return text.removeprefix(MARK)
+        if text.startswith(MESSAGE_PREFIX):
+            return text.removeprefix(MESSAGE_PREFIX)
     code = None if end is None else end["code"]
     return f"the work ended with code {code} and said nothing that can be shown; see its log"
 

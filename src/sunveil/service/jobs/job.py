@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 
-class State(StrEnum):
-    """Where a job stands."""
+class JobState(StrEnum):
+    """Whether a job runs, and how it ended if it does not."""
 
     RUNNING = "running"
     DONE = "done"
@@ -19,22 +19,22 @@ class State(StrEnum):
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will happen unless it is started again."""
-        return self is not State.RUNNING
+        """Whether the job has ended, in whatever way."""
+        return self is not JobState.RUNNING
 
 
 STATE_WORDS = {
-    State.RUNNING: "running",
-    State.DONE: "finished",
-    State.FAILED: "failed",
-    State.STOPPED: "stopped before its end",
-    State.CANCELLED: "cancelled",
+    JobState.RUNNING: "running",
+    JobState.DONE: "finished",
+    JobState.FAILED: "failed",
+    JobState.STOPPED: "stopped before its end",
+    JobState.CANCELLED: "cancelled",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a job is, by its own words.
+class JobProgress:
+    """How much of a job is done, as its command last reported.
 
     Parameters
     ----------
@@ -57,18 +57,18 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """How much of it is done, from 0 to 1."""
+        """The part of the work that is done, from 0 to 1."""
         return min(self.done / self.total, 1.0) if self.total > 0 else 0.0
 
     @property
     def words(self) -> str:
-        """How much is done, for a reader."""
+        """The progress in words, by systems where they are known."""
         if self.systems is None or self.all_systems is None:
             return f"{self.done:,} of {self.total:,} parts"
         return f"{self.systems:,} of {self.all_systems:,} systems"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON types."""
+        """Return all fields as plain JSON types."""
         return {
             "done": self.done,
             "total": self.total,
@@ -81,8 +81,8 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A piece of long work, as it stands.
+class BackgroundJob:
+    """A piece of long work in processes of its own, as it stands.
 
     Parameters
     ----------
@@ -107,15 +107,15 @@ class Job:
     job_id: str
     kind: str
     about: str
-    state: State
-    progress: Progress | None
+    state: JobState
+    progress: JobProgress | None
     message: str | None
     made_at: float
     ended_at: float | None
     runs: int
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON types."""
+        """Return all fields as plain JSON types."""
         return {
             "job_id": self.job_id,
             "kind": self.kind,
@@ -128,9 +128,9 @@ class Job:
 
     @property
     def words(self) -> str:
-        """Where it stands, for a reader."""
+        """The state and the progress in words."""
         far = self.progress
-        if self.state is not State.RUNNING:
+        if self.state is not JobState.RUNNING:
             return STATE_WORDS[self.state]
         if far is None or far.total <= 0:
             return "starting"

@@ -18,34 +18,34 @@ from pathlib import Path
 from sunveil.errors import ParameterError
 from sunveil.files import write_whole
 from sunveil.service.jobs import runner
-from sunveil.service.jobs.folder import group_of, held, is_running, read_job
-from sunveil.service.jobs.job import Job
+from sunveil.service.jobs.folder import group_of, held_lock, is_running, read_job
+from sunveil.service.jobs.job import BackgroundJob
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 # How long a cancelled command may take to end by itself. [s]
-PATIENCE = 5.0
+CANCEL_SECONDS = 5.0
 # What lies between two steps for longer than this was left by a process that was killed. [s]
 STEP_SECONDS = 60.0
 
 
-class Jobs:
+class BackgroundJobs:
     """The jobs of a service, one folder each.
 
     Parameters
     ----------
     folder
         Where they are kept; on this machine's own disk, since locks must hold there.
-    patience
+    cancel_seconds
         How long a cancelled command may take to end by itself before it is killed. [s]
     """
 
-    def __init__(self, folder: Path, *, patience: float = PATIENCE) -> None:
+    def __init__(self, folder: Path, *, cancel_seconds: float = CANCEL_SECONDS) -> None:
         self._folder = folder
-        self._patience = patience
+        self._cancel_seconds = cancel_seconds
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._sweep()
 
-    def start(self, job_id: str, command: Sequence[str], *, kind: str, about: str) -> Job:
+    def start(self, job_id: str, command: Sequence[str], *, kind: str, about: str) -> BackgroundJob:
         """Start work that was never started before, or say how that of this name stands.
 
         Parameters
@@ -64,18 +64,18 @@ class Jobs:
             return self._run(folder)
         return read_job(folder)
 
-    def resume(self, job_id: str) -> Job:
+    def resume(self, job_id: str) -> BackgroundJob:
         """Run work again that is not running; the command goes on where it was."""
         return self._run(self._known(job_id))
 
-    def get(self, job_id: str) -> Job | None:
-        """Return work by its name; None where it was never started."""
+    def get(self, job_id: str) -> BackgroundJob | None:
+        """Return a job by its name; None where it was never started."""
         try:
             return read_job(self._path(job_id))
         except FileNotFoundError:
             return None
 
-    def all(self, about: str | None = None) -> list[Job]:
+    def all(self, about: str | None = None) -> list[BackgroundJob]:
         """Return all jobs, or those about one thing, the newest first."""
         found = []
         for path in self._folder.iterdir():
@@ -85,7 +85,7 @@ class Jobs:
         mine = [job for job in found if about is None or job.about == about]
         return sorted(mine, key=lambda job: job.made_at, reverse=True)
 
-    def cancel(self, job_id: str) -> Job:
+    def cancel(self, job_id: str) -> BackgroundJob:
         """Stop work: ask its processes to end, and kill them if they do not."""
         folder = self._known(job_id)
         if is_running(folder):
@@ -99,7 +99,7 @@ class Jobs:
     def remove(self, job_id: str) -> None:
         """Forget work that is not running."""
         folder = self._known(job_id)
-        with held(folder) as lock:
+        with held_lock(folder) as lock:
             if lock is None:
                 raise ParameterError("this work is running; cancel it before it is removed")
             aside = self._folder / f".gone-{secrets.token_hex(8)}"
@@ -125,14 +125,14 @@ class Jobs:
         """Make a job's folder whole, or find that somebody was faster."""
         aside = self._folder / f".new-{secrets.token_hex(8)}"
         aside.mkdir(mode=0o700)
-        told = {
+        stored = {
             "kind": kind,
             "about": about,
             "command": list(command),
             "made_at": time.time(),
             "runs": 0,
         }
-        write_whole(aside / "job.json", json.dumps(told), private=True)
+        write_whole(aside / "job.json", json.dumps(stored), private=True)
         try:
             aside.rename(folder)
         except OSError:
@@ -140,8 +140,8 @@ class Jobs:
             if not folder.is_dir():
                 raise
 
-    def _run(self, folder: Path) -> Job:
-        with held(folder) as lock:
+    def _run(self, folder: Path) -> BackgroundJob:
+        with held_lock(folder) as lock:
             if lock is not None:
                 _forget_last(folder)
                 # the lock goes over to the runner as it is: it is free at no instant in between
@@ -170,7 +170,7 @@ class Jobs:
         return self._until(lambda: not is_running(folder))
 
     def _until(self, happened: Callable[[], bool]) -> bool:
-        last = time.monotonic() + self._patience
+        last = time.monotonic() + self._cancel_seconds
         while not happened():
             if time.monotonic() > last:
                 return False
@@ -187,8 +187,8 @@ class Jobs:
 
 def _forget_last(folder: Path) -> None:
     """Make a job new to its runner; the lock is held."""
-    told = json.loads((folder / "job.json").read_text(encoding="utf-8"))
-    told["runs"] += 1
-    write_whole(folder / "job.json", json.dumps(told), private=True)
+    stored = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    stored["runs"] += 1
+    write_whole(folder / "job.json", json.dumps(stored), private=True)
     for name in ("end.json", "process.json", "cancelled", "progress.jsonl", "log.txt"):
         (folder / name).unlink(missing_ok=True)

@@ -42,11 +42,11 @@ def main(folder: Path, lock: int) -> None:
     write_json(folder / "end.json", {"code": _run(folder, lock)})
 
 
-def write_json(path: Path, told: dict[str, object]) -> None:
+def write_json(path: Path, content: dict[str, object]) -> None:
     """Write a small file in one step."""
     aside = path.with_name(f".{path.name}.part")
     with open(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(told, file)
+        json.dump(content, file)
         file.flush()
         os.fsync(file.fileno())
     os.replace(aside, path)

@@ -1,4 +1,4 @@
-"""Headers of every response, and ids in place of what went wrong inside."""
+"""Security headers of every response."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ HSTS = {"strict-transport-security": "max-age=31536000"}
 
 
 class SecurityHeaders:
-    """Put the headers on every response.
+    """ASGI middleware that puts the security headers on every response.
 
     Parameters
     ----------
     app
-        What answers.
+        The application behind it.
     https
         Whether browsers reach it over TLS.
     """
@@ -44,7 +44,7 @@ class SecurityHeaders:
         self._headers = {**FIXED, **(HSTS if https else {})}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Pass a request on, and add the headers to the response."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""How often may be asked: a bucket that fills at a steady rate, for each token or address."""
+"""Rate limits: for each token or address, a bucket of requests that fills at a steady rate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_BUCKETS = 20_000
 
 
 class RateLimit:
-    """Buckets of one size.
+    """How often each of many askers may ask: one bucket each, all of one size.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ class RateLimit:
     burst
         How many a full one holds.
     clock
-        The time. [s]
+        Returns the present time. [s]
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class RateLimit:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, who: str) -> int:
-        """Take one, and return 0; or return after how many whole seconds to ask again."""
+        """Take one request off somebody's bucket and return 0, or return the wait. [s]"""
         now = self._clock()
         left, seen = self._buckets.pop(who, (self._burst, now))
         left = min(self._burst, left + (now - seen) * self._rate)

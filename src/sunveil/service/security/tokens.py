@@ -69,6 +69,6 @@ def csrf_of(cookie: str) -> str:
     return hmac.new(cookie.encode(), b"sunveil form", hashlib.sha256).hexdigest()
 
 
-def same(one: str, other: str) -> bool:
+def same_secret(one: str, other: str) -> bool:
     """Return whether two texts are the same, in constant time."""
     return hmac.compare_digest(one.encode(), other.encode())

@@ -30,7 +30,7 @@ class TokenRow:
     digest
         Of its secret half.
     made, revoked
-        When; a token that is not revoked has None.
+        When it was made and revoked, in UTC; None while it is not revoked.
     """
 
     id: str
@@ -41,7 +41,17 @@ class TokenRow:
 
 
 def add_curator(connection: Connection, name: str, password: str) -> None:
-    """Make a curator's account; the set-up link ends with the first."""
+    """Make a curator's account; the set-up link ends with the first.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    name
+        The curator's name, which must be free.
+    password
+        In the clear; its scrypt hash is kept.
+    """
     check_name("curator", name)
     if password_of(connection, name) is not None:
         raise ParameterError(f"there is a curator named {name!r} already")
@@ -51,7 +61,17 @@ def add_curator(connection: Connection, name: str, password: str) -> None:
 
 
 def add_first_curator(connection: Connection, name: str, password: str) -> None:
-    """Make the first curator's account, in the transaction that sees that it is the first."""
+    """Make the first curator's account, in the transaction that sees that it is the first.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    name
+        The curator's name.
+    password
+        In the clear; its scrypt hash is kept.
+    """
     if has_curator(connection):
         raise ParameterError("there is a curator already")
     add_curator(connection, name, password)
@@ -109,7 +129,7 @@ def token_rows(connection: Connection, analyst: str | None = None) -> list[Token
 
 
 def revoke_token(connection: Connection, token_id: str) -> None:
-    """End a token, and its analyst's logins. It stays in the list, as a thing that was."""
+    """Revoke a token, and end its analyst's logins; it stays in the list as revoked."""
     row = token_row(connection, token_id)
     done = connection.execute(
         update(tokens)
@@ -122,7 +142,17 @@ def revoke_token(connection: Connection, token_id: str) -> None:
 
 
 def set_password(connection: Connection, name: str, password: str) -> None:
-    """Give a curator a new password; make the account if there is none."""
+    """Give a curator a new password; make the account if there is none.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    name
+        The curator's name.
+    password
+        In the clear; its scrypt hash is kept.
+    """
     done = connection.execute(
         update(curators).where(curators.c.name == name).values(password=hash_password(password))
     )

@@ -10,12 +10,12 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from sunveil.ledger.database import open_engine, reading, translated
+from sunveil.ledger.database import open_engine, reading, translated_errors
 from sunveil.service.store.opening import prepare
 
 
 class Store:
-    """The tables of the service.
+    """The tables of the service, read and changed in transactions.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Store:
             raise
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close all connections to the database."""
         self.engine.dispose()
 
     @contextmanager
@@ -44,17 +44,27 @@ class Store:
     @contextmanager
     def changing(self) -> Iterator[Connection]:
         """Yield a connection whose changes are kept together, or not at all."""
-        with translated(self.engine), self.engine.begin() as connection:
+        with translated_errors(self.engine), self.engine.begin() as connection:
             yield connection
 
 
 def now() -> str:
-    """Return the time, as the tables tell it."""
+    """Return the present time in UTC, as the tables hold it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def insert_new(connection: Connection, table: Table, values: dict[str, Any]) -> bool:
-    """Insert a row, unless one with its key is there; return whether it is new."""
+    """Insert a row, unless one with its key is there; return whether it is new.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    table
+        Where it is inserted.
+    values
+        The row, by column.
+    """
     made = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     done = connection.execute(made(table).values(values).on_conflict_do_nothing())
     return done.rowcount == 1

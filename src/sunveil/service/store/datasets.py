@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from sunveil.errors import ParameterError, ReleaseNotFound
 from sunveil.ledger import schema as ledger
-from sunveil.ledger.amounts import plain
+from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.records import Dataset
 from sunveil.ledger.rows import as_dataset
 from sunveil.service.store.base import now
@@ -102,8 +102,8 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """What an analyst may spend of a dataset, and has spent, in the promise's measure."""
+class AnalystShare:
+    """What an analyst may spend of a dataset, and has spent, in billionths of its measure."""
 
     analyst: str
     share_nano: int
@@ -111,37 +111,47 @@ class Share:
 
     @property
     def share(self) -> float:
-        """The whole share."""
-        return plain(self.share_nano)
+        """The whole share, in the promise's measure."""
+        return from_nano(self.share_nano)
 
     @property
     def spent(self) -> float:
-        """What was spent of it."""
-        return plain(self.spent_nano)
+        """What was spent of it, in the promise's measure."""
+        return from_nano(self.spent_nano)
 
     @property
     def remaining(self) -> float:
-        """What is left of it."""
-        return plain(self.share_nano - self.spent_nano)
+        """What is left of it, in the promise's measure."""
+        return from_nano(self.share_nano - self.spent_nano)
 
 
 def add_served(connection: Connection, dataset: Served) -> None:
-    """Keep a new dataset."""
+    """Insert a new dataset, whose name must be free."""
     if connection.execute(select(served.c.name).where(served.c.name == dataset.name)).scalar():
         raise ParameterError(f"there is a dataset named {dataset.name!r} already")
     connection.execute(insert(served).values({**_values(dataset), "made": now()}))
 
 
 def change_served(connection: Connection, name: str, **changes: Any) -> None:
-    """Change fields of a dataset: those of :class:`Served`, but not its name."""
-    told = {key: _text(value) for key, value in changes.items()}
-    done = connection.execute(update(served).where(served.c.name == name).values(told))
+    """Change fields of a dataset.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    name
+        The dataset's name, which stays.
+    **changes
+        New values of fields of :class:`Served`.
+    """
+    values = {key: _text(value) for key, value in changes.items()}
+    done = connection.execute(update(served).where(served.c.name == name).values(values))
     if done.rowcount != 1:
         raise ReleaseNotFound(f"there is no dataset named {name!r}")
 
 
 def find_served(connection: Connection, name: str) -> Served:
-    """Return a dataset."""
+    """Return a served dataset by its name."""
     row = connection.execute(select(served).where(served.c.name == name)).one_or_none()
     if row is None:
         raise ReleaseNotFound(f"there is no dataset named {name!r}")
@@ -149,7 +159,7 @@ def find_served(connection: Connection, name: str) -> Served:
 
 
 def all_served(connection: Connection) -> list[Served]:
-    """Return all datasets, by name."""
+    """Return all served datasets, sorted by name."""
     return [_as_served(row) for row in connection.execute(select(served).order_by(served.c.name))]
 
 
@@ -161,16 +171,19 @@ def find_promised(connection: Connection, name: str) -> Dataset | None:
     return None if row is None else as_dataset(row)
 
 
-def shares_of_dataset(connection: Connection, name: str) -> list[Share]:
+def shares_of_dataset(connection: Connection, name: str) -> list[AnalystShare]:
     """Return the shares of a dataset, by analyst."""
     query = _shares().where(ledger.datasets.c.name == name).order_by(ledger.analysts.c.name)
-    return [Share(row.analyst, row.share, row.spent) for row in connection.execute(query)]
+    return [AnalystShare(row.analyst, row.share, row.spent) for row in connection.execute(query)]
 
 
-def shares_of_analyst(connection: Connection, analyst: str) -> dict[str, Share]:
+def shares_of_analyst(connection: Connection, analyst: str) -> dict[str, AnalystShare]:
     """Return an analyst's shares, by the name of the dataset."""
     query = _shares().where(ledger.analysts.c.name == analyst)
-    return {row.dataset: Share(analyst, row.share, row.spent) for row in connection.execute(query)}
+    return {
+        row.dataset: AnalystShare(analyst, row.share, row.spent)
+        for row in connection.execute(query)
+    }
 
 
 def _shares() -> Any:
@@ -192,5 +205,5 @@ def _text(value: Any) -> Any:
 
 
 def _as_served(row: Row[Any]) -> Served:
-    told = dict(row._mapping)
-    return Served(**{**told, "keys": json.loads(row.keys), "extra": json.loads(row.extra)})
+    values = dict(row._mapping)
+    return Served(**{**values, "keys": json.loads(row.keys), "extra": json.loads(row.extra)})

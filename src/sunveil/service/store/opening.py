@@ -12,7 +12,7 @@ from alembic.util.exc import CommandError
 from sqlalchemy import Engine, text
 
 from sunveil.errors import LedgerError
-from sunveil.ledger.database import place_of, reading, translated
+from sunveil.ledger.database import location_of, reading, translated_errors
 from sunveil.ledger.opening import OPENING_LOCK
 from sunveil.service.store.schema import VERSION_TABLE
 
@@ -28,7 +28,7 @@ def prepare(engine: Engine) -> None:
         current = context.get_current_revision()
     if current is not None and current == ScriptDirectory.from_config(config).get_current_head():
         return
-    with translated(engine), engine.begin() as connection:
+    with translated_errors(engine), engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             connection.execute(text(f"SELECT pg_advisory_xact_lock({OPENING_LOCK})"))
         config.attributes["connection"] = connection
@@ -36,6 +36,6 @@ def prepare(engine: Engine) -> None:
             command.upgrade(config, "head")
         except CommandError:
             raise LedgerError(
-                f"the service's tables in {place_of(engine)} were made by a newer Sunveil; install"
-                " that"
+                f"the service's tables in {location_of(engine)} were made by a newer Sunveil;"
+                " install that"
             ) from None

@@ -29,15 +29,15 @@ class ReleaseRow:
     Parameters
     ----------
     id
-        What it is found by.
+        Its id, which links hold.
     dataset
-        Of which dataset.
+        The name of its dataset.
     kind, title
         What was asked.
     epsilon, cost
         Its privacy loss, and what was charged, in the promise's measure.
     made
-        When.
+        When it was drawn, in UTC.
     """
 
     id: str
@@ -50,7 +50,7 @@ class ReleaseRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StoredRequest:
     """What was asked under an idempotency key.
 
     Parameters
@@ -58,7 +58,7 @@ class Asked:
     analyst, key
         By whom, and under which key.
     dataset
-        Of which dataset.
+        Of which dataset, by name.
     asked
         The question, as canonical JSON.
     release
@@ -75,7 +75,19 @@ class Asked:
 def keep_release(
     connection: Connection, row: ReleaseRow, *, question: str, body: dict[str, Any]
 ) -> None:
-    """Keep a release, unless it is kept already."""
+    """Keep a release, unless it is kept already.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    row
+        Its line in lists.
+    question
+        Digest of the question that it answers.
+    body
+        All of it, as plain JSON types: public.
+    """
     values = {
         "id": row.id,
         "dataset": row.dataset,
@@ -99,13 +111,23 @@ def find_release(connection: Connection, release: str) -> tuple[ReleaseRow, dict
 
 
 def releases_of(connection: Connection, dataset: str, *, limit: int = 200) -> list[ReleaseRow]:
-    """Return the releases of a dataset, newest first."""
+    """Return the releases of a dataset, newest first.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    dataset
+        Its name.
+    limit
+        How many at most.
+    """
     query = select(*SUMMARY).where(releases.c.dataset == dataset)
     query = query.order_by(releases.c.made.desc(), releases.c.id).limit(limit)
     return [ReleaseRow(*row) for row in connection.execute(query)]
 
 
-def begin_request(connection: Connection, request: Asked) -> tuple[Asked, bool]:
+def begin_request(connection: Connection, request: StoredRequest) -> tuple[StoredRequest, bool]:
     """Keep what is asked under a key; return what the key stands for, and whether it is new."""
     values = {
         "analyst": request.analyst,
@@ -120,30 +142,40 @@ def begin_request(connection: Connection, request: Asked) -> tuple[Asked, bool]:
     return found, fresh
 
 
-def end_request(connection: Connection, request: Asked, release: str) -> None:
-    """Say which release answers a request."""
+def end_request(connection: Connection, request: StoredRequest, release: str) -> None:
+    """Note which release answers a request.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    request
+        What was asked.
+    release
+        The id of its answer.
+    """
     connection.execute(update(requests).where(*_same(request)).values(release=release))
 
 
-def drop_request(connection: Connection, request: Asked) -> None:
+def drop_request(connection: Connection, request: StoredRequest) -> None:
     """Forget a request that was refused: nothing was charged, and the key is free again."""
     connection.execute(delete(requests).where(*_same(request), requests.c.release.is_(None)))
 
 
-def open_requests(connection: Connection) -> list[Asked]:
+def open_requests(connection: Connection) -> list[StoredRequest]:
     """Return the requests that have no answer, oldest first."""
     query = select(requests).where(requests.c.release.is_(None)).order_by(requests.c.made)
-    return [_as_asked(row) for row in connection.execute(query)]
+    return [_as_request(row) for row in connection.execute(query)]
 
 
-def _find(connection: Connection, request: Asked) -> Asked | None:
+def _find(connection: Connection, request: StoredRequest) -> StoredRequest | None:
     row = connection.execute(select(requests).where(*_same(request))).one_or_none()
-    return None if row is None else _as_asked(row)
+    return None if row is None else _as_request(row)
 
 
-def _same(request: Asked) -> tuple[Any, Any]:
+def _same(request: StoredRequest) -> tuple[Any, Any]:
     return requests.c.analyst == request.analyst, requests.c.key == request.key
 
 
-def _as_asked(row: Row[Any]) -> Asked:
-    return Asked(row.analyst, row.key, row.dataset, row.asked, row.release)
+def _as_request(row: Row[Any]) -> StoredRequest:
+    return StoredRequest(row.analyst, row.key, row.dataset, row.asked, row.release)

@@ -14,7 +14,7 @@ from sunveil.service.store.schema import sessions
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A login.
+    """A login of a curator or an analyst.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class Session:
     who
         The account's or the analyst's name.
     flash
-        What is to be said on the next page, each as kind and text.
+        Messages for the next page, each as kind and text.
     """
 
     role: str
@@ -32,7 +32,19 @@ class Session:
 
 
 def begin_session(connection: Connection, *, role: str, who: str, hours: float) -> str:
-    """Keep a new session, and return the cookie that it is known by."""
+    """Keep a new session, and return the cookie that it is known by.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    role
+        ``curator`` or ``analyst``.
+    who
+        The account's or the analyst's name.
+    hours
+        How long it lasts. [h]
+    """
     connection.execute(delete(sessions).where(sessions.c.expires < int(time.time())))
     secret = random_secret()
     values = {
@@ -58,20 +70,40 @@ def find_session(connection: Connection, secret: str) -> Session | None:
     return Session(row.role, row.who, tuple((kind, text) for kind, text in json.loads(row.flash)))
 
 
-def set_flash(connection: Connection, secret: str, said: list[tuple[str, str]]) -> None:
-    """Keep what the next page says; an empty list forgets it."""
+def set_flash(connection: Connection, secret: str, messages: list[tuple[str, str]]) -> None:
+    """Keep the messages that the next page shows.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    secret
+        The session's cookie.
+    messages
+        Each message as kind (``good``, ``bad`` or ``note``) and text; an empty list forgets all.
+    """
     connection.execute(
         update(sessions)
         .where(sessions.c.digest == digest_of(secret))
-        .values(flash=json.dumps(said))
+        .values(flash=json.dumps(messages))
     )
 
 
 def end_session(connection: Connection, secret: str) -> None:
-    """End a session."""
+    """Log a browser out: delete the session of its cookie."""
     connection.execute(delete(sessions).where(sessions.c.digest == digest_of(secret)))
 
 
 def end_sessions_of(connection: Connection, *, role: str, who: str) -> None:
-    """End all sessions of somebody."""
+    """Log somebody out everywhere: delete all their sessions.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    role
+        ``curator`` or ``analyst``.
+    who
+        The account's or the analyst's name.
+    """
     connection.execute(delete(sessions).where(sessions.c.role == role, sessions.c.who == who))

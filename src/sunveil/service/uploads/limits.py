@@ -8,7 +8,7 @@ MEGABYTE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class UploadLimits:
     """What one upload may be at most.
 
     Parameters
@@ -37,8 +37,8 @@ class Limits:
     spare: int = 512 * MEGABYTE
 
 
-def in_words(size: int) -> str:
-    """Return a size for a reader."""
+def size_text(size: int) -> str:
+    """Return a size in words, such as ``3.5 MB``."""
     if size >= 1024 * MEGABYTE:
         return f"{size / (1024 * MEGABYTE):.3g} GB"
     if size >= MEGABYTE:

@@ -13,9 +13,9 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.concurrency import run_in_threadpool
 
 from sunveil.service.uploads.errors import UploadRefused, UploadTooLarge
-from sunveil.service.uploads.limits import Limits, in_words
-from sunveil.service.uploads.names import safe_name
-from sunveil.service.uploads.staging import check_room
+from sunveil.service.uploads.file_names import safe_name
+from sunveil.service.uploads.limits import UploadLimits, size_text
+from sunveil.service.uploads.staging import check_disk_space
 
 # What is still taken off the network, and thrown away, so that a browser hears the refusal. [bytes]
 DRAINED = 64 * 1024 * 1024
@@ -25,7 +25,7 @@ Fields = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFile:
-    """A file as it came.
+    """An uploaded file.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class ReceivedFile:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A form as it came.
+    """An uploaded form with files.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ async def receive(
     content_type: str,
     *,
     into: Path,
-    limits: Limits,
+    limits: UploadLimits,
     check: Callable[[Fields], None],
     announced: int | None = None,
 ) -> Received:
@@ -92,7 +92,7 @@ async def receive(
     try:
         if announced is not None:
             form.check_size(announced)
-            check_room(into, announced, spare=limits.spare)
+            check_disk_space(into, announced, spare=limits.spare)
         async for chunk in stream:
             await run_in_threadpool(form.take, chunk)
         return form.finish()
@@ -127,7 +127,7 @@ class _Form:
     """A form's parts, as the parser comes upon them."""
 
     def __init__(
-        self, boundary: bytes, *, into: Path, limits: Limits, check: Callable[[Fields], None]
+        self, boundary: bytes, *, into: Path, limits: UploadLimits, check: Callable[[Fields], None]
     ) -> None:
         self._into, self._limits, self._check = into, limits, check
         self._fields: Fields = {}
@@ -159,7 +159,7 @@ class _Form:
         """Refuse a body that is too large."""
         if size > self._limits.body:
             raise UploadTooLarge(
-                f"the upload is larger than the {in_words(self._limits.body)} that this service"
+                f"the upload is larger than the {size_text(self._limits.body)} that this service"
                 " takes; put the files into the service's data folder and name it instead"
             )
 
@@ -219,7 +219,7 @@ class _Form:
             part.text += data[start:end]
             if len(part.text) > self._limits.field:
                 raise UploadTooLarge(
-                    f"a field of the form is longer than {in_words(self._limits.field)}"
+                    f"a field of the form is longer than {size_text(self._limits.field)}"
                 )
 
     def _finish_part(self) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sunveil.service.uploads.errors import UploadTooLarge
-from sunveil.service.uploads.limits import in_words
+from sunveil.service.uploads.limits import size_text
 
 PREFIX = ".upload-"
 
@@ -58,7 +58,7 @@ class Staging:
         return place
 
 
-def sweep(home: Path) -> None:
+def remove_abandoned(home: Path) -> None:
     """Remove what uploads left that ended with their process."""
     for folder in home.glob(f"{PREFIX}*"):
         with suppress(FileNotFoundError):
@@ -73,8 +73,8 @@ def sweep(home: Path) -> None:
                 os.close(lock)
 
 
-def check_room(folder: Path, needed: int, *, spare: int) -> None:
-    """Refuse what the disk has no room for.
+def check_disk_space(folder: Path, needed: int, *, spare: int) -> None:
+    """Refuse what would fill the disk.
 
     Parameters
     ----------
@@ -87,6 +87,6 @@ def check_room(folder: Path, needed: int, *, spare: int) -> None:
     """
     if shutil.disk_usage(folder).free < needed + spare:
         raise UploadTooLarge(
-            f"the service's disk has no room for {in_words(needed)} more; free some, or name a"
+            f"the service's disk has no room for {size_text(needed)} more; free some, or name a"
             " folder of the data folder instead of uploading"
         )

@@ -12,8 +12,8 @@ from pathlib import Path
 import duckdb
 
 from sunveil.service.uploads.errors import UploadRefused
-from sunveil.service.uploads.limits import Limits
-from sunveil.service.uploads.names import safe_name, shown
+from sunveil.service.uploads.file_names import quoted, safe_name
+from sunveil.service.uploads.limits import UploadLimits
 from sunveil.service.uploads.receive import ReceivedFile
 from sunveil.service.uploads.unpack import TABLES, unpack
 
@@ -38,7 +38,7 @@ class Upload:
     systems: Path
 
 
-def sort_out(files: Sequence[ReceivedFile], into: Path, *, limits: Limits) -> Upload:
+def place_files(files: Sequence[ReceivedFile], into: Path, *, limits: UploadLimits) -> Upload:
     """Put received files where an inference finds them, each checked to be what it says.
 
     Parameters
@@ -63,7 +63,7 @@ def sort_out(files: Sequence[ReceivedFile], into: Path, *, limits: Limits) -> Up
     if not found:
         raise UploadRefused("no readings were sent; choose Parquet or CSV files, or a zip of them")
     for path in found:
-        check_table(path, shown(str(path.relative_to(meters))))
+        check_table(path, quoted(str(path.relative_to(meters))))
     check_systems(systems)
     return Upload(meters, systems)
 
@@ -97,18 +97,18 @@ def check_systems(path: Path) -> None:
     read_systems(path)
 
 
-def _place(file: ReceivedFile, meters: Path, *, limits: Limits) -> int:
+def _place(file: ReceivedFile, meters: Path, *, limits: UploadLimits) -> int:
     """Put a file in its place, and return how much it is there. [bytes]"""
     suffix = Path(file.name).suffix.lower()
     if suffix == ".zip":
         return sum(path.stat().st_size for path in unpack(file.path, meters, limits=limits))
     if suffix not in TABLES:
         raise UploadRefused(
-            f"{shown(file.name)} is neither Parquet, CSV nor a zip of them; send one of these"
+            f"{quoted(file.name)} is neither Parquet, CSV nor a zip of them; send one of these"
         )
     target = meters / safe_name(file.name)
     if target.exists():
-        raise UploadRefused(f"two files are named {shown(file.name)}; rename one")
+        raise UploadRefused(f"two files are named {quoted(file.name)}; rename one")
     os.rename(file.path, target)
     return file.size
 
@@ -144,8 +144,8 @@ def _parquet_columns(path: Path) -> list[str] | None:
         return None
     try:
         with duckdb.connect() as connection:
-            told = connection.execute("SELECT * FROM read_parquet($1) LIMIT 0", [str(path)])
-            return [column[0] for column in told.description or ()]
+            found = connection.execute("SELECT * FROM read_parquet($1) LIMIT 0", [str(path)])
+            return [column[0] for column in found.description or ()]
     except duckdb.Error:
         return None
 
@@ -157,8 +157,8 @@ def _csv_columns(path: Path) -> list[str] | None:
         # the last letter may be cut in two
         text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
         lines = text.splitlines()
-        told = csv.Sniffer().sniff(lines[0], delimiters=",;\t|")
-        columns = next(csv.reader(lines[:1], told))
+        dialect = csv.Sniffer().sniff(lines[0], delimiters=",;\t|")
+        columns = next(csv.reader(lines[:1], dialect))
     except (ValueError, IndexError, csv.Error):
         return None
     return columns if len(lines) > 1 and "\0" not in text else None

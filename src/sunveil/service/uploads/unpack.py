@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from sunveil.service.uploads.errors import UploadRefused, UploadTooLarge
-from sunveil.service.uploads.limits import Limits, in_words
-from sunveil.service.uploads.names import safe_path, shown
-from sunveil.service.uploads.staging import check_room
+from sunveil.service.uploads.file_names import quoted, safe_path
+from sunveil.service.uploads.limits import UploadLimits, size_text
+from sunveil.service.uploads.staging import check_disk_space
 
 CHUNK = 256 * 1024
 # A small file may be packed to almost nothing without being an attack. [bytes]
@@ -31,7 +31,7 @@ TABLES = {".csv", ".parquet", ".pq"}
 PACKED = {".zip", ".gz", ".bz2", ".xz", ".zst", ".tar", ".tgz", ".7z", ".rar"}
 
 
-def unpack(archive: Path, into: Path, *, limits: Limits) -> list[Path]:
+def unpack(archive: Path, into: Path, *, limits: UploadLimits) -> list[Path]:
     """Unpack an archive of tables, and return its files.
 
     Sizes are counted as they are unpacked: what an archive says of itself is believed in nothing.
@@ -54,7 +54,7 @@ def unpack(archive: Path, into: Path, *, limits: Limits) -> list[Path]:
 
 
 def _entries(
-    opened: zipfile.ZipFile, *, limits: Limits
+    opened: zipfile.ZipFile, *, limits: UploadLimits
 ) -> Iterator[tuple[zipfile.ZipInfo, PurePosixPath]]:
     """Return the archive's tables with their paths, or refuse it before anything is written."""
     found = opened.infolist()
@@ -69,7 +69,7 @@ def _entries(
         path = safe_path(entry.filename)
         _check_kind(entry, path)
         if (name := str(path).casefold()) in seen:
-            raise UploadRefused(f"the archive has two files named {shown(entry.filename)}")
+            raise UploadRefused(f"the archive has two files named {quoted(entry.filename)}")
         seen.add(name)
         yield entry, path
 
@@ -78,7 +78,7 @@ def _check_kind(entry: zipfile.ZipInfo, path: PurePosixPath) -> None:
     mode = entry.external_attr >> 16
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
         raise UploadRefused(
-            f"the archive's {shown(entry.filename)} is a link or a device; pack files only"
+            f"the archive's {quoted(entry.filename)} is a link or a device; pack files only"
         )
     if entry.flag_bits & ENCRYPTED:
         raise UploadRefused("the archive is encrypted; pack it without a password")
@@ -86,11 +86,11 @@ def _check_kind(entry: zipfile.ZipInfo, path: PurePosixPath) -> None:
         raise UploadRefused("the archive is packed in an unusual way; pack it with deflate")
     if path.suffix.lower() in PACKED:
         raise UploadRefused(
-            f"the archive has another archive in it, {shown(entry.filename)}; pack tables only"
+            f"the archive has another archive in it, {quoted(entry.filename)}; pack tables only"
         )
     if path.suffix.lower() not in TABLES:
         raise UploadRefused(
-            f"the archive's {shown(entry.filename)} is neither Parquet nor CSV; pack tables only"
+            f"the archive's {quoted(entry.filename)} is neither Parquet nor CSV; pack tables only"
         )
 
 
@@ -105,15 +105,17 @@ def _write_all(
     entries: list[tuple[zipfile.ZipInfo, PurePosixPath]],
     into: Path,
     *,
-    limits: Limits,
+    limits: UploadLimits,
 ) -> list[Path]:
-    check_room(into, min(sum(e.file_size for e, _ in entries), limits.unpacked), spare=limits.spare)
+    check_disk_space(
+        into, min(sum(e.file_size for e, _ in entries), limits.unpacked), spare=limits.spare
+    )
     left, written = limits.unpacked, []
     for entry, path in entries:
         target = into.joinpath(*path.parts)
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if target.exists():
-            raise UploadRefused(f"two files are named {shown(entry.filename)}; rename one")
+            raise UploadRefused(f"two files are named {quoted(entry.filename)}; rename one")
         left -= _write(opened, entry, target, left=left, ratio=limits.ratio, limits=limits)
         written.append(target)
     return written
@@ -126,7 +128,7 @@ def _write(
     *,
     left: int,
     ratio: int,
-    limits: Limits,
+    limits: UploadLimits,
 ) -> int:
     allowed, size = max(SMALL, ratio * entry.compress_size), 0
     with opened.open(entry) as source, target.open("xb") as file:
@@ -134,12 +136,12 @@ def _write(
             size += len(chunk)
             if size > left:
                 raise UploadTooLarge(
-                    f"the archive unpacks to more than the {in_words(limits.unpacked)} that this"
+                    f"the archive unpacks to more than the {size_text(limits.unpacked)} that this"
                     " service takes"
                 )
             if size > allowed:
                 raise UploadRefused(
-                    f"the archive's {shown(entry.filename)} unpacks to more than {ratio} times its"
+                    f"the archive's {quoted(entry.filename)} unpacks to more than {ratio} times its"
                     " size, as no meter data do"
                 )
             file.write(chunk)

@@ -1,0 +1,48 @@
+"""Compiling the kernels before they are needed: once on a machine, and before workers start."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+
+from sunveil.engine.assumed import EngineOptions
+from sunveil.engine.block import infer_block
+from sunveil.engine.envelope import points_of, profiles_of
+from sunveil.engine.prepared import prepare
+from sunveil.engine.skytable import make_sky_table
+from sunveil.grids import Grid
+from sunveil.site import Site
+from sunveil.timegrid import TimeGrid
+
+NOTICE = "Compiling the engine: this takes some 15 seconds, once on this machine."
+# Kernels that were compiled before are loaded within this time. [s]
+_PATIENCE = 3.0
+_GRID = TimeGrid(1559347200, 3600, 40 * 24)
+
+
+def compile_kernels(say: Callable[[str], None] | None = None) -> None:
+    """Compile all kernels of the engine, or load them where this was done before.
+
+    Two made-up systems are inferred, one of them with a wrong clock.
+
+    Parameters
+    ----------
+    say
+        Told :data:`NOTICE` when it takes long, which means that kernels are really compiled.
+    """
+    timer = threading.Timer(_PATIENCE, say or (lambda _: None), (NOTICE,))
+    timer.daemon = True
+    timer.start()
+    try:
+        options = EngineOptions()
+        sky = make_sky_table(Site(40.0, 0.0, 0.0), _GRID)
+        plane = points_of(Grid(np.array([180.0]), np.array([30.0])))
+        power = np.zeros((2, _GRID.count), dtype=np.float32)
+        numbers = prepare(sky, options).numbers
+        power[:, sky.slot[: sky.usable]] = profiles_of(sky.sheet, plane, numbers)[0, : sky.usable]
+        power[1] = np.roll(power[1], 2)
+        infer_block(power, sky, options=options)
+    finally:
+        timer.cancel()

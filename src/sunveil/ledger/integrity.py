@@ -1,0 +1,105 @@
+"""Checks before every change that a ledger is still what was written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from sunveil.errors import LedgerConflict
+from sunveil.ledger.chain import digest_of
+from sunveil.ledger.high_water import HighWaterMark, HighWaterMarks
+from sunveil.ledger.records import Answer
+from sunveil.ledger.rows import entries_after, entry_at, stored_state
+from sunveil.ledger.schema import answers
+from sunveil.ledger.verify import (
+    FORGOTTEN,
+    NO_MARK,
+    ChainReplay,
+    counter_faults,
+    mark_faults,
+    verify,
+)
+
+
+class IntegrityCheck:
+    """Compares a ledger with what this process has seen of its chains, and with its marks.
+
+    Parameters
+    ----------
+    marks
+        The ledger's high-water marks.
+    """
+
+    def __init__(self, marks: HighWaterMarks) -> None:
+        self._marks = marks
+        self._seen: dict[str, ChainReplay] = {}
+
+    def check(self, connection: Connection, row: Row[Any]) -> None:
+        """Refuse a ledger that was changed by hand: all of it at first, then what is new.
+
+        The dataset's row is held, so that what is seen here is durable and stays.
+        """
+        known = self._seen.pop(row.name, None)
+        if known is not None and row.length < known.length:
+            raise conflict_of(row.name, FORGOTTEN)
+        replay = known or ChainReplay()
+        replay.extend(entries_after(connection, row.id, replay.length))
+        marked = list(faults_by_mark(connection, row, self._marks.get(row.name)))
+        if known is None:
+            faults = list(verify(stored_state(connection, row), replay, marked).faults)
+        else:
+            own = [replay.fault] if replay.fault else list(counter_faults(row, replay))
+            faults = [*own, *marked]
+        # A ledger without a mark is one that was moved: it gets a mark with this change.
+        faults = [fault for fault in faults if fault != NO_MARK]
+        if faults:
+            raise conflict_of(row.name, faults[0])
+        self._seen[row.name] = replay
+
+
+def conflict_of(dataset: str, fault: str) -> LedgerConflict:
+    """Return the error that refuses a ledger because of a fault."""
+    return LedgerConflict(
+        f"the ledger of {dataset!r} cannot be trusted: {fault}; put the newest whole copy back"
+    )
+
+
+def faults_by_mark(
+    connection: Connection, row: Row[Any], mark: HighWaterMark | None
+) -> Iterator[str]:
+    """Return the faults of a dataset's chain that a high-water mark shows.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row that it holds.
+    mark
+        The mark, where there is one.
+    """
+    there = None if mark is None else entry_at(connection, row.id, mark.length)
+    return mark_faults(mark, None if there is None else there.digest)
+
+
+def kept_answer(connection: Connection, row: Row[Any], question_digest: str) -> Answer | None:
+    """Return the kept answer of a question, or None; refuse one that was changed since.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row that it holds.
+    question_digest
+        Digest of the question.
+    """
+    found = connection.execute(
+        select(answers).where(answers.c.dataset_id == row.id, answers.c.question == question_digest)
+    ).one_or_none()
+    if found is None:
+        return None
+    entry = entry_at(connection, row.id, found.place)
+    facts = {} if entry is None or entry.kind != "answer" else entry.facts()
+    if (facts.get("question"), facts.get("answer")) != (question_digest, digest_of(found.answer)):
+        raise conflict_of(row.name, "an answer was changed")
+    return Answer(json.loads(found.answer)["answer"], found.charge, fresh=False)

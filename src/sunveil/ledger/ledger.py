@@ -1,0 +1,319 @@
+"""The ledger: charge durably, then draw, then keep the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from sunveil.errors import LedgerConflict, ParameterError
+from sunveil.ledger.amounts import from_nano, to_nano
+from sunveil.ledger.chain import GENESIS, Entry, canonical
+from sunveil.ledger.charging import charge_question, keep_answer
+from sunveil.ledger.database import (
+    default_marks,
+    location_of,
+    open_engine,
+    reading,
+    translated_errors,
+)
+from sunveil.ledger.high_water import HighWaterMark, HighWaterMarks
+from sunveil.ledger.integrity import IntegrityCheck, conflict_of, faults_by_mark, kept_answer
+from sunveil.ledger.opening import prepare
+from sunveil.ledger.promise import Promise, promise_text
+from sunveil.ledger.records import Answer, Dataset, Question, account_of, as_json, check_name
+from sunveil.ledger.rows import (
+    append_entry,
+    as_dataset,
+    charge_left,
+    entries_after,
+    find_row,
+    now,
+    stored_state,
+    write_entry,
+)
+from sunveil.ledger.schema import analysts, datasets
+from sunveil.ledger.verify import FORGOTTEN, ChainReplay, Verdict, verify
+
+__all__ = ["Answer", "Dataset", "Ledger", "Promise", "Question", "Verdict", "account_of"]
+
+
+class Ledger:
+    """Promises and what has been spent against them.
+
+    Parameters
+    ----------
+    where
+        A file's path, for SQLite, or a ``postgresql://`` URL.
+    create
+        Make the ledger if there is none; otherwise a missing one is refused.
+    marks
+        Where high-water marks are kept; beside the file and in the user's state folder when left
+        out.
+    """
+
+    def __init__(
+        self, where: str | Path, *, create: bool = False, marks: HighWaterMarks | None = None
+    ) -> None:
+        self._engine: Engine = open_engine(where, create=create)
+        self._marks = marks or default_marks(self._engine)
+        self._integrity = IntegrityCheck(self._marks)
+        try:
+            prepare(self._engine, create=create)
+        except BaseException:
+            self.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"Ledger({location_of(self._engine)!r})"
+
+    def close(self) -> None:
+        """Close all connections to the database."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- datasets and analysts
+
+    def create_dataset(self, name: str, promise: Promise) -> Dataset:
+        """Make a promise for a new dataset. It is never changed."""
+        check_name("dataset", name)
+        body = canonical({"at": now(), "name": name, **promise.to_dict()})
+        first = Entry(1, "promise", body, GENESIS)
+        values = {
+            "name": name,
+            "promise": promise_text(promise),
+            "total": promise.total,
+            "fleet_spent": 0,
+            "largest_spent": 0,
+            "length": 1,
+            "head": first.digest,
+        }
+        with translated_errors(self._engine), self._engine.begin() as connection:
+            try:
+                made = connection.execute(insert(datasets).values(values).returning(datasets.c.id))
+                write_entry(connection, made.scalar_one(), first)
+            except IntegrityError:
+                raise ParameterError(f"there is a dataset named {name!r} already") from None
+            if self._marks.get(name) is not None:
+                raise LedgerConflict(
+                    f"a dataset named {name!r} was kept here before, and this ledger has forgotten"
+                    " it; put the newest copy of the ledger back, or choose another name"
+                )
+            with self._marks.moving(name, HighWaterMark(1, first.digest)):
+                connection.commit()
+        return self.dataset(name)
+
+    def dataset(self, name: str) -> Dataset:
+        """Return a dataset by its name, with its promise and what is spent."""
+        with reading(self._engine) as connection:
+            return as_dataset(find_row(connection, name))
+
+    def datasets(self) -> list[Dataset]:
+        """Return all datasets, sorted by name."""
+        with reading(self._engine) as connection:
+            rows = connection.execute(select(datasets).order_by(datasets.c.name)).all()
+            return [as_dataset(row) for row in rows]
+
+    def names(self) -> list[str]:
+        """Return the names of all datasets, also of those whose promise cannot be read."""
+        with reading(self._engine) as connection:
+            return list(
+                connection.execute(select(datasets.c.name).order_by(datasets.c.name)).scalars()
+            )
+
+    def set_share(self, dataset: str, analyst: str, share: float) -> None:
+        """Give an analyst a share of a dataset's budget, or change it.
+
+        Parameters
+        ----------
+        dataset, analyst
+            The names of both.
+        share
+            The most that the analyst's questions may spend, in the promise's measure. Shares may
+            add up to more than the budget; what is spent never does.
+        """
+        check_name("analyst", analyst)
+        amount = to_nano(share)
+        with self._changing(dataset) as (connection, row):
+            who = (analysts.c.dataset_id == row.id) & (analysts.c.name == analyst)
+            spent = connection.execute(select(analysts.c.spent).where(who)).scalar()
+            if amount > row.total or (spent or 0) > amount:
+                raise ParameterError(
+                    f"a share is at most the dataset's {from_nano(row.total):g} and at least what"
+                    " the analyst has spent"
+                )
+            if spent is None:
+                connection.execute(
+                    insert(analysts).values(dataset_id=row.id, name=analyst, share=amount, spent=0)
+                )
+            else:
+                connection.execute(update(analysts).where(who).values(share=amount))
+            append_entry(connection, row, "analyst", {"analyst": analyst, "share": amount})
+
+    # -- questions
+
+    def ask(
+        self,
+        dataset: str,
+        question: Question,
+        draw: Callable[[], Any],
+        *,
+        resume: bool = False,
+    ) -> Answer:
+        """Return the answer of a question: the kept one at no cost, or a new one, charged first.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        question
+            What is asked.
+        draw
+            Draws the answer, as plain JSON types; called once the charge is durable.
+        resume
+            Draw on a charge that was left without an answer, if there is one, in place of a new
+            one: whatever was drawn on it and not kept has been seen by nobody.
+        """
+        left = self.unanswered(dataset, question) if resume else None
+        if left is not None:
+            return self.keep(dataset, question, left, draw())
+        return self.ask_each(dataset, [question], lambda _: draw())[0]
+
+    def ask_each(
+        self, dataset: str, questions: Sequence[Question], draw: Callable[[Question], Any]
+    ) -> list[Answer]:
+        """Return the answers of many questions: all that are new are charged first, or none is.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        questions
+            What is asked; a question that comes twice is asked once.
+        draw
+            Draws the answer of one of them; called once all charges are durable.
+        """
+        digests = [question.digest(dataset) for question in questions]
+        found: dict[str, Answer | None]
+        with reading(self._engine) as connection:
+            row = find_row(connection, dataset)
+            found = {digest: kept_answer(connection, row, digest) for digest in digests}
+        new = {
+            digest: question
+            for digest, question in zip(digests, questions, strict=True)
+            if found[digest] is None
+        }
+        if not new:
+            return [answer for digest in digests if (answer := found[digest]) is not None]
+        with self._changing(dataset) as (connection, row):
+            charges = [charge_question(connection, row, question) for question in new.values()]
+        texts = [as_json({"answer": draw(each)}, "an answer is") for each in new.values()]
+        with self._changing(dataset) as (connection, row):
+            for digest, charge, text in zip(new, charges, texts, strict=True):
+                found[digest] = keep_answer(connection, row, digest, charge=charge, text=text)
+        return [answer for digest in digests if (answer := found[digest]) is not None]
+
+    def kept(self, dataset: str, question: Question) -> Answer | None:
+        """Return the answer of a question that was asked before."""
+        with reading(self._engine) as connection:
+            return kept_answer(connection, find_row(connection, dataset), question.digest(dataset))
+
+    def unanswered(self, dataset: str, question: Question) -> int | None:
+        """Return the place of a charge that whoever asks has paid, and that has no answer."""
+        with reading(self._engine) as connection:
+            row = find_row(connection, dataset)
+            return charge_left(connection, row, question.digest(dataset), question.analyst)
+
+    def cost(self, dataset: str, question: Question) -> float:
+        """Return what a question would cost, in the promise's measure, or refuse it."""
+        promise = self.dataset(dataset).promise
+        return from_nano(promise.cost(question.guarantee, mechanism=question.mechanism))
+
+    def charge(self, dataset: str, question: Question) -> int:
+        """Charge a question durably, and return the place of its charge.
+
+        For several systems, each of their accounts is charged; all or none.
+        """
+        with self._changing(dataset) as (connection, row):
+            return charge_question(connection, row, question)
+
+    def keep(self, dataset: str, question: Question, charge: int, value: Any) -> Answer:
+        """Keep the answer that was drawn for a charge; the first one kept is the answer.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        question
+            What was asked.
+        charge
+            The place of its charge, as :meth:`charge` returned it.
+        value
+            The answer, as plain JSON types.
+        """
+        text = as_json({"answer": value}, "an answer is")
+        digest = question.digest(dataset)
+        with self._changing(dataset) as (connection, row):
+            return keep_answer(connection, row, digest, charge=charge, text=text)
+
+    # -- looking at it
+
+    def entries(self, dataset: str) -> list[Entry]:
+        """Return all entries of a dataset's chain, oldest first."""
+        with reading(self._engine) as connection:
+            row = find_row(connection, dataset)
+            return [entry for entry, _ in entries_after(connection, row.id, 0)]
+
+    def verify(self, dataset: str, *, mark: HighWaterMark | None = None) -> Verdict:
+        """Recompute a dataset's spending from its chain, and compare.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        mark
+            A high-water mark that was written down elsewhere; the ledger's own when left out.
+        """
+        # The mark is read first: a change in between may only make the ledger longer.
+        known = mark or self._marks.get(dataset)
+        with reading(self._engine) as connection:
+            row = find_row(connection, dataset)
+            replay = ChainReplay()
+            replay.extend(entries_after(connection, row.id, 0))
+            return verify(
+                stored_state(connection, row), replay, faults_by_mark(connection, row, known)
+            )
+
+    def forgotten(self) -> list[str]:
+        """Return datasets that the marks know of and the ledger does not."""
+        marked = set(self._marks.all())
+        return sorted(marked - set(self.names()))
+
+    # -- changing it
+
+    @contextmanager
+    def _changing(self, dataset: str) -> Iterator[tuple[Connection, Row[Any]]]:
+        """Yield a transaction that holds the dataset's row, and move the mark as it is durable."""
+        with translated_errors(self._engine), self._engine.begin() as connection:
+            # Taking the row's lock first makes changes of one dataset follow one another, and
+            # lets every later statement see what the one before has left.
+            held = connection.execute(
+                update(datasets).where(datasets.c.name == dataset).values(name=datasets.c.name)
+            )
+            if held.rowcount == 0 and self._marks.get(dataset) is not None:
+                raise conflict_of(dataset, FORGOTTEN)
+            row = find_row(connection, dataset)
+            self._integrity.check(connection, row)
+            yield connection, row
+            after = find_row(connection, dataset)
+            with self._marks.moving(dataset, HighWaterMark(after.length, after.head)):
+                connection.commit()

@@ -1,0 +1,128 @@
+"""Systems whose records are in memory, as they are published: those of a file or a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from sunveil.errors import ParameterError
+from sunveil.meters.record import Record
+from sunveil.publish.system_rows import about_system
+from sunveil.publish.terms import ReleaseTerms, SystemsPart
+from sunveil.releases.answer import ExpectedErrors
+from sunveil.releases.drawing import Scored, score_record
+from sunveil.releases.frame import (
+    Frame,
+    check_daylight,
+    make_frame,
+    power_on,
+    prepared,
+    time_grid_of,
+)
+from sunveil.releases.typical import typical_errors
+from sunveil.timegrid import TimeGrid
+from sunveil.weather import Weather, WeatherCache
+
+WeatherOf = Callable[[Record], Weather]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SameFrame:
+    """Records that share one frame, since frames are large and made one by one."""
+
+    weather: Weather
+    time_grid: TimeGrid
+    records: list[Record] = field(default_factory=list)
+
+
+class MemorySystems:
+    """Records in memory, each with its public weather: private.
+
+    Parameters
+    ----------
+    records
+        The systems, read with ``cleaning="each"``.
+    weather_of
+        The public weather of a record. Give the same object for records of one place, so that
+        their profiles are computed once.
+    cache
+        Where clear skies are kept.
+    """
+
+    # what is drawn stays in memory until it is kept
+    draws_folder = None
+
+    def __init__(
+        self,
+        records: Iterable[Record],
+        weather_of: WeatherOf,
+        *,
+        cache: WeatherCache | None = None,
+    ) -> None:
+        self.records = tuple(records)
+        self._cache = cache
+        self._checked = False
+        if not self.records:
+            raise ParameterError("there are no systems to publish; name at least one")
+        if len({record.system_id for record in self.records}) != len(self.records):
+            raise ParameterError("a system is named twice; each system is one row of a publication")
+        groups: dict[tuple[int, TimeGrid], _SameFrame] = {}
+        for record in self.records:
+            weather = weather_of(record)
+            time_grid = time_grid_of(prepared(record), longitude=weather.site.longitude)
+            key = id(weather), time_grid
+            groups.setdefault(key, _SameFrame(weather, time_grid)).records.append(record)
+        self._groups = list(groups.values())
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __repr__(self) -> str:
+        return f"MemorySystems({len(self.records)} systems, private)"
+
+    @property
+    def first(self) -> tuple[Weather, TimeGrid]:
+        """The weather and the times of the first record: public."""
+        return self._groups[0].weather, self._groups[0].time_grid
+
+    def about(self) -> dict[str, str]:
+        """Return what is public of each system by its name."""
+        return {
+            record.system_id: about_system(
+                record.system_id, group.weather.site, group.weather.clear, group.time_grid
+            )
+            for group in self._groups
+            for record in group.records
+        }
+
+    def expected(self, terms: ReleaseTerms) -> dict[str, ExpectedErrors]:
+        """Return the errors to expect by name, and refuse records that could not be released."""
+        found: dict[str, ExpectedErrors] = {}
+        for group in self._groups:
+            if not self._checked:
+                check_daylight(group.weather, group.time_grid, cache=self._cache)
+                for record in group.records:
+                    power_on(group.time_grid, record)
+            errors = typical_errors(
+                group.time_grid,
+                terms.choices,
+                clear=group.weather.clear,
+                unit=terms.unit,
+                epsilon=terms.epsilon,
+            )
+            found |= dict.fromkeys((record.system_id for record in group.records), errors)
+        self._checked = True
+        return found
+
+    def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:
+        """Yield the systems that share a frame as one part."""
+        for number, group in enumerate(self._groups):
+            yield SystemsPart(number, len(group.records), partial(self._scores, group, terms))
+
+    def _scores(
+        self, group: _SameFrame, terms: ReleaseTerms
+    ) -> Iterator[tuple[str, Frame, Scored]]:
+        frame = make_frame(group.weather, group.time_grid, terms.choices, cache=self._cache)
+        for record in group.records:
+            yield record.system_id, frame, score_record(frame, record, terms.unit)

@@ -1,0 +1,213 @@
+"""One row per system under a promise: charged together, drawn part by part, kept together.
+
+The systems may be records in memory or a whole fleet on disk. All of them are charged at once and
+durably before the first is drawn, and draws are made by the thread that calls, in this order. What
+is drawn of a fleet is put aside part by part, so that a run that was stopped goes on with the parts
+that are left, on the charge that it has paid. The same question asked again costs nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sunveil.files import write_whole
+from sunveil.ledger.amounts import from_nano
+from sunveil.ledger.ledger import Ledger, Question
+from sunveil.publish.publication import Publication
+from sunveil.publish.system_rows import (
+    SystemsPlan,
+    mean_errors,
+    row_of,
+    systems_publication,
+    systems_question,
+)
+from sunveil.publish.terms import (
+    OnProgress,
+    ReleaseTerms,
+    SystemsPart,
+    SystemsToRelease,
+    ignore_progress,
+)
+from sunveil.releases.answer import ExpectedErrors, Release
+from sunveil.releases.drawing import Scored, draw_release
+from sunveil.releases.frame import Frame
+
+
+def cost_of_systems(ledger: Ledger, dataset: str, terms: ReleaseTerms) -> float:
+    """Return what each system would be charged, or refuse it, before any system is read for it.
+
+    Parameters
+    ----------
+    ledger, dataset
+        What would be charged, and the name of the dataset in it.
+    terms
+        What is asked of every system.
+    """
+    promise = ledger.dataset(dataset).promise
+    return from_nano(promise.cost(terms.guarantee, mechanism=terms.mechanism))
+
+
+def plan_systems(
+    ledger: Ledger,
+    dataset: str,
+    systems: SystemsToRelease,
+    *,
+    terms: ReleaseTerms,
+    analyst: str | None = None,
+) -> SystemsPlan:
+    """Return what :func:`publish_systems` would cost, and the errors to expect; spend nothing.
+
+    Parameters
+    ----------
+    ledger, dataset
+        What would be charged, and the name of the dataset in it.
+    systems
+        Records in memory, or a fleet that is held open.
+    terms
+        What is asked of every system.
+    analyst
+        Whose share would be charged too; None for the curator.
+    """
+    cost = cost_of_systems(ledger, dataset, terms)
+    question = systems_question(systems.about(), terms, analyst=analyst)
+    kept = ledger.kept(dataset, question) is not None
+    free = kept or ledger.unanswered(dataset, question) is not None
+    return SystemsPlan(
+        systems=len(systems),
+        cost=0.0 if free else cost,
+        remaining=ledger.dataset(dataset).remaining,
+        kept=kept,
+        expected=mean_errors(systems.expected(terms).values()),
+    )
+
+
+def publish_systems(
+    ledger: Ledger,
+    dataset: str,
+    systems: SystemsToRelease,
+    *,
+    terms: ReleaseTerms,
+    analyst: str | None = None,
+    on_progress: OnProgress = ignore_progress,
+) -> Publication:
+    """Release every system once, charged together beforehand, and return the rows.
+
+    Rows come in the order of their random names, so that their order tells nothing. A call that
+    was stopped is taken up by the same call: it is charged once, and parts that were put aside
+    stay as they were drawn.
+
+    Parameters
+    ----------
+    ledger, dataset
+        What is charged, and the name of the dataset in it.
+    systems
+        Records in memory, or a fleet that is held open.
+    terms
+        What is asked of every system.
+    analyst
+        Whose share is charged too; None for the curator.
+    on_progress
+        Called with how many systems have been drawn, and of how many.
+
+    Privacy
+    -------
+    ``ε``-DP for the unit of every system: each row depends on one record, and everything else here
+    on public things only. The charge is durable before the first draw, and draws are made in the
+    thread that calls. Whatever was drawn and not kept has been seen by nobody: one answer leaves
+    for one charge, as :meth:`~sunveil.ledger.ledger.Ledger.keep` sees to.
+    """
+    question = systems_question(systems.about(), terms, analyst=analyst)
+    expected: Mapping[str, ExpectedErrors] = {}
+    if ledger.kept(dataset, question) is None:
+        # what cannot be released is refused before anything is spent
+        expected = systems.expected(terms)
+
+    def draw() -> list[list[Any]]:
+        folder = _folder_of_question(systems, question.digest(dataset))
+        rows: list[list[Any]] = []
+        for part in systems.parts(terms):
+            rows += _rows(part, terms, expected, question, folder=folder)
+            on_progress(len(rows), len(systems))
+        return sorted(rows)
+
+    answer = ledger.ask(dataset, question, draw, resume=True)
+    return systems_publication(answer.value, question, terms.choices)
+
+
+def release_systems(
+    systems: SystemsToRelease, *, terms: ReleaseTerms, on_progress: OnProgress = ignore_progress
+) -> list[Release]:
+    """Release every system once, in an order that says nothing of theirs.
+
+    Nothing is recorded: each call is a release of its own, and releases of one system add up.
+
+    Parameters
+    ----------
+    systems
+        Records in memory, or a fleet that is held open.
+    terms
+        What is asked of every system.
+    on_progress
+        Called with how many systems have been drawn, and of how many.
+
+    Privacy
+    -------
+    ``ε``-DP for the unit of every system. Draws are made in the thread that calls.
+    """
+    expected = systems.expected(terms)
+    found: list[Release] = []
+    for part in systems.parts(terms):
+        for name, frame, scored in part.scores():
+            drawn = _draw(scored, frame, terms)
+            # what all of them have in common is held once
+            public = found[0].public if found else drawn.public
+            found.append(replace(drawn, public=public, expected=expected[name]))
+        on_progress(len(found), len(systems))
+    return sorted(found, key=lambda each: each.release_id)
+
+
+def _draw(scored: Scored, frame: Frame, terms: ReleaseTerms) -> Release:
+    exponential = terms.mechanism == "exponential"
+    return draw_release(scored, frame, epsilon=terms.epsilon, exponential=exponential)
+
+
+def _folder_of_question(systems: SystemsToRelease, digest: str) -> Path | None:
+    """Return the folder for what is drawn for a question, from the readings as they are."""
+    if systems.draws_folder is None:
+        return None
+    folder = systems.draws_folder / f"drawn-{digest[:32]}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def _rows(
+    part: SystemsPart,
+    terms: ReleaseTerms,
+    expected: Mapping[str, ExpectedErrors],
+    question: Question,
+    *,
+    folder: Path | None,
+) -> list[list[Any]]:
+    """Return the rows of a part: those that were put aside before, or drawn now and put aside."""
+    path = None if folder is None else folder / f"part-{part.number:05d}.json"
+    rows = None if path is None else _drawn_before(path, part.size)
+    if rows is None:
+        rows = [
+            row_of(_draw(scored, frame, terms), expected[name], question)
+            for name, frame, scored in part.scores()
+        ]
+        if path is not None:
+            write_whole(path, json.dumps(sorted(rows)), private=True)
+    return rows
+
+
+def _drawn_before(path: Path, count: int) -> list[list[Any]] | None:
+    try:
+        rows: list[list[Any]] = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return rows if len(rows) == count else None

@@ -1,0 +1,133 @@
+"""What is asked of every system that is released, and what can be asked so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from sunveil.errors import ParameterError
+from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
+from sunveil.privacy.units import System, Unit
+from sunveil.releases.answer import ExpectedErrors
+from sunveil.releases.choices import Choices
+from sunveil.releases.drawing import Scored
+from sunveil.releases.frame import Frame
+from sunveil.releases.release import Mechanism
+
+PROOFS = {
+    "window": "docs/proofs/window.md",
+    "permute-and-flip": "docs/proofs/permute-and-flip.md",
+    "exponential": "docs/proofs/exponential.md",
+}
+# Called with how many systems are done, and of how many.
+OnProgress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseTerms:
+    """What is asked of every system; :meth:`of` refuses what cannot be asked.
+
+    Parameters
+    ----------
+    unit, epsilon
+        What each release protects, and what it costs.
+    mechanism
+        The name under which the mechanism is charged.
+    choices
+        The public choices.
+    """
+
+    unit: Unit
+    epsilon: float
+    mechanism: str
+    choices: Choices
+
+    @classmethod
+    def of(
+        cls,
+        unit: Unit,
+        epsilon: float,
+        *,
+        mechanism: Mechanism | str = Mechanism.DEFAULT,
+        choices: Choices | None = None,
+    ) -> ReleaseTerms:
+        """Return the terms of releases.
+
+        Parameters
+        ----------
+        unit, epsilon
+            What each release protects, and what it costs.
+        mechanism
+            ``default`` or ``exponential``, as for :func:`sunveil.releases.release.release`.
+        choices
+            The public choices; the defaults when left out.
+        """
+        check_release_epsilon(epsilon)
+        return cls(unit, epsilon, mechanism_name(mechanism, unit), choices or Choices())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What every release promises."""
+        return Guarantee(self.unit, self.epsilon, 0.0, PROOFS[self.mechanism])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SystemsPart:
+    """Some of the systems, whose draws are put aside together.
+
+    Parameters
+    ----------
+    number, size
+        Which part it is, and how many systems it has.
+    scores
+        Yields each system's name, its frame, and what its release is drawn from: private. It draws
+        nothing, so that it may be called again.
+    """
+
+    number: int
+    size: int
+    scores: Callable[[], Iterator[tuple[str, Frame, Scored]]]
+
+
+class SystemsToRelease(Protocol):
+    """Systems that can be released: records in memory, or a whole fleet on disk."""
+
+    def __len__(self) -> int:
+        """Return how many systems there are."""
+
+    @property
+    def draws_folder(self) -> Path | None:
+        """A private folder for draws that are not kept yet; None to hold them in memory."""
+
+    def about(self) -> Mapping[str, str]:
+        """Return what is public of each system by its name: another text is another question."""
+
+    def expected(self, terms: ReleaseTerms) -> Mapping[str, ExpectedErrors]:
+        """Return the errors to expect by name, and refuse systems that could not be released."""
+
+    def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:
+        """Yield the systems part by part."""
+
+
+def mechanism_name(mechanism: Mechanism | str, unit: Unit) -> str:
+    """Return the name under which a mechanism is charged; the paper's is none of them."""
+    if mechanism not in (Mechanism.DEFAULT, Mechanism.EXPONENTIAL):
+        raise ParameterError(
+            "systems are published by the default or the exponential mechanism; the paper's is for"
+            " single releases"
+        )
+    exponential = mechanism == Mechanism.EXPONENTIAL
+    if isinstance(unit, System):
+        if exponential:
+            raise ParameterError(
+                "a whole system is released by the window, which is the default mechanism"
+            )
+        return "window"
+    return "exponential" if exponential else "permute-and-flip"
+
+
+def ignore_progress(done: int, total: int) -> None:
+    """Tell nobody how many systems are done."""
+    del done, total

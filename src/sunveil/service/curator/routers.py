@@ -1,0 +1,17 @@
+"""The routers of the curator's side, in the order that the service adds them."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+from sunveil.service.curator import add_pages, analysts, datasets, estimates, ledgers, promises
+
+ROUTERS: tuple[APIRouter, ...] = (
+    datasets.router,
+    add_pages.router,
+    add_pages.upload_router,
+    estimates.router,
+    promises.router,
+    analysts.router,
+    ledgers.router,
+)

@@ -1,0 +1,238 @@
+"""What is written beside a simulated fleet: its systems, its truth, and how it was made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.simulate.fault_rates import FaultRates
+from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
+from sunveil.simulate.places import SimulatedCell
+from sunveil.simulate.roster import MOUNTS, TRACKER_NAMES, SimulatedRoster
+from sunveil.simulate.stamps import CLOCKS
+
+KIND = "simulated fleet of sunveil"
+# Fields of the roster that are columns of the truth as they are.
+_PLAIN = (
+    "surface_azimuth",
+    "surface_tilt",
+    "second_azimuth",
+    "second_tilt",
+    "first_share",
+    "dc_capacity_kw",
+    "dc_ac_ratio",
+    "losses",
+    "gamma_pdc",
+    "albedo",
+    "noise",
+    "shade_azimuth",
+    "shade_width",
+    "shade_elevation",
+)
+
+_README = """\
+# A simulated fleet
+
+{systems:,} PV systems that do not exist, in {cells:,} weather cells of 0.1 by 0.1 degrees, over
+{year}. Made by Sunveil {version} with seed {seed}: the same command writes the same bytes.
+
+| file | what |
+|---|---|
+| `readings/part-*.parquet` | {layout} |
+| `systems.parquet` | what a utility knows: `system_id`, `latitude`, `longitude`, `altitude` [m], \
+`timezone`, and the public key `feeder` |
+| `truth.parquet` | what is true of each system: to measure an inference with, never its input |
+| `fleet.json` | how the fleet was made, for machines |
+
+Readings are mean AC power over {interval} minutes in kW, in whole watts. Stamps name the start of
+the interval in UTC, as declared; a wrong clock shows in what stands at which stamp. Missing
+readings {missing}. Systems of a cell share one sky, that over its centre, which has clouds and is
+made every {sky} minutes; power is PVWatts with Perez-Driesse's sky, incidence losses and cell
+temperature.
+
+## How it is spread
+
+Planes and capacities have the weights of two public lists of systems (OEDI's PVDAQ in the
+Americas, Open Climate Fix's elsewhere). {faults}
+"""
+
+_FAULTS = """\
+`truth.parquet` tells which system has what.
+
+| what | how much |
+|---|---|
+{rows}"""
+
+# What the README says of each field of the fault rates.
+_WORDS = {
+    "noise": "median relative error of a reading",
+    "noise_spread": "lognormal spread of that error between systems",
+    "loss_spread": "standard deviation of system losses about 0.14",
+    "hour_fast": "share of clocks an hour fast",
+    "hour_slow": "share of clocks an hour slow",
+    "half_hour_fast": "share of clocks half an hour fast",
+    "half_hour_slow": "share of clocks half an hour slow",
+    "daylight_saving": "share of clocks with daylight saving left in, where the place saves it",
+    "label_end": "share of systems stamped at the end of the interval",
+    "oversized": "share of systems with 1.4 to 1.8 times the inverter's capacity",
+    "shaded": "share of systems with an obstacle on the sun's side",
+    "east_west": "share of systems on both sides of a ridge",
+    "hipped": "share of systems on two sides around a corner",
+    "trackers": "share of systems that follow the sun",
+    "late": "share of records that begin within the year",
+    "short": "share of records of 4 to 40 days",
+    "hour_gaps": "gaps of 1 to 12 hours, a year",
+    "day_gaps": "gaps of 1 to 7 days, a year",
+    "week_gaps": "gaps of 1 to 8 weeks, a year",
+    "down_days": "times at zero for 1 to 5 days, a year",
+    "down_weeks": "times at zero for 1 to 6 weeks, a year",
+    "snow_spells": "snowfalls a year where it freezes on 20 days or more",
+    "uneven": "shape of the gamma distribution of gaps between systems",
+}
+
+
+def truth_columns(
+    cells: Sequence[SimulatedCell],
+    rosters: Sequence[SimulatedRoster],
+    ids: Sequence[str],
+    readings: NDArray[np.int64],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the columns of the table of systems, and of the table of what is true of them.
+
+    Parameters
+    ----------
+    cells, rosters
+        The cells, and the systems of each.
+    ids
+        The names of all systems, cell after cell.
+    readings
+        How many readings each of them has.
+    """
+    counts = [len(roster) for roster in rosters]
+
+    def joined(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(roster, name) for roster in rosters])
+
+    def spread(values: list[Any]) -> NDArray[Any]:
+        return np.repeat(np.array(values), counts)
+
+    altitude = spread([cell.site.height for cell in cells])
+    number = spread([cell.number for cell in cells])
+    feeders = zip(number, joined("feeder"), strict=True)
+    systems = {
+        "system_id": list(ids),
+        "latitude": joined("latitude"),
+        "longitude": joined("longitude"),
+        "altitude": altitude,
+        "timezone": spread([cell.timezone for cell in cells]).tolist(),
+        "feeder": [f"feeder-{cell:05d}-{feeder:03d}" for cell, feeder in feeders],
+    }
+    tracker, values = joined("tracker"), {name: joined(name) for name in _PLAIN}
+    for name in ("surface_azimuth", "surface_tilt"):
+        values[name] = np.where(tracker == 0, values[name], np.nan)
+    truth = {
+        "system_id": list(ids),
+        "cell_latitude": spread([cell.site.latitude for cell in cells]),
+        "cell_longitude": spread([cell.site.longitude for cell in cells]),
+        **values,
+        "ac_limit_kw": values["dc_capacity_kw"] / values["dc_ac_ratio"],
+        "mount": _named(joined("mount"), [mount.value for mount in MOUNTS]),
+        "tracker": _named(tracker, TRACKER_NAMES),
+        "clock": _named(joined("clock"), [clock.value for clock in CLOCKS]),
+        "readings": readings,
+    }
+    return systems, truth
+
+
+def make_description(
+    spec: FleetSpec, rates: FaultRates, truth: dict[str, Any], *, sky_minutes: int
+) -> str:
+    """Return how a fleet was made, as JSON; no time and no machine is in it.
+
+    Parameters
+    ----------
+    spec
+        What the fleet was to be.
+    rates
+        The fault rates that its systems were drawn with.
+    truth
+        The columns of the table of what is true of them.
+    sky_minutes
+        Spacing of the true sky. [minutes]
+    """
+    clocks, trackers = truth["clock"], truth["tracker"]
+    description = {
+        "kind": KIND,
+        "sunveil": version("sunveil"),
+        "systems": spec.systems,
+        "seed": spec.seed,
+        "year": spec.year,
+        "interval_minutes": spec.interval_minutes,
+        "label": "start",
+        "timezone": "UTC",
+        "layout": spec.layout.value,
+        "faults": spec.faults,
+        "sky_minutes": sky_minutes,
+        "readings": int(np.sum(truth["readings"])),
+        "habits": asdict(rates),
+        "found": {
+            "clocks": {clock.value: clocks.count(clock.value) for clock in CLOCKS},
+            "trackers": sum(kind != TRACKER_NAMES[0] for kind in trackers),
+            "two_planes": int(np.sum(truth["first_share"] < 1.0)),
+            "shaded": int(np.sum(~np.isnan(truth["shade_azimuth"]))),
+        },
+        "cells": [
+            {
+                "name": cell.name,
+                "latitude": cell.site.latitude,
+                "longitude": cell.site.longitude,
+                "altitude": cell.site.height,
+                "timezone": cell.timezone,
+                "systems": cell.systems,
+            }
+            for cell in spec.cells
+        ],
+    }
+    return json.dumps(description, indent=1, ensure_ascii=False) + "\n"
+
+
+def make_readme(spec: FleetSpec, rates: FaultRates, *, sky_minutes: int) -> str:
+    """Return the README of a fleet's folder.
+
+    Parameters
+    ----------
+    spec
+        What the fleet was to be.
+    rates
+        The fault rates that its systems were drawn with.
+    sky_minutes
+        Spacing of the true sky. [minutes]
+    """
+    long = spec.layout is ReadingsLayout.LONG
+    rows = "\n".join(f"| {_WORDS[name]} | {value:g} |" for name, value in asdict(rates).items())
+    return _README.format(
+        systems=spec.systems,
+        cells=len(spec.cells),
+        year=spec.year,
+        version=version("sunveil"),
+        seed=spec.seed,
+        interval=spec.interval_minutes,
+        sky=sky_minutes,
+        layout="one row per reading: `system_id`, `time`, `power_kw`; sorted, systems whole"
+        if long
+        else "one row per system: `system_id`, `start`, `interval_minutes`, `power_kw` as a list",
+        missing="have no row" if long else "are null",
+        faults=_FAULTS.format(rows=rows)
+        if spec.faults
+        else f"It is a clean fleet: noise of {rates.noise:.0%} and nothing else befalls it.",
+    )
+
+
+def _named(codes: NDArray[np.int64], names: Sequence[str]) -> list[str]:
+    return [names[code] for code in codes]

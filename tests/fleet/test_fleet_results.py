@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from sunveil.errors import ParameterError, SourceError
+from sunveil.estimate import Assumptions
+from sunveil.fleet import FleetSettings
+from sunveil.fleet.results import FleetRows, read_assumptions, read_fleet
+from sunveil.site import Losses, Mount
+
+HEADER = "system_id,surface_azimuth,surface_tilt,dc_capacity_kw"
+KINDS = ("json", "csv", "parquet")
+
+ROWS = [
+    {"system_id": "a", "surface_azimuth": 180.0, "surface_tilt": 20.0, "dc_capacity_kw": 5.0},
+    {"system_id": "b", "surface_azimuth": 90.0, "surface_tilt": 35.5, "dc_capacity_kw": 7.25},
+]
+
+
+def test_a_system_that_was_refused_stays_a_row_since_that_is_private_too(tmp_path):
+    path = tmp_path / "e.json"
+    path.write_text(json.dumps([*ROWS, {"system_id": "c", "error": "too little"}]))
+    rows = read_fleet(path)
+    assert rows.system_ids == ("a", "b", "c")
+    assert rows.surface_tilt[:2].tolist() == [20.0, 35.5]
+    assert rows.dc_capacity_kw[:2].tolist() == [5.0, 7.25]
+    assert np.isnan([rows.surface_azimuth[2], rows.surface_tilt[2], rows.dc_capacity_kw[2]]).all()
+
+
+def test_an_empty_cell_of_a_table_is_a_row_without_a_value(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("system_id,surface_azimuth,surface_tilt,dc_capacity_kw\na,180,20,5\nb,,,\n")
+    rows = read_fleet(path)
+    assert rows.system_ids == ("a", "b")
+    assert np.isnan(rows.dc_capacity_kw).tolist() == [False, True]
+
+
+def test_a_table_brings_its_public_keys(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text(
+        "system_id,surface_azimuth,surface_tilt,dc_capacity_kw,feeder\n"
+        "a,180,20,5,F1\nb,90,35.5,7.25,F2\n"
+    )
+    rows = read_fleet(path, keys=["feeder"])
+    assert rows.keys["feeder"].tolist() == ["F1", "F2"]
+    assert rows.surface_azimuth.tolist() == [180.0, 90.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("e.json", "{", "not what sunveil infer"),
+        ("e.json", '[{"system_id": "a"}]', "without surface_azimuth"),
+        ("e.json", "[]", "no system"),
+        ("e.csv", "system_id,power\na,1\n", "lacks one of the columns"),
+        ("e.csv", f"{HEADER}\n", "no system"),
+        ("e.csv", f"{HEADER}\n,180,20,5\n", "without a system_id"),
+        ("e.csv", "", "cannot be read|lacks one of the columns"),
+        ("e.parquet", "no parquet", "cannot be read"),
+    ],
+)
+def test_what_cannot_be_read_is_told_in_one_sentence(tmp_path, name, text, words):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(SourceError, match=words):
+        read_fleet(path)
+
+
+@pytest.mark.parametrize("cell", ["secret", "7;5", "1,5", "2019-01-01", "inf", "true", "-", "0x10"])
+def test_a_cell_that_is_no_number_is_missing_and_changes_no_other(tmp_path, cell):
+    """What one household's cell holds must not change how another's is read."""
+    path = tmp_path / "e.csv"
+    many = [f"s{number},{number % 360},20.5,{number}.25,0{number % 10}" for number in range(3000)]
+    path.write_text("\n".join([f"{HEADER},feeder", *many]) + "\n")
+    before = read_fleet(path, keys=["feeder"])
+    many[17] = f's17,17,20.5,"{cell}",07'
+    path.write_text("\n".join([f"{HEADER},feeder", *many]) + "\n")
+    after = read_fleet(path, keys=["feeder"])
+    assert np.isnan(after.dc_capacity_kw[17])
+    others = np.arange(3000) != 17
+    np.testing.assert_array_equal(after.dc_capacity_kw[others], before.dc_capacity_kw[others])
+    for name in ("surface_azimuth", "surface_tilt"):
+        np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
+    assert after.system_ids == before.system_ids
+    assert after.keys["feeder"].tolist() == before.keys["feeder"].tolist()
+    assert set(before.keys["feeder"].tolist()) == {f"0{digit}" for digit in range(10)}
+
+
+def test_json_csv_and_parquet_give_the_same_rows(tmp_path):
+    import duckdb
+
+    rows = [{**row, "feeder": f"F{place}"} for place, row in enumerate(ROWS)]
+    (tmp_path / "e.json").write_text(json.dumps(rows))
+    lines = [";".join(map(str, each.values())) for each in rows]
+    (tmp_path / "e.csv").write_text("\n".join([";".join(rows[0]), *lines]) + "\n")
+    with duckdb.connect() as base:
+        base.execute(f"COPY (FROM '{tmp_path}/e.json') TO '{tmp_path}/e.parquet'")
+    found = [read_fleet(tmp_path / f"e.{kind}", keys=["feeder"]) for kind in KINDS]
+    for each in found:
+        assert each.system_ids == ("a", "b")
+        assert each.surface_azimuth.tolist() == [180.0, 90.0]
+        assert each.surface_tilt.tolist() == [20.0, 35.5]
+        assert each.dc_capacity_kw.tolist() == [5.0, 7.25]
+        assert each.keys["feeder"].tolist() == ["F0", "F1"]
+        assert repr(each) == "FleetRows(2 systems, private)"
+
+
+def test_columns_of_unequal_length_are_refused():
+    with pytest.raises(ParameterError, match="unequal"):
+        FleetRows(("a",), np.zeros(2), np.zeros(1), np.zeros(1))
+
+
+def test_what_a_run_assumed_is_read_from_what_it_wrote_of_itself(tmp_path):
+    settings = FleetSettings(losses=Losses(system=0.1), albedo=0.3, mount=Mount.ROOF)
+    (tmp_path / "run.json").write_text(json.dumps({"settings": settings.to_dict()}))
+    found = read_assumptions(tmp_path)
+    assert found == Assumptions(
+        settings.losses, 0.3, "perez-driesse", "clearsky", "default", settings.mount
+    )
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(SourceError, match="does not say"):
+        read_assumptions(tmp_path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(SourceError, match="there is no file"):
+        read_fleet(tmp_path / "nowhere.json")
+
+
+def test_a_system_named_twice_is_refused(tmp_path):
+    path = tmp_path / "e.json"
+    path.write_text(json.dumps([ROWS[0], ROWS[0]]))
+    with pytest.raises(ValueError, match="twice"):
+        read_fleet(path)

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sunveil.errors import BudgetExceeded, MeterError, ParameterError
+from sunveil.ledger.high_water import HighWaterMarks
+from sunveil.ledger.ledger import Ledger
+from sunveil.ledger.promise import Promise
+from sunveil.meters import from_pandas
+from sunveil.meters.record import Cleaning
+from sunveil.privacy.guarantee import Guarantee
+from sunveil.privacy.units import Days, Readings, System
+from sunveil.publish import systems as module
+from sunveil.publish.folder import write_publication
+from sunveil.publish.memory_systems import MemorySystems
+from sunveil.publish.systems import plan_systems, publish_systems
+from sunveil.publish.terms import ReleaseTerms
+from sunveil.releases.choices import Choices
+from sunveil.scores import Capacities
+from sunveil.weather import clearsky
+
+CHOICES = Choices(step=15.0, capacities=Capacities(1.0, 30.0, 0.05))
+
+
+@pytest.fixture(scope="module")
+def weather(golden_site):
+    return clearsky(golden_site, "2019-03-01", "2019-04-15")
+
+
+@pytest.fixture(scope="module")
+def records(clear_power):
+    """Five systems of 5 kW at (200, 30), under the curator's own names."""
+    power = clear_power(200.0, 30.0, dc_capacity_kw=5.0, start="2019-03-10", days=20)
+    one = from_pandas(power, label="start", cleaning="each")
+    return [replace(one, system_id=f"customer-{number}") for number in range(5)]
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger(tmp_path / "l.db", create=True, marks=HighWaterMarks(tmp_path / "mark")) as book:
+        book.create_dataset("d", Promise(System(), 30.0))
+        book.create_dataset("days", Promise(Days(1), 30.0))
+        yield book
+
+
+@pytest.fixture
+def publish(ledger, records, weather):
+    def make(records=records, *, act=publish_systems, dataset="d", **options):
+        options = {"unit": System(), "epsilon": 20.0, "choices": CHOICES, **options}
+        terms = ReleaseTerms.of(options.pop("unit"), options.pop("epsilon"), **options)
+        return act(ledger, dataset, MemorySystems(records, lambda _: weather), terms=terms)
+
+    return make
+
+
+def charges(ledger, dataset="d"):
+    return [entry.facts() for entry in ledger.entries(dataset) if entry.kind == "charge"]
+
+
+def test_every_system_is_one_row_near_the_truth_under_a_random_name(publish, records):
+    found = publish()
+    (table,) = found.tables
+    assert len(table.rows) == 5
+    assert len(set(table.column("release_id"))) == 5
+    assert table.column("release_id") == sorted(table.column("release_id"))
+    assert all(abs(azimuth - 200.0) <= 10.0 for azimuth in table.column("surface_azimuth"))
+    assert np.allclose(table.column("dc_capacity_kw"), 5.0, rtol=0.25)
+    assert found.guarantee == Guarantee(System(), 20.0, 0.0, "docs/proofs/window.md")
+    assert found.public["window_widths"] == list(CHOICES.window(20.0).widths)
+    told = json.dumps([table.rows, found.public, found.title, found.mechanism])
+    assert not any(record.system_id in told for record in records)
+
+
+def test_all_systems_are_charged_once_before_the_first_is_drawn(publish, ledger, monkeypatch):
+    seen = []
+    real = module.draw_release
+
+    def watch(*args, **options):
+        seen.append([(each["cost"], len(each["systems"])) for each in charges(ledger)])
+        return real(*args, **options)
+
+    monkeypatch.setattr(module, "draw_release", watch)
+    publish()
+    assert seen == [[(20 * 10**9, 5)]] * 5
+    assert ledger.verify("d").holds
+
+
+def test_asked_again_the_kept_answer_comes_back_at_no_cost(publish, ledger, records):
+    first = publish()
+    again = publish(records[::-1])
+    assert again.tables[0].rows == first.tables[0].rows
+    assert len(charges(ledger)) == 1
+    assert ledger.dataset("d").largest_spent == 20.0
+
+
+def test_a_call_that_dies_between_charge_and_answer_is_taken_up_on_its_charge(
+    publish, ledger, monkeypatch
+):
+    def die(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "draw_release", die)
+        with pytest.raises(KeyboardInterrupt):
+            publish()
+    assert len(charges(ledger)) == 1
+    plan = publish(act=plan_systems)
+    assert (plan.cost, plan.kept, plan.remaining) == (0.0, False, 10.0)
+    assert len(publish().tables[0].rows) == 5
+    assert len(charges(ledger)) == 1
+    assert ledger.verify("d").holds
+
+
+def test_systems_hide_their_readings(records, weather):
+    assert repr(MemorySystems(records, lambda _: weather)) == "MemorySystems(5 systems, private)"
+
+
+def test_another_question_is_another_charge(publish, ledger, records):
+    publish(epsilon=3.0)
+    publish(epsilon=4.0)
+    publish(epsilon=3.0, choices=replace(CHOICES, step=20.0))
+    publish(records[:4], epsilon=3.0)
+    later = [
+        replace(r, times=r.times[24:], power_kw=r.power_kw[24:], rows_span=None) for r in records
+    ]
+    publish(later, epsilon=3.0)
+    assert len(charges(ledger)) == 5
+    assert ledger.dataset("d").largest_spent == 16.0
+
+
+def test_what_exceeds_the_promise_is_refused_for_all_and_draws_nothing(
+    publish, ledger, records, monkeypatch
+):
+    publish(records[:1])
+    before = ledger.entries("d")
+    monkeypatch.setattr(module, "draw_release", lambda *_, **__: pytest.fail("drawn"))
+    with pytest.raises(BudgetExceeded):
+        publish(epsilon=11.0)
+    assert ledger.entries("d") == before
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"unit": Days(1)}, "permute-and-flip"),
+        ({"unit": Days(2), "mechanism": "exponential"}, "exponential"),
+        ({"unit": System()}, "window"),
+    ],
+)
+def test_every_unit_and_mechanism_is_charged_as_it_is_drawn(publish, ledger, options, name):
+    found = publish(dataset="days", **options)
+    (charge,) = charges(ledger, "days")
+    assert charge["mechanism"] == name
+    assert found.guarantee.unit == options["unit"]
+    assert name in found.mechanism
+
+
+def test_a_unit_smaller_than_promised_is_refused(publish, ledger):
+    with pytest.raises(ParameterError, match="protects only"):
+        publish(unit=Readings(1))
+    assert charges(ledger) == []
+
+
+def test_records_that_cannot_be_released_are_refused_before_the_charge(publish, ledger, records):
+    cleaned = replace(records[0], cleaning=Cleaning.RECORD)
+    past = np.timedelta64(2, "D") * 365
+    dark = replace(records[0], times=records[0].times - past, rows_span=None)
+    for bad in ([cleaned], [*records, replace(dark, system_id="z")]):
+        with pytest.raises(MeterError):
+            publish(bad)
+    with pytest.raises(ParameterError, match="named twice"):
+        publish([records[0], records[0]])
+    with pytest.raises(ParameterError, match="no systems"):
+        publish([])
+    with pytest.raises(ParameterError, match="single releases"):
+        publish(mechanism="paper")
+    with pytest.raises(ParameterError, match="by the window"):
+        publish(mechanism="exponential")
+    assert charges(ledger) == []
+
+
+def test_a_plan_says_cost_and_error_and_spends_nothing(publish, ledger):
+    plan = publish(act=plan_systems, epsilon=4.0)
+    assert (plan.systems, plan.cost, plan.remaining, plan.kept) == (5, 4.0, 30.0, False)
+    assert charges(ledger) == []
+    rows = publish(epsilon=4.0).tables[0]
+    assert set(rows.column("surface_azimuth_error")) == {round(plan.expected.azimuth.mean, 3)}
+    assert set(rows.column("dc_capacity_error")) == {round(plan.expected.capacity.mean, 3)}
+    after = publish(act=plan_systems, epsilon=4.0)
+    assert (after.cost, after.remaining, after.kept) == (0.0, 26.0, True)
+    with pytest.raises(ParameterError, match="protects only"):
+        publish(act=plan_systems, unit=Days(1))
+
+
+def test_the_rows_can_be_written_as_a_folder_with_orange_button(publish, tmp_path):
+    found = publish()
+    write_publication(tmp_path / "out", found)
+    told = json.loads((tmp_path / "out" / "systems.orange-button.json").read_text())
+    assert len(told["PVSystems"]) == 5

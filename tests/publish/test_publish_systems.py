@@ -1,0 +1,311 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from roof_fleets import (
+    CHOICES,
+    PLANES,
+    TERMS,
+    long_frame,
+    write_layouts,
+    write_readings,
+    write_systems,
+)
+
+from sunveil.errors import BudgetExceeded, ParameterError, SourceError
+from sunveil.fleet import FleetSettings
+from sunveil.ledger.high_water import HighWaterMarks
+from sunveil.ledger.ledger import Ledger
+from sunveil.ledger.promise import Promise
+from sunveil.meters import MeterOptions
+from sunveil.privacy.units import Days, Readings, System
+from sunveil.publish import systems as module
+from sunveil.publish.fleet_frames import FrameCache
+from sunveil.publish.fleet_open import open_fleet
+from sunveil.publish.fleet_records import HeldRecord
+from sunveil.publish.systems import (
+    cost_of_systems,
+    plan_systems,
+    publish_systems,
+    release_systems,
+)
+from sunveil.publish.terms import ReleaseTerms
+from sunveil.releases.drawing import score_record
+from sunveil.releases.frame import make_frame
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def frame(clear_power):
+    """Readings of six roofs, one of which begins ten days late."""
+    options = {"start": "2019-03-10", "days": 20}
+    roofs = {name: clear_power(*plane, **options) for name, plane in PLANES.items()}
+    roofs["b1"] = roofs["b1"].iloc[240:]
+    return long_frame(roofs)
+
+
+@pytest.fixture(scope="module")
+def fleet(frame, tmp_path_factory):
+    return write_readings(tmp_path_factory.mktemp("roofs") / "readings", frame)
+
+
+@pytest.fixture(scope="module")
+def systems(tmp_path_factory):
+    return write_systems(tmp_path_factory.mktemp("table") / "systems.csv")
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    where = tmp_path / "l.db"
+    with Ledger(where, create=True, marks=HighWaterMarks(Path(f"{where}.mark"))) as book:
+        book.create_dataset("d", Promise(System(), 30.0))
+        book.create_dataset("days", Promise(Days(1), 30.0))
+        yield book
+
+
+def charges(ledger, dataset="d"):
+    return [entry.facts() for entry in ledger.entries(dataset) if entry.kind == "charge"]
+
+
+def opened(fleet, systems, **options):
+    settings = FleetSettings(part_rows=1, **options.pop("settings", {}))
+    return open_fleet(fleet, systems, settings=settings, **options)
+
+
+def kinds(opened_fleet):
+    return {each.system_id: each.kind for each in opened_fleet.refused}
+
+
+def test_every_system_is_one_row_near_the_truth_under_a_random_name(fleet, systems, ledger):
+    with opened(fleet, systems) as one:
+        found = publish_systems(ledger, "d", one, terms=TERMS)
+        assert one.refused == ()
+    (table,) = found.tables
+    names = table.column("release_id")
+    assert len(set(names)) == 6
+    assert names == sorted(names)
+    drawn = sorted(table.column("surface_azimuth"))
+    truth = sorted(azimuth for azimuth, _ in PLANES.values())
+    assert np.abs(np.subtract(drawn, truth)).max() <= 15.0
+    told = json.dumps([table.rows, found.public, found.title, found.mechanism])
+    assert not any(name in told.replace("-", " ").split() for name in PLANES)
+
+
+def test_all_are_charged_before_the_first_draw_which_no_other_thread_makes(
+    fleet, systems, ledger, monkeypatch
+):
+    seen = []
+    real = module.draw_release
+
+    def watch(*args, **options):
+        told = [(each["cost"], len(each["systems"])) for each in charges(ledger)]
+        seen.append((told, threading.current_thread() is threading.main_thread()))
+        return real(*args, **options)
+
+    monkeypatch.setattr(module, "draw_release", watch)
+    with opened(fleet, systems) as one:
+        publish_systems(ledger, "d", one, terms=TERMS)
+    assert seen == [([(28 * 10**9, 6)], True)] * 6
+    assert ledger.verify("d").holds
+
+
+@pytest.mark.parametrize("draws", [0, 4])
+def test_a_run_that_is_killed_goes_on_with_what_it_drew_and_is_charged_once(
+    fleet, systems, ledger, tmp_path, draws
+):
+    work = tmp_path / "work"
+    script = [sys.executable, str(HERE / "publication_killer.py"), str(tmp_path / "l.db")]
+    done = subprocess.run(
+        [*script, str(fleet), str(systems), str(work), str(draws)], capture_output=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert len(charges(ledger)) == 1
+    before = [row for path in work.glob("*/drawn-*/*.json") for row in json.loads(path.read_text())]
+    assert len(before) == draws
+    with opened(fleet, systems, work=work) as one:
+        plan = plan_systems(ledger, "d", one, terms=TERMS)
+        assert (plan.cost, plan.kept, plan.remaining) == (0.0, False, 2.0)
+        found = publish_systems(ledger, "d", one, terms=TERMS)
+    rows = found.tables[0].rows
+    assert len(rows) == 6
+    assert {tuple(row) for row in before} <= set(rows)
+    assert len(charges(ledger)) == 1
+    assert ledger.verify("d").holds
+    assert not work.exists()
+
+
+def test_asked_again_the_kept_answer_comes_back_whatever_the_layout(
+    frame, fleet, systems, ledger, tmp_path, monkeypatch
+):
+    with opened(fleet, systems) as one:
+        first = publish_systems(ledger, "d", one, terms=TERMS)
+    monkeypatch.setattr(module, "draw_release", lambda *_, **__: pytest.fail("drawn"))
+    label = {"meters": MeterOptions(label="start")}
+    for path in write_layouts(tmp_path / "layouts", frame):
+        with opened(path, systems, settings=label) as other:
+            assert other.refused == ()
+            again = publish_systems(ledger, "d", other, terms=TERMS)
+            assert plan_systems(ledger, "d", other, terms=TERMS).kept
+        assert again.tables[0].rows == first.tables[0].rows
+    assert len(charges(ledger)) == 1
+
+
+def test_too_small_a_budget_refuses_all_and_leaves_nothing_behind(
+    fleet, systems, ledger, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(module, "draw_release", lambda *_, **__: pytest.fail("drawn"))
+    large = ReleaseTerms.of(System(), 31.0, choices=CHOICES)
+    work = tmp_path / "work"
+    with pytest.raises(BudgetExceeded), opened(fleet, systems, work=work) as one:
+        publish_systems(ledger, "d", one, terms=large)
+    assert charges(ledger) == []
+    assert not work.exists()
+    with pytest.raises(ParameterError, match="protects only"):
+        cost_of_systems(ledger, "d", ReleaseTerms.of(Days(1), 1.0))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -999.0])
+def test_who_is_released_does_not_depend_on_any_reading(
+    frame, fleet, systems, ledger, tmp_path, value
+):
+    blank = frame.copy()
+    blank.loc[blank.system_id == "a2", "power_kw"] = value
+    other = write_readings(tmp_path / "readings", blank)
+    with opened(fleet, systems) as one, opened(other, systems) as two:
+        assert two.roster.refused == one.roster.refused == ()
+        told = [
+            {name: (each.frame, each.time_grid) for name, each in each.roster.members.items()}
+            for each in (one, two)
+        ]
+        assert told[0] == told[1]
+        assert len(publish_systems(ledger, "d", two, terms=TERMS).tables[0].rows) == 6
+
+
+def test_a_row_without_a_time_refuses_its_system_with_or_without_a_reading(
+    frame, systems, tmp_path
+):
+    for number, value in enumerate((1.5, np.nan)):
+        torn = frame.copy()
+        row = torn.index[torn.system_id == "b1"][5]
+        torn["time"] = torn["time"].astype(object).where(torn.index != row, None)
+        torn["time"] = torn["time"].astype(frame["time"].dtype)
+        torn.loc[row, "power_kw"] = value
+        with opened(write_readings(tmp_path / str(number), torn), systems) as one:
+            assert [each.kind for each in one.refused] == ["meter"]
+            assert "without a time" in one.refused[0].reason
+            assert "1.5" not in one.refused[0].reason
+
+
+def test_systems_without_place_or_readings_and_damaged_files_are_listed(frame, tmp_path):
+    kept = frame[frame.system_id != "a1"]
+    folder = write_readings(tmp_path / "readings", kept)
+    table = write_systems(tmp_path / "systems.csv", [name for name in PLANES if name != "a2"])
+    table.write_text(table.read_text() + "b9,,,F-b\n")
+    with opened(folder, table) as one:
+        assert kinds(one) == {"a1": "no readings", "a2": "unknown", "b9": "location"}
+        assert set(one.roster.members) == {"a3", "b1", "b2", "b3"}
+    path = folder / "b2.parquet"
+    body = bytearray(path.read_bytes())
+    body[4 : len(body) // 2] = bytes(len(body) // 2 - 4)
+    path.write_bytes(body)
+    with opened(folder, table) as one:
+        assert kinds(one)["b2"] == "unreadable"
+        assert any(
+            each.reason == "b2.parquet cannot be read: it is damaged" for each in one.refused
+        )
+        assert set(one.roster.members) == {"a3", "b1", "b3"}
+
+
+def test_a_fleet_of_which_nothing_can_be_released_is_refused(fleet, tmp_path):
+    table = write_systems(tmp_path / "systems.csv", ["z1"])
+    with pytest.raises(SourceError, match="no system of the fleet"), opened(fleet, table):
+        pass
+
+
+def test_a_system_in_two_files_is_refused(frame, systems, tmp_path):
+    folder = write_layouts(tmp_path / "layouts", frame)[-1]
+    text = [f"a1,2019-03-{day}T{hour:02}:00Z,1" for day in (10, 11) for hour in range(24)]
+    (folder / "more.csv").write_text("\n".join(["system_id,time,power_kw", *text]) + "\n")
+    with opened(folder, systems) as one:
+        assert kinds(one) == {"a1": "meter"}
+        assert "several files" in one.refused[0].reason
+
+
+@pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])
+def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fleet, systems, unit):
+    with opened(fleet, systems) as one:
+        member = one.roster.members["b1"]
+        shared = FrameCache(one.roster, one.weather, CHOICES).of(member.frame)
+        assert shared.time_grid.count > member.time_grid.count
+        assert member.frame == one.roster.members["b2"].frame
+        weather = one.weather.over(member.frame.cell, shared.time_grid)
+        own = make_frame(weather, member.time_grid, CHOICES)
+        (record,) = (
+            each.record
+            for part in one.records.plan.parts
+            for each in one.records.of(part)
+            if isinstance(each, HeldRecord) and each.number == member.number
+        )
+    ours, theirs = (score_record(each, record, unit) for each in (shared, own))
+    if isinstance(unit, System):
+        assert ours.place == theirs.place
+    else:
+        assert (ours.levels == theirs.levels).all()
+
+
+def test_frames_are_kept_as_long_as_there_is_room(fleet, systems):
+    with opened(fleet, systems) as one:
+        first, second = {member.frame for member in one.roster.members.values()}
+        roomy = FrameCache(one.roster, one.weather, CHOICES)
+        assert roomy.of(first) is not roomy.of(second)
+        assert len(roomy) == 2
+        narrow = FrameCache(one.roster, one.weather, CHOICES, kept=1)
+        again = narrow.of(first)
+        assert narrow.of(first) is again
+        narrow.of(second)
+        assert len(narrow) == 1
+
+
+def test_errors_to_expect_are_those_of_a_records_own_length(fleet, systems):
+    with opened(fleet, systems) as one:
+        found = one.expected(ReleaseTerms.of(Days(1), 1.0, choices=CHOICES))
+        long, short = found["b2"], found["b1"]
+    assert short.azimuth.mean > long.azimuth.mean
+
+
+@pytest.mark.parametrize("mechanism", ["default", "exponential"])
+def test_releases_without_a_ledger_come_in_random_order_with_all_that_is_public(
+    fleet, systems, mechanism
+):
+    terms = ReleaseTerms.of(Readings(1), 20.0, mechanism=mechanism, choices=CHOICES)
+    with opened(fleet, systems) as one:
+        found = release_systems(one, terms=terms)
+    names = [each.release_id for each in found]
+    assert len(set(names)) == 6
+    assert names == sorted(names)
+    assert {each.guarantee.epsilon for each in found} == {20.0}
+    assert all(each.public == CHOICES.to_dict() and each.expected for each in found)
+    drawn = sorted(each.surface_azimuth for each in found)
+    truth = sorted(azimuth for azimuth, _ in PLANES.values())
+    assert np.abs(np.subtract(drawn, truth)).max() <= 25.0
+
+
+def test_what_systems_are_not_published_by_is_refused():
+    with pytest.raises(ParameterError, match="single releases"):
+        ReleaseTerms.of(Readings(1), 1.0, mechanism="paper")
+
+
+def test_a_fleet_that_changes_while_it_is_read_is_noticed(frame, systems, ledger, tmp_path):
+    folder = write_readings(tmp_path / "readings", frame)
+    with opened(folder, systems) as one:
+        (folder / "a1.parquet").write_bytes((folder / "a2.parquet").read_bytes())
+        with pytest.raises(SourceError, match="was changed"):
+            publish_systems(ledger, "d", one, terms=TERMS)
