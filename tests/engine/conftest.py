@@ -9,7 +9,7 @@ from engine_makers import rows_of
 
 from sunveil.engine import EngineOptions, SkyTable, make_sky_table
 from sunveil.engine.prepared import PreparedSky, prepare
-from sunveil.simulate import Skies, SystemTruth, simulate_power, simulate_sky
+from sunveil.simulate import SimulatedSky, SystemTruth, simulate_power, simulate_sky
 from sunveil.site import Plane, Site
 from sunveil.timegrid import TimeGrid
 
@@ -32,13 +32,13 @@ def prepared(denver: SkyTable) -> PreparedSky:
 
 
 @pytest.fixture(scope="session")
-def weathered() -> Skies:
+def weathered() -> SimulatedSky:
     """A year of changing weather over Denver."""
     return simulate_sky(DENVER, 2019, seed=8, step_minutes=15, clear_days=0.5)
 
 
 @pytest.fixture(scope="session")
-def power_of(weathered: Skies) -> PowerMaker:
+def power_of(weathered: SimulatedSky) -> PowerMaker:
     """Return a maker of simulated readings of one system at Denver."""
 
     def make(
