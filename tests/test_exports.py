@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -69,7 +70,30 @@ print("seen", len({FIRST!r}))
     assert done.stdout == f"seen {len(FIRST)}\n", done.stderr
 
 
-def test_importing_the_package_brings_nothing_heavy():
-    code = "import sys, sunveil; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"numpy", "pandas", "pvlib"} & set(done.stdout.split())
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        ("import sunveil", {"numpy", "pandas", "pvlib", "scipy", "numba", "llvmlite"}),
+        ("from sunveil.cli import main; main(['--help'])", {"pvlib", "numba", "llvmlite"}),
+        ("from sunveil.cli import main; main(['infer', '--help'])", {"numba", "llvmlite"}),
+    ],
+)
+def test_importing_the_package_or_asking_for_help_brings_nothing_heavy(code, heavy, tmp_path):
+    code = f"""
+import sys
+try:
+    {code}
+except SystemExit:
+    pass
+print(*sys.modules, file=sys.stderr)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    brought = set(done.stderr.split())
+    assert "sunveil" in brought
+    assert not heavy & brought
+    # nothing was compiled, nor kept
+    assert list(tmp_path.rglob("*")) == []

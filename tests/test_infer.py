@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,13 +12,32 @@ import pytest
 import sunveil
 from sunveil.cli import main
 from sunveil.estimate import Estimate, Flag
-from sunveil.infer import Clock, Method, Options
+from sunveil.fleet import infer_fleet
+from sunveil.infer import (
+    Clock,
+    Method,
+    Options,
+    SiteSkies,
+    grid_of,
+    infer_records,
+    on_grid,
+    repaired,
+)
 from sunveil.meters import Label, from_pandas
+from sunveil.simulate import (
+    clipped,
+    draw_systems,
+    east_west,
+    fast_clock,
+    simulate_power,
+    simulate_sky,
+)
 from sunveil.site import Losses, Plane, Site
 from sunveil.weather import clearsky
 
 Maker = Callable[..., pd.Series]
 GOLDEN = {"latitude": 39.742, "longitude": -105.1727, "altitude": 1795.0}
+DENVER = {"latitude": 39.74, "longitude": -104.99, "altitude": 1609.0}
 
 
 @pytest.fixture(scope="module")
@@ -178,7 +199,7 @@ def test_weather_may_be_given_as_weather_or_as_a_frame(power, estimate):
 
 
 def test_weather_of_another_year_is_refused(power):
-    sky = clearsky(Site(**GOLDEN), "2016-01-01", "2017-01-01")
+    sky = clearsky(Site(**GOLDEN), "2016-01-01", "2017-01-01").to_frame()
     with pytest.raises(sunveil.WeatherError, match="2016"):
         sunveil.infer(power, weather=sky, **GOLDEN)
 
@@ -263,3 +284,149 @@ def test_readings_that_are_no_numbers_are_refused(power):
 
 def test_options_default_to_those_of_infer():
     assert Options() == Options(method=Method.DEFAULT, clock=Clock.REPAIR, losses=Losses())
+
+
+def test_a_frame_gives_what_each_series_gives(clear_power):
+    """And what a record gives does not depend on those that it is inferred with."""
+    planes = {"a": (220.0, 40.0), "b": (140.0, 20.0), "c": (90.0, 10.0)}
+    series = {name: clear_power(*plane) for name, plane in planes.items()}
+    series["c"] = series["c"].iloc[300:]
+    frame = pd.concat(
+        pd.DataFrame({"system_id": name, "time": power.index, "power_kw": power.to_numpy()})
+        for name, power in series.items()
+    )
+    for found in sunveil.infer_frame(frame, **GOLDEN):
+        alone = sunveil.infer(series[found.system_id].rename(found.system_id), **GOLDEN)
+        assert found.to_dict() == alone.to_dict()
+
+
+def test_records_of_several_grids_come_back_in_their_order(clear_power):
+    records = [
+        from_pandas(clear_power(days=days, minutes=minutes), system_id=f"{place}", label="start")
+        for place, (days, minutes) in enumerate([(90, 60), (90, 15), (2, 60), (90, 60)])
+    ]
+    skies = SiteSkies(**GOLDEN)
+    found = list(infer_records(records, skies))
+    assert [type(each) for each in found] == [Estimate, Estimate, sunveil.TooLittleData, Estimate]
+    assert [each.system_id for each in found if isinstance(each, Estimate)] == ["0", "1", "3"]
+    assert "system 2" in str(found[2])
+    # a sky serves all records of its grid
+    assert skies.over(grid_of(records[0])) is skies.over(grid_of(records[3]))
+
+
+def test_more_records_than_are_inferred_together_give_the_same(clear_power, monkeypatch):
+    records = [
+        from_pandas(clear_power(azimuth, 30.0), system_id=f"{azimuth:g}")
+        for azimuth in (120.0, 180.0, 240.0)
+    ]
+    together = list(infer_records(records, SiteSkies(**GOLDEN)))
+    monkeypatch.setitem(infer_records.__globals__, "BATCH", 2)
+    parted = list(infer_records(records, SiteSkies(**GOLDEN)))
+    assert [each.to_dict() for each in parted] == [each.to_dict() for each in together]
+
+
+def test_a_record_is_laid_onto_its_grid_with_its_gaps(power):
+    record = from_pandas(power.drop(power.index[[3, 4, 900]]))
+    grid = grid_of(record)
+    assert (grid.step, grid.count) == (3600, len(power))
+    (row,) = on_grid([record], grid)
+    assert np.isnan(row[[3, 4, 900]]).all()
+    there = np.isfinite(row)
+    assert there.sum() == len(power) - 3
+    np.testing.assert_allclose(row[there], power.to_numpy()[there], rtol=1e-6)
+
+
+def test_a_repaired_record_stands_on_the_right_clock(clear_power, golden_site):
+    power = clear_power(150.0, 35.0)
+    record = from_pandas(power, label="start")
+    fast = from_pandas(power.set_axis(power.index + pd.Timedelta(hours=1)), label="start")
+    found = repaired(fast, sunveil.infer(fast, **GOLDEN), golden_site)
+    np.testing.assert_array_equal(found.times, record.times)
+    np.testing.assert_array_equal(found.power_kw, record.power_kw)
+    right = repaired(record, sunveil.infer(record, **GOLDEN), golden_site)
+    np.testing.assert_array_equal(right.times, record.times)
+
+
+def test_haze_and_heat_are_told_with_an_estimate(estimate):
+    assert estimate.haze is not None
+    assert abs(estimate.haze) < 1.5
+    assert estimate.heat == pytest.approx(1.15, abs=0.4)
+
+
+def test_weather_of_a_place_is_used_over_all_records(power):
+    """Weather that is measured is asked for once per grid, with a margin for wrong clocks."""
+    asked = []
+
+    def load(span):
+        asked.append(span)
+        return replace(clearsky(Site(**GOLDEN), *span), clear=False, source="elsewhere")
+
+    skies = SiteSkies(**GOLDEN, weather="pvgis", load=load)
+    record = from_pandas(power)
+    found = [_ for _ in infer_records([record, record], skies)]
+    assert len(asked) == 1
+    first, last = (pd.Timestamp(each, tz="UTC") for each in record.extent)
+    assert asked[0][0] < first
+    assert asked[0][1] > last
+    assert {each.assumptions.weather for each in found} == {"elsewhere"}
+
+
+@pytest.fixture(scope="module")
+def demo_fleet(tmp_path_factory) -> Path:
+    """Write a fleet like the demo's: faults among its systems, and one with a shorter record."""
+    folder = tmp_path_factory.mktemp("demo")
+    place = Site(**DENVER)
+    sky = simulate_sky(place, 2019, seed=1, step_minutes=15)
+    roofs = [replace(each, site=place, system_id=f"s{n}") for n, each in
+             enumerate(draw_systems(6, seed=1))]  # fmt: skip
+    roofs[3] = east_west(replace(roofs[3], planes=((Plane(90.0, 25.0), 1.0),)))
+    roofs[4] = clipped(roofs[4])
+    powers = [simulate_power(roof, sky, seed=1 + n) for n, roof in enumerate(roofs)]
+    powers[5] = fast_clock(powers[5], 60)
+    powers[1] = powers[1].iloc[24 * 40 + 7 : 24 * 300]
+    frame = pd.concat(
+        pd.DataFrame(
+            {
+                "system_id": roof.system_id,
+                "time": power.index,
+                "power_kw": power.to_numpy("float32"),
+            }
+        )
+        for roof, power in zip(roofs, powers, strict=True)
+    )
+    frame.to_parquet(folder / "readings.parquet", index=False)
+    rows = [f"{roof.system_id},{','.join(map(str, DENVER.values()))}" for roof in roofs]
+    header = "system_id,latitude,longitude,altitude"
+    (folder / "systems.csv").write_text("\n".join([header, *rows]) + "\n")
+    return folder
+
+
+def test_one_system_gives_the_last_digit_of_the_fleets_row(demo_fleet):
+    infer_fleet(
+        demo_fleet / "readings.parquet", demo_fleet / "systems.csv", demo_fleet / "out", workers=1
+    )
+    parts = sorted((demo_fleet / "out" / "estimates").glob("part-*.parquet"))
+    rows = pd.concat([pd.read_parquet(part) for part in parts]).set_index("system_id")
+    assert len(rows) == 6
+    frame = pd.read_parquet(demo_fleet / "readings.parquet")
+    for name, own in frame.groupby("system_id"):
+        power = own.set_index("time")["power_kw"].rename(name)
+        told, row = sunveil.infer(power, **DENVER).to_dict(), rows.loc[name]
+        for field in set(told) - {"system_id", "assumptions", "notes"}:
+            mine = told[field]
+            if field.endswith("_interval"):
+                start = field.removesuffix("_interval")
+                theirs = [row[f"{start}_low"], row[f"{start}_high"]]
+            else:
+                theirs = list(row[field]) if field == "flags" else row[field]
+            if mine is None:
+                assert np.isnan(theirs), (name, field)
+            elif field in ("flags", "clock_label", "clock_daylight_saving"):
+                assert mine == theirs, (name, field)
+            else:
+                assert mine == pytest.approx(theirs, rel=1e-7), (name, field)
+    assert set(np.concatenate(rows["flags"].to_list())) >= {
+        Flag.CLIPPING.value,
+        Flag.CLOCK_REPAIRED.value,
+        Flag.NOT_ONE_PLANE.value,
+    }

@@ -30,7 +30,7 @@ from sunveil.engine.final import fit_finally
 from sunveil.engine.intervals import intervals_of
 from sunveil.engine.model import CAPACITY, EAST, HAZE, HEAT, LIMIT, NO_LIMIT, NORTH
 from sunveil.engine.prepared import PreparedSky, prepare
-from sunveil.engine.readings import on_long_grid
+from sunveil.engine.readings import believable, on_long_grid
 from sunveil.engine.search import Searched, search
 from sunveil.engine.skytable import SkyTable
 from sunveil.estimate import DaylightSaving, Flag
@@ -178,7 +178,8 @@ def infer_block(
     size = max(1, CHUNK // sky.grid.count)
     for first in range(0, len(power), size):
         part = np.arange(first, min(first + size, len(power)))
-        rows = on_long_grid(np.ascontiguousarray(power[part], dtype=np.float32), sky.grid)
+        own = np.ascontiguousarray(power[first : part[-1] + 1], dtype=np.float32)
+        rows = on_long_grid(believable(own), sky.grid)
         here = None if places is None else (places[0][part], places[1][part])
         out.put(part, _infer_rows(rows, prepared, errors, timezone=timezone, places=here))
     return out

@@ -118,6 +118,7 @@ class FinalFit:
             self.prepared.numbers,
             ERRORS.correlated,
             padded(shifts),
+            self.prepared.spans,
             found,
         )
         return covariances(*found, correlated=ERRORS.correlated, errors=errors)

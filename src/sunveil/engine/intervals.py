@@ -26,6 +26,9 @@ from sunveil.site import Array, normals
 DRAWS = 200
 # Where the draws spread over more of the circle than this, any azimuth will do. [degrees]
 ANY_AZIMUTH = 300.0
+# What is known of any system, so that readings which say nothing give wide intervals rather than
+# none: its plane within 100° and its capacity within a factor of twenty.
+_ANY_SYSTEM = np.diag([100.0**-2, 100.0**-2, 3.0**-2, 0.0, 0.0, 0.0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +75,7 @@ def covariances(
     errors
         What the fit cannot see.
     """
-    inverse = np.linalg.inv(information)
+    inverse = np.linalg.inv(information + _ANY_SYSTEM)
     spread = inverse @ (scatter / correlated**2) @ inverse
     moved = (inverse @ (clock / correlated)[:, :, None])[:, :, 0]
     total = errors.stretch**2 * (spread + inverse)

@@ -468,7 +468,7 @@ def refine(sheet, power, have, bright, points, settings, numbers, explained):  #
 
 
 @kernel
-def inform(sheet, power, have, bright, points, numbers, correlated, shifts, found):  # type: ignore[no-untyped-def]
+def inform(sheet, power, have, bright, points, numbers, correlated, shifts, spans, found):  # type: ignore[no-untyped-def]
     """Fill what readings tell of each parameter, how their pulls scatter, what a clock does.
 
     Parameters
@@ -480,11 +480,12 @@ def inform(sheet, power, have, bright, points, numbers, correlated, shifts, foun
     shifts
         Change of each system's model with a minute of clock [kW/minute], shape (systems, blocks ·
         BLOCK), float32.
+    spans
+        Where each span of some days begins among the readings, and where the last one ends.
     found
         Filled: the information matrices with their priors, shape (systems, PARAMETERS, PARAMETERS);
-        the sums over blocks of squared pulls, the same shape: readings of a block are some days
-        apart from those of the next, and within it errors may go together; and how a minute of
-        clock pulls, shape (systems, PARAMETERS).
+        the sums over spans of squared pulls, the same shape: within a span errors may go together;
+        and how a minute of clock pulls, shape (systems, PARAMETERS).
     """
     information, scatter, clock = found
     out = np.empty((sheet.shape[0], _OUT, BLOCK), dtype=np.float32)
@@ -499,20 +500,25 @@ def inform(sheet, power, have, bright, points, numbers, correlated, shifts, foun
         _normal_equations(point, numbers, correlated, 0.0, out, scratch, information[s], gradient)
         size = PARAMETERS if point[LIMIT] < NO_LIMIT else PARAMETERS - 1
         o = out.ravel()
-        for block in range(out.shape[0]):
-            base, at = (block * (_OUT * BLOCK)) & _MASK, (block * BLOCK) & _MASK
-            for k in range(BLOCK):
-                weight = o[base + _WEIGHT * BLOCK + k]
-                pull[k] = weight * o[base + _RESIDUAL * BLOCK + k]
-                turn[k] = -weight * shifts[s, at + k] * o[base + _INVERSE * BLOCK + k]
+        for span in range(len(spans) - 1):
+            start, end = spans[span], spans[span + 1]
             for i in range(size):
-                row = (base + (_SLOPES + i) * BLOCK) & _MASK
-                pulled, turned = _ZERO, _ZERO
-                for k in range(BLOCK):
-                    pulled += pull[k] * o[row + k]
-                    turned += turn[k] * o[row + k]
-                sums[i] = pulled
-                clock[s, i] += turned
+                sums[i] = 0.0
+            for block in range(start // BLOCK, (end - 1) // BLOCK + 1):
+                base, at = (block * (_OUT * BLOCK)) & _MASK, (block * BLOCK) & _MASK
+                low, high = max(start - at, 0), min(end - at, BLOCK)
+                for k in range(low, high):
+                    weight = o[base + _WEIGHT * BLOCK + k]
+                    pull[k] = weight * o[base + _RESIDUAL * BLOCK + k]
+                    turn[k] = -weight * shifts[s, at + k] * o[base + _INVERSE * BLOCK + k]
+                for i in range(size):
+                    row = (base + (_SLOPES + i) * BLOCK) & _MASK
+                    pulled, turned = _ZERO, _ZERO
+                    for k in range(low, high):
+                        pulled += pull[k] * o[row + k]
+                        turned += turn[k] * o[row + k]
+                    sums[i] += pulled
+                    clock[s, i] += turned
             for i in range(size):
                 for j in range(size):
                     scatter[s, i, j] += sums[i] * sums[j]

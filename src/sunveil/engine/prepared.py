@@ -11,7 +11,7 @@ from sunveil.engine.assumed import ERRORS, EngineOptions, numbers_of
 from sunveil.engine.envelope import Groups, make_groups
 from sunveil.engine.light import Daylight, SolarDays, flat_daylight
 from sunveil.engine.mixture import Mixture, make_mixture, mixture_profiles
-from sunveil.engine.model import Numbers, Sheet
+from sunveil.engine.model import BLOCK, Numbers, Sheet
 from sunveil.engine.saving import saving_days, saving_rule
 from sunveil.engine.shade import sky_patches
 from sunveil.engine.skytable import SHARES, SkyTable, make_sky_table
@@ -61,6 +61,17 @@ class PreparedSky:
     def begins(self) -> NDArray[np.intp]:
         """Where each solar day begins among the usable intervals."""
         return np.flatnonzero(np.diff(self.day, prepend=-1))
+
+    @functools.cached_property
+    def spans(self) -> NDArray[np.intp]:
+        """Where spans of some days begin among the usable intervals, and where the last one ends.
+
+        Of the intervals of a span about a block's are usable; which span one is of depends on its
+        own time alone, so that a longer grid parts a record at the same times.
+        """
+        long = self.sky.grid.long
+        span = (long.first // long.step + self.slot.astype(np.int64)) // (2 * BLOCK)
+        return np.append(np.flatnonzero(np.diff(span, prepend=-1)), len(span))
 
     @functools.cached_property
     def patch(self) -> Index:

@@ -22,6 +22,8 @@ PILE, ABOVE_PILE = 2.5, 0.25
 # A day at the limit stays there this long; a clear day is near its top for half as long. [h]
 LIMIT_HOURS = 3.0
 LIMIT_DAYS = 8
+# No meter of a roof reads less than a microwatt or more than a terawatt. [kW]
+LEAST, MOST = 1e-9, 1e9
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -72,6 +74,14 @@ def padded(values: NDArray[np.float32] | NDArray[np.bool_]) -> Matrix:
     width = -(-values.shape[1] // BLOCK) * BLOCK
     out = np.zeros((len(values), width), dtype=np.float32)
     out[:, : values.shape[1]] = values
+    return out
+
+
+def believable(power: Matrix) -> Matrix:
+    """Return readings with zero for what is too small to be power, and none for what is too large."""
+    size = np.abs(power)
+    out = np.where(size < np.float32(LEAST), np.float32(0.0), power)
+    out[size > np.float32(MOST)] = np.nan
     return out
 
 

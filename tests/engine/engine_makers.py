@@ -1,0 +1,49 @@
+"""Simulated systems as rows of a block, and points written as planes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from sunveil.engine.block import BlockEstimates, flags_of
+from sunveil.engine.model import UNLIMITED
+from sunveil.estimate import Flag
+from sunveil.site import Array, Plane
+from sunveil.timegrid import TimeGrid
+
+
+def row_of(power: pd.Series, grid: TimeGrid) -> np.ndarray:
+    """Return a series on a grid, NaN where it has nothing; stamps name starts."""
+    seconds = power.index.tz_localize(None).to_numpy().astype("datetime64[s]").astype(np.int64)
+    place = (seconds - grid.first) // grid.step
+    inside = (place >= 0) & (place < grid.count)
+    row = np.full(grid.count, np.nan, dtype=np.float32)
+    row[place[inside]] = power.to_numpy()[inside]
+    return row
+
+
+def rows_of(powers: list[pd.Series], grid: TimeGrid) -> np.ndarray:
+    return np.stack([row_of(power, grid) for power in powers])
+
+
+def point_of(
+    azimuth: float,
+    tilt: float,
+    capacity: float = 1.0,
+    *,
+    haze: float = 0.0,
+    heat: float = 1.0,
+    limit: float | None = None,
+) -> Array:
+    """Return the six numbers that a fit carries."""
+    turn = np.radians(azimuth)
+    last = UNLIMITED if limit is None else np.log(limit)
+    return np.array([tilt * np.sin(turn), tilt * np.cos(turn), np.log(capacity), haze, heat, last])
+
+
+def plane_of(found: BlockEstimates, place: int) -> Plane:
+    return Plane(float(found.surface_azimuth[place]), float(found.surface_tilt[place]))
+
+
+def flags(found: BlockEstimates, place: int) -> tuple[Flag, ...]:
+    return flags_of(int(found.flags[place]))

@@ -1,0 +1,306 @@
+from __future__ import annotations
+
+import warnings
+from dataclasses import fields
+from functools import partial
+
+import numpy as np
+import pytest
+from conftest import PLANES
+from engine_makers import flags, plane_of, row_of, rows_of
+
+from sunveil.engine import BlockEstimates, EngineOptions, SkyTable, block, infer_block
+from sunveil.engine import make_sky_table, reason
+from sunveil.engine.block import INFERRED, NO_WEATHER, TOO_LITTLE, flag_bits, flags_of
+from sunveil.engine.prepared import prepare
+from sunveil.errors import ParameterError
+from sunveil.estimate import Flag
+from sunveil.simulate import clipped, fast_clock, simulate_power, simulate_sky, SystemTruth
+from sunveil.site import Mount, Plane, Site
+from sunveil.timegrid import TimeGrid
+
+# Numbers of estimates that are angles or stand for themselves, and those that scale with power.
+SMALL = 1e-4
+
+
+@pytest.fixture(scope="module")
+def four(denver, rows) -> BlockEstimates:
+    return infer_block(rows, denver)
+
+
+def assert_same(one: BlockEstimates, other: BlockEstimates, *, within: float = SMALL) -> None:
+    """Two runs say the same of the same systems, to a fraction of what is printed."""
+    assert len(one) == len(other)
+    for field in fields(BlockEstimates):
+        mine, theirs = getattr(one, field.name), getattr(other, field.name)
+        if mine.dtype.kind == "f":
+            np.testing.assert_allclose(mine, theirs, rtol=0.0, atol=within, err_msg=field.name)
+        else:
+            np.testing.assert_array_equal(mine, theirs, err_msg=field.name)
+
+
+def test_simulated_planes_are_recovered(four):
+    assert (four.outcome == INFERRED).all()
+    for place, plane in enumerate(PLANES):
+        assert plane_of(four, place).angle_to(Plane(*plane)) < 2.0
+        assert four.dc_capacity_kw[place] == pytest.approx(6.0, rel=0.04)
+        assert flags(four, place) == ()
+        assert four.tilt_low[place] < plane[1] < four.tilt_high[place]
+        assert four.capacity_low[place] < 6.0 < four.capacity_high[place]
+        assert 0.0 < four.plane_error_degrees[place] < 6.0
+        assert four.agreement[place] > 0.4
+        turn = (four.azimuth_high[place] - four.azimuth_low[place]) % 360.0
+        assert (plane[0] - four.azimuth_low[place]) % 360.0 < turn
+    assert np.isnan(four.ac_limit_kw).all()
+
+
+def test_haze_and_heat_are_told(four, denver, rows):
+    assert (np.abs(four.haze) < 1.0).all()
+    assert (np.abs(four.heat - Mount.UNKNOWN.heat) < 0.3).all()
+    roof = infer_block(rows, denver, options=EngineOptions(mount=Mount.RACK))
+    assert (roof.heat < four.heat - 0.1).all()
+
+
+def test_a_block_says_of_each_what_it_says_of_it_alone(four, denver, rows):
+    for place in range(len(rows)):
+        alone = infer_block(rows[place : place + 1], denver)
+        assert_same(four.take(np.arange(len(rows)) == place), alone)
+
+
+def test_a_system_does_not_depend_on_what_stands_beside_it(four, denver, rows, powers):
+    """Not on strangers with other records, clocks and gaps, nor on its place among them."""
+    short = rows[1].copy()
+    short[:4000] = np.nan
+    fast = row_of(fast_clock(powers[2], 60), denver.grid)
+    given = np.stack([short, rows[3], fast, rows[0], np.minimum(rows[0], 3.0), rows[2], rows[1]])
+    found = infer_block(given, denver)
+    chosen = np.zeros(len(given), dtype=bool)
+    chosen[[1, 3, 5, 6]] = True
+    order = np.array([3, 0, 2, 1])
+    mine = found.take(chosen)
+    theirs = BlockEstimates(
+        **{each.name: getattr(four, each.name)[order] for each in fields(BlockEstimates)}
+    )
+    assert_same(mine, theirs)
+
+
+def test_a_longer_grid_gives_the_same(four, denver, rows):
+    grid = denver.grid
+    longer = TimeGrid(grid.first - 50 * 3600, grid.step, grid.count + 700)
+    given = np.full((len(rows), longer.count), np.nan, dtype=np.float32)
+    given[:, 50 : 50 + grid.count] = rows
+    found = infer_block(given, make_sky_table(denver.site, longer))
+    assert_same(found, four)
+
+
+def test_working_on_fewer_at_a_time_changes_nothing(four, denver, rows, monkeypatch):
+    for chunk in (1, 2 * denver.grid.count, 3 * denver.grid.count):
+        monkeypatch.setattr(block, "CHUNK", chunk)
+        assert_same(infer_block(rows, denver), four)
+
+
+def test_readings_of_double_precision_and_any_layout_give_the_same(four, denver, rows):
+    assert_same(infer_block(rows.astype(np.float64), denver), four)
+    assert_same(infer_block(np.asfortranarray(rows), denver), four)
+
+
+def test_a_factor_on_the_power_is_a_factor_on_the_capacity(four, denver, rows):
+    found = infer_block(rows * np.float32(64.0), denver)
+    np.testing.assert_allclose(found.dc_capacity_kw, 64.0 * four.dc_capacity_kw, rtol=1e-4)
+    np.testing.assert_allclose(found.surface_azimuth, four.surface_azimuth, atol=0.01)
+
+
+STRANGE = {
+    "nothing": np.full(8760, np.nan),
+    "zero": np.zeros(8760),
+    "constant": np.ones(8760),
+    "huge": np.full(8760, 1e30),
+    "tiny": np.full(8760, 1e-30),
+    "one spike": np.where(np.arange(8760) == 4000, 1e30, 0.5),
+    "negative": np.full(8760, -1.0),
+    "noise": np.random.default_rng(0).uniform(0.0, 1.0, 8760),
+    "noise of all sizes": 10.0 ** np.random.default_rng(1).uniform(-30.0, 30.0, 8760),
+    "a day": np.where(np.arange(8760) < 24, 1.0, np.nan),
+    "sixty readings": np.where(np.arange(8760) < 24 * 7, 1.0, np.nan),
+    "one reading in thirty": np.where(np.arange(8760) % 29 == 0, 1.0, 0.0),
+    "a week of power": np.where(np.arange(8760) // 24 % 365 // 7 == 28, 1.0, 0.0),
+    "infinite": np.full(8760, np.inf),
+    "night only": np.where(np.arange(8760) % 24 == 8, 1.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_strange_records_never_raise_and_leave_the_others_alone(name, four, denver, rows):
+    strange = STRANGE[name].astype(np.float32)
+    given = np.stack([rows[0], strange, rows[1], strange, rows[2], rows[3]])
+    found = infer_block(given, denver)
+    chosen = np.array([True, False, True, False, True, True])
+    assert_same(found.take(chosen), four)
+    if name in {"nothing", "zero", "negative", "a day", "huge", "tiny", "infinite"}:
+        assert found.outcome[[1, 3]].tolist() == [TOO_LITTLE, TOO_LITTLE]
+    for each in np.flatnonzero(found.outcome[[1, 3]] == INFERRED) * 2 + 1:
+        assert 0.0 <= found.surface_tilt[each] <= 90.0
+        assert 0.0 <= found.surface_azimuth[each] < 360.0
+        assert found.dc_capacity_kw[each] > 0.0
+        assert np.isfinite(found.plane_error_degrees[each])
+        assert found.capacity_low[each] < found.capacity_high[each] < np.inf
+
+
+@pytest.mark.parametrize("factor", [1e30, 1e-30, 1e8, 1e-8])
+def test_real_shapes_of_any_size_never_raise(factor, four, denver, rows):
+    given = np.stack([rows[0], rows[1] * np.float32(factor)])
+    found = infer_block(given, denver)
+    assert_same(found.take(np.array([True, False])), four.take(np.arange(4) == 0))
+
+
+def test_too_little_data_is_told_and_stops_nobody(four, denver, rows):
+    empty, dark = np.full(8760, np.nan, dtype=np.float32), np.zeros(8760, dtype=np.float32)
+    short = empty.copy()
+    short[:48] = rows[0, :48]
+    found = infer_block(np.stack([empty, rows[0], dark, short]), denver)
+    assert found.outcome.tolist() == [TOO_LITTLE, INFERRED, TOO_LITTLE, TOO_LITTLE]
+    assert_same(found.take(found.outcome == INFERRED), four.take(np.arange(4) == 0))
+    told = reason(int(found.outcome[3]), int(found.lit[3]), source=denver.source)
+    assert told.startswith(f"there are {found.lit[3]} daylight readings")
+    assert "60 are needed" in told
+    for field in ("surface_azimuth", "dc_capacity_kw", "tilt_low", "ac_limit_kw", "haze"):
+        assert np.isnan(getattr(found, field)[[0, 2, 3]]).all()
+    assert found.flags[[0, 2, 3]].tolist() == [0, 0, 0]
+
+
+def test_nobody_and_nothing_are_inferred_to_nothing(denver):
+    assert len(infer_block(np.empty((0, 8760), dtype=np.float32), denver)) == 0
+    nothing = infer_block(np.full((2, 8760), np.nan, dtype=np.float32), denver)
+    assert nothing.outcome.tolist() == [TOO_LITTLE, TOO_LITTLE]
+
+
+def test_weather_that_covers_nothing_is_told(denver, rows, weathered):
+    sky = make_sky_table(denver.site, denver.grid.moved(3 * 366 * 86400), weathered.satellite)
+    found = infer_block(rows, sky)
+    assert (found.outcome == NO_WEATHER).all()
+    told = reason(NO_WEATHER, 0, source=sky.source)
+    assert sky.source in told
+    assert "covers none" in told
+    night = make_sky_table(Site(78.2, 15.6, 10.0), TimeGrid(denver.grid.first, 3600, 480))
+    assert (infer_block(rows[:, :480], night).outcome == NO_WEATHER).all()
+
+
+def test_measured_weather_gives_the_planes_too(denver, rows, weathered):
+    sky = make_sky_table(denver.site, denver.grid, weathered.satellite)
+    found = infer_block(rows, sky)
+    for place, plane in enumerate(PLANES):
+        assert plane_of(found, place).angle_to(Plane(*plane)) < 3.0
+        assert found.dc_capacity_kw[place] == pytest.approx(6.0, rel=0.06)
+    march = make_sky_table(
+        denver.site, denver.grid, weathered.satellite.between("2019-02-01", "2019-07-01")
+    )
+    part = infer_block(rows, march)
+    assert (part.outcome == INFERRED).all()
+    assert (part.lit < 0.5 * found.lit).all()
+
+
+def test_clipping_shows_its_limit(denver, power_of):
+    power = power_of(180.0, 25.0, change=partial(clipped, dc_ac_ratio=1.6))
+    found = infer_block(row_of(power, denver.grid)[None], denver)
+    assert Flag.CLIPPING in flags(found, 0)
+    assert found.ac_limit_kw[0] == pytest.approx(6.0 / 1.6, rel=0.03)
+    assert found.dc_capacity_kw[0] == pytest.approx(6.0, rel=0.08)
+    assert plane_of(found, 0).angle_to(Plane(180.0, 25.0)) < 4.0
+
+
+def test_few_days_are_flagged(denver, rows):
+    part = rows[:1].copy()
+    part[:, 90 * 24 :] = np.nan
+    assert Flag.TOO_LITTLE_DATA in flags(infer_block(part, denver), 0)
+    part = rows[:1].copy()
+    part[:, 130 * 24 :] = np.nan
+    assert Flag.TOO_LITTLE_DATA not in flags(infer_block(part, denver), 0)
+
+
+def test_what_no_plane_explains_is_flagged(denver):
+    noise = np.random.default_rng(0).uniform(0.0, 1.0, (1, 8760)).astype(np.float32) ** 8
+    assert Flag.LOW_AGREEMENT in flags(infer_block(noise, denver), 0)
+
+
+def test_an_unknown_label_of_short_intervals_widens_the_azimuth(denver, power_of):
+    grid = TimeGrid(denver.grid.first, 900, 4 * 8760)
+    row = row_of(power_of(200.0, 30.0, step_minutes=15), grid)[None]
+    sky = make_sky_table(denver.site, grid)
+    told, untold = (infer_block(row, sky, label_known=known) for known in (True, False))
+    widths = [((each.azimuth_high - each.azimuth_low) % 360.0)[0] for each in (told, untold)]
+    assert widths[1] > 1.2 * widths[0]
+    assert plane_of(told, 0) == plane_of(untold, 0)
+
+
+def test_a_place_that_is_always_cloudy_is_inferred_too(denver):
+    weather = simulate_sky(denver.site, 2019, seed=4, step_minutes=15, clear_days=0.05)
+    planes = ((180.0, 30.0), (105.0, 40.0), (262.0, 33.0))
+    powers = [
+        simulate_power(
+            SystemTruth("one", denver.site, ((Plane(*plane), 1.0),), 6.0, dc_ac_ratio=1.0),
+            weather,
+            seed=3,
+        )
+        for plane in planes
+    ]
+    found = infer_block(rows_of(powers, denver.grid), denver)
+    for place, (azimuth, tilt) in enumerate(planes):
+        assert found.surface_azimuth[place] == pytest.approx(azimuth, abs=6.0)
+        assert found.surface_tilt[place] == pytest.approx(tilt, abs=5.0)
+
+
+def test_places_beside_the_skys_own_turn_the_plane(four, denver, rows):
+    own = tuple(np.full(4, each) for each in (denver.site.latitude, denver.site.longitude))
+    assert_same(infer_block(rows, denver, places=own), four)
+    west = infer_block(rows, denver, places=(own[0], own[1] - 2.0))
+    for place in range(4):
+        assert 0.5 < plane_of(west, place).angle_to(plane_of(four, place)) < 2.5
+    assert_same_but_planes(west, four)
+
+
+def assert_same_but_planes(one: BlockEstimates, other: BlockEstimates) -> None:
+    for name in ("outcome", "dc_capacity_kw", "haze", "heat", "agreement", "lit", "flags"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_places_of_repaired_clocks_turn_too(denver, powers):
+    row = row_of(fast_clock(powers[0], 60), denver.grid)
+    places = (np.full(3, 39.7), np.array([-105.0, -105.0, -103.0]))
+    right = row_of(powers[0], denver.grid)
+    found = infer_block(np.stack([right, row, row]), denver, places=places)
+    assert found.clock_offset_minutes.tolist() == [0.0, 60.0, 60.0]
+    assert 0.5 < plane_of(found, 1).angle_to(plane_of(found, 2)) < 2.5
+
+
+def test_flags_are_bits_in_the_order_of_their_kind():
+    for place, flag in enumerate(Flag):
+        assert flag_bits(flag, np.array([True, False])).tolist() == [1 << place, 0]
+        assert flags_of(1 << place) == (flag,)
+    assert flags_of(0) == ()
+    assert flags_of((1 << len(Flag)) - 1) == tuple(Flag)
+
+
+def test_nothing_private_is_shown(four):
+    assert repr(four) == "BlockEstimates(4 systems, private)"
+
+
+def test_options_that_cannot_be_are_refused():
+    with pytest.raises(ParameterError, match="albedo"):
+        EngineOptions(albedo=2.0)
+    with pytest.raises(ValueError, match="mend"):
+        EngineOptions(clock="mend")
+
+
+def test_a_sky_is_prepared_once(denver):
+    assert prepare(denver, EngineOptions()) is prepare(denver, EngineOptions())
+    assert prepare(denver, EngineOptions(albedo=0.3)) is not prepare(denver, EngineOptions())
+
+
+def test_readings_are_left_as_they_were_and_nothing_warns(denver: SkyTable, rows):
+    given = rows.copy()
+    given[0, 100:200] = np.nan
+    before = given.copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        infer_block(given, denver)
+    np.testing.assert_array_equal(given, before)

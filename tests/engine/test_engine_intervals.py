@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from engine_makers import point_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sunveil.engine.assumed import SystematicErrors
+from sunveil.engine.intervals import DRAWS, Intervals, _draws, covariances, intervals_of
+from sunveil.site import normals
+
+BARE = SystematicErrors(clock_minutes=0.0, capacity=0.0, angle=0.0, stretch=1.0)
+
+
+def spread(
+    azimuth: float, tilt: float, *, angle: float = 1.0, capacity: float = 0.02
+) -> Intervals:
+    covariance = np.diag(np.square([angle, angle, capacity, 0.1, 0.1, 1.0]))
+    return intervals_of(point_of(azimuth, tilt, 5.0)[None], covariance[None])
+
+
+def width(found: Intervals) -> float:
+    turn = float(found.azimuth_high[0] - found.azimuth_low[0])
+    return turn if turn >= 360.0 else turn % 360.0
+
+
+def test_draws_are_standard_normal_and_do_not_go_together():
+    draws = _draws()
+    assert draws.shape == (2, DRAWS)
+    np.testing.assert_allclose(draws.mean(axis=1), 0.0, atol=1e-9)
+    np.testing.assert_allclose(np.cov(draws), np.eye(2), atol=1e-9)
+    for each in draws:
+        assert np.quantile(each, [0.05, 0.5, 0.95]) == pytest.approx([-1.645, 0, 1.645], abs=0.12)
+
+
+@given(
+    st.floats(0, 360),
+    st.floats(12, 60),
+    st.floats(0.5, 3),
+    st.floats(0.5, 3),
+    st.floats(-0.7, 0.7),
+)
+def test_intervals_are_those_of_many_normal_draws(azimuth, tilt, east, north, together):
+    cross = together * east * north
+    covariance = np.diag([0.0, 0.0, 0.03**2, 0.1, 0.1, 1.0])
+    covariance[:2, :2] = [[east**2, cross], [cross, north**2]]
+    point = point_of(azimuth, tilt, 5.0)
+    found = intervals_of(point[None], covariance[None])
+    rng = np.random.default_rng(0)
+    many = rng.multivariate_normal(point[:2], covariance[:2, :2], 100_000)
+    tilts = np.minimum(np.hypot(*many.T), 90.0)
+    azimuths = np.degrees(np.arctan2(many[:, 0], many[:, 1]))
+    turned = (azimuths - azimuth + 180.0) % 360.0 - 180.0
+    scale = max(east, north)
+    low, high = np.quantile(tilts, [0.05, 0.95])
+    assert found.tilt_low[0] == pytest.approx(low, abs=0.3 * scale)
+    assert found.tilt_high[0] == pytest.approx(high, abs=0.3 * scale)
+    low, high = np.quantile(turned, [0.05, 0.95])
+    loose = np.degrees(0.4 * scale / tilt)
+    mine = [(each[0] - azimuth + 180.0) % 360.0 - 180.0 for each in
+            (found.azimuth_low, found.azimuth_high)]
+    assert mine == pytest.approx([low, high], abs=loose)
+    cosines = normals(azimuths, tilts) @ normals(np.array([azimuth]), np.array([tilt]))[0]
+    radius = np.degrees(np.arccos(np.quantile(cosines, 0.1)))
+    assert found.plane_error_degrees[0] == pytest.approx(radius, rel=0.15)
+
+
+def test_one_degree_of_doubt_is_three_degrees_of_interval():
+    found = spread(180.0, 30.0)
+    assert found.tilt_high[0] - found.tilt_low[0] == pytest.approx(2 * 1.645, rel=0.06)
+    assert width(found) == pytest.approx(2 * 1.645 * np.degrees(1.0 / 30.0), rel=0.08)
+    assert found.capacity_high[0] / 5.0 == pytest.approx(np.exp(1.645 * 0.02))
+    assert found.capacity_low[0] / 5.0 == pytest.approx(np.exp(-1.645 * 0.02))
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.3])
+def test_a_flat_plane_may_face_anywhere(tilt):
+    found = spread(180.0, tilt)
+    assert (found.azimuth_low[0], found.azimuth_high[0]) == (0.0, 360.0)
+    assert 0.0 <= found.tilt_low[0] <= tilt <= found.tilt_high[0]
+
+
+def test_the_azimuth_interval_widens_as_a_plane_flattens():
+    widths = [width(spread(200.0, tilt)) for tilt in (60.0, 30.0, 10.0, 3.0)]
+    assert widths == sorted(widths)
+    assert widths[-1] > 5.0 * widths[0]
+
+
+def test_an_interval_may_pass_north():
+    found = spread(1.0, 30.0, angle=2.0)
+    assert found.azimuth_low[0] > 350.0
+    assert found.azimuth_high[0] < 10.0
+
+
+def test_a_steep_plane_stays_within_the_vertical():
+    assert spread(180.0, 89.0, angle=3.0).tilt_high[0] <= 90.0
+
+
+def test_a_system_has_the_same_intervals_alone_and_among_others():
+    points = np.array([point_of(180.0, 30.0, 5.0), point_of(90.0, 5.0, 2.0)])
+    covariance = np.array([np.eye(6), 4.0 * np.eye(6)])
+    both = intervals_of(points, covariance)
+    alone = intervals_of(points[1:], covariance[1:])
+    assert both.tilt_high[1] == alone.tilt_high[0]
+    assert both.azimuth_low[1] == alone.azimuth_low[0]
+
+
+def parts(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    roots = rng.normal(size=(2, 3, 6, 6))
+    information, scatter = np.einsum("psij,pskj->psik", roots, roots)
+    return information + 2.0 * np.eye(6), scatter, rng.normal(size=(3, 6))
+
+
+def test_covariances_add_scatter_priors_and_the_clock():
+    information, scatter, clock = parts()
+    errors = SystematicErrors(clock_minutes=2.0, capacity=0.1, angle=0.5, stretch=1.3)
+    found = covariances(information, scatter, clock, correlated=7.0, errors=errors)
+    for system in range(3):
+        # and what is known of any system, which is little
+        inverse = np.linalg.inv(information[system] + np.diag([1e-4, 1e-4, 1 / 9, 0, 0, 0]))
+        moved = inverse @ clock[system] / 7.0
+        expected = 1.3**2 * (inverse @ scatter[system] @ inverse / 49.0 + inverse)
+        expected += 4.0 * np.outer(moved, moved)
+        expected += np.diag([0.25, 0.25, 0.01, 0.0, 0.0, 0.0])
+        np.testing.assert_allclose(found[system], expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "more", [{"clock_minutes": 5.0}, {"capacity": 0.05}, {"angle": 1.0}, {"stretch": 2.0}]
+)
+def test_every_doubt_widens(more):
+    bare, wide = (
+        covariances(*parts(), correlated=60.0, errors=errors)
+        for errors in (BARE, replace(BARE, **more))
+    )
+    for before, after in zip(bare, wide, strict=True):
+        assert np.linalg.eigvalsh(before).min() > 0.0
+        assert np.linalg.eigvalsh(after - before).min() > -1e-9
+        assert np.trace(after) > np.trace(before)
+
+
+def test_readings_that_say_nothing_give_wide_intervals():
+    nothing = np.diag([0.0, 0.0, 0.0, 6.0, 70.0, 1.0])[None]
+    total = covariances(
+        nothing, 0.0 * nothing, np.zeros((1, 6)), correlated=60.0, errors=SystematicErrors()
+    )
+    found = intervals_of(point_of(180.0, 30.0, 5.0)[None], total)
+    assert found.plane_error_degrees[0] > 60.0
+    assert found.capacity_high[0] / found.capacity_low[0] > 1000.0

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from engine_makers import point_of, row_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sunveil.engine import SkyTable, make_sky_table
+from sunveil.engine.light import (
+    Daylight,
+    Season,
+    SolarDays,
+    measured_daylight,
+    modelled_daylight,
+    typical_lead,
+)
+from sunveil.simulate import fast_clock
+from sunveil.site import Site
+from sunveil.timegrid import TimeGrid
+
+DAYS = SolarDays(first=0, lead=0, per_day=24, count=1)
+
+
+def plain_middle(day: np.ndarray, threshold: float) -> float:
+    """Halfway between where a day's readings rise and fall through a threshold. [intervals]"""
+    above = np.flatnonzero(day > threshold)
+    first, last = above[0], above[-1]
+    values = np.nan_to_num(day)
+    before = np.interp(threshold, values[[first - 1, first]], [first - 1, first])
+    after = np.interp(-threshold, -values[[last, last + 1]], [last, last + 1])
+    return float(0.5 * (before + after))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_middle_of_the_day_is_that_of_a_plain_statement(seed):
+    rng = np.random.default_rng(seed)
+    day = np.zeros(24, dtype=np.float32)
+    first, last = rng.integers(2, 9), rng.integers(14, 22)
+    day[first:last] = rng.uniform(0.1, 5.0, last - first)
+    found = measured_daylight(day[None], np.array([3.0]), DAYS)
+    assert found.middle[0, 0] == pytest.approx(plain_middle(day, 0.03), abs=1e-4)
+    assert found.energy[0, 0] == pytest.approx(day.sum(), rel=1e-5)
+
+
+def test_days_are_told_from_solar_midnight_on():
+    days = SolarDays(first=5, lead=7, per_day=24, count=3)
+    row = np.zeros((1, 24 * 2 + 17), dtype=np.float32)
+    for day in range(3):
+        row[0, max(24 * day - 7 + 8, 0) : 24 * day - 7 + 17] = 1.0
+    found = measured_daylight(row, np.array([1.0]), days)
+    # a first day that lacks seven of its hours is not told
+    np.testing.assert_allclose(found.middle[0], [np.nan, 12.0, 12.0], atol=0.01)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda day: day.fill(0.0),
+        lambda day: day.fill(np.nan),
+        lambda day: day.fill(1.0),  # light at midnight is no bound of a day
+        lambda day: day.__setitem__(slice(0, 4), np.nan),  # too many are missing
+        lambda day: day.__setitem__(slice(9, None), 0.0),  # one interval of light
+    ],
+)
+def test_a_day_that_does_not_show_its_bounds_has_no_middle(change):
+    day = np.zeros(24, dtype=np.float32)
+    day[8:17] = 1.0
+    assert np.isfinite(measured_daylight(day[None], np.array([1.0]), DAYS).middle[0, 0])
+    change(day)
+    assert np.isnan(measured_daylight(day[None], np.array([1.0]), DAYS).middle[0, 0])
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(5, 60), st.sampled_from(list(Season)))
+def test_the_typical_lead_is_the_median_of_the_brighter_half_of_days(seed, count, season):
+    rng = np.random.default_rng(seed)
+    ours, theirs = (
+        Daylight(*rng.uniform(0.5, 20.0, (2, rows, count)).astype(np.float32)) for rows in (3, 1)
+    )
+    ours.middle[rng.random((3, count)) < 0.2] = np.nan
+    saving = rng.random(count) < 0.5
+    found = typical_lead(ours, theirs, saving, season, minutes=30.0)
+    chosen = {Season.ALL: saving | True, Season.WINTER: ~saving, Season.SUMMER: saving}[season]
+    for system in range(3):
+        there = chosen & np.isfinite(ours.middle[system])
+        if there.sum() < 10:
+            assert np.isnan(found[system])
+            continue
+        ahead = (ours.middle[system] - theirs.middle[0])[there]
+        bright = (ours.energy[system] / theirs.energy[0])[there]
+        kept = np.sort(ahead[bright >= np.sort(bright)[(len(bright) - 1) // 2]])
+        assert found[system] == pytest.approx(30.0 * kept[(len(kept) - 1) // 2], abs=1e-3)
+
+
+@pytest.mark.parametrize("minutes", [-120, -60, 0, 60, 180])
+def test_a_clock_ahead_shows_as_that_many_minutes_on_a_south_plane(power_of, prepared, minutes):
+    row = row_of(fast_clock(power_of(180.0, 30.0), minutes), prepared.sky.grid)[None]
+    measured = measured_daylight(row, np.array([4.5]), prepared.days)
+    nothing = np.zeros(prepared.days.count, dtype=bool)
+    lead = typical_lead(measured, prepared.flat, nothing, Season.ALL, minutes=60.0)[0]
+    assert lead == pytest.approx(minutes, abs=8.0)
+
+
+@pytest.mark.parametrize("azimuth", [90.0, 270.0])
+def test_a_known_plane_makes_the_bounds_of_its_days_fit(power_of, prepared, azimuth):
+    row = row_of(power_of(azimuth, 35.0), prepared.sky.grid)[None]
+    measured = measured_daylight(row, np.array([4.5]), prepared.days)
+    own = modelled_daylight(
+        point_of(azimuth, 35.0)[None], prepared.sky, prepared.numbers, prepared.days
+    )
+    nothing = np.zeros(prepared.days.count, dtype=bool)
+    blind, seeing = (
+        abs(typical_lead(measured, each, nothing, Season.ALL, minutes=60.0)[0])
+        for each in (prepared.flat, own)
+    )
+    assert seeing < 8.0
+    assert seeing < blind
+
+
+def test_modelled_days_are_symmetric_about_solar_noon(prepared, denver: SkyTable):
+    middle = prepared.flat.middle[0]
+    assert np.isfinite(middle[2:-2]).all()
+    # solar noon at 105° W is noon of the zone, up to the equation of time
+    minutes = (middle[2:-2] + 0.5 - 12.0) * 60.0
+    assert np.abs(minutes).max() < 30.0
+    assert abs(np.median(minutes)) < 8.0
+
+
+def test_intervals_that_do_not_divide_a_day_say_nothing():
+    sky = make_sky_table(Site(39.7, -105.0, 1600.0), TimeGrid(1_546_300_800, 3000, 400))
+    assert SolarDays.of(sky).count == 0

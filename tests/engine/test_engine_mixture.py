@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from conftest import PLANES
+from engine_makers import flags, point_of, rows_of
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+
+from sunveil.engine import infer_block
+from sunveil.engine.mixture import (
+    FEWEST,
+    HAZES,
+    HEATS,
+    _below_limit,
+    _non_negative,
+    _own_share,
+    mixture_grid,
+    mixture_profiles,
+    screen,
+)
+from sunveil.estimate import Flag
+from sunveil.simulate import Tracker, east_west, tracking
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.booleans())
+def test_the_non_negative_solution_is_scipys(seed, planes, warm):
+    """By what it leaves: of planes nearly alike, several mixtures may leave as little."""
+    rng = np.random.default_rng(seed)
+    rows = rng.uniform(0.0, 1.0, (planes, 80)).astype(np.float32)
+    truth = rng.uniform(-1.0, 2.0, planes)
+    value = (truth @ rows + 0.05 * rng.normal(size=80)).astype(np.float32)
+    weight = rng.uniform(0.0, 1.0, 80).astype(np.float32)
+    x = np.where(rng.random(planes) < 0.5, rng.uniform(0.0, 1.0, planes), 0.0) * warm
+    model = np.empty(80, dtype=np.float32)
+    _non_negative(rows, weight, value, x, model)
+    root = np.sqrt(weight.astype(np.float64))
+    expected, left = nnls(rows.T * root[:, None], value * root)
+    assert (x >= 0.0).all()
+    np.testing.assert_allclose(model, x @ rows, atol=1e-4)
+    mine = np.linalg.norm((model - value) * root)
+    assert mine <= left * (1.0 + 1e-3) + 1e-4
+    np.testing.assert_allclose(x, expected, atol=0.02)
+
+
+def test_nothing_to_explain_gives_nothing():
+    rows = np.ones((3, 64), dtype=np.float32)
+    x, model = np.zeros(3), np.ones(64, dtype=np.float32)
+    _non_negative(rows, np.zeros(64, dtype=np.float32), rows[0], x, model)
+    assert (x == 0.0).all()
+    assert (model == 0.0).all()
+
+
+def test_powers_at_the_limit_say_nothing():
+    power = np.array([[0.0, 1.0, 3.8, 3.9, 4.0]], dtype=np.float32)
+    limited = _below_limit(power, point_of(180.0, 30.0, limit=4.0)[None])
+    np.testing.assert_array_equal(limited, power * [[0, 1, 1, 0, 0]])
+    np.testing.assert_array_equal(_below_limit(power, point_of(180.0, 30.0)[None]), power)
+
+
+def test_a_plane_owns_what_faces_about_as_it_does():
+    grid = mixture_grid()
+    place = 1 + int(np.flatnonzero((grid.surface_tilt == 35.0))[3])
+    azimuth = grid.surface_azimuth[place - 1]
+    shares = np.zeros((1, 1 + len(grid)))
+    shares[0, [0, 1, place]] = 1.0, 2.0, 3.0
+    assert _own_share(shares, point_of(azimuth, 33.0)[None])[0] == pytest.approx(4.0 / 6.0)
+    assert _own_share(shares, point_of(azimuth, 55.0)[None])[0] == pytest.approx(1.0 / 6.0)
+
+
+def test_profiles_of_a_mixture_are_known_by_haze_and_heat(prepared):
+    found = prepared.mixture.profiles
+    assert found.shape[:3] == (len(HAZES), len(HEATS), len(mixture_grid()))
+    np.testing.assert_array_equal(
+        found, mixture_profiles(prepared.mixture.sheet, prepared.numbers)
+    )
+    # haze hides direct light, and heat costs power
+    assert (np.diff(found.sum(axis=(1, 2, 3))) < 0.0).all()
+    assert (np.diff(found.sum(axis=(0, 2, 3))) < 0.0).all()
+
+
+def test_so_few_bright_powers_say_nothing(prepared):
+    envelope = np.full((1, prepared.groups.places.shape[1]), np.nan, dtype=np.float32)
+    envelope[:, prepared.mixture.places[: FEWEST - 1]] = 1.0
+    suspect, _ = screen(
+        envelope,
+        np.array([1.0]),
+        point_of(0.0, 80.0)[None],
+        mixture=prepared.mixture,
+        numbers=prepared.numbers,
+    )
+    assert not suspect[0]
+
+
+def test_single_planes_are_not_flagged(denver, rows):
+    found = infer_block(rows, denver)
+    for place in range(len(PLANES)):
+        assert Flag.NOT_ONE_PLANE not in flags(found, place)
+
+
+def test_two_planes_and_trackers_are_told_from_one(denver, power_of):
+    changes = [
+        (92.0, 28.0, east_west),
+        (75.0, 20.0, east_west),
+        (180.0, 20.0, partial(tracking, tracker=Tracker())),
+        (180.0, 20.0, partial(tracking, tracker=Tracker(dual_axis=True))),
+    ]
+    powers = [power_of(azimuth, tilt, change=change) for azimuth, tilt, change in changes]
+    found = infer_block(rows_of(powers, denver.grid), denver)
+    for place in range(len(powers)):
+        assert Flag.NOT_ONE_PLANE in flags(found, place)

@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import numpy as np
+import pvlib
+import pytest
+from engine_makers import point_of
+from hypothesis import given
+from hypothesis import strategies as st
+from oracle import DIFFERENCES, Oracle, angle_between, best_plane, oracle_of
+
+from sunveil.engine import EngineOptions, SkyTable
+from sunveil.engine.assumed import ERRORS, Clock, entering_light, modifiers_by_degree
+from sunveil.engine.envelope import profiles_of
+from sunveil.engine.final import fit_finally
+from sunveil.engine.model import (
+    _OUT,
+    BLOCK,
+    CAPACITY,
+    HAZE_HIGH,
+    HAZE_LOW,
+    LIMIT,
+    NO_LIMIT,
+    PARAMETERS,
+    _haze_place,
+    _linearise,
+    _solve,
+)
+from sunveil.engine.prepared import PreparedSky
+from sunveil.engine.readings import padded
+from sunveil.engine.search import run_refine, search
+from sunveil.sky import diffuse_modifiers
+
+
+@pytest.fixture(scope="module")
+def oracle(denver: SkyTable) -> Oracle:
+    return oracle_of(denver)
+
+
+def linearised(prepared: PreparedSky, power: np.ndarray, point: np.ndarray, bright: float):
+    """Return the ten rows of a linearisation over the usable intervals."""
+    sheet, usable = prepared.sky.sheet, prepared.sky.usable
+    out = np.empty((len(sheet), _OUT, BLOCK), dtype=np.float32)
+    readings = padded(power[None].astype(np.float32))[0]
+    have = padded(np.ones((1, usable), dtype=np.float32))[0]
+    _linearise(sheet, readings, have, point, bright, 1.0, prepared.numbers, out)
+    return out.transpose(1, 0, 2).reshape(_OUT, -1)[:, :usable].astype(np.float64)
+
+
+@pytest.mark.parametrize(
+    ("azimuth", "tilt", "haze", "heat"),
+    [
+        (180.0, 30.0, 0.0, 1.0),
+        (95.0, 12.0, -0.5, 1.2),
+        (300.0, 85.0, 0.5, 0.5),
+        (0.0, 0.0, 0.0, 1.25),
+        (15.0, 45.0, 1.5, 1.6),
+        (240.0, 89.9, -2.0, 1.0),
+    ],
+)
+def test_the_compiled_model_is_the_plain_one(prepared, oracle, azimuth, tilt, haze, heat):
+    point = point_of(azimuth, tilt, haze=haze, heat=heat)
+    mine = profiles_of(prepared.sky.sheet, point[None], prepared.numbers)[0]
+    theirs = oracle.power(point)
+    np.testing.assert_allclose(mine[: len(theirs)], theirs, atol=1e-3)
+    assert theirs.max() > 0.1
+    # what is left of the last block is night
+    assert (mine[len(theirs) :] == 0.0).all()
+
+
+def test_between_the_levels_of_haze_light_runs_nearly_straight(prepared, oracle):
+    point = point_of(200.0, 35.0, haze=0.25, heat=1.0)
+    mine = profiles_of(prepared.sky.sheet, point[None], prepared.numbers)[0]
+    theirs = oracle.power(point)
+    np.testing.assert_allclose(mine[: len(theirs)], theirs, atol=3e-3)
+
+
+def test_haze_beyond_the_levels_is_that_of_the_last_one():
+    assert _haze_place(HAZE_LOW - 3.0) == _haze_place(HAZE_LOW) == (0, 0.0)
+    assert _haze_place(HAZE_HIGH + 3.0) == _haze_place(HAZE_HIGH) == (7, 1.0)
+    level, part = _haze_place(0.3)
+    assert (level, float(part)) == (4, pytest.approx(0.6))
+
+
+def test_options_reach_the_kernels(denver, oracle):
+    plain = PreparedSky(denver, EngineOptions())
+    dark = PreparedSky(denver, EngineOptions(albedo=0.0))
+    point = point_of(180.0, 60.0)[None]
+    both = [profiles_of(denver.sheet, point, each.numbers)[0] for each in (plain, dark)]
+    assert (both[1] <= both[0]).all()
+    assert both[1].sum() < 0.99 * both[0].sum()
+
+
+def test_the_light_through_the_glass_is_a_polynomial():
+    cosine = np.linspace(0.0, 1.0, 3001)
+    light = cosine * pvlib.iam.physical(np.degrees(np.arccos(cosine)))
+    found = np.polynomial.Polynomial(entering_light().astype(float))(2.0 * cosine - 1.0)
+    np.testing.assert_allclose(found, light, atol=5e-5)
+
+
+def test_modifiers_at_whole_degrees_are_those_of_the_plain_model():
+    mine, theirs = modifiers_by_degree(), diffuse_modifiers(np.arange(91.0))
+    np.testing.assert_allclose(mine[0], theirs[0], atol=6e-4)
+    # the ground's bends where a plane sees hardly any of it
+    view = (1.0 - np.cos(np.radians(np.arange(91.0)))) / 2.0
+    np.testing.assert_allclose(view * mine[1], view * theirs[1], atol=6e-4)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        point_of(220.0, 25.4, 7.0, haze=0.3, heat=1.25),
+        point_of(80.0, 62.6, 0.4, haze=-0.7, heat=1.0),
+        point_of(10.0, 8.5, 30.0, haze=1.2, heat=0.8),
+        point_of(220.0, 25.4, 7.0, haze=0.3, heat=1.25, limit=4.0),
+    ],
+)
+def test_derivatives_are_those_of_the_model(prepared, point):
+    """Against differences of the compiled model itself: the same function, to first order."""
+    sheet, usable = prepared.sky.sheet, prepared.sky.usable
+
+    def power(at):
+        free = profiles_of(sheet, at[None], prepared.numbers)[0, :usable].astype(np.float64)
+        return np.minimum(free * np.exp(at[CAPACITY]), np.exp(at[LIMIT]))
+
+    model = power(point)
+    rows = linearised(prepared, model, point, bright=model.max())
+    np.testing.assert_allclose(rows[0], model, rtol=1e-4, atol=1e-5 * model.max())
+    slopes = rows[4:] / rows[1]
+    for place in range(PARAMETERS):
+        step = DIFFERENCES * (np.arange(PARAMETERS) == place)
+        ends = power(point + step), power(point - step)
+        differences = (ends[0] - ends[1]) / (2.0 * step[place])
+        if place == LIMIT and point[LIMIT] >= NO_LIMIT:
+            assert (slopes[place] == 0.0).all()
+            continue
+        # a few lie within a step of where power begins, the limit begins, or diffuse light ends
+        far = np.abs(slopes[place] - differences)[model > 0.04 * model.max()]
+        assert np.quantile(far, 0.98) < 1e-3 * np.abs(differences).max(), place
+
+
+def test_derivatives_are_those_of_the_plain_model(prepared, oracle):
+    point = point_of(220.0, 25.4, 7.0, haze=0.25, heat=1.25)
+    model = oracle.power(point)
+    rows = linearised(prepared, model, point, bright=5.0)
+    slopes, theirs = rows[4:] / rows[1], oracle.slopes(point)
+    for place in range(PARAMETERS - 1):
+        far = np.abs(slopes[place] - theirs[place]) / np.abs(theirs[place]).max()
+        assert np.mean(far < 0.03) > 0.97, place
+
+
+def test_weights_are_welschs_and_the_dim_have_none(prepared, oracle):
+    point = point_of(180.0, 30.0, 5.0)
+    model = oracle.power(point)
+    power = model * np.random.default_rng(0).uniform(0.5, 1.2, len(model))
+    rows = linearised(prepared, power, point, bright=4.0)
+    deviation = oracle.deviation(rows[0], 4.0)
+    np.testing.assert_allclose(1.0 / rows[1], deviation, rtol=1e-3)
+    residual = (power - rows[0]) / deviation
+    np.testing.assert_allclose(rows[2], residual, atol=2e-3 * np.abs(residual).max())
+    expected = np.exp(-0.5 * (rows[2] / ERRORS.reach) ** 2)
+    expected[rows[0] < 0.04 * 4.0] = 0.0
+    # beyond sixteen it stops falling
+    np.testing.assert_allclose(rows[3], expected, rtol=0.01, atol=2e-7)
+    assert (rows[3] == 0.0).sum() > 100
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_a_symmetric_system_is_solved(seed):
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(6, 6))
+    a, b, x = root @ root.T + 0.1 * np.eye(6), rng.normal(size=6), np.empty(6)
+    before = a.copy()
+    _solve(a, b, x)
+    np.testing.assert_array_equal(a, before)
+    damped = a + np.diag(1e-6 * (np.diag(a) + 1e-12))
+    np.testing.assert_allclose(damped @ x, b, atol=1e-8)
+
+
+@pytest.fixture(scope="module")
+def plain_fits(prepared, oracle, rows) -> dict[int, np.ndarray]:
+    return {
+        place: best_plane(oracle, rows[place][prepared.slot].astype(np.float64))
+        for place in (0, 2, 3)
+    }
+
+
+def test_a_refinement_ends_where_the_plain_fit_ends(prepared, rows, plain_fits):
+    for place, theirs in plain_fits.items():
+        power = rows[place : place + 1, prepared.slot]
+        mine = (theirs + [3.0, -2.0, 0.05, 0.1, -0.05, 0.0])[None]
+        run_refine(
+            prepared,
+            prepared.sky.sheet,
+            (padded(power), padded(np.ones_like(power))),
+            np.array([np.quantile(power, 0.98)]),
+            mine,
+            share=1.0,
+            most=30,
+        )
+        assert angle_between(mine[0], theirs) < 0.05
+        assert mine[0, CAPACITY] == pytest.approx(theirs[CAPACITY], abs=0.002)
+
+
+def test_a_limit_is_refined_as_the_plain_fit_does(prepared, oracle, rows):
+    power = np.minimum(rows[0][prepared.slot], 3.4).astype(np.float64)
+    start = point_of(184.0, 27.0, 6.1, haze=-0.2, heat=1.25, limit=3.5)
+    theirs = oracle.fit(power, start)
+    have = padded(np.ones((1, len(power)), dtype=np.float32))
+    run_refine(
+        prepared,
+        prepared.sky.sheet,
+        (padded(power[None].astype(np.float32)), have),
+        np.array([np.quantile(power, 0.98)]),
+        mine := start[None].copy(),
+        share=1.0,
+        most=30,
+    )
+    assert np.exp(mine[0, LIMIT]) == pytest.approx(3.4, rel=0.01)
+    assert angle_between(mine[0], theirs) < 0.05
+    assert mine[0, CAPACITY] == pytest.approx(theirs[CAPACITY], abs=0.002)
+
+
+def test_search_and_final_fit_end_where_the_plain_fit_ends(denver, rows, plain_fits):
+    """All of it: thinned searches, few steps, Newton's and Gauss's; nothing is shaded here."""
+    prepared = PreparedSky(denver, EngineOptions(clock=Clock.GIVEN))
+    fit = fit_finally(search(rows, prepared), prepared)
+    for place, theirs in plain_fits.items():
+        assert angle_between(fit.points[place], theirs) < 0.05
+        assert fit.points[place, CAPACITY] == pytest.approx(theirs[CAPACITY], abs=0.002)

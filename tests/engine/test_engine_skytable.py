@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sunveil.engine import SkyTable, make_sky_table
+from sunveil.engine.model import (
+    BLOCK,
+    CIRCUMSOLAR,
+    CLOUD,
+    COOLING,
+    DNI,
+    DOME,
+    GHI,
+    HAZE_LOW,
+    HAZE_STEP,
+    HORIZON,
+    LEVELS,
+    ROWS,
+    SUN_EAST,
+    SUN_NORTH,
+    SUN_UP,
+    WARMTH,
+)
+from sunveil.engine.skytable import NODES, SHARES, in_blocks
+from sunveil.site import Site
+from sunveil.sky import Sky, sky_at
+from sunveil.timegrid import TimeGrid
+from sunveil.weather import Weather, clearsky
+
+FIRST = int(pd.Timestamp("2019-01-01", tz="UTC").timestamp())
+
+
+@pytest.fixture(scope="module")
+def measured(weathered) -> Weather:
+    """Weather as a satellite saw it."""
+    return weathered.satellite
+
+
+def nodes(table: SkyTable, weather: Weather, clear: Weather | None = None) -> list[Sky]:
+    starts = table.grid.long.starts[table.slot[: table.usable]]
+    return [
+        sky_at(weather, (starts + round(node * table.grid.long.step)).astype("M8[s]"), clear)
+        for node in NODES
+    ]
+
+
+def test_rows_are_the_clear_sky_at_two_instants(denver):
+    weather = clearsky(denver.site, "2018-12-30", "2020-01-03", step_minutes=5)
+    rows, zero = denver.rows[:, : denver.usable], LEVELS // 2
+    assert HAZE_LOW + zero * HAZE_STEP == 0.0
+    for node, sky in enumerate(nodes(denver, weather)):
+        np.testing.assert_allclose(rows[SUN_EAST + node], sky.sun[:, 0], atol=2e-4)
+        np.testing.assert_allclose(rows[SUN_NORTH + node], sky.sun[:, 1], atol=2e-4)
+        np.testing.assert_allclose(rows[SUN_UP + node], np.maximum(sky.sun[:, 2], 0.0175), atol=2e-4)
+        high = sky.sun[:, 2] > 0.06
+        for row, values in ((DNI, sky.dni), (GHI, sky.ghi)):
+            mine = rows[row + 2 * zero + node]
+            np.testing.assert_allclose(mine[high], values[high], atol=6.0)
+            # monthly turbidity is drawn between days there, and taken by day here
+            assert np.abs(mine - values)[high].mean() < 1.5
+        up = np.maximum(sky.sun[:, 2], 0.0872)
+        share = rows[CIRCUMSOLAR + node] * up
+        assert np.abs(share - sky.circumsolar)[high].mean() < 0.01
+        np.testing.assert_allclose(rows[DOME + node], 1.0 - share, atol=0.02)
+        assert np.abs(rows[HORIZON + node] - sky.horizon)[high].mean() < 0.01
+    early, late = nodes(denver, weather)
+    np.testing.assert_allclose(rows[WARMTH], (early.temp_air + late.temp_air) / 2 - 25.0, atol=0.3)
+    assert (rows[CLOUD] == 0.0).all()
+    assert (rows[COOLING] > 0.0).all()
+
+
+def test_each_level_of_haze_is_the_sky_made_hazier(denver):
+    weather = clearsky(denver.site, "2018-12-30", "2020-01-03", step_minutes=5)
+    early, _ = nodes(denver, weather)
+    high = early.sun[:, 2] > 0.1
+    rows = denver.rows[:, : denver.usable]
+    for level in range(LEVELS):
+        hazier = early.hazier(HAZE_LOW + HAZE_STEP * level)
+        for row, values in ((DNI, hazier.dni), (GHI, hazier.ghi)):
+            assert np.abs(rows[row + 2 * level] - values)[high].mean() < 0.003 * values.mean()
+
+
+def test_usable_intervals_come_first_in_the_order_of_time(denver):
+    slot, usable = denver.slot, denver.usable
+    assert (np.diff(slot[:usable]) > 0).all()
+    assert (np.diff(slot[usable:]) > 0).all()
+    assert len(np.unique(slot)) == len(slot)
+    assert (denver.sun[:, 2] > np.sin(np.radians(3.0))).all()
+    assert len(denver.sun) == usable
+    assert 4000 < usable < len(slot) < 5000
+    np.testing.assert_array_equal(in_blocks(denver.rows[:, :usable]), denver.sheet)
+
+
+def test_blocks_hold_rows_and_then_nothing():
+    flat = np.random.default_rng(0).normal(size=(ROWS, 150)).astype(np.float32)
+    blocks = in_blocks(flat)
+    assert blocks.shape == (3, ROWS, BLOCK)
+    np.testing.assert_array_equal(blocks[1, 5], flat[5, 64:128])
+    np.testing.assert_array_equal(blocks[2, 7, :22], flat[7, 128:])
+    assert (blocks[2, :, 22:] == 0.0).all()
+    assert in_blocks(flat[:, :0]).shape == (0, ROWS, BLOCK)
+
+
+def test_parts_are_nested_and_evenly_spread(denver):
+    before = set(range(denver.usable))
+    for share in SHARES:
+        places, sheet = denver.part(share)
+        assert set(places.tolist()) <= before
+        assert len(places) == pytest.approx(share * denver.usable, abs=0.03 * denver.usable**0.75)
+        assert len(sheet) == -(-len(places) // BLOCK)
+        before = set(places.tolist())
+    places, sheet = denver.part(0.25)
+    np.testing.assert_array_equal(sheet, in_blocks(denver.rows[:, places]))
+    # of every hour and of every month there is about a quarter
+    slot = denver.slot[: denver.usable]
+    for group in (slot % 24, slot // (24 * 30)):
+        there, chosen = np.bincount(group), np.bincount(group[places], minlength=group.max() + 1)
+        many = there > 100
+        np.testing.assert_allclose(chosen[many] / there[many], 0.25, atol=0.06)
+
+
+def test_a_longer_grid_chooses_the_same_part(denver):
+    grid = denver.grid
+    longer = make_sky_table(
+        denver.site, TimeGrid(grid.first - 30 * 3600, grid.step, grid.count + 900)
+    )
+    for share in (0.75, 0.25, SHARES[-1]):
+        times = []
+        for table in (denver, longer):
+            starts = table.grid.starts[table.slot[table.part(share)[0]]]
+            inside = (starts >= grid.first) & (starts <= grid.starts[-1])
+            times.append(starts[inside])
+        np.testing.assert_array_equal(*times)
+
+
+def test_a_longer_grid_has_the_same_sky(denver):
+    grid = denver.grid
+    longer = make_sky_table(
+        denver.site, TimeGrid(grid.first - 30 * 3600, grid.step, grid.count + 900)
+    )
+    place = np.searchsorted(longer.slot[: longer.usable], denver.slot[: denver.usable] + 30)
+    np.testing.assert_allclose(
+        longer.rows[:, place], denver.rows[:, : denver.usable], rtol=1e-6, atol=1e-6
+    )
+
+
+def test_short_intervals_are_compared_half_an_hour_at_a_time():
+    table = make_sky_table(Site(39.7, -105.0, 1600.0), TimeGrid(FIRST, 900, 4 * 24 * 20))
+    assert table.grid.long == TimeGrid(FIRST, 1800, 2 * 24 * 20)
+    assert table.slot.max() < 960
+    assert table.turn == -7 * 3600
+
+
+def test_a_polar_night_has_no_usable_interval():
+    table = make_sky_table(Site(78.2, 15.6, 10.0), TimeGrid(FIRST, 3600, 24 * 20))
+    assert table.usable == 0
+    assert len(table.sheet) == 0
+    assert table.part(0.5)[1].shape == (0, ROWS, BLOCK)
+    day = make_sky_table(Site(78.2, 15.6, 10.0), TimeGrid(FIRST + 170 * 86400, 3600, 24 * 3))
+    assert day.usable == 72
+
+
+def test_rows_of_measured_weather_are_those_of_the_plain_sky(measured, denver):
+    table = make_sky_table(measured.site, denver.grid, measured)
+    assert not table.clear
+    assert table.source == measured.source
+    clear = clearsky(measured.site, "2018-12-30", "2020-01-04")
+    skies = nodes(table, measured, clear)
+    rows, zero = table.rows[:, : table.usable], LEVELS // 2
+    for node, sky in enumerate(skies):
+        np.testing.assert_allclose(rows[DNI + 2 * zero + node], sky.dni, atol=0.5)
+        np.testing.assert_allclose(rows[GHI + 2 * zero + node], sky.ghi, atol=0.5)
+    cloud = 1.0 - 0.5 * (skies[0].clearness + skies[1].clearness)
+    np.testing.assert_allclose(rows[CLOUD], np.maximum(cloud, 0.0), atol=1e-3)
+    assert (rows[CLOUD] > 0.5).sum() > 100
+    assert np.isfinite(table.rows).all()
+
+
+def test_intervals_without_weather_close_by_are_left_out(measured, denver):
+    march = measured.between("2019-03-01", "2019-04-01")
+    table = make_sky_table(measured.site, denver.grid, march)
+    starts = denver.grid.starts[table.slot].astype("M8[s]")
+    assert starts.min() >= np.datetime64("2019-02-28T22:00")
+    assert starts.max() <= np.datetime64("2019-04-01T01:00")
+    assert 300 < table.usable < 400
+    gone = make_sky_table(measured.site, denver.grid.moved(5 * 366 * 86400), march)
+    assert gone.usable == len(gone.slot) == 0
+
+
+def test_clear_weather_is_the_embedded_clear_sky(denver):
+    weather = clearsky(denver.site, "2019-01-01", "2019-02-01")
+    table = make_sky_table(Site(0.0, 0.0, 0.0), denver.grid, weather)
+    assert table.clear
+    assert table.weather is None
+    np.testing.assert_array_equal(table.rows, denver.rows)
+
+
+def test_a_place_without_an_altitude_gets_the_one_that_is_looked_up(denver):
+    site = replace(denver.site, altitude=None)
+    grid = TimeGrid(FIRST, 3600, 24 * 5)
+    known = make_sky_table(replace(site, altitude=site.height), grid)
+    np.testing.assert_array_equal(make_sky_table(site, grid).rows, known.rows)

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sunveil.cell import SIZE, Cell, cell_of, turned
+from sunveil.errors import ParameterError
+from sunveil.site import Site, normals
+
+
+def rotation(latitude: float, longitude: float) -> np.ndarray:
+    """Return what turns (east, north, up) at a place into the globe's own axes."""
+    lat, lon = np.radians([latitude, longitude])
+    around = np.array(
+        [[np.cos(lon), -np.sin(lon), 0.0], [np.sin(lon), np.cos(lon), 0.0], [0.0, 0.0, 1.0]]
+    )
+    # at latitude and longitude zero, up is x, east is y, north is z
+    here = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    lifted = np.array(
+        [[np.cos(lat), 0.0, -np.sin(lat)], [0.0, 1.0, 0.0], [np.sin(lat), 0.0, np.cos(lat)]]
+    )
+    return around @ lifted @ here
+
+
+def point(azimuth: float, tilt: float) -> np.ndarray:
+    turn = np.radians(azimuth)
+    return np.array([[tilt * np.sin(turn), tilt * np.cos(turn), 1.0, 2.0, 3.0, 4.0]])
+
+
+LATITUDES, LONGITUDES = st.floats(-80, 80), st.floats(-180, 180)
+
+
+@given(LATITUDES, LONGITUDES, st.floats(-1, 1), st.floats(-1, 1), st.floats(0, 360),
+       st.floats(1, 85))  # fmt: skip
+def test_a_plane_is_turned_as_its_vector_is(latitude, longitude, north, east, azimuth, tilt):
+    site = Site(latitude, longitude, 0.0)
+    given = point(azimuth, tilt)
+    found = turned(given, site, np.array([latitude + north]), np.array([longitude + east]))
+    vector = normals(np.array([azimuth]), np.array([tilt]))[0]
+    space = rotation(latitude, longitude) @ vector
+    expected = rotation(latitude + north, longitude + east).T @ space
+    new = np.degrees(np.arctan2(found[0, 0], found[0, 1])), np.hypot(found[0, 0], found[0, 1])
+    np.testing.assert_allclose(
+        normals(np.array([new[0]]), np.array([new[1]]))[0], expected, atol=1e-9
+    )
+    # the rest of a point is left alone
+    np.testing.assert_array_equal(found[:, 2:], given[:, 2:])
+
+
+@given(LATITUDES, LONGITUDES, st.floats(0, 360), st.floats(0, 89))
+def test_the_same_place_leaves_a_plane_as_it_is(latitude, longitude, azimuth, tilt):
+    given = point(azimuth, tilt)
+    found = turned(
+        given, Site(latitude, longitude, 0.0), np.array([latitude]), np.array([longitude])
+    )
+    np.testing.assert_allclose(found, given, atol=1e-6)
+
+
+def test_a_place_to_the_north_sees_a_southern_plane_steeper():
+    site = Site(40.0, -105.0, 0.0)
+    found = turned(point(180.0, 30.0), site, np.array([41.0]), np.array([-105.0]))
+    # the same direction of space is lower in the sky there
+    assert np.hypot(*found[0, :2]) == pytest.approx(31.0)
+
+
+def test_a_cell_is_the_square_around_its_centre():
+    cell = cell_of(39.742, -105.1727, 1795.0)
+    site = cell.site
+    assert abs(site.latitude - 39.742) <= SIZE / 2
+    assert abs(site.longitude + 105.1727) <= SIZE / 2
+    assert site.altitude == 1800.0
+    assert cell_of(site.latitude, site.longitude, site.altitude) == cell
+
+
+@given(st.floats(-90, 90), st.floats(-180, 180), st.sampled_from([0.01, 0.02, 0.1, 0.5, 2.0]))
+def test_every_place_lies_in_its_cell(latitude, longitude, size):
+    site = cell_of(latitude, longitude, size=size).site
+    assert abs(site.latitude - latitude) <= size / 2 + 1e-6
+    apart = (site.longitude - longitude + 180.0) % 360.0 - 180.0
+    assert abs(apart) <= size / 2 + 1e-6
+    assert -180.0 <= site.longitude < 180.0
+
+
+def test_the_edges_of_the_map_meet():
+    assert cell_of(10.0, 180.0) == cell_of(10.0, -180.0)
+    assert cell_of(10.0, 179.999) == cell_of(10.0, -179.999)
+    assert cell_of(90.0, 0.0).site.latitude == 90.0
+    assert cell_of(-90.0, 0.0).site.latitude == -90.0
+    assert cell_of(0.0, 0.0) == cell_of(-0.0, -0.0) == cell_of(0.0099, -0.0099)
+
+
+def test_neighbouring_cells_part_halfway():
+    assert cell_of(0.0099, 5.0).row == 0
+    assert cell_of(0.0101, 5.0).row == 1
+
+
+def test_altitudes_fall_into_bands():
+    assert cell_of(40.0, 5.0, 1609.0).site.altitude == 1600.0
+    assert cell_of(40.0, 5.0, 1626.0).site.altitude == 1650.0
+    assert cell_of(40.0, 5.0, 1609.0, size=0.1).site.altitude == 1500.0
+    assert cell_of(40.0, 5.0, -5.0).site.altitude == 0.0
+    assert cell_of(40.0, 5.0).band is None
+    assert cell_of(40.0, 5.0).site == Site(40.0, 5.0)
+
+
+@pytest.mark.parametrize("size", [0.005, 2.5, 0.0, -1.0, float("nan")])
+def test_cells_of_unlikely_sizes_are_refused(size):
+    with pytest.raises(ParameterError, match=r"0\.01 to 2 degrees"):
+        cell_of(40.0, 5.0, size=size)
+
+
+@pytest.mark.parametrize("place", [(91.0, 0.0), (0.0, 181.0), (float("nan"), 0.0)])
+def test_places_off_the_globe_are_refused(place):
+    with pytest.raises(ParameterError):
+        cell_of(*place)
+
+
+def test_a_cell_is_a_name_for_its_place():
+    assert Cell(1985, 12750, 32).site == Site(39.7, -105.0, 1600.0)
+    assert len({cell_of(39.7, -105.0, 1600.0), Cell(1985, 12750, 32)}) == 1
