@@ -1,26 +1,24 @@
-"""Weather cells: small squares of latitude and longitude whose systems share one sky.
-
-The sky of one system is that of its cell too, so that its answer is the same alone and in a fleet,
-and depends on no other system.
-"""
+"""Weather cells: squares of latitude and longitude whose systems share one sky."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+import pvlib
+from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
 from sunveil.site import Array, Site
 
-# A kilometre to the cell's edge: a quarter of what the maps of haze tell apart. [degrees]
-SIZE = 0.02
-# Where weather has to be asked for, or a release's frame takes a second to make. [degrees]
-WIDE = 0.1
-# Height of a band of altitude for each degree of a cell's side: 50 m where it is the smallest, half
-# of which is 0.15% of a clear sky's light. [m/degree]
-BAND_PER_DEGREE = 2500.0
+# Half of it is 0.2 minutes of the sun's time, far below what any clock is known to. [degrees]
+SIZE = 0.1
+# Clear skies change by a percent over some such height. [m]
+BAND = 250.0
+# Where the sun stands, and how hazy the air is, when clear light at two heights is compared.
+_ZENITH, _TURBIDITY = 50.0, 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Cell:
     row, column
         Latitude and longitude of the centre, in units of ``size``.
     band
-        Altitude of the centre in units of ``2500 size`` metres; looked up when None.
+        Altitude of the centre in units of 250 m; looked up when None.
     size
         Side of the square. [degrees]
     """
@@ -47,8 +45,7 @@ class Cell:
         """The centre, which stands for all systems of the cell."""
         latitude = min(max(self.row * self.size, -90.0), 90.0)
         longitude = (self.column * self.size + 180.0) % 360.0 - 180.0
-        height = BAND_PER_DEGREE * self.size
-        altitude = None if self.band is None else round(self.band * height, 3)
+        altitude = None if self.band is None else self.band * BAND
         return Site(round(latitude, 6), round(longitude, 6), altitude)
 
 
@@ -72,38 +69,77 @@ def cell_of(
     return Cell(
         row=math.floor(place.latitude / size + 0.5),
         column=math.floor(place.longitude / size + 0.5) % round(360.0 / size),
-        band=None if altitude is None else math.floor(altitude / (BAND_PER_DEGREE * size) + 0.5),
+        band=None if altitude is None else math.floor(altitude / BAND + 0.5),
         size=size,
     )
 
 
-def turned(points: Array, site: Site, latitude: Array, longitude: Array) -> Array:
-    """Return planes that were fitted under the sky of a site, as they stand at places nearby.
+class Places(NamedTuple):
+    """Where systems stand, one entry each: public.
+
+    Parameters
+    ----------
+    latitude, longitude
+        North and east positive. [degrees]
+    altitude
+        Above the sea; NaN where nobody said. [m]
+    """
+
+    latitude: Array
+    longitude: Array
+    altitude: Array
+
+    @classmethod
+    def of(cls, site: Site, count: int) -> Places:
+        """Return one site for so many systems."""
+        return cls(*(np.full(count, x) for x in (site.latitude, site.longitude, site.height)))
+
+    def take(self, chosen: NDArray[np.intp]) -> Places:
+        """Return the places of some systems."""
+        return Places(*(each[chosen] for each in self))
+
+
+def as_placed(points: Array, site: Site, places: Places) -> Array:
+    """Return what was fitted under the sky of a site, as it is at places nearby.
 
     What faces a direction of space at both has another azimuth and tilt at each, since up and north
-    differ by what the places are apart.
+    differ by what the places are apart; and where the air is thinner, the same power comes from a
+    smaller capacity.
 
     Parameters
     ----------
     points
         What was fitted, shape (systems, 6); the first two are the plane as
-        ``tilt · (sin azimuth, cos azimuth)``.
+        ``tilt · (sin azimuth, cos azimuth)`` [degrees], the third is the logarithm of the capacity.
     site
         Whose sky they were fitted under.
-    latitude, longitude
-        Where each system stands. [degrees]
+    places
+        Where each system stands.
     """
     tilt = np.radians(np.hypot(points[:, 0], points[:, 1]))
     azimuth = np.arctan2(points[:, 0], points[:, 1])
     sine = np.sin(tilt)
     normal = np.stack([sine * np.sin(azimuth), sine * np.cos(azimuth), np.cos(tilt)], axis=1)
     space = normal @ _east_north_up(np.array([site.latitude]), np.array([site.longitude]))[0]
-    east, north, up = np.einsum("sij,sj->is", _east_north_up(latitude, longitude), space)
+    own = _east_north_up(places.latitude, places.longitude)
+    east, north, up = np.einsum("sij,sj->is", own, space)
     out = points.copy()
     flat = np.hypot(east, north)
     new_tilt = np.minimum(np.degrees(np.arctan2(flat, up)), 90.0)
     out[:, 0], out[:, 1] = (new_tilt * part / np.maximum(flat, 1e-12) for part in (east, north))
+    height = np.where(np.isnan(places.altitude), site.height, places.altitude)
+    out[:, 2] -= np.log(_clear_light(height) / _clear_light(np.array([site.height])))
     return out
+
+
+def _clear_light(altitude: Array) -> Array:
+    """Return clear global light at heights above the sea, the sun halfway up. [W/m²]"""
+    pressure = pvlib.atmosphere.alt2pres(altitude)
+    airmass = pvlib.atmosphere.get_absolute_airmass(
+        pvlib.atmosphere.get_relative_airmass(_ZENITH), pressure
+    )
+    light = pvlib.clearsky.ineichen(_ZENITH, airmass, _TURBIDITY, altitude=altitude)
+    return np.asarray(light["ghi"], dtype=np.float64)
 
 
 def _east_north_up(latitude: Array, longitude: Array) -> Array:

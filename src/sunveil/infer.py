@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.cell import cell_of
 from sunveil.engine import (
     SAVINGS,
     BlockEstimates,
@@ -291,7 +290,7 @@ class SiteSkies:
         load: Callable[[Span], Weather] | None = None,
     ) -> None:
         self.site = Site(latitude, longitude, altitude)
-        self._altitude, self._given, self._cache, self._load = altitude, weather, cache, load
+        self._given, self._cache, self._load = weather, cache, load
         self._made: dict[TimeGrid, SkyTable] = {}
 
     @classmethod
@@ -315,8 +314,7 @@ class SiteSkies:
         if grid not in self._made:
             if self.clear:
                 self._check(grid)
-                cell = cell_of(self.site.latitude, self.site.longitude, self._altitude)
-                self._made[grid] = make_sky_table(cell.site, grid)
+                self._made[grid] = make_sky_table(self.site, grid)
             else:
                 self._made[grid] = make_sky_table(self.site, grid, self.weather(_span(grid)))
         return self._made[grid]
@@ -420,10 +418,6 @@ def _infer_batch(
         options=options.engine,
         timezone=records[0].timezone,
         label_known=records[0].label_known,
-        places=(
-            np.full(len(records), skies.site.latitude),
-            np.full(len(records), skies.site.longitude),
-        ),
     )
     for place, record in enumerate(records):
         outcome = int(found.outcome[place])

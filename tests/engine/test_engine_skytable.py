@@ -55,7 +55,9 @@ def test_rows_are_the_clear_sky_at_two_instants(denver):
     for node, sky in enumerate(nodes(denver, weather)):
         np.testing.assert_allclose(rows[SUN_EAST + node], sky.sun[:, 0], atol=2e-4)
         np.testing.assert_allclose(rows[SUN_NORTH + node], sky.sun[:, 1], atol=2e-4)
-        np.testing.assert_allclose(rows[SUN_UP + node], np.maximum(sky.sun[:, 2], 0.0175), atol=2e-4)
+        np.testing.assert_allclose(
+            rows[SUN_UP + node], np.maximum(sky.sun[:, 2], 0.0175), atol=2e-4
+        )
         high = sky.sun[:, 2] > 0.06
         for row, values in ((DNI, sky.dni), (GHI, sky.ghi)):
             mine = rows[row + 2 * zero + node]

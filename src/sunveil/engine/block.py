@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.cell import turned
+from sunveil.cell import Places, as_placed
 from sunveil.engine.assumed import (
     CLIPPED_SHARE,
     FEWEST_DAYS,
@@ -38,7 +38,6 @@ from sunveil.meters.record import SHORT_INTERVAL
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
-Places = tuple[Array, Array]
 
 SAVINGS = tuple(DaylightSaving)
 INFERRED, TOO_LITTLE, NO_WEATHER = range(3)
@@ -166,7 +165,7 @@ def infer_block(
     label_known
         Whether somebody said which instant of its interval a stamp names.
     places
-        Latitudes and longitudes of the systems, where they stand beside the sky's own. [degrees]
+        Where the systems stand, when that is not the sky's own place.
 
     Privacy
     -------
@@ -180,7 +179,7 @@ def infer_block(
         part = np.arange(first, min(first + size, len(power)))
         own = np.ascontiguousarray(power[first : part[-1] + 1], dtype=np.float32)
         rows = on_long_grid(believable(own), sky.grid)
-        here = None if places is None else (places[0][part], places[1][part])
+        here = None if places is None else places.take(part)
         out.put(part, _infer_rows(rows, prepared, errors, timezone=timezone, places=here))
     return out
 
@@ -210,7 +209,7 @@ def _infer_rows(
             [relaid(rows[s : s + 1], clocks[s].hypothesis, saved, step) for s in wrong]
         )
         under = prepared.half if half else prepared
-        there = None if places is None else (places[0][wrong], places[1][wrong])
+        there = None if places is None else places.take(np.array(wrong))
         out.put(np.array(wrong), _completed(search(moved, under), under, errors, there))
     _tell_clocks(out, clocks)
     return out
@@ -234,7 +233,7 @@ def _completed(
     fit = fit_finally(searched.take(enough), prepared)
     points = fit.points
     if places is not None:
-        points = turned(points, prepared.sky.site, places[0][enough], places[1][enough])
+        points = as_placed(points, prepared.sky.site, places.take(enough))
     spread = intervals_of(points, fit.covariances(errors))
     agreement, clipped = fit.agreement(), fit.clipped() > CLIPPED_SHARE
     limited = clipped & (points[:, LIMIT] < NO_LIMIT)

@@ -128,7 +128,7 @@ def propose(
     if abs(base) > SUSPICIOUS_MINUTES:
         for offset in 30.0 * np.arange(-26, 27):
             away = abs(offset - base)
-            near = away <= (30.0 if interval_minutes >= 60.0 or offset % 60.0 == 0.0 else 20.0)
+            near = away <= (30.0 if offset % 60.0 == 0.0 else 20.0)
             if offset != 0.0 and near:
                 out.append(ClockHypothesis(float(offset), kind))
     return out

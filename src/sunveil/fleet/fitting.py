@@ -34,29 +34,33 @@ class Fitted:
     fit: BlockEstimates
 
 
-def fit_matrix(matrix: Matrix, desk: RunContext) -> Iterator[Fitted | RefusedSystem]:
+def fit_matrix(matrix: Matrix, context: RunContext) -> Iterator[Fitted | RefusedSystem]:
     """Yield the estimates of a matrix, cell by cell, and the systems that have none."""
-    settings = desk.job.settings
+    settings = context.job.settings
     options = EngineOptions(
         clock=Clock(settings.clock),
         losses=settings.losses,
         albedo=settings.albedo,
         mount=settings.mount,
     )
-    code = desk.cells.of[matrix.systems]
+    code = context.cells.of[matrix.systems]
     if not len(code):
         return
     edges = np.flatnonzero(np.r_[True, code[1:] != code[:-1], True])
     for start, end in pairwise(edges.tolist()):
         numbers = matrix.systems[start:end]
         try:
-            sky = desk.skies.over(desk.cells.cells[int(code[start])], matrix.frame.axis)
+            cell = int(code[start])
+            # servers are asked for the centres of cells, whose answers other runs share
+            clear = settings.weather == "clearsky"
+            site = context.cells.sites[cell] if clear else context.cells.cells[cell].site
+            sky = context.skies.over(site, matrix.frame.axis)
         except SunveilError as error:
             for number in numbers:
-                yield RefusedSystem(desk.names[number], "weather", str(error))
+                yield RefusedSystem(context.names[number], "weather", str(error))
             continue
-        for fitted in _fits(matrix.power[start:end], numbers, sky, matrix.frame, options, desk):
-            yield from _told(fitted, sky, desk) if isinstance(fitted, Fitted) else [fitted]
+        for fitted in _fits(matrix.power[start:end], numbers, sky, matrix.frame, options, context):
+            yield from _told(fitted, sky, context) if isinstance(fitted, Fitted) else [fitted]
 
 
 def _fits(
@@ -65,7 +69,7 @@ def _fits(
     sky: SkyTable,
     frame: BlockFrame,
     options: EngineOptions,
-    desk: RunContext,
+    context: RunContext,
 ) -> Iterator[Fitted | RefusedSystem]:
     try:
         fit = infer_block(
@@ -74,27 +78,27 @@ def _fits(
             options=options,
             timezone=frame.timezone,
             label_known=frame.label_known,
-            places=(desk.systems.latitude[numbers], desk.systems.longitude[numbers]),
+            places=context.systems.places(numbers),
         )
     except Exception as error:  # one bad system never stops a fleet: find out which it is
         if len(numbers) == 1:
-            name = desk.names[numbers[0]]
+            name = context.names[numbers[0]]
             told = isinstance(error, SunveilError)
             yield RefusedSystem(name, "failed", str(error)) if told else failed(name, error)
             return
         for row in range(len(numbers)):
             alone = slice(row, row + 1)
-            yield from _fits(power[alone], numbers[alone], sky, frame, options, desk)
+            yield from _fits(power[alone], numbers[alone], sky, frame, options, context)
     else:
         yield Fitted(frame, numbers, fit)
 
 
-def _told(fitted: Fitted, sky: SkyTable, desk: RunContext) -> Iterator[Fitted | RefusedSystem]:
+def _told(fitted: Fitted, sky: SkyTable, context: RunContext) -> Iterator[Fitted | RefusedSystem]:
     """Part the systems that were inferred from those that could not be."""
     fit = fitted.fit
     good = fit.outcome == 0
     for row in np.flatnonzero(~good):
-        name = desk.names[fitted.systems[row]]
+        name = context.names[fitted.systems[row]]
         told = reason(int(fit.outcome[row]), int(fit.lit[row]), source=sky.source)
         kind = "too little data" if fit.outcome[row] == 1 else "weather"
         yield RefusedSystem(name, kind, f"system {name}: {told}")

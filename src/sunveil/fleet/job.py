@@ -169,7 +169,7 @@ def context_of(
                 if systems.digest != job.digest:
                     raise SourceError(f"{job.systems} was changed while a run was reading it")
             if cells is None:
-                cells = find_cells(systems, job.settings.cell_size)
+                cells = find_cells(systems, job.settings.cell)
             _open.clear()  # one run at a time keeps its skies
             _open[key] = RunContext(job, systems, cells)
         return _open[key]

@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.cell import Cell, cell_of
+from sunveil.cell import BAND, Cell, cell_of
 from sunveil.fleet.layouts import FileLayout
 from sunveil.fleet.order import FleetOrder, by_name
 from sunveil.fleet.settings import IDENTITY, FleetSettings
 from sunveil.fleet.source import FileOrder, FleetSource, SourceFile
 from sunveil.fleet.systems import SystemTable
+from sunveil.site import Site
 
 # A file of fewer parts than this is not cut.
 WHOLE_PARTS = 4
@@ -35,7 +36,6 @@ FILES_ROWS = 500_000
 ENDING = 4
 # How many skies a worker keeps.
 SKIES_KEPT = 48
-_BAND = 250.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,22 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """The weather cells of the systems: the cells, and the number of each system's."""
+    """The weather cells of the systems.
+
+    Parameters
+    ----------
+    cells
+        The cells.
+    of
+        The number of each system's cell.
+    sites
+        The middle of the places in each cell, whose clear sky its systems share: where all of them
+        stand at one place, that place.
+    """
 
     cells: tuple[Cell, ...]
     of: NDArray[np.int32]
+    sites: tuple[Site, ...]
 
     def keys(self, members: NDArray[np.int64]) -> tuple[tuple[int, int, int | None], ...]:
         """Return the cells of some systems, as plain numbers."""
@@ -174,18 +186,47 @@ def fingerprint(source: FleetSource, systems: SystemTable, settings: FleetSettin
 def find_cells(systems: SystemTable, size: float) -> Cells:
     """Return the weather cell of every system."""
     if not len(systems):
-        return Cells((), np.empty(0, dtype=np.int32))
+        return Cells((), np.empty(0, dtype=np.int32), ())
     known = ~np.isnan(systems.altitude)
     keys = np.column_stack(
         [
             np.floor(systems.latitude / size + 0.5),
             np.floor(systems.longitude / size + 0.5) % round(360.0 / size),
-            np.where(known, np.floor(np.nan_to_num(systems.altitude) / _BAND + 0.5), -1e6),
+            np.where(known, np.floor(np.nan_to_num(systems.altitude) / BAND + 0.5), -1e6),
         ]
     ).astype(np.int64)
-    _, first, of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    of = inverse.reshape(-1).astype(np.int32)
     cells = tuple(cell_of(*systems.place(int(at)), size=size) for at in first)
-    return Cells(cells, of.reshape(-1).astype(np.int32))
+    return Cells(cells, of, _middles(systems, of, first))
+
+
+def _middles(
+    systems: SystemTable, of: NDArray[np.int32], first: NDArray[np.intp]
+) -> tuple[Site, ...]:
+    """Return the middle of the places in each cell.
+
+    They are counted from the first of each, so that systems at one place give that very place, and
+    none is torn apart by the date line.
+    """
+    count = np.bincount(of, minlength=len(first))
+    east = (systems.longitude - systems.longitude[first][of] + 180.0) % 360.0 - 180.0
+    parts = (
+        systems.latitude - systems.latitude[first][of],
+        east,
+        np.nan_to_num(systems.altitude - systems.altitude[first][of]),
+    )
+    north, east, up = (np.bincount(of, part, minlength=len(first)) / count for part in parts)
+    return tuple(
+        Site(
+            float(systems.latitude[at] + north[k]),
+            float((systems.longitude[at] + east[k] + 180.0) % 360.0 - 180.0)
+            if east[k]
+            else float(systems.longitude[at]),
+            None if np.isnan(systems.altitude[at]) else float(systems.altitude[at] + up[k]),
+        )
+        for k, at in enumerate(first)
+    )
 
 
 def _drafts(source: FleetSource, order: FileOrder, limit: int) -> Iterator[Part]:

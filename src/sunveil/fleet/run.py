@@ -146,7 +146,7 @@ def _opened(
     """Look at the inputs and plan the run; nothing is written yet."""
     table = read_systems(systems, system_column=settings.meters.system_column)
     source = look_at(fleet, settings.meters, aside=[systems, target])
-    cells = find_cells(table, settings.cell_size)
+    cells = find_cells(table, settings.cell)
     ordering = find_order(source, table, workers=workers)
     plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
     job = FleetJob(

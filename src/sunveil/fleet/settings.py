@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sunveil import __version__
-from sunveil.cell import SIZE, WIDE
+from sunveil.cell import SIZE
 from sunveil.errors import ParameterError
 from sunveil.meters.options import MeterOptions
 from sunveil.site import Losses, Mount
@@ -38,8 +38,7 @@ class FleetSettings:
     weather
         ``"clearsky"``, ``"nsrdb"`` or ``"pvgis"``.
     cell
-        Width of a weather cell; systems of one cell share its sky. When None, that of a single
-        system under the clear sky, and 0.1° where weather has to be asked for. [degrees]
+        Width of a weather cell; systems of one cell share its sky. [degrees]
     part_rows
         About how many readings are worked on at a time: a year of hours of some 250 systems. A
         file is not cut in two below four times as many.
@@ -51,7 +50,7 @@ class FleetSettings:
     albedo: float = 0.2
     mount: Mount = Mount.UNKNOWN
     weather: str = "clearsky"
-    cell: float | None = None
+    cell: float = SIZE
     part_rows: int = 2_500_000
 
     def __post_init__(self) -> None:
@@ -64,17 +63,10 @@ class FleetSettings:
             raise ParameterError(f"clock must be one of repair, given, and {self.clock!r} is not")
         if not 0.0 <= self.albedo <= 1.0:
             raise ParameterError(f"albedo must be between 0 and 1, and {self.albedo:g} is not")
-        if self.cell is not None and not 0.01 <= self.cell <= 1.0:
+        if not 0.01 <= self.cell <= 1.0:
             raise ParameterError(f"cell must be 0.01 to 1 degrees wide, and {self.cell:g} is not")
         if self.part_rows < 1:
             raise ParameterError("a part has at least one reading")
-
-    @property
-    def cell_size(self) -> float:
-        """The width of a weather cell, chosen by the weather where nobody said. [degrees]"""
-        if self.cell is not None:
-            return self.cell
-        return SIZE if self.weather == "clearsky" else WIDE
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain JSON types; keys of servers are never among them."""
@@ -93,6 +85,6 @@ class FleetSettings:
             "albedo": self.albedo,
             "mount": self.mount.value,
             "weather": self.weather,
-            "cell_degrees": self.cell_size,
+            "cell_degrees": self.cell,
             "part_rows": self.part_rows,
         }

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sunveil.cell import Cell
 from sunveil.engine import SkyTable, make_sky_table
+from sunveil.site import Site
 from sunveil.timegrid import TimeGrid
 from sunveil.weather import get_weather
 from sunveil.weather.base import utc_index
@@ -34,12 +34,12 @@ class CellSkies:
     def __init__(self, weather: str, *, keep: int, server: Mapping[str, Any]) -> None:
         self._weather, self._keep, self._server = weather, keep, dict(server)
         self._lock = threading.Lock()
-        self._making: dict[tuple[Cell, TimeGrid], threading.Lock] = {}
-        self._kept: OrderedDict[tuple[Cell, TimeGrid], SkyTable] = OrderedDict()
+        self._making: dict[tuple[Site, TimeGrid], threading.Lock] = {}
+        self._kept: OrderedDict[tuple[Site, TimeGrid], SkyTable] = OrderedDict()
 
-    def over(self, cell: Cell, axis: TimeGrid) -> SkyTable:
-        """Return the sky of a cell over an axis of time."""
-        key = cell, axis
+    def over(self, site: Site, grid: TimeGrid) -> SkyTable:
+        """Return the sky of a place over a grid of times."""
+        key = site, grid
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -49,7 +49,7 @@ class CellSkies:
             with self._lock:
                 if key in self._kept:
                     return self._kept[key]
-            sky = self._made(cell, axis)
+            sky = self._made(site, grid)
             with self._lock:
                 self._kept[key] = sky
                 self._making.pop(key, None)
@@ -57,11 +57,11 @@ class CellSkies:
                     self._kept.popitem(last=False)
             return sky
 
-    def _made(self, cell: Cell, grid: TimeGrid) -> SkyTable:
-        """Return the sky of a cell's centre, under its weather."""
+    def _made(self, site: Site, grid: TimeGrid) -> SkyTable:
+        """Return the sky of a place, under its weather."""
         if self._weather == "clearsky":
-            return make_sky_table(cell.site, grid)
+            return make_sky_table(site, grid)
         first, last = (np.datetime64(int(grid.first + grid.step * k), "s") for k in (0, grid.count))
         span = utc_index(np.array([first - _MARGIN, last + _MARGIN]))
-        found = get_weather(self._weather, cell.site, span[0], span[1], **self._server)
-        return make_sky_table(cell.site, grid, found)
+        found = get_weather(self._weather, site, span[0], span[1], **self._server)
+        return make_sky_table(site, grid, found)

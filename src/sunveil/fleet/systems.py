@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sunveil.cell import Places
 from sunveil.errors import SourceError
 from sunveil.fleet.database import cursor, quoted, unglobbed
 from sunveil.fleet.places import as_numbers, clock_of, misplaced
@@ -80,6 +81,10 @@ class SystemTable:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def places(self, numbers: NDArray[np.int32]) -> Places:
+        """Return where some systems stand."""
+        return Places(self.latitude[numbers], self.longitude[numbers], self.altitude[numbers])
 
     def place(self, index: int) -> tuple[float, float, float | None]:
         """Return latitude, longitude and, where given, altitude of a system."""

@@ -56,7 +56,7 @@ class OpenFleet:
     @property
     def draws_folder(self) -> Path:
         """A private folder for draws that are not kept yet, of its own for these very readings."""
-        return self.records.desk.job.folder
+        return self.records.context.job.folder
 
     @property
     def refused(self) -> tuple[RefusedSystem, ...]:
@@ -142,7 +142,7 @@ def open_fleet(
                 f"no system of the fleet can be released; the first reason: {reasons[0]}"
             )
         weather = FleetWeather(
-            records.desk.cells.cells, settings.weather, dict(server or {}), cache
+            records.context.cells.cells, settings.weather, dict(server or {}), cache
         )
         yield OpenFleet(records, roster, weather, count)
 

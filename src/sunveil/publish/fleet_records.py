@@ -16,7 +16,6 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from sunveil.cell import WIDE
 from sunveil.errors import MeterError, SunveilError
 from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.gather import gather, gathered_files, not_gathered
@@ -52,20 +51,20 @@ class FleetRecords:
 
     Parameters
     ----------
-    desk
+    context
         The table of systems, their cells and clocks.
     plan
         The parts.
     """
 
-    desk: RunContext
+    context: RunContext
     plan: FleetPlan
 
     def before(self) -> list[RefusedSystem]:
         """Return what is refused before any part is read."""
-        unread = (*self.desk.job.source.unreadable, *not_gathered(self.desk.job.work))
+        unread = (*self.context.job.source.unreadable, *not_gathered(self.context.job.work))
         return [
-            *self.desk.systems.refused,
+            *self.context.systems.refused,
             *(RefusedSystem("", UNREAD, reason) for _, reason in unread),
         ]
 
@@ -76,8 +75,8 @@ class FleetRecords:
         -------
         None: records are private. The refusals depend on rows and stamps alone.
         """
-        files = self.desk.job.source.columns.layout is FileLayout.FILES
-        yield from (_from_files if files else _from_rows)(self.desk, part)
+        files = self.context.job.source.columns.layout is FileLayout.FILES
+        yield from (_from_files if files else _from_rows)(self.context, part)
 
 
 def open_records(
@@ -100,7 +99,7 @@ def open_records(
     settings = replace(settings, meters=meters)
     table = read_systems(systems, system_column=meters.system_column)
     source = look_at(fleet, meters, aside=[systems, work])
-    cells = find_cells(table, settings.cell or WIDE)
+    cells = find_cells(table, settings.cell)
     ordering = find_order(source, table, workers=workers)
     plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
     job = FleetJob(
@@ -115,10 +114,10 @@ def open_records(
         span=find_span(source),
     )
     check_clocks(job, table)
-    desk = RunContext(job, table, cells)
+    context = RunContext(job, table, cells)
     if plan.bucket is not None:
-        gather(desk, plan.bucket, workers=workers)
-    return FleetRecords(desk, plan)
+        gather(context, plan.bucket, workers=workers)
+    return FleetRecords(context, plan)
 
 
 def record_of(raw: RawSystem, options: MeterOptions) -> Record:
@@ -138,45 +137,45 @@ def record_of(raw: RawSystem, options: MeterOptions) -> Record:
         return prepared(to_record(replace(raw, values=np.zeros(len(raw.values))), options))
 
 
-def _from_rows(desk: RunContext, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
-    job = desk.job
+def _from_rows(context: RunContext, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
+    job = context.job
     paths = gathered_files(job.work, part.number) if job.gathered else job.source.paths(part.files)
     if not paths:
         return
     try:
-        found = list(_rows(paths, desk, part))
+        found = list(_rows(paths, context, part))
     except _READING:
-        paths, unread = sound_files(paths, desk, part)
+        paths, unread = sound_files(paths, context, part)
         yield from unread
-        found = list(_rows(paths, desk, part)) if paths else []
+        found = list(_rows(paths, context, part)) if paths else []
     yield from found
 
 
 def _rows(
-    paths: Sequence[Path], desk: RunContext, part: Part
+    paths: Sequence[Path], context: RunContext, part: Part
 ) -> Iterator[HeldRecord | RefusedSystem]:
-    columns = desk.job.source.columns
+    columns = context.job.source.columns
     names = system_names(paths, columns, low=part.low, high=part.high)
-    yield from _unknown(names, desk)
-    known = {name for name in names if name in desk.place}
+    yield from _unknown(names, context)
+    known = {name for name in names if name in context.place}
     lost = known & _timeless(paths, columns, part)
     for name in sorted(lost):
         yield RefusedSystem(name, "meter", f"system {name} has rows without a time; remove them")
     left = sorted(known - lost)
-    for name, raw in raws_of(paths, columns, left, gathered=desk.job.gathered):
+    for name, raw in raws_of(paths, columns, left, gathered=context.job.gathered):
         known.discard(name)
-        yield _held(raw, desk.job.settings.meters, desk, name=name)
+        yield _held(raw, context.job.settings.meters, context, name=name)
     for name in sorted(known - lost):
         yield RefusedSystem(name, "meter", f"system {name} has a row without any reading or time")
 
 
 def _held(
-    raw: RawSystem | MeterError, options: MeterOptions, desk: RunContext, *, name: str
+    raw: RawSystem | MeterError, options: MeterOptions, context: RunContext, *, name: str
 ) -> HeldRecord | RefusedSystem:
     """Return a system's record, or why there is none."""
-    number = desk.place[name]
-    zone = int(desk.systems.zone[number])
-    own = options if zone < 0 else replace(options, timezone=desk.systems.zones[zone])
+    number = context.place[name]
+    zone = int(context.systems.zone[number])
+    own = options if zone < 0 else replace(options, timezone=context.systems.zones[zone])
     try:
         if isinstance(raw, MeterError):
             raise raw
@@ -185,14 +184,14 @@ def _held(
         return RefusedSystem(name, "meter", str(error))
 
 
-def _unknown(names: Sequence[str], desk: RunContext) -> Iterator[RefusedSystem]:
-    where = Path(desk.job.systems).name
+def _unknown(names: Sequence[str], context: RunContext) -> Iterator[RefusedSystem]:
+    where = Path(context.job.systems).name
     for name in names:
         if name == "":
             yield RefusedSystem(
                 "", "unknown", "some rows name no system; fill the column of systems"
             )
-        elif name not in desk.place and name not in desk.refused:
+        elif name not in context.place and name not in context.refused:
             yield RefusedSystem(
                 name, "unknown", f"system {name} is not in {where}; add its place there"
             )
@@ -219,15 +218,15 @@ def _timeless(paths: Sequence[Path], columns: Columns, part: Part) -> set[str]:
     return {str(row[0]) for row in found.fetchall()}
 
 
-def _from_files(desk: RunContext, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
+def _from_files(context: RunContext, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
     """Read files of any kind by the reader of single files."""
-    for path in desk.job.source.paths(part.files):
+    for path in context.job.source.paths(part.files):
         try:
-            for raw, options in raws_in(path, desk.job.settings.meters):
-                if raw.system_id in desk.place:
-                    yield _held(raw, options, desk, name=raw.system_id)
+            for raw, options in raws_in(path, context.job.settings.meters):
+                if raw.system_id in context.place:
+                    yield _held(raw, options, context, name=raw.system_id)
                 else:
-                    yield from _unknown([raw.system_id], desk)
+                    yield from _unknown([raw.system_id], context)
         except SunveilError as error:
             yield RefusedSystem("", UNREAD, str(error))
         except OSError:

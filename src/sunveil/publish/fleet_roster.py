@@ -97,15 +97,15 @@ def make_roster(records: FleetRecords, on_progress: OnProgress) -> ReleaseRoster
     -------
     The roster depends on rows, stamps and places: on no reading, nor on which are missing.
     """
-    desk = records.desk
+    context = records.context
     members: dict[str, Member] = {}
-    refused: dict[str, RefusedSystem] = {each.system_id: each for each in desk.systems.refused}
+    refused: dict[str, RefusedSystem] = {each.system_id: each for each in context.systems.refused}
     unread: dict[str, RefusedSystem] = {
         each.reason: each for each in records.before() if each.kind == UNREAD
     }
     for part in records.plan.parts:
         for each in records.of(part):
-            name = desk.names[each.number] if isinstance(each, HeldRecord) else each.system_id
+            name = context.names[each.number] if isinstance(each, HeldRecord) else each.system_id
             if isinstance(each, RefusedSystem) and each.kind == UNREAD:
                 unread[each.reason] = each
             elif name in members:
@@ -116,8 +116,8 @@ def make_roster(records: FleetRecords, on_progress: OnProgress) -> ReleaseRoster
                 refused.setdefault(name, each)
             elif name not in refused:
                 members[name] = _member(each, part.number, records)
-        on_progress(len(members) + len(refused), len(desk.names))
-    for name in desk.names:
+        on_progress(len(members) + len(refused), len(context.names))
+    for name in context.names:
         if name not in members and name not in refused:
             refused[name] = _unseen(name, bool(unread))
     listed = sorted((*refused.values(), *unread.values()), key=lambda r: (r.system_id, r.reason))
@@ -126,8 +126,8 @@ def make_roster(records: FleetRecords, on_progress: OnProgress) -> ReleaseRoster
 
 
 def _member(held: HeldRecord, part: int, records: FleetRecords) -> Member:
-    cell = int(records.desk.cells.of[held.number])
-    site = records.desk.cells.cells[cell].site
+    cell = int(records.context.cells.of[held.number])
+    site = records.context.cells.cells[cell].site
     grid = time_grid_of(held.record, longitude=site.longitude)
     years = [int(end.astype("M8[Y]").astype(np.int64)) + 1970 for end in held.record.extent]
     key = FrameKey(cell, grid.step, grid.first % grid.step, *years)

@@ -49,7 +49,7 @@ def score_part(
     None: scores are as private as the readings. Nothing is drawn here, so that a score may be made
     by any thread, and made again.
     """
-    members, names = roster.members, records.desk.names
+    members, names = roster.members, records.context.names
     cases = [
         (names[each.number], member, each)
         for each in records.of(part)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from sunveil.cell import WIDE, cell_of
+from sunveil.cell import cell_of
 from sunveil.fleet.results import FleetRows, read_fleet
 from sunveil.fleet.systems import SystemTable, read_systems
 from sunveil.infer import record_span
@@ -109,9 +109,7 @@ def _sites(dataset: Served, records: list[Record], systems: SystemTable | None) 
     """Return where each system is; those of one weather cell share its centre, and so one sky."""
     if systems is not None:
         places = zip(systems.ids.to_pylist(), systems.latitude, systems.longitude, strict=True)
-        return {
-            name: cell_of(float(north), float(east), size=WIDE).site for name, north, east in places
-        }
+        return {name: cell_of(float(north), float(east)).site for name, north, east in places}
     assert dataset.latitude is not None
     assert dataset.longitude is not None
     site = Site(dataset.latitude, dataset.longitude, dataset.altitude)
