@@ -235,12 +235,16 @@ def find_clocks(
     saving, saved_intervals = prepared.saving(timezone)
     minutes = prepared.minutes
     measured = measured_daylight(rows, searched.readings.bright, prepared.days)
-    leads = np.array(
-        [
-            typical_lead(measured, prepared.flat, saving, season, minutes=minutes)
-            for season in Season
-        ]
-    )
+    leads = _leads(measured, prepared, saving)
+    far_off = np.flatnonzero(np.isnan(leads[Season.ALL]) & searched.enough)
+    if len(far_off):
+        # light about midnight: such days are counted from noon to noon
+        half = prepared.days.per_day // 2
+        late = measured_daylight(
+            np.roll(rows[far_off], half, axis=1), searched.readings.bright[far_off], prepared.days
+        )
+        measured.middle[far_off], measured.energy[far_off] = late.middle - half, late.energy
+        leads[:, far_off] = _leads(_rows_of(measured, far_off), prepared, saving)
     seasonal = np.abs(leads[Season.SUMMER] - leads[Season.WINTER])
     suspicious = np.abs(leads[Season.ALL]) > SUSPICIOUS_MINUTES
     suspicious |= (seasonal > SAVING_MINUTES[0]) & (seasonal < SAVING_MINUTES[1])
@@ -275,6 +279,16 @@ def find_clocks(
         prepared,
         saving=saving,
         saved_intervals=saved_intervals,
+    )
+
+
+def _leads(measured: Daylight, prepared: PreparedSky, saving: NDArray[np.bool_]) -> Array:
+    """Return how far light runs ahead of a flat plane's in each season, shape (3, systems)."""
+    return np.array(
+        [
+            typical_lead(measured, prepared.flat, saving, season, minutes=prepared.minutes)
+            for season in Season
+        ]
     )
 
 

@@ -18,7 +18,7 @@ from sunveil.engine.envelope import profiles_of
 from sunveil.engine.intervals import covariances
 from sunveil.engine.mixture import ENOUGH, screen, several_planes
 from sunveil.engine.model import CAPACITY, LIMIT, NO_LIMIT, PARAMETERS, UNLIMITED, inform
-from sunveil.engine.prepared import PreparedSky, share_for
+from sunveil.engine.prepared import PreparedSky, shares_for
 from sunveil.engine.readings import padded
 from sunveil.engine.search import Searched, run_refine
 from sunveil.engine.shade import WORTH_LEAVING_OUT, unhidden
@@ -76,14 +76,15 @@ class FinalFit:
     def is_one_plane(self) -> NDArray[np.bool_]:
         """Return which systems look like one fixed plane."""
         readings, numbers = self.searched.readings, self.prepared.numbers
+        groups, probe = self.prepared.probe
         suspect, shares = screen(
-            self.searched.envelope,
+            self.searched.envelope[:, groups],
             readings.bright,
             self.points,
-            mixture=self.prepared.mixture,
+            sheet=probe,
             numbers=numbers,
         )
-        counts = np.array([share_for(ENOUGH, count) for count in readings.count])
+        counts = shares_for(ENOUGH, readings.count)
         several = np.zeros(len(self.points), dtype=bool)
         for share in np.unique(counts[suspect]):
             here = np.flatnonzero(suspect & (counts == share))
@@ -94,7 +95,6 @@ class FinalFit:
                 self.points[here],
                 shares[here],
                 sheet=sheet,
-                profiles=self.prepared.mixture_profiles(float(share)),
                 numbers=numbers,
             )
         return ~several

@@ -21,7 +21,7 @@ import numpy as np
 
 from sunveil.engine.assumed import TAIL, SystematicErrors
 from sunveil.engine.model import CAPACITY, EAST, NORTH
-from sunveil.site import Array, normals
+from sunveil.site import Array
 
 DRAWS = 200
 # Where the draws spread over more of the circle than this, any azimuth will do. [degrees]
@@ -99,6 +99,17 @@ def _draws() -> Array:
     return np.ascontiguousarray(np.linalg.inv(np.linalg.cholesky(np.cov(noise.T))) @ noise.T)
 
 
+def _quantiles(values: Array, *shares: float) -> list[Array]:
+    """Return quantiles of each row, between neighbours, as numpy has them in ten times the time."""
+    ordered = np.sort(values, axis=1)
+    out = []
+    for share in shares:
+        place = share * (values.shape[1] - 1)
+        low = int(place)
+        out.append(ordered[:, low] + (place - low) * (ordered[:, low + 1] - ordered[:, low]))
+    return out
+
+
 def intervals_of(points: Array, covariance: Array) -> Intervals:
     """Turn covariances into 90% intervals of azimuth, tilt and capacity.
 
@@ -117,13 +128,18 @@ def intervals_of(points: Array, covariance: Array) -> Intervals:
     north = points[:, NORTH, None] + b[:, None] * first + c[:, None] * second
     centre = np.degrees(np.arctan2(points[:, EAST], points[:, NORTH]))
     own = np.hypot(points[:, EAST], points[:, NORTH])
-    azimuth, tilt = np.degrees(np.arctan2(east, north)), np.minimum(np.hypot(east, north), 90.0)
-    turned = (azimuth - centre[:, None] + 180.0) % 360.0 - 180.0
-    low, high = np.quantile(turned, [TAIL, 1.0 - TAIL], axis=1)
+    length = np.maximum(np.hypot(east, north), 1e-12)
+    tilt = np.minimum(length, 90.0)
+    # along and across the plane's own azimuth
+    across, along = np.sin(np.radians(centre))[:, None], np.cos(np.radians(centre))[:, None]
+    ahead, aside = along * north + across * east, along * east - across * north
+    low, high = _quantiles(np.degrees(np.arctan2(aside, ahead)), TAIL, 1.0 - TAIL)
     any_azimuth = high - low > ANY_AZIMUTH
-    bounds = np.quantile(tilt, [TAIL, 1.0 - TAIL], axis=1)
-    cosines = np.einsum("sdi,si->sd", normals(azimuth, tilt), normals(centre, own))
-    radius = np.degrees(np.arccos(np.clip(np.quantile(cosines, 2.0 * TAIL, axis=1), -1.0, 1.0)))
+    bounds = _quantiles(tilt, TAIL, 1.0 - TAIL)
+    lean, own_lean = np.radians(tilt), np.radians(own)[:, None]
+    cosines = np.sin(own_lean) * np.sin(lean) * ahead / length + np.cos(own_lean) * np.cos(lean)
+    (edge,) = _quantiles(cosines, 2.0 * TAIL)
+    radius = np.degrees(np.arccos(np.clip(edge, -1.0, 1.0)))
     deviation = 1.645 * np.sqrt(np.maximum(covariance[:, CAPACITY, CAPACITY], 0.0))
     return Intervals(
         azimuth_low=np.where(any_azimuth, 0.0, (centre + low) % 360.0),

@@ -9,21 +9,16 @@ east-west roof or a tracker, it explains visibly more.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sunveil.engine.envelope import Groups, points_of, profiles_of
+from sunveil.engine.envelope import points_of, profiles_of
 from sunveil.engine.model import (
     CAPACITY,
     EAST,
-    HAZE,
-    HAZE_HIGH,
-    HAZE_LOW,
-    HEAT,
     LIMIT,
     NO_LIMIT,
     NORTH,
@@ -31,7 +26,6 @@ from sunveil.engine.model import (
     Sheet,
 )
 from sunveil.engine.readings import padded
-from sunveil.engine.skytable import SkyTable, in_blocks
 from sunveil.grids import Grid
 from sunveil.site import Array
 
@@ -60,9 +54,6 @@ ENOUGH = 1600
 # Powers so close to the limit say nothing of planes, and so few of them nothing at all.
 BELOW_LIMIT = 0.96
 FEWEST = 40
-# Haze and heat at which the planes' power is known; between them it runs nearly straight.
-HAZES = np.linspace(HAZE_LOW, HAZE_HIGH, 5)
-HEATS = np.array([0.0, 2.0])
 
 kernel = njit(
     cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}
@@ -82,27 +73,6 @@ class MixtureNumbers(NamedTuple):
     rounds: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Mixture:
-    """Planes that a system's bright power is compared with, at every second ten days: public.
-
-    Their places and the sky there are also what starts are refined on.
-
-    Parameters
-    ----------
-    places
-        The groups that are compared.
-    sheet
-        The sky at these.
-    profiles
-        Power of each plane per kW by haze and heat, shape (hazes, heats, planes, padded). [kW/kW]
-    """
-
-    places: NDArray[np.intp]
-    sheet: Sheet
-    profiles: Matrix
-
-
 @functools.lru_cache(maxsize=1)
 def mixture_grid() -> Grid:
     """Return the planes that a mixture may hold beside the fitted one."""
@@ -113,48 +83,21 @@ def mixture_grid() -> Grid:
     return Grid(np.concatenate(azimuth), np.concatenate(tilt))
 
 
-def make_mixture(sky: SkyTable, groups: Groups, numbers: Numbers) -> Mixture:
-    """Return the planes that a system which is not one plane may be made of.
-
-    Parameters
-    ----------
-    sky
-        The sky.
-    groups
-        Its groups of ten days and time of day.
-    numbers
-        What is assumed.
-    """
-    places = np.flatnonzero(groups.window % 2 == 0)
-    sheet = in_blocks(sky.rows[:, groups.middle[places]])
-    return Mixture(places, sheet, mixture_profiles(sheet, numbers))
-
-
-def mixture_profiles(sheet: Sheet, numbers: Numbers) -> Matrix:
-    """Return the power of a mixture's planes per kW, shape (hazes, heats, planes, padded)."""
-    grid = mixture_grid()
-    profiles = [
-        [profiles_of(sheet, points_of(grid, haze=haze, heat=heat), numbers) for heat in HEATS]
-        for haze in HAZES
-    ]
-    return np.asarray(profiles)
-
-
 def screen(
-    envelope: Matrix, bright: Array, points: Array, *, mixture: Mixture, numbers: Numbers
+    envelope: Matrix, bright: Array, points: Array, *, sheet: Sheet, numbers: Numbers
 ) -> tuple[NDArray[np.bool_], Array]:
     """Return which systems may not be one plane by their bright envelope, and what they are then.
 
     Parameters
     ----------
     envelope
-        Bright powers in each group, NaN where there is none, shape (systems, groups). [kW]
+        Bright powers, NaN where there is none, shape (systems, groups). [kW]
     bright
         Bright power of each record. [kW]
     points
         What was fitted, shape (systems, PARAMETERS).
-    mixture
-        The planes to compare with.
+    sheet
+        The sky at the groups.
     numbers
         What is assumed.
 
@@ -164,11 +107,11 @@ def screen(
         Who may not be, and the capacities of the plane itself and of the other planes [kW], shape
         (systems, 1 + planes).
     """
-    value = padded(_below_limit(envelope[:, mixture.places], points))
+    value = padded(_below_limit(envelope, points))
     rules = _rules(numbers)._replace(hardly=HARDLY, misfit=MISFIT, rounds=SCREEN_ROUNDS)
     rules = rules._replace(alone_width=1.0)
     shares = np.zeros((len(points), 1 + len(mixture_grid())))
-    gain = _compare(value, mixture.sheet, mixture.profiles, bright, points, rules, numbers, shares)
+    gain = _compare(value, bright, points, shares, sheet=sheet, numbers=numbers, rules=rules)
     another = (gain >= SCREEN_GAIN) & (_own_share(shares, points) < SCREEN_OWN_SHARE)
     enough = np.count_nonzero(value, axis=1) >= FEWEST
     return enough & (another | (gain >= SCREEN_SURE_GAIN)), shares
@@ -181,7 +124,6 @@ def several_planes(
     shares: Array,
     *,
     sheet: Sheet,
-    profiles: Matrix,
     numbers: Numbers,
 ) -> NDArray[np.bool_]:
     """Return which systems are not one fixed plane, by their readings.
@@ -196,13 +138,14 @@ def several_planes(
         What was fitted, shape (systems, PARAMETERS).
     shares
         The mixtures that :func:`screen` found, to start from.
-    sheet, profiles
-        The sky at these readings, and :func:`mixture_profiles` under it.
+    sheet
+        The sky at these readings.
     numbers
         What is assumed.
     """
     value, found = _below_limit(power, points), shares.copy()
-    gain = _compare(value, sheet, profiles, bright, points, _rules(numbers), numbers, found)
+    rules = _rules(numbers)
+    gain = _compare(value, bright, points, found, sheet=sheet, numbers=numbers, rules=rules)
     another = (gain >= LEAST_GAIN) & (_own_share(found, points) < LARGEST_OWN_SHARE)
     return np.asarray(another | (gain >= SURE_GAIN))
 
@@ -228,21 +171,23 @@ def _below_limit(power: Matrix, points: Array) -> Matrix:
 
 def _compare(
     value: Matrix,
-    sheet: Sheet,
-    profiles: Matrix,
     bright: Array,
     points: Array,
-    rules: MixtureNumbers,
-    numbers: Numbers,
     shares: Array,
+    *,
+    sheet: Sheet,
+    numbers: Numbers,
+    rules: MixtureNumbers,
 ) -> Array:
     """Return how much more energy mixtures explain; ``shares`` is where they start and end."""
-    haze = np.clip((points[:, HAZE] - HAZES[0]) / (HAZES[1] - HAZES[0]), 0.0, len(HAZES) - 1.0)
-    heat = (points[:, HEAT] - HEATS[0]) / (HEATS[1] - HEATS[0])
+    grid = points_of(mixture_grid())
+    planes = np.repeat(points[:, None], 1 + len(grid), axis=1)
+    # the other planes under the same haze and on the same mounts
+    planes[:, 1:, (EAST, NORTH)] = grid[:, (EAST, NORTH)]
+    rows = profiles_of(sheet, planes.reshape(-1, planes.shape[2]), numbers)
     gain = np.zeros(len(points))
-    systems = np.exp(points[:, CAPACITY]), bright, haze, heat
-    own = profiles_of(sheet, points, numbers)
-    _fit_mixtures(value, own, systems, profiles, rules, gain, shares)
+    capacity = np.exp(points[:, CAPACITY])
+    _fit_mixtures(value, rows.reshape(*planes.shape[:2], -1), capacity, bright, rules, gain, shares)
     return gain
 
 
@@ -408,44 +353,31 @@ def _mix(value, rows, bright, rules, x, model, weight):  # type: ignore[no-untyp
 
 
 @kernel
-def _fit_mixtures(values, own, systems, profiles, rules, gain, shares):  # type: ignore[no-untyped-def]
+def _fit_mixtures(values, planes, capacities, brights, rules, gain, shares):  # type: ignore[no-untyped-def]
     """Fill how much more energy a mixture explains than one plane, and the mixture's capacities.
 
     Parameters
     ----------
     values
-        Bright powers, zero where there is none, shape (systems, padded). [kW]
-    own
-        Power of each system's own plane per kW, the same shape. [kW/kW]
-    systems
-        Of each: capacity and bright power [kW], haze and heat as places among their levels.
-    profiles
-        Power of the other planes per kW, shape (hazes, heats, planes, padded). [kW/kW]
+        Powers, zero where there is none, shape (systems, padded). [kW]
+    planes
+        Power per kW of each system's own plane and of the others, shape (systems, planes, padded).
+        [kW/kW]
+    capacities, brights
+        Capacity and bright power of each. [kW]
     rules
         The model of errors, and when to stop.
     gain
         Filled, as a fraction, shape (systems,).
     shares
-        Capacities of the plane itself and of the others [kW], shape (systems, 1 + planes): where
-        each mixture starts, or all zero for the plane alone, and filled with where it ends.
+        Capacities of the planes [kW], shape (systems, planes): where each mixture starts, or all
+        zero for the plane alone, and filled with where it ends.
     """
-    capacities, brights, hazes, heats = systems
-    planes, size = profiles.shape[2], profiles.shape[3]
-    rows, model = np.empty((planes + 1, size), dtype=np.float32), np.empty(size, dtype=np.float32)
-    weight, other = np.empty(size, dtype=np.float32), np.empty(planes + 1)
+    count, size = planes.shape[1], planes.shape[2]
+    model, weight = np.empty(size, dtype=np.float32), np.empty(size, dtype=np.float32)
+    other = np.empty(count)
     for s in range(len(values)):
-        value, bright, capacity = values[s], brights[s], capacities[s]
-        for g in range(size):
-            rows[0, g] = own[s, g]
-        level = min(int(hazes[s]), profiles.shape[0] - 2)
-        up, warm = hazes[s] - level, heats[s]
-        a, b = np.float32((1.0 - up) * (1.0 - warm)), np.float32((1.0 - up) * warm)
-        c, d = np.float32(up * (1.0 - warm)), np.float32(up * warm)
-        for j in range(planes):
-            one, two = profiles[level, 0, j], profiles[level, 1, j]
-            three, four = profiles[level + 1, 0, j], profiles[level + 1, 1, j]
-            for g in range(size):
-                rows[j + 1, g] = a * one[g] + b * two[g] + c * three[g] + d * four[g]
+        value, rows, bright, capacity = values[s], planes[s], brights[s], capacities[s]
         # the plane alone, with the capacity that suits these powers best
         for again in range(rules.rounds + 1):
             for g in range(size):
@@ -468,11 +400,11 @@ def _fit_mixtures(values, own, systems, profiles, rules, gain, shares):  # type:
         alone = _weigh(value, model, bright, rules.narrow, rules, weight)
         best = shares[s]
         started = False
-        for j in range(planes + 1):
+        for j in range(count):
             started = started or best[j] > 0.0
         if started:
             model[:] = 0.0
-            for j in range(planes + 1):
+            for j in range(count):
                 for g in range(size):
                     model[g] += np.float32(best[j]) * rows[j, g]
         else:
@@ -486,6 +418,6 @@ def _fit_mixtures(values, own, systems, profiles, rules, gain, shares):  # type:
             found = _mix(value, rows, bright, rules, other, model, weight)
             if found > together:
                 together = found
-                for j in range(planes + 1):
+                for j in range(count):
                     best[j] = other[j]
         gain[s] = together / max(alone, 1e-9) - 1.0

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sunveil.engine.assumed import ERRORS, EngineOptions, numbers_of
 from sunveil.engine.envelope import Groups, make_groups
 from sunveil.engine.light import Daylight, SolarDays, flat_daylight
-from sunveil.engine.mixture import Mixture, make_mixture, mixture_profiles
 from sunveil.engine.model import BLOCK, Numbers, Sheet
 from sunveil.engine.saving import saving_days, saving_rule
 from sunveil.engine.shade import sky_patches
-from sunveil.engine.skytable import SHARES, SkyTable, make_sky_table
+from sunveil.engine.skytable import SHARES, SkyTable, in_blocks, make_sky_table
+from sunveil.site import Array
 from sunveil.timegrid import DAY
 
 Index = NDArray[np.int32]
@@ -38,7 +38,6 @@ class PreparedSky:
         self.options = options
         self.numbers: Numbers = numbers_of(options, clear=sky.clear)
         self._parts: dict[float, tuple[Index, Sheet]] = {}
-        self._mixtures: dict[float, NDArray[np.float32]] = {}
 
     @property
     def minutes(self) -> float:
@@ -84,9 +83,10 @@ class PreparedSky:
         return make_groups(self.sky, self.numbers)
 
     @functools.cached_property
-    def mixture(self) -> Mixture:
-        """Planes that a system which is not one plane may be made of."""
-        return make_mixture(self.sky, self.groups, self.numbers)
+    def probe(self) -> tuple[NDArray[np.intp], Sheet]:
+        """Every second ten days' groups, which starts and mixtures are looked at on, and their sky."""
+        places = np.flatnonzero(self.groups.window % 2 == 0)
+        return places, in_blocks(self.sky.rows[:, self.groups.middle[places]])
 
     @functools.cached_property
     def days(self) -> SolarDays:
@@ -103,12 +103,6 @@ class PreparedSky:
         if share not in self._parts:
             self._parts[share] = self.sky.part(share)
         return self._parts[share]
-
-    def mixture_profiles(self, share: float) -> NDArray[np.float32]:
-        """Return the power of a mixture's planes at a share of the usable intervals, made once."""
-        if share not in self._mixtures:
-            self._mixtures[share] = mixture_profiles(self.part(share)[1], self.numbers)
-        return self._mixtures[share]
 
     @functools.cached_property
     def neighbours(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
@@ -139,10 +133,11 @@ def prepare(sky: SkyTable, options: EngineOptions) -> PreparedSky:
     return PreparedSky(sky, options)
 
 
-def share_for(readings: int, available: int) -> float:
-    """Return the smallest share that leaves at least so many of the available readings."""
-    wanted = readings / max(available, 1)
-    return min((share for share in SHARES if share >= wanted), default=1.0)
+def shares_for(readings: int, available: NDArray[np.int64]) -> Array:
+    """Return the smallest shares that leave at least so many of each system's readings."""
+    rising = np.array(SHARES[::-1])
+    place = np.searchsorted(rising, readings / np.maximum(available, 1))
+    return np.asarray(rising[np.minimum(place, len(rising) - 1)])
 
 
 def correlated_in(share: float) -> float:

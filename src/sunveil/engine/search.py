@@ -15,7 +15,7 @@ from sunveil.engine.assumed import (
 )
 from sunveil.engine.envelope import STARTS, bright_envelope, find_starts
 from sunveil.engine.model import LIMIT, PARAMETERS, Sheet, refine
-from sunveil.engine.prepared import PreparedSky, correlated_in, share_for
+from sunveil.engine.prepared import PreparedSky, correlated_in, shares_for
 from sunveil.engine.readings import BlockReadings, find_limits, lay_out, padded
 from sunveil.site import Array
 
@@ -84,9 +84,10 @@ def search(rows: Matrix, prepared: PreparedSky) -> Searched:
     envelope = bright_envelope(rows, prepared.groups)
     starts, remains = find_starts(envelope, prepared.groups)
     starts[:, :, LIMIT] = limits[:, None]
-    shares = np.array([share_for(ENOUGH, count) for count in readings.count])
+    shares = shares_for(ENOUGH, readings.count)
     # on bright powers first, which clouds do not reach
-    here = envelope[:, prepared.mixture.places]
+    places, probe = prepared.probe
+    here = envelope[:, places]
     there = np.isfinite(here)
     bright = padded(np.where(there, here, np.float32(0.0))), padded(there.astype(np.float32))
     points = np.empty((len(rows), PARAMETERS))
@@ -96,7 +97,7 @@ def search(rows: Matrix, prepared: PreparedSky) -> Searched:
         trial = starts[chosen, place]
         seen = run_refine(
             prepared,
-            prepared.mixture.sheet,
+            probe,
             (bright[0][chosen], bright[1][chosen]),
             readings.bright[chosen],
             trial,
