@@ -14,7 +14,7 @@ from engine_makers import point_of
 
 from sunveil.engine.assumed import ERRORS, EngineOptions, numbers_of
 from sunveil.engine.model import CAPACITY, HAZE, HEAT, LIMIT, NO_LIMIT, PARAMETERS
-from sunveil.engine.skytable import NODES, SkyTable, _clear_sky, _clear_over
+from sunveil.engine.skytable import NODES, SkyTable, _clear_over, _clear_sky
 from sunveil.site import Array, Losses, normals
 from sunveil.sky import Sky, sky_at, unit_power
 
@@ -32,9 +32,7 @@ class Oracle:
     def power(self, point: Array) -> Array:
         """Return the mean power of a point over each interval, its limit applied. [kW]"""
         tilt = np.hypot(point[0], point[1])
-        normal = normals(
-            np.array([np.degrees(np.arctan2(point[0], point[1]))]), np.array([tilt])
-        )
+        normal = normals(np.array([np.degrees(np.arctan2(point[0], point[1]))]), np.array([tilt]))
         free = np.mean(
             [
                 unit_power(sky.hazier(point[HAZE]), normal, losses=Losses(), heat=point[HEAT])[0]
@@ -119,7 +117,9 @@ def best_plane(oracle: Oracle, power: Array, *, widen: float = 1.5) -> Array:
     capacity = float(np.nanquantile(power, 0.98)) / 0.75
     best, most = None, -1.0
     for azimuth in (90.0, 180.0, 270.0):
-        point = oracle.fit(some, point_of(azimuth, 25.0, capacity, haze=-0.2, heat=1.25), widen=widen)
+        point = oracle.fit(
+            some, point_of(azimuth, 25.0, capacity, haze=-0.2, heat=1.25), widen=widen
+        )
         model = oracle.power(point)
         far = (power - model) / oracle.deviation(model, float(np.nanquantile(power, 0.98)))
         explained = np.nansum(np.exp(-0.5 * (far / ERRORS.reach) ** 2) * power)

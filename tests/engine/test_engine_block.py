@@ -6,16 +6,23 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conftest import PLANES
 from engine_makers import flags, plane_of, row_of, rows_of
 
-from sunveil.engine import BlockEstimates, EngineOptions, SkyTable, block, infer_block
-from sunveil.engine import make_sky_table, reason
+from conftest import PLANES
+from sunveil.engine import (
+    BlockEstimates,
+    EngineOptions,
+    SkyTable,
+    block,
+    infer_block,
+    make_sky_table,
+    reason,
+)
 from sunveil.engine.block import INFERRED, NO_WEATHER, TOO_LITTLE, flag_bits, flags_of
 from sunveil.engine.prepared import prepare
 from sunveil.errors import ParameterError
 from sunveil.estimate import Flag
-from sunveil.simulate import clipped, fast_clock, simulate_power, simulate_sky, SystemTruth
+from sunveil.simulate import SystemTruth, clipped, fast_clock, simulate_power, simulate_sky
 from sunveil.site import Mount, Plane, Site
 from sunveil.timegrid import TimeGrid
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import PLANES
 from engine_makers import flags, plane_of, point_of, row_of, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conftest import PLANES
 from sunveil.engine import SAVINGS, EngineOptions, infer_block, make_sky_table
 from sunveil.engine.clocks import (
     DECLARED,

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import PLANES
 from engine_makers import point_of
 from oracle import angle_between
 
+from conftest import PLANES
 from sunveil.engine.envelope import (
     APART,
     BRIGHT_SHARE,

@@ -15,9 +15,7 @@ from sunveil.site import normals
 BARE = SystematicErrors(clock_minutes=0.0, capacity=0.0, angle=0.0, stretch=1.0)
 
 
-def spread(
-    azimuth: float, tilt: float, *, angle: float = 1.0, capacity: float = 0.02
-) -> Intervals:
+def spread(azimuth: float, tilt: float, *, angle: float = 1.0, capacity: float = 0.02) -> Intervals:
     covariance = np.diag(np.square([angle, angle, capacity, 0.1, 0.1, 1.0]))
     return intervals_of(point_of(azimuth, tilt, 5.0)[None], covariance[None])
 
@@ -60,8 +58,10 @@ def test_intervals_are_those_of_many_normal_draws(azimuth, tilt, east, north, to
     assert found.tilt_high[0] == pytest.approx(high, abs=0.3 * scale)
     low, high = np.quantile(turned, [0.05, 0.95])
     loose = np.degrees(0.4 * scale / tilt)
-    mine = [(each[0] - azimuth + 180.0) % 360.0 - 180.0 for each in
-            (found.azimuth_low, found.azimuth_high)]
+    mine = [
+        (each[0] - azimuth + 180.0) % 360.0 - 180.0
+        for each in (found.azimuth_low, found.azimuth_high)
+    ]
     assert mine == pytest.approx([low, high], abs=loose)
     cosines = normals(azimuths, tilts) @ normals(np.array([azimuth]), np.array([tilt]))[0]
     radius = np.degrees(np.arccos(np.quantile(cosines, 0.1)))

@@ -4,12 +4,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from conftest import PLANES
 from engine_makers import flags, point_of, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
+from conftest import PLANES
 from sunveil.engine import infer_block
 from sunveil.engine.mixture import (
     FEWEST,
@@ -63,7 +63,7 @@ def test_powers_at_the_limit_say_nothing():
 
 def test_a_plane_owns_what_faces_about_as_it_does():
     grid = mixture_grid()
-    place = 1 + int(np.flatnonzero((grid.surface_tilt == 35.0))[3])
+    place = 1 + int(np.flatnonzero(grid.surface_tilt == 35.0)[3])
     azimuth = grid.surface_azimuth[place - 1]
     shares = np.zeros((1, 1 + len(grid)))
     shares[0, [0, 1, place]] = 1.0, 2.0, 3.0
@@ -74,9 +74,7 @@ def test_a_plane_owns_what_faces_about_as_it_does():
 def test_profiles_of_a_mixture_are_known_by_haze_and_heat(prepared):
     found = prepared.mixture.profiles
     assert found.shape[:3] == (len(HAZES), len(HEATS), len(mixture_grid()))
-    np.testing.assert_array_equal(
-        found, mixture_profiles(prepared.mixture.sheet, prepared.numbers)
-    )
+    np.testing.assert_array_equal(found, mixture_profiles(prepared.mixture.sheet, prepared.numbers))
     # haze hides direct light, and heat costs power
     assert (np.diff(found.sum(axis=(1, 2, 3))) < 0.0).all()
     assert (np.diff(found.sum(axis=(0, 2, 3))) < 0.0).all()

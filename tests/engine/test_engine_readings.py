@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.engine.model import BLOCK, UNLIMITED
-from sunveil.engine.readings import BlockReadings, believable, find_limits, lay_out, on_long_grid, padded
+from sunveil.engine.readings import (
+    BlockReadings,
+    believable,
+    find_limits,
+    lay_out,
+    on_long_grid,
+    padded,
+)
 from sunveil.simulate import clipped
 from sunveil.timegrid import TimeGrid
 
