@@ -6,9 +6,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from engine_makers import flags, plane_of, row_of, rows_of
+from engine_makers import PLANES, flags, plane_of, row_of, rows_of
 
-from conftest import PLANES
 from sunveil.engine import (
     BlockEstimates,
     EngineOptions,

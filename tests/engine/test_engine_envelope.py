@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine_makers import point_of
+from engine_makers import PLANES, point_of
 from oracle import angle_between
 
-from conftest import PLANES
 from sunveil.engine.envelope import (
     APART,
     BRIGHT_SHARE,

@@ -4,12 +4,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from engine_makers import flags, point_of, rows_of
+from engine_makers import PLANES, flags, point_of, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from conftest import PLANES
 from sunveil.engine import infer_block
 from sunveil.engine.mixture import (
     FEWEST,

@@ -63,7 +63,7 @@ def test_rows_are_the_clear_sky_at_two_instants(denver):
         # at the horizon itself Perez's shares jump
         high = sky.sun[:, 2] > 0.06
         np.testing.assert_allclose(share[high], sky.circumsolar[high], atol=5e-4)
-        np.testing.assert_allclose(rows[DOME + node], 1.0 - share, atol=1e-6)
+        np.testing.assert_allclose(rows[DOME + node], 1.0 - share, atol=5e-4)
         np.testing.assert_allclose(rows[HORIZON + node][high], sky.horizon[high], atol=5e-4)
     early, late = nodes(denver, weather)
     np.testing.assert_allclose(rows[WARMTH], (early.temp_air + late.temp_air) / 2 - 25.0, atol=0.05)
