@@ -16,7 +16,7 @@ import pandas as pd
 
 from sunveil.simulate import (
     Horizon,
-    Skies,
+    SimulatedSky,
     SystemTruth,
     Tracker,
     clipped,
@@ -129,7 +129,7 @@ def mean_plane(truth: SystemTruth) -> Plane:
 
 
 @cache
-def _sky(site: Site) -> Skies:
+def _sky(site: Site) -> SimulatedSky:
     where = round((site.latitude + 90.0) * 100.0), round((site.longitude + 180.0) * 100.0)
     seed = int(np.random.SeedSequence([SEED, *where]).generate_state(1)[0])
     return simulate_sky(site, YEAR, seed=seed)

@@ -314,11 +314,17 @@ class SiteSkies:
         """Return the sky over a grid of times."""
         if grid not in self._made:
             if self.clear:
+                self._check(grid)
                 cell = cell_of(self.site.latitude, self.site.longitude, self._altitude)
                 self._made[grid] = make_sky_table(cell.site, grid)
             else:
                 self._made[grid] = make_sky_table(self.site, grid, self.weather(_span(grid)))
         return self._made[grid]
+
+    def _check(self, grid: TimeGrid) -> None:
+        """Refuse weather of other dates, though a clear sky could be made for any."""
+        if not isinstance(self._given, str):
+            self.weather(_span(grid))
 
     def weather(self, span: Span) -> Weather:
         """Return the weather itself over a span, as the paper's method needs it."""

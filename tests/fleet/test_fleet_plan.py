@@ -50,7 +50,7 @@ def source_of(count, each, *, groups=1):
 def plan_of(tmp_path, source, count, *, order=FileOrder.SORTED, across=False, **settings):
     systems = systems_of(tmp_path, count, across=across)
     choices = FleetSettings(**settings)
-    cells = find_cells(systems, choices.cell)
+    cells = find_cells(systems, choices.cell_size)
     return make_plan(source, systems, choices, ordering=FleetOrder(order), cells=cells)
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sunveil.cells import cell_of
 
+from sunveil.cell import cell_of
 from sunveil.errors import SourceError
 from sunveil.fleet.plan import find_cells
 from sunveil.fleet.systems import SYSTEM_NAMES, read_systems

@@ -110,8 +110,8 @@ def test_memory_forgets_what_was_longest_unused_and_holds_no_more_than_it_may():
     assert [memory.get(name) for name in "de"] == ["D", "E"]
 
 
-@pytest.mark.parametrize(("work", "pads"), [(0.0, 1), (0.03, 1), (0.07, 2), (0.24, 5)])
-def test_an_answer_takes_whole_multiples_of_its_time(work, answer_seconds):
+@pytest.mark.parametrize(("work", "multiples"), [(0.0, 1), (0.03, 1), (0.07, 2), (0.24, 5)])
+def test_an_answer_takes_whole_multiples_of_its_time(work, multiples):
     waited = []
 
     async def sleep(seconds):
@@ -119,7 +119,7 @@ def test_an_answer_takes_whole_multiples_of_its_time(work, answer_seconds):
 
     asyncio.run(pad_duration(7.0, 0.05, clock=lambda: 7.0 + work, sleep=sleep))
     (more,) = waited
-    assert work + more == pytest.approx(answer_seconds * 0.05)
+    assert work + more == pytest.approx(multiples * 0.05)
 
 
 def test_a_problem_says_what_rfc_9457_asks_for():

@@ -47,7 +47,7 @@ class FleetRows:
     surface_azimuth: NDArray[np.float64]
     surface_tilt: NDArray[np.float64]
     dc_capacity_kw: NDArray[np.float64]
-    keys: dict[str, NDArray[np.str_]] = field(default_factory=dict)
+    keys: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         sizes = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from sunveil.grids import Grid
 from sunveil.infer import SiteSkies, grid_of, on_grid, repaired
 from sunveil.meters.record import Record
 from sunveil.site import Array
+
+_OF_READINGS = ("place", "day", "sun", "power", "modelled")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +58,16 @@ class SeenReadings:
 
     def __len__(self) -> int:
         return len(self.power)
+
+    @property
+    def starts(self) -> NDArray[np.datetime64]:
+        """UTC start of each reading's interval, by the sun's clock."""
+        return self.sky.grid.long.times[self.sky.slot[self.place]]
+
+    def take(self, chosen: NDArray[np.bool_]) -> SeenReadings:
+        """Return some of the readings."""
+        parts = {name: getattr(self, name)[chosen] for name in _OF_READINGS}
+        return replace(self, **parts)
 
     def profiles(self, grid: Grid, chosen: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the power of planes per kW at some of the readings. [kW/kW]
