@@ -363,7 +363,7 @@ def test_weather_of_a_place_is_used_over_all_records(power):
 
     skies = SiteSkies(**GOLDEN, weather="pvgis", load=load)
     record = from_pandas(power)
-    found = [_ for _ in infer_records([record, record], skies)]
+    found = list(infer_records([record, record], skies))
     assert len(asked) == 1
     first, last = (pd.Timestamp(each, tz="UTC") for each in record.extent)
     assert asked[0][0] < first

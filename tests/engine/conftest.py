@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
-from engine_makers import rows_of
+from engine_makers import PLANES, rows_of
 
 from sunveil.engine import EngineOptions, SkyTable, make_sky_table
 from sunveil.engine.prepared import PreparedSky, prepare
@@ -15,7 +15,6 @@ from sunveil.timegrid import TimeGrid
 
 DENVER = Site(39.7, -105.0, 1600.0)
 FIRST = int(pd.Timestamp("2019-01-01", tz="UTC").timestamp())
-PLANES = ((180.0, 25.0), (105.0, 18.0), (262.0, 33.0), (215.0, 8.0))
 
 PowerMaker = Callable[..., pd.Series]
 

@@ -11,6 +11,9 @@ from sunveil.estimate import Flag
 from sunveil.site import Array, Plane
 from sunveil.timegrid import TimeGrid
 
+# The planes of the four systems that most tests infer.
+PLANES = ((180.0, 25.0), (105.0, 18.0), (262.0, 33.0), (215.0, 8.0))
+
 
 def row_of(power: pd.Series, grid: TimeGrid) -> np.ndarray:
     """Return a series on a grid, NaN where it has nothing; stamps name starts."""

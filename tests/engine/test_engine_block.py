@@ -6,9 +6,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from engine_makers import flags, plane_of, row_of, rows_of
+from engine_makers import PLANES, flags, plane_of, row_of, rows_of
 
-from conftest import PLANES
 from sunveil.engine import (
     BlockEstimates,
     EngineOptions,
@@ -74,21 +73,24 @@ def test_a_block_says_of_each_what_it_says_of_it_alone(four, denver, rows):
         assert_same(four.take(np.arange(len(rows)) == place), alone)
 
 
-def test_a_system_does_not_depend_on_what_stands_beside_it(four, denver, rows, powers):
+def test_a_system_does_not_depend_on_what_stands_beside_it(denver, rows, powers):
     """Not on strangers with other records, clocks and gaps, nor on its place among them."""
     short = rows[1].copy()
     short[:4000] = np.nan
+    weeks = rows[2].copy()
+    weeks[24 * 45 :] = np.nan
+    gaps = rows[3].copy()
+    gaps[np.random.default_rng(0).random(len(gaps)) < 0.4] = np.nan
     fast = row_of(fast_clock(powers[2], 60), denver.grid)
-    given = np.stack([short, rows[3], fast, rows[0], np.minimum(rows[0], 3.0), rows[2], rows[1]])
-    found = infer_block(given, denver)
-    chosen = np.zeros(len(given), dtype=bool)
-    chosen[[1, 3, 5, 6]] = True
-    order = np.array([3, 0, 2, 1])
-    mine = found.take(chosen)
-    theirs = BlockEstimates(
-        **{each.name: getattr(four, each.name)[order] for each in fields(BlockEstimates)}
+    given = np.stack(
+        [short, rows[3], fast, rows[0], np.minimum(rows[0], 3.0), weeks, rows[2], gaps, rows[1]]
     )
-    assert_same(mine, theirs)
+    found = infer_block(given, denver)
+    assert len(np.unique(found.lit)) > 4
+    for place in range(len(given)):
+        alone = infer_block(given[place : place + 1], denver)
+        assert_same(found.take(np.arange(len(given)) == place), alone)
+    assert_same(infer_block(given[::-1], denver).take(np.arange(9) == 0), alone)
 
 
 def test_a_longer_grid_gives_the_same(four, denver, rows):
@@ -104,6 +106,13 @@ def test_working_on_fewer_at_a_time_changes_nothing(four, denver, rows, monkeypa
     for chunk in (1, 2 * denver.grid.count, 3 * denver.grid.count):
         monkeypatch.setattr(block, "CHUNK", chunk)
         assert_same(infer_block(rows, denver), four)
+
+
+def test_places_go_with_their_systems_whatever_is_worked_on_at_a_time(denver, rows, monkeypatch):
+    places = np.full(4, 39.7), -105.0 + np.array([0.0, 0.5, 1.0, 1.5])
+    whole = infer_block(rows, denver, places=places)
+    monkeypatch.setattr(block, "CHUNK", 3 * denver.grid.count)
+    assert_same(infer_block(rows, denver, places=places), whole)
 
 
 def test_readings_of_double_precision_and_any_layout_give_the_same(four, denver, rows):

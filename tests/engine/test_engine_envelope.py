@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine_makers import point_of
+from engine_makers import PLANES, point_of
 from oracle import angle_between
 
-from conftest import PLANES
 from sunveil.engine.envelope import (
     APART,
     BRIGHT_SHARE,
@@ -33,6 +32,10 @@ def test_groups_hold_the_same_time_of_day_of_ten_days(prepared):
         assert np.unique(own // (10 * DAY)).tolist() == [groups.window[group]]
     # every usable interval once
     assert sorted(groups.places[there].tolist()) == sorted(prepared.slot.tolist())
+    light = np.ones(long.count)
+    light[prepared.slot] = np.maximum(sky.ghi[: sky.usable], 20.0)
+    scale = light[prepared.slot[groups.middle]] / light[groups.places]
+    np.testing.assert_allclose(groups.scale[there], scale[there], rtol=1e-5)
     # the middle stands for all of it
     middles = prepared.slot[groups.middle]
     assert all(middles[g] in groups.places[there[:, g], g] for g in range(len(middles)))

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
-from engine_makers import flags, point_of, rows_of
+from engine_makers import PLANES, flags, point_of, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from conftest import PLANES
 from sunveil.engine import infer_block
 from sunveil.engine.mixture import (
     FEWEST,
@@ -23,7 +23,8 @@ from sunveil.engine.mixture import (
     screen,
 )
 from sunveil.estimate import Flag
-from sunveil.simulate import Tracker, east_west, tracking
+from sunveil.simulate import SystemTruth, Tracker, east_west, tracking
+from sunveil.site import Plane
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.booleans())
@@ -63,7 +64,7 @@ def test_powers_at_the_limit_say_nothing():
 
 def test_a_plane_owns_what_faces_about_as_it_does():
     grid = mixture_grid()
-    place = 1 + int(np.flatnonzero((grid.surface_tilt == 35.0))[3])
+    place = 1 + int(np.flatnonzero(grid.surface_tilt == 35.0)[3])
     azimuth = grid.surface_azimuth[place - 1]
     shares = np.zeros((1, 1 + len(grid)))
     shares[0, [0, 1, place]] = 1.0, 2.0, 3.0
@@ -97,6 +98,21 @@ def test_single_planes_are_not_flagged(denver, rows):
     found = infer_block(rows, denver)
     for place in range(len(PLANES)):
         assert Flag.NOT_ONE_PLANE not in flags(found, place)
+
+
+def pair(truth: SystemTruth, *, second: float) -> SystemTruth:
+    """Return a system half of which faces elsewhere."""
+    ((plane, _),) = truth.planes
+    return replace(truth, planes=((plane, 0.5), (Plane(second, plane.surface_tilt), 0.5)))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "tilt"), [(135.0, 225.0, 25.0), (90.0, 180.0, 30.0), (90.0, 270.0, 12.0)]
+)
+def test_planes_that_differ_less_are_told_apart_too(denver, power_of, first, second, tilt):
+    power = power_of(first, tilt, change=partial(pair, second=second), seed=3)
+    found = infer_block(rows_of([power], denver.grid), denver)
+    assert Flag.NOT_ONE_PLANE in flags(found, 0)
 
 
 def test_two_planes_and_trackers_are_told_from_one(denver, power_of):

@@ -187,7 +187,7 @@ def plain_fits(prepared, oracle, rows) -> dict[int, np.ndarray]:
 def test_a_refinement_ends_where_the_plain_fit_ends(prepared, rows, plain_fits):
     for place, theirs in plain_fits.items():
         power = rows[place : place + 1, prepared.slot]
-        mine = (theirs + [3.0, -2.0, 0.05, 0.1, -0.05, 0.0])[None]
+        mine = theirs[None] + np.array([3.0, -2.0, 0.05, 0.1, -0.05, 0.0])
         run_refine(
             prepared,
             prepared.sky.sheet,

@@ -27,7 +27,7 @@ from sunveil.engine.model import (
 )
 from sunveil.engine.skytable import NODES, SHARES, in_blocks
 from sunveil.site import Site
-from sunveil.sky import Sky, sky_at
+from sunveil.sky import LOWEST_FOR_DIFFUSE, LOWEST_SUN, Sky, sky_at
 from sunveil.timegrid import TimeGrid
 from sunveil.weather import Weather, clearsky
 
@@ -53,24 +53,20 @@ def test_rows_are_the_clear_sky_at_two_instants(denver):
     rows, zero = denver.rows[:, : denver.usable], LEVELS // 2
     assert HAZE_LOW + zero * HAZE_STEP == 0.0
     for node, sky in enumerate(nodes(denver, weather)):
-        np.testing.assert_allclose(rows[SUN_EAST + node], sky.sun[:, 0], atol=2e-4)
-        np.testing.assert_allclose(rows[SUN_NORTH + node], sky.sun[:, 1], atol=2e-4)
-        np.testing.assert_allclose(
-            rows[SUN_UP + node], np.maximum(sky.sun[:, 2], 0.0175), atol=2e-4
-        )
+        np.testing.assert_allclose(rows[SUN_EAST + node], sky.sun[:, 0], atol=5e-5)
+        np.testing.assert_allclose(rows[SUN_NORTH + node], sky.sun[:, 1], atol=5e-5)
+        up = np.maximum(sky.sun[:, 2], LOWEST_SUN)
+        np.testing.assert_allclose(rows[SUN_UP + node], up, atol=5e-5)
+        np.testing.assert_allclose(rows[DNI + 2 * zero + node], sky.dni, atol=0.5)
+        np.testing.assert_allclose(rows[GHI + 2 * zero + node], sky.ghi, atol=0.2)
+        share = rows[CIRCUMSOLAR + node] * np.maximum(sky.sun[:, 2], LOWEST_FOR_DIFFUSE)
+        # at the horizon itself Perez's shares jump
         high = sky.sun[:, 2] > 0.06
-        for row, values in ((DNI, sky.dni), (GHI, sky.ghi)):
-            mine = rows[row + 2 * zero + node]
-            np.testing.assert_allclose(mine[high], values[high], atol=6.0)
-            # monthly turbidity is drawn between days there, and taken by day here
-            assert np.abs(mine - values)[high].mean() < 1.5
-        up = np.maximum(sky.sun[:, 2], 0.0872)
-        share = rows[CIRCUMSOLAR + node] * up
-        assert np.abs(share - sky.circumsolar)[high].mean() < 0.01
-        np.testing.assert_allclose(rows[DOME + node], 1.0 - share, atol=0.02)
-        assert np.abs(rows[HORIZON + node] - sky.horizon)[high].mean() < 0.01
+        np.testing.assert_allclose(share[high], sky.circumsolar[high], atol=5e-4)
+        np.testing.assert_allclose(rows[DOME + node], 1.0 - share, atol=5e-4)
+        np.testing.assert_allclose(rows[HORIZON + node][high], sky.horizon[high], atol=5e-4)
     early, late = nodes(denver, weather)
-    np.testing.assert_allclose(rows[WARMTH], (early.temp_air + late.temp_air) / 2 - 25.0, atol=0.3)
+    np.testing.assert_allclose(rows[WARMTH], (early.temp_air + late.temp_air) / 2 - 25.0, atol=0.05)
     assert (rows[CLOUD] == 0.0).all()
     assert (rows[COOLING] > 0.0).all()
 
@@ -83,7 +79,7 @@ def test_each_level_of_haze_is_the_sky_made_hazier(denver):
     for level in range(LEVELS):
         hazier = early.hazier(HAZE_LOW + HAZE_STEP * level)
         for row, values in ((DNI, hazier.dni), (GHI, hazier.ghi)):
-            assert np.abs(rows[row + 2 * level] - values)[high].mean() < 0.003 * values.mean()
+            np.testing.assert_allclose(rows[row + 2 * level][high], values[high], atol=0.6)
 
 
 def test_usable_intervals_come_first_in_the_order_of_time(denver):

@@ -84,7 +84,7 @@ class PreparedSky:
 
     @functools.cached_property
     def probe(self) -> tuple[NDArray[np.intp], Sheet]:
-        """Every second ten days' groups, which starts and mixtures are looked at on, and their sky."""
+        """Groups of every second ten days, to look at starts and mixtures on, and their sky."""
         places = np.flatnonzero(self.groups.window % 2 == 0)
         return places, in_blocks(self.sky.rows[:, self.groups.middle[places]])
 

@@ -78,7 +78,7 @@ def padded(values: NDArray[np.float32] | NDArray[np.bool_]) -> Matrix:
 
 
 def believable(power: Matrix) -> Matrix:
-    """Return readings with zero for what is too small to be power, and none for what is too large."""
+    """Return readings with zero for what is too small to be power, none for what is too large."""
     size = np.abs(power)
     out = np.where(size < np.float32(LEAST), np.float32(0.0), power)
     out[size > np.float32(MOST)] = np.nan

@@ -86,26 +86,29 @@ def search(rows: Matrix, prepared: PreparedSky) -> Searched:
     starts[:, :, LIMIT] = limits[:, None]
     shares = shares_for(ENOUGH, readings.count)
     # on bright powers first, which clouds do not reach
-    places, probe = prepared.probe
-    here = envelope[:, places]
-    there = np.isfinite(here)
-    bright = padded(np.where(there, here, np.float32(0.0))), padded(there.astype(np.float32))
+    groups, probe = prepared.probe
+    value = envelope[:, groups]
+    there = np.isfinite(value)
+    bright = padded(np.where(there, value, np.float32(0.0))), padded(there.astype(np.float32))
     points = np.empty((len(rows), PARAMETERS))
     best = np.full(len(rows), -1.0)
     for place in range(STARTS):
         chosen = np.flatnonzero(remains[:, place] <= WORTH * remains[:, 0] + SLACK)
-        trial = starts[chosen, place]
-        seen = run_refine(
-            prepared,
-            probe,
-            (bright[0][chosen], bright[1][chosen]),
-            readings.bright[chosen],
-            trial,
-            share=float(shares.min(initial=1.0)),
-            widen=WIDE,
-            near=False,
-        )
-        _keep_better(chosen, trial, seen, points, best)
+        # each as it would be alone: the prior's say depends on a record's own length
+        for share in np.unique(shares[chosen]):
+            here = chosen[shares[chosen] == share]
+            trial = starts[here, place]
+            seen = run_refine(
+                prepared,
+                probe,
+                (bright[0][here], bright[1][here]),
+                readings.bright[here],
+                trial,
+                share=float(share),
+                widen=WIDE,
+                near=False,
+            )
+            _keep_better(here, trial, seen, points, best)
     explained = refine_systems(prepared, readings, points, shares, systems=np.arange(len(rows)))
     doubtful = np.flatnonzero(explained <= DOUBTFUL)
     if len(doubtful):
