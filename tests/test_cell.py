@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sunveil.cell import SIZE, Cell, cell_of, turned
+from sunveil.cell import SIZE, Cell, Places, as_placed, cell_of
 from sunveil.errors import ParameterError
 from sunveil.site import Site, normals
 
@@ -29,6 +29,10 @@ def point(azimuth: float, tilt: float) -> np.ndarray:
     return np.array([[tilt * np.sin(turn), tilt * np.cos(turn), 1.0, 2.0, 3.0, 4.0]])
 
 
+def places(latitude: float, longitude: float) -> Places:
+    return Places(np.array([latitude]), np.array([longitude]), np.array([np.nan]))
+
+
 LATITUDES, LONGITUDES = st.floats(-80, 80), st.floats(-180, 180)
 
 
@@ -37,7 +41,7 @@ LATITUDES, LONGITUDES = st.floats(-80, 80), st.floats(-180, 180)
 def test_a_plane_is_turned_as_its_vector_is(latitude, longitude, north, east, azimuth, tilt):
     site = Site(latitude, longitude, 0.0)
     given = point(azimuth, tilt)
-    found = turned(given, site, np.array([latitude + north]), np.array([longitude + east]))
+    found = as_placed(given, site, places(latitude + north, longitude + east))
     vector = normals(np.array([azimuth]), np.array([tilt]))[0]
     space = rotation(latitude, longitude) @ vector
     expected = rotation(latitude + north, longitude + east).T @ space
@@ -52,15 +56,13 @@ def test_a_plane_is_turned_as_its_vector_is(latitude, longitude, north, east, az
 @given(LATITUDES, LONGITUDES, st.floats(0, 360), st.floats(0, 89))
 def test_the_same_place_leaves_a_plane_as_it_is(latitude, longitude, azimuth, tilt):
     given = point(azimuth, tilt)
-    found = turned(
-        given, Site(latitude, longitude, 0.0), np.array([latitude]), np.array([longitude])
-    )
+    found = as_placed(given, Site(latitude, longitude, 0.0), places(latitude, longitude))
     np.testing.assert_allclose(found, given, atol=1e-6)
 
 
 def test_a_place_to_the_north_sees_a_southern_plane_steeper():
     site = Site(40.0, -105.0, 0.0)
-    found = turned(point(180.0, 30.0), site, np.array([41.0]), np.array([-105.0]))
+    found = as_placed(point(180.0, 30.0), site, places(41.0, -105.0))
     # the same direction of space is lower in the sky there
     assert np.hypot(*found[0, :2]) == pytest.approx(31.0)
 
@@ -70,7 +72,7 @@ def test_a_cell_is_the_square_around_its_centre():
     site = cell.site
     assert abs(site.latitude - 39.742) <= SIZE / 2
     assert abs(site.longitude + 105.1727) <= SIZE / 2
-    assert site.altitude == 1800.0
+    assert site.altitude == 1750.0
     assert cell_of(site.latitude, site.longitude, site.altitude) == cell
 
 
@@ -88,18 +90,17 @@ def test_the_edges_of_the_map_meet():
     assert cell_of(10.0, 179.999) == cell_of(10.0, -179.999)
     assert cell_of(90.0, 0.0).site.latitude == 90.0
     assert cell_of(-90.0, 0.0).site.latitude == -90.0
-    assert cell_of(0.0, 0.0) == cell_of(-0.0, -0.0) == cell_of(0.0099, -0.0099)
+    assert cell_of(0.0, 0.0) == cell_of(-0.0, -0.0) == cell_of(0.0499, -0.0499)
 
 
 def test_neighbouring_cells_part_halfway():
-    assert cell_of(0.0099, 5.0).row == 0
-    assert cell_of(0.0101, 5.0).row == 1
+    assert cell_of(0.0499, 5.0).row == 0
+    assert cell_of(0.0501, 5.0).row == 1
 
 
 def test_altitudes_fall_into_bands():
-    assert cell_of(40.0, 5.0, 1609.0).site.altitude == 1600.0
-    assert cell_of(40.0, 5.0, 1626.0).site.altitude == 1650.0
-    assert cell_of(40.0, 5.0, 1609.0, size=0.1).site.altitude == 1500.0
+    assert cell_of(40.0, 5.0, 1609.0).site.altitude == 1500.0
+    assert cell_of(40.0, 5.0, 1626.0).site.altitude == 1750.0
     assert cell_of(40.0, 5.0, -5.0).site.altitude == 0.0
     assert cell_of(40.0, 5.0).band is None
     assert cell_of(40.0, 5.0).site == Site(40.0, 5.0)
@@ -118,5 +119,5 @@ def test_places_off_the_globe_are_refused(place):
 
 
 def test_a_cell_is_a_name_for_its_place():
-    assert Cell(1985, 12750, 32).site == Site(39.7, -105.0, 1600.0)
-    assert len({cell_of(39.7, -105.0, 1600.0), Cell(1985, 12750, 32)}) == 1
+    assert Cell(397, 2550, 6).site == Site(39.7, -105.0, 1500.0)
+    assert len({cell_of(39.7, -105.0, 1600.0), Cell(397, 2550, 6)}) == 1

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from engine_makers import PLANES, flags, plane_of, row_of, rows_of
 
+from sunveil.cell import Places
 from sunveil.engine import (
     BlockEstimates,
     EngineOptions,
@@ -109,7 +110,9 @@ def test_working_on_fewer_at_a_time_changes_nothing(four, denver, rows, monkeypa
 
 
 def test_places_go_with_their_systems_whatever_is_worked_on_at_a_time(denver, rows, monkeypatch):
-    places = np.full(4, 39.7), -105.0 + np.array([0.0, 0.5, 1.0, 1.5])
+    places = Places(
+        np.full(4, 39.7), -105.0 + np.array([0.0, 0.5, 1.0, 1.5]), np.array([np.nan, 0.0, 9.0, 1e3])
+    )
     whole = infer_block(rows, denver, places=places)
     monkeypatch.setattr(block, "CHUNK", 3 * denver.grid.count)
     assert_same(infer_block(rows, denver, places=places), whole)
@@ -266,9 +269,9 @@ def test_a_place_that_is_always_cloudy_is_inferred_too(denver):
 
 
 def test_places_beside_the_skys_own_turn_the_plane(four, denver, rows):
-    own = tuple(np.full(4, each) for each in (denver.site.latitude, denver.site.longitude))
+    own = Places.of(denver.site, 4)
     assert_same(infer_block(rows, denver, places=own), four)
-    west = infer_block(rows, denver, places=(own[0], own[1] - 2.0))
+    west = infer_block(rows, denver, places=own._replace(longitude=own.longitude - 2.0))
     for place in range(4):
         assert 0.5 < plane_of(west, place).angle_to(plane_of(four, place)) < 2.5
     assert_same_but_planes(west, four)
@@ -281,11 +284,23 @@ def assert_same_but_planes(one: BlockEstimates, other: BlockEstimates) -> None:
 
 def test_places_of_repaired_clocks_turn_too(denver, powers):
     row = row_of(fast_clock(powers[0], 60), denver.grid)
-    places = (np.full(3, 39.7), np.array([-105.0, -105.0, -103.0]))
+    places = Places(np.full(3, 39.7), np.array([-105.0, -105.0, -103.0]), np.full(3, np.nan))
     right = row_of(powers[0], denver.grid)
     found = infer_block(np.stack([right, row, row]), denver, places=places)
     assert found.clock_offset_minutes.tolist() == [0.0, 60.0, 60.0]
     assert 0.5 < plane_of(found, 1).angle_to(plane_of(found, 2)) < 2.5
+
+
+def test_thinner_air_gives_the_same_power_from_a_smaller_capacity(four, denver, rows):
+    own = Places.of(denver.site, 4)
+    higher = infer_block(rows, denver, places=own._replace(altitude=own.altitude + 100.0))
+    np.testing.assert_allclose(higher.surface_tilt, four.surface_tilt, atol=1e-6)
+    # as a sky made for that height has it
+    there = make_sky_table(Site(39.7, -105.0, denver.site.height + 100.0), denver.grid)
+    np.testing.assert_allclose(
+        higher.dc_capacity_kw, infer_block(rows, there).dc_capacity_kw, rtol=2e-3
+    )
+    assert (higher.dc_capacity_kw < 0.996 * four.dc_capacity_kw).all()
 
 
 def test_flags_are_bits_in_the_order_of_their_kind():

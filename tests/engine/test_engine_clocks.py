@@ -58,24 +58,23 @@ def test_parts_of_an_interval_need_the_half_grid(offset, step, half):
 
 
 @pytest.mark.parametrize(
-    ("leads", "minutes", "offsets", "saving"),
+    ("leads", "offsets", "saving"),
     [
-        ((0.0, 0.0, 0.0), 60.0, [0], []),
-        ((17.9, 17.0, 18.0), 60.0, [0], []),
-        ((NAN, NAN, NAN), 60.0, [0], []),
-        ((58.0, 57.0, 59.0), 60.0, [0, 30, 60], []),
-        ((58.0, 57.0, 59.0), 15.0, [0, 60], []),
-        ((38.0, 38.0, 38.0), 15.0, [0, 30, 60], []),
-        ((-62.0, -61.0, -63.0), 60.0, [0, -90, -60], []),
-        ((-420.0, -420.0, -420.0), 60.0, [0, -450, -420, -390], []),
-        ((30.0, 0.0, 60.0), 60.0, [0, 0], [LEFT_IN]),
-        ((-30.0, 0.0, -60.0), 60.0, [0, 0], [TWICE]),
-        ((90.0, 60.0, 120.0), 15.0, [0, 0, 60], [LEFT_IN, LEFT_IN]),
-        ((0.0, 0.0, 100.0), 60.0, [0], []),
+        ((0.0, 0.0, 0.0), [0], []),
+        ((17.9, 17.0, 18.0), [0], []),
+        ((NAN, NAN, NAN), [0], []),
+        ((58.0, 57.0, 59.0), [0, 60], []),
+        ((38.0, 38.0, 38.0), [0, 30, 60], []),
+        ((-62.0, -61.0, -63.0), [0, -60], []),
+        ((-420.0, -420.0, -420.0), [0, -420], []),
+        ((30.0, 0.0, 60.0), [0, 0], [LEFT_IN]),
+        ((-30.0, 0.0, -60.0), [0, 0], [TWICE]),
+        ((90.0, 60.0, 120.0), [0, 0, 60], [LEFT_IN, LEFT_IN]),
+        ((0.0, 0.0, 100.0), [0], []),
     ],
 )
-def test_light_proposes_clocks(leads, minutes, offsets, saving):
-    found = propose(*leads, interval_minutes=minutes)
+def test_light_proposes_clocks(leads, offsets, saving):
+    found = propose(*leads)
     assert found[0] is DECLARED
     assert [each.offset_minutes for each in found] == offsets
     assert [each.saving for each in found if each.saving is not DECLARED.saving] == saving

@@ -13,13 +13,10 @@ from scipy.optimize import nnls
 from sunveil.engine import infer_block
 from sunveil.engine.mixture import (
     FEWEST,
-    HAZES,
-    HEATS,
     _below_limit,
     _non_negative,
     _own_share,
     mixture_grid,
-    mixture_profiles,
     screen,
 )
 from sunveil.estimate import Flag
@@ -72,23 +69,15 @@ def test_a_plane_owns_what_faces_about_as_it_does():
     assert _own_share(shares, point_of(azimuth, 55.0)[None])[0] == pytest.approx(1.0 / 6.0)
 
 
-def test_profiles_of_a_mixture_are_known_by_haze_and_heat(prepared):
-    found = prepared.mixture.profiles
-    assert found.shape[:3] == (len(HAZES), len(HEATS), len(mixture_grid()))
-    np.testing.assert_array_equal(found, mixture_profiles(prepared.mixture.sheet, prepared.numbers))
-    # haze hides direct light, and heat costs power
-    assert (np.diff(found.sum(axis=(1, 2, 3))) < 0.0).all()
-    assert (np.diff(found.sum(axis=(0, 2, 3))) < 0.0).all()
-
-
 def test_so_few_bright_powers_say_nothing(prepared):
-    envelope = np.full((1, prepared.groups.places.shape[1]), np.nan, dtype=np.float32)
-    envelope[:, prepared.mixture.places[: FEWEST - 1]] = 1.0
+    groups, probe = prepared.probe
+    envelope = np.full((1, len(groups)), np.nan, dtype=np.float32)
+    envelope[:, : FEWEST - 1] = 1.0
     suspect, _ = screen(
         envelope,
         np.array([1.0]),
         point_of(0.0, 80.0)[None],
-        mixture=prepared.mixture,
+        sheet=probe,
         numbers=prepared.numbers,
     )
     assert not suspect[0]

@@ -8,7 +8,7 @@ from oracle import angle_between
 from sunveil.engine import EngineOptions, make_sky_table
 from sunveil.engine import search as searching
 from sunveil.engine.assumed import FEWEST_READINGS
-from sunveil.engine.prepared import prepare, share_for
+from sunveil.engine.prepared import prepare, shares_for
 from sunveil.engine.search import ENOUGH, refine_systems, search
 from sunveil.simulate import SystemTruth, simulate_power, simulate_sky
 from sunveil.site import Plane, Site
@@ -43,7 +43,7 @@ def test_each_system_is_refined_on_its_own_share_of_its_readings(prepared, rows)
     given = rows.copy()
     given[1, 2000:] = np.nan
     found = search(given, prepared)
-    shares = np.array([share_for(ENOUGH, count) for count in found.readings.count])
+    shares = shares_for(ENOUGH, found.readings.count)
     assert shares[1] > shares[0]
     start = found.points + np.array([2.0, 1.0, 0.03, 0.0, 0.0, 0.0])
     together = start.copy()

@@ -106,17 +106,13 @@ class FoundClock:
         )
 
 
-def propose(
-    base: float, winter: float, summer: float, *, interval_minutes: float
-) -> list[ClockHypothesis]:
+def propose(base: float, winter: float, summer: float) -> list[ClockHypothesis]:
     """Return the clocks that first and last light make plausible, the declared one first.
 
     Parameters
     ----------
     base, winter, summer
         How far light runs ahead over the year, outside daylight saving, and within. [minutes]
-    interval_minutes
-        Length of an interval. [minutes]
     """
     kind = DaylightSaving.AS_DECLARED
     if SAVING_MINUTES[0] < abs(summer - winter) < SAVING_MINUTES[1]:
@@ -265,7 +261,7 @@ def find_clocks(
     trials = [
         _Trial(
             int(s),
-            propose(*(float(each) for each in leads[:, s]), interval_minutes=minutes),
+            propose(*(float(each) for each in leads[:, s])),
             float(kept),
             float(searched.explained[s]),
         )
