@@ -32,8 +32,6 @@ STAGES = {
     ],
     "what follows from a sky: groups and planes": [
         ("sunveil.engine.prepared", "make_groups"),
-        ("sunveil.engine.prepared", "make_mixture"),
-        ("sunveil.engine.prepared", "mixture_profiles"),
         ("sunveil.engine.prepared", "flat_daylight"),
     ],
     "readings onto the sky, limits": [

@@ -199,7 +199,11 @@ def _infer_rows(
     clocks: dict[int, FoundClock] = {}
     if prepared.options.clock is not Clock.GIVEN:
         clocks = find_clocks(rows, searched, prepared, timezone=timezone)
-    out = _completed(searched, prepared, errors, places)
+    out = _nothing(np.full(len(rows), TOO_LITTLE), searched.readings.lit)
+    right = np.array([s for s in range(len(rows)) if s not in clocks], dtype=np.intp)
+    if len(right):
+        own = None if places is None else places.take(right)
+        out.put(right, _completed(searched.take(right), prepared, errors, own))
     step, saved = prepared.sky.grid.long.step, prepared.saving(timezone)[1]
     for half in (False, True):
         wrong = [s for s, each in clocks.items() if each.hypothesis.needs_half_grid(step) == half]

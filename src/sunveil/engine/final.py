@@ -157,28 +157,29 @@ def fit_finally(searched: Searched, prepared: PreparedSky) -> FinalFit:
 
 def _refine_unhidden(fit: FinalFit, systems: NDArray[np.intp]) -> None:
     """Refine some systems, find what hides the sun from each, and refine again without it."""
-    readings = fit.searched.readings
-    fit.kept[systems] = readings.have[systems]
+    fit.kept[systems] = fit.searched.readings.have[systems]
     for again in range(ROUNDS + 1):
+        every = len(systems) == len(fit.points)
+        readings = fit.searched.readings if every else fit.searched.readings.take(systems)
         points = fit.points[systems]
         run_refine(
             fit.prepared,
             fit.prepared.sky.sheet,
-            (readings.power[systems], fit.kept[systems]),
-            readings.bright[systems],
+            (readings.power, fit.kept if every else fit.kept[systems]),
+            readings.bright,
             points,
             share=1.0,
             most=STEPS,
         )
-        fit.points[systems] = points
-        fit.model[systems] = _modelled(points, fit.prepared)
+        model = _modelled(points, fit.prepared)
+        fit.points[systems], fit.model[systems] = points, model
         if again == ROUNDS:
             break
         kept, hidden = unhidden(
-            readings.power[systems],
-            readings.have[systems],
-            fit.model[systems],
-            dimmest=DIMMEST * readings.bright[systems],
+            readings.power,
+            readings.have,
+            model,
+            dimmest=DIMMEST * readings.bright,
             patch=fit.prepared.patch,
         )
         worth = hidden >= WORTH_LEAVING_OUT

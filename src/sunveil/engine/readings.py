@@ -111,32 +111,45 @@ def lay_out(rows: Matrix, slot: NDArray[np.int32], begins: NDArray[np.intp]) -> 
     begins
         Where each solar day begins among these.
     """
-    at = rows[:, slot]
-    there = ~np.isnan(at)
-    power, have = padded(np.where(there, at, np.float32(0.0))), padded(there)
-    days = np.add.reduceat(there, begins, axis=1) > 0 if len(begins) else there[:, :0]
-    bright, top = _quantiles(power[:, : len(slot)], there)
-    return BlockReadings(
-        power=power,
-        have=have,
-        count=there.sum(axis=1),
-        lit=(power > 0.0).sum(axis=1),
-        days=days.sum(axis=1),
-        bright=bright,
-        top=top,
-    )
+    shape = len(rows), -(-len(slot) // BLOCK) * BLOCK
+    power, have = np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=np.float32)
+    counts = np.zeros((3, len(rows)), dtype=np.int64)
+    _fill_readings(rows, slot, np.append(begins, len(slot)), power, have, counts)
+    bright, top = _quantiles(power, have, counts[0])
+    return BlockReadings(power, have, counts[0], counts[1], counts[2], bright, top)
 
 
-def _quantiles(power: Matrix, there: NDArray[np.bool_]) -> tuple[Array, Array]:
+@kernel
+def _fill_readings(rows, slot, days, power, have, counts):  # type: ignore[no-untyped-def]
+    """Fill readings and which of them there are, shape (systems, padded), and how many.
+
+    ``rows`` has shape (systems, intervals), NaN where there is none; ``days`` says where each day
+    begins among the places of ``slot``, and where the last ends; ``counts``, shape (3, systems), is
+    filled with readings, those with power, and days that have any.
+    """
+    for s in range(rows.shape[0]):
+        row = rows[s]
+        for d in range(len(days) - 1):
+            before = counts[0, s]
+            for k in range(days[d], days[d + 1]):
+                value = row[slot[k]]
+                if value == value:
+                    power[s, k], have[s, k] = value, 1.0
+                    counts[0, s] += 1
+                    counts[1, s] += value > 0.0
+            counts[2, s] += counts[0, s] > before
+
+
+def _quantiles(power: Matrix, have: Matrix, counts: NDArray[np.int64]) -> tuple[Array, Array]:
     """Return the bright power and the top of each record, zero where there are no readings."""
     out = np.zeros((2, len(power)))
-    for s, count in enumerate(there.sum(axis=1).tolist()):
+    for s, count in enumerate(counts.tolist()):
         if count:
             # between neighbours, as numpy's quantile; only what is far up needs an order
             place = np.array([BRIGHT_QUANTILE, TOP_QUANTILE]) * (count - 1)
             ordered = np.sort(power[s][power[s] > 0.5 * power[s].max()])
             if len(ordered) < count - int(place[0]):
-                ordered = np.sort(power[s][there[s]])
+                ordered = np.sort(power[s][have[s] > 0.0])
             low = place.astype(np.intp) - (count - len(ordered))
             high = np.minimum(low + 1, len(ordered) - 1)
             out[:, s] = ordered[low] + place % 1.0 * (ordered[high] - ordered[low])
