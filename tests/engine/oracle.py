@@ -14,7 +14,7 @@ from engine_makers import point_of
 
 from sunveil.engine.assumed import ERRORS, EngineOptions, numbers_of
 from sunveil.engine.model import CAPACITY, HAZE, HEAT, LIMIT, NO_LIMIT, PARAMETERS
-from sunveil.engine.skytable import NODES, SkyTable, _clear_over, _clear_sky
+from sunveil.engine.skytable import NODES, SkyTable, _clear_nodes, _clear_over
 from sunveil.site import Array, Losses, normals
 from sunveil.sky import Sky, sky_at, unit_power
 
@@ -94,7 +94,7 @@ def oracle_of(table: SkyTable) -> Oracle:
     starts, step = table.grid.long.starts[table.slot[: table.usable]], table.grid.long.step
     instants = [starts + round(node * step) for node in NODES]
     if table.weather is None:
-        early, late = (_clear_sky(table.site, each) for each in instants)
+        early, late = _clear_nodes(table.site, starts, step)
     else:
         clear = _clear_over(table.weather, starts, step)
         early, late = (

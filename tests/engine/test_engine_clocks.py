@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sunveil.engine import SAVINGS, EngineOptions, infer_block, make_sky_table
 from sunveil.engine.clocks import (
     DECLARED,
+    NOBODY,
     ClockHypothesis,
     FoundClock,
     decide,
@@ -157,7 +158,7 @@ def test_the_right_clock_leaves_no_light_unexplained():
 
 def test_right_clocks_stay_declared(prepared, rows):
     searched = search(rows, prepared)
-    assert find_clocks(rows, searched, prepared, timezone="UTC") == {}
+    assert find_clocks(rows, searched, prepared, timezone="UTC") == (NOBODY, NOBODY)
 
 
 def test_hours_and_daylight_saving_are_repaired(denver, powers):

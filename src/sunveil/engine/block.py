@@ -25,7 +25,7 @@ from sunveil.engine.assumed import (
     EngineOptions,
     SystematicErrors,
 )
-from sunveil.engine.clocks import FoundClock, find_clocks, relaid
+from sunveil.engine.clocks import NOBODY, FoundClock, find_clocks
 from sunveil.engine.final import fit_finally
 from sunveil.engine.intervals import intervals_of
 from sunveil.engine.model import CAPACITY, EAST, HAZE, HEAT, LIMIT, NO_LIMIT, NORTH
@@ -196,27 +196,34 @@ def _infer_rows(
     if not prepared.sky.usable:
         return _nothing(np.full(len(rows), NO_WEATHER), np.zeros(len(rows), dtype=np.int32))
     searched = search(rows, prepared)
-    clocks: dict[int, FoundClock] = {}
+    repaired = (NOBODY, NOBODY)
     if prepared.options.clock is not Clock.GIVEN:
-        clocks = find_clocks(rows, searched, prepared, timezone=timezone)
+        repaired = find_clocks(rows, searched, prepared, timezone=timezone)
+    whole, half = repaired
+    moved = np.concatenate([whole.systems, half.systems])
+    right = np.setdiff1d(np.arange(len(rows)), moved)
+    parts = [searched.take(right), *([] if whole.searched is None else [whole.searched])]
     out = _nothing(np.full(len(rows), TOO_LITTLE), searched.readings.lit)
-    right = np.array([s for s in range(len(rows)) if s not in clocks], dtype=np.intp)
-    if len(right):
-        own = None if places is None else places.take(right)
-        out.put(right, _completed(searched.take(right), prepared, errors, own))
-    step, saved = prepared.sky.grid.long.step, prepared.saving(timezone)[1]
-    for half in (False, True):
-        wrong = [s for s, each in clocks.items() if each.hypothesis.needs_half_grid(step) == half]
-        if not wrong:
-            continue
-        moved = np.concatenate(
-            [relaid(rows[s : s + 1], clocks[s].hypothesis, saved, step) for s in wrong]
-        )
-        under = prepared.half if half else prepared
-        there = None if places is None else places.take(np.array(wrong))
-        out.put(np.array(wrong), _completed(search(moved, under), under, errors, there))
-    _tell_clocks(out, clocks)
+    settled = np.concatenate([right, whole.systems])
+    _complete(out, settled, Searched.joined(parts), prepared, errors, places)
+    if half.searched is not None:
+        _complete(out, half.systems, half.searched, prepared.half, errors, places)
+    for s, clock in zip(moved, (*whole.clocks, *half.clocks), strict=True):
+        _tell_clock(out, int(s), clock)
     return out
+
+
+def _complete(
+    out: BlockEstimates,
+    systems: NDArray[np.intp],
+    searched: Searched,
+    prepared: PreparedSky,
+    errors: SystematicErrors,
+    places: Places | None,
+) -> None:
+    """Fill the estimates of some systems of a block from what was searched of them."""
+    own = None if places is None else places.take(systems)
+    out.put(systems, _completed(searched, prepared, errors, own))
 
 
 def _systematic(step: int, *, label_known: bool) -> SystematicErrors:
@@ -278,12 +285,11 @@ def flags_of(bits: int) -> tuple[Flag, ...]:
     return tuple(flag for place, flag in enumerate(Flag) if bits >> place & 1)
 
 
-def _tell_clocks(out: BlockEstimates, clocks: dict[int, FoundClock]) -> None:
-    for s, found in clocks.items():
-        out.clock_offset_minutes[s] = found.hypothesis.offset_minutes
-        out.clock_saving[s] = SAVINGS.index(found.hypothesis.saving)
-        out.clock_gain[s] = found.gain
-        out.flags[s] |= flag_bits(Flag.CLOCK_REPAIRED, np.ones(1, dtype=bool))[0]
+def _tell_clock(out: BlockEstimates, system: int, found: FoundClock) -> None:
+    out.clock_offset_minutes[system] = found.hypothesis.offset_minutes
+    out.clock_saving[system] = SAVINGS.index(found.hypothesis.saving)
+    out.clock_gain[system] = found.gain
+    out.flags[system] |= flag_bits(Flag.CLOCK_REPAIRED, np.ones(1, dtype=bool))[0]
 
 
 def _nothing(outcome: NDArray[np.int64], lit: NDArray[np.integer]) -> BlockEstimates:

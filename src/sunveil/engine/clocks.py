@@ -9,7 +9,7 @@ stays unless the evidence is strong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ from sunveil.engine.light import (
     modelled_daylight,
     typical_lead,
 )
+from sunveil.engine.model import PARAMETERS
 from sunveil.engine.prepared import PreparedSky
 from sunveil.engine.search import Searched, search
 from sunveil.estimate import ClockFinding, DaylightSaving
@@ -104,6 +105,28 @@ class FoundClock:
             daylight_saving=self.hypothesis.saving,
             gain=self.gain,
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RepairedSystems:
+    """Systems of a block whose clocks were repaired, and what was found under those: private.
+
+    Parameters
+    ----------
+    systems
+        Which systems of the block.
+    clocks
+        Their clocks.
+    searched
+        What a search found of their readings where those belong; None where there are no systems.
+    """
+
+    systems: NDArray[np.intp]
+    clocks: tuple[FoundClock, ...]
+    searched: Searched | None
+
+
+NOBODY = RepairedSystems(np.empty(0, dtype=np.intp), (), None)
 
 
 def propose(base: float, winter: float, summer: float) -> list[ClockHypothesis]:
@@ -212,8 +235,10 @@ def relaid(
 
 def find_clocks(
     rows: Matrix, searched: Searched, prepared: PreparedSky, *, timezone: str
-) -> dict[int, FoundClock]:
-    """Return the clocks of the systems whose declared clock does not fit the sun, by system.
+) -> tuple[RepairedSystems, RepairedSystems]:
+    """Return the systems whose declared clock does not fit the sun, repaired.
+
+    First those that move by whole intervals, then those that belong to the sky half an hour earlier.
 
     Parameters
     ----------
@@ -227,7 +252,7 @@ def find_clocks(
         The declared clock, whose daylight saving counts.
     """
     if prepared.days.count == 0 or not len(rows):
-        return {}
+        return NOBODY, NOBODY
     saving, saved_intervals = prepared.saving(timezone)
     minutes = prepared.minutes
     measured = measured_daylight(rows, searched.readings.bright, prepared.days)
@@ -246,7 +271,7 @@ def find_clocks(
     suspicious |= (seasonal > SAVING_MINUTES[0]) & (seasonal < SAVING_MINUTES[1])
     suspects = np.flatnonzero(suspicious & searched.enough)
     if not len(suspects):
-        return {}
+        return NOBODY, NOBODY
     # most suspicions are only a plane that faces the rising or the setting sun
     theirs = modelled_daylight(
         searched.points[suspects], prepared.sky, prepared.numbers, prepared.days
@@ -306,25 +331,23 @@ def _settle(
     *,
     saving: NDArray[np.bool_],
     saved_intervals: NDArray[np.bool_],
-) -> dict[int, FoundClock]:
+) -> tuple[RepairedSystems, RepairedSystems]:
     """Search for a plane under each plausible clock, and weigh the evidence."""
     step = prepared.sky.grid.long.step
     pairs = [(t, h) for t in trials for h in t.hypotheses[1:]]
     if not pairs:
-        return {}
-    points = np.empty((len(pairs), 6))
-    shares = np.empty(len(pairs))
-    for half in (False, True):
-        chosen = [i for i, (_, h) in enumerate(pairs) if h.needs_half_grid(step) == half]
-        if chosen:
-            moved = np.concatenate(
-                [
-                    relaid(rows[t.system : t.system + 1], h, saved_intervals, step)
-                    for t, h in (pairs[i] for i in chosen)
-                ]
-            )
-            found = search(moved, prepared.half if half else prepared)
-            points[chosen], shares[chosen] = found.points, found.explained
+        return NOBODY, NOBODY
+    halves = np.array([h.needs_half_grid(step) for _, h in pairs])
+    points, shares = np.empty((len(pairs), PARAMETERS)), np.empty(len(pairs))
+    searches: dict[bool, Searched] = {}
+    for half in np.unique(halves).tolist():
+        chosen = np.flatnonzero(halves == half)
+        moved = [
+            relaid(rows[t.system : t.system + 1], h, saved_intervals, step)
+            for t, h in (pairs[i] for i in chosen)
+        ]
+        searches[half] = search(np.concatenate(moved), prepared.half if half else prepared)
+        points[chosen], shares[chosen] = searches[half].points, searches[half].explained
     # light again, now that each clock has its plane: the right clock explains the day's bounds
     left = unexplained(
         _rows_of(measured, np.array([t.system for t, _ in pairs])),
@@ -333,7 +356,7 @@ def _settle(
         saving=saving,
         minutes=prepared.minutes,
     )
-    out: dict[int, FoundClock] = {}
+    winners: list[tuple[int, FoundClock]] = []
     first = 0
     for trial in trials:
         last = first + len(trial.hypotheses) - 1
@@ -346,9 +369,33 @@ def _settle(
         )
         if best:
             gain = float(explained[best] - explained[0])
-            out[trial.system] = FoundClock(trial.hypotheses[best], gain)
+            winners.append((first + best - 1, FoundClock(trial.hypotheses[best], gain)))
         first = last
-    return out
+    whole, half = (
+        _repaired([each for each in winners if halves[each[0]] == half], pairs, halves, searches)
+        for half in (False, True)
+    )
+    return whole, half
+
+
+def _repaired(
+    winners: Sequence[tuple[int, FoundClock]],
+    pairs: Sequence[tuple[_Trial, ClockHypothesis]],
+    halves: NDArray[np.bool_],
+    searches: Mapping[bool, Searched],
+) -> RepairedSystems:
+    """Return the systems whose winning clocks share a sky, with their part of its search."""
+    if not winners:
+        return NOBODY
+    chosen = np.array([pair for pair, _ in winners])
+    half = bool(halves[chosen[0]])
+    # a search has the pairs of its own sky only
+    within = np.cumsum(halves == half)[chosen] - 1
+    return RepairedSystems(
+        np.array([pairs[pair][0].system for pair in chosen]),
+        tuple(clock for _, clock in winners),
+        searches[half].take(within),
+    )
 
 
 def _rows_of(daylight: Daylight, systems: NDArray[np.intp]) -> Daylight:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -58,6 +59,13 @@ class BlockReadings:
         """Return the readings of some systems."""
         return BlockReadings(
             **{each.name: getattr(self, each.name)[systems] for each in fields(self)}
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[BlockReadings]) -> BlockReadings:
+        """Return the readings of several blocks under one sky, one after the other."""
+        return cls(
+            *(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(cls))
         )
 
     def thinned(
@@ -143,17 +151,59 @@ def _fill_readings(rows, slot, days, power, have, counts):  # type: ignore[no-un
 def _quantiles(power: Matrix, have: Matrix, counts: NDArray[np.int64]) -> tuple[Array, Array]:
     """Return the bright power and the top of each record, zero where there are no readings."""
     out = np.zeros((2, len(power)))
-    for s, count in enumerate(counts.tolist()):
-        if count:
-            # between neighbours, as numpy's quantile; only what is far up needs an order
-            place = np.array([BRIGHT_QUANTILE, TOP_QUANTILE]) * (count - 1)
-            ordered = np.sort(power[s][power[s] > 0.5 * power[s].max()])
-            if len(ordered) < count - int(place[0]):
-                ordered = np.sort(power[s][have[s] > 0.0])
-            low = place.astype(np.intp) - (count - len(ordered))
-            high = np.minimum(low + 1, len(ordered) - 1)
-            out[:, s] = ordered[low] + place % 1.0 * (ordered[high] - ordered[low])
+    _fill_quantiles(power, have, counts, np.array([BRIGHT_QUANTILE, TOP_QUANTILE]), out)
     return out[0], out[1]
+
+
+@kernel
+def _fill_quantiles(power, have, counts, shares, out):  # type: ignore[no-untyped-def]
+    """Fill quantiles of each system's readings, between neighbours, shape (shares, systems).
+
+    The readings are put into order from the highest down, as far as the lowest share asks for.
+    """
+    kept = np.empty(power.shape[1], dtype=np.float32)
+    for s in range(len(counts)):
+        if counts[s] == 0:
+            continue
+        count = 0
+        for k in range(power.shape[1]):
+            if have[s, k] > 0.0:
+                kept[count] = power[s, k]
+                count += 1
+        # halving what may hold the place of the lowest share, until little is left of it
+        low, high = 0, count - 1
+        wanted = int(shares[0] * (count - 1))
+        while high - low > 32:
+            pivot = kept[(low + high) // 2]
+            i, j = low, high
+            while i <= j:
+                while kept[i] < pivot:
+                    i += 1
+                while kept[j] > pivot:
+                    j -= 1
+                if i <= j:
+                    kept[i], kept[j] = kept[j], kept[i]
+                    i += 1
+                    j -= 1
+            if wanted <= j:
+                high = j
+            elif wanted >= i:
+                low = i
+            else:
+                low = wanted
+                break
+        # what lies above is in no order yet; it is short
+        for i in range(low + 1, count):
+            value, j = kept[i], i
+            while j > low and kept[j - 1] > value:
+                kept[j] = kept[j - 1]
+                j -= 1
+            kept[j] = value
+        for q in range(len(shares)):
+            place = shares[q] * (count - 1)
+            first = int(place)
+            after = kept[min(first + 1, count - 1)]
+            out[q, s] = kept[first] + (place - first) * (after - kept[first])
 
 
 def find_limits(readings: BlockReadings, day: NDArray[np.int32], *, hours: float) -> Array:
@@ -201,10 +251,12 @@ def _count_bins(power, top, edges, counts):  # type: ignore[no-untyped-def]
 
     ``power`` has shape (systems, padded) [kW], ``top`` (systems,) [kW], ``counts`` (systems, bins).
     """
-    lowest, width = edges[0], edges[1] - edges[0]
+    width = edges[1] - edges[0]
     for s in range(len(top)):
         if top[s] > 0.0:
+            least, scale = np.float32(edges[0] * top[s]), 1.0 / (width * top[s])
             for k in range(power.shape[1]):
-                place = (power[s, k] / top[s] - lowest) / width
-                if place >= 0.0 and place < counts.shape[1]:
-                    counts[s, int(place)] += 1.0
+                if power[s, k] >= least:
+                    place = int((power[s, k] - least) * scale)
+                    if place < counts.shape[1]:
+                        counts[s, place] += 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,6 +64,19 @@ class Searched:
             self.envelope[systems],
             self.points[systems],
             self.explained[systems],
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Searched]) -> Searched:
+        """Return the systems of several searches under one sky, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            BlockReadings.joined([part.readings for part in parts]),
+            *(
+                np.concatenate([getattr(part, name) for part in parts])
+                for name in ("envelope", "points", "explained")
+            ),
         )
 
     @property

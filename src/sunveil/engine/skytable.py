@@ -23,7 +23,6 @@ from sunveil.engine.model import (
     DOME,
     GHI,
     HAZE_LOW,
-    HAZE_STEP,
     HORIZON,
     LEAST_DIFFUSE,
     LEVELS,
@@ -179,16 +178,44 @@ def _instants(starts: NDArray[np.int64], step: int, node: int) -> NDArray[np.int
 
 
 def _clear_nodes(site: Site, starts: NDArray[np.int64], step: int) -> tuple[Sky, Sky]:
-    """Return the clear sky at the two instants that stand for each interval."""
-    early, late = (_clear_sky(site, _instants(starts, step, node)) for node in range(2))
+    """Return the clear sky at the two instants that stand for each interval.
+
+    How diffuse light is spread, and how warm it is, hardly changes between them: once for both.
+    """
+    none = np.empty(0)
+    if not len(starts):
+        return (Sky(site, np.empty((0, 3)), *[none] * 9),) * 2
+    suns = [sun_vectors_over(site, _instants(starts, step, node)) for node in range(2)]
+    lights = [
+        _clear_light(site, sun, _instants(starts, step, node)) for node, sun in enumerate(suns)
+    ]
+    middle = suns[0] + suns[1]
+    middle /= np.linalg.norm(middle, axis=1, keepdims=True)
+    stamps = (starts + step // 2).astype("datetime64[s]")
+    dni_extra = extra_radiation(stamps)
+    circumsolar, horizon = diffuse_shares(
+        SkyModel.PEREZ,
+        sun=middle,
+        dni=0.5 * (lights[0]["dni"] + lights[1]["dni"]),
+        dhi=0.5 * (lights[0]["dhi"] + lights[1]["dhi"]),
+        dni_extra=dni_extra,
+    )
+    shared = {
+        "dni_extra": dni_extra,
+        "circumsolar": circumsolar,
+        "horizon": horizon,
+        "temp_air": climate_temperature(site, utc_index(stamps)),
+        "wind_speed": np.full(len(starts), WIND_SPEED),
+        "clearness": np.ones(len(starts)),
+    }
+    early, late = (
+        Sky(site=site, sun=sun, **light, **shared) for sun, light in zip(suns, lights, strict=True)
+    )
     return early, late
 
 
-def _clear_sky(site: Site, seconds: NDArray[np.int64]) -> Sky:
-    if not len(seconds):
-        none = np.empty(0)
-        return Sky(site, np.empty((0, 3)), *[none] * 9)
-    sun = sun_vectors_over(site, seconds)
+def _clear_light(site: Site, sun: Array, seconds: NDArray[np.int64]) -> dict[str, Array]:
+    """Return ``ghi``, ``dni`` and ``dhi`` of a clear sky at instants. [W/m²]"""
     stamps = seconds.astype("datetime64[s]")
     years = stamps.astype("datetime64[Y]")
     days = (stamps.astype("datetime64[D]") - years).astype(np.int64) + 1
@@ -199,21 +226,7 @@ def _clear_sky(site: Site, seconds: NDArray[np.int64]) -> Sky:
         part = clear_light(site, zenith[own], days[own], year=int(year.astype(np.int64)) + 1970)
         for name, values in part.items():
             light[name][own] = values
-    dni_extra = extra_radiation(stamps)
-    circumsolar, horizon = diffuse_shares(
-        SkyModel.PEREZ, sun=sun, dni=light["dni"], dhi=light["dhi"], dni_extra=dni_extra
-    )
-    return Sky(
-        site=site,
-        sun=sun,
-        dni_extra=dni_extra,
-        circumsolar=circumsolar,
-        horizon=horizon,
-        temp_air=climate_temperature(site, utc_index(stamps)),
-        wind_speed=np.full(len(seconds), WIND_SPEED),
-        clearness=np.ones(len(seconds)),
-        **light,
-    )
+    return light
 
 
 def _measured_nodes(weather: Weather, starts: NDArray[np.int64], step: int) -> tuple[Sky, Sky]:
@@ -270,8 +283,8 @@ def make_rows(nodes: tuple[Sky, Sky]) -> NDArray[np.float32]:
 def _fill_levels(out: NDArray[np.float32], now: Array, hazier: Array) -> None:
     """Fill light at every level of haze: each level keeps the same share of the one before."""
     ratio = np.divide(hazier, now, where=now > 0.0, out=np.ones_like(now))
-    share = ratio**HAZE_STEP
-    level = now * ratio**HAZE_LOW
+    share = np.sqrt(ratio)  # half a unit of haze, HAZE_STEP
+    level = now * ratio ** int(HAZE_LOW)
     for place in range(LEVELS):
         out[place] = level
         level *= share
