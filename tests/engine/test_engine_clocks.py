@@ -161,6 +161,14 @@ def test_right_clocks_stay_declared(prepared, rows):
     assert find_clocks(rows, searched, prepared, timezone="UTC") == (NOBODY, NOBODY)
 
 
+def test_clocks_that_are_off_by_half_a_day_are_repaired(denver, powers):
+    moved = [fast_clock(powers[0], 60 * hours) for hours in (-8, -10, 9, 11)]
+    found = infer_block(rows_of(moved, denver.grid), denver)
+    assert found.clock_offset_minutes.tolist() == [-480.0, -600.0, 540.0, 660.0]
+    for place in range(4):
+        assert plane_of(found, place).angle_to(Plane(*PLANES[0])) < 2.5
+
+
 def test_hours_and_daylight_saving_are_repaired(denver, powers):
     moved = [
         fast_clock(powers[0], 60),

@@ -17,6 +17,7 @@ from sunveil.fleet.settings import IDENTITY
 from sunveil.fleet.source import FileOrder, FleetSource, RowGroup, SourceFile, look_at
 from sunveil.fleet.systems import read_systems
 from sunveil.meters import MeterOptions
+from sunveil.site import Site
 
 COLUMNS = Columns(FileLayout.LONG, "system_id", "time", "power_kw")
 YEAR = 8760
@@ -52,6 +53,29 @@ def plan_of(tmp_path, source, count, *, order=FileOrder.SORTED, across=False, **
     choices = FleetSettings(**settings)
     cells = find_cells(systems, choices.cell)
     return make_plan(source, systems, choices, ordering=FleetOrder(order), cells=cells)
+
+
+def test_a_cells_sky_is_that_of_the_middle_of_its_places(tmp_path):
+    path = tmp_path / "systems.csv"
+    path.write_text(
+        "system_id,latitude,longitude,altitude\n"
+        "a,39.74,-104.99,1609\nb,39.74,-104.99,1609\n"
+        "c,50.01,8.02,100\nd,50.03,8.04,120\n"
+        "e,-17.01,179.96,5\nf,-17.03,-179.98,5\n"
+        "g,10.01,20.02,\nh,10.01,20.02,\n"
+    )
+    systems = read_systems(path)
+    cells = find_cells(systems, 0.1)
+    site = {name: cells.sites[cells.of[k]] for k, name in enumerate("abcdefgh")}
+    # to the last digit, so that one system alone sees the very same sky
+    assert site["a"] is site["b"]
+    assert site["a"] == Site(39.74, -104.99, 1609.0)
+    assert site["g"] == site["h"] == Site(10.01, 20.02)
+    assert site["c"].latitude == pytest.approx(50.02)
+    assert site["c"].longitude == pytest.approx(8.03)
+    assert site["c"].altitude == pytest.approx(110.0)
+    assert site["e"] is site["f"]
+    assert site["e"].longitude == pytest.approx(179.99)
 
 
 def test_small_files_are_taken_together_and_every_system_is_in_one_part(tmp_path):

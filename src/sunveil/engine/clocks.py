@@ -9,7 +9,7 @@ stays unless the evidence is strong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,6 @@ from sunveil.engine.light import (
     modelled_daylight,
     typical_lead,
 )
-from sunveil.engine.model import PARAMETERS
 from sunveil.engine.prepared import PreparedSky
 from sunveil.engine.search import Searched, search
 from sunveil.estimate import ClockFinding, DaylightSaving
@@ -238,7 +237,7 @@ def find_clocks(
 ) -> tuple[RepairedSystems, RepairedSystems]:
     """Return the systems whose declared clock does not fit the sun, repaired.
 
-    First those that move by whole intervals, then those that belong to the sky half an hour earlier.
+    First those that move by whole intervals, then those that belong half an hour earlier.
 
     Parameters
     ----------
@@ -264,8 +263,11 @@ def find_clocks(
         late = measured_daylight(
             np.roll(rows[far_off], half, axis=1), searched.readings.bright[far_off], prepared.days
         )
-        measured.middle[far_off], measured.energy[far_off] = late.middle - half, late.energy
-        leads[:, far_off] = _leads(_rows_of(measured, far_off), prepared, saving)
+        behind = _leads(late, prepared, saving)[Season.ALL] < 0.0
+        # within half a day of noon, whichever side
+        late.middle[:] += np.where(behind, half, -half)[:, None]
+        measured.middle[far_off], measured.energy[far_off] = late.middle, late.energy
+        leads[:, far_off] = _leads(late, prepared, saving)
     seasonal = np.abs(leads[Season.SUMMER] - leads[Season.WINTER])
     suspicious = np.abs(leads[Season.ALL]) > SUSPICIOUS_MINUTES
     suspicious |= (seasonal > SAVING_MINUTES[0]) & (seasonal < SAVING_MINUTES[1])
@@ -338,24 +340,31 @@ def _settle(
     if not pairs:
         return NOBODY, NOBODY
     halves = np.array([h.needs_half_grid(step) for _, h in pairs])
-    points, shares = np.empty((len(pairs), PARAMETERS)), np.empty(len(pairs))
-    searches: dict[bool, Searched] = {}
-    for half in np.unique(halves).tolist():
-        chosen = np.flatnonzero(halves == half)
+    systems = np.array([t.system for t, _ in pairs])
+    shares, left = np.full(len(pairs), -1.0), np.full(len(pairs), np.inf)
+    searches: dict[bool, tuple[NDArray[np.intp], Searched]] = {}
+    settled = np.zeros(len(pairs), dtype=bool)
+    for half in (False, True):
+        # the sky half an hour earlier is made only for whom no whole interval explains the light
+        chosen = np.flatnonzero((halves == half) & ~settled)
+        if not len(chosen):
+            continue
         moved = [
             relaid(rows[t.system : t.system + 1], h, saved_intervals, step)
             for t, h in (pairs[i] for i in chosen)
         ]
-        searches[half] = search(np.concatenate(moved), prepared.half if half else prepared)
-        points[chosen], shares[chosen] = searches[half].points, searches[half].explained
-    # light again, now that each clock has its plane: the right clock explains the day's bounds
-    left = unexplained(
-        _rows_of(measured, np.array([t.system for t, _ in pairs])),
-        modelled_daylight(points, prepared.sky, prepared.numbers, prepared.days),
-        [h for _, h in pairs],
-        saving=saving,
-        minutes=prepared.minutes,
-    )
+        found = search(np.concatenate(moved), prepared.half if half else prepared)
+        # light again, now that each clock has its plane: the right one explains the day's bounds
+        left[chosen] = unexplained(
+            _rows_of(measured, systems[chosen]),
+            modelled_daylight(found.points, prepared.sky, prepared.numbers, prepared.days),
+            [pairs[i][1] for i in chosen],
+            saving=saving,
+            minutes=prepared.minutes,
+        )
+        shares[chosen], searches[half] = found.explained, (chosen, found)
+        good = (left < EXPLAINED_MINUTES) & (shares >= np.array([t.share for t, _ in pairs]))
+        settled = np.isin(systems, systems[good])
     winners: list[tuple[int, FoundClock]] = []
     first = 0
     for trial in trials:
@@ -371,30 +380,27 @@ def _settle(
             gain = float(explained[best] - explained[0])
             winners.append((first + best - 1, FoundClock(trial.hypotheses[best], gain)))
         first = last
-    whole, half = (
-        _repaired([each for each in winners if halves[each[0]] == half], pairs, halves, searches)
-        for half in (False, True)
+    by_whole, by_half = (
+        _repaired([w for w in winners if halves[w[0]] == side], systems, searches.get(side))
+        for side in (False, True)
     )
-    return whole, half
+    return by_whole, by_half
 
 
 def _repaired(
     winners: Sequence[tuple[int, FoundClock]],
-    pairs: Sequence[tuple[_Trial, ClockHypothesis]],
-    halves: NDArray[np.bool_],
-    searches: Mapping[bool, Searched],
+    systems: NDArray[np.intp],
+    searched: tuple[NDArray[np.intp], Searched] | None,
 ) -> RepairedSystems:
     """Return the systems whose winning clocks share a sky, with their part of its search."""
-    if not winners:
+    if not winners or searched is None:
         return NOBODY
-    chosen = np.array([pair for pair, _ in winners])
-    half = bool(halves[chosen[0]])
-    # a search has the pairs of its own sky only
-    within = np.cumsum(halves == half)[chosen] - 1
+    pairs = np.array([pair for pair, _ in winners])
+    tried, found = searched
     return RepairedSystems(
-        np.array([pairs[pair][0].system for pair in chosen]),
+        systems[pairs],
         tuple(clock for _, clock in winners),
-        searches[half].take(within),
+        found.take(np.searchsorted(tried, pairs)),
     )
 
 

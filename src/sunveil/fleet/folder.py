@@ -76,6 +76,9 @@ def begin(folder: Path, description: dict[str, Any], *, restart: bool) -> bool:
         _clear(folder)
     before = _before(folder)
     if before is None:
+        # what a run was writing when it was killed, before anything else was there
+        for path in folder.glob(".run.json.*.part"):
+            path.unlink()
         others = [path.name for path in folder.iterdir() if path.name != ".lock"]
         if others:
             raise ParameterError(
