@@ -156,10 +156,10 @@ def test_what_an_older_version_finished_is_still_read(layouts, systems_file, tmp
 
 
 def test_a_run_that_was_killed_while_it_wrote_its_first_file_is_begun_anew(
-    readings, systems_file, tmp_path
+    layouts, systems_file, tmp_path
 ):
     out = tmp_path / "out"
     out.mkdir()
     (out / ".run.json.0123abcd.part").write_text("{")
-    assert infer_fleet(readings, systems_file, out).inferred > 0
+    assert infer_fleet(layouts["file"], systems_file, out).inferred > 0
     assert not list(out.glob(".run.json.*"))
