@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 MARGIN = dt.timedelta(days=2)
 # Systems that are inferred together; a sky serves them all.
 BATCH = 64
+# Skies of a site that are kept, a few megabytes each.
+KEPT = 8
 
 Kind = TypeVar("Kind", bound=StrEnum)
 Span = tuple["pd.Timestamp", "pd.Timestamp"]
@@ -312,6 +314,8 @@ class SiteSkies:
     def over(self, grid: TimeGrid) -> SkyTable:
         """Return the sky over a grid of times."""
         if grid not in self._made:
+            while len(self._made) >= KEPT:
+                del self._made[next(iter(self._made))]
             if self.clear:
                 self._check(grid)
                 self._made[grid] = make_sky_table(self.site, grid)
