@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
+import os
 import tempfile
 import threading
 import time
@@ -16,6 +17,9 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+# as the command has it: more threads of numpy's would wait in loops, and count as work
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import duckdb
 import numpy as np
