@@ -27,6 +27,7 @@ from benchmarks.measure import (  # noqa: E402
     run_peers,
     tail,
 )
+from sunveil.engine.warm import compile_kernels  # noqa: E402
 from sunveil.estimate import Flag  # noqa: E402
 from sunveil.meters.record import Label  # noqa: E402
 
@@ -174,6 +175,7 @@ def flags_part(count: int) -> list[str]:
 
 def real_part(data: Path | None, *, slow: bool) -> list[str]:
     """Measure the real, labelled series that can be had here."""
+    compile_kernels()  # what is measured is warm
     cases, missing = real.load_all(data)
     known = {case.name: case for case in cases}
     lines = [
