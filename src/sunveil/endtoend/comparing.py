@@ -1,0 +1,228 @@
+"""One case of the audit: many neighbours of one dataset, at one door.
+
+Every neighbour is run once. Where what came out differs from a first run of the dataset itself, both
+are run again, often and freshly, and only these runs count: the events (the same public part, the
+same bin of what was drawn) were fixed by the first look. What never differs at a first look has a
+bound of 0.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sunveil.endtoend.bounds import epsilon_bound, runs_needed
+from sunveil.endtoend.cells import PrivateCells
+from sunveil.endtoend.hostile import Neighbour
+from sunveil.endtoend.inputs import CannotHold, Writer
+from sunveil.endtoend.outcomes import Outcome
+from sunveil.endtoend.rules import Rule
+from sunveil.endtoend.workplace import Entry, Workplace
+
+# The public part, and the bin of what was drawn.
+EVENTS = 2
+DRAWN_DIFFERS = "what is drawn"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A dataset and its neighbours, at one door.
+
+    Parameters
+    ----------
+    door
+        Which door, in words.
+    source
+        Which files, in words.
+    unit
+        What the neighbours differ in, in words.
+    claim
+        The ε that is claimed there.
+    data
+        The dataset.
+    neighbours
+        Its neighbours.
+    write
+        Writes either as files.
+    run
+        Goes through the door.
+    rule
+        The bins of what is drawn.
+    runs
+        How often each of a pair is run whatever a first look shows; 0: only where it differs.
+    """
+
+    door: str
+    source: str
+    unit: str
+    claim: float
+    data: PrivateCells
+    neighbours: tuple[Neighbour, ...]
+    write: Writer
+    run: Entry
+    rule: Rule
+    runs: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFinding:
+    """What was found at one door.
+
+    Parameters
+    ----------
+    door, source, unit, claim
+        As of the case.
+    pairs, runs
+        How many pairs there were, and how many runs in all.
+    differing
+        How many pairs differed at a first look.
+    bound
+        The largest lower bound of ε.
+    worst
+        The pair that it is of, and what differed, in words.
+    seconds, seconds_apart
+        Mean time of a run, and of the neighbours' less the dataset's own: for information. [s]
+    """
+
+    door: str
+    source: str
+    unit: str
+    claim: float
+    pairs: int
+    runs: int
+    differing: int
+    bound: float
+    worst: str
+    seconds: float
+    seconds_apart: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing exceeds the claim."""
+        return self.bound <= self.claim
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as plain JSON types."""
+        return {**asdict(self), "holds": self.holds}
+
+
+class _Runner:
+    """Runs of one case, with their times."""
+
+    def __init__(self, case: Case, place: Workplace) -> None:
+        self.case, self._place = case, place
+        self.seconds: dict[bool, list[float]] = {True: [], False: []}
+
+    def written(self, data: PrivateCells) -> Path | None:
+        """Return the files of a dataset; None where the format cannot hold it."""
+        folder = self._place.new_folder()
+        try:
+            return self.case.write(folder, data)
+        except CannotHold:
+            shutil.rmtree(folder)
+            return None
+
+    def run(self, path: Path, *, own: bool) -> Outcome:
+        begun = time.monotonic()
+        found = self.case.run(path)
+        self.seconds[own].append(time.monotonic() - begun)
+        return found
+
+    def same(self, path: Path, reference: Outcome, runs: int, *, own: bool) -> tuple[int, int]:
+        """Return how often the public part, and the bin, are those of a reference."""
+        bin_of, seen = self.case.rule, [0, 0]
+        for _ in range(runs):
+            found = self.run(path, own=own)
+            seen[0] += found.public == reference.public
+            seen[1] += bin_of(found.drawn) == bin_of(reference.drawn)
+        return seen[0], seen[1]
+
+    def finding(self, pairs: int, differing: int, bound: float, worst: str) -> CaseFinding:
+        case = self.case
+        mean = {own: sum(each) / max(len(each), 1) for own, each in self.seconds.items()}
+        total = [*self.seconds[True], *self.seconds[False]]
+        return CaseFinding(
+            case.door,
+            case.source,
+            case.unit,
+            case.claim,
+            pairs,
+            len(total),
+            differing,
+            bound,
+            worst,
+            sum(total) / len(total),
+            mean[False] - mean[True],
+        )
+
+
+def audit_case(case: Case, place: Workplace, *, alpha: float) -> CaseFinding:
+    """Look for a pair whose outcomes surely differ by more than is claimed.
+
+    The first pair that does is enough, and the last that is run often.
+
+    Parameters
+    ----------
+    case
+        What is audited.
+    place
+        Where its files are written.
+    alpha
+        How often one event of one pair may be judged wrongly.
+    """
+    runner = _Runner(case, place)
+    own = runner.written(case.data)
+    assert own is not None
+    reference = runner.run(own, own=True)
+    runs = case.runs or runs_needed(case.claim, alpha=alpha)
+    pairs, bound, worst = 0, 0.0, ""
+    suspects: list[tuple[Neighbour, Path, str]] = []
+    for neighbour in case.neighbours:
+        path = runner.written(neighbour.of(case.data))
+        if path is None:
+            continue
+        pairs += 1
+        differs = _difference(case, reference, runner.run(path, own=False))
+        if differs or case.runs:
+            suspects.append((neighbour, path, differs))
+        else:
+            _remove(path, place)
+    # what must not change at all tells most
+    suspects.sort(key=lambda each: each[2].startswith(DRAWN_DIFFERS))
+    for neighbour, path, differs in suspects:
+        found = _bound(runner, own, path, reference, runs=runs, alpha=alpha)
+        if found > bound:
+            bound, worst = found, f"{neighbour}: {differs or DRAWN_DIFFERS}"
+        if bound > case.claim:
+            break
+    return runner.finding(pairs, sum(bool(each[2]) for each in suspects), bound, worst)
+
+
+def pairs_of(cases: Iterable[Case]) -> int:
+    """Return how many pairs cases have at most."""
+    return sum(len(case.neighbours) for case in cases)
+
+
+def _difference(case: Case, reference: Outcome, found: Outcome) -> str:
+    ours, theirs = case.rule(reference.drawn), case.rule(found.drawn)
+    drawn = "" if ours == theirs else f"{DRAWN_DIFFERS}: {ours} | {theirs}"
+    return reference.difference(found) or drawn
+
+
+def _bound(
+    runner: _Runner, own: Path, other: Path, reference: Outcome, *, runs: int, alpha: float
+) -> float:
+    first = runner.same(own, reference, runs, own=True)
+    second = runner.same(other, reference, runs, own=False)
+    counts = zip(first, second, strict=True)
+    return max(epsilon_bound(a, b, runs, alpha=alpha) for a, b in counts)
+
+
+def _remove(path: Path, place: Workplace) -> None:
+    """Remove a neighbour's files; a service may have to read them again, so not there."""
+    folder = path.parent if path.parent != place.folder else path
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,193 @@
+"""What came out of a run, parted into what must not change and what noise decides.
+
+The rules are fixed here, in advance: which columns and fields hold drawn numbers is public.
+Everything else (exit codes, texts, names, counts of rows, statuses) must be the same for
+neighbours, to the letter.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+# What is drawn, or random by itself; of these it only matters that something is there.
+DRAWN = frozenset(
+    {
+        "release_id",
+        "surface_azimuth",
+        "surface_tilt",
+        "dc_capacity_kw",
+        "noisy",
+        "total_kw",
+        "noisy_total_kw",
+        "mean_kw",
+        "value",
+        "measured",
+        "synthetic",
+        "difference",
+    }
+)
+# The same name is a public size in one table and a consistent count in others.
+DRAWN_COUNT, PUBLIC_COUNTS = "systems", "totals"
+# What tells nothing but when, or under which random name, it was made.
+RANDOM = frozenset({"id", "made", "created", "hash", "bytes", "release", "location"})
+_NAMES = (
+    (re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "<id>"),
+    (re.compile(r"\b[0-9a-f]{32,64}\b"), "<id>"),
+    (re.compile(r"\b\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|\+00:00))?"), "<date>"),
+)
+_LIKE_NUMBERS = re.compile(r"-?\d+(?:\.\d+)?")
+
+# How much is shown of texts that differ, and how much before they do. [letters]
+SHOWN, LEAD = 100, 20
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came out of one run.
+
+    Parameters
+    ----------
+    public
+        What must not change, by name: texts without what is random.
+    drawn
+        The rows that were drawn.
+    """
+
+    public: Mapping[str, str]
+    drawn: tuple[Row, ...] = ()
+
+    def difference(self, other: Outcome) -> str:
+        """Return what differs first, in words; an empty text where nothing does."""
+        for name in dict.fromkeys((*self.public, *other.public)):
+            ours, theirs = self.public.get(name), other.public.get(name)
+            if ours is None or theirs is None:
+                return f"{name} is there for one only"
+            if ours != theirs:
+                return f"{name} differs" + _short(ours, theirs)
+        return ""
+
+
+def masked_text(text: str, *places: Path | str) -> str:
+    """Return a text without ids, dates, and the names of the places it was made at."""
+    for place in sorted(map(str, places), key=len, reverse=True):
+        text = text.replace(place, "<place>")
+    for pattern, word in _NAMES:
+        text = pattern.sub(word, text)
+    return text
+
+
+def masked_json(value: Any) -> Any:
+    """Return plain JSON types without what is drawn or random."""
+    if isinstance(value, dict):
+        if {"columns", "rows"} <= set(value):
+            return _masked_table(value)
+        return {
+            name: kind_of(each) if name in DRAWN | RANDOM else masked_json(each)
+            for name, each in value.items()
+        }
+    if isinstance(value, list):
+        return [masked_json(each) for each in value]
+    return masked_text(value) if isinstance(value, str) else value
+
+
+def rows_of(value: Any) -> tuple[Row, ...]:
+    """Return all rows of tables in plain JSON types, each with the name of its table."""
+    if isinstance(value, dict):
+        if {"columns", "rows"} <= set(value):
+            names = [_column_name(column) for column in value["columns"]]
+            table = {"table": value.get("name", "")}
+            return tuple(
+                table | dict(zip(names, row, strict=False))
+                if isinstance(row, list)
+                else table | row
+                for row in value["rows"]
+            )
+        return tuple(row for each in value.values() for row in rows_of(each))
+    if isinstance(value, list):
+        return tuple(row for each in value for row in rows_of(each))
+    return ()
+
+
+def folder_outcome(folder: Path) -> Outcome:
+    """Return a publication's files: names, shapes and every text that is not drawn."""
+    public = {"files": " ".join(sorted(path.name for path in folder.iterdir()))}
+    drawn: list[Row] = []
+    for path in sorted(folder.iterdir()):
+        if path.suffix == ".csv":
+            rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"))))
+            public[f"file {path.name}"] = _table_text(path.stem, rows)
+            drawn += [{"table": path.stem, **row} for row in rows]
+        elif path.suffix == ".parquet":
+            table = pq.read_table(path)
+            public[f"file {path.name}"] = f"{table.schema} {table.num_rows}"
+        elif path.suffix in (".json", ".yaml", ".md"):
+            text = masked_text(path.read_text(encoding="utf-8"))
+            if path.name.endswith(".orange-button.json"):
+                text = _LIKE_NUMBERS.sub("<n>", text)
+            if path.name == "datapackage.json":
+                text = json.dumps(masked_json(json.loads(text)))
+            public[f"file {path.name}"] = text
+    return Outcome(public, tuple(drawn))
+
+
+def kind_of(value: Any) -> str:
+    """Return what kind of thing stands where a drawn value is: a number, a text or nothing."""
+    if value is None or value == "":
+        return "<nothing>"
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return "<text>"
+    return "<number>"
+
+
+def _masked_table(table: Mapping[str, Any]) -> dict[str, Any]:
+    rest = {name: each for name, each in table.items() if name != "rows"}
+    rows = rows_of(table)
+    return {
+        **{name: masked_json(each) for name, each in rest.items()},
+        "rows": _table_text(str(table.get("name", "")), rows),
+    }
+
+
+def _table_text(name: str, rows: Sequence[Row]) -> str:
+    """Return a table with its drawn cells replaced by their kinds; rows of systems are in no order."""
+    masked = [
+        {column: kind_of(each) if _is_drawn(name, column) else each for column, each in row.items()}
+        for row in rows
+    ]
+    texts = [json.dumps(row, default=str) for row in masked]
+    ordered = sorted(texts) if rows and "release_id" in rows[0] else texts
+    return f"{len(rows)} rows\n" + "\n".join(ordered)
+
+
+def _is_drawn(table: str, column: str) -> bool:
+    return column in DRAWN or (column == DRAWN_COUNT and table != PUBLIC_COUNTS)
+
+
+def _column_name(column: Any) -> str:
+    if isinstance(column, dict):
+        return str(column["name"])
+    return str(column[0]) if isinstance(column, list) else str(column)
+
+
+def _short(ours: str, theirs: str) -> str:
+    """Return what both say from where they part, as far as a line holds it."""
+    same = next(
+        (place for place, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b),
+        min(len(ours), len(theirs)),
+    )
+    begin = max(0, same - LEAD)
+    shown = [" ".join(text[begin : begin + SHOWN].split()) or "nothing" for text in (ours, theirs)]
+    return f": {shown[0]} | {shown[1]}"

@@ -1,0 +1,179 @@
+"""The door of the service: real HTTP on a port of this machine, asked as an analyst asks."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from sunveil.endtoend.cells import SITE
+from sunveil.endtoend.outcomes import Outcome, masked_json, masked_text, rows_of
+from sunveil.endtoend.workplace import PROMISED, Entry, Workplace
+from sunveil.ledger.promise import Promise
+from sunveil.privacy.units import parse_unit
+from sunveil.service.app import create_app
+from sunveil.service.context import Service
+from sunveil.service.running import base_url, bind, server_of
+from sunveil.service.settings import ANSWER_SECONDS, Rates, ServiceSettings
+from sunveil.service.store.accounts import issue_token
+from sunveil.service.store.datasets import READY, Served, add_served
+
+ANALYST = "auditor"
+# Answers are padded to a time, as ever, but to a short one.
+_PAD = 0.05
+_UNLIMITED = Rates(*[1e6] * 6)
+_PATIENCE = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceDoor:
+    """A service that listens, and an analyst's token for it.
+
+    Parameters
+    ----------
+    service
+        The service.
+    base
+        What the addresses of its API begin with.
+    token
+        The analyst's.
+    """
+
+    service: Service
+    base: str
+    token: str
+
+    def ask(self, path: str, question: Mapping[str, Any]) -> requests.Response:
+        """Post a question of the analyst's."""
+        headers = {
+            "Authorization": f"Bearer {self.token}",
+            "Idempotency-Key": secrets.token_hex(16),
+        }
+        return requests.post(
+            f"{self.base}{path}", json=dict(question), headers=headers, timeout=_PATIENCE
+        )
+
+
+@contextlib.contextmanager
+def open_service_door(place: Workplace) -> Iterator[ServiceDoor]:
+    """Yield a service that listens on a free port of this machine, until it is left."""
+    settings = ServiceSettings(
+        data=place.folder / "service",
+        port=0,
+        rates=_UNLIMITED,
+        answer_seconds=dict.fromkeys(ANSWER_SECONDS, _PAD),
+    )
+    app = create_app(settings)
+    bound = bind(settings)
+    server = server_of(app)
+    thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
+    thread.start()
+    try:
+        while not server.started and thread.is_alive():
+            time.sleep(0.005)
+        service: Service = app.state.service
+        service.broker.warm()
+        with service.store.changing() as connection:
+            token = issue_token(connection, ANALYST).text
+        yield ServiceDoor(service, f"{base_url(bound, settings)}/api/v1", token)
+    finally:
+        server.should_exit = True
+        thread.join()
+        bound.close()
+
+
+def served_systems(
+    place: Workplace, door: ServiceDoor, *, unit: str, epsilon: float, systems: int
+) -> Entry:
+    """Return an analyst's question for single systems of a dataset that is new in every run.
+
+    Parameters
+    ----------
+    place
+        Gives datasets new names.
+    door
+        The service.
+    unit, epsilon
+        What the promise protects, and what the question costs.
+    systems
+        How many systems there are: public.
+    """
+
+    def run(path: Path) -> Outcome:
+        dataset = Served(
+            name=place.new_name(),
+            title="Audit",
+            folder=str(path.parent),
+            meters=path.name,
+            systems=systems,
+            latitude=SITE.latitude,
+            longitude=SITE.longitude,
+            timezone="UTC",
+            state=READY,
+        )
+        return _asked(door, dataset, unit, [{"kind": "systems", "epsilon": epsilon}])
+
+    return run
+
+
+def served_tables(place: Workplace, door: ServiceDoor, *, epsilon: float, systems: int) -> Entry:
+    """Return an analyst's question for the tables of a fleet that is new in every run.
+
+    Parameters
+    ----------
+    place
+        Gives datasets new names.
+    door
+        The service.
+    epsilon
+        What the question costs.
+    systems
+        How many rows the fleet has: public.
+    """
+
+    def run(path: Path) -> Outcome:
+        dataset = Served(
+            name=place.new_name(),
+            title="Audit",
+            folder=str(path.parent),
+            estimates=path.name,
+            systems=systems,
+            state=READY,
+        )
+        return _asked(door, dataset, "system", [{"kind": "totals", "epsilon": epsilon}])
+
+    return run
+
+
+def _asked(
+    door: ServiceDoor, dataset: Served, unit: str, questions: Sequence[Mapping[str, Any]]
+) -> Outcome:
+    service, name = door.service, dataset.name
+    with service.store.changing() as connection:
+        add_served(connection, dataset)
+    service.ledger.create_dataset(name, Promise(parse_unit(unit), PROMISED))
+    service.ledger.set_share(name, ANALYST, PROMISED)
+    public: dict[str, str] = {}
+    drawn: list[Mapping[str, Any]] = []
+    for question in questions:
+        for path in ("plans", "releases"):
+            answer = door.ask(f"/datasets/{name}/{path}", question)
+            what = f"{path} of {question['kind']}"
+            public[f"status of {what}"] = str(answer.status_code)
+            public[f"headers of {what}"] = " ".join(sorted(map(str.lower, answer.headers)))
+            try:
+                body = answer.json()
+            except ValueError:
+                public[f"body of {what}"] = masked_text(answer.text, name)
+                continue
+            public[f"body of {what}"] = masked_text(json.dumps(masked_json(body)), name)
+            drawn += rows_of(body)
+    return Outcome(public, tuple(drawn))
