@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from sunveil.cli.files import check_target, write_whole
 from sunveil.cli.progress import progress
 
 if TYPE_CHECKING:
+    from sunveil.endtoend.audit import EndToEndAudit
     from sunveil.privacy.audit import ExactFinding, SamplerFinding
     from sunveil.privacy.independence import IndependenceFinding
     from sunveil.releases.auditing import Audit
@@ -35,6 +37,12 @@ BROKEN = 1
     metavar="FILE",
     help="Write there, whole or not at all, instead of printing.",
 )
+@click.option(
+    "--end-to-end",
+    is_flag=True,
+    help="Go through the public doors instead: Python, the command, publication folders, HTTP.",
+)
+@click.option("--short", is_flag=True, help="With --end-to-end: a minute instead of many.")
 @click.pass_context
 def audit_command(
     context: click.Context,
@@ -46,6 +54,8 @@ def audit_command(
     draws: int,
     as_json: bool,
     out: Path | None,
+    end_to_end: bool,
+    short: bool,
 ) -> None:
     """Try to break the privacy of every mechanism, on simulated records.
 
@@ -53,21 +63,50 @@ def audit_command(
     drawn is held against the computed probabilities; and releases are replayed to see that nothing
     public changes with the readings.
 
+    With --end-to-end, simulated files that differ in one reading, day or system, by any bytes, go
+    through every public door, and what comes out must not tell them apart by more than is claimed.
+    Faults are planted at the end, each of which must be caught. It takes no other numbers.
+
     Exit code 0: all holds that must. Exit code 1: something does not. Exit code 2: bad input.
     """
     from sunveil.releases.auditing import run_audit
 
+    _check_options(context, end_to_end=end_to_end, short=short)
     if out is not None:
         check_target(out)
-    found = run_audit(epsilon=epsilon, pairs=pairs, draws=draws, seed=seed, watch=_watch)
-    text = _as_json(found) if as_json else show_audit(found)
+    found: Audit | EndToEndAudit
+    if end_to_end:
+        found, told, summary = _through_doors(short=short)
+    else:
+        made = run_audit(epsilon=epsilon, pairs=pairs, draws=draws, seed=seed, watch=_watch)
+        found, told, summary = made, show_audit(made), verdict(made)
+    text = json.dumps(found.to_dict(), indent=2, allow_nan=False) if as_json else told
     if out is None:
         click.echo(text)
     else:
         write_whole(out, text + "\n")
-        click.echo(f"{verdict(found)} Wrote {out}")
+        click.echo(f"{summary} Wrote {out}")
     if not found.holds:
         context.exit(BROKEN)
+
+
+def _check_options(context: click.Context, *, end_to_end: bool, short: bool) -> None:
+    """Refuse options that belong to the other audit."""
+    if short and not end_to_end:
+        raise click.UsageError("--short is for --end-to-end", context)
+    for name in ("pairs", "epsilon", "seed", "draws") if end_to_end else ():
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise click.UsageError(f"--{name} is not for --end-to-end", context)
+
+
+def _through_doors(*, short: bool) -> tuple[EndToEndAudit, str, str]:
+    """Return what an end-to-end audit found, as tables, and in one line."""
+    from sunveil.cli import main
+    from sunveil.cli.audited import show_end_to_end, verdict_end_to_end
+    from sunveil.endtoend.audit import audit_end_to_end
+
+    found = audit_end_to_end(main, short=short, watch=_watch_cases)
+    return found, show_end_to_end(found), verdict_end_to_end(found)
 
 
 def show_audit(found: Audit) -> str:
@@ -145,9 +184,9 @@ def _independence_row(found: IndependenceFinding) -> tuple[str, ...]:
     return found.name, found.unit, f"{found.pairs:,}", f"BROKEN: {listed}" if listed else "holds"
 
 
-def _as_json(found: Audit) -> str:
-    return json.dumps(found.to_dict(), indent=2, allow_nan=False)
-
-
 def _watch(items: Iterable[Item], doing: str, total: int, /) -> Iterable[Item]:
     return progress(items, doing, total=total, unit="pair")
+
+
+def _watch_cases(items: Iterable[Item], doing: str, total: int, /) -> Iterable[Item]:
+    return progress(items, doing, total=total, unit="case")

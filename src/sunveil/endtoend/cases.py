@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypedDict
 
 from sunveil.endtoend.cells import (
     CROWDED,
@@ -41,14 +42,18 @@ PYTHON, COMMAND, PROCESS = "Python", "command", "process"
 FOLDER, SERVICE = "publication", "HTTP"
 UNITS = {READING: "readings:1", DAY: "days:1", SYSTEM: "system"}
 DAYS, SHORT_DAYS = 20, 6
-# Releases of whole records are so noisy that it takes this many to tell that all of them went wrong;
-# this many or more are then near what they are, but for a few runs in a thousand.
+# Releases of whole records are so noisy that it takes this many to tell that all went wrong; when
+# none did, this many or more are near what they are, but for a few runs in a thousand.
 CROWD, CROWD_NEAR = 40, 15
 # So many rows of estimates that rounding half of them moves the total far beyond its noise.
 ROWS, WHOLE_ROWS, TOTAL_REACH = 4000, 1000, 700.0
-TOTAL_NAMES = ("dc_capacity_kw",)
 SYNTHETIC_ROWS = 300
 DRAWS, FEW_DRAWS = 400, 120
+
+
+class _Asked(TypedDict):
+    unit: str
+    epsilon: float
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class Scope:
     service
         The service that answers over HTTP.
     short
-        Whether only what broke a reader before is tried, at each door once.
+        Whether only what broke a reader before is tried, at each door once or twice.
     """
 
     place: Workplace
@@ -84,99 +89,79 @@ class Scope:
         """Three systems in whole Wh."""
         return meter_cells(THREE, days=DAYS, scale=1000.0, digits=0)
 
-    @cached_property
-    def estimates(self) -> PrivateCells:
-        """A table of estimates."""
-        return estimate_cells(ROWS, whole=WHOLE_ROWS)
+    @property
+    def kinds(self) -> Sequence[str] | None:
+        """Which neighbours are tried; None for all."""
+        return FEW if self.short else None
 
     def all(self) -> list[Case]:
         """Return all cases."""
-        made = [*self._meters(), *self._fleets(), *self._estimates(), *self._draws()]
-        if not self.short:
+        made = [*self._meters(), *self._fleets(), *self._estimates()]
+        if self.short:
+            made = [case for case in made if (case.door, case.source, case.unit) in SHORT]
+        else:
             made += [self._synthetic(), self._process()]
-        return made
+        runs = FEW_DRAWS if self.short else DRAWS
+        return [*made, window_draws(runs=runs), total_draws(runs=runs)]
 
     def _meters(self) -> Iterator[Case]:
-        places, service = self.place, self.service
-        for source in METER_WRITERS:
+        for source, write in METER_WRITERS.items():
             for unit, word in UNITS.items():
                 data = self._data(source, unit)
-                count, asked = len(data.by_system), {"unit": word, "epsilon": EPSILON}
+                own = next(iter(data.by_system)) if source in ONE_SYSTEM else None
+                asked: _Asked = {"unit": word, "epsilon": EPSILON}
                 doors: dict[str, Entry] = {
-                    PYTHON: python_release(unit=word, epsilon=EPSILON),
-                    COMMAND: command_release(places, unit=word, epsilon=EPSILON),
-                    FOLDER: publish_system(places, unit=word, epsilon=EPSILON),
+                    PYTHON: python_release(**asked),
+                    COMMAND: command_release(self.place, **asked),
+                    FOLDER: publish_system(self.place, **asked),
                     SERVICE: served_systems(
-                        places, service, unit=word, epsilon=EPSILON, systems=count
+                        self.place, self.service, **asked, systems=len(data.by_system)
                     ),
                 }
-                del asked
-                for door, entry in doors.items():
-                    if not self.short or (door, source, unit) in SHORT:
-                        yield self._case(door, source, unit, data=data, run=entry)
+                rule = _rule(data, unit) if own is None else anything
+                for door, run in doors.items():
+                    spots = 2 if door in (PYTHON, COMMAND) and not self.short else 1
+                    made = neighbours(data, unit, kinds=self.kinds, spots=spots)
+                    chosen = tuple(each for each in made if own in (None, each.system))
+                    yield Case(door, source, unit, EPSILON, data, chosen, write, run, rule)
 
     def _data(self, source: str, unit: str) -> PrivateCells:
         if source == "Green Button":
             return self.feeds
         return self.crowd if unit == SYSTEM and source in CROWDED_SOURCES else self.three
 
-    def _case(
-        self, door: str, source: str, unit: str, *, data: PrivateCells, run: Entry
-    ) -> Case:
-        spots = 2 if door in (PYTHON, COMMAND) and not self.short else 1
-        made = neighbours(data, unit, kinds=FEW if self.short else None, spots=spots)
-        one = source == ONE_SYSTEM
-        return Case(
-            door,
-            source,
-            unit,
-            EPSILON,
-            data,
-            tuple(each for each in made if not one or each.system == next(iter(data.by_system))),
-            METER_WRITERS[source],
-            run,
-            anything if one else _rule(data, unit),
-        )
-
     def _fleets(self) -> Iterator[Case]:
         writers = {"fleet, folder of CSV": csv_folder, "fleet, Parquet": number_parquet}
+        data = self.three
         for source, write in writers.items():
             for unit in (READING, SYSTEM):
-                word, data = UNITS[unit], self.three
+                asked: _Asked = {"unit": UNITS[unit], "epsilon": EPSILON}
                 doors: dict[str, Entry] = {
-                    COMMAND: command_release(self.place, unit=word, epsilon=EPSILON, fleet=True),
-                    FOLDER: publish_system(self.place, unit=word, epsilon=EPSILON, fleet=True),
+                    COMMAND: command_release(self.place, **asked, fleet=True),
+                    FOLDER: publish_system(self.place, **asked, fleet=True),
                 }
-                for door, entry in doors.items():
-                    if not self.short or (door, source, unit) in SHORT:
-                        made = neighbours(data, unit, kinds=FEW if self.short else None, spots=1)
-                        rule = _rule(data, unit)
-                        yield Case(
-                            door, source, unit, EPSILON, data, tuple(made), fleet_folder(write),
-                            entry, rule,
-                        )
+                made = tuple(neighbours(data, unit, kinds=self.kinds, spots=1))
+                beside, rule = fleet_folder(write), _rule(data, unit)
+                for door, run in doors.items():
+                    yield Case(door, source, unit, EPSILON, data, made, beside, run, rule)
 
     def _estimates(self) -> Iterator[Case]:
-        data = self.estimates
+        data = estimate_cells(ROWS, whole=WHOLE_ROWS)
         doors: dict[str, Entry] = {
             PYTHON: python_tables(epsilon=EPSILON),
             FOLDER: publish_estimates(self.place, "fleet", epsilon=EPSILON),
             SERVICE: served_tables(self.place, self.service, epsilon=EPSILON, systems=ROWS),
         }
-        rule = total_within(total_of(data), TOTAL_REACH)
-        for source, write in ESTIMATE_WRITERS.items():
-            for door, entry in doors.items():
-                if not self.short or (door, f"estimates, {source}", SYSTEM) in SHORT:
-                    made = tuple(self._rows_changed(data))
-                    yield Case(
-                        door, f"estimates, {source}", SYSTEM, EPSILON, data, made, write, entry, rule
-                    )
-
-    def _rows_changed(self, data: PrivateCells) -> Iterator[Neighbour]:
-        """Yield neighbours in one row, and in single cells of it."""
-        kinds = FEW if self.short else None
-        yield from neighbours(data, SYSTEM, kinds=kinds, spots=1)
-        yield from neighbours(data, READING, kinds=kinds, spots=1 if self.short else 2)
+        rule = rule_of_estimates(data)
+        # a whole row, and single cells of it
+        made = (
+            *neighbours(data, SYSTEM, kinds=self.kinds, spots=1),
+            *neighbours(data, READING, kinds=self.kinds, spots=1 if self.short else 2),
+        )
+        for form, write in ESTIMATE_WRITERS.items():
+            for door, run in doors.items():
+                source = f"estimates, {form}"
+                yield Case(door, source, SYSTEM, EPSILON, data, made, write, run, rule)
 
     def _synthetic(self) -> Case:
         data = estimate_cells(SYNTHETIC_ROWS, whole=SYNTHETIC_ROWS)
@@ -206,12 +191,6 @@ class Scope:
             subprocess_release(unit=UNITS[READING], epsilon=epsilon),
             anything,
         )
-
-    def _draws(self) -> Iterator[Case]:
-        """Yield what is drawn for neighbours that are as far apart as can be."""
-        runs = FEW_DRAWS if self.short else DRAWS
-        yield window_draws(runs=runs)
-        yield total_draws(runs=runs)
 
 
 def window_draws(*, runs: int, drawn_at: float = EPSILON) -> Case:
@@ -267,9 +246,9 @@ def total_draws(*, runs: int, drawn_at: float = EPSILON) -> Case:
     )
 
 
-def total_of(data: PrivateCells) -> float:
-    """Return the total capacity of a simulated table of estimates. [kW]"""
-    return sum(float(cells[-1]) for cells in data.by_system.values())
+def rule_of_estimates(data: PrivateCells) -> Rule:
+    """Return the rule for a fleet's total, whose middle is what the simulated table adds up to."""
+    return total_within(sum(float(cells[-1]) for cells in data.by_system.values()), TOTAL_REACH)
 
 
 def _rule(data: PrivateCells, unit: str) -> Rule:
@@ -278,7 +257,8 @@ def _rule(data: PrivateCells, unit: str) -> Rule:
     return anything if unit == SYSTEM else each_near(data.truths)
 
 
-ONE_SYSTEM = "CSV, column to be told"
+# Files that hold one system.
+ONE_SYSTEM = ("CSV, column to be told", "CSV, beside temperatures")
 CROWDED_SOURCES = frozenset({"CSV", "CSV, semicolons", "Parquet, numbers", "Parquet, texts"})
 # What is in a short audit: each door, and each unit, once or twice.
 SHORT = frozenset(
@@ -287,7 +267,7 @@ SHORT = frozenset(
         (PYTHON, "Green Button", DAY),
         (COMMAND, "CSV", SYSTEM),
         (COMMAND, "Parquet, texts", READING),
-        (COMMAND, ONE_SYSTEM, READING),
+        (COMMAND, "CSV, beside temperatures", READING),
         (FOLDER, "zipped folder", DAY),
         (SERVICE, "CSV, semicolons", READING),
         (COMMAND, "fleet, folder of CSV", READING),

@@ -119,5 +119,9 @@ def estimate_cells(systems: int, *, whole: int) -> PrivateCells:
     for number in range(systems):
         azimuth, tilt, capacity = rng.uniform(90, 270), rng.uniform(5, 45), rng.integers(3, 12)
         size = f"{capacity}" if number < whole else f"{capacity + 0.45:.2f}"
-        rows[f"home{number:05d}"] = (f"{azimuth:.1f}".encode(), f"{tilt:.1f}".encode(), size.encode())
+        rows[f"home{number:05d}"] = (
+            f"{azimuth:.1f}".encode(),
+            f"{tilt:.1f}".encode(),
+            size.encode(),
+        )
     return PrivateCells(rows, VALUES)

@@ -1,13 +1,14 @@
 """One case of the audit: many neighbours of one dataset, at one door.
 
-Every neighbour is run once. Where what came out differs from a first run of the dataset itself, both
-are run again, often and freshly, and only these runs count: the events (the same public part, the
-same bin of what was drawn) were fixed by the first look. What never differs at a first look has a
-bound of 0.
+Every neighbour is run once. Where what came out differs from a first run of the dataset itself,
+both are run again, often and freshly, and only these runs count: the events (the same public part,
+the same bin of what was drawn) were fixed by the first look. What never differs at a first look has
+a bound of 0.
 """
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Iterable
@@ -25,6 +26,8 @@ from sunveil.endtoend.workplace import Entry, Workplace
 
 # The public part, and the bin of what was drawn.
 EVENTS = 2
+# More runs than a difference that always shows needs, for one that shows nearly always.
+MARGIN = 1.25
 DRAWN_DIFFERS = "what is drawn"
 
 
@@ -178,7 +181,7 @@ def audit_case(case: Case, place: Workplace, *, alpha: float) -> CaseFinding:
     own = runner.written(case.data)
     assert own is not None
     reference = runner.run(own, own=True)
-    runs = case.runs or runs_needed(case.claim, alpha=alpha)
+    runs = case.runs or math.ceil(MARGIN * runs_needed(case.claim, alpha=alpha))
     pairs, bound, worst = 0, 0.0, ""
     suspects: list[tuple[Neighbour, Path, str]] = []
     for neighbour in case.neighbours:

@@ -112,7 +112,7 @@ def neighbours(
     spots
         How many places: the first of all cells, where a reader that guesses looks, and others.
     """
-    known = {**CONSTANTS, **LONG, **CHANGES}
+    known: dict[str, bytes | Change] = {**CONSTANTS, **LONG, **CHANGES}
     for kind in kinds or known:
         change = known[kind]
         for system, places in list(_spots(data, unit))[:spots]:
@@ -129,7 +129,7 @@ def _spots(data: PrivateCells, unit: str) -> Iterator[tuple[str, Sequence[int]]]
     first, last = names[0], names[-1]
     if unit == READING:
         noon = cells // 2 // HOURS_A_DAY * HOURS_A_DAY + HOURS_A_DAY // 2
-        for system, place in ((first, 0), (first, min(noon, cells - 1)), (last, cells - 1)):
+        for system, place in ((first, 0), (first, min(noon, cells - 1)), (first, cells - 1)):
             yield system, range(place, place + 1)
     elif unit == DAY:
         for system, day in ((first, 0), (last, cells // HOURS_A_DAY // 2)):

@@ -23,7 +23,7 @@ _BASE = "https://utility.example/espi/1_1/resource"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class CannotHold(Exception):  # noqa: N818
+class CannotHold(Exception):
     """A format has no way to hold these bytes in a cell: there is no such neighbour in it."""
 
 
@@ -37,17 +37,14 @@ def semicolon_csv(folder: Path, data: PrivateCells) -> Path:
     return _long_csv(folder / "meters.csv", data, b";")
 
 
-def wide_csv(folder: Path, data: PrivateCells) -> Path:
-    """Write the first system beside a column of temperatures, its column named for nothing.
+def unnamed_csv(folder: Path, data: PrivateCells) -> Path:
+    """Write the first system beside temperatures, its column named for nothing."""
+    return _beside_temperatures(folder, data, b"value")
 
-    The last line has a reading and no stamp, as loggers leave them.
-    """
-    (cells, *_) = data.by_system.values()
-    lines = [b"time,value,temperature"]
-    for number, (stamp, cell) in enumerate(zip(data.columns, cells, strict=True)):
-        shown = b"" if number == len(cells) - 1 else stamp.encode()
-        lines.append(b",".join((shown, cell, f"{20.0 + number % 24 / 2.0:.1f}".encode())))
-    return _written(folder / "home.csv", b"\n".join([*lines, b""]))
+
+def beside_csv(folder: Path, data: PrivateCells) -> Path:
+    """Write the first system beside temperatures."""
+    return _beside_temperatures(folder, data, b"power_kw")
 
 
 def csv_folder(folder: Path, data: PrivateCells) -> Path:
@@ -138,6 +135,16 @@ def _long_csv(path: Path, data: PrivateCells, mark: bytes) -> Path:
         for stamp, cell in zip(data.columns, cells, strict=True)
     ]
     return _written(path, b"\n".join([*lines, b""]))
+
+
+def _beside_temperatures(folder: Path, data: PrivateCells, name: bytes) -> Path:
+    """Write one system, whose last line has a reading and no stamp, as loggers leave them."""
+    (cells, *_) = data.by_system.values()
+    lines = [b"time," + name + b",temperature"]
+    for number, (stamp, cell) in enumerate(zip(data.columns, cells, strict=True)):
+        shown = b"" if number == len(cells) - 1 else stamp.encode()
+        lines.append(b",".join((shown, cell, f"{20.0 + number % 24 / 2.0:.1f}".encode())))
+    return _written(folder / "home.csv", b"\n".join([*lines, b""]))
 
 
 def _single_csvs(data: PrivateCells) -> Iterator[tuple[str, bytes]]:
@@ -238,7 +245,8 @@ def _written(path: Path, content: bytes) -> Path:
 METER_WRITERS: Mapping[str, Writer] = {
     "CSV": comma_csv,
     "CSV, semicolons": semicolon_csv,
-    "CSV, column to be told": wide_csv,
+    "CSV, column to be told": unnamed_csv,
+    "CSV, beside temperatures": beside_csv,
     "folder of CSV": csv_folder,
     "zipped folder": zipped_folder,
     "Parquet, numbers": number_parquet,

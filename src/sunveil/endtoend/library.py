@@ -75,7 +75,7 @@ def _refusing(run: Entry) -> Entry:
         except SunveilError as error:
             said = masked_text(str(error), path.parent)
             return Outcome({"refusal": f"{type(error).__name__}: {said}"})
-        except Exception as error:  # noqa: BLE001 - a traceback is an output as well
+        except Exception as error:  # a traceback is an output as well
             return Outcome({"refusal": f"traceback of {type(error).__name__}"})
         words = "\n".join(str(each.message) for each in warned)
         return Outcome({"refusal": "none", **found.public, "warnings": words}, found.drawn)

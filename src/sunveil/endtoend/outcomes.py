@@ -162,7 +162,7 @@ def _masked_table(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _table_text(name: str, rows: Sequence[Row]) -> str:
-    """Return a table with its drawn cells replaced by their kinds; rows of systems are in no order."""
+    """Return a table with drawn cells replaced by their kinds; rows of systems have no order."""
     masked = [
         {column: kind_of(each) if _is_drawn(name, column) else each for column, each in row.items()}
         for row in rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import secrets
 import threading
 import time
@@ -71,6 +72,8 @@ def open_service_door(place: Workplace) -> Iterator[ServiceDoor]:
         rates=_UNLIMITED,
         answer_seconds=dict.fromkeys(ANSWER_SECONDS, _PAD),
     )
+    # what it logs is for the curator's own eyes, and here there is none
+    logging.getLogger("sunveil.service").addHandler(logging.NullHandler())
     app = create_app(settings)
     bound = bind(settings)
     server = server_of(app)

@@ -113,6 +113,6 @@ def run_command(place: Workplace, arguments: Sequence[str]) -> Said:
         warnings.simplefilter("always")
         try:
             code: int | str = place.command(list(arguments))
-        except Exception as error:  # noqa: BLE001 - a traceback is an output as well
+        except Exception as error:  # a traceback is an output as well
             code = f"traceback of {type(error).__name__}"
     return Said(code, out.getvalue(), err.getvalue())
