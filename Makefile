@@ -1,5 +1,5 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand.
-.PHONY: demo test check docs lowest bench clean
+.PHONY: demo test check docs audit lowest bench clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -23,6 +23,10 @@ check: .venv/.stamp-check
 docs: .venv/.stamp-docs
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	$(BIN)/sphinx-build -W -q -b doctest docs docs/_build/doctest
+
+# tests have a short form of it; this one takes half an hour
+audit: .venv/.stamp-service,synthetic
+	$(BIN)/sunveil audit --end-to-end
 
 # a short part of the tests; of newer packages, the old ones use what is deprecated by now
 lowest: $(LOWEST)/.stamp

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from sunveil.cli.files import check_target, write_whole
 from sunveil.cli.progress import progress
+from sunveil.extras import require_extras
 
 if TYPE_CHECKING:
     from sunveil.endtoend.audit import EndToEndAudit
@@ -101,6 +102,8 @@ def _check_options(context: click.Context, *, end_to_end: bool, short: bool) -> 
 
 def _through_doors(*, short: bool) -> tuple[EndToEndAudit, str, str]:
     """Return what an end-to-end audit found, as tables, and in one line."""
+    extras = ("publish", "service") if short else ("publish", "service", "synthetic")
+    require_extras(*extras, purpose="an end-to-end audit")
     from sunveil.cli import main
     from sunveil.cli.audited import show_end_to_end, verdict_end_to_end
     from sunveil.endtoend.audit import audit_end_to_end

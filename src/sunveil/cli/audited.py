@@ -56,8 +56,14 @@ def _case_row(found: CaseFinding) -> tuple[str, ...]:
         f"{found.bound:.2f}",
         f"{found.pairs:,}",
         f"{found.runs:,}",
-        "holds" if found.holds else "BROKEN",
+        _case_verdict(found),
     )
+
+
+def _case_verdict(found: CaseFinding) -> str:
+    if not found.holds:
+        return "BROKEN"
+    return "holds" if found.answered else "holds, all refused"
 
 
 def _fault_row(found: FaultFinding) -> tuple[str, ...]:

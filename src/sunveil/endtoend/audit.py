@@ -13,7 +13,6 @@ from sunveil.endtoend.comparing import EVENTS, Case, CaseFinding, audit_case, pa
 from sunveil.endtoend.faults import FaultFinding, planted_faults
 from sunveil.endtoend.served import open_service_door
 from sunveil.endtoend.workplace import Command, open_workplace
-from sunveil.extras import require_extras
 
 # Hands cases on, and shows how far along the work on so many of them is.
 WatchCases = Callable[[Iterable[Case], str, int], Iterable[Case]]
@@ -77,8 +76,6 @@ def audit_end_to_end(
     watch
         Shows how far along it is.
     """
-    needed = ("publish", "service") if short else ("publish", "service", "synthetic")
-    require_extras(*needed, purpose="an end-to-end audit")
     begun = time.monotonic()
     shown = watch or (lambda cases, doing, total: cases)
     with open_workplace(command) as place, open_service_door(place) as service:

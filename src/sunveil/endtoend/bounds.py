@@ -16,6 +16,8 @@ from sunveil.errors import ParameterError
 
 # An audit of a right system comes out right with this probability.
 CONFIDENCE = 0.999
+# A bound from below and one from above of either share; the complement's are one less these.
+BOUNDS_PER_EVENT = 4
 
 
 def low_share(count: int, runs: int, alpha: float) -> float:
@@ -59,14 +61,10 @@ def epsilon_bound(first: int, second: int, runs: int, *, alpha: float) -> float:
     alpha
         How often the bound may be too high.
     """
-    each = alpha / TESTS_PER_EVENT
+    each = alpha / BOUNDS_PER_EVENT
     counts = ((first, second), (second, first), (runs - first, runs - second))
     ways = (*counts, (runs - second, runs - first))
     return max(0.0, *(_one_way(more, less, runs, each) for more, less in ways))
-
-
-# Two directions, of the event and of its complement, each of two bounds.
-TESTS_PER_EVENT = 8
 
 
 def runs_needed(claim: float, *, alpha: float) -> int:
@@ -81,7 +79,7 @@ def runs_needed(claim: float, *, alpha: float) -> int:
     """
     # seen always and never: the bounds are x and 1 - x for x = alpha^(1 / runs)
     share = 1.0 / (1.0 + math.exp(-claim))
-    runs = math.ceil(math.log(alpha / TESTS_PER_EVENT) / math.log(share))
+    runs = math.ceil(math.log(alpha / BOUNDS_PER_EVENT) / math.log(share))
     while epsilon_bound(runs, 0, runs, alpha=alpha) <= claim:
         runs += 1
     return runs

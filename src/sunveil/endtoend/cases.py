@@ -33,7 +33,14 @@ from sunveil.endtoend.inputs import (
     number_parquet,
 )
 from sunveil.endtoend.library import python_release, python_tables
-from sunveil.endtoend.rules import Rule, anything, each_near, many_near, total_within
+from sunveil.endtoend.rules import (
+    Rule,
+    anything,
+    each_near,
+    many_near,
+    most_near,
+    total_within,
+)
 from sunveil.endtoend.served import ServiceDoor, served_systems, served_tables
 from sunveil.endtoend.workplace import Entry, Workplace
 
@@ -41,14 +48,14 @@ EPSILON = 1.0
 PYTHON, COMMAND, PROCESS = "Python", "command", "process"
 FOLDER, SERVICE = "publication", "HTTP"
 UNITS = {READING: "readings:1", DAY: "days:1", SYSTEM: "system"}
-DAYS, SHORT_DAYS = 20, 6
+DAYS, MANY_DAYS, SHORT_DAYS = 20, 40, 5
 # Releases of whole records are so noisy that it takes this many to tell that all went wrong; when
 # none did, this many or more are near what they are, but for a few runs in a thousand.
-CROWD, CROWD_NEAR = 40, 15
+CROWD, CROWD_NEAR = 40, 16
 # So many rows of estimates that rounding half of them moves the total far beyond its noise.
 ROWS, WHOLE_ROWS, TOTAL_REACH = 4000, 1000, 700.0
 SYNTHETIC_ROWS = 300
-DRAWS, FEW_DRAWS = 400, 120
+DRAWS, FEW_DRAWS = 400, 64
 
 
 class _Asked(TypedDict):
@@ -80,6 +87,11 @@ class Scope:
         return meter_cells(THREE, days=DAYS)
 
     @cached_property
+    def longer(self) -> PrivateCells:
+        """The same for longer, for releases that protect days."""
+        return meter_cells(THREE, days=MANY_DAYS)
+
+    @cached_property
     def crowd(self) -> PrivateCells:
         """Many systems that are all alike."""
         return meter_cells([CROWDED] * CROWD, days=SHORT_DAYS)
@@ -87,7 +99,7 @@ class Scope:
     @cached_property
     def feeds(self) -> PrivateCells:
         """Three systems in whole Wh."""
-        return meter_cells(THREE, days=DAYS, scale=1000.0, digits=0)
+        return meter_cells(THREE, days=MANY_DAYS, scale=1000.0, digits=0)
 
     @property
     def kinds(self) -> Sequence[str] | None:
@@ -120,7 +132,8 @@ class Scope:
                 }
                 rule = _rule(data, unit) if own is None else anything
                 for door, run in doors.items():
-                    spots = 2 if door in (PYTHON, COMMAND) and not self.short else 1
+                    both = door in (PYTHON, COMMAND) and unit != SYSTEM and not self.short
+                    spots = 2 if both else 1
                     made = neighbours(data, unit, kinds=self.kinds, spots=spots)
                     chosen = tuple(each for each in made if own in (None, each.system))
                     yield Case(door, source, unit, EPSILON, data, chosen, write, run, rule)
@@ -128,7 +141,9 @@ class Scope:
     def _data(self, source: str, unit: str) -> PrivateCells:
         if source == "Green Button":
             return self.feeds
-        return self.crowd if unit == SYSTEM and source in CROWDED_SOURCES else self.three
+        if unit == SYSTEM and source in CROWDED_SOURCES:
+            return self.crowd
+        return self.longer if unit == DAY else self.three
 
     def _fleets(self) -> Iterator[Case]:
         writers = {"fleet, folder of CSV": csv_folder, "fleet, Parquet": number_parquet}
@@ -254,7 +269,8 @@ def rule_of_estimates(data: PrivateCells) -> Rule:
 def _rule(data: PrivateCells, unit: str) -> Rule:
     if len(data.truths) == CROWD:
         return many_near(data.truths[0], CROWD_NEAR)
-    return anything if unit == SYSTEM else each_near(data.truths)
+    by_unit = {READING: each_near(data.truths), DAY: most_near(data.truths)}
+    return by_unit.get(unit, anything)
 
 
 # Files that hold one system.

@@ -37,7 +37,7 @@ class Truth:
 # Far apart, so that a release tells which is which; none is where a record of zeros ends up.
 THREE = (Truth(180.0, 30.0, 6.0), Truth(92.0, 24.0, 12.0), Truth(268.0, 40.0, 3.0))
 # Away from a record of zeros on every axis, for releases that are so noisy that only many tell.
-CROWDED = Truth(140.0, 50.0, 15.0)
+CROWDED = Truth(75.0, 50.0, 15.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """One case of the audit: many neighbours of one dataset, at one door.
 
-Every neighbour is run once. Where what came out differs from a first run of the dataset itself,
+Every neighbour is run once. Where what came out differs from first runs of the dataset itself,
 both are run again, often and freshly, and only these runs count: the events (the same public part,
 the same bin of what was drawn) were fixed by the first look. What never differs at a first look has
 a bound of 0.
@@ -28,6 +28,7 @@ from sunveil.endtoend.workplace import Entry, Workplace
 EVENTS = 2
 # More runs than a difference that always shows needs, for one that shows nearly always.
 MARGIN = 1.25
+FIRST_RUNS = 3
 DRAWN_DIFFERS = "what is drawn"
 
 
@@ -83,6 +84,8 @@ class CaseFinding:
         How many pairs there were, and how many runs in all.
     differing
         How many pairs differed at a first look.
+    answered
+        Whether the dataset itself is answered: where it is refused, only refusals are compared.
     bound
         The largest lower bound of ε.
     worst
@@ -98,6 +101,7 @@ class CaseFinding:
     pairs: int
     runs: int
     differing: int
+    answered: bool
     bound: float
     worst: str
     seconds: float
@@ -135,6 +139,12 @@ class _Runner:
         self.seconds[own].append(time.monotonic() - begun)
         return found
 
+    def reference(self, path: Path) -> Outcome:
+        """Return one of a few runs of the dataset itself, of the bin that most of them have."""
+        found = [self.run(path, own=True) for _ in range(FIRST_RUNS)]
+        bins = [self.case.rule(each.drawn) for each in found]
+        return found[bins.index(max(bins, key=bins.count))]
+
     def same(self, path: Path, reference: Outcome, runs: int, *, own: bool) -> tuple[int, int]:
         """Return how often the public part, and the bin, are those of a reference."""
         bin_of, seen = self.case.rule, [0, 0]
@@ -144,7 +154,9 @@ class _Runner:
             seen[1] += bin_of(found.drawn) == bin_of(reference.drawn)
         return seen[0], seen[1]
 
-    def finding(self, pairs: int, differing: int, bound: float, worst: str) -> CaseFinding:
+    def finding(
+        self, pairs: int, differing: int, *, answered: bool, bound: float, worst: str
+    ) -> CaseFinding:
         case = self.case
         mean = {own: sum(each) / max(len(each), 1) for own, each in self.seconds.items()}
         total = [*self.seconds[True], *self.seconds[False]]
@@ -156,6 +168,7 @@ class _Runner:
             pairs,
             len(total),
             differing,
+            answered,
             bound,
             worst,
             sum(total) / len(total),
@@ -180,7 +193,7 @@ def audit_case(case: Case, place: Workplace, *, alpha: float) -> CaseFinding:
     runner = _Runner(case, place)
     own = runner.written(case.data)
     assert own is not None
-    reference = runner.run(own, own=True)
+    reference = runner.reference(own)
     runs = case.runs or math.ceil(MARGIN * runs_needed(case.claim, alpha=alpha))
     pairs, bound, worst = 0, 0.0, ""
     suspects: list[tuple[Neighbour, Path, str]] = []
@@ -202,7 +215,9 @@ def audit_case(case: Case, place: Workplace, *, alpha: float) -> CaseFinding:
             bound, worst = found, f"{neighbour}: {differs or DRAWN_DIFFERS}"
         if bound > case.claim:
             break
-    return runner.finding(pairs, sum(bool(each[2]) for each in suspects), bound, worst)
+    differing = sum(bool(each[2]) for each in suspects)
+    answered = bool(reference.drawn)
+    return runner.finding(pairs, differing, answered=answered, bound=bound, worst=worst)
 
 
 def pairs_of(cases: Iterable[Case]) -> int:

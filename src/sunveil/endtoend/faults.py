@@ -21,7 +21,7 @@ from sunveil.endtoend.cases import (
     WHOLE_ROWS,
     Scope,
     rule_of_estimates,
-    total_draws,
+    window_draws,
 )
 from sunveil.endtoend.cells import PrivateCells, estimate_cells
 from sunveil.endtoend.commands import command_release
@@ -108,7 +108,10 @@ def planted_faults(scope: Scope) -> Iterator[PlantedFault]:
     yield PlantedFault(
         "a note that counts what cannot be read", _meters(scope, READING, "nan", noting)
     )
-    yield PlantedFault("a tenth of the noise", total_draws(runs=FEW_DRAWS, drawn_at=10.0 * EPSILON))
+    yield PlantedFault(
+        "drawn at ten times the ε that is claimed",
+        window_draws(runs=FEW_DRAWS, drawn_at=10.0 * EPSILON),
+    )
 
 
 def reading_as(change: Callable[[Lines], Lines], run: Entry) -> Entry:

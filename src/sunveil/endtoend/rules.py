@@ -17,7 +17,7 @@ Rule = Callable[[Sequence[Row]], str]
 
 # How far from a truth an answer is still near: of a release of readings or days, which is sharp,
 # and of one of a whole record, which is not. [degrees, degrees, log of capacity]
-SHARP, BLUNT = (40.0, 20.0, 0.5), (125.0, 30.0, 1.0)
+SHARP, BLUNT = (40.0, 20.0, 0.5), (125.0, 30.0, 1.65)
 
 
 def each_near(truths: Sequence[Truth]) -> Rule:
@@ -27,6 +27,16 @@ def each_near(truths: Sequence[Truth]) -> Rule:
         answers = _planes(rows)
         found = ["near" if any(_near(a, t, SHARP) for a in answers) else "off" for t in truths]
         return " ".join(found)
+
+    return rule
+
+
+def most_near(truths: Sequence[Truth]) -> Rule:
+    """Return the rule that asks whether a row is near each of the systems, but for one."""
+    every = each_near(truths)
+
+    def rule(rows: Sequence[Row]) -> str:
+        return "most near" if every(rows).split().count("off") <= 1 else "few near"
 
     return rule
 

@@ -107,7 +107,7 @@ def run_command(place: Workplace, arguments: Sequence[str]) -> Said:
     with (
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
-        warnings.catch_warnings(),
+        warnings.catch_warnings(record=True) as warned,
     ):
         # each run is to say what a process of its own would
         warnings.simplefilter("always")
@@ -115,4 +115,5 @@ def run_command(place: Workplace, arguments: Sequence[str]) -> Said:
             code: int | str = place.command(list(arguments))
         except Exception as error:  # a traceback is an output as well
             code = f"traceback of {type(error).__name__}"
-    return Said(code, out.getvalue(), err.getvalue())
+    words = "".join(f"{each.category.__name__}: {each.message}\n" for each in warned)
+    return Said(code, out.getvalue(), err.getvalue() + words)

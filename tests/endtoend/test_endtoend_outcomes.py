@@ -1,0 +1,107 @@
+"""What noise decides is taken out, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from sunveil.endtoend.outcomes import (
+    Outcome,
+    folder_outcome,
+    kind_of,
+    masked_json,
+    masked_text,
+    rows_of,
+)
+
+ID = "76b9198f-1f25-496b-bcab-00223e3c492e"
+TABLE = {"name": "totals", "columns": [["systems"], ["total_kw"]], "rows": [[3, 12.5]]}
+
+
+def test_ids_dates_and_places_are_taken_out_of_texts(tmp_path):
+    text = f"{tmp_path}/x.csv on 2026-11-16, {ID}, {'ab' * 16}, 3 of 4 systems"
+    assert masked_text(text, tmp_path) == "<place>/x.csv on <date>, <id>, <id>, 3 of 4 systems"
+
+
+def test_drawn_fields_are_taken_out_and_others_stay():
+    found = masked_json([{"surface_azimuth": 180.0, "dc_capacity_kw": None, "epsilon": 1.0}])
+    assert found == [{"surface_azimuth": "<number>", "dc_capacity_kw": "<nothing>", "epsilon": 1.0}]
+
+
+@pytest.mark.parametrize(
+    ("table", "drawn"), [("totals", {"total_kw"}), ("counts", {"total_kw", "systems"})]
+)
+def test_the_number_of_systems_is_public_where_it_is_the_size_of_a_group(table, drawn):
+    text = masked_json({**TABLE, "name": table})["rows"]
+    assert ("12.5" in text, '"systems": 3' in text) == (False, "systems" not in drawn)
+    assert text.startswith("1 rows")
+
+
+def test_rows_are_found_wherever_tables_are():
+    assert rows_of({"deep": [TABLE]}) == ({"table": "totals", "systems": 3, "total_kw": 12.5},)
+    objects = {**TABLE, "rows": [{"systems": 3}], "columns": [{"name": "systems"}]}
+    assert rows_of(objects) == ({"table": "totals", "systems": 3},)
+
+
+def test_rows_of_systems_have_no_order(tmp_path):
+    texts = [
+        "release_id,surface_azimuth_error\nb,1\na,2\n",
+        "release_id,surface_azimuth_error\nc,2\nd,1\n",
+    ]
+    found = []
+    for number, text in enumerate(texts):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "systems.csv").write_text(text)
+        found.append(folder_outcome(folder))
+    assert found[0].public == found[1].public
+    assert [row["release_id"] for row in found[0].drawn] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("README.md", "3 rows", "4 rows"),
+        ("systems.csv", "noisy\n1\n", "noisy\n1\n2\n"),
+        ("systems.csv", "noisy,sd\n1,2\n", "noisy,sd\n1,3\n"),
+        ("systems.csv", "noisy\n1\n", "noisy\n\n1\n".replace("\n\n", "\nnan text\n")),
+        ("datapackage.json", '{"resources": 1}', '{"resources": 2}'),
+    ],
+)
+def test_a_file_that_changes_where_nothing_is_drawn_is_noticed(tmp_path, name, before, after):
+    found = []
+    for text in (before, after):
+        (tmp_path / name).write_text(text)
+        found.append(folder_outcome(tmp_path))
+    assert found[0].difference(found[1]).startswith(f"file {name} differs")
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("README.md", "on 2026-11-16", "on 2026-11-17"),
+        ("systems.csv", "noisy\n1\n", "noisy\n-20\n"),
+        ("planes.png", "a picture", "another"),
+        ("systems.orange-button.json", '{"Value": 1.5}', '{"Value": 22}'),
+        ("datapackage.json", '{"bytes": 1, "hash": "a"}', '{"bytes": 2, "hash": "b"}'),
+    ],
+)
+def test_what_noise_and_time_decide_is_not(tmp_path, name, before, after):
+    found = []
+    for text in (before, after):
+        (tmp_path / name).write_text(text)
+        found.append(folder_outcome(tmp_path))
+    assert found[0].difference(found[1]) == ""
+
+
+def test_a_difference_is_told_in_words():
+    assert Outcome({"exit code": "0"}).difference(Outcome({"exit code": "2"})) == (
+        "exit code differs: 0 | 2"
+    )
+    assert Outcome({"a": ""}).difference(Outcome({})) == "a is there for one only"
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [(None, "<nothing>"), ("", "<nothing>"), ("-2", "<number>"), ("x", "<text>")]
+)
+def test_kinds(value, kind):
+    assert kind_of(value) == kind
