@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -150,7 +151,8 @@ def find_format(texts: pa.Array, *, where: str) -> str:
     """
     every = [each for each in texts.to_pylist() if each]
     sample = every[:: max(1, len(every) // _SAMPLE)][: 2 * _SAMPLE]
-    counted = {form: sum(_fits(cell, form) for cell in sample) for form in FORMATS}
+    shaped = [form for form in FORMATS if any(_shape(form).fullmatch(cell) for cell in sample)]
+    counted = {form: sum(_fits(cell, form) for cell in sample) for form in shaped}
     most = max(counted.values(), default=0)
     likely = [form for form, count in counted.items() if count and 2 * count >= most]
     if len(likely) < 2:
@@ -167,6 +169,21 @@ def find_format(texts: pa.Array, *, where: str) -> str:
             f" {ask('time_format', scored[0][2])} or {ask('time_format', scored[1][2])}"
         )
     return scored[0][2]
+
+
+_SHAPES = {
+    **{"%Y": r"\d{4}", "%b": "[A-Z]{3,4}", "%B": "[A-Z]{3,9}", "%p": "[AP]M", "%y": r"\d{2}"},
+    **{f"%{letter}": r"\d{1,2}" for letter in "mdHMSI"},
+}
+
+
+@cache
+def _shape(form: str) -> re.Pattern[str]:
+    """Return what a stamp of a format looks like."""
+    shape = re.escape(form).replace(r"\%", "%").replace("\\ ", " ")
+    for letter, pattern in _SHAPES.items():
+        shape = shape.replace(letter, pattern)
+    return re.compile(shape)
 
 
 def _tidied(texts: pa.Array) -> pa.Array:
