@@ -1,7 +1,7 @@
-"""Plain tables in other wrappings: workbooks, archives, Feather, UTF-16, JSON records.
+"""Plain tables in other wrappings: workbooks, archives, Feather, UTF-16.
 
-What they hold is what a CSV file could hold; only the bytes differ. RFC 1952 (gzip), RFC 8259
-(JSON), jsonlines.org, ECMA-376 (XLSX), Unicode's byte order marks, Arrow's IPC file format.
+What they hold is what a CSV file could hold; only the bytes differ. RFC 1952 (gzip), ECMA-376
+(XLSX), Unicode's byte order marks, Arrow's IPC file format.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-import json
 import lzma
 import zipfile
 from typing import Any
@@ -228,61 +227,6 @@ def workbook_apart(days: int) -> FormatSample:
     )
 
 
-def records(days: int) -> FormatSample:
-    """A list of objects."""
-    power = _plain(days)
-    rows = [
-        {"time": stamp, "power_kw": round(float(value), 4)}
-        for stamp, value in zip(stamps(power, "%Y-%m-%dT%H:%M:%SZ"), power, strict=True)
-    ]
-    return _sample("records", "roof.json", json.dumps(rows).encode(), power, family="json")
-
-
-def wrapped(days: int) -> FormatSample:
-    """An object with the list in ``data``, beside what else an interface answers."""
-    power = _plain(days)
-    rows = [
-        {
-            "timestamp": int(stamp.timestamp()),
-            "temperature": 21.5,
-            "power_w": round(value * 1000, 1),
-        }
-        for stamp, value in power.items()
-    ]
-    answer = {"status": "ok", "count": len(rows), "data": rows, "next": None}
-    return _sample(
-        "wrapped",
-        "answer.json",
-        json.dumps(answer, indent=1).encode(),
-        power,
-        family="json",
-        words=("power_column",),
-        remedy={"power_column": "power_w"},
-        schema={**SCHEMA, "power_column": "power_w"},
-    )
-
-
-def lines(days: int) -> FormatSample:
-    """An object a line, two systems in turn, some values null."""
-    known = plant("munich", days)
-    homes = {"a": known.power(15, "UTC"), "b": known.power(15, "UTC", share=0.5)}
-    dark = (homes["a"] < 0.0005).to_numpy()
-    rows = []
-    for number in range(len(dark)):
-        for home, power in homes.items():
-            value = None if dark[number] else round(float(power.iloc[number]) * 0.25, 5)
-            stamp = power.index[number].strftime("%Y-%m-%dT%H:%M:%S+00:00")
-            rows.append(json.dumps({"system_id": home, "time": stamp, "energy_kwh": value}))
-    return FormatSample(
-        "json-lines",
-        "json",
-        "roofs.jsonl",
-        ("\n".join(rows) + "\n").encode(),
-        tuple(expect(power[~dark], system_id=home) for home, power in homes.items()),
-        schema=SCHEMA,
-    )
-
-
 WRITERS = (
     gzipped,
     bzipped,
@@ -298,7 +242,4 @@ WRITERS = (
     workbook_dates,
     workbook_preamble,
     workbook_apart,
-    records,
-    wrapped,
-    lines,
 )

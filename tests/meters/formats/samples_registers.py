@@ -168,6 +168,7 @@ def _green(name: str, minutes: int, *, uom: int, multiplier: int, flow: int = 19
             schema={} if flow == 19 else {"allow_net": True},
         )
 
+    write.__name__ = f"green_button_{name}"
     write.__doc__ = f"A Green Button feed: {name}."
     return write
 

@@ -39,7 +39,7 @@ def generation(days: int) -> FormatSample:
         [""] * len(power),
         strict=True,
     )
-    header = "TYPE,DATE,START TIME,END TIME,GENERATION (kWh),COST,NOTES".split(",")
+    header = ["TYPE", "DATE", "START TIME", "END TIME", "GENERATION (kWh)", "COST", "NOTES"]
     above = [f"Name,{NAME}", f'Address,"{ADDRESS}"', f"Account Number,{ACCOUNT}", "Service,1", ""]
     return FormatSample(
         "utility-generation",
@@ -83,7 +83,9 @@ def units_column(days: int) -> FormatSample:
         "utility-units-column",
         "utility",
         "utility_hourly.csv",
-        table(rows, header="TYPE,DATE,START TIME,END TIME,USAGE,UNITS".split(","), above=above),
+        table(
+            rows, header=["TYPE", "DATE", "START TIME", "END TIME", "USAGE", "UNITS"], above=above
+        ),
         (expect(power),),
         options={"timezone": known.timezone},
         label_said=True,
