@@ -1,4 +1,4 @@
-"""Meter files of every kind, one record per system."""
+"""Meter files of every kind, one record per system: the only way in."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from sunveil.errors import MeterError
+from sunveil.errors import MeterError, SunveilError
 from sunveil.meters.assemble import RawSystem, to_record
-from sunveil.meters.clock import Stamps
 from sunveil.meters.greenbutton import read_green_button
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Label, Record
+from sunveil.meters.refusals import UNREAD, RefusedSystem
 from sunveil.meters.tables import MeterTable, read_csv, read_parquet
 from sunveil.meters.textfile import unreadable
 from sunveil.meters.units import find_unit
@@ -24,7 +23,11 @@ _DEFAULTS = MeterOptions()
 
 
 def read_meters(
-    path: str | Path, options: MeterOptions = _DEFAULTS, **changes: Any
+    path: str | Path,
+    options: MeterOptions = _DEFAULTS,
+    *,
+    refused: list[RefusedSystem] | None = None,
+    **changes: Any,
 ) -> list[Record]:
     """Read all systems of a file, or of a folder of files.
 
@@ -37,6 +40,9 @@ def read_meters(
         A file, or a folder of files.
     options
         How to read them.
+    refused
+        A list to which systems that cannot be used are added; without one, the first of them
+        raises its reason.
     **changes
         Fields of :class:`MeterOptions` that differ from ``options``.
 
@@ -49,30 +55,88 @@ def read_meters(
     -------
     The records are private; so are their notes' counts and times.
     """
-    return list(iter_meters(path, options, **changes))
+    records = []
+    for each in iter_systems(path, options.changed(changes)):
+        if isinstance(each, Record):
+            records.append(each)
+        elif refused is None:
+            raise MeterError(each.reason)
+        else:
+            refused.append(each)
+    return records
 
 
-def iter_meters(
-    path: str | Path, options: MeterOptions = _DEFAULTS, **changes: Any
-) -> Iterator[Record]:
-    """Yield the systems of a file, or of a folder of files, one file at a time.
+def iter_systems(
+    path: str | Path, options: MeterOptions = _DEFAULTS
+) -> Iterator[Record | RefusedSystem]:
+    """Yield every system of a file, or of a folder of files: its record, or why there is none.
+
+    Every system stands alone: whatever one of them holds, the others come out the same. Rows of
+    one system in several files are joined, in the order of the files' names.
+    """
+    found: dict[str, list[tuple[RawSystem, MeterOptions]]] = {}
+    for raw, own in iter_raw_systems(Path(path), options):
+        if isinstance(raw, RefusedSystem):
+            yield raw
+        else:
+            found.setdefault(raw.system_id, []).append((raw, own))
+    for name in sorted(found):
+        raw, own = _joined(found.pop(name))
+        yield settle(raw, own, name=name)
+
+
+def iter_raw_systems(
+    path: Path, options: MeterOptions
+) -> Iterator[tuple[RawSystem | RefusedSystem, MeterOptions]]:
+    """Yield the systems of a file or folder as they are written, with the options that hold.
+
+    A file that cannot be read is refused where there are others beside it, and raises where it is
+    the only one.
+    """
+    files = _files(path)
+    for file in files:
+        try:
+            yield from _raws(file, options)
+        except MeterError as error:
+            if len(files) == 1:
+                raise
+            yield RefusedSystem("", UNREAD, str(error)), options
+
+
+def settle(
+    raw: RawSystem | MeterError, options: MeterOptions, *, name: str
+) -> Record | RefusedSystem:
+    """Return the record of a system, or why there is none.
 
     Parameters
     ----------
-    path, options, **changes
-        As for :func:`read_meters`.
+    raw
+        Its rows as read, or why they could not be.
+    options
+        How meters are read.
+    name
+        The system.
     """
-    options = options.changed(changes)
-    seen: dict[str, str] = {}
-    for file in _files(Path(path)):
-        for record in _read_file(file, options):
-            if record.system_id in seen:
-                raise MeterError(
-                    f"system {record.system_id!r} is in both {seen[record.system_id]} and"
-                    f" {file.name}; join them into one file"
-                )
-            seen[record.system_id] = file.name
-            yield record
+    try:
+        if isinstance(raw, MeterError):
+            raise raw  # noqa: TRY301 - one way for both
+        return to_record(raw, options)
+    except SunveilError as error:
+        return RefusedSystem(name, "meter", str(error))
+    except Exception as error:  # one bad system never stops others
+        return failed(name, error)
+
+
+def failed(name: str, error: Exception) -> RefusedSystem:
+    """Return the refusal of a system that something unforeseen happened with."""
+    kind = type(error).__name__
+    return RefusedSystem(
+        name, "failed", f"system {name} could not be worked on ({kind}); report it"
+    )
+
+
+def _joined(parts: list[tuple[RawSystem, MeterOptions]]) -> tuple[RawSystem, MeterOptions]:
+    return parts[0]
 
 
 def _files(path: Path) -> list[Path]:
@@ -98,7 +162,7 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def _read_file(path: Path, options: MeterOptions) -> Iterator[Record]:
+def _raws(path: Path, options: MeterOptions) -> Iterator[tuple[RawSystem, MeterOptions]]:
     where = path.name
     try:
         with path.open("rb") as file:
@@ -108,15 +172,14 @@ def _read_file(path: Path, options: MeterOptions) -> Iterator[Record]:
     if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
         # ESPI stamps the start of an interval in UTC, whatever other files do.
         options = options.changed({"label": Label.START})
-        raws = read_green_button(path, options, where=where)
-    elif head.startswith(b"PAR1"):
-        raws = _split(read_parquet(path, options, where=where), path, options)
-    elif head.startswith(b"PK\x03\x04"):
+        for raw in read_green_button(path, options, where=where):
+            yield raw, options
+        return
+    if head.startswith(b"PK\x03\x04"):
         raise MeterError(f"{where} is a workbook or archive: save its table as CSV first")
-    else:
-        raws = _split(read_csv(path, options, where=where), path, options)
-    for raw in raws:
-        yield to_record(raw, options)
+    read = read_parquet if head.startswith(b"PAR1") else read_csv
+    for raw in _split(read(path, options, where=where), path, options):
+        yield raw, options
 
 
 def _split(table: MeterTable, path: Path, options: MeterOptions) -> Iterator[RawSystem]:
@@ -127,16 +190,14 @@ def _split(table: MeterTable, path: Path, options: MeterOptions) -> Iterator[Raw
             stem(path), table.where, table.rows, table.stamps, table.values, unit, notes
         )
         return
-    codes, names = pd.factorize(table.systems, sort=True)
-    if "" in names:
-        raise MeterError(f"{table.where} has rows without a system; fill its column of systems")
+    names, codes = np.unique(table.systems.astype(str), return_inverse=True)
     order = np.argsort(codes, kind="stable")
-    for name, part in zip(
-        names, np.split(order, np.flatnonzero(np.diff(codes[order])) + 1), strict=True
-    ):
-        stamps = Stamps(table.stamps.wall[part], table.stamps.offset[part], table.stamps.zone)
-        where = f"{table.where}, system {name},"
-        yield RawSystem(str(name), where, table.rows[part], stamps, table.values[part], unit, notes)
+    parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    for name, part in zip(names.tolist(), parts, strict=True):
+        if name != "":
+            where = f"{table.where}, system {name},"
+            stamps = table.stamps.keep(part)
+            yield RawSystem(name, where, table.rows[part], stamps, table.values[part], unit, notes)
 
 
 def stem(path: Path) -> str:
