@@ -15,14 +15,79 @@
         └── ReleaseNotFound    ... for this: it has no such dataset, analyst or release
 
 Every message is one sentence or two: what is wrong, where, and what to do. Messages about meters
-name files, columns, row ranges and times, never the value of a reading.
+name files, columns, row ranges and times, never the value of a reading. What to do is said in the
+words of the interface in use: :func:`ask` marks a parameter, and the message shows it as
+``timezone=`` in Python and as ``--timezone`` on the command line.
 """
 
 from __future__ import annotations
 
+import re
+from enum import StrEnum
+
+_ASKED = re.compile("⟦([a-z_]+)(?:=([^⟧]*))?⟧")
+_FLAGS = frozenset({"negate", "allow_net"})
+
+
+class Interface(StrEnum):
+    """Where a person reads the messages of this process."""
+
+    PYTHON = "python"
+    COMMAND = "command"
+    SERVICE = "service"
+
+
+class _Speaking:
+    interface = Interface.PYTHON
+
+
+def speak(interface: Interface | str) -> None:
+    """Say from now on what to do in the words of an interface."""
+    _Speaking.interface = Interface(interface)
+
+
+def spoken() -> Interface:
+    """Return the interface whose words are used."""
+    return _Speaking.interface
+
+
+def ask(parameter: str, value: str | None = None) -> str:
+    """Return a mark for a parameter that a message tells the reader to give.
+
+    >>> speak("command")
+    >>> str(SunveilError(f"choose with {ask('duplicates', 'mean')} or {ask('negate')}"))
+    'choose with --duplicates mean or --negate'
+    >>> speak("python")
+    >>> str(SunveilError(f"choose with {ask('duplicates', 'mean')} or {ask('negate')}"))
+    "choose with duplicates='mean' or negate=True"
+    """
+    return f"⟦{parameter}⟧" if value is None else f"⟦{parameter}={value}⟧"
+
+
+def in_words(text: str) -> str:
+    """Return a message with its marked parameters in the words of the interface in use."""
+    return _ASKED.sub(lambda found: _worded(found[1], found[2]), text)
+
+
+def _worded(parameter: str, value: str | None) -> str:
+    match _Speaking.interface:
+        case Interface.COMMAND:
+            option = f"--{parameter.replace('_', '-')}"
+            return option if value is None else f"{option} {value}"
+        case Interface.SERVICE:
+            field = f"the field {parameter.replace('_', ' ')}"
+            return field if value is None else f"{value} in {field}"
+        case _:
+            if value is None:
+                return f"{parameter}=True" if parameter in _FLAGS else f"{parameter}="
+            return f"{parameter}={value!r}"
+
 
 class SunveilError(Exception):
     """Base of every error that Sunveil raises on purpose."""
+
+    def __str__(self) -> str:
+        return in_words(super().__str__())
 
 
 class SourceError(SunveilError):

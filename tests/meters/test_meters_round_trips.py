@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from meter_makers import FACTORS, sunny, write_csv
 
-from sunveil.meters import Label, MeterOptions, Record, from_pandas, iter_meters, read_meters
+from sunveil.meters import Label, MeterOptions, Record, from_pandas, read_meters
 
 ZONES = (
     "UTC",
@@ -141,7 +141,7 @@ def test_a_folder_gives_one_record_per_file_in_the_order_of_names(tmp_path):
     second.rename_axis("time").reset_index().to_parquet(tmp_path / "a.parquet")
     (tmp_path / "notes.md").write_text("not a meter")
     (tmp_path / ".hidden.csv").write_text("not a meter")
-    records = list(iter_meters(tmp_path, timezone="UTC", label="start"))
+    records = read_meters(tmp_path, timezone="UTC", label="start")
     assert [record.system_id for record in records] == ["a", "b"]
     assert_equal(records[0], second)
     assert_equal(records[1], first)

@@ -178,10 +178,10 @@ def _options(given: dict[str, Any]) -> Options:
 
 
 def _records(meters: Path, given: dict[str, Any]) -> list[Record]:
-    from sunveil.meters import MeterOptions, iter_meters
+    from sunveil.meters import MeterOptions, read_meters
 
     options = MeterOptions(**{name: given[name] for name in METER_FIELDS})
-    return list(progress(iter_meters(meters, options), "reading", unit="system"))
+    return read_meters(meters, options)
 
 
 def _outcomes(

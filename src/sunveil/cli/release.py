@@ -182,10 +182,9 @@ def meter_options(given: dict[str, Any]) -> MeterOptions:
 
 def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
     """Return all records, each reading taken as it is."""
-    from sunveil.meters import iter_meters
+    from sunveil.meters import read_meters
 
-    found = iter_meters(meters, meter_options(given))
-    return list(progress(found, "reading", unit="system"))
+    return read_meters(meters, meter_options(given))
 
 
 def _read(meters: Path, given: dict[str, Any]) -> tuple[list[Record], SiteWeather]:

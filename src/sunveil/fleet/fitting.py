@@ -20,9 +20,9 @@ from sunveil.engine import (
 from sunveil.errors import SunveilError
 from sunveil.fleet.blocks import BlockFrame, Matrix
 from sunveil.fleet.job import RunContext
-from sunveil.fleet.records import failed
 from sunveil.fleet.scatter import Power
 from sunveil.fleet.systems import RefusedSystem
+from sunveil.meters.read import failed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,56 +9,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError, SunveilError
+from sunveil.errors import MeterError
 from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.layouts import Columns, FileLayout, Stamp
 from sunveil.fleet.reading import NO_TIME, filled, hashes
-from sunveil.fleet.systems import RefusedSystem
-from sunveil.meters.assemble import RawSystem, to_record
+from sunveil.meters.assemble import RawSystem
 from sunveil.meters.clock import Stamps
-from sunveil.meters.greenbutton import read_green_button
-from sunveil.meters.options import MeterOptions
-from sunveil.meters.read import stem
-from sunveil.meters.record import Label, Record
-from sunveil.meters.tables import MeterTable, read_csv, read_parquet
-from sunveil.meters.units import find_unit
 from sunveil.meters.wording import name_rows
 from sunveil.site import Array
 
 # So many systems are read anew at a time.
 _AT_ONCE = 64
-
-
-def settle(
-    raw: RawSystem | MeterError, options: MeterOptions, *, name: str
-) -> Record | RefusedSystem:
-    """Return the record of a system, or why there is none.
-
-    Parameters
-    ----------
-    raw
-        Its rows as read, or why they could not be.
-    options
-        How meters are read.
-    name
-        The system.
-    """
-    try:
-        if isinstance(raw, MeterError):
-            raise raw  # noqa: TRY301 - one way for both
-        return to_record(raw, options)
-    except SunveilError as error:
-        return RefusedSystem(name, "meter", str(error))
-    except Exception as error:  # one bad system never stops a fleet
-        return failed(name, error)
-
-
-def failed(name: str, error: Exception) -> RefusedSystem:
-    """Return the refusal of a system that something unforeseen happened with."""
-    kind = type(error).__name__
-    return RefusedSystem(
-        name, "failed", f"system {name} could not be worked on ({kind}); report it"
-    )
 
 
 def raws_of(
@@ -154,45 +115,3 @@ def _raw(
     offset = np.full(len(wall), 0.0 if instant else np.nan)
     stamps = Stamps(wall, offset, columns.zone if instant else None)
     return RawSystem(name, where, number[kept], stamps, values[kept], columns.unit, columns.notes)
-
-
-def raws_in(path: Path, options: MeterOptions) -> Iterator[tuple[RawSystem, MeterOptions]]:
-    """Yield the systems of a file of any kind, each with the options that hold for it.
-
-    Parameters
-    ----------
-    path
-        CSV, Parquet or Green Button XML, told apart by content.
-    options
-        How to read it.
-    """
-    with path.open("rb") as file:
-        head = file.read(512)
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        # ESPI stamps the start of an interval in UTC, whatever other files do.
-        options = options.changed({"label": Label.START})
-        for raw in read_green_button(path, options, where=path.name):
-            yield raw, options
-        return
-    if head.startswith(b"PK\x03\x04"):
-        raise MeterError(f"{path.name} is a workbook or archive: save its table as CSV first")
-    read = read_parquet if head.startswith(b"PAR1") else read_csv
-    for raw in _split(read(path, options, where=path.name), path, options):
-        yield raw, options
-
-
-def _split(table: MeterTable, path: Path, options: MeterOptions) -> Iterator[RawSystem]:
-    unit, notes = find_unit(table.column, options.known_unit, where=table.where)
-    if table.systems is None:
-        yield RawSystem(
-            stem(path), table.where, table.rows, table.stamps, table.values, unit, notes
-        )
-        return
-    names, codes = np.unique(table.systems.astype(str), return_inverse=True)
-    order = np.argsort(codes, kind="stable")
-    parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-    for name, part in zip(names.tolist(), parts, strict=True):
-        if name != "":
-            where = f"{table.where}, system {name},"
-            stamps = table.stamps.keep(part)
-            yield RawSystem(name, where, table.rows[part], stamps, table.values[part], unit, notes)

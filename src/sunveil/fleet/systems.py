@@ -15,6 +15,7 @@ from sunveil.cell import Places
 from sunveil.errors import SourceError
 from sunveil.fleet.database import cursor, quoted, unglobbed
 from sunveil.fleet.places import as_numbers, clock_of, misplaced
+from sunveil.meters.refusals import RefusedSystem as RefusedSystem
 
 SYSTEM_NAMES = (
     "system_id",
@@ -30,15 +31,6 @@ _LATITUDES = ("latitude", "lat")
 _LONGITUDES = ("longitude", "lon", "lng", "long")
 _ALTITUDES = ("altitude", "altitude_m", "elevation", "elevation_m")
 _ZONES = ("timezone", "time_zone", "tz")
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedSystem:
-    """A system that gets no estimate: its name, the kind of reason, and the reason."""
-
-    system_id: str
-    kind: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

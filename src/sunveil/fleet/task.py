@@ -20,10 +20,11 @@ from sunveil.fleet.layouts import FileLayout
 from sunveil.fleet.output import estimates_table, refused_table, write_table
 from sunveil.fleet.plan import Part
 from sunveil.fleet.reading import read_rows, system_names
-from sunveil.fleet.records import raws_in, raws_of, settle
+from sunveil.fleet.records import raws_of
 from sunveil.fleet.survey import Survey
 from sunveil.fleet.systems import RefusedSystem
 from sunveil.meters.options import MeterOptions
+from sunveil.meters.read import iter_raw_systems, settle
 from sunveil.meters.record import Record
 
 
@@ -191,7 +192,7 @@ def _from_files(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSys
 def _file(path: Path, context: RunContext) -> Iterator[Record | RefusedSystem]:
     where = Path(context.job.systems).name
     try:
-        for raw, options in raws_in(path, context.job.settings.meters):
+        for raw, options in iter_raw_systems(path, context.job.settings.meters):
             name = raw.system_id
             if name in context.place:
                 yield settle(raw, _own(options, context, context.place[name]), name=name)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
+import numpy as np
+
 from sunveil.errors import ParameterError
 from sunveil.meters.clock import parse_timezone
 from sunveil.meters.record import Cleaning, Label
@@ -18,18 +20,20 @@ class Unit(StrEnum):
 
     W = "W"
     KW = "kW"
+    MW = "MW"
     WH = "Wh"
     KWH = "kWh"
+    MWH = "MWh"
 
     @property
     def is_energy(self) -> bool:
         """Whether readings are energy, to be divided by the interval."""
-        return self in (Unit.WH, Unit.KWH)
+        return self.value.endswith("h")
 
     @property
     def kilo(self) -> float:
         """How many kW (or kWh) one of this unit is."""
-        return 1.0 if self in (Unit.KW, Unit.KWH) else 1e-3
+        return {"W": 1e-3, "k": 1.0, "M": 1e3}[self.value[0]]
 
 
 class Duplicates(StrEnum):
@@ -39,6 +43,18 @@ class Duplicates(StrEnum):
     MEAN = "mean"
     FIRST = "first"
     LAST = "last"
+
+
+class Register(StrEnum):
+    """Whether readings are counts of a register, of which the differences are energy.
+
+    ``no``: each reading is of its own interval. ``cumulative``: it counts without end. ``daily``:
+    it starts again at zero every day.
+    """
+
+    NO = "no"
+    CUMULATIVE = "cumulative"
+    DAILY = "daily"
 
 
 class UnitSwitch(StrEnum):
@@ -56,15 +72,36 @@ Choice = TypeVar("Choice", bound=StrEnum)
 class MeterOptions:
     """How to read meter data; the defaults fit ``system_id, time, power_kw``.
 
+    What is left out is found: for inference from the whole content of a file, for private releases
+    (``cleaning="each"``) from its header, its format's own definition and its stamps alone.
+
     Parameters
     ----------
     time_column, power_column, system_column
-        Names of the columns; found by their usual names when left out.
+        Names of the columns, or their places counted from 1; found by their usual names when left
+        out.
+    date_column
+        The column of dates, where ``time_column`` holds the time of day alone.
+    skip_rows
+        How many lines stand above the header; found when left out.
+    separator
+        What stands between cells; found in the header when left out.
+    decimal
+        The decimal mark, ``"."`` or ``","``. With ``"auto"``, each system's own cells tell it; for
+        releases it is then the point, and a table whose separator leaves it open is refused.
     time_format
         How the stamps are written, in strptime's letters (``"%d/%m/%Y %H:%M"``); found when left
         out.
     unit
-        ``"W"``, ``"kW"``, ``"Wh"`` or ``"kWh"``; ``"auto"`` takes it from the column's name.
+        ``"W"``, ``"kW"``, ``"MW"``, ``"Wh"``, ``"kWh"`` or ``"MWh"``; ``"auto"`` takes it from the
+        header.
+    register
+        ``"cumulative"`` or ``"daily"`` for readings that count up, of which the differences are
+        taken; ``"no"`` for none. With ``"auto"``, a record that counts up is taken for what it is,
+        with a note; for releases it then is none.
+    interval_minutes, first, last
+        Length of the intervals, and the first and last stamps (on the clock of the stamps, ISO
+        8601), where they are declared; told by the stamps when left out.
     timezone
         The clock of stamps without an offset: ``"UTC"``, ``"UTC-07:00"``, ``"Etc/GMT+7"``, or an
         IANA name such as ``"America/Denver"`` for stamps that follow daylight saving.
@@ -91,8 +128,16 @@ class MeterOptions:
     time_column: str | None = None
     power_column: str | None = None
     system_column: str | None = None
+    date_column: str | None = None
+    skip_rows: int | None = None
+    separator: str | None = None
+    decimal: str = AUTO
     time_format: str | None = None
-    unit: str = "auto"
+    unit: str = AUTO
+    register: Register | str = AUTO
+    interval_minutes: float | None = None
+    first: str | None = None
+    last: str | None = None
     timezone: str | None = None
     label: Label | str = AUTO
     duplicates: Duplicates | str = Duplicates.REFUSE
@@ -112,9 +157,25 @@ class MeterOptions:
         for name, kind in kinds:
             object.__setattr__(self, name, _choice(kind, name, getattr(self, name)))
         if self.label != AUTO:
-            object.__setattr__(self, "label", _label(self.label))
+            object.__setattr__(self, "label", _choice(Label, "label", self.label, AUTO))
+        if self.register != AUTO:
+            object.__setattr__(self, "register", _choice(Register, "register", self.register, AUTO))
         if self.timezone is not None:
             parse_timezone(self.timezone)
+        self._check_shape()
+
+    def _check_shape(self) -> None:
+        if self.decimal not in (AUTO, ".", ","):
+            raise ParameterError("decimal must be one of auto, a point or a comma")
+        if self.separator is not None and len(self.separator) != 1:
+            raise ParameterError("separator must be one character, such as ; or a tab")
+        if self.skip_rows is not None and not 0 <= self.skip_rows <= 1000:
+            raise ParameterError("skip_rows must be between 0 and 1000")
+        if self.interval_minutes is not None and not 1 <= self.interval_minutes <= 60:
+            raise ParameterError("interval_minutes must be between 1 and 60")
+        ends = [parse_instant(name, getattr(self, name)) for name in ("first", "last")]
+        if None not in ends and ends[0] > ends[1]:  # type: ignore[operator]
+            raise ParameterError("first must not be after last")
 
     def changed(self, changes: dict[str, Any]) -> MeterOptions:
         """Return these options with some of them changed."""
@@ -124,6 +185,11 @@ class MeterOptions:
     def known_unit(self) -> Unit | None:
         """The unit, unless it is to be found."""
         return None if self.unit == AUTO else Unit(self.unit)
+
+    @property
+    def declared_only(self) -> bool:
+        """Whether readings may not be looked at to find out how they are written."""
+        return self.cleaning is Cleaning.EACH
 
     @property
     def known_label(self) -> Label | None:
@@ -136,21 +202,26 @@ def parse_unit(text: str) -> Unit:
     for unit in Unit:
         if unit.value.lower() == str(text).strip().lower():
             return unit
-    raise ParameterError(f"unit must be one of W, kW, Wh, kWh or auto, and {text!r} is not")
+    known = ", ".join(unit.value for unit in Unit)
+    raise ParameterError(f"unit must be one of {known} or auto, and {text!r} is not")
 
 
-def _choice(kind: type[Choice], name: str, value: str) -> Choice:
+def parse_instant(name: str, text: str | None) -> np.datetime64 | None:
+    """Return an instant that a parameter of some name gives, None where it is left out."""
+    if text is None:
+        return None
+    try:
+        found = np.datetime64(str(text), "us")
+    except ValueError:
+        found = np.datetime64("NaT")
+    if np.isnat(found):
+        raise ParameterError(f"{name} must be a time such as 2024-01-01T00:00")
+    return found
+
+
+def _choice(kind: type[Choice], name: str, value: str, *others: str) -> Choice:
     try:
         return kind(value)
     except ValueError:
-        allowed = ", ".join(member.value for member in kind)
+        allowed = ", ".join((*others, *(member.value for member in kind)))
         raise ParameterError(f"{name} must be one of {allowed}, and {value!r} is not") from None
-
-
-def _label(value: str) -> Label:
-    try:
-        return Label(value)
-    except ValueError:
-        raise ParameterError(
-            f"label must be one of auto, start, middle, end, and {value!r} is not"
-        ) from None

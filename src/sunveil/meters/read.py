@@ -1,4 +1,4 @@
-"""Meter files of every kind, one record per system."""
+"""Meter files of every kind, one record per system: the only way in."""
 
 from __future__ import annotations
 
@@ -6,30 +6,44 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from sunveil.errors import MeterError
+from sunveil.errors import MeterError, SunveilError
+from sunveil.meters.arrowfile import read_arrow
 from sunveil.meters.assemble import RawSystem, to_record
-from sunveil.meters.clock import Stamps
+from sunveil.meters.contents import (
+    ENDINGS,
+    READABLE,
+    Content,
+    FileKind,
+    contents_of,
+    unreadable,
+)
 from sunveil.meters.greenbutton import read_green_button
+from sunveil.meters.jsonfile import read_json
+from sunveil.meters.nem12 import is_nem12, read_nem12
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Label, Record
-from sunveil.meters.tables import MeterTable, read_csv, read_parquet
-from sunveil.meters.textfile import unreadable
-from sunveil.meters.units import find_unit
+from sunveil.meters.refusals import UNREAD, RefusedSystem
+from sunveil.meters.sheets import read_workbook
+from sunveil.meters.tabular import systems_of
+from sunveil.meters.textcells import read_head
+from sunveil.meters.textfile import read_text
 
-_ENDINGS = (".csv", ".csv.gz", ".txt", ".tsv", ".parquet", ".pq", ".xml")
+RawRead = tuple[RawSystem | RefusedSystem, MeterOptions]
 _DEFAULTS = MeterOptions()
 
 
 def read_meters(
-    path: str | Path, options: MeterOptions = _DEFAULTS, **changes: Any
+    path: str | Path,
+    options: MeterOptions = _DEFAULTS,
+    *,
+    refused: list[RefusedSystem] | None = None,
+    **changes: Any,
 ) -> list[Record]:
     """Read all systems of a file, or of a folder of files.
 
-    CSV (plain or gzipped), Parquet and Green Button XML are told apart by their content. A table
-    holds one system, named after the file, or several in long form with a column of systems.
+    Formats are told apart by their content: CSV and its relatives, workbooks, Parquet, Feather,
+    JSON, NEM12 and Green Button XML, plain, compressed or zipped. A table holds one system, named
+    after the file, or several with a column of systems; a row is a reading, or a day of readings.
 
     Parameters
     ----------
@@ -37,6 +51,9 @@ def read_meters(
         A file, or a folder of files.
     options
         How to read them.
+    refused
+        A list to which systems that cannot be used are added; without one, the first of them
+        raises its reason.
     **changes
         Fields of :class:`MeterOptions` that differ from ``options``.
 
@@ -49,30 +66,87 @@ def read_meters(
     -------
     The records are private; so are their notes' counts and times.
     """
-    return list(iter_meters(path, options, **changes))
+    records = []
+    for each in iter_systems(path, options.changed(changes)):
+        if isinstance(each, Record):
+            records.append(each)
+        elif refused is None:
+            raise MeterError(each.reason)
+        else:
+            refused.append(each)
+    return records
 
 
-def iter_meters(
-    path: str | Path, options: MeterOptions = _DEFAULTS, **changes: Any
-) -> Iterator[Record]:
-    """Yield the systems of a file, or of a folder of files, one file at a time.
+def iter_systems(
+    path: str | Path, options: MeterOptions = _DEFAULTS
+) -> Iterator[Record | RefusedSystem]:
+    """Yield every system of a file, or of a folder of files: its record, or why there is none.
+
+    Every system stands alone: whatever one of them holds, the others come out the same. Rows of
+    one system in several files are joined, in the order of the files' names.
+    """
+    found: dict[str, list[tuple[RawSystem, MeterOptions]]] = {}
+    for raw, own in iter_raw_systems(Path(path), options):
+        if isinstance(raw, RefusedSystem):
+            yield raw
+        else:
+            found.setdefault(raw.system_id, []).append((raw, own))
+    for name in sorted(found):
+        raw, own = _joined(found.pop(name))
+        yield settle(raw, own, name=name)
+
+
+def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
+    """Yield the systems of a file or folder as they are written, with the options that hold.
+
+    A file that cannot be read is refused where there are others beside it, and raises where it is
+    the only one.
+    """
+    files = _files(path)
+    for file in files:
+        try:
+            for content in contents_of(file):
+                yield from _raws(content, options)
+        except MeterError as error:
+            if len(files) == 1:
+                raise
+            yield RefusedSystem("", UNREAD, str(error)), options
+
+
+def settle(
+    raw: RawSystem | MeterError, options: MeterOptions, *, name: str
+) -> Record | RefusedSystem:
+    """Return the record of a system, or why there is none.
 
     Parameters
     ----------
-    path, options, **changes
-        As for :func:`read_meters`.
+    raw
+        Its rows as read, or why they could not be.
+    options
+        How meters are read.
+    name
+        The system.
     """
-    options = options.changed(changes)
-    seen: dict[str, str] = {}
-    for file in _files(Path(path)):
-        for record in _read_file(file, options):
-            if record.system_id in seen:
-                raise MeterError(
-                    f"system {record.system_id!r} is in both {seen[record.system_id]} and"
-                    f" {file.name}; join them into one file"
-                )
-            seen[record.system_id] = file.name
-            yield record
+    try:
+        if isinstance(raw, MeterError):
+            raise raw  # noqa: TRY301 - one way for both
+        return to_record(raw, options)
+    except SunveilError as error:
+        return RefusedSystem(name, "meter", str(error))
+    except Exception as error:  # one bad system never stops others
+        return failed(name, error)
+
+
+def failed(name: str, error: Exception) -> RefusedSystem:
+    """Return the refusal of a system that something unforeseen happened with."""
+    kind = type(error).__name__
+    return RefusedSystem(
+        name, "failed", f"system {name} could not be worked on ({kind}); report it"
+    )
+
+
+def _joined(parts: list[tuple[RawSystem, MeterOptions]]) -> tuple[RawSystem, MeterOptions]:
+    return parts[0]
 
 
 def _files(path: Path) -> list[Path]:
@@ -86,63 +160,39 @@ def _files(path: Path) -> list[Path]:
             for each in path.iterdir()
             if each.is_file()
             and not each.name.startswith(".")
-            and each.name.lower().endswith(_ENDINGS)
+            and each.name.lower().endswith(ENDINGS)
         )
     except (OSError, ValueError) as error:
         raise unreadable(repr(str(path)), error) from None
     if not found:
-        raise MeterError(
-            f"the folder {str(path)!r} has no meter files:"
-            " CSV, Parquet or Green Button XML are read"
-        )
+        raise MeterError(f"the folder {str(path)!r} has no meter files: {READABLE} are read")
     return found
 
 
-def _read_file(path: Path, options: MeterOptions) -> Iterator[Record]:
-    where = path.name
-    try:
-        with path.open("rb") as file:
-            head = file.read(512)
-    except OSError as error:
-        raise unreadable(where, error) from None
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+def _raws(content: Content, options: MeterOptions) -> Iterator[RawRead]:
+    """Yield the systems of one file, whatever its format."""
+    where, kind = content.name, content.kind
+    if kind is FileKind.XML:
         # ESPI stamps the start of an interval in UTC, whatever other files do.
         options = options.changed({"label": Label.START})
-        raws = read_green_button(path, options, where=where)
-    elif head.startswith(b"PAR1"):
-        raws = _split(read_parquet(path, options, where=where), path, options)
-    elif head.startswith(b"PK\x03\x04"):
-        raise MeterError(f"{where} is a workbook or archive: save its table as CSV first")
+        yield from ((raw, options) for raw in read_green_button(content, options))
+    elif kind in (FileKind.PARQUET, FileKind.FEATHER):
+        yield from systems_of(read_arrow(content, options), options)
+    elif kind is FileKind.WORKBOOK:
+        yield from systems_of(read_workbook(content, options), options)
+    elif kind is FileKind.JSON:
+        for table in read_json(content, options):
+            yield from systems_of(table, options)
+    elif kind is FileKind.TEXT:
+        with content.open() as file:
+            nem12 = is_nem12(read_head(file))
+        if nem12:
+            yield from read_nem12(content, options)
+        else:
+            yield from systems_of(read_text(content, options), options)
+    elif kind is FileKind.EMPTY:
+        raise MeterError(f"{where} is empty")
+    elif kind is FileKind.OLD_WORKBOOK:
+        raise MeterError(f"{where} is a workbook of the old kind: save it as .xlsx or CSV first")
     else:
-        raws = _split(read_csv(path, options, where=where), path, options)
-    for raw in raws:
-        yield to_record(raw, options)
-
-
-def _split(table: MeterTable, path: Path, options: MeterOptions) -> Iterator[RawSystem]:
-    """Part a table into its systems, each in the order of its rows."""
-    unit, notes = find_unit(table.column, options.known_unit, where=table.where)
-    if table.systems is None:
-        yield RawSystem(
-            stem(path), table.where, table.rows, table.stamps, table.values, unit, notes
-        )
-        return
-    codes, names = pd.factorize(table.systems, sort=True)
-    if "" in names:
-        raise MeterError(f"{table.where} has rows without a system; fill its column of systems")
-    order = np.argsort(codes, kind="stable")
-    for name, part in zip(
-        names, np.split(order, np.flatnonzero(np.diff(codes[order])) + 1), strict=True
-    ):
-        stamps = Stamps(table.stamps.wall[part], table.stamps.offset[part], table.stamps.zone)
-        where = f"{table.where}, system {name},"
-        yield RawSystem(str(name), where, table.rows[part], stamps, table.values[part], unit, notes)
-
-
-def stem(path: Path) -> str:
-    """Return a file's name without its endings: the name of the system in it."""
-    name = path.name
-    for ending in (".gz", *_ENDINGS):
-        if name.lower().endswith(ending):
-            name = name[: -len(ending)]
-    return name or path.name
+        raise MeterError(f"{where} is no meter file: {READABLE} are read")

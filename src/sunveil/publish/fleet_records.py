@@ -24,13 +24,14 @@ from sunveil.fleet.layouts import Columns, FileLayout
 from sunveil.fleet.order import find_order, find_span
 from sunveil.fleet.plan import FleetPlan, Part, find_cells, make_plan
 from sunveil.fleet.reading import range_of, system_names
-from sunveil.fleet.records import raws_in, raws_of
+from sunveil.fleet.records import raws_of
 from sunveil.fleet.settings import FleetSettings
 from sunveil.fleet.source import look_at
 from sunveil.fleet.systems import RefusedSystem, read_systems
 from sunveil.fleet.task import UNREAD, sound_files
 from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.options import MeterOptions
+from sunveil.meters.read import iter_raw_systems
 from sunveil.meters.record import Cleaning, Record
 from sunveil.releases.frame import prepared
 
@@ -222,7 +223,7 @@ def _from_files(context: RunContext, part: Part) -> Iterator[HeldRecord | Refuse
     """Read files of any kind by the reader of single files."""
     for path in context.job.source.paths(part.files):
         try:
-            for raw, options in raws_in(path, context.job.settings.meters):
+            for raw, options in iter_raw_systems(path, context.job.settings.meters):
                 if raw.system_id in context.place:
                     yield _held(raw, options, context, name=raw.system_id)
                 else:

@@ -12,7 +12,7 @@ from sunveil.cell import cell_of
 from sunveil.fleet.results import FleetRows, read_fleet
 from sunveil.fleet.systems import SystemTable, read_systems
 from sunveil.infer import record_span
-from sunveil.meters import MeterOptions, Record, iter_meters
+from sunveil.meters import MeterOptions, Record, read_meters
 from sunveil.publish.memory_systems import MemorySystems
 from sunveil.service.store.datasets import Served
 from sunveil.site import Site
@@ -98,7 +98,7 @@ class Data:
         known: list[str | None] = [*sorted(set(zones.values()))]
         out = []
         for zone in known or [options.timezone]:
-            read = iter_meters(
+            read = read_meters(
                 dataset.path(self._folder) / dataset.meters, replace(options, timezone=zone)
             )
             out += [one for one in read if zones.get(one.system_id, zone) == zone]

@@ -12,12 +12,13 @@ import numpy as np
 from sunveil.errors import MeterError, SourceError
 from sunveil.estimate import Estimate
 from sunveil.fleet.layouts import FileLayout
-from sunveil.fleet.records import raws_in, raws_of, settle
+from sunveil.fleet.records import raws_of
 from sunveil.fleet.results import read_assumptions
 from sunveil.fleet.source import FleetSource, look_at
 from sunveil.fleet.systems import RefusedSystem
 from sunveil.infer import SiteSkies
 from sunveil.meters.options import MeterOptions
+from sunveil.meters.read import iter_raw_systems, settle
 from sunveil.meters.record import Record
 from sunveil.plots.clear_days import PANELS, clear_days
 from sunveil.plots.seen import seen_readings
@@ -100,7 +101,7 @@ def _raw(source: FleetSource, system_id: str, options: MeterOptions) -> Record:
         settled = (
             settle(raw, own, name=system_id)
             for path in source.paths(file.name for file in source.files)
-            for raw, own in raws_in(path, options)
+            for raw, own in iter_raw_systems(path, options)
             if raw.system_id == system_id
         )
     else:
