@@ -10,7 +10,7 @@ from sunveil.endtoend.comparing import CaseFinding
 from sunveil.endtoend.faults import FaultFinding
 
 CASE = CaseFinding(
-    "HTTP", "CSV", "one day", 1.0, 45, 1234, 2, True, 0.25, "nan in home00", 0.1, 0.0
+    "HTTP", "CSV", "one day", 1.0, 45, 1234, ("nan",), True, 0.25, "nan in home00", 0.1, 0.0
 )
 FAULT = FaultFinding("a batch aborted", replace(CASE, bound=1.5))
 FOUND = EndToEndAudit(0.999, (CASE,), (FAULT,), 61.0)

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pyarrow.parquet as pq
 import pytest
 
-from sunveil.endtoend.cells import PrivateCells
-from sunveil.endtoend.inputs import ESTIMATE_WRITERS, METER_WRITERS, CannotHold, fleet_folder
+from sunveil.endtoend.cells import THREE, PrivateCells, meter_cells
+from sunveil.endtoend.inputs import ESTIMATE_WRITERS, METER_SOURCES, CannotHold, fleet_folder
 from sunveil.endtoend.library import python_release
 
 STAMPS = ("2019-06-01 00:00", "2019-06-01 01:00")
@@ -26,7 +26,7 @@ def numbers_only(data=METERS):
 
 def test_csv_holds_any_bytes(tmp_path):
     data = METERS.replaced("a", [0], [b"\xff\x00,;"])
-    text = METER_WRITERS["CSV"](tmp_path, data).read_bytes()
+    text = METER_SOURCES["CSV"].write(tmp_path, data).read_bytes()
     assert text == (
         b"system_id,time,power_kw\na,2019-06-01 00:00,\xff\x00,;\n"
         b'a,2019-06-01 01:00,"\nb,2019-06-01 00:00,\nb,2019-06-01 01:00,2.5\n'
@@ -34,8 +34,8 @@ def test_csv_holds_any_bytes(tmp_path):
 
 
 def test_folders_and_archives_hold_the_same(tmp_path):
-    folder = METER_WRITERS["folder of CSV"](tmp_path, METERS)
-    archive = METER_WRITERS["zipped folder"](tmp_path, METERS)
+    folder = METER_SOURCES["folder of CSV"].write(tmp_path, METERS)
+    archive = METER_SOURCES["zipped folder"].write(tmp_path, METERS)
     with zipfile.ZipFile(archive) as held:
         assert {name: held.read(name) for name in held.namelist()} == {
             f"meters/{path.name}": path.read_bytes() for path in folder.iterdir()
@@ -43,31 +43,31 @@ def test_folders_and_archives_hold_the_same(tmp_path):
 
 
 def test_parquet_of_numbers_holds_numbers_alone(tmp_path):
-    path = METER_WRITERS["Parquet, numbers"](tmp_path, numbers_only())
+    path = METER_SOURCES["Parquet, numbers"].write(tmp_path, numbers_only())
     assert pq.read_table(path).column("power_kw").to_pylist() == [1.0, float("inf"), None, 2.5]
     with pytest.raises(CannotHold):
-        METER_WRITERS["Parquet, numbers"](tmp_path, METERS)
+        METER_SOURCES["Parquet, numbers"].write(tmp_path, METERS)
 
 
 def test_parquet_of_texts_holds_texts_alone(tmp_path):
-    path = METER_WRITERS["Parquet, texts"](tmp_path, METERS)
+    path = METER_SOURCES["Parquet, texts"].write(tmp_path, METERS)
     assert pq.read_table(path).column("power_kw").to_pylist() == ["1", '"', None, "2.5"]
     with pytest.raises(CannotHold):
-        METER_WRITERS["Parquet, texts"](tmp_path, METERS.replaced("a", [0], [b"\xff"]))
+        METER_SOURCES["Parquet, texts"].write(tmp_path, METERS.replaced("a", [0], [b"\xff"]))
 
 
 def test_green_button_stays_xml(tmp_path):
     data = METERS.replaced("a", [0], [b"<&>"])
-    folder = METER_WRITERS["Green Button"](tmp_path, data)
+    folder = METER_SOURCES["Green Button"].write(tmp_path, data)
     values = ElementTree.parse(folder / "a.xml").iter("{http://naesb.org/espi}value")
     assert [value.text for value in values] == ["<&>", '"']
     (tmp_path / "b").mkdir()
     with pytest.raises(CannotHold):
-        METER_WRITERS["Green Button"](tmp_path / "b", METERS.replaced("a", [0], [b"\x00"]))
+        METER_SOURCES["Green Button"].write(tmp_path / "b", METERS.replaced("a", [0], [b"\x00"]))
 
 
 def test_a_fleet_has_its_table_of_systems_beside_it(tmp_path):
-    path = fleet_folder(METER_WRITERS["CSV"])(tmp_path, METERS)
+    path = fleet_folder(METER_SOURCES["CSV"].write)(tmp_path, METERS)
     assert path.with_name("systems.csv").read_text().splitlines()[1:] == [
         "a,39.5,-0.4,UTC",
         "b,39.5,-0.4,UTC",
@@ -87,10 +87,13 @@ def test_estimates_are_written_as_what_their_format_knows(tmp_path):
 
 
 def test_a_dataset_of_every_format_is_released_or_refused_in_words(tmp_path, five_days, feed):
-    for name, write in METER_WRITERS.items():
+    commas = meter_cells(THREE, days=5, decimal=",")
+    data = {"Green Button": feed, "CSV, semicolons": commas}
+    for name, source in METER_SOURCES.items():
         folder = tmp_path / name
         folder.mkdir()
-        path = write(folder, feed if name == "Green Button" else five_days)
-        said = python_release(unit="readings:1", epsilon=1.0)(path).public["refusal"]
+        path = source.write(folder, data.get(name, five_days))
+        door = python_release(unit="readings:1", epsilon=1.0, options=source.options)
+        said = door(path).public["refusal"]
         assert "traceback" not in said, name
         assert (said == "none") is (name != "CSV, column to be told"), said

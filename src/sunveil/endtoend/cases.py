@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypedDict
@@ -25,7 +25,7 @@ from sunveil.endtoend.comparing import Case
 from sunveil.endtoend.hostile import DAY, FEW, READING, SYSTEM, Neighbour, neighbours
 from sunveil.endtoend.inputs import (
     ESTIMATE_WRITERS,
-    METER_WRITERS,
+    METER_SOURCES,
     comma_csv,
     csv_folder,
     estimates_csv,
@@ -61,6 +61,7 @@ DRAWS, FEW_DRAWS = 400, 64
 class _Asked(TypedDict):
     unit: str
     epsilon: float
+    options: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,11 @@ class Scope:
         """Three systems in whole Wh."""
         return meter_cells(THREE, days=MANY_DAYS, scale=1000.0, digits=0)
 
+    @cached_property
+    def commas(self) -> PrivateCells:
+        """Three systems, with decimal commas."""
+        return meter_cells(THREE, days=MANY_DAYS, decimal=",")
+
     @property
     def kinds(self) -> Sequence[str] | None:
         """Which neighbours are tried; None for all."""
@@ -117,11 +123,11 @@ class Scope:
         return [*made, window_draws(runs=runs), total_draws(runs=runs)]
 
     def _meters(self) -> Iterator[Case]:
-        for source, write in METER_WRITERS.items():
+        for source, files in METER_SOURCES.items():
             for unit, word in UNITS.items():
                 data = self._data(source, unit)
                 own = next(iter(data.by_system)) if source in ONE_SYSTEM else None
-                asked: _Asked = {"unit": word, "epsilon": EPSILON}
+                asked: _Asked = {"unit": word, "epsilon": EPSILON, "options": files.options}
                 doors: dict[str, Entry] = {
                     PYTHON: python_release(**asked),
                     COMMAND: command_release(self.place, **asked),
@@ -136,11 +142,13 @@ class Scope:
                     spots = 2 if both else 1
                     made = neighbours(data, unit, kinds=self.kinds, spots=spots)
                     chosen = tuple(each for each in made if own in (None, each.system))
-                    yield Case(door, source, unit, EPSILON, data, chosen, write, run, rule)
+                    yield Case(door, source, unit, EPSILON, data, chosen, files.write, run, rule)
 
     def _data(self, source: str, unit: str) -> PrivateCells:
         if source == "Green Button":
             return self.feeds
+        if source == "CSV, semicolons":
+            return self.commas
         if unit == SYSTEM and source in CROWDED_SOURCES:
             return self.crowd
         return self.longer if unit == DAY else self.three
@@ -150,7 +158,7 @@ class Scope:
         data = self.three
         for source, write in writers.items():
             for unit in (READING, SYSTEM):
-                asked: _Asked = {"unit": UNITS[unit], "epsilon": EPSILON}
+                asked: _Asked = {"unit": UNITS[unit], "epsilon": EPSILON, "options": {}}
                 doors: dict[str, Entry] = {
                     COMMAND: command_release(self.place, **asked, fleet=True),
                     FOLDER: publish_system(self.place, **asked, fleet=True),
@@ -275,7 +283,7 @@ def _rule(data: PrivateCells, unit: str) -> Rule:
 
 # Files that hold one system.
 ONE_SYSTEM = ("CSV, column to be told", "CSV, beside temperatures")
-CROWDED_SOURCES = frozenset({"CSV", "CSV, semicolons", "Parquet, numbers", "Parquet, texts"})
+CROWDED_SOURCES = frozenset({"CSV", "Parquet, numbers", "Parquet, texts"})
 # What is in a short audit: each door, and each unit, once or twice.
 SHORT = frozenset(
     {

@@ -77,7 +77,12 @@ class PrivateCells:
 
 
 def meter_cells(
-    truths: Sequence[Truth] = THREE, *, days: int, scale: float = 1.0, digits: int = 3
+    truths: Sequence[Truth] = THREE,
+    *,
+    days: int,
+    scale: float = 1.0,
+    digits: int = 3,
+    decimal: str = ".",
 ) -> PrivateCells:
     """Return hourly readings of systems under a clear sky.
 
@@ -91,6 +96,8 @@ def meter_cells(
         What one kW is in the file's unit.
     digits
         Decimals that are written.
+    decimal
+        The mark before them.
     """
     sky = simulate_sky(SITE, YEAR, seed=1, step_minutes=30, clear_days=1.0)
     written: dict[Truth, tuple[bytes, ...]] = {}
@@ -98,7 +105,8 @@ def meter_cells(
         plane = Plane(truth.surface_azimuth, truth.surface_tilt)
         system = SystemTruth("audit", SITE, ((plane, 1.0),), truth.dc_capacity_kw)
         power = simulate_power(system, sky, seed=1, noise=0.0)[FIRST:].iloc[: days * HOURS_A_DAY]
-        written[truth] = tuple(f"{scale * each:.{digits}f}".encode() for each in power)
+        texts = [f"{scale * each:.{digits}f}" for each in power]
+        written[truth] = tuple(text.replace(".", decimal).encode() for text in texts)
     stamps = tuple(f"{each:%Y-%m-%d %H:%M}" for each in power.index)
     named = {f"home{number:02d}": written[truth] for number, truth in enumerate(truths)}
     return PrivateCells(named, stamps, tuple(truths))

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from sunveil.endtoend.cells import SITE
@@ -17,7 +18,14 @@ _SITE = ("--latitude", str(SITE.latitude), "--longitude", str(SITE.longitude), "
 _SIZES = ("--capacities", *map(str, CAPACITIES))
 
 
-def command_release(place: Workplace, *, unit: str, epsilon: float, fleet: bool = False) -> Entry:
+def command_release(
+    place: Workplace,
+    *,
+    unit: str,
+    epsilon: float,
+    fleet: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> Entry:
     """Return ``sunveil release``, in this process, by what the console script calls.
 
     Parameters
@@ -28,11 +36,14 @@ def command_release(place: Workplace, *, unit: str, epsilon: float, fleet: bool 
         What each release protects, and what it costs.
     fleet
         Whether the meters are those of a fleet, with a table of systems beside them.
+    options
+        What is said of the files.
     """
     asked = ("--unit", unit, "--epsilon", str(epsilon), "--no-expected", "--json", *_SIZES)
 
     def run(path: Path) -> Outcome:
-        said = run_command(place, ["release", str(path), *_where(path, fleet), *asked])
+        where = (*_where(path, fleet), *_told(options))
+        said = run_command(place, ["release", str(path), *where, *asked])
         return _released(said, path)
 
     return run
@@ -56,7 +67,14 @@ def subprocess_release(*, unit: str, epsilon: float) -> Entry:
     return run
 
 
-def publish_system(place: Workplace, *, unit: str, epsilon: float, fleet: bool = False) -> Entry:
+def publish_system(
+    place: Workplace,
+    *,
+    unit: str,
+    epsilon: float,
+    fleet: bool = False,
+    options: Mapping[str, str] | None = None,
+) -> Entry:
     """Return ``sunveil publish system``, with the folder that it writes.
 
     Parameters
@@ -67,10 +85,13 @@ def publish_system(place: Workplace, *, unit: str, epsilon: float, fleet: bool =
         What each release protects, and what it costs.
     fleet
         Whether the meters are those of a fleet, with a table of systems beside them.
+    options
+        What is said of the files.
     """
 
     def run(path: Path) -> Outcome:
-        asked = ["publish", "system", str(path), *_where(path, fleet), "--unit", unit, *_SIZES]
+        where = (*_where(path, fleet), *_told(options))
+        asked = ["publish", "system", str(path), *where, "--unit", unit, *_SIZES]
         return _published(place, asked, path, epsilon=epsilon, unit=unit)
 
     return run
@@ -98,6 +119,11 @@ def publish_estimates(place: Workplace, what: str, *, epsilon: float) -> Entry:
 
 def _where(path: Path, fleet: bool) -> tuple[str, ...]:
     return ("--systems", str(path.with_name("systems.csv"))) if fleet else _SITE
+
+
+def _told(options: Mapping[str, str] | None) -> list[str]:
+    """Return options of the reader as the command takes them."""
+    return [f"--{name.replace('_', '-')}={value}" for name, value in (options or {}).items()]
 
 
 def _released(said: Said, path: Path) -> Outcome:

@@ -83,7 +83,7 @@ class CaseFinding:
     pairs, runs
         How many pairs there were, and how many runs in all.
     differing
-        How many pairs differed at a first look.
+        What kinds of pairs differed at a first look.
     answered
         Whether the dataset itself is answered: where it is refused, only refusals are compared.
     bound
@@ -100,7 +100,7 @@ class CaseFinding:
     claim: float
     pairs: int
     runs: int
-    differing: int
+    differing: tuple[str, ...]
     answered: bool
     bound: float
     worst: str
@@ -155,7 +155,7 @@ class _Runner:
         return seen[0], seen[1]
 
     def finding(
-        self, pairs: int, differing: int, *, answered: bool, bound: float, worst: str
+        self, pairs: int, differing: tuple[str, ...], *, answered: bool, bound: float, worst: str
     ) -> CaseFinding:
         case = self.case
         mean = {own: sum(each) / max(len(each), 1) for own, each in self.seconds.items()}
@@ -215,7 +215,7 @@ def audit_case(case: Case, place: Workplace, *, alpha: float) -> CaseFinding:
             bound, worst = found, f"{neighbour}: {differs or DRAWN_DIFFERS}"
         if bound > case.claim:
             break
-    differing = sum(bool(each[2]) for each in suspects)
+    differing = tuple(dict.fromkeys(each[0].kind for each in suspects if each[2]))
     answered = bool(reference.drawn)
     return runner.finding(pairs, differing, answered=answered, bound=bound, worst=worst)
 

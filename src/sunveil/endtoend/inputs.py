@@ -7,6 +7,7 @@ import math
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -242,16 +243,32 @@ def _written(path: Path, content: bytes) -> Path:
     return path
 
 
-METER_WRITERS: Mapping[str, Writer] = {
-    "CSV": comma_csv,
-    "CSV, semicolons": semicolon_csv,
-    "CSV, column to be told": unnamed_csv,
-    "CSV, beside temperatures": beside_csv,
-    "folder of CSV": csv_folder,
-    "zipped folder": zipped_folder,
-    "Parquet, numbers": number_parquet,
-    "Parquet, texts": text_parquet,
-    "Green Button": green_button,
+@dataclass(frozen=True, slots=True)
+class MeterSource:
+    """A kind of meter file.
+
+    Parameters
+    ----------
+    write
+        Writes it.
+    options
+        What must be said of it in public, as fields of ``MeterOptions``.
+    """
+
+    write: Writer
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+METER_SOURCES: Mapping[str, MeterSource] = {
+    "CSV": MeterSource(comma_csv),
+    "CSV, semicolons": MeterSource(semicolon_csv, {"decimal": ","}),
+    "CSV, column to be told": MeterSource(unnamed_csv),
+    "CSV, beside temperatures": MeterSource(beside_csv),
+    "folder of CSV": MeterSource(csv_folder),
+    "zipped folder": MeterSource(zipped_folder),
+    "Parquet, numbers": MeterSource(number_parquet),
+    "Parquet, texts": MeterSource(text_parquet),
+    "Green Button": MeterSource(green_button),
 }
 ESTIMATE_WRITERS: Mapping[str, Writer] = {
     "CSV": estimates_csv,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from sunveil.endtoend.cells import SITE, YEAR
 from sunveil.endtoend.outcomes import Outcome, masked_json, masked_text, rows_of
@@ -24,19 +26,21 @@ from sunveil.weather import clearsky
 CAPACITIES = (1.0, 20.0)
 
 
-def python_release(*, unit: str, epsilon: float) -> Entry:
+def python_release(*, unit: str, epsilon: float, options: Mapping[str, Any] | None = None) -> Entry:
     """Return ``sunveil.read_meters`` and ``sunveil.release`` for each of the systems.
 
     Parameters
     ----------
     unit, epsilon
         What each release protects, and what it costs.
+    options
+        What is said of the files.
     """
     choices = Choices(capacities=Capacities(*CAPACITIES))
     weather = clearsky(SITE, f"{YEAR}-05-25", f"{YEAR}-07-31")
 
     def run(path: Path) -> Outcome:
-        records = read_meters(path, cleaning="each", timezone="UTC")
+        records = read_meters(path, cleaning="each", timezone="UTC", **(options or {}))
         made = [
             release(
                 record, weather, unit=parse_unit(unit), epsilon=epsilon, choices=choices

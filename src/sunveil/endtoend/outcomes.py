@@ -41,7 +41,7 @@ DRAWN_COUNT, PUBLIC_COUNTS = "systems", "totals"
 RANDOM = frozenset({"id", "made", "created", "hash", "bytes", "release", "location"})
 _NAMES = (
     (re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"), "<id>"),
-    (re.compile(r"\b[0-9a-f]{32,64}\b"), "<id>"),
+    (re.compile(r"\b(?:[0-9a-f]{32,64}|[0-9a-f]{12})\b"), "<id>"),
     (re.compile(r"\b\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|\+00:00))?"), "<date>"),
 )
 _LIKE_NUMBERS = re.compile(r"-?\d+(?:\.\d+)?")

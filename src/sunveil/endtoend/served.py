@@ -94,7 +94,13 @@ def open_service_door(place: Workplace) -> Iterator[ServiceDoor]:
 
 
 def served_systems(
-    place: Workplace, door: ServiceDoor, *, unit: str, epsilon: float, systems: int
+    place: Workplace,
+    door: ServiceDoor,
+    *,
+    unit: str,
+    epsilon: float,
+    systems: int,
+    options: Mapping[str, str] | None = None,
 ) -> Entry:
     """Return an analyst's question for single systems of a dataset that is new in every run.
 
@@ -108,6 +114,8 @@ def served_systems(
         What the promise protects, and what the question costs.
     systems
         How many systems there are: public.
+    options
+        What is said of the files.
     """
 
     def run(path: Path) -> Outcome:
@@ -121,6 +129,7 @@ def served_systems(
             longitude=SITE.longitude,
             timezone="UTC",
             state=READY,
+            extra={"options": dict(options or {})},
         )
         return _asked(door, dataset, unit, [{"kind": "systems", "epsilon": epsilon}])
 
