@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sunveil.endtoend.comparing import Case, audit_case, pairs_of
+from sunveil.endtoend.comparing import AuditCase, audit_case, pairs_of
 from sunveil.endtoend.hostile import READING, neighbours
 from sunveil.endtoend.inputs import comma_csv, number_parquet
 from sunveil.endtoend.outcomes import Outcome
@@ -18,10 +18,10 @@ from sunveil.endtoend.rules import anything
 ALPHA = 1e-5
 
 
-def case(data, run, **changes) -> Case:
+def case(data, run, **changes) -> AuditCase:
     made = tuple(neighbours(data, READING, kinds=["nan", "text"], spots=1))
     return replace(
-        Case("made up", "CSV", READING, 1.0, data, made, comma_csv, run, anything), **changes
+        AuditCase("made up", "CSV", READING, 1.0, data, made, comma_csv, run, anything), **changes
     )
 
 

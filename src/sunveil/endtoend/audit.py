@@ -9,13 +9,13 @@ from typing import Any
 
 from sunveil.endtoend.bounds import CONFIDENCE
 from sunveil.endtoend.cases import Scope
-from sunveil.endtoend.comparing import EVENTS, Case, CaseFinding, audit_case, pairs_of
+from sunveil.endtoend.comparing import EVENTS, AuditCase, CaseFinding, audit_case, pairs_of
 from sunveil.endtoend.faults import FaultFinding, planted_faults
 from sunveil.endtoend.served import open_service_door
 from sunveil.endtoend.workplace import Command, open_workplace
 
 # Hands cases on, and shows how far along the work on so many of them is.
-WatchCases = Callable[[Iterable[Case], str, int], Iterable[Case]]
+WatchCases = Callable[[Iterable[AuditCase], str, int], Iterable[AuditCase]]
 
 
 @dataclass(frozen=True, slots=True)

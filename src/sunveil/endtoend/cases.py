@@ -21,7 +21,7 @@ from sunveil.endtoend.commands import (
     publish_system,
     subprocess_release,
 )
-from sunveil.endtoend.comparing import Case
+from sunveil.endtoend.comparing import AuditCase
 from sunveil.endtoend.hostile import DAY, FEW, READING, SYSTEM, Neighbour, neighbours
 from sunveil.endtoend.inputs import (
     ESTIMATE_WRITERS,
@@ -112,7 +112,7 @@ class Scope:
         """Which neighbours are tried; None for all."""
         return FEW if self.short else None
 
-    def all(self) -> list[Case]:
+    def all(self) -> list[AuditCase]:
         """Return all cases."""
         made = [*self._meters(), *self._fleets(), *self._estimates()]
         if self.short:
@@ -122,7 +122,7 @@ class Scope:
         runs = FEW_DRAWS if self.short else DRAWS
         return [*made, window_draws(runs=runs), total_draws(runs=runs)]
 
-    def _meters(self) -> Iterator[Case]:
+    def _meters(self) -> Iterator[AuditCase]:
         for source, files in METER_SOURCES.items():
             for unit, word in UNITS.items():
                 data = self._data(source, unit)
@@ -142,7 +142,9 @@ class Scope:
                     spots = 2 if both else 1
                     made = neighbours(data, unit, kinds=self.kinds, spots=spots)
                     chosen = tuple(each for each in made if own in (None, each.system))
-                    yield Case(door, source, unit, EPSILON, data, chosen, files.write, run, rule)
+                    yield AuditCase(
+                        door, source, unit, EPSILON, data, chosen, files.write, run, rule
+                    )
 
     def _data(self, source: str, unit: str) -> PrivateCells:
         if source == "Green Button":
@@ -153,7 +155,7 @@ class Scope:
             return self.crowd
         return self.longer if unit == DAY else self.three
 
-    def _fleets(self) -> Iterator[Case]:
+    def _fleets(self) -> Iterator[AuditCase]:
         writers = {"fleet, folder of CSV": csv_folder, "fleet, Parquet": number_parquet}
         data = self.three
         for source, write in writers.items():
@@ -166,9 +168,9 @@ class Scope:
                 made = tuple(neighbours(data, unit, kinds=self.kinds, spots=1))
                 beside, rule = fleet_folder(write), _rule(data, unit)
                 for door, run in doors.items():
-                    yield Case(door, source, unit, EPSILON, data, made, beside, run, rule)
+                    yield AuditCase(door, source, unit, EPSILON, data, made, beside, run, rule)
 
-    def _estimates(self) -> Iterator[Case]:
+    def _estimates(self) -> Iterator[AuditCase]:
         data = estimate_cells(ROWS, whole=WHOLE_ROWS)
         doors: dict[str, Entry] = {
             PYTHON: python_tables(epsilon=EPSILON),
@@ -184,11 +186,11 @@ class Scope:
         for form, write in ESTIMATE_WRITERS.items():
             for door, run in doors.items():
                 source = f"estimates, {form}"
-                yield Case(door, source, SYSTEM, EPSILON, data, made, write, run, rule)
+                yield AuditCase(door, source, SYSTEM, EPSILON, data, made, write, run, rule)
 
-    def _synthetic(self) -> Case:
+    def _synthetic(self) -> AuditCase:
         data = estimate_cells(SYNTHETIC_ROWS, whole=SYNTHETIC_ROWS)
-        return Case(
+        return AuditCase(
             FOLDER,
             "synthetic, CSV",
             SYSTEM,
@@ -200,10 +202,10 @@ class Scope:
             anything,
         )
 
-    def _process(self) -> Case:
+    def _process(self) -> AuditCase:
         """Return the command as a process of its own; a small ε needs fewer runs to be exceeded."""
         data, epsilon = self.three, EPSILON / 10.0
-        return Case(
+        return AuditCase(
             PROCESS,
             "CSV",
             READING,
@@ -216,7 +218,7 @@ class Scope:
         )
 
 
-def window_draws(*, runs: int, drawn_at: float = EPSILON) -> Case:
+def window_draws(*, runs: int, drawn_at: float = EPSILON) -> AuditCase:
     """Return releases of a whole record, and of one that is another system's.
 
     Parameters
@@ -229,7 +231,7 @@ def window_draws(*, runs: int, drawn_at: float = EPSILON) -> Case:
     other, far = Truth(320.0, 10.0, 1.5), "another system's record"
     data = meter_cells([CROWDED], days=SHORT_DAYS)
     ((name, cells),) = meter_cells([other], days=SHORT_DAYS).by_system.items()
-    return Case(
+    return AuditCase(
         PYTHON,
         "CSV, drawn often",
         SYSTEM,
@@ -243,7 +245,7 @@ def window_draws(*, runs: int, drawn_at: float = EPSILON) -> Case:
     )
 
 
-def total_draws(*, runs: int, drawn_at: float = EPSILON) -> Case:
+def total_draws(*, runs: int, drawn_at: float = EPSILON) -> AuditCase:
     """Return tables of a fleet of one, and of one that has no capacity.
 
     Parameters
@@ -255,7 +257,7 @@ def total_draws(*, runs: int, drawn_at: float = EPSILON) -> Case:
     """
     row = (b"180.0", b"30.0", b"25")
     data = PrivateCells({"home00000": row}, ("surface_azimuth", "surface_tilt", "dc_capacity_kw"))
-    return Case(
+    return AuditCase(
         PYTHON,
         "estimates, drawn often",
         SYSTEM,

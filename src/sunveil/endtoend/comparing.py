@@ -33,7 +33,7 @@ DRAWN_DIFFERS = "what is drawn"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class AuditCase:
     """A dataset and its neighbours, at one door.
 
     Parameters
@@ -120,7 +120,7 @@ class CaseFinding:
 class _Runner:
     """Runs of one case, with their times."""
 
-    def __init__(self, case: Case, place: Workplace) -> None:
+    def __init__(self, case: AuditCase, place: Workplace) -> None:
         self.case, self._place = case, place
         self.seconds: dict[bool, list[float]] = {True: [], False: []}
 
@@ -176,7 +176,7 @@ class _Runner:
         )
 
 
-def audit_case(case: Case, place: Workplace, *, alpha: float) -> CaseFinding:
+def audit_case(case: AuditCase, place: Workplace, *, alpha: float) -> CaseFinding:
     """Look for a pair whose outcomes surely differ by more than is claimed.
 
     The first pair that does is enough, and the last that is run often.
@@ -220,12 +220,12 @@ def audit_case(case: Case, place: Workplace, *, alpha: float) -> CaseFinding:
     return runner.finding(pairs, differing, answered=answered, bound=bound, worst=worst)
 
 
-def pairs_of(cases: Iterable[Case]) -> int:
+def pairs_of(cases: Iterable[AuditCase]) -> int:
     """Return how many pairs cases have at most."""
     return sum(len(case.neighbours) for case in cases)
 
 
-def _difference(case: Case, reference: Outcome, found: Outcome) -> str:
+def _difference(case: AuditCase, reference: Outcome, found: Outcome) -> str:
     ours, theirs = case.rule(reference.drawn), case.rule(found.drawn)
     drawn = "" if ours == theirs else f"{DRAWN_DIFFERS}: {ours} | {theirs}"
     return reference.difference(found) or drawn

@@ -25,7 +25,7 @@ from sunveil.endtoend.cases import (
 )
 from sunveil.endtoend.cells import PrivateCells, estimate_cells
 from sunveil.endtoend.commands import command_release
-from sunveil.endtoend.comparing import Case, CaseFinding
+from sunveil.endtoend.comparing import AuditCase, CaseFinding
 from sunveil.endtoend.hostile import READING, SYSTEM, neighbours
 from sunveil.endtoend.inputs import comma_csv, estimates_csv
 from sunveil.endtoend.library import python_tables
@@ -52,7 +52,7 @@ class PlantedFault:
     """
 
     name: str
-    case: Case
+    case: AuditCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class FaultFinding:
 def planted_faults(scope: Scope) -> Iterator[PlantedFault]:
     """Yield every fault, at a door where the code itself holds."""
     rows = estimate_cells(ROWS, whole=WHOLE_ROWS)
-    tables = Case(
+    tables = AuditCase(
         door=PYTHON,
         source="estimates, CSV",
         unit=SYSTEM,
@@ -164,10 +164,10 @@ def noting(run: Entry) -> Entry:
     return noted
 
 
-def _meters(scope: Scope, unit: str, kind: str, plant: Callable[[Entry], Entry]) -> Case:
+def _meters(scope: Scope, unit: str, kind: str, plant: Callable[[Entry], Entry]) -> AuditCase:
     """Return the command over a CSV file, with a fault planted around it."""
     data: PrivateCells = scope.three
-    return Case(
+    return AuditCase(
         door="command",
         source="CSV",
         unit=unit,
