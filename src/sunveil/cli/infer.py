@@ -14,11 +14,11 @@ from sunveil.cli.errors import sentence
 from sunveil.cli.files import check_target, write_whole
 from sunveil.cli.fleet import FLEET_OPTIONS, refuse_fleet_options, run_fleet
 from sunveil.cli.options import (
-    METER_FIELDS,
     METER_OPTIONS,
     WEATHER_NAMES,
     WEATHER_OPTIONS,
     choice,
+    declared_options,
     server_options,
     taking,
 )
@@ -178,10 +178,9 @@ def _options(given: dict[str, Any]) -> Options:
 
 
 def _records(meters: Path, given: dict[str, Any]) -> list[Record]:
-    from sunveil.meters import MeterOptions, read_meters
+    from sunveil.meters import read_meters
 
-    options = MeterOptions(**{name: given[name] for name in METER_FIELDS})
-    return read_meters(meters, options)
+    return read_meters(meters, declared_options(given))
 
 
 def _outcomes(

@@ -15,15 +15,19 @@ from sunveil.cli.options import (
     CAPACITIES,
     METER,
     OUTPUT_OPTIONS,
+    READING_UNITS,
+    SCHEMA,
     WEATHER_NAMES,
     WEATHER_OPTIONS,
     choice,
+    declared_options,
+    pointing_to_schema,
     server_options,
     taking,
 )
 from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet
 from sunveil.cli.progress import counting, progress
-from sunveil.errors import ParameterError
+from sunveil.errors import Interface, ParameterError, speak
 
 if TYPE_CHECKING:
     from sunveil.cli.run import SiteWeather
@@ -68,25 +72,17 @@ PRIVACY_OPTIONS = (
     ),
 )
 # Rules that look at a record as a whole have no place here, and --unit means something else.
-METER_FIELDS = (
-    "timezone",
-    "label",
-    "time_column",
-    "power_column",
-    "system_column",
-    "time_format",
-    "duplicates",
-    "negate",
-)
+_READ = tuple(name for name in METER if name not in ("unit", "unit_switch", "allow_net"))
 READING_OPTIONS = (
-    *(METER[name] for name in METER_FIELDS),
+    SCHEMA,
     click.option(
         "--power-unit",
-        type=choice("auto", "W", "kW", "Wh", "kWh"),
+        type=choice(*READING_UNITS),
         default="auto",
-        metavar="[auto|W|kW|Wh|kWh]",
-        help="Unit of the readings; auto: by the column's name.",
+        metavar=f"[{'|'.join(READING_UNITS)}]",
+        help="Unit of the readings; auto: as the header says.",
     ),
+    *(METER[name] for name in _READ),
 )
 UNRECORDED = (
     "NOTHING WAS RECORDED: no ledger counts what these releases spend. Each system's release costs"
@@ -171,20 +167,17 @@ def make_choices(given: dict[str, Any]) -> Choices:
 
 def meter_options(given: dict[str, Any]) -> MeterOptions:
     """Return how private releases read meters: each reading taken as it is."""
-    from sunveil.meters import MeterOptions
-
-    return MeterOptions(
-        unit=given["power_unit"],
-        cleaning="each",
-        **{name: given[name] for name in METER_FIELDS},
-    )
+    speak(Interface.COMMAND, unit="power_unit")
+    names = {name: name for name in _READ} | {"power_unit": "unit"}
+    return declared_options(given, names, cleaning="each")
 
 
 def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
     """Return all records, each reading taken as it is."""
     from sunveil.meters import read_meters
 
-    return read_meters(meters, meter_options(given))
+    with pointing_to_schema(meters, given["schema"]):
+        return read_meters(meters, meter_options(given))
 
 
 def _read(meters: Path, given: dict[str, Any]) -> tuple[list[Record], SiteWeather]:

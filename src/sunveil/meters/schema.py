@@ -32,11 +32,16 @@ _ORIGINS = {
     "readings": f"{CHECK} proposed from readings. Keep it only if you know it from elsewhere.",
     "default": f"{CHECK} assumed, since nothing says it.",
 }
+# Rules rather than facts about a file: not proposed unless somebody chose them.
+_RULES = ("negate", "duplicates")
 _NOTHING = ("", "~", "null")
 # What may be quoted of a key that is not a schema's.
 _KEY = re.compile(r"[a-z_]{1,30}")
 # How the one mapping of the one document of a file begins.
 _MAPPING = [yaml.StreamStartEvent, yaml.DocumentStartEvent, yaml.MappingStartEvent]
+
+
+_DEFAULTS = MeterOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +183,7 @@ def schema_text(
     origins
         For each field where its value is from: ``declared``, ``header``, ``format``, ``stamps``,
         ``readings`` or ``default``. Those from readings, and those assumed, are marked with
-        :data:`CHECK`. Declared where left out.
+        :data:`CHECK`. Where a field is not in it, a value that is not the default was declared.
     about
         What the first line says it is of, such as the name of the file and its format.
 
@@ -187,15 +192,17 @@ def schema_text(
     None: it is the curator's. What was proposed from readings is public only once the curator
     knows it from elsewhere.
     """
-    known = origins or {}
+    known = {name: _origin(name, options) for name in SCHEMA_FIELDS} | dict(origins or {})
     lines = [f"# How a meter file is written{about and f': {_one_line(about)}'}."]
     lines += ["# It was made for the curator of the file: check it, and keep it private."]
     for name, field in SCHEMA_FIELDS.items():
         value = getattr(options, name)
+        if name in _RULES and known[name] == "default":
+            continue
         if value is not None:
-            origin = _ORIGINS[known.get(name, "declared")]
-            lines += ["", *_comment(field, origin), f"{name}: {_scalar(value, field)}"]
-        elif name == "timezone" and known.get(name) != "stamps":
+            comment = _comment(field, _ORIGINS[known[name]])
+            lines += ["", *comment, f"{name}: {_scalar(value, field)}"]
+        elif name == "timezone" and known[name] != "stamps":
             unknown = f"{CHECK} not known. {field.allowed}."
             lines += ["", *_comment(field, unknown), f"# {name}: UTC"]
     return "\n".join(lines) + "\n"
@@ -268,6 +275,10 @@ def _not_a_schema(where: str, mark: yaml.Mark | None = None) -> SourceError:
         f"{where} is not a schema file{place}: it has lines such as unit: kW, one for each field,"
         " and text with signs in it stands in quotes"
     )
+
+
+def _origin(name: str, options: MeterOptions) -> str:
+    return "default" if getattr(options, name) == getattr(_DEFAULTS, name) else "declared"
 
 
 def _comment(field: SchemaField, origin: str) -> list[str]:
