@@ -144,7 +144,8 @@ def prepared(record: Record) -> Record:
             " private release cannot use; read it with cleaning='each'"
         )
     held = np.clip(record.power_kw, 0.0, LARGEST)
-    return coarsen(replace(record, power_kw=held), SHORTEST)
+    coarse = coarsen(replace(record, power_kw=held), SHORTEST)
+    return replace(coarse, differenced=record.differenced)
 
 
 def make_frame(
