@@ -10,7 +10,7 @@ is not a schema is never quoted: it could be a meter file, given by mistake.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,10 +37,9 @@ _RULES = ("negate", "duplicates")
 _NOTHING = ("", "~", "null")
 # What may be quoted of a key that is not a schema's.
 _KEY = re.compile(r"[a-z_]{1,30}")
-# How the one mapping of the one document of a file begins.
-_MAPPING = [yaml.StreamStartEvent, yaml.DocumentStartEvent, yaml.MappingStartEvent]
-
-
+# How the one document of a file begins and ends: a second one would begin anew.
+_BEGIN = (yaml.StreamStartEvent, yaml.DocumentStartEvent, yaml.MappingStartEvent)
+_END = (yaml.MappingEndEvent, yaml.DocumentEndEvent, yaml.StreamEndEvent)
 _DEFAULTS = MeterOptions()
 
 
@@ -209,27 +208,37 @@ def schema_text(
 
 
 def _pairs(content: bytes, where: str) -> list[tuple[str, str | None]]:
-    """Return the keys of a document and the texts of their values, None where there is none.
-
-    The document is taken event by event, and nothing is built from it: neither anchors nor depth
-    can make it large.
-    """
+    """Return the keys of a document and the texts of their values, None where there is none."""
     try:
-        events = list(yaml.parse(content.decode("utf-8-sig"), Loader=yaml.SafeLoader))
+        texts = [_text(event) for event in _scalars(content.decode("utf-8-sig"), where)]
     except yaml.MarkedYAMLError as error:
         raise _not_a_schema(where, error.problem_mark) from None
     except (yaml.YAMLError, UnicodeDecodeError):
         raise _not_a_schema(where) from None
-    inner = events[3:-3]
-    if not inner or [type(event) for event in events[:3]] != _MAPPING:
+    if not texts:
         raise _not_a_schema(where)
-    for event in inner:
-        plain = isinstance(event, yaml.ScalarEvent) and event.tag is None
-        if not plain or event.anchor is not None:
-            raise _not_a_schema(where, event.start_mark)
-    texts = [_text(event) for event in inner]
     keys = [key or "" for key in texts[::2]]
     return _checked(list(zip(keys, texts[1::2], strict=True)), where)
+
+
+def _scalars(text: str, where: str) -> Iterator[yaml.ScalarEvent]:
+    """Yield the keys and values of the one mapping of a text.
+
+    It is taken event by event, up to the first that does not belong there, and nothing is built:
+    neither anchors nor depth can make it large, or slow.
+    """
+    events = yaml.parse(text, Loader=yaml.SafeLoader)
+    for number, event in enumerate(events):
+        if number < len(_BEGIN):
+            belongs = isinstance(event, _BEGIN[number])
+        elif isinstance(event, yaml.ScalarEvent):
+            belongs = event.tag is None
+        else:
+            belongs = isinstance(event, _END)
+        if not belongs or getattr(event, "anchor", None) is not None:
+            raise _not_a_schema(where, event.start_mark)
+        if isinstance(event, yaml.ScalarEvent):
+            yield event
 
 
 def _text(event: yaml.ScalarEvent) -> str | None:
