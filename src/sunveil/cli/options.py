@@ -196,8 +196,8 @@ def pointing_to_schema(meters: Path, schema: Path | None) -> Iterator[None]:
             raise
         said = str(error).rstrip(".")
         raise SourceError(
-            f"{said}; or declare it with --schema, as sunveil schema {shlex.quote(str(meters))}"
-            " proposes"
+            f"{said}; or declare it with --schema FILE, which sunveil schema"
+            f" {shlex.quote(str(meters))} proposes"
         ) from None
 
 

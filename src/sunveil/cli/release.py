@@ -27,7 +27,7 @@ from sunveil.cli.options import (
 )
 from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet
 from sunveil.cli.progress import counting, progress
-from sunveil.errors import Interface, ParameterError, speak
+from sunveil.errors import ParameterError, speak, spoken
 
 if TYPE_CHECKING:
     from sunveil.cli.run import SiteWeather
@@ -167,7 +167,7 @@ def make_choices(given: dict[str, Any]) -> Choices:
 
 def meter_options(given: dict[str, Any]) -> MeterOptions:
     """Return how private releases read meters: each reading taken as it is."""
-    speak(Interface.COMMAND, unit="power_unit")
+    speak(spoken(), unit="power_unit")
     names = {name: name for name in _READ} | {"power_unit": "unit"}
     return declared_options(given, names, cleaning="each")
 
@@ -176,8 +176,7 @@ def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
     """Return all records, each reading taken as it is."""
     from sunveil.meters import read_meters
 
-    with pointing_to_schema(meters, given["schema"]):
-        return read_meters(meters, meter_options(given))
+    return read_meters(meters, meter_options(given))
 
 
 def _read(meters: Path, given: dict[str, Any]) -> tuple[list[Record], SiteWeather]:
@@ -187,7 +186,8 @@ def _read(meters: Path, given: dict[str, Any]) -> tuple[list[Record], SiteWeathe
     from sunveil.site import Site
 
     site = Site(given["latitude"], given["longitude"], given["altitude"])
-    records = read_records(meters, given)
+    with pointing_to_schema(meters, given["schema"]):
+        records = read_records(meters, given)
     spans = [record_span(record) for record in records]
     weather = given["weather"]
     return records, SiteWeather(weather, site, spans, **server_options(weather, given))
