@@ -66,8 +66,8 @@ class Record:
         Starts of the first and the last interval that the source has a row for, with a reading or
         without: public, where which readings are missing is not. The readings' own when None.
     differenced
-        Whether the readings are differences of a register's neighbouring counts, so that one count
-        is part of two of them: public, since it is declared or the format's own.
+        Whether the readings are differences of a register, so that one cell of the source is part
+        of two of them.
 
     Privacy
     -------
