@@ -113,3 +113,30 @@ def test_a_proposal_is_written_whole_for_its_owner_alone(sunveil, one_system, tm
     assert sunveil("schema", one_system, "--out", one_system).code == 2
     assert sunveil("schema", tmp_path / "none.csv", "--out", tmp_path / "t.yaml").code == 2
     assert not (tmp_path / "t.yaml").exists()
+
+
+def test_a_register_is_released_by_its_counts_and_refused_by_the_paper_s_mechanism(
+    sunveil, three_roofs, tmp_path, place, planes
+):
+    power = three_roofs["south"]
+    meters, systems = tmp_path / "meters", tmp_path / "systems.csv"
+    meters.mkdir()
+    counts = power.cumsum().shift(freq="1h")  # each at the end of its interval
+    rows = [f"south,{when:%Y-%m-%dT%H:%MZ},{count:.5f}" for when, count in counts.items()]
+    (meters / "south.csv").write_text("\n".join(["system_id,time,total_kwh", *rows]))
+    systems.write_text("system_id,latitude,longitude\nsouth,39.742,-105.1727\n")
+    (tmp_path / "s.yaml").write_text("register: cumulative\ndecimal: '.'\n")
+    words = ("release", meters, "--schema", tmp_path / "s.yaml", "--unit", "readings:1")
+    for where in (place, ("--systems", systems)):
+        (told,) = json.loads(sunveil(*words, *where, "--epsilon", "4", "--json").out)
+        assert told["surface_azimuth"] == pytest.approx(planes["south"][0], abs=10.0)
+        assert told["guarantee"]["unit"] == "any one reading"
+        expected = []
+        for epsilon, register in (("0.05", "cumulative"), ("0.025", "no")):
+            asked = ("--epsilon", epsilon, "--register", register, "--json")
+            (told,) = json.loads(sunveil(*words, *where, *asked).out)
+            expected.append(told["expected_errors"]["surface_azimuth_degrees"]["mean"])
+        assert expected[0] == pytest.approx(expected[1], rel=0.05)
+    said = sunveil(*words, *place, "--epsilon", "1", "--mechanism", "paper")
+    assert (said.code, said.out) == (2, "")
+    assert "one reading of a register is part of two differences" in said.err

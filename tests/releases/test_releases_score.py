@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.meters import Record
+from sunveil.meters import Record, read_meters
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.releases.choices import Choices
 from sunveil.releases.frame import frame_of, prepared
@@ -202,3 +202,40 @@ def test_where_the_sun_shines_at_midnight_a_day_of_counts_moves_the_votes_of_its
         one, other = (day_score(frame, differenced(full, each)) for each in (counts, others))
         moves.append(int(np.abs(one.levels - other.levels).max()))
     assert choices.votes < max(moves) <= one.sensitivity == 3 * choices.votes
+
+
+CELLS = ["", "x", "nan", "-inf", "1e308", "-5", "0", "900", '"', "1,2,3", "00:00"]
+
+
+@pytest.fixture(scope="module")
+def register_frame(record, weather, choices):
+    """The frame of counts at the record's stamps, the first of which ends an interval before."""
+    hour = np.timedelta64(1, "h")
+    early = replace(record, rows_span=(record.times[0] - hour, record.times[-1]))
+    return frame_of(early, weather, choices)
+
+
+@pytest.mark.parametrize("register", ["cumulative", "daily"])
+@settings(ONCE, max_examples=10)
+@given(replaced=st.dictionaries(st.integers(0, 1439), st.sampled_from(CELLS), max_size=4))
+def test_k_cells_of_a_register_s_file_move_a_level_by_at_most_the_sensitivity(
+    tmp_path_factory, register_frame, record, register, replaced
+):
+    # counted anew every day, as a daily register does; another takes that as a fault of the count
+    counts = np.cumsum(record.power_kw.reshape(60, 24), axis=1).ravel()
+    if register == "cumulative":
+        counts = counts_of(record)[1:]
+    cells = [f"{count:.3f}" for count in counts]
+    others = [replaced.get(place, cell) for place, cell in enumerate(cells)]
+    folder = tmp_path_factory.mktemp("register")
+    scores = []
+    for written in (cells, others):
+        lines = [f"{when}Z,{cell}" for when, cell in zip(record.times, written, strict=True)]
+        path = folder / "meter.csv"
+        path.write_text("\n".join(["time,count_kwh", *lines]))
+        (read,) = read_meters(path, register=register, cleaning="each")
+        assert read.differenced
+        scores.append(reading_score(register_frame, read, max(len(replaced), 1)))
+    one, other = scores
+    assert np.abs(one.levels - other.levels).max() <= 2 * len(replaced) <= one.sensitivity
+    assert one.levels.max() > 300

@@ -144,8 +144,7 @@ def prepared(record: Record) -> Record:
             " private release cannot use; read it with cleaning='each'"
         )
     held = np.clip(record.power_kw, 0.0, LARGEST)
-    coarse = coarsen(replace(record, power_kw=held), SHORTEST)
-    return replace(coarse, differenced=record.differenced)
+    return coarsen(replace(record, power_kw=held), SHORTEST)
 
 
 def make_frame(
