@@ -84,6 +84,7 @@ def test_a_refusal_that_asks_for_an_option_points_to_the_schema(tmp_path):
     for reason, given, told in (
         ("give --timezone UTC", None, hint),
         ("give --timezone UTC", schema, ""),
+        ("say it with --schema", None, f", as sunveil schema '{meters}' proposes it"),
         ("there is no file", None, ""),
     ):
         with pytest.raises(SourceError) as refused, pointing_to_schema(meters, given):

@@ -37,6 +37,7 @@ power_column: "kWh: gesamt"
 unit: kwh
 register: no
 negate: yes
+allow_net: false
 duplicates: mean
 """
 
@@ -181,6 +182,7 @@ OPTIONS = st.builds(
     label=st.sampled_from(["auto", *Label]),
     duplicates=st.sampled_from(list(Duplicates)),
     negate=st.booleans(),
+    allow_net=st.booleans(),
 )
 
 

@@ -194,11 +194,10 @@ def pointing_to_schema(meters: Path, schema: Path | None) -> Iterator[None]:
     except SourceError as error:
         if schema is not None or "--" not in str(error):
             raise
-        said = str(error).rstrip(".")
-        raise SourceError(
-            f"{said}; or declare it with --schema FILE, which sunveil schema"
-            f" {shlex.quote(str(meters))} proposes"
-        ) from None
+        said, proposes = str(error), f"sunveil schema {shlex.quote(str(meters))} proposes"
+        if "--schema" in said:
+            raise SourceError(f"{said}, as {proposes} it") from None
+        raise SourceError(f"{said}; or declare it with --schema FILE, which {proposes}") from None
 
 
 def server_options(weather: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -71,8 +71,8 @@ PRIVACY_OPTIONS = (
         help="Say the errors to expect, from simulated systems at the place.",
     ),
 )
-# Rules that look at a record as a whole have no place here, and --unit means something else.
-_READ = tuple(name for name in METER if name not in ("unit", "unit_switch", "allow_net"))
+# A rule that looks at a record as a whole has no place here, and --unit means something else.
+_READ = tuple(name for name in METER if name not in ("unit", "unit_switch"))
 READING_OPTIONS = (
     SCHEMA,
     click.option(

@@ -33,7 +33,7 @@ _ORIGINS = {
     "default": f"{CHECK} assumed, since nothing says it.",
 }
 # Rules rather than facts about a file: not proposed unless somebody chose them.
-_RULES = ("negate", "duplicates")
+_RULES = ("negate", "allow_net", "duplicates")
 _NOTHING = ("", "~", "null")
 # What may be quoted of a key that is not a schema's.
 _KEY = re.compile(r"[a-z_]{1,30}")
@@ -116,6 +116,9 @@ SCHEMA_FIELDS: dict[str, SchemaField] = {
         "no, cumulative, daily or auto",
     ),
     "negate": SchemaField("Whether generation is counted as negative.", "true or false", _flag),
+    "allow_net": SchemaField(
+        "Whether a net meter is read as if it were a generation meter.", "true or false", _flag
+    ),
     "duplicates": SchemaField(
         "What is done with different readings for one time.", "refuse, mean, first or last"
     ),
