@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import IO, Any, BinaryIO
 
 from sunveil.errors import MeterError
 
@@ -139,8 +139,14 @@ def _inflated(content: Content) -> Content:
     with content.open() as file:
         head = file.read(4)
         file.seek(0)
-        opener = {b"\x1f": gzip.open, b"B": bz2.open, b"\xfd": lzma.open}[head[:1]]
-        with opener(file) as unpacked:
+        unpacked: Any
+        if head.startswith(b"\x1f"):
+            unpacked = gzip.GzipFile(fileobj=file)
+        elif head.startswith(b"B"):
+            unpacked = bz2.BZ2File(file)
+        else:
+            unpacked = lzma.LZMAFile(file)
+        with unpacked:
             data = _read(unpacked, content.name)
     lower = content.name.lower()
     ending = next((each for each in _PACKINGS if lower.endswith(each)), "")
@@ -166,8 +172,8 @@ def _is_meter_file(name: str) -> bool:
     return not hidden and name.lower().endswith(ENDINGS)
 
 
-def _read(file: object, name: str) -> bytes:
-    data: bytes = file.read(_LARGEST_UNPACKED + 1)  # type: ignore[attr-defined]
+def _read(file: IO[bytes], name: str) -> bytes:
+    data = file.read(_LARGEST_UNPACKED + 1)
     if len(data) > _LARGEST_UNPACKED:
         raise MeterError(f"{name} holds more than 4 GB in one file; unpack it first")
     return data

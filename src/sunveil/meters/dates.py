@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -150,7 +152,8 @@ def find_format(texts: pa.Array, *, where: str) -> str:
     """
     every = [each for each in texts.to_pylist() if each]
     sample = every[:: max(1, len(every) // _SAMPLE)][: 2 * _SAMPLE]
-    counted = {form: sum(_fits(cell, form) for cell in sample) for form in FORMATS}
+    shaped = [form for form in FORMATS if any(_shape(form).fullmatch(cell) for cell in sample)]
+    counted = {form: sum(_fits(cell, form) for cell in sample) for form in shaped}
     most = max(counted.values(), default=0)
     likely = [form for form, count in counted.items() if count and 2 * count >= most]
     if len(likely) < 2:
@@ -167,6 +170,25 @@ def find_format(texts: pa.Array, *, where: str) -> str:
             f" {ask('time_format', scored[0][2])} or {ask('time_format', scored[1][2])}"
         )
     return scored[0][2]
+
+
+_SHAPES = {
+    "%Y": r"\d{4}",
+    "%b": "[A-Z]{3,4}",
+    "%B": "[A-Z]{3,9}",
+    "%p": "[AP]M",
+    "%y": r"\d{2}",
+    **{f"%{letter}": r"\d{1,2}" for letter in "mdHMSI"},
+}
+
+
+@cache
+def _shape(form: str) -> re.Pattern[str]:
+    """Return what a stamp of a format looks like."""
+    shape = re.escape(form).replace(r"\%", "%").replace("\\ ", " ")
+    for letter, pattern in _SHAPES.items():
+        shape = shape.replace(letter, pattern)
+    return re.compile(shape)
 
 
 def _tidied(texts: pa.Array) -> pa.Array:
@@ -259,7 +281,9 @@ def _parsed_alike(texts: pa.Array, form: str) -> NDArray[np.int64]:
     """Read stamps by a format, and those it does not fit with the clock left out or shortened."""
     wall = _parsed(texts, form)
     date = next((each for each in _DATES if form.startswith(each)), None)
-    for clock in () if date is None or form not in FORMATS else (" %H:%M:%S", " %H:%M", ""):
+    if date is None or form not in FORMATS:
+        return wall
+    for clock in (" %H:%M:%S", " %H:%M", ""):
         lost = wall == NO_TIME
         if lost.any() and date + clock != form:
             wall[lost] = _parsed(texts.filter(pa.array(lost)), date + clock)
@@ -276,7 +300,7 @@ def _by_own_format(texts: pa.Array, form: str) -> ReadStamps:
     return ReadStamps(wall, np.where(wall == NO_TIME, np.nan, 0.0), form)
 
 
-def _micros(read: pd.Series) -> NDArray[np.int64]:  # type: ignore[type-arg]
+def _micros(read: pd.Series[Any]) -> NDArray[np.int64]:
     lost = read.isna().to_numpy()
     return np.where(lost, NO_TIME, read.to_numpy().astype("M8[us]").view(np.int64))
 

@@ -213,7 +213,7 @@ def parse_instant(name: str, text: str | None) -> np.datetime64 | None:
     try:
         found = np.datetime64(str(text), "us")
     except ValueError:
-        found = np.datetime64("NaT")
+        found = np.datetime64("NaT", "us")
     if np.isnat(found):
         raise ParameterError(f"{name} must be a time such as 2024-01-01T00:00")
     return found
