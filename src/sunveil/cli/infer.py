@@ -14,11 +14,11 @@ from sunveil.cli.errors import sentence
 from sunveil.cli.files import check_target, write_whole
 from sunveil.cli.fleet import FLEET_OPTIONS, refuse_fleet_options, run_fleet
 from sunveil.cli.options import (
-    METER_FIELDS,
     METER_OPTIONS,
     WEATHER_NAMES,
     WEATHER_OPTIONS,
     choice,
+    declared_options,
     server_options,
     taking,
 )
@@ -126,11 +126,13 @@ def infer_command(
 ) -> None:
     """Infer azimuth, tilt and DC capacity of every system in METERS.
 
-    METERS is a file or a folder of files at one site: CSV or Parquet with one system each, or many
-    in long form (system_id, time, power_kw), or Green Button XML. With --systems, it is a whole
-    fleet: Parquet in long form or with lists, or a folder of files, at the places that the table
-    of systems gives; the estimates are written to the folder --out, and a run that was stopped is
-    taken up by the same command.
+    METERS is a file, an archive or a folder of files at one site: a table of one system, or of many
+    in long form (system_id, time, power_kw), or an export of a portal or utility, recognised by
+    its content; what that leaves open is said by options or by --schema.
+
+    With --systems, it is a whole fleet: Parquet in long form or with lists, or a folder of files,
+    at the places that the table of systems gives; the estimates are written to the folder --out,
+    and a run that was stopped is taken up by the same command.
 
     Exit code 0: at least one system was inferred; those that could not be are named on stderr with
     the reason, and are objects with system_id and error in the JSON. Exit code 2: none was, or
@@ -178,10 +180,9 @@ def _options(given: dict[str, Any]) -> Options:
 
 
 def _records(meters: Path, given: dict[str, Any]) -> list[Record]:
-    from sunveil.meters import MeterOptions, read_meters
+    from sunveil.meters import read_meters
 
-    options = MeterOptions(**{name: given[name] for name in METER_FIELDS})
-    return read_meters(meters, options)
+    return read_meters(meters, declared_options(given))
 
 
 def _outcomes(
