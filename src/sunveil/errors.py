@@ -26,7 +26,9 @@ import re
 from enum import StrEnum
 
 _ASKED = re.compile("⟦([a-z_]+)(?:=([^⟧]*))?⟧")
-_FLAGS = frozenset({"negate", "allow_net"})
+_FLAGS = frozenset({"negate", "allow_net", "restart"})
+# The environment's name for the interface that a command is started from.
+INTERFACE = "SUNVEIL_INTERFACE"
 
 
 class Interface(StrEnum):

@@ -15,6 +15,7 @@ from sunveil.cell import Places
 from sunveil.errors import SourceError
 from sunveil.fleet.database import cursor, quoted, unglobbed
 from sunveil.fleet.places import as_numbers, clock_of, misplaced
+from sunveil.meters.options import MeterOptions
 from sunveil.meters.refusals import RefusedSystem as RefusedSystem
 
 SYSTEM_NAMES = (
@@ -31,6 +32,7 @@ _LATITUDES = ("latitude", "lat")
 _LONGITUDES = ("longitude", "lon", "lng", "long")
 _ALTITUDES = ("altitude", "altitude_m", "elevation", "elevation_m")
 _ZONES = ("timezone", "time_zone", "tz")
+_DEFAULTS = MeterOptions()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,8 +89,13 @@ class SystemTable:
             None if np.isnan(height) else height,
         )
 
+    def options_of(self, index: int, options: MeterOptions) -> MeterOptions:
+        """Return how the meters of a system are read: on its own clock, where it has one."""
+        zone = int(self.zone[index])
+        return options if zone < 0 else options.changed({"timezone": self.zones[zone]})
 
-def read_systems(path: Path | str, *, system_column: str | None = None) -> SystemTable:
+
+def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemTable:
     """Read a table of systems.
 
     Parameters
@@ -96,8 +103,10 @@ def read_systems(path: Path | str, *, system_column: str | None = None) -> Syste
     path
         CSV or Parquet with a column of systems, ``latitude``, ``longitude`` and, if known,
         ``altitude`` and ``timezone``; every other column is a public key that is carried along.
-    system_column
-        Name of the column of systems; found by its usual names when left out.
+    options
+        How the meters are read. Their ``system_column`` names the column of systems, found by its
+        usual names when left out. Their ``timezone`` goes before the table's: where somebody
+        declares the clock of all meters, the column ``timezone`` does not count.
 
     Raises
     ------
@@ -108,8 +117,10 @@ def read_systems(path: Path | str, *, system_column: str | None = None) -> Syste
     path = Path(path)
     table = _read(path)
     where = path.name
-    roles = _roles(table.column_names, system_column, where)
+    roles = _roles(table.column_names, options.system_column, where)
     picked = {role: table.column(name) for role, name in roles.items() if name is not None}
+    if options.timezone is not None:
+        picked.pop("zone", None)
     ids = [str(each).strip() if each is not None else "" for each in picked["id"].to_pylist()]
     rest = [name for name in table.column_names if name not in roles.values()]
     clashing = sorted({"system_id", *_RESERVED} & set(rest))
