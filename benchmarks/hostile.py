@@ -72,7 +72,9 @@ def _one_cell(rng: np.random.Generator, cells: list[str]) -> list[str]:
 def _many_cells(rng: np.random.Generator, cells: list[str]) -> list[str]:
     bad = rng.random(len(cells)) < rng.uniform(0.0, 1.0)
     texts = rng.choice(TEXTS, size=len(cells))
-    return [str(text) if wrong else cell for cell, text, wrong in zip(cells, texts, bad, strict=True)]
+    return [
+        str(text) if wrong else cell for cell, text, wrong in zip(cells, texts, bad, strict=True)
+    ]
 
 
 def _register(_: np.random.Generator, cells: list[str]) -> list[str]:
@@ -107,9 +109,7 @@ def _repeated(rng: np.random.Generator, rows: Rows) -> Rows:
 def _no_stamps(rng: np.random.Generator, rows: Rows) -> Rows:
     share = rng.choice([0.01, 0.5, 1.0])
     bad = ("", "never", "2019-02-30T00:00Z", '"', "31/31/2019", "0", "1e999")
-    return [
-        (str(rng.choice(bad)) if rng.random() < share else stamp, cell) for stamp, cell in rows
-    ]
+    return [(str(rng.choice(bad)) if rng.random() < share else stamp, cell) for stamp, cell in rows]
 
 
 STAMPS: dict[str, Maker] = {
@@ -249,9 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--way", choices=list(WAYS), action="append")
     given = parser.parse_args(arguments)
     start = time.monotonic()
-    tried = try_cases(
-        range(given.first, given.first + given.cases), ways=given.way or tuple(WAYS)
-    )
+    tried = try_cases(range(given.first, given.first + given.cases), ways=given.way or tuple(WAYS))
     for way, count in sorted(tried.ways.items()):
         bad = len({case.number for case, _ in tried.changed if case.way == way})
         print(f"{way:24} {count:5} cases, {bad} changed something else")

@@ -209,9 +209,7 @@ WAYS: dict[str, Callable[[Path, Fleet], Outcome]] = {
     "upload of a zip": lambda at, fleet: _served(write_months(at / "meters", fleet), at, fleet),
 }
 # Where stamps are public and decide who is released, only readings are made hostile.
-STAMPS_MATTER = frozenset(
-    name for name in WAYS if name.startswith(("release", "plan", "upload"))
-)
+STAMPS_MATTER = frozenset(name for name in WAYS if name.startswith(("release", "plan", "upload")))
 
 
 def write_flat_months(folder: Path, fleet: Fleet) -> Path:

@@ -20,7 +20,7 @@ from sunveil.fleet.gather import not_gathered
 from sunveil.fleet.job import RunContext
 from sunveil.fleet.output import REFUSED, write_table
 from sunveil.fleet.systems import RefusedSystem, SystemTable
-from sunveil.meters.read import stem
+from sunveil.meters.contents import stem
 
 AZIMUTHS = tuple(range(0, 361, 10))
 TILTS = tuple(range(0, 91, 5))

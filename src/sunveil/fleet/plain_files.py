@@ -7,8 +7,9 @@ from pathlib import Path
 
 from sunveil.errors import MeterError, SunveilError
 from sunveil.meters.assemble import RawSystem
+from sunveil.meters.contents import stem
 from sunveil.meters.options import MeterOptions
-from sunveil.meters.read import iter_raw_systems, joined, stem
+from sunveil.meters.read import iter_raw_systems, joined
 from sunveil.meters.refusals import UNREAD, RefusedSystem
 
 # A system as its files have it, and how it is read; or files that cannot be read.

@@ -31,8 +31,8 @@ from sunveil.fleet.source import look_at
 from sunveil.fleet.systems import RefusedSystem, read_systems
 from sunveil.fleet.task import UNREAD, sound_files
 from sunveil.meters.assemble import RawSystem, to_record
+from sunveil.meters.contents import stem
 from sunveil.meters.options import MeterOptions
-from sunveil.meters.read import stem
 from sunveil.meters.record import Cleaning, Record
 from sunveil.releases.frame import prepared
 
