@@ -131,7 +131,8 @@ def quiet_fleet() -> Fleet:
     rng = np.random.default_rng(5)
     begin = np.datetime64("2019-05-01")
     sky = clearsky(SITE, str(begin), str(begin + DAYS), step_minutes=60)
-    clouds = np.repeat(rng.choice([1.0, 1.0, 1.0, 0.7, 0.3], DAYS), 24)
+    # days begin at seven hours UTC there
+    clouds = np.roll(np.repeat(rng.choice([1.0, 1.0, 1.0, 0.7, 0.3], DAYS), 24), 7)
     fleet = {}
     for name, plane in PLANES.items():
         light = plane_irradiance(Plane(*plane), sky.to_frame(), SITE.sun(sky.times))["poa_global"]
@@ -139,7 +140,8 @@ def quiet_fleet() -> Fleet:
         direct = dc_power(light.to_numpy(), warm, pdc0=5.0, losses=Losses())
         power = ac_power(direct, pdc0=5.0, losses=Losses()) * clouds[: len(direct)]
         noisy = power * rng.normal(1.0, 0.02, len(power))
-        stamps = [f"{when:%Y-%m-%dT%H:%MZ}" for when in sky.times]
+        # the middle of an hour, named by its start
+        stamps = [f"{when:%Y-%m-%dT%H:00Z}" for when in sky.times]
         fleet[name] = [(s, f"{max(p, 0.0):.5f}") for s, p in zip(stamps, noisy, strict=True)]
     return fleet
 
@@ -224,7 +226,10 @@ def try_cases(
             case = HostileCase.of(number, ways)
             run = WAYS[case.way]
             if case.way not in quiet:
-                quiet[case.way] = _run(run, Path(folder) / f"quiet {case.way}", quiet_fleet())
+                calm = _run(run, Path(folder) / f"quiet {case.way}", quiet_fleet())
+                if calm.code not in (0, 200):
+                    raise RuntimeError(f"{case.way} fails without anybody hostile: {calm.said}")
+                quiet[case.way] = calm
             found = _run(run, Path(folder) / f"{number}", case.fleet())
             tried.ways[case.way] += 1
             for wrong in differences(case, quiet[case.way], found):

@@ -162,7 +162,7 @@ def _plan(meters: Path, folder: Path, *where: object) -> Outcome:
         given = ("--unit", "readings:1", "--epsilon", "1")
         command("dataset", "create", "roofs", "--ledger", ledger, *given)
         about = ("--dataset", "roofs", "--ledger", ledger)
-        code, out, err = command("publish", "system", meters, *where, *about, *given)
+        code, out, err = command("publish", "system", meters, *where, *about, *given, "--dry-run")
     finally:
         os.environ.pop("XDG_STATE_HOME")
         if before is not None:

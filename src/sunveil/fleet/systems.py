@@ -6,17 +6,18 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sunveil.cell import Places
-from sunveil.errors import SourceError
-from sunveil.fleet.database import cursor, quoted, unglobbed
+from sunveil.errors import MeterError, SourceError
 from sunveil.fleet.places import as_numbers, clock_of, misplaced
+from sunveil.meters.contents import FileKind, kind_of
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.refusals import RefusedSystem as RefusedSystem
+from sunveil.meters.textcells import read_text_table
 
 SYSTEM_NAMES = (
     "system_id",
@@ -167,24 +168,15 @@ _RESERVED = (
 
 
 def _read(path: Path) -> pa.Table:
+    """Return a table as it is written: of a CSV file, every cell is a text, such as the id 007."""
     if not path.is_file():
         raise SourceError(f"there is no table of systems {str(path)!r}; give a CSV or Parquet file")
     try:
-        with path.open("rb") as file:
-            is_parquet = file.read(4) == b"PAR1"
-        place = quoted(unglobbed(path))
-        reader = f"read_parquet({place})" if is_parquet else f"read_csv({place}, header=true)"
-        described = cursor().sql(f"DESCRIBE SELECT * FROM {reader}").fetchall()
-        if not is_parquet:
-            # An id such as 007 is a name, whatever it looks like.
-            texts = ", ".join(
-                f"{quoted(str(row[0]))}: 'VARCHAR'"
-                for row in described
-                if str(row[0]).strip().lower() in SYSTEM_NAMES or str(row[1]) != "DOUBLE"
-            )
-            reader = f"read_csv({place}, header=true, types={{{texts}}})" if texts else reader
-        table: pa.Table = cursor().sql(f"SELECT * FROM {reader}").to_arrow_table()
-    except (duckdb.Error, pa.ArrowException, OSError):
+        if kind_of(path) is FileKind.PARQUET:
+            table = pq.read_table(path)
+        else:
+            table = pa.table(read_text_table(path, where=path.name))
+    except (MeterError, pa.ArrowException, OSError):
         raise SourceError(
             f"{path.name} cannot be read as a table of systems; give CSV with a header, or Parquet"
         ) from None
