@@ -104,6 +104,13 @@ class Content:
         return self.name[: len(self.name) - len(ending)] or self.name
 
 
+def stem(path: Path) -> str:
+    """Return a file's name without its endings: the name of the system in it."""
+    name = path.name
+    packing = next((each for each in _PACKINGS if name.lower().endswith(each)), "")
+    return Content(name[: len(name) - len(packing)]).stem or name
+
+
 def kind_of(path: Path) -> FileKind:
     """Return what the first bytes of a file say that it is."""
     return Content(path.name, path).kind
