@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 from sunveil.endtoend.cells import THREE, meter_cells
-from sunveil.endtoend.hostile import CHANGES, CONSTANTS, DAY, FEW, LONG, READING, SYSTEM, neighbours
+from sunveil.endtoend.hostile import (
+    CHANGES,
+    CONSTANTS,
+    DAY,
+    FEW,
+    LONG,
+    READING,
+    SYSTEM,
+    TEARING,
+    neighbours,
+)
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +61,10 @@ def test_the_few_of_a_short_audit_are_known():
 def test_what_would_change_nothing_is_no_neighbour(data):
     same = data.replaced("home00", range(72), [b"nan"] * 72)
     assert list(neighbours(same, READING, kinds=["nan"], spots=1)) == []
+
+
+def test_what_tears_a_line_apart_is_known_as_such():
+    ends = {
+        kind for kind, cell in CONSTANTS.items() if len(cell.decode("latin-1").splitlines()) > 1
+    }
+    assert ends == TEARING

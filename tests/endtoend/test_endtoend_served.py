@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sunveil.endtoend.cells import estimate_cells
-from sunveil.endtoend.inputs import comma_csv, estimates_json
-from sunveil.endtoend.served import open_service_door, served_systems, served_tables
+from sunveil.endtoend.cells import THREE, estimate_cells, meter_cells
+from sunveil.endtoend.inputs import comma_csv, csv_folder, estimates_json, fleet_folder
+from sunveil.endtoend.served import (
+    open_service_door,
+    served_inference,
+    served_systems,
+    served_tables,
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +40,15 @@ def test_totals_are_released_over_http(place, door):
     assert [row["noisy_total_kw"] for row in first.drawn] != [
         row["noisy_total_kw"] for row in second.drawn
     ]
+
+
+def test_a_fleet_is_inferred_by_the_service_first(place, door):
+    longer = meter_cells(THREE, days=12)
+    path = fleet_folder(csv_folder)(place.new_folder(), longer)
+    found = served_inference(place, door, epsilon=1.0, systems=3)(path)
+    assert found.public["state"] == "ready"
+    assert found.public["status of releases of totals"] == "201", found.public
+    assert [row["systems"] for row in found.drawn] == [3]
 
 
 def test_an_answer_that_there_is_none_is_an_outcome(place, door):

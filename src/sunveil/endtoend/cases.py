@@ -22,7 +22,7 @@ from sunveil.endtoend.commands import (
     subprocess_release,
 )
 from sunveil.endtoend.comparing import AuditCase
-from sunveil.endtoend.hostile import DAY, FEW, READING, SYSTEM, Neighbour, neighbours
+from sunveil.endtoend.hostile import DAY, FEW, READING, SYSTEM, TEARING, Neighbour, neighbours
 from sunveil.endtoend.inputs import (
     ESTIMATE_WRITERS,
     METER_SOURCES,
@@ -41,7 +41,7 @@ from sunveil.endtoend.rules import (
     most_near,
     total_within,
 )
-from sunveil.endtoend.served import ServiceDoor, served_systems, served_tables
+from sunveil.endtoend.served import ServiceDoor, served_inference, served_systems, served_tables
 from sunveil.endtoend.workplace import Entry, Workplace
 
 EPSILON = 1.0
@@ -118,7 +118,7 @@ class Scope:
         if self.short:
             made = [case for case in made if (case.door, case.source, case.unit) in SHORT]
         else:
-            made += [self._synthetic(), self._process()]
+            made += [self._synthetic(), self._process(), self._inferred()]
         runs = FEW_DRAWS if self.short else DRAWS
         return [*made, window_draws(runs=runs), total_draws(runs=runs)]
 
@@ -178,10 +178,12 @@ class Scope:
             SERVICE: served_tables(self.place, self.service, epsilon=EPSILON, systems=ROWS),
         }
         rule = rule_of_estimates(data)
-        # a whole row, and single cells of it
-        made = (
-            *neighbours(data, SYSTEM, kinds=self.kinds, spots=1),
-            *neighbours(data, READING, kinds=self.kinds, spots=1 if self.short else 2),
+        # a whole row, and single cells of it; what tears a line apart must not forge a name
+        whole = neighbours(data, SYSTEM, kinds=self.kinds, spots=1)
+        cells = neighbours(data, READING, kinds=self.kinds, spots=2)
+        last = (len(data.columns) - 1,)
+        made = tuple(
+            each for each in (*whole, *cells) if each.kind not in TEARING or each.places == last
         )
         for form, write in ESTIMATE_WRITERS.items():
             for door, run in doors.items():
@@ -199,6 +201,21 @@ class Scope:
             tuple(neighbours(data, SYSTEM, kinds=FEW[:4], spots=1)),
             estimates_csv,
             publish_estimates(self.place, "synthetic", epsilon=EPSILON),
+            anything,
+        )
+
+    def _inferred(self) -> AuditCase:
+        """Return the totals of a fleet that the service inferred from its meters."""
+        run = served_inference(self.place, self.service, epsilon=EPSILON, systems=len(THREE))
+        return AuditCase(
+            SERVICE,
+            "inferred, folder of CSV",
+            SYSTEM,
+            EPSILON,
+            self.three,
+            tuple(neighbours(self.three, SYSTEM, kinds=FEW, spots=1)),
+            fleet_folder(csv_folder),
+            run,
             anything,
         )
 

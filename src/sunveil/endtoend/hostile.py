@@ -68,6 +68,8 @@ CHANGES: dict[str, Change] = {
     "whole numbers": lambda cell: cell.split(b".")[0],
     "less a digit": lambda cell: cell[:-1],
 }
+# What ends a line: where a name follows on the next one, it would be another's.
+TEARING = frozenset({"quoted newline", "newline", "carriage return", "other line ends"})
 # For a short audit: those that broke a reader before.
 FEW = ("blank", "nan", "decimal comma", "lone quote", "newline", "commas", "text", "times 1e30")
 

@@ -6,9 +6,10 @@ import contextlib
 import json
 import logging
 import secrets
+import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import parse_unit
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
+from sunveil.service.curator.inference import infer_now
 from sunveil.service.running import base_url, bind, server_of
 from sunveil.service.settings import ANSWER_SECONDS, Rates, ServiceSettings
 from sunveil.service.store.accounts import issue_token
@@ -131,7 +133,7 @@ def served_systems(
             state=READY,
             extra={"options": dict(options or {})},
         )
-        return _asked(door, dataset, unit, [{"kind": "systems", "epsilon": epsilon}])
+        return _asked_of_new(door, dataset, unit, {"kind": "systems", "epsilon": epsilon})
 
     return run
 
@@ -160,32 +162,71 @@ def served_tables(place: Workplace, door: ServiceDoor, *, epsilon: float, system
             systems=systems,
             state=READY,
         )
-        return _asked(door, dataset, "system", [{"kind": "totals", "epsilon": epsilon}])
+        return _asked_of_new(door, dataset, "system", {"kind": "totals", "epsilon": epsilon})
 
     return run
 
 
-def _asked(
-    door: ServiceDoor, dataset: Served, unit: str, questions: Sequence[Mapping[str, Any]]
+def served_inference(place: Workplace, door: ServiceDoor, *, epsilon: float, systems: int) -> Entry:
+    """Return an analyst's question for totals of a fleet that was inferred by the service first.
+
+    Parameters
+    ----------
+    place
+        Gives datasets new names.
+    door
+        The service.
+    epsilon
+        What the question costs.
+    systems
+        How many systems there are: public.
+    """
+
+    def run(path: Path) -> Outcome:
+        # what an inference leaves is taken up again, so each run has files of its own
+        folder = place.new_folder()
+        shutil.copytree(path.parent, folder, dirs_exist_ok=True)
+        dataset = Served(
+            name=place.new_name(),
+            title="Audit",
+            folder=str(folder),
+            meters=path.name,
+            systems=systems,
+            extra={"systems_table": "systems.csv"},
+        )
+        with door.service.store.changing() as connection:
+            add_served(connection, dataset)
+        state = infer_now(door.service, dataset.name).state
+        found = _asked(door, dataset.name, "system", {"kind": "totals", "epsilon": epsilon})
+        return Outcome({"state": state, **found.public}, found.drawn)
+
+    return run
+
+
+def _asked_of_new(
+    door: ServiceDoor, dataset: Served, unit: str, question: Mapping[str, Any]
 ) -> Outcome:
-    service, name = door.service, dataset.name
-    with service.store.changing() as connection:
+    with door.service.store.changing() as connection:
         add_served(connection, dataset)
+    return _asked(door, dataset.name, unit, question)
+
+
+def _asked(door: ServiceDoor, name: str, unit: str, question: Mapping[str, Any]) -> Outcome:
+    service = door.service
     service.ledger.create_dataset(name, Promise(parse_unit(unit), PROMISED))
     service.ledger.set_share(name, ANALYST, PROMISED)
     public: dict[str, str] = {}
     drawn: list[Mapping[str, Any]] = []
-    for question in questions:
-        for path in ("plans", "releases"):
-            answer = door.ask(f"/datasets/{name}/{path}", question)
-            what = f"{path} of {question['kind']}"
-            public[f"status of {what}"] = str(answer.status_code)
-            public[f"headers of {what}"] = " ".join(sorted(map(str.lower, answer.headers)))
-            try:
-                body = answer.json()
-            except ValueError:
-                public[f"body of {what}"] = masked_text(answer.text, name)
-                continue
-            public[f"body of {what}"] = masked_text(json.dumps(masked_json(body)), name)
-            drawn += rows_of(body)
+    for path in ("plans", "releases"):
+        answer = door.ask(f"/datasets/{name}/{path}", question)
+        what = f"{path} of {question['kind']}"
+        public[f"status of {what}"] = str(answer.status_code)
+        public[f"headers of {what}"] = " ".join(sorted(map(str.lower, answer.headers)))
+        try:
+            body = answer.json()
+        except ValueError:
+            public[f"body of {what}"] = masked_text(answer.text, name)
+            continue
+        public[f"body of {what}"] = masked_text(json.dumps(masked_json(body)), name)
+        drawn += rows_of(body)
     return Outcome(public, tuple(drawn))
