@@ -48,12 +48,12 @@ EPSILON = 1.0
 PYTHON, COMMAND, PROCESS = "Python", "command", "process"
 FOLDER, SERVICE = "publication", "HTTP"
 UNITS = {READING: "readings:1", DAY: "days:1", SYSTEM: "system"}
-DAYS, MANY_DAYS, SHORT_DAYS = 20, 40, 5
+DAYS, MANY_DAYS, SHORT_DAYS = 10, 40, 5
 # Releases of whole records are so noisy that it takes this many to tell that all went wrong; when
 # none did, this many or more are near what they are, but for a few runs in a thousand.
 CROWD, CROWD_NEAR = 40, 16
-# So many rows of estimates that rounding half of them moves the total far beyond its noise.
-ROWS, WHOLE_ROWS, TOTAL_REACH = 4000, 1000, 700.0
+# So many rows of estimates that rounding most of them moves the total far beyond its noise.
+ROWS, WHOLE_ROWS, TOTAL_REACH = 3000, 300, 600.0
 SYNTHETIC_ROWS = 300
 DRAWS, FEW_DRAWS = 400, 64
 
@@ -312,7 +312,7 @@ SHORT = frozenset(
         (COMMAND, "Parquet, texts", READING),
         (COMMAND, "CSV, beside temperatures", READING),
         (FOLDER, "zipped folder", DAY),
-        (SERVICE, "CSV, semicolons", READING),
+        (SERVICE, "CSV", READING),
         (COMMAND, "fleet, folder of CSV", READING),
         (FOLDER, "estimates, CSV", SYSTEM),
         (SERVICE, "estimates, JSON", SYSTEM),
