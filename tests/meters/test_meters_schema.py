@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from formats.catalogue import sample
+from formats.compare import assert_right
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError, SourceError
+from sunveil.meters import read_meters
+from sunveil.meters.describe import describe_source
 from sunveil.meters.options import Duplicates, MeterOptions, Register, Unit
 from sunveil.meters.record import Label
 from sunveil.meters.schema import (
@@ -215,6 +219,26 @@ def test_every_line_says_what_it_means_and_where_it_is_from():
     # rules that nobody chose are not facts about the file
     assert "duplicates" not in text
     assert "negate" not in text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sma-german", "sunny_portal-portal", "fronius-german_csv", "fronius-english_workbook",
+        "enphase-day_first", "enphase-telemetry", "solaredge-chart", "pvoutput-page",
+        "nem12-quarters", "wide-quarters_ending", "utilities-german", "utilities-by_time",
+        "containers-utf16_little", "containers-feathered", "json-lines", "stamps-apart",
+        "numbers-units_in_cells", "languages-dutch", "registers-watt_hours",
+    ],
+)  # fmt: skip
+def test_a_release_reads_a_file_by_what_was_proposed_for_it(name, tmp_path):
+    made = sample(name, 6)
+    path, schema = tmp_path / made.file_name, tmp_path / "schema.yaml"
+    path.write_bytes(made.content)
+    found = describe_source(path, MeterOptions(**{**made.options, **(made.remedy or {})}))
+    schema.write_text(schema_text(found.options, found.origins, about=found.format))
+    assert found.systems == len(made.expected)
+    assert_right(made, read_meters(path, options_from(schema, cleaning="each")))
 
 
 def test_a_clock_that_nobody_knows_is_asked_for_unless_the_stamps_say_it():

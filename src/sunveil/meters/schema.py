@@ -106,8 +106,8 @@ SCHEMA_FIELDS: dict[str, SchemaField] = {
     "interval_minutes": SchemaField(
         "Length of the intervals. [minutes]", "a number from 1 to 60", float
     ),
-    "first": SchemaField("The first stamp.", _TIME, str, True),
-    "last": SchemaField("The last stamp.", _TIME, str, True),
+    "first": SchemaField("The first stamp; rows before it are left out.", _TIME, str, True),
+    "last": SchemaField("The last stamp; rows after it are left out.", _TIME, str, True),
     "system_column": SchemaField("The column of systems.", _COLUMN, str, True),
     "power_column": SchemaField("The column of readings.", _COLUMN, str, True),
     "unit": SchemaField("What readings count.", "W, kW, MW, Wh, kWh, MWh or auto"),
