@@ -27,7 +27,9 @@ from enum import StrEnum
 from typing import ClassVar
 
 _ASKED = re.compile("⟦([a-z_]+)(?:=([^⟧]*))?⟧")
-_FLAGS = frozenset({"negate", "allow_net"})
+_FLAGS = frozenset({"negate", "allow_net", "restart"})
+# The environment's name for the interface that a command is started from.
+INTERFACE = "SUNVEIL_INTERFACE"
 
 
 class Interface(StrEnum):

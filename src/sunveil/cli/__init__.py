@@ -6,6 +6,7 @@ when it runs.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import click
@@ -13,7 +14,7 @@ import click
 from sunveil import __version__
 from sunveil.cli.commands import Commands
 from sunveil.cli.errors import FAILURE, INTERRUPTED, sentence
-from sunveil.errors import Interface, SunveilError, speak, spoken
+from sunveil.errors import INTERFACE, Interface, SunveilError, speak, spoken
 
 __all__ = ["cli", "main"]
 
@@ -54,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     exception is a defect of Sunveil's and keeps its traceback.
     """
     before = spoken()
-    speak(Interface.COMMAND)
+    # a service that starts a command shows what it says to its own readers
+    speak(os.environ.get(INTERFACE, Interface.COMMAND))
     try:
         code = cli.main(arguments, prog_name="sunveil", standalone_mode=False)
     except click.Abort:

@@ -44,7 +44,8 @@ METER = {
     "timezone": click.option(
         "--timezone",
         help="Clock of stamps without an offset: UTC, UTC-07:00, or an IANA name such as"
-        " America/Denver for stamps that follow daylight saving.",
+        " America/Denver for stamps that follow daylight saving. It goes before the timezone that a"
+        " table of systems names.",
     ),
     "label": click.option(
         "--label",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sunveil.cli.errors import sentence
 from sunveil.cli.files import check_target, write_whole
 from sunveil.cli.options import (
     CAPACITIES,
@@ -27,7 +28,7 @@ from sunveil.cli.options import (
 )
 from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet
 from sunveil.cli.progress import counting, progress
-from sunveil.errors import ParameterError, speak, spoken
+from sunveil.errors import MeterError, ParameterError, speak, spoken
 
 if TYPE_CHECKING:
     from sunveil.cli.run import SiteWeather
@@ -173,10 +174,22 @@ def meter_options(given: dict[str, Any]) -> MeterOptions:
 
 
 def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
-    """Return all records, each reading taken as it is."""
-    from sunveil.meters import read_meters
+    """Return all records, each reading taken as it is; who is left out is told on stderr.
 
-    return read_meters(meters, meter_options(given))
+    Which are left out depends on rows and stamps alone.
+    """
+    from sunveil.meters import Record
+    from sunveil.publish.fleet_records import site_records
+
+    found = site_records(meters, meter_options(given))
+    records = [each for each in found if isinstance(each, Record)]
+    refused = [each for each in found if not isinstance(each, Record)]
+    if not records:
+        raise MeterError(refused[0].reason)
+    for each in refused:
+        reason = sentence(MeterError(each.reason))
+        click.echo(f"sunveil: left out {each.system_id}: {reason}", err=True)
+    return records
 
 
 def _read(meters: Path, given: dict[str, Any]) -> tuple[list[Record], SiteWeather]:

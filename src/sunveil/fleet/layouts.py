@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sunveil.errors import MeterError, ParameterError
+from sunveil.errors import MeterError, ParameterError, ask
 from sunveil.fleet.systems import SYSTEM_NAMES
 from sunveil.meters.arrowfile import typed_column
 from sunveil.meters.clock import parse_timezone
@@ -152,7 +152,7 @@ def _lists(
     if system is None:
         raise MeterError(
             f"{where} has lists of readings and no column of systems known by its name: name it"
-            " with --system-column"
+            f" with {ask('system_column')}"
         )
     power = options.power_column or _only(lists, "power_kw", where)
     times = [field for field in lists if _is_time(field.type.value_type)]
@@ -188,8 +188,8 @@ def _only(lists: list[Any], usual: str, where: str) -> str:
         return str((named or numbers)[0])
     listed = ", ".join(repr(name) for name in numbers[:20])
     raise MeterError(
-        f"{where} has several columns of lists of numbers: name the readings with --power-column,"
-        f" one of {listed}"
+        f"{where} has several columns of lists of numbers: name the readings with"
+        f" {ask('power_column')}, one of {listed}"
     )
 
 

@@ -12,13 +12,16 @@ from sunveil.errors import MeterError
 from sunveil.meters.arrowfile import read_arrow
 from sunveil.meters.assemble import RawSystem
 from sunveil.meters.contents import Content, FileKind, contents_of
+from sunveil.meters.grid import RawReadings
 from sunveil.meters.header import TableColumn, TableHead, find_head
 from sunveil.meters.jsonfile import read_json
 from sunveil.meters.nem12 import is_nem12
 from sunveil.meters.numbers import decimal_mark
 from sunveil.meters.options import AUTO, MeterOptions, Register
+from sunveil.meters.quality import drop_missing
 from sunveil.meters.read import iter_systems, settle
 from sunveil.meters.record import Record
+from sunveil.meters.registers import find_register
 from sunveil.meters.sheets import read_workbook
 from sunveil.meters.tabular import TableReadings, read_table
 from sunveil.meters.textcells import read_head
@@ -143,13 +146,10 @@ def _described(
     record = next((each for raw in raws if (each := _record(raw, found.options))), None)
     if record is not None:
         propose("interval_minutes", record.interval_minutes, STAMPS)
-        register = found.options.register
-        if register == AUTO:
-            propose(
-                "register", Register.CUMULATIVE if record.differenced else Register.NO, READINGS
-            )
+        if found.options.register == AUTO:
+            propose("register", _register(raws[0], found.options), READINGS)
         else:
-            propose("register", register, HEADER)
+            propose("register", found.options.register, HEADER)
     return SourceDescription(
         name, given.changed(changes), {**_declared(given), **origins}, len(raws)
     )
@@ -158,6 +158,14 @@ def _described(
 def _record(raw: RawSystem, options: MeterOptions) -> Record | None:
     found = settle(raw, options, name=raw.system_id)
     return found if isinstance(found, Record) else None
+
+
+def _register(raw: RawSystem, options: MeterOptions) -> Register:
+    """Return which register the readings of a system run like."""
+    order = np.argsort(raw.stamps.wall, kind="stable")
+    seconds = raw.stamps.wall[order] // 1_000_000
+    readings = RawReadings(seconds, raw.values[order], raw.rows[order], raw.where)
+    return find_register(drop_missing(readings), options, raw.unit)
 
 
 def _name(columns: tuple[TableColumn, ...], place: int | None) -> str | None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sunveil.errors import MeterError, SunveilError
+import numpy as np
+
+from sunveil.errors import MeterError, SunveilError, ask
 from sunveil.meters.arrowfile import read_arrow
 from sunveil.meters.assemble import RawSystem, to_record
+from sunveil.meters.clock import Stamps
 from sunveil.meters.contents import (
     ENDINGS,
     READABLE,
     Content,
     FileKind,
     contents_of,
+    stem,
     unreadable,
 )
 from sunveil.meters.greenbutton import read_green_button
@@ -92,8 +97,8 @@ def iter_systems(
         else:
             found.setdefault(raw.system_id, []).append((raw, own))
     for name in sorted(found):
-        raw, own = _joined(found.pop(name))
-        yield settle(raw, own, name=name)
+        whole, own = joined(found.pop(name))
+        yield settle(whole, own, name=name)
 
 
 def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
@@ -110,7 +115,7 @@ def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
         except MeterError as error:
             if alone:
                 raise
-            yield RefusedSystem("", UNREAD, str(error)), options
+            yield RefusedSystem(stem(file), UNREAD, str(error)), options
             continue
         for content in contents:
             try:
@@ -118,7 +123,7 @@ def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
             except MeterError as error:
                 if alone and len(contents) == 1:
                     raise
-                yield RefusedSystem("", UNREAD, str(error)), options
+                yield RefusedSystem(content.stem, UNREAD, str(error)), options
 
 
 def settle(
@@ -155,8 +160,51 @@ def failed(name: str, error: Exception) -> RefusedSystem:
     )
 
 
-def _joined(parts: list[tuple[RawSystem, MeterOptions]]) -> tuple[RawSystem, MeterOptions]:
-    return parts[0]
+def joined(
+    parts: Sequence[tuple[RawSystem, MeterOptions]],
+) -> tuple[RawSystem | MeterError, MeterOptions]:
+    """Return the rows of one system from several files as one, in the order of the files.
+
+    Readings are brought to the unit of the first file. Files that tell the time or count in ways
+    that cannot be brought together are an error, which refuses the system.
+    """
+    raws, (first, options) = [raw for raw, _ in parts], parts[0]
+    if len(raws) == 1:
+        return first, options
+    files = list(dict.fromkeys(raw.where.split(", system ")[0] for raw in raws))
+    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+    where = f"system {first.system_id}, in {', '.join(files[:3])}{more},"
+    if wrong := _unlike(parts):
+        return MeterError(f"{where} has {wrong}"), options
+    values = [raw.values * (raw.unit.kilo / first.unit.kilo) for raw in raws]
+    stamps = Stamps(
+        np.concatenate([raw.stamps.wall for raw in raws]),
+        np.concatenate([raw.stamps.offset for raw in raws]),
+        first.stamps.zone,
+    )
+    whole = replace(
+        first,
+        where=where,
+        rows=np.concatenate([raw.rows for raw in raws]),
+        stamps=stamps,
+        values=np.concatenate(values),
+        notes=tuple(dict.fromkeys(note for raw in raws for note in raw.notes)),
+    )
+    return whole, options
+
+
+def _unlike(parts: Sequence[tuple[RawSystem, MeterOptions]]) -> str:
+    """Return how the files of a system differ where they must not, and what to do; or nothing."""
+    raws = [raw for raw, _ in parts]
+    if len({bool(np.isnan(raw.stamps.offset).any()) for raw in raws}) > 1:
+        return "times with a UTC offset in some files and without in others; write them alike"
+    if len({raw.stamps.zone for raw in raws}) > 1:
+        return "times of different time zones in its files; write them alike"
+    if len({raw.unit.is_energy for raw in raws}) > 1:
+        return f"power in some files and energy in others; read them apart, by {ask('unit')}"
+    if len({options.known_label for _, options in parts}) > 1:
+        return f"files that name other instants of an interval; read them apart, by {ask('label')}"
+    return ""
 
 
 def _files(path: Path) -> list[Path]:

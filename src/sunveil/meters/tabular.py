@@ -337,7 +337,7 @@ def _system(found: TableReadings, part: Rows | None, name: str) -> RawSystem | R
         if problem is not None:
             return RefusedSystem(name, "meter", problem)
         if told:
-            notes = (*notes, f"{count(told, 'reading')} that are no numbers, left out.")
+            notes = (*notes, f"{count(told, 'cell')} without a number, left out.")
         lost = int((~known & ~np.isnan(values)).sum())
         if lost:
             notes = (*notes, f"{count(lost, 'row')} without a time, left out.")

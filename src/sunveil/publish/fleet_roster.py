@@ -120,9 +120,12 @@ def make_roster(records: FleetRecords, on_progress: OnProgress) -> ReleaseRoster
             elif name not in refused:
                 members[name] = _member(each, part.number, records)
         on_progress(len(members) + len(refused), len(context.names))
+    # a file that is named after a system is that system's own, and says nothing of others
+    files = {each.system_id for each in unread.values()}
+    common = any(file not in context.place for file in files)
     for name in context.names:
         if name not in members and name not in refused:
-            refused[name] = _unseen(name, bool(unread))
+            refused[name] = _unseen(name, name in files or common)
     listed = sorted((*refused.values(), *unread.values()), key=lambda r: (r.system_id, r.reason))
     sizes = Counter(member.part for member in members.values())
     return ReleaseRoster(dict(sorted(members.items())), _time_grids(members), tuple(listed), sizes)
