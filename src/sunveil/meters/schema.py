@@ -199,12 +199,12 @@ def schema_text(
     lines += ["# It was made for the curator of the file: check it, and keep it private."]
     for name, field in SCHEMA_FIELDS.items():
         value = getattr(options, name)
-        if name in _RULES and known[name] == "default":
+        if _needless(name, value, known[name]):
             continue
         if value is not None:
             comment = _comment(field, _ORIGINS[known[name]])
             lines += ["", *comment, f"{name}: {_scalar(value, field)}"]
-        elif name == "timezone" and known[name] != "stamps":
+        elif name == "timezone":
             unknown = f"{CHECK} not known. {field.allowed}."
             lines += ["", *_comment(field, unknown), f"# {name}: UTC"]
     return "\n".join(lines) + "\n"
@@ -218,8 +218,6 @@ def _pairs(content: bytes, where: str) -> list[tuple[str, str | None]]:
         raise _not_a_schema(where, error.problem_mark) from None
     except (yaml.YAMLError, UnicodeDecodeError):
         raise _not_a_schema(where) from None
-    if not texts:
-        raise _not_a_schema(where)
     keys = [key or "" for key in texts[::2]]
     return _checked(list(zip(keys, texts[1::2], strict=True)), where)
 
@@ -232,6 +230,8 @@ def _scalars(text: str, where: str) -> Iterator[yaml.ScalarEvent]:
     """
     events = yaml.parse(text, Loader=yaml.SafeLoader)
     for number, event in enumerate(events):
+        if number == 1 and isinstance(event, yaml.StreamEndEvent):
+            return  # comments alone: of a format that leaves nothing to declare
         if number < len(_BEGIN):
             belongs = isinstance(event, _BEGIN[number])
         elif isinstance(event, yaml.ScalarEvent):
@@ -291,6 +291,13 @@ def _not_a_schema(where: str, mark: yaml.Mark | None = None) -> SourceError:
 
 def _origin(name: str, options: MeterOptions) -> str:
     return "default" if getattr(options, name) == getattr(_DEFAULTS, name) else "declared"
+
+
+def _needless(name: str, value: Any, origin: str) -> bool:
+    """Whether there is nothing to say: a rule that nobody chose, or what the file says itself."""
+    if value != getattr(_DEFAULTS, name):
+        return False
+    return origin in ("format", "stamps") or (name in _RULES and origin == "default")
 
 
 def _comment(field: SchemaField, origin: str) -> list[str]:
