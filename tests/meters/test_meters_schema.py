@@ -212,7 +212,7 @@ def test_every_line_says_what_it_means_and_where_it_is_from():
         "# How a meter file is written: meters.csv, SMA Sunny Explorer, 1 system."
     )
     assert "# What readings count. Found in the header.\nunit: kWh\n" in text
-    assert "stamp names. By the format's definition.\nlabel: end\n" in text
+    assert "stamp names. By the definition of its format.\nlabel: end\n" in text
     assert "[minutes] Declared.\ninterval_minutes: 15\n" in text
     readings = "proposed from readings. Keep it only if you know it from elsewhere."
     assert f'# The decimal mark.\n# {CHECK} {readings}\ndecimal: ","\n' in text

@@ -27,7 +27,7 @@ CHECK = "CHECK:"
 _ORIGINS = {
     "declared": "Declared.",
     "header": "Found in the header.",
-    "format": "By the format's definition.",
+    "format": "By the definition of its format.",
     "stamps": "Told by the stamps.",
     "readings": f"{CHECK} proposed from readings. Keep it only if you know it from elsewhere.",
     "default": f"{CHECK} assumed, since nothing says it.",
@@ -92,7 +92,7 @@ SCHEMA_FIELDS: dict[str, SchemaField] = {
         "The column of dates, where the other has the time of day alone.", _COLUMN, str, True
     ),
     "time_format": SchemaField(
-        "How times are written, in strptime's letters.", 'such as "%d/%m/%Y %H:%M"', str, True
+        "How times are written, in the letters of strptime.", 'such as "%d/%m/%Y %H:%M"', str, True
     ),
     "timezone": SchemaField(
         "The clock of stamps without an offset.",
