@@ -16,6 +16,7 @@ from sunveil.meters.schema import (
     CHECK,
     LARGEST_SCHEMA,
     SCHEMA_FIELDS,
+    completed,
     options_from,
     read_schema,
     schema_text,
@@ -81,6 +82,19 @@ def test_a_field_without_a_value_is_left_out(write, nothing):
 @pytest.mark.parametrize("content", ["", "# nothing to declare\n", "{}"])
 def test_a_schema_may_declare_nothing(write, content):
     assert read_schema(write(content)) == {}
+
+
+def test_a_schema_fills_in_what_options_leave_open(write, tmp_path):
+    path = write(WHOLE)
+    found = completed(MeterOptions(unit="W", cleaning="each"), path)
+    assert found == options_from(path, unit="W", cleaning="each")
+    assert completed(found, None) is found
+    meters = tmp_path / "meter.csv"
+    rows = [f"01.06.2024 {hour:02}:00;{hour},5" for hour in range(24)]
+    meters.write_text("\n".join(["Zeit;Leistung (kW)", *rows]) + "\n")
+    schema = {"decimal": ",", "timezone": "UTC", "label": "end"}
+    (record,) = read_meters(meters, cleaning="each", schema=schema, label="start")
+    assert (record.power_kw[1], record.label) == (1.5, Label.START)
 
 
 def test_what_is_given_beside_a_schema_wins(write):

@@ -20,6 +20,9 @@ import yaml
 from sunveil.errors import ParameterError, SourceError
 from sunveil.meters.options import MeterOptions
 
+Schema = Mapping[str, Any] | str | Path
+"""A schema file, or the fields that one declares."""
+
 LARGEST_SCHEMA = 64 * 1024
 # How a line begins that a curator must look at before a release may stand on it.
 CHECK = "CHECK:"
@@ -128,7 +131,7 @@ SCHEMA_FIELDS: dict[str, SchemaField] = {
 def read_schema(path: str | Path) -> dict[str, Any]:
     """Return the fields of :class:`MeterOptions` that a schema file declares.
 
-    >>> read_meters("meters.csv", **read_schema("meters.yaml"))  # doctest: +SKIP
+    :func:`~sunveil.meters.read.read_meters` takes the file itself, as ``schema=``.
 
     Raises
     ------
@@ -159,7 +162,7 @@ def read_schema(path: str | Path) -> dict[str, Any]:
     return given
 
 
-def options_from(schema: Mapping[str, Any] | str | Path | None, **given: Any) -> MeterOptions:
+def options_from(schema: Schema | None, **given: Any) -> MeterOptions:
     """Return options from a schema and from what is given beside it, which wins.
 
     Parameters
@@ -169,8 +172,21 @@ def options_from(schema: Mapping[str, Any] | str | Path | None, **given: Any) ->
     **given
         Fields of :class:`MeterOptions`.
     """
-    fields = read_schema(schema) if isinstance(schema, str | Path) else dict(schema or {})
-    return MeterOptions(**{**fields, **given})
+    return MeterOptions(**{**_fields(schema), **given})
+
+
+def completed(options: MeterOptions, schema: Schema | None) -> MeterOptions:
+    """Return options with what a schema says of the fields that they leave at their defaults."""
+    left = {
+        name: value
+        for name, value in _fields(schema).items()
+        if getattr(options, name) == getattr(_DEFAULTS, name)
+    }
+    return options.changed(left)
+
+
+def _fields(schema: Schema | None) -> dict[str, Any]:
+    return read_schema(schema) if isinstance(schema, str | Path) else dict(schema or {})
 
 
 def schema_text(
