@@ -1,0 +1,97 @@
+"""``python -m fuzzing``: 100,000 cases from fixed seeds over all processors."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from .cases import make_case
+from .judge import Finding, judge
+
+CHUNK = 100
+
+
+def check_seeds(seeds: range) -> list[Finding]:
+    """Return what is found with some seeds."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["SUNVEIL_CACHE"] = folder
+        found = [judge(make_case(seed), Path(folder)) for seed in seeds]
+    return [each for each in found if each is not None]
+
+
+def main() -> int:
+    """Run the cases, say how far they are, and list what was found."""
+    parser = argparse.ArgumentParser(prog="make fuzz FUZZ=...", description=__doc__)
+    parser.add_argument("--cases", type=int, default=100_000, help="how many seeds")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--only", type=int, help="one seed, with what it does")
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--keep", type=Path, help="write the file of --only there")
+    arguments = parser.parse_args()
+    if arguments.only is not None:
+        return repeat(arguments.only, arguments.keep)
+    seeds = range(arguments.first, arguments.first + arguments.cases)
+    return report(run(seeds, arguments.workers), len(seeds))
+
+
+def run(seeds: range, workers: int) -> list[Finding]:
+    """Check seeds on several processes, with a line of progress every few seconds."""
+    parts = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
+    found: list[Finding] = []
+    began = said = time.monotonic()
+    with ProcessPoolExecutor(workers) as pool:
+        for number, part in enumerate(as_completed(pool.submit(check_seeds, p) for p in parts), 1):
+            found.extend(part.result())
+            now = time.monotonic()
+            if now - said > 10.0 or number == len(parts):
+                said = now
+                done = min(number * CHUNK, len(seeds))
+                rate = done / (now - began)
+                print(f"{done:,} of {len(seeds):,}, {rate:.0f}/s, {len(found)} found", flush=True)
+    return found
+
+
+def report(found: list[Finding], cases: int) -> int:
+    """Print findings by what they have in common and return the exit code."""
+    groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
+    for each in sorted(found, key=lambda finding: finding.seed):
+        groups[each.kind, each.signature].append(each)
+    for (kind, signature), same in sorted(groups.items(), key=lambda item: -len(item[1])):
+        seeds = ", ".join(str(each.seed) for each in same[:5])
+        print(f"\n{kind}: {signature}\n  {len(same)} cases, seeds {seeds}\n  {same[0].detail}")
+    print(f"\n{cases:,} cases, {len(found)} findings of {len(groups)} kinds")
+    if found:
+        print('repeat one with make fuzz FUZZ="--only SEED --keep FOLDER"')
+    return 1 if found else 0
+
+
+def repeat(seed: int, keep: Path | None) -> int:
+    """Run one seed again and say what it is made of."""
+    case = make_case(seed)
+    print(f"seed {seed}: {case.sample.name}, {case.sample.file_name}")
+    print(f"  done to it: {', '.join(case.draft.steps) or 'nothing'}")
+    print(f"  options: {dict(case.options)}")
+    if case.command:
+        print(f"  command: {' '.join(map(repr, case.command))}")
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        (keep / case.sample.file_name).write_bytes(case.draft.content)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["SUNVEIL_CACHE"] = folder
+        found = judge(case, Path(folder))
+    print(
+        "  nothing found"
+        if found is None
+        else f"  {found.kind}: {found.signature}\n  {found.detail}"
+    )
+    return 0 if found is None else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
