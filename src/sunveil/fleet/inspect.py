@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sunveil.fleet.scatter import Power
-from sunveil.meters import quality
+from sunveil.meters import quality, registers
 from sunveil.meters.grid import SUSTAINED
 from sunveil.meters.unit_switches import FACTORS, may_switch
 from sunveil.timegrid import TimeGrid
@@ -75,8 +75,8 @@ def _is_uneven(row: Power, count: int, pairs: int) -> bool:
 def _may_be_register(count: int, pairs: int, ups: int, downs: int) -> bool:
     """Whether a record may count up without end, however it goes on behind its gaps."""
     steps = count - 1
-    falls = downs < quality.REGISTER_FALLS * steps
-    return falls and ups + steps - pairs > quality.REGISTER_RISES * steps
+    falls = downs < registers.REGISTER_FALLS * steps
+    return falls and ups + steps - pairs > registers.REGISTER_RISES * steps
 
 
 def _may_have_spikes(row: Power, count: int, bottom: float, top: float) -> bool:

@@ -12,8 +12,10 @@ import pyarrow as pa
 
 from sunveil.errors import MeterError, ParameterError
 from sunveil.fleet.systems import SYSTEM_NAMES
+from sunveil.meters.arrowfile import typed_column
 from sunveil.meters.clock import parse_timezone
-from sunveil.meters.columns import MeterColumn, find_roles
+from sunveil.meters.columns import find_roles
+from sunveil.meters.header import TableColumn
 from sunveil.meters.options import MeterOptions, Unit
 from sunveil.meters.units import find_unit
 
@@ -106,13 +108,16 @@ def find_columns(schema: Any, options: MeterOptions, *, name: str) -> Columns:
 
 def _long(schema: Any, options: MeterOptions, *, hive: tuple[str, ...], where: str) -> Columns:
     described = [
-        *(MeterColumn(f.name, _is_time(f.type), _is_number(f.type)) for f in schema),
-        *(MeterColumn(key, False, False) for key in hive if key.lower() in SYSTEM_NAMES),
+        *(typed_column(f.name, f.type) for f in schema),
+        *(TableColumn(key) for key in hive if key.lower() in SYSTEM_NAMES),
     ]
     roles = find_roles(described, options, where=where)
     if roles.system is None:
         return Columns(FileLayout.FILES)
-    system, time, power = (described[at].name for at in (roles.system, roles.time, roles.power))
+    if roles.date is not None or roles.minutes is not None:
+        return Columns(FileLayout.FILES)
+    places = (roles.system, roles.time, roles.power[0])
+    system, time, power = (described[at].name for at in places)
     kinds = {field.name: field.type for field in schema}
     if not (_is_time(kinds[time]) and _is_number(kinds[power])):
         # text, or numbers for times: the reader of single files knows how those are written

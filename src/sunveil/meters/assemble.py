@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.errors import MeterError, ask
 from sunveil.meters.clock import Stamps, to_utc
 from sunveil.meters.grid import RawReadings, find_interval, merge_by_time, merge_duplicates, snap
-from sunveil.meters.options import Duplicates, MeterOptions, Unit
+from sunveil.meters.options import Duplicates, MeterOptions, Register, Unit, parse_instant
 from sunveil.meters.quality import blank_each, clean, clean_each, drop_missing
 from sunveil.meters.record import SHORT_INTERVAL, Cleaning, Label, Record
+from sunveil.meters.registers import differences, find_register
 from sunveil.meters.wording import Rows
 
 
@@ -49,6 +51,7 @@ class RawSystem:
 def to_record(raw: RawSystem, options: MeterOptions) -> Record:
     """Return the record of a system, with every rule applied and noted."""
     known = options.known_label
+    raw = _within_span(raw, options)
     instants = to_utc(
         raw.stamps,
         raw.rows,
@@ -60,20 +63,29 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
     readings = RawReadings(
         seconds, raw.values, raw.rows, raw.where, notes=(*raw.notes, *instants.notes)
     )
-    each = options.cleaning is Cleaning.EACH
+    if instants.skipped is not None:
+        readings = readings.keep(~instants.skipped)
+    each = options.declared_only
     # Where a missing reading is as private as any other, all stamps decide spacing, grid and
     # duplicates: what is blank stays in its place until these are settled.
     readings = _sorted(blank_each(readings) if each else drop_missing(readings))
-    interval = find_interval(readings)
+    if options.interval_minutes is None:
+        interval = find_interval(readings)
+    else:
+        interval = round(60 * options.interval_minutes)
+    register = find_register(readings, options, raw.unit)
+    if register is not Register.NO:
+        known = Label.END  # a count is of the instant of its stamp
     label = known or (Label.MIDDLE if interval < SHORT_INTERVAL else Label.START)
     readings = snap(readings, interval, fraction=label.fraction)
-    readings = _to_kw(readings, raw.unit, interval=interval, negate=options.negate)
     duplicates = Duplicates(options.duplicates)
     ends = readings.seconds[[0, -1]].view("M8[s]")
-    if each:
-        readings = clean_each(merge_by_time(readings, duplicates))
-    else:
-        readings = clean(merge_duplicates(readings, duplicates), options, interval=interval)
+    merge = merge_by_time if each else merge_duplicates
+    readings = merge(readings, duplicates)
+    if register is not Register.NO:
+        readings = _differences(readings, register, interval=interval, each=each)
+    readings = _to_kw(readings, raw.unit, interval=interval, negate=options.negate)
+    readings = clean_each(readings) if each else clean(readings, options, interval=interval)
     return Record(
         system_id=raw.system_id,
         times=readings.seconds.view("M8[s]"),
@@ -85,7 +97,39 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
         notes=readings.notes,
         cleaning=Cleaning(options.cleaning),
         rows_span=(ends[0], ends[1]) if each else None,
+        differenced=register is not Register.NO,
     )
+
+
+def _differences(
+    readings: RawReadings, register: Register, *, interval: int, each: bool
+) -> RawReadings:
+    """Return the differences of a register; a release without any takes zeros."""
+    found = differences(readings, register, interval=interval)
+    if len(found) or not each:
+        if not len(found):
+            raise MeterError(f"{readings.where} has no two counts of its register in a row")
+        return found
+    return readings.with_power(np.zeros(len(readings)))
+
+
+def _within_span(raw: RawSystem, options: MeterOptions) -> RawSystem:
+    """Leave out rows whose stamps are outside the span that is declared."""
+    if options.first is None and options.last is None:
+        return raw
+    first, last = (parse_instant(name, getattr(options, name)) for name in ("first", "last"))
+    wall = raw.stamps.wall.view("M8[us]")
+    kept = np.ones(len(wall), dtype=bool)
+    if first is not None:
+        kept &= wall >= first
+    if last is not None:
+        kept &= wall <= last
+    if not kept.any():
+        raise MeterError(
+            f"{raw.where} has no times within the span that is declared ({ask('first')},"
+            f" {ask('last')})"
+        )
+    return replace(raw, rows=raw.rows[kept], stamps=raw.stamps.keep(kept), values=raw.values[kept])
 
 
 def _sorted(readings: RawReadings) -> RawReadings:

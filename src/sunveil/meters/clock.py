@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError, ParameterError
+from sunveil.errors import MeterError, ParameterError, ask
 from sunveil.meters.record import Label
 from sunveil.meters.wording import Rows, name_rows
 
@@ -36,24 +36,32 @@ class Stamps:
         How far each stamp says that its clock is ahead of UTC, NaN where it does not say. [min]
     zone
         The name of the clock, where the source states it beside the stamps.
+    whole_days
+        Whether a table has a column for every hour of every day, also for those that the clock
+        skips in spring.
     """
 
     wall: Micros
     offset: NDArray[np.float64]
     zone: str | None = None
+    whole_days: bool = False
 
     def keep(self, which: NDArray[np.bool_] | Rows) -> Stamps:
         """Return some of the stamps."""
-        return Stamps(self.wall[which], self.offset[which], self.zone)
+        return Stamps(self.wall[which], self.offset[which], self.zone, self.whole_days)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instants:
-    """Instants in UTC, the name of the clock they were read from, and what was done."""
+    """Instants in UTC, the name of the clock they were read from, and what was done.
+
+    ``skipped`` are stamps of hours that the clock skips, in a table that has a column for them.
+    """
 
     utc: Micros
     timezone: str
     notes: tuple[str, ...] = ()
+    skipped: NDArray[np.bool_] | None = None
 
 
 def parse_timezone(text: str) -> tuple[tzinfo, str]:
@@ -105,7 +113,7 @@ def to_utc(
     _refuse_far_years(stamps.wall, rows, where)
     naive = np.isnan(stamps.offset)
     if naive.all():
-        return _localise(stamps.wall, rows, timezone=timezone, label=label, where=where)
+        return _localise(stamps, rows, timezone=timezone, label=label, where=where)
     if naive.any():
         raise MeterError(
             f"{where} has times without a UTC offset at {name_rows(rows[naive])} and with one"
@@ -120,7 +128,7 @@ def _refuse_far_years(wall: Micros, rows: Rows, where: str) -> None:
     if far.any():
         raise MeterError(
             f"{where} has times before 1980 or after 2100 at {name_rows(rows[far])};"
-            " check how its dates are written (--time-format)"
+            f" check how its dates are written ({ask('time_format')})"
         )
 
 
@@ -148,11 +156,12 @@ def _named(utc: Micros, stamps: Stamps, declared: str | None) -> Instants:
 
 
 def _localise(
-    wall: Micros, rows: Rows, *, timezone: str | None, label: Label, where: str
+    stamps: Stamps, rows: Rows, *, timezone: str | None, label: Label, where: str
 ) -> Instants:
+    wall = stamps.wall
     if timezone is None:
         raise MeterError(
-            f"{where} has times without a UTC offset: name its clock with --timezone,"
+            f"{where} has times without a UTC offset: name its clock with {ask('timezone')},"
             " such as UTC, UTC-07:00 or America/Denver"
         )
     zone, name = parse_timezone(timezone)
@@ -162,6 +171,13 @@ def _localise(
     early = _wall_to_utc(wall, zone, daylight=True)
     late = _wall_to_utc(wall, zone, daylight=False)
     skipped = early == _NAT
+    if skipped.any() and stamps.whole_days:
+        kept = _localise(
+            stamps.keep(~skipped), rows[~skipped], timezone=timezone, label=label, where=where
+        )
+        utc = np.zeros(len(wall), dtype=np.int64)
+        utc[~skipped] = kept.utc
+        return Instants(utc, kept.timezone, kept.notes, skipped)
     if skipped.any():
         early, late = _place_skipped(
             early, late, wall, zone, label=label, rows=rows, where=where, name=name
@@ -209,7 +225,7 @@ def _place_skipped(
         raise MeterError(
             f"{where} has times that clocks in {name} skip in spring, at"
             f" {name_rows(rows[misplaced])}; if its clock keeps standard time all year, give"
-            " --timezone as an offset such as UTC-07:00"
+            f" {ask('timezone')} as an offset such as UTC-07:00"
         )
     early, late = early.copy(), late.copy()
     early[skipped] = late[skipped] = before + 1

@@ -39,5 +39,6 @@ def coarsen(record: Record, minutes: float) -> Record:
         label=record.label,
         notes=record.notes,
         cleaning=record.cleaning,
+        differenced=record.differenced,
         rows_span=None if record.rows_span is None else (held(ends[0]), held(ends[1])),
     )

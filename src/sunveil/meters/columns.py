@@ -3,51 +3,125 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from sunveil.errors import MeterError
-from sunveil.meters.options import MeterOptions
+from sunveil.errors import MeterError, ask
+from sunveil.meters.dates import clock_minutes, is_clock, is_stamp
+from sunveil.meters.header import TableColumn, fold
+from sunveil.meters.numbers import is_blank, parse_number
+from sunveil.meters.options import MeterOptions, Register
+from sunveil.meters.record import Label
+from sunveil.meters.units import unit_in_name
 
 _TIMES = (
-    "time",
-    "timestamp",
-    "datetime",
-    "date_time",
-    "measured_on",
-    "time_utc",
-    "utc_time",
-    "utc",
-    "datetime_utc",
-    "timestamp_utc",
-    "local_time",
-    "ts",
-    "date",
+    *("time", "timestamp", "datetime", "date time", "measured on", "time utc", "utc time", "utc"),
+    *("datetime utc", "timestamp utc", "local time", "ts", "interval start", "start", "start time"),
+    *("starttime", "from", "end at", "interval end", "end time", "end", "local 15min", "localhour"),
+    *("localminute", "local 1hour", "reading time", "read date and end time", "date and time"),
+    *("date", "datum und uhrzeit", "datum uhrzeit", "zeitstempel", "zeitpunkt", "datum", "zeit"),
+    *(
+        "fecha y hora",
+        "fecha hora",
+        "fecha",
+        "date et heure",
+        "date heure",
+        "horodatage",
+        "data ora",
+    ),
+    *("datum en tijd", "tijdstip", "data", "tid", "tidspunkt", "interval", "period", "hour ending"),
 )
-_SYSTEMS = ("system_id", "systemid", "system", "meter_id", "site_id", "plant_id", "ss_id", "meter")
+_DATES = ("date", "datum", "fecha", "data", "day", "tag", "dato", "usage date", "reading date")
+_CLOCKS = (
+    *("time", "start time", "starttime", "from", "start", "hour", "hour ending", "he", "zeit"),
+    *("uhrzeit", "hora", "heure", "ora", "tijd", "tid", "time of day", "interval", "period"),
+    *("end time", "endtime", "to", "end"),
+)
+_SYSTEMS = (
+    *("system id", "systemid", "system", "meter id", "site id", "plant id", "ss id", "meter"),
+    *("dataid", "data id", "home id", "homeid", "house id", "houseid", "household id", "home"),
+    *(
+        "customer id",
+        "customer",
+        "lclid",
+        "nmi",
+        "mpan",
+        "meter number",
+        "meter no",
+        "installation",
+    ),
+    *("installation id", "inverter id", "inverter", "plant", "site", "station", "station id"),
+)
+# What may hold several homes under another name, for the advice.
+_IDENTIFYING = re.compile(r"\b(id|home|house|meter|customer|account|unit|device|serial|name|no)\b")
 _UNNAMED = re.compile(r"(unnamed: \d+|index|__index_level_0__|column0|)", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class MeterColumn:
-    """One column of a table: its name, and what its first cells look like."""
-
-    name: str
-    looks_like_time: bool
-    looks_like_number: bool
+_GENERATION = re.compile(
+    r"\b(power|generation|generated|production|produced|producing|pv|solar|yield|ac|output|gen|gg"
+    r"|energie|energy|erzeugung|erzeugt|leistung|ertrag|produktion|produccion|produzione|potencia"
+    r"|puissance|potenza|opbrengst|energia|inverter|powr|enwh|wechselrichter|einspeisung)\b"
+)
+# Whatever unit they are in, these are not generation.
+_OTHERS = re.compile(
+    r"\b(temp\w*|irradiance|ghi|dni|dhi|poa|volt\w*|spannung|current|strom\b|ampere|humidity|wind"
+    r"|consum\w*|verbrauch|consumo|consommation|load|last|demand|import\w*|bezug|purchased|grid"
+    r"|battery|batterie|soc|charge|discharge|capacity|nominal|rated|latitude|longitude|lat|lon"
+    r"|altitude|elevation|id|postcode|zip|efficiency|cost|price|expected|forecast|limit|setpoint"
+    r"|frequency|reactive|quality|flag|status|devices|reporting|apparent|use|usage|dc)\b"
+)
+_COUNTERS = re.compile(
+    r"\b(counter|cumulative|lifetime|odometer|register|zahlerstand|meter reading|total yield"
+    r"|gesamtertrag|kumuliert\w*|cumulated|accumulated)\b"
+)
+_ENDING = re.compile(r"\b(ending|end|ends|end at|he|ende|to|fin)\b")
+_STARTING = re.compile(r"\b(start|starting|begin\w*|from|anfang|beginn|debut|inicio)\b")
+_KINDS = (
+    *("consumption category", "category", "type", "channel", "stream", "direction", "flow"),
+    *("register", "measurement", "data type", "meter type", "suffix", "nmi suffix", "reading type"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnRoles:
-    """The columns that hold times, readings and systems, by their positions."""
+    """What the columns of a table hold, by their positions.
+
+    Parameters
+    ----------
+    time
+        Stamps, or times of day where ``date`` holds the dates.
+    power
+        Readings: one column, or many where each row is a day.
+    date
+        Dates, where they stand apart.
+    system
+        Names of systems; None for a table of one system.
+    minutes
+        Where each row is a day, what the clock shows at each column of readings. [min]
+    kind
+        What the readings of a row count, where rows of several kinds stand in one table.
+    unit
+        The unit of a row, where a column says it.
+    label
+        Which instant of its interval a stamp names, where the header says it.
+    register
+        What the header says of a register that counts up.
+    """
 
     time: int
-    power: int
-    system: int | None
+    power: tuple[int, ...]
+    date: int | None = None
+    system: int | None = None
+    minutes: tuple[float, ...] | None = None
+    kind: int | None = None
+    unit: int | None = None
+    label: Label | None = None
+    register: Register | None = None
 
 
-def find_roles(columns: Sequence[MeterColumn], options: MeterOptions, *, where: str) -> ColumnRoles:
-    """Return the columns to read, as the options say or as their names and cells do.
+def find_roles(columns: Sequence[TableColumn], options: MeterOptions, *, where: str) -> ColumnRoles:
+    """Return the columns to read, as the options say or as the header does.
+
+    The cells of columns decide only where they are given, which they are not for private releases.
 
     Parameters
     ----------
@@ -59,79 +133,335 @@ def find_roles(columns: Sequence[MeterColumn], options: MeterOptions, *, where: 
         The name of the table, for messages.
     """
     system = _find_system(columns, options, where)
-    time = _find_time(columns, options, where)
-    taken = {time, system}
+    days = _day_columns(columns)
+    if (days is not None and options.power_column is None) or (days and _is_kind(columns, options)):
+        return _roles_of_days(columns, options, days, system, where=where)
+    time, date = _find_times(columns, options, where, taken=system)
+    taken = {time, date, system}
     if options.power_column is not None:
-        power = _position(columns, options.power_column, "--power-column", where)
+        power = find_position(columns, options.power_column, "power_column", where)
     else:
-        power = _find_power(columns, taken, where)
-    if power in taken or time == system:
+        power = _find_power(columns, taken, options, where)
+    if power in taken or (system is not None and system in (time, date)):
         raise MeterError(f"{where} is asked to read one column as two things; name different ones")
-    return ColumnRoles(time, power, system)
+    name = columns[time].folded
+    label = Label.END if _ENDING.search(name) else Label.START if _STARTING.search(name) else None
+    register = Register.CUMULATIVE if _COUNTERS.search(fold(columns[power].label)) else None
+    unit = _named(columns, ("unit", "units", "uom", "einheit"), taken | {power})
+    return ColumnRoles(time, (power,), date, system, unit=unit, label=label, register=register)
 
 
-def _find_time(columns: Sequence[MeterColumn], options: MeterOptions, where: str) -> int:
-    if options.time_column is not None:
-        return _position(columns, options.time_column, "--time-column", where)
-    names = [column.name.strip().lower() for column in columns]
-    for usual in _TIMES:
-        if usual in names:
-            return names.index(usual)
-    for position, column in enumerate(columns):
-        # Exported frames leave their index of times without a name.
-        if _UNNAMED.fullmatch(column.name.strip()) and column.looks_like_time:
-            return position
-    dated = [position for position, column in enumerate(columns) if column.looks_like_time]
-    if len(dated) == 1:
-        return dated[0]
-    raise MeterError(
-        f"{where} has no column of times known by its name: name it with --time-column,"
-        f" one of {_listed(columns)}"
-    )
+def find_position(columns: Sequence[TableColumn], name: str, option: str, where: str) -> int:
+    """Return the place of a column that the curator names, or numbers from 1.
 
-
-def _find_system(columns: Sequence[MeterColumn], options: MeterOptions, where: str) -> int | None:
-    if options.system_column is not None:
-        return _position(columns, options.system_column, "--system-column", where)
-    names = [column.name.strip().lower() for column in columns]
-    return next((names.index(usual) for usual in _SYSTEMS if usual in names), None)
-
-
-def _find_power(columns: Sequence[MeterColumn], taken: set[int | None], where: str) -> int:
-    rest = [position for position in range(len(columns)) if position not in taken]
-    if not rest:
-        raise MeterError(f"{where} has no column of readings beside its times")
-    for position in rest:
-        if columns[position].name.strip().lower() == "power_kw":
-            return position
-    numeric = [position for position in rest if columns[position].looks_like_number]
-    if len(numeric) == 1:
-        return numeric[0]
-    if numeric:
-        raise MeterError(
-            f"{where} has several columns of numbers: name the readings with --power-column,"
-            f" one of {_listed([columns[position] for position in numeric])}"
-        )
-    if len(rest) == 1:
-        # Its cells are empty or text: reading it gives the error that names the rows.
-        return rest[0]
-    raise MeterError(
-        f"{where} has no column of numbers: name the readings with --power-column,"
-        f" one of {_listed(columns)}"
-    )
-
-
-def _position(columns: Sequence[MeterColumn], name: str, option: str, where: str) -> int:
+    Parameters
+    ----------
+    columns
+        All columns.
+    name
+        The column's name or number.
+    option
+        The parameter that names it.
+    where
+        The name of the table, for messages.
+    """
     names = [column.name for column in columns]
     if name in names:
         return names.index(name)
-    folded = [each.strip().lower() for each in names]
-    if folded.count(name.strip().lower()) == 1:
-        return folded.index(name.strip().lower())
-    raise MeterError(f"{where} has no column {name!r} ({option}): it has {_listed(columns)}")
+    folded = [fold(each) for each in names]
+    if folded.count(fold(name)) == 1:
+        return folded.index(fold(name))
+    if name.isdecimal() and 1 <= int(name) <= len(columns):
+        return int(name) - 1
+    raise MeterError(
+        f"{where} has no column {name!r} ({ask(option)}): it has {list_columns(columns)}"
+    )
 
 
-def _listed(columns: Sequence[MeterColumn]) -> str:
+def list_columns(columns: Sequence[TableColumn]) -> str:
+    """Return the columns for a message: by name, or by number where they have none."""
+    if not any(column.name for column in columns):
+        return f"{len(columns)} columns without names, numbered from 1"
     shown = [repr(column.name[:60]) for column in columns[:20]]
     more = len(columns) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def suggest_systems(columns: Sequence[TableColumn]) -> str:
+    """Return the columns that may name the systems, for a message."""
+    likely = [column for column in columns if _IDENTIFYING.search(column.folded)]
+    return list_columns(likely or columns)
+
+
+def _named(
+    columns: Sequence[TableColumn], usual: Sequence[str], taken: set[int | None]
+) -> int | None:
+    folded = {column.folded: at for at, column in reversed(list(enumerate(columns)))}
+    return next((folded[n] for n in usual if n in folded and folded[n] not in taken), None)
+
+
+def _find_system(columns: Sequence[TableColumn], options: MeterOptions, where: str) -> int | None:
+    if options.system_column is not None:
+        return find_position(columns, options.system_column, "system_column", where)
+    found = _named(columns, _SYSTEMS, set())
+    return None if found is None or columns[found].is_time else found
+
+
+def _find_times(
+    columns: Sequence[TableColumn], options: MeterOptions, where: str, *, taken: int | None
+) -> tuple[int, int | None]:
+    if options.time_column is not None:
+        time = find_position(columns, options.time_column, "time_column", where)
+        if options.date_column is None:
+            return time, None
+        return time, find_position(columns, options.date_column, "date_column", where)
+    date = (
+        find_position(columns, options.date_column, "date_column", where)
+        if options.date_column is not None
+        else _named(columns, _DATES, {taken})
+    )
+    clock = _named(columns, _CLOCKS, {taken, date})
+    if clock is None and date is not None:
+        clock = _share_of(columns, is_clock, {taken, date})
+    if date is not None and clock is not None and _is_apart(columns, date, clock, options):
+        return clock, date
+    return _find_time(columns, options, where, taken), None
+
+
+def _is_apart(columns: Sequence[TableColumn], date: int, clock: int, options: MeterOptions) -> bool:
+    """Whether one column holds dates and another the times of day."""
+    if columns[date].is_time or columns[clock].is_time:
+        return False
+    days, hours = (
+        [cell for cell in columns[at].cells if not is_blank(cell)] for at in (date, clock)
+    )
+    if not days or not hours:
+        # nothing to see: the names "date" and "time" say it
+        return options.date_column is not None or {columns[date].folded, columns[clock].folded} <= {
+            *_DATES,
+            *_CLOCKS,
+        }
+    if options.date_column is not None:
+        return True
+    timeless = sum(":" not in cell for cell in days)
+    return 2 * timeless > len(days) and 2 * sum(map(_is_hour, hours)) > len(hours)
+
+
+def _is_hour(cell: str) -> bool:
+    return is_clock(cell) or bool(re.fullmatch(r"\d{1,2}|\d{4}|\d{6}", cell))
+
+
+def _find_time(
+    columns: Sequence[TableColumn], options: MeterOptions, where: str, taken: int | None
+) -> int:
+    if (found := _named(columns, _TIMES, {taken})) is not None:
+        return found
+    for position, column in enumerate(columns):
+        # Exported frames leave their index of times without a name.
+        if _UNNAMED.fullmatch(column.name.strip()) and position != taken:
+            seen = column.is_time or _holds(column, is_stamp)
+            if seen or (column.is_time is None and not column.cells and column.name):
+                return position
+    dated = [
+        at
+        for at, column in enumerate(columns)
+        if at != taken and (column.is_time or (column.is_time is None and _holds(column, is_stamp)))
+    ]
+    if len(dated) == 1:
+        return dated[0]
+    worded = [
+        at
+        for at, column in enumerate(columns)
+        if at != taken and re.search(r"\b(time|date|datum|zeit|fecha|hora|heure)\b", column.folded)
+    ]
+    if len(worded) == 1:
+        return worded[0]
+    raise MeterError(
+        f"{where} has no column of times known by its name: name it with {ask('time_column')},"
+        f" one of {list_columns(columns)}"
+    )
+
+
+def _find_power(
+    columns: Sequence[TableColumn], taken: set[int | None], options: MeterOptions, where: str
+) -> int:
+    rest = [at for at in range(len(columns)) if at not in taken]
+    if not rest:
+        raise MeterError(f"{where} has no column of readings beside its times")
+    if (exact := _named(columns, ("power kw",), taken)) is not None:
+        return exact
+    named = [
+        at for at in rest if columns[at].is_number is not False and _is_generation(columns[at])
+    ]
+    if len(named) > 1:
+        named = _likeliest(columns, named)
+    if len(named) == 1:
+        return named[0]
+    if not named and len(rest) > 1:
+        # nothing is named after generation: what can be a number at all
+        plain = [at for at in rest if not _OTHERS.search(columns[at].folded)]
+        numbers = [at for at in plain if _is_numeric(columns[at])]
+        named = numbers or (plain if options.declared_only else [])
+        if len(named) == 1:
+            return named[0]
+        named = named or [at for at in rest if _is_numeric(columns[at])]
+        if len(named) == 1:
+            return named[0]
+    if len(rest) == 1:
+        return rest[0]
+    listed = list_columns([columns[at] for at in (named or rest)])
+    if not any(column.name for column in columns):
+        raise MeterError(
+            f"{where} has no header: name its columns in a first line such as time,power_kw, or"
+            f" number them from 1 with {ask('time_column')} and {ask('power_column')}"
+        )
+    several = "several columns of readings" if named else "no column of readings known by its name"
+    raise MeterError(
+        f"{where} has {several}: name the readings with {ask('power_column')}, one of {listed}"
+    )
+
+
+def _is_generation(column: TableColumn) -> bool:
+    words = fold(column.label)
+    if _OTHERS.search(words) and not re.search(r"\b(generat\w*|produc\w*|pv|solar)\b", words):
+        return False
+    if unit_in_name(column.label) is not None:
+        return True
+    return bool(_GENERATION.search(words)) or _carries_units(column)
+
+
+def _likeliest(columns: Sequence[TableColumn], named: list[int]) -> list[int]:
+    """Return those of several columns that speak of generation most plainly."""
+    tests: tuple[Callable[[TableColumn], bool], ...] = (
+        lambda column: not _OTHERS.search(fold(column.label)),
+        lambda column: not _COUNTERS.search(fold(column.label)),
+        lambda column: unit_in_name(column.label) is not None or _carries_units(column),
+        lambda column: bool(_GENERATION.search(fold(column.label))),
+        lambda column: (
+            not re.search(r"\b(net|average|avg|mean|max|min|peak|day)\b", fold(column.label))
+        ),
+        _is_power,
+    )
+    for test in tests:
+        fits = [at for at in named if test(columns[at])]
+        named = fits or named
+        if len(named) == 1:
+            break
+    return named
+
+
+def _is_power(column: TableColumn) -> bool:
+    unit = unit_in_name(column.label)
+    if unit is not None:
+        return not unit.is_energy
+    kinds = [parse_number(cell, ".")[1] for cell in column.cells[:50]]
+    return "power" in kinds
+
+
+def _carries_units(column: TableColumn) -> bool:
+    filled = [cell for cell in column.cells if not is_blank(cell)]
+    carrying = sum(parse_number(cell, ".")[1] != "" for cell in filled)
+    return bool(filled) and 2 * carrying > len(filled)
+
+
+def _is_numeric(column: TableColumn) -> bool:
+    if column.is_number is not None:
+        return column.is_number
+    if is_index(column):
+        return False
+    return _holds(column, lambda cell: parse_number(cell, ".")[0] == parse_number(cell, ".")[0])
+
+
+def is_index(column: TableColumn) -> bool:
+    """Whether a column without a name counts its rows."""
+    cells = column.cells[:50]
+    numbers = [cell for cell in cells if cell.isdecimal()]
+    counts = [int(cell) for cell in numbers]
+    stepped = all(b - a == 1 for a, b in pairwise(counts))
+    unnamed = bool(_UNNAMED.fullmatch(column.name.strip())) and column.name != ""
+    return unnamed and len(counts) > 2 and len(counts) == len(cells) and stepped
+
+
+def _holds(column: TableColumn, test: Callable[[str], bool]) -> bool:
+    filled = [cell for cell in column.cells if not is_blank(cell)]
+    return bool(filled) and 10 * sum(map(test, filled)) >= 9 * len(filled)
+
+
+def _share_of(
+    columns: Sequence[TableColumn], test: Callable[[str], bool], taken: set[int | None]
+) -> int | None:
+    found = [at for at, column in enumerate(columns) if at not in taken and _holds(column, test)]
+    return found[0] if found else None
+
+
+def _day_columns(
+    columns: Sequence[TableColumn],
+) -> tuple[tuple[int, ...], tuple[float, ...]] | None:
+    """Return the columns of readings of a table of days, and what the clock shows at each.
+
+    Their names are times of day, or count the intervals of a day from 1 or 0.
+    """
+    for size in (288, 144, 96, 72, 48, 24):
+        for start in range(len(columns) - size, -1, -1):
+            names = [column.name for column in columns[start : start + size]]
+            minutes = _minutes_of_day(names)
+            if minutes is not None:
+                return tuple(range(start, start + size)), minutes
+    return None
+
+
+def _minutes_of_day(names: Sequence[str]) -> tuple[float, ...] | None:
+    step = 1440.0 / len(names)
+    numbers = [re.fullmatch(r"\D*?(\d{1,3})\D*", name) for name in names]
+    if all(numbers):
+        counts = [int(found[1]) for found in numbers if found is not None]
+        if counts == list(range(counts[0], counts[0] + len(counts))) and counts[0] in (0, 1):
+            return tuple(step * (count - counts[0]) for count in counts)
+    shown = clock_minutes(names)
+    if shown is None:
+        return None
+    ending = shown[0] == step and shown[-1] in (0.0, 1440.0)
+    if ending:
+        shown[-1] = 1440.0
+    even = all(b - a == step for a, b in pairwise(shown))
+    return tuple(shown) if even and (ending or shown[0] == 0.0) else None
+
+
+def _is_kind(columns: Sequence[TableColumn], options: MeterOptions) -> bool:
+    """Whether the readings are named by a kind of rows, not by a column."""
+    names = {column.folded for column in columns}
+    return options.power_column is not None and fold(options.power_column) not in names
+
+
+def _roles_of_days(
+    columns: Sequence[TableColumn],
+    options: MeterOptions,
+    days: tuple[tuple[int, ...], tuple[float, ...]],
+    system: int | None,
+    *,
+    where: str,
+) -> ColumnRoles:
+    places, minutes = days
+    taken: set[int | None] = {system, *places}
+    if options.date_column is not None or options.time_column is not None:
+        name = options.date_column or options.time_column
+        assert name is not None
+        date = find_position(columns, name, "date_column", where)
+    else:
+        rest = [
+            column if at not in taken else TableColumn("\0") for at, column in enumerate(columns)
+        ]
+        found = _named(rest, (*_DATES, *_TIMES), taken)
+        date = found if found is not None else _find_time(rest, options, where, system)
+    ending = minutes[0] > 0.0
+    # A row that is a whole day leaves no doubt which interval a column is.
+    label = Label.END if ending else Label.START
+    return ColumnRoles(
+        date,
+        places,
+        system=system,
+        minutes=minutes,
+        kind=_named(columns, _KINDS, taken | {date}),
+        unit=_named(columns, ("unit", "units", "uom", "einheit"), taken | {date}),
+        label=label,
+    )

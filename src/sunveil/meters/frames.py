@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError
+from sunveil.meters.arrowfile import cells_of_table
 from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.clock import Stamps, name_offset
-from sunveil.meters.columns import MeterColumn, find_roles
 from sunveil.meters.options import MeterOptions, parse_unit
+from sunveil.meters.read import settle
 from sunveil.meters.record import Label, Record
-from sunveil.meters.units import find_unit
+from sunveil.meters.refusals import RefusedSystem
+from sunveil.meters.tabular import systems_of
 from sunveil.meters.wording import name_rows
 
 
@@ -55,15 +58,20 @@ def from_pandas(
     if power.empty:
         raise MeterError(f"{where} is empty")
     rows = np.arange(1, len(power) + 1, dtype=np.int64)
-    values = _numbers(power, where)
+    values = _numbers(power)
     raw = RawSystem(
         str(system_id), where, rows, _stamps(power.index, where), values, parse_unit(unit)
     )
     return to_record(raw, options)
 
 
-def records_from_frame(frame: pd.DataFrame, options: MeterOptions | None = None) -> list[Record]:
-    """Make records of a frame in long form: a system, a time and a reading in each row.
+def records_from_frame(
+    frame: pd.DataFrame,
+    options: MeterOptions | None = None,
+    *,
+    refused: list[RefusedSystem] | None = None,
+) -> list[Record]:
+    """Make records of a frame: a system, a time and a reading in each row, or a day of readings.
 
     Parameters
     ----------
@@ -72,6 +80,9 @@ def records_from_frame(frame: pd.DataFrame, options: MeterOptions | None = None)
         frame is one system, and an index of times serves where no column does.
     options
         How to read it.
+    refused
+        A list to which systems that cannot be used are added; without one, the first of them
+        raises its reason.
     """
     options = options or MeterOptions()
     where = "the frame"
@@ -79,59 +90,32 @@ def records_from_frame(frame: pd.DataFrame, options: MeterOptions | None = None)
         raise MeterError(f"{where} is empty")
     if isinstance(frame.index, pd.DatetimeIndex) and options.time_column is None:
         frame = frame.rename_axis("time").reset_index()
-    columns = [
-        MeterColumn(
-            str(name),
-            pd.api.types.is_datetime64_any_dtype(frame[name]),
-            pd.api.types.is_numeric_dtype(frame[name])
-            and not pd.api.types.is_bool_dtype(frame[name]),
-        )
-        for name in frame.columns
-    ]
-    roles = find_roles(columns, options, where=where)
-    unit, notes = find_unit(columns[roles.power].name, options.known_unit, where=where)
-    values = _numbers(frame.iloc[:, roles.power], where)
-    index = _index(frame.iloc[:, roles.time], where)
-    rows = np.arange(1, len(frame) + 1, dtype=np.int64)
-    stamps = _stamps(index, where)
-    if roles.system is None:
-        return [to_record(RawSystem("system", where, rows, stamps, values, unit, notes), options)]
-    groups = frame.groupby(frame.columns[roles.system], sort=True).indices
-    return [
-        to_record(
-            RawSystem(
-                str(name),
-                f"{where}, system {name},",
-                rows[part],
-                stamps.keep(part),
-                values[part],
-                unit,
-                notes,
-            ),
-            options,
-        )
-        for name, part in ((n, np.asarray(p, dtype=np.int64)) for n, p in groups.items())
-    ]
+    table = pa.table({str(name): _as_arrow(frame[name]) for name in frame.columns})
+    records = []
+    for raw, own in systems_of(cells_of_table(table, options, where=where, stem="system"), options):
+        each = raw if isinstance(raw, RefusedSystem) else settle(raw, own, name=raw.system_id)
+        if isinstance(each, Record):
+            records.append(each)
+        elif refused is None:
+            raise MeterError(each.reason)
+        else:
+            refused.append(each)
+    return records
 
 
-def _index(column: pd.Series[Any], where: str) -> pd.DatetimeIndex:
-    if pd.api.types.is_datetime64_any_dtype(column):
-        return pd.DatetimeIndex(column)
-    try:
-        return pd.DatetimeIndex(pd.to_datetime(column))
-    except (ValueError, TypeError):
-        raise MeterError(
-            f"{where} has times that cannot be read; convert them with pandas.to_datetime first"
-        ) from None
+def _as_arrow(column: pd.Series[Any]) -> pa.Array:
+    """Return a column with its type; objects of no one type are texts."""
+    if pd.api.types.is_datetime64_any_dtype(column) or (
+        pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    ):
+        return pa.Array.from_pandas(column)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    return pa.array([None if pd.isna(each) else str(each) for each in column], pa.string())
 
 
-def _numbers(column: pd.Series[Any], where: str) -> NDArray[np.float64]:
+def _numbers(column: pd.Series[Any]) -> NDArray[np.float64]:
     values = pd.to_numeric(column, errors="coerce")
-    bad = (values.isna() & column.notna()).to_numpy()
-    if bad.any():
-        raise MeterError(
-            f"{where} has text where readings should be, at {name_rows(np.flatnonzero(bad) + 1)}"
-        )
     return values.to_numpy(dtype=np.float64, na_value=np.nan)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError
 
@@ -16,11 +15,12 @@ import numpy as np
 from defusedxml import DefusedXmlException
 from defusedxml import ElementTree as SafeTree
 
-from sunveil.errors import MeterError
+from sunveil.errors import MeterError, ask
 from sunveil.meters.assemble import RawSystem
 from sunveil.meters.clock import Stamps, name_offset
+from sunveil.meters.contents import Content, unreadable
+from sunveil.meters.numbers import parse_number
 from sunveil.meters.options import MeterOptions, Unit
-from sunveil.meters.textfile import unreadable
 from sunveil.meters.wording import name_rows
 
 if TYPE_CHECKING:
@@ -76,19 +76,18 @@ class _Entry:
     related: list[str] = field(default_factory=list)
 
 
-def read_green_button(path: Path, options: MeterOptions, *, where: str) -> Iterator[RawSystem]:
+def read_green_button(content: Content, options: MeterOptions) -> Iterator[RawSystem]:
     """Read the generation in a Green Button feed.
 
     Parameters
     ----------
-    path
+    content
         The file.
     options
         How to read it; ``allow_net`` reads net and consumption meters too.
-    where
-        The name of the file, for messages.
     """
-    entries = _entries(_parse(path, where))
+    where = content.name
+    entries = _entries(_parse(content))
     blocks = [entry for entry in entries if entry.kind == "IntervalBlock"]
     if not blocks:
         raise MeterError(
@@ -97,15 +96,16 @@ def read_green_button(path: Path, options: MeterOptions, *, where: str) -> Itera
     groups = _by_type(entries, blocks, where)
     chosen, notes = _choose(groups, entries, allow_net=options.allow_net, where=where)
     notes = (*notes, *_local_time(entries))
-    name = path.name.removesuffix(path.suffix)
     for number, (kind, own) in enumerate(chosen, start=1):
-        system = name if len(chosen) == 1 else f"{name}-{number}"
+        system = content.stem if len(chosen) == 1 else f"{content.stem}-{number}"
         yield _raw(system, kind, own, notes=notes, where=where)
 
 
-def _parse(path: Path, where: str) -> Element:
+def _parse(content: Content) -> Element:
+    where = content.name
     try:
-        root = SafeTree.parse(str(path), forbid_dtd=True).getroot()
+        with content.open() as file:
+            root = SafeTree.parse(file, forbid_dtd=True).getroot()
     except DefusedXmlException:
         raise MeterError(
             f"{where} declares a document type or entities, which no Green Button feed needs and"
@@ -207,7 +207,7 @@ def _choose(
     if not allow_net:
         raise MeterError(
             f"{where} is {_named(flows)}, not a generation meter:"
-            " give the generation alone, or read it anyway with --allow-net"
+            f" give the generation alone, or read it anyway with {ask('allow_net')}"
         )
     note = f"This is {_named(flows)}, read as if it were a generation meter."
     return _preferred(usable, _REVERSE), (note,)
@@ -255,13 +255,13 @@ def _raw(
     table = np.array(cells, dtype=np.float64)
     rows = np.arange(1, len(table) + 1, dtype=np.int64)
     start, duration, value = table.T
-    bad = ~np.isfinite(start) | ~(duration > 0) | ~np.isfinite(value)
-    # A count without a number is text or missing: the feed's own fault, named by its place.
+    bad = ~np.isfinite(start) | ~(duration > 0)
     if bad.any():
         raise MeterError(
-            f"{where} has interval readings without a start, a duration or a whole number, at"
+            f"{where} has interval readings without a start or a duration, at"
             f" {name_rows(rows[bad])}: fetch the feed again"
         )
+    # a count that is text or missing is a missing reading, and nothing else hangs on it
     other = duration != np.median(duration)
     if other.any():
         raise MeterError(
@@ -279,9 +279,9 @@ def _cells(reading: Element, usual: int) -> tuple[float, float, float]:
     if period is None:
         return np.nan, np.nan, np.nan
     return (
-        _float(_text(period, "start")),
-        _float(_text(period, "duration") or str(usual)),
-        _float(_text(reading, "value")),
+        parse_number(_text(period, "start"), ".")[0],
+        parse_number(_text(period, "duration") or str(usual), ".")[0],
+        parse_number(_text(reading, "value"), ".")[0],
     )
 
 
@@ -313,10 +313,3 @@ def _number(element: Element, name: str, default: int) -> int:
         return int(_text(element, name) or default)
     except ValueError:
         return default
-
-
-def _float(text: str | None) -> float:
-    try:
-        return float(text) if text is not None else np.nan
-    except ValueError:
-        return np.nan

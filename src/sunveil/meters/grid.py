@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError
+from sunveil.errors import MeterError, ask
 from sunveil.meters.options import Duplicates
 from sunveil.meters.wording import Rows, count, name_rows, percent
 
@@ -156,8 +156,10 @@ def merge_duplicates(readings: RawReadings, policy: Duplicates) -> RawReadings:
     if policy is Duplicates.REFUSE:
         raise MeterError(
             f"{readings.where} has different readings for the same time at"
-            f" {name_rows(readings.rows[tears])}; choose one with --duplicates mean, first or last,"
-            " or, if its clock follows daylight saving, name it with --timezone"
+            f" {name_rows(readings.rows[tears])}; choose one with"
+            f" {ask('duplicates', 'mean')}, first or last; if it holds several systems, name the"
+            f" column that tells them apart with {ask('system_column')}; if its clock follows"
+            f" daylight saving, name it with {ask('timezone')}"
         )
     sizes = np.diff(np.r_[heads, len(readings)])
     note = (
@@ -181,11 +183,14 @@ def merge_by_time(readings: RawReadings, policy: Duplicates) -> RawReadings:
     if again.any() and policy is Duplicates.REFUSE:
         raise MeterError(
             f"{readings.where} has more than one row for the same time at"
-            f" {name_rows(readings.rows[again])}; choose one with --duplicates mean, first or last"
+            f" {name_rows(readings.rows[again])}; choose one with {ask('duplicates', 'mean')},"
+            " first or last; if it holds several systems, name the column that tells them apart"
+            f" with {ask('system_column')}"
         )
+    if np.isnan(readings.power).all():
+        # Nothing to release is as private as anything else: zeros agree with no candidate.
+        readings = readings.with_power(np.zeros(len(readings)))
     readings = readings.keep(~np.isnan(readings.power))
-    if not len(readings):
-        raise MeterError(f"{readings.where} has no reading that is a number")
     heads = np.flatnonzero(np.r_[True, np.diff(readings.seconds) > 0])
     sizes = np.diff(np.r_[heads, len(readings)])
     if policy is Duplicates.MEAN:

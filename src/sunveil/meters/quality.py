@@ -6,9 +6,8 @@ Notes and errors name rows, times and counts, never the value of a reading.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sunveil.errors import MeterError
+from sunveil.errors import MeterError, ask
 from sunveil.meters.grid import Mask, RawReadings
 from sunveil.meters.options import MeterOptions, UnitSwitch
 from sunveil.meters.unit_switches import find_switches, repair_switches
@@ -20,8 +19,6 @@ SENTINELS = (-999.0, -9999.0, -99999.0)
 _LARGEST = 1e12
 # What a record reaches on good days: above it lie clear moments between clouds, and faults.
 TOP_QUANTILE = 0.99
-# A register falls at hardly any step, and rises at a good share of them. [share of steps]
-REGISTER_FALLS, REGISTER_RISES = 0.005, 0.1
 # Impossible spikes: so many times what all but a few readings stay below. [factor, share]
 SPIKE_FACTOR, SPIKE_SHARE = 20.0, 0.001
 # Far below zero: more than this share of the top; a net meter is there in more than that share.
@@ -34,12 +31,12 @@ _STUCK_READINGS = 8
 
 
 def drop_missing(readings: RawReadings) -> RawReadings:
-    """Leave out empty readings and loggers' stand-ins for them; refuse infinities."""
+    """Leave out empty and infinite readings and loggers' stand-ins for them."""
     infinite = np.isinf(readings.power)
     if infinite.any():
-        raise MeterError(
-            f"{readings.where} has infinite readings at {name_rows(readings.rows[infinite])};"
-            " remove them or leave the cells empty"
+        note = f"{count(int(infinite.sum()), 'infinite reading')}, among"
+        readings = readings.keep(
+            ~infinite, f"{note} {name_rows(readings.rows[infinite])}, left out."
         )
     missing = np.isnan(readings.power)
     if missing.all():
@@ -69,20 +66,6 @@ def clean_each(readings: RawReadings) -> RawReadings:
     return readings.with_power(np.maximum(readings.power, 0.0))
 
 
-def refuse_register(readings: RawReadings) -> None:
-    """Refuse a counter that only ever grows: its differences are the readings."""
-    steps = np.diff(readings.power)
-    if len(steps) >= 48 and _is_register(steps):
-        raise MeterError(
-            f"{readings.where} counts up without end, as a meter's register does;"
-            " give the differences between its readings instead"
-        )
-
-
-def _is_register(steps: NDArray[np.float64]) -> bool:
-    return bool((steps < 0).mean() < REGISTER_FALLS and (steps > 0).mean() > REGISTER_RISES)
-
-
 def clean(readings: RawReadings, options: MeterOptions, *, interval: int) -> RawReadings:
     """Apply every rule to readings in kW on their grid.
 
@@ -97,7 +80,6 @@ def clean(readings: RawReadings, options: MeterOptions, *, interval: int) -> Raw
     """
     if not readings.power.any():
         raise MeterError(f"{readings.where} has only zeros: check that this is a generation meter")
-    refuse_register(readings)
     readings = settle_units(readings, UnitSwitch(options.unit_switch), interval=interval)
     readings = drop_spikes(readings)
     readings = settle_negatives(readings, allow_net=options.allow_net)
@@ -129,7 +111,7 @@ def settle_units(readings: RawReadings, policy: UnitSwitch, *, interval: int) ->
             f"{readings.where} changes its unit by a factor of about 1000 at row"
             f" {readings.rows[first]} ({name_time(readings.seconds[first])}): the smaller unit is"
             f" at {name_rows(readings.rows[~switches.low])}, the larger at {name_rows(low)};"
-            " correct the file, or use --unit-switch repair"
+            f" correct the file, or use {ask('unit_switch', 'repair')}"
         )
     note = (
         f"The unit changed by a factor of 1000 at {count(len(switches.starts), 'time')}, first at"
@@ -162,14 +144,15 @@ def settle_negatives(readings: RawReadings, *, allow_net: bool) -> RawReadings:
     if top <= 0.0 or -bottom > 3.0 * top:
         raise MeterError(
             f"{readings.where} counts hardly any generation as positive: if it counts generation"
-            " as negative, use --negate"
+            f" as negative, use {ask('negate')}"
         )
     deep = power < -DEEP_FACTOR * top
     if deep.mean() > DEEP_SHARE:
         if not allow_net:
             raise MeterError(
                 f"{readings.where} goes far below zero at {name_rows(readings.rows[deep])}, as a"
-                " net meter does: give the generation alone, or read it anyway with --allow-net"
+                " net meter does: give the generation alone, or read it anyway with"
+                f" {ask('allow_net')}"
             )
         note = f"{count(int(negative.sum()))} below zero, as of a net meter, set to zero."
         return readings.with_power(np.where(negative, 0.0, power), note)

@@ -6,19 +6,29 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sunveil.errors import MeterError, SunveilError
+from sunveil.meters.arrowfile import read_arrow
 from sunveil.meters.assemble import RawSystem, to_record
+from sunveil.meters.contents import (
+    ENDINGS,
+    READABLE,
+    Content,
+    FileKind,
+    contents_of,
+    unreadable,
+)
 from sunveil.meters.greenbutton import read_green_button
+from sunveil.meters.jsonfile import read_json
+from sunveil.meters.nem12 import is_nem12, read_nem12
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Label, Record
 from sunveil.meters.refusals import UNREAD, RefusedSystem
-from sunveil.meters.tables import MeterTable, read_csv, read_parquet
-from sunveil.meters.textfile import unreadable
-from sunveil.meters.units import find_unit
+from sunveil.meters.sheets import read_workbook
+from sunveil.meters.tabular import systems_of
+from sunveil.meters.textcells import read_head
+from sunveil.meters.textfile import read_text
 
-_ENDINGS = (".csv", ".csv.gz", ".txt", ".tsv", ".parquet", ".pq", ".xml")
+RawRead = tuple[RawSystem | RefusedSystem, MeterOptions]
 _DEFAULTS = MeterOptions()
 
 
@@ -31,8 +41,9 @@ def read_meters(
 ) -> list[Record]:
     """Read all systems of a file, or of a folder of files.
 
-    CSV (plain or gzipped), Parquet and Green Button XML are told apart by their content. A table
-    holds one system, named after the file, or several in long form with a column of systems.
+    Formats are told apart by their content: CSV and its relatives, workbooks, Parquet, Feather,
+    JSON, NEM12 and Green Button XML, plain, compressed or zipped. A table holds one system, named
+    after the file, or several with a column of systems; a row is a reading, or a day of readings.
 
     Parameters
     ----------
@@ -85,9 +96,7 @@ def iter_systems(
         yield settle(raw, own, name=name)
 
 
-def iter_raw_systems(
-    path: Path, options: MeterOptions
-) -> Iterator[tuple[RawSystem | RefusedSystem, MeterOptions]]:
+def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
     """Yield the systems of a file or folder as they are written, with the options that hold.
 
     A file that cannot be read is refused where there are others beside it, and raises where it is
@@ -96,7 +105,8 @@ def iter_raw_systems(
     files = _files(path)
     for file in files:
         try:
-            yield from _raws(file, options)
+            for content in contents_of(file):
+                yield from _raws(content, options)
         except MeterError as error:
             if len(files) == 1:
                 raise
@@ -150,60 +160,39 @@ def _files(path: Path) -> list[Path]:
             for each in path.iterdir()
             if each.is_file()
             and not each.name.startswith(".")
-            and each.name.lower().endswith(_ENDINGS)
+            and each.name.lower().endswith(ENDINGS)
         )
     except (OSError, ValueError) as error:
         raise unreadable(repr(str(path)), error) from None
     if not found:
-        raise MeterError(
-            f"the folder {str(path)!r} has no meter files:"
-            " CSV, Parquet or Green Button XML are read"
-        )
+        raise MeterError(f"the folder {str(path)!r} has no meter files: {READABLE} are read")
     return found
 
 
-def _raws(path: Path, options: MeterOptions) -> Iterator[tuple[RawSystem, MeterOptions]]:
-    where = path.name
-    try:
-        with path.open("rb") as file:
-            head = file.read(512)
-    except OSError as error:
-        raise unreadable(where, error) from None
-    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+def _raws(content: Content, options: MeterOptions) -> Iterator[RawRead]:
+    """Yield the systems of one file, whatever its format."""
+    where, kind = content.name, content.kind
+    if kind is FileKind.XML:
         # ESPI stamps the start of an interval in UTC, whatever other files do.
         options = options.changed({"label": Label.START})
-        for raw in read_green_button(path, options, where=where):
-            yield raw, options
-        return
-    if head.startswith(b"PK\x03\x04"):
-        raise MeterError(f"{where} is a workbook or archive: save its table as CSV first")
-    read = read_parquet if head.startswith(b"PAR1") else read_csv
-    for raw in _split(read(path, options, where=where), path, options):
-        yield raw, options
-
-
-def _split(table: MeterTable, path: Path, options: MeterOptions) -> Iterator[RawSystem]:
-    """Part a table into its systems, each in the order of its rows."""
-    unit, notes = find_unit(table.column, options.known_unit, where=table.where)
-    if table.systems is None:
-        yield RawSystem(
-            stem(path), table.where, table.rows, table.stamps, table.values, unit, notes
-        )
-        return
-    names, codes = np.unique(table.systems.astype(str), return_inverse=True)
-    order = np.argsort(codes, kind="stable")
-    parts = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-    for name, part in zip(names.tolist(), parts, strict=True):
-        if name != "":
-            where = f"{table.where}, system {name},"
-            stamps = table.stamps.keep(part)
-            yield RawSystem(name, where, table.rows[part], stamps, table.values[part], unit, notes)
-
-
-def stem(path: Path) -> str:
-    """Return a file's name without its endings: the name of the system in it."""
-    name = path.name
-    for ending in (".gz", *_ENDINGS):
-        if name.lower().endswith(ending):
-            name = name[: -len(ending)]
-    return name or path.name
+        yield from ((raw, options) for raw in read_green_button(content, options))
+    elif kind in (FileKind.PARQUET, FileKind.FEATHER):
+        yield from systems_of(read_arrow(content, options), options)
+    elif kind is FileKind.WORKBOOK:
+        yield from systems_of(read_workbook(content, options), options)
+    elif kind is FileKind.JSON:
+        for table in read_json(content, options):
+            yield from systems_of(table, options)
+    elif kind is FileKind.TEXT:
+        with content.open() as file:
+            nem12 = is_nem12(read_head(file))
+        if nem12:
+            yield from read_nem12(content, options)
+        else:
+            yield from systems_of(read_text(content, options), options)
+    elif kind is FileKind.EMPTY:
+        raise MeterError(f"{where} is empty")
+    elif kind is FileKind.OLD_WORKBOOK:
+        raise MeterError(f"{where} is a workbook of the old kind: save it as .xlsx or CSV first")
+    else:
+        raise MeterError(f"{where} is no meter file: {READABLE} are read")

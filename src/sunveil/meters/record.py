@@ -65,6 +65,9 @@ class Record:
     rows_span
         Starts of the first and the last interval that the source has a row for, with a reading or
         without: public, where which readings are missing is not. The readings' own when None.
+    differenced
+        Whether the readings are differences of a register, so that one cell of the source is part
+        of two of them.
 
     Privacy
     -------
@@ -81,6 +84,7 @@ class Record:
     notes: tuple[str, ...] = field(default=())
     cleaning: Cleaning = Cleaning.EACH
     rows_span: tuple[np.datetime64, np.datetime64] | None = None
+    differenced: bool = False
 
     def __post_init__(self) -> None:
         if len(self.times) != len(self.power_kw):

@@ -1,0 +1,215 @@
+"""What a file is, told by its first bytes, and what is packed inside it."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from sunveil.errors import MeterError
+
+# What is packed is held in memory: larger files are to be unpacked first. [bytes]
+_LARGEST_UNPACKED = 4 << 30
+_PACKINGS = (".gz", ".bz2", ".xz", ".lzma")
+_TABLES = (
+    *(".csv", ".txt", ".tsv", ".dat", ".parquet", ".pq", ".feather", ".arrow"),
+    *(".xml", ".json", ".jsonl", ".ndjson", ".xlsx", ".xlsm", ".zip"),
+)
+# Names that a folder of meters is searched for.
+ENDINGS = (*_TABLES, *(table + packing for table in _TABLES for packing in _PACKINGS))
+READABLE = "CSV, Excel (.xlsx), Parquet, Feather, JSON or Green Button XML, plain or zipped"
+_BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
+
+
+class FileKind(StrEnum):
+    """What the first bytes of a file say that it is."""
+
+    EMPTY = "empty"
+    TEXT = "text"
+    JSON = "json"
+    XML = "xml"
+    PARQUET = "parquet"
+    FEATHER = "feather"
+    WORKBOOK = "workbook"
+    OLD_WORKBOOK = "old workbook"
+    ARCHIVE = "archive"
+    PACKED = "packed"
+    BINARY = "binary"
+
+
+_MAGIC = (
+    (b"PAR1", FileKind.PARQUET),
+    (b"ARROW1", FileKind.FEATHER),
+    (b"PK\x03\x04", FileKind.ARCHIVE),
+    (b"PK\x05\x06", FileKind.ARCHIVE),
+    (b"\x1f\x8b", FileKind.PACKED),
+    (b"BZh", FileKind.PACKED),
+    (b"\xfd7zXZ\x00", FileKind.PACKED),
+    (b"\xd0\xcf\x11\xe0", FileKind.OLD_WORKBOOK),
+)
+# Byte order marks, and the two ways in which a text without one starts in UTF-16.
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One table-like thing to read: a file, or what was packed inside one.
+
+    Parameters
+    ----------
+    name
+        Its name, without folders and without what a packing adds to it.
+    path
+        Where it lies; None for what was unpacked into ``data``.
+    data
+        Its bytes, where it was packed.
+    """
+
+    name: str
+    path: Path | None = None
+    data: bytes | None = None
+
+    def open(self) -> BinaryIO:
+        """Return it opened for reading; the caller closes it."""
+        if self.data is not None:
+            return io.BytesIO(self.data)
+        assert self.path is not None
+        try:
+            return self.path.open("rb")
+        except OSError as error:
+            raise unreadable(self.name, error) from None
+
+    @property
+    def kind(self) -> FileKind:
+        """What its first bytes say that it is."""
+        with self.open() as file:
+            try:
+                return _kind(file)
+            except OSError as error:
+                raise unreadable(self.name, error) from None
+
+    @property
+    def stem(self) -> str:
+        """Its name without its ending: the name of the system in it."""
+        lower = self.name.lower()
+        ending = next((each for each in _TABLES if lower.endswith(each)), "")
+        return self.name[: len(self.name) - len(ending)] or self.name
+
+
+def kind_of(path: Path) -> FileKind:
+    """Return what the first bytes of a file say that it is."""
+    return Content(path.name, path).kind
+
+
+def contents_of(path: Path) -> Iterator[Content]:
+    """Yield what is to be read of a file: itself, or what is packed inside it."""
+    yield from _unpacked(Content(path.name, path), depth=0)
+
+
+def unreadable(where: str, error: BaseException) -> MeterError:
+    """Return the error for a file that cannot be opened or read."""
+    reason = getattr(error, "strerror", None) or "it is damaged or not what its name says"
+    return MeterError(f"{where} cannot be read: {reason}")
+
+
+def _unpacked(content: Content, *, depth: int) -> Iterator[Content]:
+    kind = content.kind
+    if kind not in (FileKind.PACKED, FileKind.ARCHIVE):
+        yield content
+        return
+    if depth == 2:
+        raise MeterError(f"{content.name} is packed more than twice; unpack it first")
+    try:
+        inner = list(_entries(content) if kind is FileKind.ARCHIVE else [_inflated(content)])
+    except _BROKEN as error:
+        raise unreadable(content.name, error) from None
+    for each in inner:
+        yield from _unpacked(each, depth=depth + 1)
+
+
+def _inflated(content: Content) -> Content:
+    with content.open() as file:
+        head = file.read(4)
+        file.seek(0)
+        opener = {b"\x1f": gzip.open, b"B": bz2.open, b"\xfd": lzma.open}[head[:1]]
+        with opener(file) as unpacked:
+            data = _read(unpacked, content.name)
+    lower = content.name.lower()
+    ending = next((each for each in _PACKINGS if lower.endswith(each)), "")
+    return Content(content.name[: len(content.name) - len(ending)], data=data)
+
+
+def _entries(content: Content) -> Iterator[Content]:
+    """Yield the files of an archive, in the order of their names; an .xlsx file is none."""
+    with content.open() as file, zipfile.ZipFile(file) as archive:
+        names = sorted(entry.filename for entry in archive.infolist() if not entry.is_dir())
+        found = [name for name in names if _is_meter_file(name)]
+        if not found:
+            raise MeterError(f"{content.name} holds no meter files: {READABLE} are read")
+        for name in found:
+            with archive.open(name) as entry:
+                data = _read(entry, content.name)
+            yield Content(PurePosixPath(name).name, data=data)
+
+
+def _is_meter_file(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    hidden = any(part.startswith((".", "__MACOSX")) for part in parts)
+    return not hidden and name.lower().endswith(ENDINGS)
+
+
+def _read(file: object, name: str) -> bytes:
+    data: bytes = file.read(_LARGEST_UNPACKED + 1)  # type: ignore[attr-defined]
+    if len(data) > _LARGEST_UNPACKED:
+        raise MeterError(f"{name} holds more than 4 GB in one file; unpack it first")
+    return data
+
+
+def _kind(file: BinaryIO) -> FileKind:
+    head = file.read(512)
+    for magic, kind in _MAGIC:
+        if head.startswith(magic):
+            if kind is FileKind.ARCHIVE and _is_workbook(file):
+                return FileKind.WORKBOOK
+            return kind
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if not start:
+        return FileKind.EMPTY if len(head) < 512 else FileKind.TEXT
+    if head.startswith(_WIDE_MARKS) or is_wide_text(head):
+        return FileKind.TEXT
+    if start.startswith(b"<"):
+        return FileKind.XML
+    if start.startswith((b"{", b"[")) and not _is_bracketed_header(start):
+        return FileKind.JSON
+    # A stray byte in some cell is that cell's affair: the first line alone tells.
+    controls = sum(start.split(b"\n")[0].count(bytes([byte])) for byte in range(9))
+    return FileKind.BINARY if controls else FileKind.TEXT
+
+
+def is_wide_text(head: bytes) -> bool:
+    """Whether bytes without a byte order mark begin like plain letters in UTF-16."""
+    first = head[:8]
+    return len(first) == 8 and (not any(first[1::2]) or not any(first[::2])) and any(first)
+
+
+def _is_bracketed_header(start: bytes) -> bool:
+    """Whether a line begins like ``[kWh];...``: a column's unit, not JSON."""
+    line = start.split(b"\n")[0]
+    return line.startswith(b"[") and b"]" in line and b'"' not in line and b"{" not in line
+
+
+def _is_workbook(file: BinaryIO) -> bool:
+    file.seek(0)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return "xl/workbook.xml" in archive.namelist()
+    except _BROKEN:
+        return False

@@ -1,0 +1,162 @@
+"""NEM12: the interval data of Australian meters, as AEMO's Meter Data File Format defines it.
+
+A file is a list of records: 100 opens it, 200 names a meter's register, each 300 is a day of that
+register, 400 gives the quality of some of its intervals, 900 closes it. Intervals begin at midnight
+of market time, which is UTC+10 all year.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sunveil.errors import MeterError, ask
+from sunveil.meters.assemble import RawSystem
+from sunveil.meters.clock import Stamps
+from sunveil.meters.contents import Content
+from sunveil.meters.numbers import parse_number
+from sunveil.meters.options import MeterOptions, Unit
+from sunveil.meters.record import Label
+from sunveil.meters.refusals import RefusedSystem
+from sunveil.meters.textcells import cut, iter_lines
+
+_MARKET_TIME = 600.0
+_MINUTE = 60_000_000
+_UNITS = {unit.value.lower(): unit for unit in Unit}
+
+
+@dataclass(slots=True)
+class _Channel:
+    """One register of one meter: its suffix, unit, interval, and its days."""
+
+    nmi: str
+    suffix: str
+    unit: str
+    minutes: int
+    starts: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+
+
+def is_nem12(lines: Sequence[str]) -> bool:
+    """Whether lines are of a NEM12 file, with or without the record that opens it."""
+    first = next((line for line in lines if line.strip()), "")
+    return first.upper().startswith("100,NEM12") or (
+        first.startswith("200,") and any(line.startswith("300,") for line in lines[:3])
+    )
+
+
+def read_nem12(
+    content: Content, options: MeterOptions
+) -> Iterator[tuple[RawSystem | RefusedSystem, MeterOptions]]:
+    """Yield the generation of every meter of a NEM12 file.
+
+    Parameters
+    ----------
+    content
+        The file.
+    options
+        ``power_column`` names the register, such as B1, where a meter has several; ``timezone``
+        the clock, where it is not market time.
+    """
+    channels: dict[str, list[_Channel]] = {}
+    with content.open() as file:
+        for channel in _channels(iter_lines(file)):
+            channels.setdefault(channel.nmi, []).append(channel)
+    if not channels:
+        raise MeterError(f"{content.name} is a NEM12 file without interval data (300 records)")
+    options = options.changed({"label": Label.START})
+    for nmi in sorted(channels):
+        where = f"{content.name}, system {nmi},"
+        try:
+            yield _raw(channels[nmi], options, nmi, where), options
+        except MeterError as error:
+            yield RefusedSystem(nmi, "meter", str(error)), options
+
+
+def _channels(lines: Iterator[str]) -> Iterator[_Channel]:
+    open_channel: _Channel | None = None
+    for row, line in enumerate(lines, start=1):
+        cells = [cell.strip() for cell in cut(line, ",")]
+        if cells[0] == "200" and len(cells) > 8:
+            if open_channel is not None:
+                yield open_channel
+            minutes = int(cells[8]) if cells[8] in ("5", "15", "30") else 0
+            open_channel = _Channel(
+                cells[1], cells[4].upper() or cells[3].upper(), cells[7], minutes
+            )
+        elif cells[0] == "300" and open_channel is not None and open_channel.minutes:
+            _add_day(open_channel, cells, row)
+        elif cells[0] == "400" and open_channel is not None and len(cells) > 3:
+            _blank_intervals(open_channel, cells)
+    if open_channel is not None:
+        yield open_channel
+
+
+def _add_day(channel: _Channel, cells: Sequence[str], row: int) -> None:
+    """Add a day; one whose date cannot be read is none."""
+    size = 1440 // channel.minutes
+    date = cells[1] if len(cells) > 1 else ""
+    if len(date) < 8 or not date[:8].isdecimal():
+        return
+    try:
+        day = np.datetime64(f"{date[:4]}-{date[4:6]}-{date[6:8]}", "us").astype(np.int64)
+    except ValueError:
+        return
+    found = [*cells[2 : 2 + size], *[""] * max(0, size - len(cells) + 2)]
+    quality = cells[2 + size : 3 + size]
+    missing = bool(quality) and quality[0][:1].upper() == "N"
+    step = channel.minutes * _MINUTE
+    channel.starts += [int(day) + step * k for k in range(size)]
+    channel.values += [np.nan if missing else parse_number(cell, ".")[0] for cell in found]
+    channel.rows += [row] * size
+
+
+def _blank_intervals(channel: _Channel, cells: Sequence[str]) -> None:
+    """Blank the intervals of the last day that a 400 record calls null."""
+    size = 1440 // channel.minutes if channel.minutes else 0
+    if not (cells[1].isdecimal() and cells[2].isdecimal()) or len(channel.values) < size:
+        return
+    if cells[3][:1].upper() == "N":
+        first, last = max(int(cells[1]), 1), min(int(cells[2]), size)
+        for interval in range(first, last + 1):
+            channel.values[len(channel.values) - size + interval - 1] = np.nan
+
+
+def _raw(channels: Sequence[_Channel], options: MeterOptions, nmi: str, where: str) -> RawSystem:
+    chosen = _generation(channels, options, where)
+    unit = _UNITS.get(chosen[0].unit.lower())
+    if unit is None or any(each.minutes != chosen[0].minutes for each in chosen):
+        raise MeterError(f"{where} counts neither energy nor power in its register, or in two ways")
+    starts = np.array([each for one in chosen for each in one.starts], dtype=np.int64)
+    values = np.array([each for one in chosen for each in one.values], dtype=np.float64)
+    rows = np.array([each for one in chosen for each in one.rows], dtype=np.int64)
+    if not len(starts):
+        raise MeterError(f"{where} has no interval data (300 records)")
+    own = options.timezone is not None
+    offset = np.full(len(starts), np.nan if own else _MARKET_TIME)
+    return RawSystem(nmi, where, rows, Stamps(starts, offset, None), values, unit)
+
+
+def _generation(channels: Sequence[_Channel], options: MeterOptions, where: str) -> list[_Channel]:
+    """Return the register that counts generation, or say which ones there are."""
+    suffixes = sorted({each.suffix for each in channels})
+    if options.power_column is not None:
+        wanted = options.power_column.upper()
+        if wanted not in suffixes:
+            raise MeterError(
+                f"{where} has no register {wanted!r} ({ask('power_column')}): it has"
+                f" {', '.join(suffixes)}"
+            )
+        return [each for each in channels if each.suffix == wanted]
+    made = [suffix for suffix in suffixes if suffix.startswith("B")]
+    active = [suffix for suffix in suffixes if suffix[:1] in "BE"]
+    if len(made) == 1 and (len(active) == 1 or options.allow_net):
+        return [each for each in channels if each.suffix == made[0]]
+    raise MeterError(
+        f"{where} has the registers {', '.join(suffixes)}, of which E counts what is drawn from the"
+        " grid and B what is sent to it: where one of them counts all of the generation, name it"
+        f" with {ask('power_column')}"
+    )

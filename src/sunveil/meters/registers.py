@@ -1,0 +1,99 @@
+"""Registers: counts of energy that go up, of which the differences are readings."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.errors import MeterError, ask
+from sunveil.meters.grid import RawReadings
+from sunveil.meters.options import AUTO, MeterOptions, Register, Unit
+
+# A register falls at hardly any step, and rises at a good share of them. [share of steps]
+REGISTER_FALLS, REGISTER_RISES = 0.005, 0.1
+# One that starts again every day falls about once a day, from near its top to near zero.
+_DAILY_FALLS = (0.4, 1.3)
+_DAILY_TOP, _DAILY_BOTTOM = 0.9, 0.05
+_LEAST = 48
+
+
+def find_register(readings: RawReadings, options: MeterOptions, unit: Unit) -> Register:
+    """Return what kind of register sorted readings are: as declared, or as they run.
+
+    Parameters
+    ----------
+    readings
+        Sorted readings without missing ones.
+    options
+        What the curator declares; a release takes nothing else.
+    unit
+        What they count.
+    """
+    if options.register != AUTO:
+        return Register(options.register)
+    if options.declared_only or len(readings) < _LEAST:
+        return Register.NO
+    steps = np.diff(readings.power)
+    if is_cumulative(steps):
+        found = Register.CUMULATIVE
+    elif _is_daily(readings):
+        found = Register.DAILY
+    else:
+        return Register.NO
+    if not unit.is_energy:
+        raise MeterError(
+            f"{readings.where} counts up as a register of energy does, but is said to be power:"
+            f" give {ask('unit', 'kWh')} or Wh, or {ask('register', 'no')} if it is no register"
+        )
+    return found
+
+
+def is_cumulative(steps: NDArray[np.float64]) -> bool:
+    """Whether the steps between readings are those of a counter that only ever grows."""
+    return bool((steps < 0).mean() < REGISTER_FALLS and (steps > 0).mean() > REGISTER_RISES)
+
+
+def _is_daily(readings: RawReadings) -> bool:
+    """Whether readings climb all day and start again at about zero."""
+    power = readings.power
+    steps = np.diff(power)
+    falls = np.flatnonzero(steps < 0)
+    days = (readings.seconds[-1] - readings.seconds[0]) / 86_400.0
+    if days < 2.0 or not _DAILY_FALLS[0] <= len(falls) / days <= _DAILY_FALLS[1]:
+        return False
+    starts = np.r_[0, falls + 1]
+    tops = np.maximum.reduceat(power, starts)[:-1]
+    usual = float(np.median(tops))
+    return bool(
+        np.median(power[falls] / np.maximum(tops, 1e-12)) > _DAILY_TOP
+        and np.median(power[falls + 1]) < _DAILY_BOTTOM * usual
+    )
+
+
+def differences(readings: RawReadings, register: Register, *, interval: int) -> RawReadings:
+    """Return the energy between counts that stand one interval apart.
+
+    Counts are stamped at the instant they were taken, so a difference is of the interval that ends
+    there. Where a count falls, a daily register has started again at zero, and nothing is known
+    of any other.
+
+    Parameters
+    ----------
+    readings
+        Counts, sorted, one per time.
+    register
+        Which kind of register.
+    interval
+        Length of an interval. [s]
+
+    Privacy
+    -------
+    Every count is part of two differences.
+    """
+    steps = np.diff(readings.power)
+    apart = np.diff(readings.seconds) == interval
+    if register is Register.DAILY:
+        steps = np.where(steps < 0, readings.power[1:], steps)
+    kept = np.flatnonzero(apart & (steps >= 0)) + 1
+    note = f"The readings are differences of a {register.value} register."
+    return readings.keep(kept, note).with_power(steps[kept - 1])

@@ -1,0 +1,108 @@
+"""Tables that are read whole: workbooks, and lists of records in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from python_calamine import CalamineError, CalamineWorkbook
+
+from sunveil.errors import MeterError
+from sunveil.meters.columns import find_roles
+from sunveil.meters.contents import Content, unreadable
+from sunveil.meters.header import find_columns
+from sunveil.meters.options import MeterOptions
+from sunveil.meters.tabular import RoleCells
+from sunveil.meters.textcells import to_texts
+
+_HEAD = 300
+
+
+def read_workbook(content: Content, options: MeterOptions) -> RoleCells:
+    """Return the columns of the first sheet of a workbook that holds times and readings.
+
+    Parameters
+    ----------
+    content
+        The file.
+    options
+        What the curator says of it.
+    """
+    try:
+        with content.open() as file:
+            book = CalamineWorkbook.from_filelike(file)
+            sheets = [book.get_sheet_by_name(name).to_python() for name in book.sheet_names]
+    except (CalamineError, OSError, ValueError) as error:
+        raise unreadable(content.name, error) from None
+    filled = [rows for rows in sheets if len(rows) > 1]
+    if not filled:
+        raise MeterError(f"{content.name} has no sheet with a header and readings")
+    problem: MeterError | None = None
+    for rows in filled:
+        try:
+            return cells_of_rows([_as_texts(row) for row in rows], options, content=content)
+        except MeterError as error:
+            problem = problem or error
+    assert problem is not None
+    raise problem
+
+
+def cells_of_rows(
+    rows: Sequence[Sequence[str]],
+    options: MeterOptions,
+    *,
+    content: Content,
+    said: dict[str, str] | None = None,
+) -> RoleCells:
+    """Return the columns of a table of texts that hold what is read.
+
+    Parameters
+    ----------
+    rows
+        The cells, row by row, with the header.
+    options
+        What the curator says of them.
+    content
+        The file that they are from.
+    said
+        What the file says of itself outside its table: unit, timezone, label.
+    """
+    first, columns, _ = find_columns(rows[:_HEAD], options, where=content.name)
+    roles = find_roles(columns, options, where=content.name)
+    body = rows[first:]
+
+    def column(at: int | None) -> pa.Array | None:
+        if at is None:
+            return None
+        return to_texts([row[at] if at < len(row) else "" for row in body])
+
+    time = column(roles.time)
+    assert time is not None
+    return RoleCells(
+        content.name,
+        content.stem,
+        columns,
+        roles,
+        np.arange(1, len(body) + 1, dtype=np.int64),
+        time,
+        tuple(each for each in map(column, roles.power) if each is not None),
+        date=column(roles.date),
+        system=column(roles.system),
+        kind=column(roles.kind),
+        unit=column(roles.unit),
+        separator="" if said is None else None,
+        said=said or {},
+    )
+
+
+def _as_texts(row: Sequence[object]) -> list[str]:
+    return [_as_text(cell) for cell in row]
+
+
+def _as_text(cell: object) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
+        return str(int(cell))
+    return str(cell).strip()

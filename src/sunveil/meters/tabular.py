@@ -1,0 +1,351 @@
+"""From the columns of a table to its systems: stamps, numbers and units, each system alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from sunveil.errors import MeterError, ask
+from sunveil.meters.assemble import RawSystem
+from sunveil.meters.clock import Stamps
+from sunveil.meters.columns import ColumnRoles
+from sunveil.meters.dates import NO_TIME, read_stamps
+from sunveil.meters.days import days_as_rows, rows_of_one_kind
+from sunveil.meters.header import TableColumn
+from sunveil.meters.numbers import CellNumbers, cell_numbers, decimal_evidence
+from sunveil.meters.options import AUTO, MeterOptions, Unit, parse_unit
+from sunveil.meters.record import Label
+from sunveil.meters.refusals import RefusedSystem
+from sunveil.meters.textcells import coded, decoded
+from sunveil.meters.units import NAMED, find_unit
+from sunveil.meters.wording import Rows, count, name_rows
+
+# Rows without a stamp above the first and below the last one that has any are no readings.
+_MOST_AROUND = 10
+# More stamps or lines than this that cannot be read are no accident. [share]
+_FEW = 0.01
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoleCells:
+    """The columns of a table that hold what is read.
+
+    Parameters
+    ----------
+    where
+        The name of the file, for messages.
+    stem
+        The name of its system, where no column names them.
+    columns
+        All columns of the table.
+    roles
+        Which of them hold what.
+    rows
+        The number of each row, from 1.
+    time, date, system, kind, unit
+        Their cells: texts, or times where the file has types.
+    power
+        The cells of each column of readings: texts, or numbers where the file has types.
+    torn
+        Lines that have more cells than the header.
+    separator
+        What stands between cells, where the table is a text.
+    zone
+        The clock that a file states beside its instants.
+    said
+        What the file says of itself outside its table: unit, timezone, label.
+    """
+
+    where: str
+    stem: str
+    columns: tuple[TableColumn, ...]
+    roles: ColumnRoles
+    rows: Rows
+    time: pa.Array
+    power: tuple[pa.Array, ...]
+    date: pa.Array | None = None
+    system: pa.Array | None = None
+    kind: pa.Array | None = None
+    unit: pa.Array | None = None
+    torn: NDArray[np.bool_] | None = None
+    separator: str | None = None
+    zone: str | None = None
+    said: dict[str, str] = field(default_factory=dict)
+
+    def keep(self, which: NDArray[np.bool_]) -> RoleCells:
+        """Return some of the rows."""
+        mask = pa.array(which)
+        cells = {
+            name: None if (held := getattr(self, name)) is None else held.filter(mask)
+            for name in ("time", "date", "system", "kind", "unit")
+        }
+        return replace(
+            self,
+            rows=self.rows[which],
+            power=tuple(each.filter(mask) for each in self.power),
+            torn=None if self.torn is None else self.torn[which],
+            **cells,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Readings:
+    """The readings of a table, row by row, and what its systems are."""
+
+    rows: Rows
+    wall: NDArray[np.int64]
+    offset: NDArray[np.float64]
+    numbers: CellNumbers
+    commas: NDArray[np.float64] | None
+    evidence: NDArray[np.int8] | None
+    codes: NDArray[np.int64] | None
+    blank_stamp: NDArray[np.bool_]
+    torn: NDArray[np.bool_] | None
+
+
+def systems_of(
+    table: RoleCells, options: MeterOptions
+) -> Iterator[tuple[RawSystem | RefusedSystem, MeterOptions]]:
+    """Yield the systems of a table, each with the options that hold for it."""
+    if not len(table.rows):
+        raise MeterError(f"{table.where} has a header but no readings")
+    if table.kind is not None:
+        table = table.keep(rows_of_one_kind(table.kind, options, where=table.where))
+    stamps, label = _stamps(table, options)
+    if not (stamps.wall != NO_TIME).any():
+        raise MeterError(
+            f"{table.where} has no times that can be read in its column of times; say how they are"
+            f" written with {ask('time_format')}"
+        )
+    options = _with_said(options, table, label)
+    names, readings = _readings(table, options, stamps)
+    unit, notes = _unit(table, options, readings)
+    if names is None:
+        yield _system(table, readings, None, table.stem, unit=unit, notes=notes, options=options)
+        return
+    order = np.argsort(readings.codes, kind="stable")  # type: ignore[arg-type]
+    assert readings.codes is not None
+    edges = np.searchsorted(readings.codes[order], np.arange(len(names) + 1))
+    for code, name in sorted(enumerate(names), key=lambda each: each[1]):
+        part = order[edges[code] : edges[code + 1]]
+        if name == "":
+            if (readings.wall[part] != NO_TIME).any():
+                reason = f"{table.where} has rows that name no system; fill its column of systems"
+                yield RefusedSystem("", "unknown", reason), options
+            continue
+        if len(part):
+            yield _system(table, readings, part, name, unit=unit, notes=notes, options=options)
+
+
+def _with_said(options: MeterOptions, table: RoleCells, label: Label | None) -> MeterOptions:
+    """Return the options with what the header and the file say, where the curator does not."""
+    changes: dict[str, object] = {}
+    label = table.roles.label or label
+    if options.label == AUTO and ("label" in table.said or label is not None):
+        changes["label"] = table.said.get("label") or label
+    if options.timezone is None and "timezone" in table.said:
+        changes["timezone"] = table.said["timezone"]
+    if options.register == AUTO and table.roles.register is not None:
+        changes["register"] = table.roles.register
+    return options.changed(changes)
+
+
+def _stamps(table: RoleCells, options: MeterOptions) -> tuple[Stamps, Label | None]:
+    """Return the stamps of the rows, and which instant they turn out to name."""
+    time = table.time
+    if pa.types.is_timestamp(time.type) or pa.types.is_date(time.type):
+        zoned = getattr(time.type, "tz", None) is not None
+        micros = pc.cast(time, pa.timestamp("us", getattr(time.type, "tz", None)))
+        wall = np.asarray(pc.fill_null(micros.view(pa.int64()), NO_TIME).to_numpy())
+        offset = np.full(len(wall), 0.0 if zoned else np.nan)
+        return Stamps(wall, offset, table.zone if zoned else None), None
+    label = None
+    if table.date is not None:
+        time, label = _joined(table.date, time)
+    texts, code = coded(time)
+    read = read_stamps(texts, options.time_format, where=table.where)
+    label = Label.START if read.ranged else label
+    return Stamps(read.wall[code], read.offset[code], None), label
+
+
+def _joined(date: pa.Array, time: pa.Array) -> tuple[pa.Array, Label | None]:
+    """Return dates and times of day as one text, and the label that hours from 1 to 24 say."""
+    clock = pc.utf8_trim_whitespace(decoded(time))
+    day = pc.utf8_trim_whitespace(decoded(date))
+    # A spreadsheet's date comes with a midnight of its own.
+    day = pc.replace_substring_regex(day, r"[ T]00:00(:00)?$", "")
+    clock = pc.replace_substring_regex(clock, r"^(\d{1,2})(\d\d)(\.0)?$", r"\1:\2")
+    hours = pc.match_substring_regex(clock, r"^\d{1,2}(\.0)?$")
+    last = bool(pc.any(pc.match_substring_regex(clock, r"^24(\.0)?$")).as_py())
+    first = bool(pc.any(pc.match_substring_regex(clock, r"^0?0(\.0)?$")).as_py())
+    clock = pc.replace_substring_regex(clock, r"^(\d{1,2})(\.0)?$", r"\1:00")
+    ending = bool(pc.any(hours).as_py()) and last and not first
+    joined = pc.binary_join_element_wise(day, clock, " ")
+    missing = pc.or_(pc.equal(day, ""), pc.equal(clock, ""))
+    return pc.if_else(missing, "", joined), Label.END if ending else None
+
+
+def _readings(
+    table: RoleCells, options: MeterOptions, stamps: Stamps
+) -> tuple[list[str] | None, _Readings]:
+    names, codes = None, None
+    if table.system is not None:
+        texts, codes = coded(table.system)
+        names = [str(each).strip() for each in texts.to_pylist()]
+    cells = pa.concat_arrays(table.power) if len(table.power) > 1 else table.power[0]
+    numbers, commas, evidence = _numbers(cells, table.separator, options)
+    blank = _is_blank_stamp(table)
+    found = _Readings(
+        table.rows, stamps.wall, stamps.offset, numbers, commas, evidence, codes, blank, table.torn
+    )
+    if table.roles.minutes is not None:
+        found = _Readings(*days_as_rows(found, table.roles.minutes))
+    return names, found
+
+
+def _is_blank_stamp(table: RoleCells) -> NDArray[np.bool_]:
+    """Return which rows have no stamp at all, or words where it should be."""
+    if pa.types.is_timestamp(table.time.type) or pa.types.is_date(table.time.type):
+        return np.asarray(pc.is_null(table.time))
+    texts, codes = coded(table.time if table.date is None else table.date)
+    return ~np.asarray(pc.match_substring_regex(texts, r"\d"))[codes]
+
+
+def _numbers(
+    cells: pa.Array, separator: str | None, options: MeterOptions
+) -> tuple[CellNumbers, NDArray[np.float64] | None, NDArray[np.int8] | None]:
+    """Return the numbers of cells; where both marks are possible, also those by a comma."""
+    if not pa.types.is_string(cells.type):
+        values = np.asarray(pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False))
+        none = np.zeros(len(values), dtype=bool)
+        return CellNumbers(values.astype(np.float64), none, none, none), None, None
+    if options.decimal != AUTO:
+        return cell_numbers(cells, options.decimal), None, None
+    points = cell_numbers(cells, ".")
+    if options.declared_only or not pc.any(pc.match_substring(cells, ",")).as_py():
+        return points, None, None
+    evidence, commas = decimal_evidence(cells)
+    if separator != ",":
+        # between other separators a comma alone is more often a decimal mark
+        evidence = np.where((evidence == 0) & commas, np.int8(1), evidence)
+    return points, cell_numbers(cells, ",").values, evidence
+
+
+def _unit(
+    table: RoleCells, options: MeterOptions, readings: _Readings
+) -> tuple[Unit, tuple[str, ...]]:
+    """Return the unit of a table: declared, in its header, or beside every reading."""
+    if options.known_unit is not None:
+        return options.known_unit, ()
+    if "unit" in table.said:
+        return parse_unit(table.said["unit"]), ()
+    column = table.columns[table.roles.power[0]]
+    if table.unit is not None:
+        stated = {str(each).strip() for each in coded(table.unit)[0].to_pylist() if each}
+        known = {unit.value.lower(): unit for unit in Unit}
+        if len(stated) == 1 and (unit := stated.pop().lower()) in known:
+            return known[unit], ()
+    try:
+        wide = table.roles.minutes is not None
+        return find_unit("" if wide else column.label, None, where=table.where)
+    except MeterError:
+        told = readings.numbers.with_unit
+        filled = ~np.isnan(readings.numbers.values)
+        if (
+            not options.declared_only
+            and 2 * told.sum() > (filled & (readings.numbers.values != 0)).sum()
+        ):
+            return (Unit.KWH if readings.numbers.energy[told].mean() > 0.5 else Unit.KW), ()
+        if not column.name or wide:
+            raise
+        raise MeterError(
+            f"{table.where} does not say the unit of its column {column.name!r}: give"
+            f" {ask('unit')} as one of {NAMED}"
+        ) from None
+
+
+def _system(
+    table: RoleCells,
+    readings: _Readings,
+    part: Rows | None,
+    name: str,
+    *,
+    unit: Unit,
+    notes: tuple[str, ...],
+    options: MeterOptions,
+) -> tuple[RawSystem | RefusedSystem, MeterOptions]:
+    """Return one system of a table, or why its rows cannot be used."""
+    some: Rows | slice = slice(None) if part is None else part
+    where = table.where if part is None else f"{table.where}, system {name},"
+    rows, wall = readings.rows[some], readings.wall[some]
+    values, told = _values(readings, some, unit)
+    known = wall != NO_TIME
+    if not options.declared_only:
+        problem = _problem(readings, some, rows, known, where=where)
+        if problem is not None:
+            return RefusedSystem(name, "meter", problem), options
+        if told:
+            notes = (*notes, f"{count(told, 'reading')} that are no numbers, left out.")
+        lost = int((~known & ~np.isnan(values)).sum())
+        if lost:
+            notes = (*notes, f"{count(lost, 'row')} without a time, left out.")
+    elif not known.any():
+        reason = f"{where} has no times that can be read; say how they are written"
+        return RefusedSystem(name, "meter", reason), options
+    stamps = Stamps(
+        wall[known], readings.offset[some][known], table.zone, table.roles.minutes is not None
+    )
+    return RawSystem(name, where, rows[known], stamps, values[known], unit, notes), options
+
+
+def _values(readings: _Readings, some: Rows | slice, unit: Unit) -> tuple[NDArray[np.float64], int]:
+    """Return the readings of a system in its table's unit, and how many cells are no numbers."""
+    numbers = readings.numbers
+    values, text = numbers.values[some], numbers.text[some]
+    # every system's own cells tell its decimal mark
+    evidence = 0 if readings.evidence is None else int(readings.evidence[some].sum())
+    if evidence > 0 and readings.commas is not None:
+        values = readings.commas[some]
+    own = numbers.with_unit[some]
+    if own.any():
+        fits = own & (numbers.energy[some] == unit.is_energy)
+        converted = np.where(fits, values / unit.kilo, np.nan)
+        values = np.where(own, converted, values)
+    if readings.torn is not None:
+        values = np.where(readings.torn[some], np.nan, values)
+    return values, int(text.sum())
+
+
+def _problem(
+    readings: _Readings, some: Rows | slice, rows: Rows, known: NDArray[np.bool_], *, where: str
+) -> str | None:
+    """Return what is wrong with the lines and stamps of a system, for an inference."""
+    if readings.torn is not None and (torn := readings.torn[some]).mean() > _FEW:
+        return (
+            f"{where} has more cells than its header at {name_rows(rows[torn])}: numbers with the"
+            f" separator in them must stand in quotes, or name it with {ask('separator')}"
+        )
+    if not known.any():
+        return f"{where} has no times that can be read; say how with {ask('time_format')}"
+    blank = readings.blank_stamp[some]
+    ends = np.flatnonzero(known)[[0, -1]]
+    inside = np.arange(len(known))
+    around = (inside < ends[0]) | (inside > ends[1])
+    wrong = ~known & ~blank
+    if around.sum() <= _MOST_AROUND:
+        wrong = wrong & ~around
+    if wrong.any():
+        return (
+            f"{where} has times that cannot be read at {name_rows(rows[wrong])};"
+            f" say how they are written with {ask('time_format')}"
+        )
+    values = readings.numbers.values[some]
+    lost = blank & ~np.isnan(values)
+    if lost.mean() > _FEW:
+        return f"{where} has readings without a time at {name_rows(rows[lost])}; remove them"
+    return None
