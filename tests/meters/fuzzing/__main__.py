@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .cases import make_case
 from .judge import Finding, judge
+from .shrink import shrink
 
 CHUNK = 100
 
@@ -32,7 +33,11 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--only", type=int, help="one seed, with what it does")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
-    parser.add_argument("--keep", type=Path, help="write the file of --only there")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="write the file of --only there, as short as it still shows the finding",
+    )
     arguments = parser.parse_args()
     if arguments.only is not None:
         return repeat(arguments.only, arguments.keep)
@@ -40,12 +45,17 @@ def main() -> int:
     return report(run(seeds, arguments.workers), len(seeds))
 
 
+def _quiet() -> None:
+    """Keep what compiled packages print of their panics out of the progress."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
+
 def run(seeds: range, workers: int) -> list[Finding]:
     """Check seeds on several processes, with a line of progress every few seconds."""
     parts = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
     found: list[Finding] = []
     began = said = time.monotonic()
-    with ProcessPoolExecutor(workers) as pool:
+    with ProcessPoolExecutor(workers, initializer=_quiet) as pool:
         for number, part in enumerate(as_completed(pool.submit(check_seeds, p) for p in parts), 1):
             found.extend(part.result())
             now = time.monotonic()
@@ -79,12 +89,14 @@ def repeat(seed: int, keep: Path | None) -> int:
     print(f"  options: {dict(case.options)}")
     if case.command:
         print(f"  command: {' '.join(map(repr, case.command))}")
-    if keep is not None:
-        keep.mkdir(parents=True, exist_ok=True)
-        (keep / case.sample.file_name).write_bytes(case.draft.content)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SUNVEIL_CACHE"] = folder
         found = judge(case, Path(folder))
+        if keep is not None and found is not None:
+            case = shrink(case, found, Path(folder))
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        (keep / case.sample.file_name).write_bytes(case.draft.content)
     print(
         "  nothing found"
         if found is None

@@ -21,7 +21,7 @@ COMMAND_SHARE, WILD_SHARE = 0.15, 0.25
 RELEASE_SHARE = 0.08
 KNOWN = {field.name for field in fields(MeterOptions)}
 WILD: dict[str, tuple[Any, ...]] = {
-    "time_column": ("time", "nothing", "", "1", "0", "\x00"),
+    "time_column": ("time", "nothing", "", "1", "0", "a\tb"),
     "date_column": ("Date", "date", "nothing", "1"),
     "power_column": ("power_kw", "Power (W)", "nothing", "", "2", "99"),
     "system_column": ("system_id", "dataid", "nothing", "1"),
@@ -119,6 +119,10 @@ def _options(rng: random.Random, made: FormatSample) -> tuple[dict[str, Any], bo
     return {**natural, **{name: rng.choice(WILD[name]) for name in wild}}, False
 
 
+def _mostly(rng: random.Random, usual: str, *others: str) -> str:
+    return usual if rng.random() < 0.95 else rng.choice(others)
+
+
 def _command(rng: random.Random, options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a command line that asks the same; its file is put behind it."""
     name = "infer"
@@ -128,11 +132,11 @@ def _command(rng: random.Random, options: Mapping[str, Any]) -> tuple[str, ...]:
         name = "schema"
     arguments = [name]
     if name != "schema" or rng.random() < 0.05:
-        arguments += ["--latitude", rng.choice(("48.14", "48.14", "39.7", "91", "x"))]
-        arguments += ["--longitude", rng.choice(("11.58", "11.58", "-105", "", "nan"))]
+        arguments += ["--latitude", _mostly(rng, "48.14", "91", "x", "")]
+        arguments += ["--longitude", _mostly(rng, "11.58", "181", "nan", "")]
     if name == "release":
         arguments += ["--no-expected", "--unit", rng.choice(("readings:1", "days:1", "system"))]
-        arguments += ["--epsilon", rng.choice(("1", "1", "0", "-1", "1e9"))]
+        arguments += ["--epsilon", _mostly(rng, "1", "0", "-1", "1e9")]
     for option, value in options.items():
         if option == "cleaning" or (name == "release" and option in ("unit_switch", "allow_net")):
             continue
@@ -142,5 +146,5 @@ def _command(rng: random.Random, options: Mapping[str, Any]) -> tuple[str, ...]:
         elif value is not False:
             arguments += [f"--{flag}", str(value)]
     if rng.random() < 0.1:
-        arguments.append(rng.choice(("--json", "--nothing", "--label", "-x", "\x00", "--out")))
+        arguments.append(rng.choice(("--json", "--nothing", "--label", "-x", "--out")))
     return tuple(arguments)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 # A cell that holds a reading: a number with decimals, its unit, its quotation marks.
 DECIMAL = re.compile(r'\s*"?\d{1,3}(?:[.,\'\u202f]?\d{3})*[.,]\d+(?:\s*[kM]?Wh?)?"?\s*')
-_SEPARATORS = (",", ";", "\t", "|")
+_SEPARATORS = (";", "\t", "|", ",")
 # What the standard library says of archives that are spoilt already.
 _BROKEN = (
     *(OSError, EOFError, ValueError, RuntimeError, KeyError, struct.error, zlib.error),
@@ -80,9 +80,9 @@ def encode(text: str, encoding: str) -> bytes:
 
 
 def separator_of(lines: list[str]) -> str:
-    """Return the separator of a table's last rows."""
-    sample = "".join(lines[len(lines) // 2 :])
-    return max(_SEPARATORS, key=sample.count)
+    """Return the separator of a table's rows; a comma may be a decimal mark beside any other."""
+    row = lines[len(lines) // 2] if lines else ""
+    return next((each for each in _SEPARATORS if each in row), ",")
 
 
 def first_row(lines: list[str]) -> int:

@@ -56,7 +56,9 @@ def judge(case: Case, folder: Path) -> Finding | None:
             return _judged_command(case, path) if case.command else _judged_reading(case, path)
     except SlowCase:
         return Finding(case.seed, "slow", case.sample.family, f"more than {TIME_LIMIT} s")
-    except Exception as error:  # whatever it is: this is what is looked for
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever it is, panics of compiled packages too
         return Finding(case.seed, "traceback", _signature(error), repr(error)[:300])
     finally:
         path.unlink(missing_ok=True)
@@ -95,6 +97,8 @@ def _judged_reading(case: Case, path: Path) -> Finding | None:
     factor = scale_of(records, case.sample)
     if factor is None or 1.0 / FACTOR < factor < FACTOR:
         return None
+    if factor == 0.0 and case.options.get("cleaning") == "each":
+        return None  # for a release, a record without any usable reading is one of zeros
     how = f"readings are {factor:.3g} times the truth"
     return Finding(case.seed, "scale", f"{case.sample.name}: {how}", how)
 
@@ -125,10 +129,8 @@ def _judged_message(case: Case, message: str) -> Finding | None:
         ]
     if not quoted:
         return None
-    plain = message
-    for text in quoted:
-        plain = plain.replace(text, "...")
-    return Finding(case.seed, "quote", re.sub(r"\d+", "N", plain)[:120], message[:300])
+    plain = re.sub(r"'[^']*'", "'...'", message.replace(case.sample.file_name, "FILE"))
+    return Finding(case.seed, "quote", re.sub(r"\d+", "N", plain)[:100], message[:400])
 
 
 def scale_of(records: Sequence[Record], sample: FormatSample) -> float | None:
