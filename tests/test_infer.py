@@ -231,7 +231,7 @@ def test_a_frame_s_label_and_clock_are_handed_on(clear_power):
         ("label", "centre", "start, middle, end"),
         ("group", "decade", "week"),
         ("search", "random", "exhaustive, bayesopt"),
-        ("unit", "MW", "kWh"),
+        ("unit", "hp", "kWh"),
         ("weather", 7, "clearsky"),
         ("timezone", "Mars/Olympus", "Mars"),
     ],

@@ -26,12 +26,13 @@ from sunveil.engine import (
     reason,
 )
 from sunveil.engine.assumed import Clock as Clock
-from sunveil.engine.block import TOO_LITTLE, flags_of
+from sunveil.engine.block import NO_WEATHER, flags_of
 from sunveil.engine.clocks import ClockHypothesis, FoundClock
 from sunveil.engine.saving import saving_days, saving_rule
 from sunveil.errors import ParameterError, SunveilError, TooLittleData, WeatherError
 from sunveil.estimate import Assumptions, Estimate, Interval
 from sunveil.meters.options import MeterOptions
+from sunveil.meters.read import failed
 from sunveil.meters.record import Record
 from sunveil.profiles import DayGroup
 from sunveil.search import Search
@@ -366,6 +367,8 @@ def infer_records(
 ) -> Iterator[Estimate | SunveilError]:
     """Yield the metadata of each system of a site, or why there is none, in the records' order.
 
+    Every system stands alone: whatever one record holds, the others' estimates are the same.
+
     Parameters
     ----------
     records
@@ -379,10 +382,7 @@ def infer_records(
     # neighbours in the file that share a grid and a clock are inferred together
     for key, alike in groupby(records, key=_key):
         for batch in _batches(alike):
-            try:
-                yield from _infer_batch(batch, key[0], skies, options)
-            except SunveilError as error:
-                yield from [error] * len(batch)
+            yield from _settle_batch(batch, key[0], skies, options)
 
 
 def grid_of(record: Record) -> TimeGrid:
@@ -411,6 +411,20 @@ def _batches(records: Iterable[Record]) -> Iterator[list[Record]]:
         yield batch
 
 
+def _settle_batch(
+    records: Sequence[Record], grid: TimeGrid, skies: SiteSkies, options: Options
+) -> list[Estimate | SunveilError]:
+    """Return the estimates of records that share a grid; one that fails leaves the others alone."""
+    try:
+        return list(_infer_batch(records, grid, skies, options))
+    except SunveilError as error:  # of the sky, which all of them share
+        return [error] * len(records)
+    except Exception as error:
+        if len(records) == 1:
+            return [SunveilError(failed(records[0].system_id, error).reason)]
+        return [_settle_batch([record], grid, skies, options)[0] for record in records]
+
+
 def _infer_batch(
     records: Sequence[Record], grid: TimeGrid, skies: SiteSkies, options: Options
 ) -> Iterator[Estimate | SunveilError]:
@@ -426,7 +440,7 @@ def _infer_batch(
     for place, record in enumerate(records):
         outcome = int(found.outcome[place])
         if outcome:
-            kind = TooLittleData if outcome == TOO_LITTLE else WeatherError
+            kind = WeatherError if outcome == NO_WEATHER else TooLittleData
             said = reason(outcome, int(found.lit[place]), source=sky.source)
             yield kind(f"system {record.system_id}: {said}")
             continue

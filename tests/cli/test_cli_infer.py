@@ -155,8 +155,10 @@ def test_a_system_that_cannot_be_inferred_leaves_the_others(
     path = write_long(tmp_path / "mixed.csv", systems)
     table = sunveil("infer", path, *place)
     assert table.code == 0
-    assert "good" in table.out
-    assert "short" not in table.out
+    rows = {line.split()[0]: line.split() for line in table.out.splitlines()[2:4]}
+    assert set(rows) == {"good", "short"}
+    assert rows["short"][1:5] == ["unknown", "unknown", "unknown", "-"]
+    assert "there are 2" in table.out
     assert table.err.count("\n") == 1
     assert table.err.startswith("sunveil: left out short: ")
     told = json.loads(sunveil("infer", path, *place, "--json").out)
@@ -165,14 +167,91 @@ def test_a_system_that_cannot_be_inferred_leaves_the_others(
     assert "longer record" in told[1]["error"]
 
 
-def test_systems_of_which_none_can_be_inferred_are_one_error(
+@pytest.mark.parametrize("hostile", ["blank", "zero", "constant", "infinite", "huge", "tiny"])
+@pytest.mark.parametrize("as_json", [True, False])
+def test_whatever_one_system_holds_the_rows_of_the_others_are_the_same(
+    sunveil, three_roofs, write_long, tmp_path, place, hostile, as_json
+):
+    south = three_roofs["south"]
+    spoilt = {
+        "blank": south * float("nan"),
+        "zero": south * 0.0,
+        "constant": south * 0.0 + 3.0,
+        "infinite": south.where(south.index != south.index[700], float("inf")),
+        "huge": south * 1e300,
+        "tiny": south * 1e-300,
+    }[hostile]
+    shown = ("--json",) if as_json else ()
+    before = sunveil("infer", write_long(tmp_path / "a.csv", three_roofs), *place, *shown)
+    systems = {**three_roofs, "south": spoilt}
+    after = sunveil("infer", write_long(tmp_path / "b.csv", systems), *place, *shown)
+    assert (before.code, after.code) == (0, 0)
+    assert list(rows_of(after.out)) == list(rows_of(before.out)) == ["east", "south", "west"]
+    for name in ("east", "west"):
+        assert rows_of(after.out)[name] == rows_of(before.out)[name]
+    assert rows_of(after.out)["south"] != rows_of(before.out)["south"]
+
+
+def rows_of(out: str) -> dict[str, str]:
+    """Return the row of each system, of a table without the spaces that align it."""
+    if out.startswith("["):
+        return {each["system_id"]: json.dumps(each) for each in json.loads(out)}
+    lines = out.split("\n\n")[0].splitlines()[2:]
+    return {line.split()[0]: " ".join(line.split()) for line in lines}
+
+
+def test_systems_of_which_none_can_be_inferred_are_all_unknown(
     sunveil, three_roofs, write_long, tmp_path, place
 ):
     systems = {name: power.iloc[:48] for name, power in three_roofs.items()}
     said = sunveil("infer", write_long(tmp_path / "short.csv", systems), *place, "--json")
+    assert said.code == 0
+    assert ["error" in each for each in json.loads(said.out)] == [True] * 3
+    assert said.err.count("left out") == 3
+
+
+def test_one_system_alone_that_cannot_be_inferred_is_an_error(
+    sunveil, three_roofs, write_long, tmp_path, place
+):
+    path = write_long(tmp_path / "short.csv", {"a": three_roofs["south"].iloc[:48]})
+    said = sunveil("infer", path, *place, "--json")
     assert (said.code, said.out) == (2, "")
     assert said.err.count("\n") == 1
+
+
+def test_stamps_that_nobody_can_use_are_an_error_whatever_the_readings(
+    sunveil, three_systems, tmp_path, place
+):
+    naive = tmp_path / "naive.csv"
+    naive.write_text(three_systems.read_text().replace("Z,", ","))
+    said = sunveil("infer", naive, *place)
+    assert (said.code, said.out) == (2, "")
     assert "none of 3 systems" in said.err
+    assert "--timezone" in said.err
+
+
+def test_months_of_all_meters_are_joined(sunveil, three_roofs, write_long, tmp_path, place):
+    whole = sunveil("infer", write_long(tmp_path / "all.csv", three_roofs), *place, "--json")
+    folder = tmp_path / "months"
+    folder.mkdir()
+    for month in range(3, 7):
+        part = {name: power[power.index.month == month] for name, power in three_roofs.items()}
+        write_long(folder / f"2019-{month:02}.csv", part)
+    told = sunveil("infer", folder, *place, "--json")
+    assert (told.code, told.out) == (whole.code, whole.out)
+
+
+def test_a_file_that_cannot_be_read_keeps_its_row(
+    sunveil, three_roofs, write_long, tmp_path, place
+):
+    for name, power in three_roofs.items():
+        write_long(tmp_path / f"{name}.csv", {name: power})
+    (tmp_path / "south.csv").write_text("")
+    said = sunveil("infer", tmp_path, *place, "--json")
+    told = {each["system_id"]: each for each in json.loads(said.out)}
+    assert said.code == 0
+    assert {name for name, each in told.items() if "error" in each} == {"south"}
+    assert set(told) == set(three_roofs)
 
 
 def test_systems_of_different_years_share_one_command(

@@ -5,7 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from fleet_folders import PLACES, copy_of, estimates_of, refusals_of, write_files, write_systems
+from fleet_folders import (
+    PLACES,
+    PLANES,
+    copy_of,
+    estimates_of,
+    refusals_of,
+    write_files,
+    write_systems,
+)
 
 from sunveil.cli import main
 from sunveil.errors import MeterError, ParameterError, SourceError
@@ -201,7 +209,7 @@ def test_a_fleet_without_a_clock_is_refused_before_anything_is_written(
 ):
     naive = readings.assign(time=readings["time"].dt.tz_localize(None))
     naive.to_parquet(tmp_path / "fleet.parquet", index=False)
-    with pytest.raises(SourceError, match="--timezone"):
+    with pytest.raises(SourceError, match="timezone="):
         infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
     assert not (tmp_path / "out").exists()
     settings = FleetSettings(meters=MeterOptions(timezone="UTC"))
@@ -236,15 +244,26 @@ def test_folders_without_readings_are_refused(systems_file, tmp_path):
         infer_fleet(tmp_path / "bad", systems_file, tmp_path / "out")
 
 
-def test_a_fleet_of_which_nobody_is_inferred_ends_with_the_reason(
+def test_a_fleet_of_which_nobody_is_inferred_for_its_readings_has_only_unknown_rows(
     readings, systems_file, tmp_path, capsys
 ):
     write_files(tmp_path / "dark", readings.assign(power_kw=np.float32(0.0)))
     given = [tmp_path / "dark", "--systems", systems_file, "--out", tmp_path / "out"]
     code = main(["infer", *map(str, given)])
-    assert code == 2
-    assert "none of 6 systems can be inferred (6 meter)" in capsys.readouterr().err
+    assert code == 0
+    assert "left out 6 systems" in capsys.readouterr().err
     assert len(refusals_of(tmp_path / "out")) == 6
+
+
+def test_a_fleet_of_which_the_table_knows_nobody_ends_with_the_reason(
+    readings, systems_file, tmp_path, capsys
+):
+    write_files(tmp_path / "others", readings.assign(system_id="x" + readings["system_id"]))
+    given = [tmp_path / "others", "--systems", systems_file, "--out", tmp_path / "out"]
+    assert main(["infer", *map(str, given)]) == 2
+    assert "none of 12 systems can be inferred (6 no readings, 6 unknown)" in (
+        capsys.readouterr().err
+    )
 
 
 def test_a_folder_of_files_is_read_file_by_file(layouts, systems_file, tmp_path):
@@ -256,11 +275,67 @@ def test_a_folder_of_files_is_read_file_by_file(layouts, systems_file, tmp_path)
     refused = refusals_of(tmp_path / "out")
     assert {name: kind for name, (kind, _) in refused.items()} == {
         "a2": "unreadable",
-        "b1": "meter",
     }
     assert "a2.csv" in refused["a2"][1]
-    assert "b1.csv and b1.csv; join them" in refused["b1"][1]
-    assert names_of(tmp_path / "out") == ["a1", "a3", "b2", "b3"]
+    # the same rows once more in another folder: joined, and merged
+    assert names_of(tmp_path / "out") == ["a1", "a3", "b1", "b2", "b3"]
+
+
+def test_a_file_that_is_a_system_s_own_says_nothing_of_others(layouts, systems_file, tmp_path):
+    fleet = copy_of(layouts["csv"], tmp_path / "fleet")
+    (fleet / "a1.csv").unlink()
+    infer_fleet(fleet, systems_file, tmp_path / "before")
+    (fleet / "a2.csv").write_text("")
+    infer_fleet(fleet, systems_file, tmp_path / "after")
+    before, after = refusals_of(tmp_path / "before"), refusals_of(tmp_path / "after")
+    assert before["a1"] == after["a1"] == ("no readings", before["a1"][1])
+    assert after["a2"][0] == "unreadable"
+
+
+def test_systems_spread_over_months_of_csv_are_as_from_one_file(readings, systems_file, tmp_path):
+    one = tmp_path / "one"
+    one.mkdir()
+    readings.to_csv(one / "all.csv", index=False)
+    infer_fleet(one, systems_file, tmp_path / "whole")
+    fleet = tmp_path / "months"
+    for month, rows in readings.groupby(readings["time"].dt.month):
+        (fleet / f"{month:02}").mkdir(parents=True)
+        rows.to_csv(fleet / f"{month:02}" / "meters.csv", index=False)
+    infer_fleet(fleet, systems_file, tmp_path / "parts", settings=FleetSettings(part_rows=1))
+    assert estimates_of(tmp_path / "parts").equals(estimates_of(tmp_path / "whole"))
+    assert len(estimates_of(tmp_path / "whole")) == 6
+
+
+def test_a_declared_time_zone_goes_before_that_of_the_table(readings, tmp_path):
+    local = readings["time"].dt.tz_convert("Etc/GMT+7").dt.tz_localize(None)
+    readings.assign(time=local).to_parquet(tmp_path / "fleet.parquet", index=False)
+    rows = "".join(f"{name},{lat},{lon},UTC\n" for name, (lat, lon) in PLACES.items())
+    (tmp_path / "systems.csv").write_text("system_id,latitude,longitude,timezone\n" + rows)
+    given = FleetSettings(meters=MeterOptions(timezone="UTC-07:00"), clock="given")
+    infer_fleet(
+        tmp_path / "fleet.parquet", tmp_path / "systems.csv", tmp_path / "out", settings=given
+    )
+    found = estimates_of(tmp_path / "out")
+    assert all(
+        abs(found.loc[name, "surface_azimuth"] - azimuth) < 5.0
+        for name, (azimuth, _) in PLANES.items()
+    )
+
+
+def test_a_system_that_two_parts_came_upon_is_refused_and_no_other(
+    layouts, systems_file, tmp_path, monkeypatch
+):
+    fleet = copy_of(layouts["csv"], tmp_path / "fleet")
+    rows = pd.read_csv(fleet / "b1.csv").assign(system_id="b1")
+    rows.iloc[:1000].to_csv(fleet / "b1.csv", index=False)
+    rows.iloc[1000:].to_csv(fleet / "zz.csv", index=False)
+    apart = "sunveil.fleet.order.files_together"
+    monkeypatch.setattr(apart, lambda paths, options: list(range(len(paths))))
+    infer_fleet(fleet, systems_file, tmp_path / "out", settings=FleetSettings(part_rows=1))
+    refused = refusals_of(tmp_path / "out")
+    assert set(refused) == {"b1"}
+    assert "join its readings" in refused["b1"][1]
+    assert names_of(tmp_path / "out") == ["a1", "a2", "a3", "b2", "b3"]
 
 
 def test_what_is_kept_on_the_way_is_for_its_owner_alone(layouts, systems_file, tmp_path):

@@ -6,6 +6,7 @@ when it runs.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import click
@@ -13,13 +14,14 @@ import click
 from sunveil import __version__
 from sunveil.cli.commands import Commands
 from sunveil.cli.errors import FAILURE, INTERRUPTED, sentence
-from sunveil.errors import SunveilError
+from sunveil.errors import INTERFACE, Interface, SunveilError, speak, spoken
 
 __all__ = ["cli", "main"]
 
 
 _NAMES = (
     "infer",
+    "schema",
     "demo",
     "simulate",
     "release",
@@ -52,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     What a user can put right is said in one sentence on stderr, with exit code 2. Any other
     exception is a defect of Sunveil's and keeps its traceback.
     """
+    before = spoken()
+    # a service that starts a command shows what it says to its own readers
+    speak(os.environ.get(INTERFACE, Interface.COMMAND))
     try:
         code = cli.main(arguments, prog_name="sunveil", standalone_mode=False)
     except click.Abort:
@@ -59,4 +64,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (SunveilError, click.ClickException, OSError) as error:
         click.echo(f"sunveil: {sentence(error)}", err=True)
         return FAILURE
+    finally:
+        speak(before)
     return code if isinstance(code, int) else 0

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import click
 
 FAILURE = 2
 INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A system that could not be inferred, and why in one sentence."""
+
+    system_id: str
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the refusal as plain JSON types."""
+        return {"system_id": self.system_id, "error": self.reason}
 
 
 def sentence(error: Exception) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sunveil.cli.options import METER_FIELDS, choice, server_options
+from sunveil.cli.options import choice, declared_options, server_options
 from sunveil.cli.progress import compile_first, counting
 from sunveil.errors import SunveilError
 
@@ -40,6 +40,8 @@ FLEET_OPTIONS = (
         "--restart", is_flag=True, help="Throw away what --out holds of another run over a fleet."
     ),
 )
+# Kinds of refusals that may lie in the readings: whatever one record holds, a run ends alike.
+READINGS_KINDS = frozenset({"meter", "too little data", "failed"})
 _SITE = ("latitude", "longitude", "altitude")
 _FLEET = ("engine", "scheduler", "workers", "restart")
 
@@ -139,11 +141,10 @@ def _is_given(context: click.Context, name: str) -> bool:
 
 def _settings(weather: str, given: dict[str, Any]) -> FleetSettings:
     from sunveil.fleet import FleetSettings
-    from sunveil.meters import MeterOptions
     from sunveil.site import Losses, Mount
 
     return FleetSettings(
-        meters=MeterOptions(**{name: given[name] for name in METER_FIELDS}),
+        meters=declared_options(given),
         clock=given["clock"],
         losses=Losses(system=given["losses"], inverter_efficiency=given["inverter_efficiency"]),
         albedo=given["albedo"],
@@ -159,10 +160,11 @@ def _say(result: FleetResult, out: Path, *, as_json: bool) -> None:
     total = result.inferred + result.refused
     for sentence in summary["unread_files"][:5]:
         click.echo(f"sunveil: left out: {sentence}", err=True)
-    if not result.inferred:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in summary["refused_by_kind"].items())
+    kinds = summary["refused_by_kind"]
+    if not result.inferred and not READINGS_KINDS & set(kinds):
+        counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         raise SunveilError(
-            f"none of {total} systems can be inferred ({kinds}); the reasons are in"
+            f"none of {total} systems can be inferred ({counted}); the reasons are in"
             f" {out / 'refused.parquet'}"
         )
     if not as_json:

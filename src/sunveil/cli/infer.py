@@ -4,44 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sunveil.cli.errors import sentence
+from sunveil.cli.errors import Refusal, sentence
 from sunveil.cli.files import check_target, write_whole
 from sunveil.cli.fleet import FLEET_OPTIONS, refuse_fleet_options, run_fleet
 from sunveil.cli.options import (
-    METER_FIELDS,
     METER_OPTIONS,
     WEATHER_NAMES,
     WEATHER_OPTIONS,
     choice,
+    declared_options,
     server_options,
     taking,
 )
 from sunveil.cli.progress import compile_first, progress
-from sunveil.errors import SunveilError
+from sunveil.errors import SunveilError, WeatherError
 
 if TYPE_CHECKING:
     from sunveil.estimate import Estimate
     from sunveil.infer import Options
-    from sunveil.meters import Record
+    from sunveil.meters import MeterOptions, Record
+    from sunveil.meters.refusals import RefusedSystem
     from sunveil.site import Site
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A system that could not be inferred, and why in one sentence."""
-
-    system_id: str
-    reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the refusal as plain JSON types."""
-        return {"system_id": self.system_id, "error": self.reason}
 
 
 # Needed for one site; a fleet's table of systems has them.
@@ -126,29 +115,47 @@ def infer_command(
 ) -> None:
     """Infer azimuth, tilt and DC capacity of every system in METERS.
 
-    METERS is a file or a folder of files at one site: CSV or Parquet with one system each, or many
-    in long form (system_id, time, power_kw), or Green Button XML. With --systems, it is a whole
-    fleet: Parquet in long form or with lists, or a folder of files, at the places that the table
-    of systems gives; the estimates are written to the folder --out, and a run that was stopped is
-    taken up by the same command.
+    METERS is a file, an archive or a folder of files at one site: a table of one system, or of many
+    in long form (system_id, time, power_kw), or an export of a portal or utility, recognised by
+    its content; what that leaves open is said by options or by --schema.
 
-    Exit code 0: at least one system was inferred; those that could not be are named on stderr with
-    the reason, and are objects with system_id and error in the JSON. Exit code 2: none was, or
-    the input cannot be read; stderr says why in one sentence, and nothing is written.
+    With --systems, it is a whole fleet: Parquet in long form or with lists, or a folder of files,
+    at the places that the table of systems gives; the estimates are written to the folder --out,
+    and a run that was stopped is taken up by the same command.
+
+    Every system stands alone. One that cannot be inferred keeps its row, unknown in the table and
+    an object with system_id and error in the JSON, and is named on stderr with the reason; the
+    others' rows are the same, and the exit code is 0.
+
+    Exit code 2: the input cannot be read, it is one system that cannot be inferred, or no system
+    can be for a reason that is not in its readings: its stamps, the time zone, the weather. stderr
+    says why in one sentence, and nothing is written.
     """
     if given["systems"] is not None:
         run_fleet(context, meters, out, weather=weather, as_json=as_json, given=given)
         return
     refuse_fleet_options(context)
+    from sunveil.meters import Record
+    from sunveil.meters.read import iter_systems
     from sunveil.site import Site
 
     site = Site(given["latitude"], given["longitude"], given["altitude"])
     options = _options(given)
     if out is not None:
         check_target(out, meters, *([] if weather in WEATHER_NAMES else [Path(weather)]))
-    records = _records(meters, given)
-    outcomes = _outcomes(records, site, weather, given=given, options=options)
-    refused = _refused(outcomes)
+    reading = declared_options(given)
+    found = list(iter_systems(meters, reading))
+    inferred = _inferred(
+        [each for each in found if isinstance(each, Record)],
+        site,
+        weather,
+        given=given,
+        options=options,
+    )
+    outcomes = _outcomes(found, inferred)
+    refused = [each for each in outcomes if isinstance(each, Refusal)]
+    if len(refused) == len(outcomes) and _is_error(inferred, meters, reading, count=len(found)):
+        raise _error(refused)
     text = _as_json(outcomes) if as_json else _as_table(outcomes)
     if out is None:
         click.echo(text)
@@ -177,24 +184,20 @@ def _options(given: dict[str, Any]) -> Options:
     )
 
 
-def _records(meters: Path, given: dict[str, Any]) -> list[Record]:
-    from sunveil.meters import MeterOptions, read_meters
-
-    options = MeterOptions(**{name: given[name] for name in METER_FIELDS})
-    return read_meters(meters, options)
-
-
-def _outcomes(
+def _inferred(
     records: Sequence[Record],
     site: Site,
     weather: str,
     *,
     given: dict[str, Any],
     options: Options,
-) -> list[Estimate | Refusal]:
+) -> list[Estimate | SunveilError]:
+    """Return the estimate of each record, or why there is none."""
     from sunveil.cli.run import SiteWeather
     from sunveil.infer import SiteSkies, infer_records, record_span
 
+    if not records:
+        return []
     extra = server_options(weather, given)
     loaded = SiteWeather(weather, site, [record_span(record) for record in records], **extra)
     skies = SiteSkies(
@@ -205,24 +208,61 @@ def _outcomes(
         load=loaded.over,
     )
     compile_first()
-    found = progress(
-        infer_records(records, skies, options=options), "inferring", total=len(records)
-    )
-    return [
-        Refusal(record.system_id, str(each)) if isinstance(each, SunveilError) else each
-        for record, each in zip(records, found, strict=True)
-    ]
+    found = infer_records(records, skies, options=options)
+    return list(progress(found, "inferring", total=len(records)))
 
 
-def _refused(outcomes: Sequence[Estimate | Refusal]) -> list[Refusal]:
-    """Return the systems that were refused, unless all were: that is an error."""
-    refused = [each for each in outcomes if isinstance(each, Refusal)]
-    if len(refused) < len(outcomes):
-        return refused
+def _outcomes(
+    found: Sequence[Record | RefusedSystem], inferred: Sequence[Estimate | SunveilError]
+) -> list[Estimate | Refusal]:
+    """Return what became of every system that was found, in their order."""
+    from sunveil.meters.refusals import RefusedSystem
+
+    rest = iter(inferred)
+    outcomes: list[Estimate | Refusal] = []
+    for each in found:
+        outcome = SunveilError(each.reason) if isinstance(each, RefusedSystem) else next(rest)
+        if isinstance(outcome, SunveilError):
+            outcomes.append(Refusal(each.system_id, str(outcome)))
+        else:
+            outcomes.append(outcome)
+    return outcomes
+
+
+def _is_error(
+    inferred: Sequence[Estimate | SunveilError], meters: Path, options: MeterOptions, *, count: int
+) -> bool:
+    """Whether what refused every system is no matter of the readings of one among others."""
+    if count == 1:
+        return True
+    if inferred:
+        return all(isinstance(each, WeatherError) for each in inferred)
+    return not _any_usable_stamps(meters, options)
+
+
+def _any_usable_stamps(meters: Path, options: MeterOptions) -> bool:
+    """Whether some system could be read if all its readings were zero."""
+    import numpy as np
+
+    from sunveil.meters import Record
+    from sunveil.meters.read import iter_raw_systems, settle
+    from sunveil.meters.refusals import RefusedSystem
+
+    for raw, own in iter_raw_systems(meters, options):
+        if not isinstance(raw, RefusedSystem):
+            zeros = replace(raw, values=np.zeros(len(raw.values)))
+            found = settle(zeros, own.changed({"cleaning": "each"}), name=raw.system_id)
+            if isinstance(found, Record):
+                return True
+    return False
+
+
+def _error(refused: Sequence[Refusal]) -> SunveilError:
+    """Return why no system at all was inferred."""
     reasons = list(dict.fromkeys(each.reason for each in refused))
     if len(reasons) == 1:
-        raise SunveilError(reasons[0])
-    raise SunveilError(f"none of {len(refused)} systems can be inferred; the first: {reasons[0]}")
+        return SunveilError(reasons[0])
+    return SunveilError(f"none of {len(refused)} systems can be inferred; the first: {reasons[0]}")
 
 
 def _as_json(outcomes: Sequence[Estimate | Refusal]) -> str:
@@ -231,6 +271,5 @@ def _as_json(outcomes: Sequence[Estimate | Refusal]) -> str:
 
 def _as_table(outcomes: Sequence[Estimate | Refusal]) -> str:
     from sunveil.cli.show import show_estimates
-    from sunveil.estimate import Estimate
 
-    return show_estimates([each for each in outcomes if isinstance(each, Estimate)])
+    return show_estimates(outcomes)

@@ -4,29 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sunveil.cli.errors import printable
+from sunveil.cli.errors import Refusal, printable
 from sunveil.estimate import FLAG_MEANINGS, Assumptions, DaylightSaving, Estimate, Flag, Interval
 
 AGREEMENT = "Agreement: the share of bright readings within 15% of the model."
 WHOLE_CIRCLE = 360.0
 MOST_NAMED = 5  # systems named in front of a note that they share
+LONGEST_REASON = 60  # letters of why a system is unknown; all of it is said beside the table
 
 
-def show_estimates(estimates: Sequence[Estimate]) -> str:
-    """Return a table of estimates, and below it what must be known to read it."""
+def show_estimates(outcomes: Sequence[Estimate | Refusal]) -> str:
+    """Return a table of systems, and below it what must be known to read it.
+
+    A system that could not be inferred has its row too, as unknown.
+    """
     head = ("system", "azimuth", "tilt", "DC capacity", "agreement", "flags")
-    rows = [
-        (
-            estimate.system_id,
-            show_azimuth(estimate),
-            show_tilt(estimate),
-            show_capacity(estimate),
-            f"{100.0 * estimate.agreement:.0f}%",
-            show_flags(estimate),
-        )
-        for estimate in estimates
-    ]
-    return "\n".join([aligned([head, *rows]), "", AGREEMENT, *explanations(estimates)])
+    rows = [_unknown(each) if isinstance(each, Refusal) else _row(each) for each in outcomes]
+    estimates = [each for each in outcomes if not isinstance(each, Refusal)]
+    below = [AGREEMENT, *explanations(estimates)] if estimates else []
+    return "\n".join([aligned([head, *rows]), "", *below]).rstrip("\n")
+
+
+def _row(estimate: Estimate) -> tuple[str, ...]:
+    return (
+        estimate.system_id,
+        show_azimuth(estimate),
+        show_tilt(estimate),
+        show_capacity(estimate),
+        f"{100.0 * estimate.agreement:.0f}%",
+        show_flags(estimate),
+    )
+
+
+def _unknown(refused: Refusal) -> tuple[str, ...]:
+    """Return the row of a system that could not be inferred, with the beginning of the reason."""
+    reason = refused.reason.split(f"system {refused.system_id}", 1)[-1].lstrip(":, ")
+    reason = reason.split(";")[0]
+    if len(reason) > LONGEST_REASON:
+        reason = reason[:LONGEST_REASON].rsplit(" ", 1)[0] + "…"
+    return (refused.system_id, "unknown", "unknown", "unknown", "-", f"unknown: {reason}")
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> str:

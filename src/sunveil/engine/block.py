@@ -40,7 +40,7 @@ from sunveil.site import Array
 Matrix = NDArray[np.float32]
 
 SAVINGS = tuple(DaylightSaving)
-INFERRED, TOO_LITTLE, NO_WEATHER = range(3)
+INFERRED, TOO_LITTLE, NO_WEATHER, NO_FIT = range(4)
 # Readings of a block that are worked on at once. [numbers]
 CHUNK = 1_500_000
 
@@ -135,6 +135,8 @@ def reason(outcome: int, lit: int, *, source: str) -> str:
             f"the weather from {source} covers none of the daylight readings; give weather of the"
             " same dates"
         )
+    if outcome == NO_FIT:
+        return "no plane explains its readings; check their unit and their times"
     return (
         f"there are {lit} daylight readings with power, and at least {FEWEST_READINGS} are needed;"
         " give a longer record, or check its time zone"
@@ -272,7 +274,14 @@ def _completed(
         **asdict(spread),
     )
     out.put(enough, found)
+    out.outcome[enough[~_finite(found)]] = NO_FIT
     return out
+
+
+def _finite(found: BlockEstimates) -> NDArray[np.bool_]:
+    """Return which estimates are numbers throughout; an inverter need not show its limit."""
+    columns = [getattr(found, each.name) for each in fields(found) if each.name != "ac_limit_kw"]
+    return np.asarray(np.logical_and.reduce([np.isfinite(column) for column in columns]))
 
 
 def flag_bits(flag: Flag, where: NDArray[np.bool_]) -> NDArray[np.uint8]:

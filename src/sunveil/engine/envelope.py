@@ -44,6 +44,8 @@ DIM = 20.0
 FAR = 0.2
 # How many starts are looked for, and how far apart they stand. [degrees]
 STARTS, APART = 3, 25.0
+# Systems that are compared with all planes at once.
+TILE = 16
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -236,7 +238,22 @@ def _compare(value: Matrix, weight: Matrix, profiles: Matrix) -> tuple[Matrix, M
     """Return what each plane leaves of the energy's square, and the capacity it does so with."""
     tiny = np.float32(1e-12)
     energy = np.einsum("sg,sg,sg->s", weight, value, value)[:, None] + tiny
-    both = (weight * value) @ profiles.T
-    own = weight @ (profiles * profiles).T + tiny
+    both = _product(weight * value, profiles.T)
+    own = _product(weight, (profiles * profiles).T) + tiny
     left = np.float32(1.0) - both * both / (own * energy)
     return left.astype(np.float32), (both / own).astype(np.float32)
+
+
+def _product(rows: Matrix, table: Matrix) -> Matrix:
+    """Return a product of matrices in which no row depends on how many others there are.
+
+    BLAS adds in another order where there are few rows, so that a system would come out with other
+    last digits in a smaller block: it always gets as many rows.
+    """
+    out = np.empty((len(rows), table.shape[1]), dtype=np.float32)
+    tile = np.zeros((TILE, rows.shape[1]), dtype=np.float32)
+    for first in range(0, len(rows), TILE):
+        part = rows[first : first + TILE]
+        tile[: len(part)] = part
+        out[first : first + TILE] = (tile @ table)[: len(part)]
+    return out

@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from sunveil.errors import SourceError
 from sunveil.estimate import Flag
 from sunveil.files import write_whole
-from sunveil.fleet.done import UNREAD, read_part
+from sunveil.fleet.done import UNREAD, estimates_file, read_part
 from sunveil.fleet.folder import SUMMARY, as_json
 from sunveil.fleet.gather import not_gathered
 from sunveil.fleet.job import RunContext
 from sunveil.fleet.output import REFUSED, write_table
 from sunveil.fleet.systems import RefusedSystem, SystemTable
+from sunveil.meters.contents import stem
 
 AZIMUTHS = tuple(range(0, 361, 10))
 TILTS = tuple(range(0, 91, 5))
@@ -41,15 +42,15 @@ def close(context: RunContext, parts: Sequence[int]) -> dict[str, Any]:
     rows = [read_part(context.job, number) for number in parts]
     estimates = pa.concat_tables([each for each, _ in rows])
     refusals = [each for _, table in rows for each in table.to_pylist()]
-    unread = _unread(context, [each["reason"] for each in refusals if each["kind"] == UNREAD])
+    unread = _unread(context, [each for each in refusals if each["kind"] == UNREAD])
     named = [each for each in refusals if each["kind"] != UNREAD]
-    names = estimates.column("system_id").to_pylist()
-    _refuse_twice(names)
-    seen = {*names, *(each["system_id"] for each in named)}
-    rest = [*context.systems.refused, *_unseen(context, seen, unread)]
+    estimates, twice = _once(context, parts, estimates)
+    seen = {*estimates.column("system_id").to_pylist(), *(each["system_id"] for each in named)}
+    seen |= {each.system_id for each in twice}
+    rest = [*context.systems.refused, *twice, *_unseen(context, seen, unread)]
     refused = _with_keys(_refused(named, rest), context.systems)
     write_table(folder / "refused.parquet", refused)
-    summary = _summary(context, estimates, refused, unread)
+    summary = _summary(context, estimates, refused, sorted({reason for _, reason in unread}))
     write_whole(folder / SUMMARY, as_json(summary), private=True)
     return summary
 
@@ -79,39 +80,56 @@ def _with_keys(refused: pa.Table, systems: SystemTable) -> pa.Table:
     return refused.append_column("in_systems", pa.array(rows >= 0))
 
 
-def _unread(context: RunContext, within: list[str]) -> list[str]:
-    """Return the sentences about files that could not be read."""
-    before = [
-        reason for _, reason in (*context.job.source.unreadable, *not_gathered(context.job.work))
-    ]
-    return sorted({*before, *within})
-
-
-def _unseen(context: RunContext, seen: set[str], unread: list[str]) -> list[RefusedSystem]:
-    """Return refusals of the systems that no readings were found of."""
-    unseen = (name for name in context.names if name not in seen)
-    if not unread:
-        end = "has no readings in the fleet; check its name in both"
-        return [RefusedSystem(name, "no readings", f"system {name} {end}") for name in unseen]
-    # a file that is named after a system is most likely its own
-    named = {Path(sentence.split(" ")[0]).stem: sentence for sentence in reversed(unread)}
-    more = f" (and {len(unread) - 1} more)" if len(unread) > 1 else ""
-    start = "has no readings that can be read:"
-    return [
-        RefusedSystem(
-            name, "unreadable", f"system {name} {start} {named.get(name) or unread[0] + more}"
-        )
-        for name in unseen
-    ]
-
-
-def _refuse_twice(names: list[str]) -> None:
-    if len(names) == len(set(names)):
-        return
-    twice = Counter(names).most_common(1)[0][0]
-    raise SourceError(
-        f"system {twice} is in several files of the fleet; join its readings into one file"
+def _unread(context: RunContext, within: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return the files that could not be read: each one's name without its ending, and why."""
+    before = (*context.job.source.unreadable, *not_gathered(context.job.work))
+    return sorted(
+        {
+            *((stem(Path(name)), reason) for name, reason in before),
+            *((each["system_id"], each["reason"]) for each in within),
+        }
     )
+
+
+def _unseen(
+    context: RunContext, seen: set[str], unread: list[tuple[str, str]]
+) -> list[RefusedSystem]:
+    """Return refusals of the systems that no readings were found of.
+
+    A file that is named after a system is that system's own, and says nothing of others.
+    """
+    own = dict(reversed(unread))
+    common = [reason for name, reason in unread if name not in context.place]
+    more = f" (and {len(common) - 1} more)" if len(common) > 1 else ""
+    refused = []
+    for name in (name for name in context.names if name not in seen):
+        if name in own or common:
+            reason = own.get(name) or common[0] + more
+            told = f"system {name} has no readings that can be read: {reason}"
+            refused.append(RefusedSystem(name, "unreadable", told))
+        else:
+            told = f"system {name} has no readings in the fleet; check its name in both"
+            refused.append(RefusedSystem(name, "no readings", told))
+    return refused
+
+
+def _once(
+    context: RunContext, parts: Sequence[int], estimates: pa.Table
+) -> tuple[pa.Table, list[RefusedSystem]]:
+    """Return estimates without the systems that two parts have, which are refused instead."""
+    counts = Counter(estimates.column("system_id").to_pylist())
+    names = sorted(name for name, count in counts.items() if count > 1)
+    if not names:
+        return estimates, []
+    twice = pa.array(names)
+    for path in (estimates_file(context.job.folder, number) for number in parts):
+        table = pq.read_table(path)
+        found = pc.is_in(table.column("system_id"), twice)
+        if pc.any(found).as_py():
+            write_table(path, table.filter(pc.invert(found)))
+    reason = "is in files that were not worked on together; join its readings into one file"
+    refused = [RefusedSystem(name, "meter", f"system {name} {reason}") for name in names]
+    return estimates.filter(pc.invert(pc.is_in(estimates.column("system_id"), twice))), refused
 
 
 def _summary(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sunveil.errors import ParameterError, SunveilError
+from sunveil.errors import ParameterError, SunveilError, ask
 from sunveil.extras import require_extras
 from sunveil.fleet.done import PartResult
 from sunveil.fleet.job import FleetJob
@@ -114,6 +114,6 @@ def _cluster(distributed: Any, workers: int) -> Any:
             if last:
                 raise SunveilError(
                     f"{workers} Dask workers could not be started on this machine; start the same"
-                    " command again with fewer workers, or with --engine local"
+                    f" command again with fewer workers, or with {ask('engine', 'local')}"
                 ) from None
     return None

@@ -11,11 +11,10 @@ import pyarrow.parquet as pq
 
 from sunveil.fleet.job import FleetJob
 from sunveil.fleet.plan import Part
+from sunveil.meters.refusals import UNREAD as UNREAD
 
 # What reading a damaged file raises.
 DAMAGE = (duckdb.Error, pa.ArrowException, OSError)
-# What stands in a table of refusals for a file: it has no system's name.
-UNREAD = "unread file"
 # The columns of the estimates that are summed up when all parts are done.
 SUMMED = ("system_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw", "agreement", "flags")
 

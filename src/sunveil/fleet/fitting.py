@@ -17,6 +17,7 @@ from sunveil.engine import (
     infer_block,
     reason,
 )
+from sunveil.engine.block import NO_WEATHER
 from sunveil.errors import SunveilError
 from sunveil.fleet.blocks import BlockFrame, Matrix
 from sunveil.fleet.job import RunContext
@@ -100,7 +101,7 @@ def _told(fitted: Fitted, sky: SkyTable, context: RunContext) -> Iterator[Fitted
     for row in np.flatnonzero(~good):
         name = context.names[fitted.systems[row]]
         told = reason(int(fit.outcome[row]), int(fit.lit[row]), source=sky.source)
-        kind = "too little data" if fit.outcome[row] == 1 else "weather"
+        kind = "weather" if fit.outcome[row] == NO_WEATHER else "too little data"
         yield RefusedSystem(name, kind, f"system {name}: {told}")
     if good.all():
         yield fitted

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sunveil.errors import ParameterError, SourceError
+from sunveil.errors import ParameterError, SourceError, ask
 from sunveil.files import write_whole
 
 RUN = "run.json"
@@ -90,7 +90,7 @@ def begin(folder: Path, description: dict[str, Any], *, restart: bool) -> bool:
             other = f"of another version of Sunveil ({before.get('version', 'unknown')})"
         raise ParameterError(
             f"{folder} holds a run {other}; name a new folder, or throw that run away with"
-            " --restart"
+            f" {ask('restart')}"
         )
     if before is None:
         write_whole(folder / RUN, as_json(description))
@@ -123,8 +123,8 @@ def _before(folder: Path) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError, KeyError, TypeError):
         raise SourceError(
-            f"{folder / RUN} cannot be read; throw that run away with --restart, or name a new"
-            " folder"
+            f"{folder / RUN} cannot be read; throw that run away with {ask('restart')}, or name a"
+            " new folder"
         ) from None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.errors import SourceError, SunveilError
+from sunveil.errors import Interface, SourceError, SunveilError, ask, speak
 from sunveil.fleet.layouts import Stamp
 from sunveil.fleet.plan import SKIES_KEPT, Cells, find_cells
 from sunveil.fleet.reading import EARLIEST, LATEST, hashes
@@ -48,6 +48,8 @@ class FleetJob:
         What a server of weather must be told, as pairs; never written down.
     identity
         Version and engine of the process that planned the run.
+    interface
+        Whose words it says remedies in.
     """
 
     out: str
@@ -60,6 +62,7 @@ class FleetJob:
     span: tuple[int, int] | None = None
     server: tuple[tuple[str, Any], ...] = ()
     identity: tuple[str, str] = IDENTITY
+    interface: Interface = Interface.PYTHON
 
     @property
     def folder(self) -> Path:
@@ -160,12 +163,12 @@ def context_of(
     """
     if job.identity != IDENTITY:
         raise SunveilError("a worker has another version of Sunveil; install the same everywhere")
+    speak(job.interface)
     key = job.out, job.fingerprint
     with _lock:
         if key not in _open:
             if systems is None:
-                column = job.settings.meters.system_column
-                systems = read_systems(job.systems, system_column=column)
+                systems = read_systems(job.systems, job.settings.meters)
                 if systems.digest != job.digest:
                     raise SourceError(f"{job.systems} was changed while a run was reading it")
             if cells is None:
@@ -186,6 +189,7 @@ def check_clocks(job: FleetJob, systems: SystemTable) -> None:
     unknown = job.settings.meters.timezone is None and not systems.zones
     if job.source.columns.stamp is Stamp.WALL and unknown:
         raise SourceError(
-            "the fleet has times without a UTC offset: name their clock with --timezone, such as"
-            " UTC, UTC-07:00 or America/Denver, or give the table of systems a column timezone"
+            f"the fleet has times without a UTC offset: name their clock with {ask('timezone')},"
+            " such as UTC, UTC-07:00 or America/Denver, or give the table of systems a column"
+            " timezone"
         )

@@ -10,14 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from sunveil.errors import MeterError, ParameterError
+from sunveil.errors import MeterError, ParameterError, ask
 from sunveil.fleet.systems import SYSTEM_NAMES
 from sunveil.meters.arrowfile import typed_column
 from sunveil.meters.clock import parse_timezone
 from sunveil.meters.columns import find_roles
 from sunveil.meters.header import TableColumn
 from sunveil.meters.options import MeterOptions, Unit
-from sunveil.meters.units import find_unit
+from sunveil.meters.units import find_unit, missing_unit
 
 _STARTS = ("start", "start_time", "first", "first_time", "time", "timestamp")
 _LENGTHS = ("interval_minutes", "interval", "minutes", "step_minutes")
@@ -122,7 +122,7 @@ def _long(schema: Any, options: MeterOptions, *, hive: tuple[str, ...], where: s
     if not (_is_time(kinds[time]) and _is_number(kinds[power])):
         # text, or numbers for times: the reader of single files knows how those are written
         return Columns(FileLayout.FILES, system=system, time=time, power=power, hive=hive)
-    unit, notes = find_unit(power, options.known_unit, where=where)
+    unit, notes = _unit(power, options, where)
     return Columns(
         FileLayout.LONG,
         system,
@@ -137,6 +137,14 @@ def _long(schema: Any, options: MeterOptions, *, hive: tuple[str, ...], where: s
     )
 
 
+def _unit(power: str, options: MeterOptions, where: str) -> tuple[Unit, tuple[str, ...]]:
+    """Return the unit of the readings: declared, or in the name of their column."""
+    unit, notes = (options.known_unit, ()) if options.known_unit else find_unit(power)
+    if unit is None:
+        raise missing_unit(where, power)
+    return unit, notes
+
+
 def _lists(
     schema: Any, lists: list[Any], options: MeterOptions, *, hive: tuple[str, ...], where: str
 ) -> Columns:
@@ -144,11 +152,11 @@ def _lists(
     if system is None:
         raise MeterError(
             f"{where} has lists of readings and no column of systems known by its name: name it"
-            " with --system-column"
+            f" with {ask('system_column')}"
         )
     power = options.power_column or _only(lists, "power_kw", where)
     times = [field for field in lists if _is_time(field.type.value_type)]
-    unit, notes = find_unit(power, options.known_unit, where=where)
+    unit, notes = _unit(power, options, where)
     kinds = {field.name: field.type for field in schema}
     common: dict[str, Any] = {
         "unit": unit,
@@ -180,8 +188,8 @@ def _only(lists: list[Any], usual: str, where: str) -> str:
         return str((named or numbers)[0])
     listed = ", ".join(repr(name) for name in numbers[:20])
     raise MeterError(
-        f"{where} has several columns of lists of numbers: name the readings with --power-column,"
-        f" one of {listed}"
+        f"{where} has several columns of lists of numbers: name the readings with"
+        f" {ask('power_column')}, one of {listed}"
     )
 
 

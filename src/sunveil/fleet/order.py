@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 from sunveil.errors import MeterError
 from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.layouts import FileLayout
+from sunveil.fleet.plain_files import files_together
 from sunveil.fleet.reading import hashes
 from sunveil.fleet.source import FileOrder, FleetSource, SourceFile
 from sunveil.fleet.systems import SystemTable
+from sunveil.meters.options import MeterOptions
+
+_DEFAULTS = MeterOptions()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,13 +34,23 @@ class FleetOrder:
         Whether files are ranges of names, hold whole systems, or share systems.
     members
         Numbers of the known systems of each file, where these had to be looked up.
+    together
+        Of files that only the reader of single files knows: a number for each, the same for files
+        that share a system.
     """
 
     order: FileOrder
     members: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    together: Mapping[str, int] = field(default_factory=dict)
 
 
-def find_order(source: FleetSource, systems: SystemTable, *, workers: int = 1) -> FleetOrder:
+def find_order(
+    source: FleetSource,
+    systems: SystemTable,
+    options: MeterOptions = _DEFAULTS,
+    *,
+    workers: int = 1,
+) -> FleetOrder:
     """Return how systems lie in files: as footers tell, or the names alone where they do not.
 
     Parameters
@@ -45,14 +59,19 @@ def find_order(source: FleetSource, systems: SystemTable, *, workers: int = 1) -
         The files.
     systems
         The table of systems.
+    options
+        How the meters are read.
     workers
         How many files to look at at a time.
     """
+    files = [file.name for file in source.files]
     if source.columns.layout is FileLayout.FILES:
-        return FleetOrder(FileOrder.WHOLE)
+        if len(files) == 1:
+            return FleetOrder(FileOrder.WHOLE)
+        groups = files_together(source.paths(files), options)
+        return FleetOrder(FileOrder.WHOLE, together=dict(zip(files, groups, strict=True)))
     if _sorted(source.files):
         return FleetOrder(FileOrder.SORTED)
-    files = [file.name for file in source.files]
     with ThreadPoolExecutor(workers) as pool:
         found = list(pool.map(lambda file: _names(source, file), files))
     every = np.concatenate([np.empty(0, dtype=np.uint64), *found])

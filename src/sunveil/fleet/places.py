@@ -46,9 +46,9 @@ def misplaced(picked: dict[str, pa.ChunkedArray]) -> dict[int, str]:
 
 
 def as_numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Return a column as numbers, NaN where a value is none."""
+    """Return a column as numbers, each cell by itself: NaN where it is missing, or not finite."""
     if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
-        values = column.to_numpy().astype(np.float64)
+        values = column.to_numpy(zero_copy_only=False).astype(np.float64)
         return np.where(np.isfinite(values), values, np.nan)
     return np.array([_number(value) for value in column.to_pylist()], dtype=np.float64)
 

@@ -148,13 +148,13 @@ def make_plan(
                 return _by_range(drafts, source, systems, cells)
             return _by_member(drafts, ordering.members, cells) if ordering.members else list(drafts)
 
-        parts = placed(_drafts(source, ordering.order, settings.part_rows))
+        parts = placed(_drafts(source, ordering, settings.part_rows))
         fits = max(part.rows for part in parts) <= most and not _scattered(parts, cells)
         if fits or source.columns.layout is FileLayout.FILES:
             # stable: parts whose cells are unknown stay in the order of their files
             parts.sort(key=lambda part: [(row, column) for row, column, _ in part.cells[:1]])
             if len(parts) > 4 * ENDING:
-                parts[-ENDING:] = placed(_halves(parts[-ENDING:], source))
+                parts[-ENDING:] = placed(_halves(parts[-ENDING:], source, ordering))
             return FleetPlan(tuple(replace(p, number=n) for n, p in enumerate(parts)), mark)
     return _gathered(source, cells, mark, settings.part_rows)
 
@@ -229,22 +229,26 @@ def _middles(
     )
 
 
-def _drafts(source: FleetSource, order: FileOrder, limit: int) -> Iterator[Part]:
+def _drafts(source: FleetSource, ordering: FleetOrder, limit: int) -> Iterator[Part]:
     """Yield parts without cells or number: whole files together, or large ones cut."""
     if source.columns.layout is FileLayout.FILES:
         limit = min(limit, FILES_ROWS)
+    order, together = ordering.order, ordering.together
     files = by_name(source.files) if order is FileOrder.SORTED else list(source.files)
+    files.sort(key=lambda file: together.get(file.name, 0))  # stable
     batch: list[SourceFile] = []
+    rows = 0
     for file in files:
-        if batch and sum(each.rows for each in batch) + file.rows > limit and _apart(batch, file):
+        if batch and rows + file.rows > limit and _apart(batch, file, together):
             yield from _cut(batch, order, limit)
-            batch = []
+            batch, rows = [], 0
         batch.append(file)
+        rows += file.rows
     if batch:
         yield from _cut(batch, order, limit)
 
 
-def _halves(parts: Iterable[Part], source: FleetSource) -> Iterator[Part]:
+def _halves(parts: Iterable[Part], source: FleetSource, ordering: FleetOrder) -> Iterator[Part]:
     """Yield parts of half as many files, where these can be told apart."""
     files = {file.name: file for file in source.files}
     for part in parts:
@@ -254,7 +258,7 @@ def _halves(parts: Iterable[Part], source: FleetSource) -> Iterator[Part]:
         batch: list[SourceFile] = []
         for file in (files[name] for name in part.files):
             half = 2 * sum(each.rows for each in batch) >= part.rows
-            if batch and half and _apart(batch, file):
+            if batch and half and _apart(batch, file, ordering.together):
                 yield _whole(batch)
                 batch = []
             batch.append(file)
@@ -266,8 +270,10 @@ def _whole(batch: list[SourceFile]) -> Part:
     return Part(0, names, rows=sum(file.rows for file in batch))
 
 
-def _apart(batch: list[SourceFile], file: SourceFile) -> bool:
+def _apart(batch: list[SourceFile], file: SourceFile, together: Mapping[str, int]) -> bool:
     """Whether no system is in both."""
+    if together:
+        return together[batch[-1].name] != together[file.name]
     before, after = batch[-1].bounds, file.bounds
     return before is None or after is None or before[1] != after[0]
 

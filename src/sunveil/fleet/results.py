@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from pyarrow import csv
 
-from sunveil.errors import ParameterError, SourceError
+from sunveil.errors import MeterError, ParameterError, SourceError
 from sunveil.estimate import Assumptions
 from sunveil.fleet.folder import RUN, SUMMARY
+from sunveil.fleet.places import as_numbers
+from sunveil.meters.textcells import read_text_table
 from sunveil.site import SkyModel
 
 _VALUES = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
@@ -112,7 +111,7 @@ def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
     return FleetRows(
         system_ids=tuple(table.column("system_id").cast(pa.string()).to_pylist()),
         keys={key: _texts(table.column(key)) for key in keys},
-        **{name: _numbers(table.column(name)) for name in _VALUES},
+        **{name: as_numbers(table.column(name)) for name in _VALUES},
     )
 
 
@@ -173,7 +172,7 @@ def _from_table(path: Path, keys: tuple[str, ...]) -> pa.Table:
         found: pa.Table = read(path, columns=names)
     except KeyError:
         raise SourceError(f"{path} lacks one of the columns {', '.join(names)}") from None
-    except (pa.ArrowException, OSError, ValueError):
+    except (pa.ArrowException, OSError, ValueError, MeterError):
         raise SourceError(f"{path} cannot be read as a table of estimates") from None
     if len(found.column_names) != len(names):
         raise SourceError(f"{path} lacks one of the columns {', '.join(names)}")
@@ -181,41 +180,13 @@ def _from_table(path: Path, keys: tuple[str, ...]) -> pa.Table:
 
 
 def _read_csv(path: Path, columns: list[str]) -> pa.Table:
-    """Return columns of a CSV file as texts; its header alone decides on the delimiter."""
-    with pa.input_stream(path, compression="detect") as file:
-        header = io.TextIOWrapper(file, encoding="utf-8-sig").readline()
-    return csv.read_csv(
-        path,
-        parse_options=csv.ParseOptions(
-            delimiter=max(",;\t|", key=header.count), newlines_in_values=True
-        ),
-        convert_options=csv.ConvertOptions(
-            column_types=dict.fromkeys(columns, pa.string()),
-            include_columns=columns,
-            null_values=[""],
-            strings_can_be_null=True,
-        ),
-    )
+    """Return columns of a CSV file as texts, each line read by itself."""
+    found = read_text_table(path, where=str(path))
+    return pa.table({name: found[name] for name in columns})
 
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
-
-
-def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Return a column as numbers, NaN for each cell that is missing or no finite number."""
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        values = column.to_numpy(zero_copy_only=False).astype(np.float64)
-    else:
-        values = np.array([_number(cell) for cell in column.to_pylist()], dtype=np.float64)
-    return np.where(np.isfinite(values), values, np.nan)
-
-
-def _number(cell: Any) -> float:
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return math.nan
 
 
 def _texts(column: pa.ChunkedArray) -> NDArray[np.str_]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sunveil.errors import ParameterError
+from sunveil.errors import ParameterError, ask, spoken
 from sunveil.fleet import folder as place
 from sunveil.fleet.closing import close
 from sunveil.fleet.dask import run_dask
@@ -111,7 +111,9 @@ def infer_fleet(
     if engine not in ENGINES:
         raise ParameterError(f"engine must be one of local, dask, and {engine!r} is not")
     if scheduler is not None and engine != "dask":
-        raise ParameterError("a scheduler is for the engine dask; give --engine dask with it")
+        raise ParameterError(
+            f"a scheduler is for the engine dask; give {ask('engine', 'dask')} with it"
+        )
     target = Path(os.path.realpath(out))
     if target.exists() and not target.is_dir():
         raise ParameterError(f"{out} is not a folder; name a folder to be written")
@@ -144,10 +146,10 @@ def _opened(
     workers: int,
 ) -> tuple[RunContext, FleetPlan]:
     """Look at the inputs and plan the run; nothing is written yet."""
-    table = read_systems(systems, system_column=settings.meters.system_column)
+    table = read_systems(systems, settings.meters)
     source = look_at(fleet, settings.meters, aside=[systems, target])
     cells = find_cells(table, settings.cell)
-    ordering = find_order(source, table, workers=workers)
+    ordering = find_order(source, table, settings.meters, workers=workers)
     plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
     job = FleetJob(
         out=str(target),
@@ -159,6 +161,7 @@ def _opened(
         gathered=plan.bucket is not None,
         span=find_span(source),
         server=tuple(server.items()),
+        interface=spoken(),
     )
     check_clocks(job, table)
     return context_of(job, systems=table, cells=cells), plan

@@ -26,7 +26,8 @@ class FleetSettings:
     Parameters
     ----------
     meters
-        How to read the meters; a system's own time zone goes before the one declared here.
+        How to read the meters; a time zone that is declared here goes before those that the table
+        of systems names.
     clock
         ``"repair"`` a clock that does not fit the sun, or take it as ``"given"``.
     losses

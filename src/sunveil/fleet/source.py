@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 
 from sunveil.errors import MeterError
 from sunveil.fleet.layouts import Columns, FileLayout, find_columns
+from sunveil.meters.contents import ENDINGS, READABLE
 from sunveil.meters.options import MeterOptions
 
 _PARQUET = (".parquet", ".pq")
-_OTHERS = (".csv", ".csv.gz", ".txt", ".tsv", ".xml")
 
 
 class FileOrder(StrEnum):
@@ -160,13 +160,11 @@ def _found(fleet: Path, aside: set[Path]) -> list[Path]:
         and not any(part.startswith((".", "_")) for part in path.relative_to(fleet).parts)
         and not ({path.resolve(), *path.resolve().parents} & aside)
     ]
-    for endings in (_PARQUET, _OTHERS):
+    for endings in (_PARQUET, ENDINGS):
         found = [path for path in every if path.name.lower().endswith(endings)]
         if found:
             return found
-    raise MeterError(
-        f"the folder {str(fleet)!r} has no meter files: CSV, Parquet or Green Button XML are read"
-    )
+    raise MeterError(f"the folder {str(fleet)!r} has no meter files: {READABLE} are read")
 
 
 def _is_parquet(path: Path) -> bool:

@@ -6,16 +6,18 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sunveil.cell import Places
-from sunveil.errors import SourceError
-from sunveil.fleet.database import cursor, quoted, unglobbed
+from sunveil.errors import MeterError, SourceError
 from sunveil.fleet.places import as_numbers, clock_of, misplaced
+from sunveil.meters.contents import FileKind, kind_of
+from sunveil.meters.options import MeterOptions
 from sunveil.meters.refusals import RefusedSystem as RefusedSystem
+from sunveil.meters.textcells import read_text_table
 
 SYSTEM_NAMES = (
     "system_id",
@@ -31,6 +33,7 @@ _LATITUDES = ("latitude", "lat")
 _LONGITUDES = ("longitude", "lon", "lng", "long")
 _ALTITUDES = ("altitude", "altitude_m", "elevation", "elevation_m")
 _ZONES = ("timezone", "time_zone", "tz")
+_DEFAULTS = MeterOptions()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,8 +90,13 @@ class SystemTable:
             None if np.isnan(height) else height,
         )
 
+    def options_of(self, index: int, options: MeterOptions) -> MeterOptions:
+        """Return how the meters of a system are read: on its own clock, where it has one."""
+        zone = int(self.zone[index])
+        return options if zone < 0 else options.changed({"timezone": self.zones[zone]})
 
-def read_systems(path: Path | str, *, system_column: str | None = None) -> SystemTable:
+
+def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemTable:
     """Read a table of systems.
 
     Parameters
@@ -96,8 +104,10 @@ def read_systems(path: Path | str, *, system_column: str | None = None) -> Syste
     path
         CSV or Parquet with a column of systems, ``latitude``, ``longitude`` and, if known,
         ``altitude`` and ``timezone``; every other column is a public key that is carried along.
-    system_column
-        Name of the column of systems; found by its usual names when left out.
+    options
+        How the meters are read. Their ``system_column`` names the column of systems, found by its
+        usual names when left out. Their ``timezone`` goes before the table's: where somebody
+        declares the clock of all meters, the column ``timezone`` does not count.
 
     Raises
     ------
@@ -108,8 +118,10 @@ def read_systems(path: Path | str, *, system_column: str | None = None) -> Syste
     path = Path(path)
     table = _read(path)
     where = path.name
-    roles = _roles(table.column_names, system_column, where)
+    roles = _roles(table.column_names, options.system_column, where)
     picked = {role: table.column(name) for role, name in roles.items() if name is not None}
+    if options.timezone is not None:
+        picked.pop("zone", None)
     ids = [str(each).strip() if each is not None else "" for each in picked["id"].to_pylist()]
     rest = [name for name in table.column_names if name not in roles.values()]
     clashing = sorted({"system_id", *_RESERVED} & set(rest))
@@ -156,24 +168,15 @@ _RESERVED = (
 
 
 def _read(path: Path) -> pa.Table:
+    """Return a table as it is written: of a CSV file, every cell is a text, such as the id 007."""
     if not path.is_file():
         raise SourceError(f"there is no table of systems {str(path)!r}; give a CSV or Parquet file")
     try:
-        with path.open("rb") as file:
-            is_parquet = file.read(4) == b"PAR1"
-        place = quoted(unglobbed(path))
-        reader = f"read_parquet({place})" if is_parquet else f"read_csv({place}, header=true)"
-        described = cursor().sql(f"DESCRIBE SELECT * FROM {reader}").fetchall()
-        if not is_parquet:
-            # An id such as 007 is a name, whatever it looks like.
-            texts = ", ".join(
-                f"{quoted(str(row[0]))}: 'VARCHAR'"
-                for row in described
-                if str(row[0]).strip().lower() in SYSTEM_NAMES or str(row[1]) != "DOUBLE"
-            )
-            reader = f"read_csv({place}, header=true, types={{{texts}}})" if texts else reader
-        table: pa.Table = cursor().sql(f"SELECT * FROM {reader}").to_arrow_table()
-    except (duckdb.Error, pa.ArrowException, OSError):
+        if kind_of(path) is FileKind.PARQUET:
+            table = pq.read_table(path)
+        else:
+            table = pa.table(read_text_table(path, where=path.name))
+    except (MeterError, pa.ArrowException, OSError):
         raise SourceError(
             f"{path.name} cannot be read as a table of systems; give CSV with a header, or Parquet"
         ) from None

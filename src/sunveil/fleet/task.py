@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.errors import SunveilError
 from sunveil.fleet.blocks import Matrix, record_matrices, usual_matrices
 from sunveil.fleet.done import DAMAGE, PartResult, estimates_file, refused_file
 from sunveil.fleet.done import UNREAD as UNREAD
@@ -18,13 +16,13 @@ from sunveil.fleet.gather import gathered_files
 from sunveil.fleet.job import FleetJob, RunContext, context_of
 from sunveil.fleet.layouts import FileLayout
 from sunveil.fleet.output import estimates_table, refused_table, write_table
+from sunveil.fleet.plain_files import iter_file_systems
 from sunveil.fleet.plan import Part
 from sunveil.fleet.reading import read_rows, system_names
 from sunveil.fleet.records import raws_of
 from sunveil.fleet.survey import Survey
 from sunveil.fleet.systems import RefusedSystem
-from sunveil.meters.options import MeterOptions
-from sunveil.meters.read import iter_raw_systems, settle
+from sunveil.meters.read import settle
 from sunveil.meters.record import Record
 
 
@@ -143,12 +141,6 @@ def _unknown(paths: Sequence[Path], context: RunContext, part: Part) -> Iterator
             )
 
 
-def _own(options: MeterOptions, context: RunContext, number: int) -> MeterOptions:
-    """Return how to read a system: its own clock goes before the declared one."""
-    zone = int(context.systems.zone[number])
-    return options if zone < 0 else replace(options, timezone=context.systems.zones[zone])
-
-
 def _again(
     paths: Sequence[Path], names: Sequence[str], context: RunContext
 ) -> Iterator[Fitted | RefusedSystem]:
@@ -159,7 +151,8 @@ def _again(
     records: list[tuple[int, Record]] = []
     columns = context.job.source.columns
     for name, raw in raws_of(paths, columns, names, gathered=context.job.gathered):
-        found = settle(raw, _own(context.job.settings.meters, context, place[name]), name=name)
+        options = context.systems.options_of(place[name], context.job.settings.meters)
+        found = settle(raw, options, name=name)
         if isinstance(found, RefusedSystem):
             yield found
         else:
@@ -169,39 +162,22 @@ def _again(
 
 def _from_files(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSystem]:
     """Read files of any kind by the reader of single files."""
-    records: dict[int, Record] = {}
-    home: dict[str, str] = {}
-    for path in context.job.source.paths(part.files):
-        for each in _file(path, context):
-            name = each.system_id
-            if name in home and name in context.place:
-                records.pop(context.place[name], None)
-                reason = (
-                    f"system {name} is in both {home[name]} and {path.name}; join them into one"
-                )
-                yield RefusedSystem(name, "meter", reason)
-            elif isinstance(each, RefusedSystem):
-                yield each
-            else:
-                records[context.place[name]] = each
-            if name:
-                home[name] = path.name
-    yield from _fit_all(record_matrices(list(records.items()), context), context)
-
-
-def _file(path: Path, context: RunContext) -> Iterator[Record | RefusedSystem]:
+    records: list[tuple[int, Record]] = []
     where = Path(context.job.systems).name
-    try:
-        for raw, options in iter_raw_systems(path, context.job.settings.meters):
-            name = raw.system_id
-            if name in context.place:
-                yield settle(raw, _own(options, context, context.place[name]), name=name)
-            elif name not in context.refused:
-                reason = f"system {name} is not in {where}; add its place there"
-                yield RefusedSystem(name, "unknown", reason)
-    except SunveilError as error:
-        yield RefusedSystem("", UNREAD, str(error))
-    except OSError:
-        yield RefusedSystem(
-            "", UNREAD, f"{path.name} cannot be read; check its rights and the disk"
-        )
+    paths = context.job.source.paths(part.files)
+    for each in iter_file_systems(paths, context.job.settings.meters):
+        if isinstance(each, RefusedSystem):
+            yield each
+            continue
+        name, raw, options = each
+        if name in context.place:
+            number = context.place[name]
+            found = settle(raw, context.systems.options_of(number, options), name=name)
+            if isinstance(found, RefusedSystem):
+                yield found
+            else:
+                records.append((number, found))
+        elif name not in context.refused:
+            reason = f"system {name} is not in {where}; add its place there"
+            yield RefusedSystem(name, "unknown", reason)
+    yield from _fit_all(record_matrices(records, context), context)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sunveil.errors import MeterError, SunveilError
+import numpy as np
+
+from sunveil.errors import MeterError, SunveilError, ask
 from sunveil.meters.arrowfile import read_arrow
 from sunveil.meters.assemble import RawSystem, to_record
+from sunveil.meters.clock import Stamps
 from sunveil.meters.contents import (
     ENDINGS,
     READABLE,
     Content,
     FileKind,
     contents_of,
+    stem,
     unreadable,
 )
 from sunveil.meters.greenbutton import read_green_button
@@ -24,7 +29,7 @@ from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Label, Record
 from sunveil.meters.refusals import UNREAD, RefusedSystem
 from sunveil.meters.sheets import read_workbook
-from sunveil.meters.tabular import systems_of
+from sunveil.meters.tabular import RoleCells, read_table
 from sunveil.meters.textcells import read_head
 from sunveil.meters.textfile import read_text
 
@@ -92,8 +97,8 @@ def iter_systems(
         else:
             found.setdefault(raw.system_id, []).append((raw, own))
     for name in sorted(found):
-        raw, own = _joined(found.pop(name))
-        yield settle(raw, own, name=name)
+        whole, own = joined(found.pop(name))
+        yield settle(whole, own, name=name)
 
 
 def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
@@ -104,17 +109,25 @@ def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
     """
     files = _files(path)
     for file in files:
+        alone = len(files) == 1
         try:
-            for content in contents_of(file):
-                yield from _raws(content, options)
+            contents = list(contents_of(file))
         except MeterError as error:
-            if len(files) == 1:
+            if alone:
                 raise
-            yield RefusedSystem("", UNREAD, str(error)), options
+            yield RefusedSystem(stem(file), UNREAD, str(error)), options
+            continue
+        for content in contents:
+            try:
+                yield from _raws(content, options)
+            except MeterError as error:
+                if alone and len(contents) == 1:
+                    raise
+                yield RefusedSystem(content.stem, UNREAD, str(error)), options
 
 
 def settle(
-    raw: RawSystem | MeterError, options: MeterOptions, *, name: str
+    raw: RawSystem | RefusedSystem | MeterError, options: MeterOptions, *, name: str
 ) -> Record | RefusedSystem:
     """Return the record of a system, or why there is none.
 
@@ -127,6 +140,8 @@ def settle(
     name
         The system.
     """
+    if isinstance(raw, RefusedSystem):
+        return raw
     try:
         if isinstance(raw, MeterError):
             raise raw  # noqa: TRY301 - one way for both
@@ -145,8 +160,51 @@ def failed(name: str, error: Exception) -> RefusedSystem:
     )
 
 
-def _joined(parts: list[tuple[RawSystem, MeterOptions]]) -> tuple[RawSystem, MeterOptions]:
-    return parts[0]
+def joined(
+    parts: Sequence[tuple[RawSystem, MeterOptions]],
+) -> tuple[RawSystem | MeterError, MeterOptions]:
+    """Return the rows of one system from several files as one, in the order of the files.
+
+    Readings are brought to the unit of the first file. Files that tell the time or count in ways
+    that cannot be brought together are an error, which refuses the system.
+    """
+    raws, (first, options) = [raw for raw, _ in parts], parts[0]
+    if len(raws) == 1:
+        return first, options
+    files = list(dict.fromkeys(raw.where.split(", system ")[0] for raw in raws))
+    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+    where = f"system {first.system_id}, in {', '.join(files[:3])}{more},"
+    if wrong := _unlike(parts):
+        return MeterError(f"{where} has {wrong}"), options
+    values = [raw.values * (raw.unit.kilo / first.unit.kilo) for raw in raws]
+    stamps = Stamps(
+        np.concatenate([raw.stamps.wall for raw in raws]),
+        np.concatenate([raw.stamps.offset for raw in raws]),
+        first.stamps.zone,
+    )
+    whole = replace(
+        first,
+        where=where,
+        rows=np.concatenate([raw.rows for raw in raws]),
+        stamps=stamps,
+        values=np.concatenate(values),
+        notes=tuple(dict.fromkeys(note for raw in raws for note in raw.notes)),
+    )
+    return whole, options
+
+
+def _unlike(parts: Sequence[tuple[RawSystem, MeterOptions]]) -> str:
+    """Return how the files of a system differ where they must not, and what to do; or nothing."""
+    raws = [raw for raw, _ in parts]
+    if len({bool(np.isnan(raw.stamps.offset).any()) for raw in raws}) > 1:
+        return "times with a UTC offset in some files and without in others; write them alike"
+    if len({raw.stamps.zone for raw in raws}) > 1:
+        return "times of different time zones in its files; write them alike"
+    if len({raw.unit.is_energy for raw in raws}) > 1:
+        return f"power in some files and energy in others; read them apart, by {ask('unit')}"
+    if len({options.known_label for _, options in parts}) > 1:
+        return f"files that name other instants of an interval; read them apart, by {ask('label')}"
+    return ""
 
 
 def _files(path: Path) -> list[Path]:
@@ -177,22 +235,27 @@ def _raws(content: Content, options: MeterOptions) -> Iterator[RawRead]:
         options = options.changed({"label": Label.START})
         yield from ((raw, options) for raw in read_green_button(content, options))
     elif kind in (FileKind.PARQUET, FileKind.FEATHER):
-        yield from systems_of(read_arrow(content, options), options)
+        yield from _systems(read_arrow(content, options), options)
     elif kind is FileKind.WORKBOOK:
-        yield from systems_of(read_workbook(content, options), options)
+        yield from _systems(read_workbook(content, options), options)
     elif kind is FileKind.JSON:
         for table in read_json(content, options):
-            yield from systems_of(table, options)
+            yield from _systems(table, options)
     elif kind is FileKind.TEXT:
         with content.open() as file:
             nem12 = is_nem12(read_head(file))
         if nem12:
             yield from read_nem12(content, options)
         else:
-            yield from systems_of(read_text(content, options), options)
+            yield from _systems(read_text(content, options), options)
     elif kind is FileKind.EMPTY:
         raise MeterError(f"{where} is empty")
     elif kind is FileKind.OLD_WORKBOOK:
         raise MeterError(f"{where} is a workbook of the old kind: save it as .xlsx or CSV first")
     else:
         raise MeterError(f"{where} is no meter file: {READABLE} are read")
+
+
+def _systems(table: RoleCells, options: MeterOptions) -> Iterator[RawRead]:
+    found = read_table(table, options)
+    return ((raw, found.options) for raw in found.systems())

@@ -12,7 +12,7 @@ UNREAD = "unread"
 class RefusedSystem:
     """A system that gets no estimate: its name, the kind of reason, and the reason.
 
-    The name is empty where a whole file cannot be read.
+    A file that cannot be read at all is refused by its own name without the ending.
     """
 
     system_id: str

@@ -22,6 +22,7 @@ from sunveil.fleet.gather import gather, gathered_files, not_gathered
 from sunveil.fleet.job import FleetJob, RunContext, check_clocks
 from sunveil.fleet.layouts import Columns, FileLayout
 from sunveil.fleet.order import find_order, find_span
+from sunveil.fleet.plain_files import iter_file_systems
 from sunveil.fleet.plan import FleetPlan, Part, find_cells, make_plan
 from sunveil.fleet.reading import range_of, system_names
 from sunveil.fleet.records import raws_of
@@ -30,8 +31,8 @@ from sunveil.fleet.source import look_at
 from sunveil.fleet.systems import RefusedSystem, read_systems
 from sunveil.fleet.task import UNREAD, sound_files
 from sunveil.meters.assemble import RawSystem, to_record
+from sunveil.meters.contents import stem
 from sunveil.meters.options import MeterOptions
-from sunveil.meters.read import iter_raw_systems
 from sunveil.meters.record import Cleaning, Record
 from sunveil.releases.frame import prepared
 
@@ -66,7 +67,7 @@ class FleetRecords:
         unread = (*self.context.job.source.unreadable, *not_gathered(self.context.job.work))
         return [
             *self.context.systems.refused,
-            *(RefusedSystem("", UNREAD, reason) for _, reason in unread),
+            *(RefusedSystem(stem(Path(name)), UNREAD, reason) for name, reason in unread),
         ]
 
     def of(self, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
@@ -98,10 +99,10 @@ def open_records(
     """
     meters = replace(settings.meters, cleaning=Cleaning.EACH)
     settings = replace(settings, meters=meters)
-    table = read_systems(systems, system_column=meters.system_column)
+    table = read_systems(systems, meters)
     source = look_at(fleet, meters, aside=[systems, work])
     cells = find_cells(table, settings.cell)
-    ordering = find_order(source, table, workers=workers)
+    ordering = find_order(source, table, meters, workers=workers)
     plan = make_plan(source, table, settings, ordering=ordering, cells=cells)
     job = FleetJob(
         # of its own for every state of the inputs: what another has left is not looked at
@@ -121,6 +122,44 @@ def open_records(
     return FleetRecords(context, plan)
 
 
+def site_records(path: Path, options: MeterOptions) -> list[Record | RefusedSystem]:
+    """Return the systems of a file or folder at one site, or why there is no record of one.
+
+    Privacy
+    -------
+    None: records are private. The refusals depend on rows and stamps alone.
+    """
+    found = list(iter_file_systems([path], replace(options, cleaning=Cleaning.EACH)))
+    if len(found) == 1 and isinstance(found[0], RefusedSystem):
+        raise MeterError(found[0].reason)
+    return [
+        each if isinstance(each, RefusedSystem) else settle_each(*each[1:], name=each[0])
+        for each in found
+    ]
+
+
+def settle_each(
+    raw: RawSystem | MeterError, options: MeterOptions, *, name: str
+) -> Record | RefusedSystem:
+    """Return a system's record as releases take it, or why there is none.
+
+    Parameters
+    ----------
+    raw
+        Its rows as read, or why they could not be.
+    options
+        How to read it, with ``cleaning="each"``.
+    name
+        The system.
+    """
+    try:
+        if isinstance(raw, MeterError):
+            raise raw
+        return record_of(raw, options)
+    except SunveilError as error:
+        return RefusedSystem(name, "meter", str(error))
+
+
 def record_of(raw: RawSystem, options: MeterOptions) -> Record:
     """Return a record as releases take it, or refuse its stamps.
 
@@ -133,7 +172,7 @@ def record_of(raw: RawSystem, options: MeterOptions) -> Record:
     """
     try:
         return prepared(to_record(raw, options))
-    except MeterError:
+    except Exception:
         # For its readings, or for its stamps: zeros have the stamps alone to be refused for.
         return prepared(to_record(replace(raw, values=np.zeros(len(raw.values))), options))
 
@@ -175,14 +214,8 @@ def _held(
 ) -> HeldRecord | RefusedSystem:
     """Return a system's record, or why there is none."""
     number = context.place[name]
-    zone = int(context.systems.zone[number])
-    own = options if zone < 0 else replace(options, timezone=context.systems.zones[zone])
-    try:
-        if isinstance(raw, MeterError):
-            raise raw
-        return HeldRecord(number, record_of(raw, own))
-    except SunveilError as error:
-        return RefusedSystem(name, "meter", str(error))
+    found = settle_each(raw, context.systems.options_of(number, options), name=name)
+    return found if isinstance(found, RefusedSystem) else HeldRecord(number, found)
 
 
 def _unknown(names: Sequence[str], context: RunContext) -> Iterator[RefusedSystem]:
@@ -221,16 +254,13 @@ def _timeless(paths: Sequence[Path], columns: Columns, part: Part) -> set[str]:
 
 def _from_files(context: RunContext, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
     """Read files of any kind by the reader of single files."""
-    for path in context.job.source.paths(part.files):
-        try:
-            for raw, options in iter_raw_systems(path, context.job.settings.meters):
-                if raw.system_id in context.place:
-                    yield _held(raw, options, context, name=raw.system_id)
-                else:
-                    yield from _unknown([raw.system_id], context)
-        except SunveilError as error:
-            yield RefusedSystem("", UNREAD, str(error))
-        except OSError:
-            yield RefusedSystem(
-                "", UNREAD, f"{path.name} cannot be read; check its rights and the disk"
-            )
+    paths = context.job.source.paths(part.files)
+    for each in iter_file_systems(paths, context.job.settings.meters):
+        if isinstance(each, RefusedSystem):
+            yield each
+            continue
+        name, raw, options = each
+        if name in context.place:
+            yield _held(raw, options, context, name=name)
+        else:
+            yield from _unknown([name], context)

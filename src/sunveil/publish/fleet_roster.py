@@ -49,12 +49,15 @@ class Member:
         Its number in the table of systems, and the part of the fleet that its readings are in.
     frame, time_grid
         The frame that it is scored in, and the times of its own record.
+    differenced
+        Whether its record holds differences of a register.
     """
 
     number: int
     part: int
     frame: FrameKey
     time_grid: TimeGrid
+    differenced: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,9 +120,12 @@ def make_roster(records: FleetRecords, on_progress: OnProgress) -> ReleaseRoster
             elif name not in refused:
                 members[name] = _member(each, part.number, records)
         on_progress(len(members) + len(refused), len(context.names))
+    # a file that is named after a system is that system's own, and says nothing of others
+    files = {each.system_id for each in unread.values()}
+    common = any(file not in context.place for file in files)
     for name in context.names:
         if name not in members and name not in refused:
-            refused[name] = _unseen(name, bool(unread))
+            refused[name] = _unseen(name, name in files or common)
     listed = sorted((*refused.values(), *unread.values()), key=lambda r: (r.system_id, r.reason))
     sizes = Counter(member.part for member in members.values())
     return ReleaseRoster(dict(sorted(members.items())), _time_grids(members), tuple(listed), sizes)
@@ -131,7 +137,7 @@ def _member(held: HeldRecord, part: int, records: FleetRecords) -> Member:
     grid = time_grid_of(held.record, longitude=site.longitude)
     years = [int(end.astype("M8[Y]").astype(np.int64)) + 1970 for end in held.record.extent]
     key = FrameKey(cell, grid.step, grid.first % grid.step, *years)
-    return Member(held.number, part, key, grid)
+    return Member(held.number, part, key, grid, held.record.differenced)
 
 
 def _unseen(name: str, unread: bool) -> RefusedSystem:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import uvicorn
 from fastapi import FastAPI
 
-from sunveil.errors import SunveilError
+from sunveil.errors import Interface, SunveilError, speak
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
 from sunveil.service.security.tokens import random_secret
@@ -34,6 +34,7 @@ def run_service(settings: ServiceSettings, *, say: Say, demo: bool = False) -> N
     demo
         Whether a simulated fleet is made first.
     """
+    speak(Interface.SERVICE)
     bound = bind(settings)
     try:
         app = create_app(settings)

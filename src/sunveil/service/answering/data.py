@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +12,12 @@ from typing import Any, Generic, TypeVar
 
 from sunveil.cell import cell_of
 from sunveil.fleet.results import FleetRows, read_fleet
-from sunveil.fleet.systems import SystemTable, read_systems
+from sunveil.fleet.settings import FleetSettings
 from sunveil.infer import record_span
-from sunveil.meters import MeterOptions, Record, read_meters
+from sunveil.meters import MeterOptions, Record
+from sunveil.publish.fleet_records import HeldRecord, open_records, site_records
 from sunveil.publish.memory_systems import MemorySystems
+from sunveil.service.reading import meter_options
 from sunveil.service.store.datasets import Served
 from sunveil.site import Site
 from sunveil.weather import Weather, get_weather
@@ -74,52 +78,44 @@ class Data:
         return read_fleet(path, keys=list(dataset.keys))
 
     def _read_systems(self, dataset: Served) -> MemorySystems:
+        """Return the systems of a dataset as every release reads them.
+
+        A system of which no record can be made, for its rows and stamps, is left out; whatever
+        readings a record holds, it is there.
+        """
         assert dataset.meters is not None
-        given = dataset.extra.get("options", {})
-        options = MeterOptions(
-            cleaning="each",
-            timezone=dataset.timezone or given.get("timezone"),
-            **{name: given[name] for name in ("unit", "label") if given.get(name)},
-        )
-        table = dataset.table
-        systems = None if table is None else read_systems(dataset.path(self._folder) / table)
-        records = self._records(dataset, options, systems)
-        sites = _sites(dataset, records, systems)
-        records = [record for record in records if record.system_id in sites]
+        folder, options = dataset.path(self._folder), meter_options(dataset)
+        if dataset.table is None:
+            assert dataset.latitude is not None
+            assert dataset.longitude is not None
+            site = Site(dataset.latitude, dataset.longitude, dataset.altitude)
+            found = site_records(folder / dataset.meters, options)
+            records = [each for each in found if isinstance(each, Record)]
+            sites = {record.system_id: site for record in records}
+        else:
+            records, sites = _placed(folder / dataset.meters, folder / dataset.table, options)
         weather = _weather(records, sites)
         return MemorySystems(records, lambda record: weather[record.system_id])
 
-    def _records(
-        self, dataset: Served, options: MeterOptions, systems: SystemTable | None
-    ) -> list[Record]:
-        """Return the records of a dataset, each on the clock that the table of systems names."""
-        assert dataset.meters is not None
-        zones = {} if systems is None else _zones(systems)
-        known: list[str | None] = [*sorted(set(zones.values()))]
-        out = []
-        for zone in known or [options.timezone]:
-            read = read_meters(
-                dataset.path(self._folder) / dataset.meters, replace(options, timezone=zone)
-            )
-            out += [one for one in read if zones.get(one.system_id, zone) == zone]
-        return out
 
+def _placed(
+    meters: Path, table: Path, options: MeterOptions
+) -> tuple[list[Record], dict[str, Site]]:
+    """Return the records of a fleet, and where each is.
 
-def _sites(dataset: Served, records: list[Record], systems: SystemTable | None) -> dict[str, Site]:
-    """Return where each system is; those of one weather cell share its centre, and so one sky."""
-    if systems is not None:
-        places = zip(systems.ids.to_pylist(), systems.latitude, systems.longitude, strict=True)
-        return {name: cell_of(float(north), float(east)).site for name, north, east in places}
-    assert dataset.latitude is not None
-    assert dataset.longitude is not None
-    site = Site(dataset.latitude, dataset.longitude, dataset.altitude)
-    return {record.system_id: site for record in records}
-
-
-def _zones(systems: SystemTable) -> dict[str, str]:
-    """Return the clock of each system that the table of systems names one for."""
-    names = zip(systems.ids.to_pylist(), systems.zone.tolist(), strict=True)
-    return {name: systems.zones[zone] for name, zone in names if zone >= 0}
+    Systems of one weather cell share its centre, and so one sky.
+    """
+    settings = FleetSettings(meters=options)
+    with tempfile.TemporaryDirectory() as work:
+        fleet = open_records(meters, table, Path(work), settings=settings, workers=1)
+        found = [each for part in fleet.plan.parts for each in fleet.of(part)]
+    held = [each for each in found if isinstance(each, HeldRecord)]
+    times = Counter(each.number for each in held)
+    systems = fleet.context.systems
+    records = [each.record for each in held if times[each.number] == 1]
+    records.sort(key=lambda record: record.system_id)
+    sites = {each.record.system_id: cell_of(*systems.place(each.number)[:2]).site for each in held}
+    return records, sites
 
 
 def _weather(records: list[Record], sites: dict[str, Site]) -> dict[str, Weather]:

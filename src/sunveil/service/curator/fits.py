@@ -12,13 +12,14 @@ import numpy as np
 from sunveil.errors import MeterError, SourceError
 from sunveil.estimate import Estimate
 from sunveil.fleet.layouts import FileLayout
+from sunveil.fleet.plain_files import iter_file_systems
 from sunveil.fleet.records import raws_of
 from sunveil.fleet.results import read_assumptions
 from sunveil.fleet.source import FleetSource, look_at
 from sunveil.fleet.systems import RefusedSystem
 from sunveil.infer import SiteSkies
 from sunveil.meters.options import MeterOptions
-from sunveil.meters.read import iter_raw_systems, settle
+from sunveil.meters.read import settle
 from sunveil.meters.record import Record
 from sunveil.plots.clear_days import PANELS, clear_days
 from sunveil.plots.seen import seen_readings
@@ -27,6 +28,7 @@ from sunveil.service.context import Service
 from sunveil.service.curator.inference import OUTPUT
 from sunveil.service.curator.systems_table import cached_systems
 from sunveil.service.figures.days import DayCurve
+from sunveil.service.reading import meter_options
 from sunveil.service.store.datasets import Served
 from sunveil.site import Site
 
@@ -80,32 +82,26 @@ def read_one(service: Service, served: Served, system_id: str) -> tuple[Record, 
     """
     folder = served.path(service.settings.datasets)
     table = folder / str(served.extra["systems_table"])
-    systems = cached_systems(table)
+    options = meter_options(served)
+    systems = cached_systems(table, options)
     places = np.flatnonzero(np.asarray(systems.ids.to_pylist(), dtype=object) == system_id)
     if not len(places):
         raise SourceError("this system is not in the table of systems any more")
     place = int(places[0])
-    given: dict[str, str] = served.extra.get("options", {})
-    stated = {name: text for name, text in given.items() if name in ("timezone", "unit", "label")}
-    options = MeterOptions().changed(stated)
-    zone = int(systems.zone[place])
-    if zone >= 0:
-        options = options.changed({"timezone": systems.zones[zone]})
     source = look_at(folder / str(served.meters), options, aside=[table])
-    found = _raw(source, system_id, options)
+    found = _record(source, system_id, systems.options_of(place, options))
     return found, Site(*systems.place(place))
 
 
-def _raw(source: FleetSource, system_id: str, options: MeterOptions) -> Record:
+def _record(source: FleetSource, system_id: str, options: MeterOptions) -> Record:
+    paths = source.paths(file.name for file in source.files)
     if source.columns.layout is FileLayout.FILES:
         settled = (
-            settle(raw, own, name=system_id)
-            for path in source.paths(file.name for file in source.files)
-            for raw, own in iter_raw_systems(path, options)
-            if raw.system_id == system_id
+            settle(each[1], each[2], name=system_id)
+            for each in iter_file_systems(paths, options)
+            if not isinstance(each, RefusedSystem) and each[0] == system_id
         )
     else:
-        paths = source.paths(file.name for file in source.files)
         settled = (
             settle(raw, options, name=system_id)
             for _, raw in raws_of(paths, source.columns, [system_id], gathered=False)

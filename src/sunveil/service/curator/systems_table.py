@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sunveil.fleet.systems import SystemTable
+    from sunveil.meters import MeterOptions
 
 
-def cached_systems(table: Path) -> SystemTable:
+def cached_systems(table: Path, options: MeterOptions | None = None) -> SystemTable:
     """Return the systems of a table, from memory if its file has not changed since."""
     status = table.stat()
-    return _read(table, status.st_mtime_ns, status.st_size)
+    return _read(table, options, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=4)
-def _read(table: Path, _modified: int, _size: int) -> SystemTable:
+def _read(table: Path, options: MeterOptions | None, _modified: int, _size: int) -> SystemTable:
     from sunveil.fleet.systems import read_systems
 
-    return read_systems(table)
+    return read_systems(table) if options is None else read_systems(table, options)

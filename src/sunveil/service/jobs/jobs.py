@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from sunveil.errors import ParameterError
+from sunveil.errors import INTERFACE, ParameterError, spoken
 from sunveil.files import write_whole
 from sunveil.service.jobs import runner
 from sunveil.service.jobs.folder import group_of, held_lock, is_running, read_job
@@ -151,6 +151,7 @@ class BackgroundJobs:
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     pass_fds=(lock,),
+                    env={**os.environ, INTERFACE: spoken()},
                     # what ends the service's own group, at any instant, does not end the work
                     start_new_session=True,
                     check=True,
