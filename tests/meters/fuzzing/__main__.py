@@ -8,22 +8,12 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from .cases import make_case
-from .judge import Finding, judge
+from .judge import Finding
 from .shrink import shrink
-
-CHUNK = 100
-
-
-def check_seeds(seeds: range) -> list[Finding]:
-    """Return what is found with some seeds."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["SUNVEIL_CACHE"] = folder
-        found = [judge(make_case(seed), Path(folder)) for seed in seeds]
-    return [each for each in found if each is not None]
+from .workers import check_all
 
 
 def main() -> int:
@@ -45,26 +35,19 @@ def main() -> int:
     return report(run(seeds, arguments.workers), len(seeds))
 
 
-def _quiet() -> None:
-    """Keep what compiled packages print of their panics out of the progress."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-
-
 def run(seeds: range, workers: int) -> list[Finding]:
     """Check seeds on several processes, with a line of progress every few seconds."""
-    parts = [seeds[start : start + CHUNK] for start in range(0, len(seeds), CHUNK)]
-    found: list[Finding] = []
     began = said = time.monotonic()
-    with ProcessPoolExecutor(workers, initializer=_quiet) as pool:
-        for number, part in enumerate(as_completed(pool.submit(check_seeds, p) for p in parts), 1):
-            found.extend(part.result())
-            now = time.monotonic()
-            if now - said > 10.0 or number == len(parts):
-                said = now
-                done = min(number * CHUNK, len(seeds))
-                rate = done / (now - began)
-                print(f"{done:,} of {len(seeds):,}, {rate:.0f}/s, {len(found)} found", flush=True)
-    return found
+
+    def say(done: int, found: int) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if now - said > 10.0 or done == len(seeds):
+            said = now
+            rate = done / (now - began)
+            print(f"{done:,} of {len(seeds):,}, {rate:.0f}/s, {found} found", flush=True)
+
+    return check_all(seeds, workers, say)
 
 
 def report(found: list[Finding], cases: int) -> int:
@@ -89,10 +72,10 @@ def repeat(seed: int, keep: Path | None) -> int:
     print(f"  options: {dict(case.options)}")
     if case.command:
         print(f"  command: {' '.join(map(repr, case.command))}")
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["SUNVEIL_CACHE"] = folder
-        found = judge(case, Path(folder))
-        if keep is not None and found is not None:
+    # in a process of its own: it may end that
+    found = next(iter(check_all(range(seed, seed + 1), 1, lambda done, findings: None)), None)
+    if keep is not None and found is not None and found.kind != "crash":
+        with tempfile.TemporaryDirectory() as folder:
             case = shrink(case, found, Path(folder))
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
