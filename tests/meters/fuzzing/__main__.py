@@ -72,6 +72,8 @@ def repeat(seed: int, keep: Path | None) -> int:
     print(f"  options: {dict(case.options)}")
     if case.command:
         print(f"  command: {' '.join(map(repr, case.command))}")
+    if case.schema is not None:
+        print(f"  schema: {case.schema[:400]!r}")
     # in a process of its own: it may end that
     found = next(iter(check_all(range(seed, seed + 1), 1, lambda done, findings: None)), None)
     if keep is not None and found is not None and found.kind != "crash":

@@ -18,7 +18,21 @@ from .mutations import BYTES, TEXT, TREE
 DAYS = 3
 # Shares of the cases: through the command line, and with options that nobody would give.
 COMMAND_SHARE, WILD_SHARE = 0.15, 0.25
-RELEASE_SHARE = 0.08
+RELEASE_SHARE, SCHEMA_SHARE = 0.08, 0.4
+# What only a schema file says.
+UNFLAGGED = ("cleaning", "interval_minutes", "first", "last")
+HOSTILE_YAML = (
+    *(
+        "- 1",
+        "a: &x [*x]",
+        "unit: {a: b}",
+        "timezone: !!python/name:os.system",
+        "? a",
+        "\t",
+        "%TAG",
+    ),
+    *("unit: kW\nunit: W", "---\nunit: W", "unit: |\n  kW", "unit: >", "decimal: ','", "x: y", '"'),
+)
 KNOWN = {field.name for field in fields(MeterOptions)}
 WILD: dict[str, tuple[Any, ...]] = {
     "time_column": ("time", "nothing", "", "1", "0", "a\tb"),
@@ -54,7 +68,23 @@ WILD: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """One file and one way to ask for it."""
+    """One file and one way to ask for it.
+
+    Parameters
+    ----------
+    seed
+        Where it is from.
+    sample, draft
+        The sample, and what became of it.
+    options
+        How it is read.
+    natural
+        Whether these are the options that the file's own user would give.
+    command
+        A command line, without the file, instead of a call.
+    schema
+        A schema file that goes with it.
+    """
 
     seed: int
     sample: FormatSample
@@ -62,6 +92,7 @@ class Case:
     options: Mapping[str, Any]
     natural: bool
     command: tuple[str, ...] = ()
+    schema: bytes | None = None
 
 
 def make_case(seed: int) -> Case:
@@ -71,8 +102,12 @@ def make_case(seed: int) -> Case:
     made = sample(name, DAYS)
     draft = _spoilt(rng, made)
     options, natural = _options(rng, made)
-    command = _command(rng, options) if rng.random() < COMMAND_SHARE else ()
-    return Case(seed, made, draft, options, natural, command)
+    if rng.random() >= COMMAND_SHARE:
+        return Case(seed, made, draft, options, natural)
+    if rng.random() >= SCHEMA_SHARE:
+        return Case(seed, made, draft, options, natural, _command(rng, options))
+    text = _schema(rng, options, draft)
+    return Case(seed, made, draft, options, natural, _command(rng, {}), text)
 
 
 def _spoilt(rng: random.Random, made: FormatSample) -> Draft:
@@ -119,6 +154,16 @@ def _options(rng: random.Random, made: FormatSample) -> tuple[dict[str, Any], bo
     return {**natural, **{name: rng.choice(WILD[name]) for name in wild}}, False
 
 
+def _schema(rng: random.Random, options: Mapping[str, Any], draft: Draft) -> bytes:
+    """Return a schema file that says the same, perhaps spoilt, perhaps the meter file itself."""
+    if rng.random() < 0.1:
+        return draft.content
+    lines = [f'{name}: "{value}"' for name, value in options.items() if name != "cleaning"]
+    if rng.random() < 0.3:
+        lines.insert(rng.randint(0, len(lines)), rng.choice(HOSTILE_YAML))
+    return ("\n".join(lines) + "\n").encode()
+
+
 def _mostly(rng: random.Random, usual: str, *others: str) -> str:
     return usual if rng.random() < 0.95 else rng.choice(others)
 
@@ -138,7 +183,7 @@ def _command(rng: random.Random, options: Mapping[str, Any]) -> tuple[str, ...]:
         arguments += ["--no-expected", "--unit", rng.choice(("readings:1", "days:1", "system"))]
         arguments += ["--epsilon", _mostly(rng, "1", "0", "-1", "1e9")]
     for option, value in options.items():
-        if option == "cleaning" or (name == "release" and option in ("unit_switch", "allow_net")):
+        if option in UNFLAGGED or (name == "release" and option in ("unit_switch", "allow_net")):
             continue
         flag = "power-unit" if name == "release" and option == "unit" else option.replace("_", "-")
         if value is True:

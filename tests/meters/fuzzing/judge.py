@@ -105,9 +105,14 @@ def _judged_reading(case: Case, path: Path) -> Finding | None:
 
 def _judged_command(case: Case, path: Path) -> Finding | None:
     out, err = io.StringIO(), io.StringIO()
+    arguments = [*case.command, str(path)]
+    if case.schema is not None:
+        schema = path.with_name("schema.yaml")
+        schema.write_bytes(case.schema)
+        arguments += ["--schema", str(schema)]
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            code = main([*case.command, str(path)])
+            code = main(arguments)
         except SystemExit as stop:
             code = stop.code if isinstance(stop.code, int) else 1
     if code == 0:
