@@ -1,9 +1,9 @@
-"""The examples of README.md and the tutorial: run them, and compare or renew what they print.
+"""The examples of README.md, tutorial and formats: run them, and compare or renew what they print.
 
 In these pages a ``python`` block is code, and a ``text`` block right after it is what the code
 prints; a ``console`` block is a command after ``$`` and what it prints. The blocks of a page run
 in order, share their names, and run in a folder with the ``demo/meters.csv`` that ``sunveil
-demo`` writes. Other blocks are not run.
+demo`` writes, and with its first system as other programs write it. Other blocks are not run.
 
 ``tests/test_docs.py`` fails when a page says something else than the code. To renew the pages::
 
@@ -17,13 +17,14 @@ import io
 import re
 import shlex
 import tempfile
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from sunveil.cli import main as run_command
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "tutorial.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "tutorial.md", ROOT / "docs" / "formats.md")
 BLOCK = re.compile(
     r"```python\n(?P<code>.*?)```\n(?:\n?```text\n(?P<printed>.*?)```\n)?"
     r"|```console\n\$ (?P<command>[^\n]*)\n(?P<said>.*?)```\n",
@@ -40,6 +41,24 @@ def write_fleet(folder: Path) -> None:
     target = folder / "demo" / "meters.csv"
     target.parent.mkdir()
     _simulate(_city(), defaults["systems"], defaults["seed"], path=target)
+    write_exports(target, folder)
+
+
+def write_exports(meters: Path, folder: Path) -> None:
+    """Write the first system again as other programs do: ``logger.csv`` and ``counter.csv``."""
+    rows = [line.split(",") for line in meters.read_text(encoding="utf-8").splitlines()]
+    name = rows[1][0]
+    times, powers = zip(*(row[1:] for row in rows if row[0] == name), strict=True)
+    logger = ["Datenlogger;SN 4711", "Anlage;Dach", "", "Zeit;Leistung [W]"]
+    counter, total = ["time,meter_kwh"], 0.0
+    for time, power in zip(times, powers, strict=True):
+        when = datetime.strptime(time, "%Y-%m-%dT%H:%MZ")
+        watts = f"{1000.0 * float(power):.1f}".replace(".", ",")
+        logger.append(f"{when:%d.%m.%Y %H:%M};{watts}")
+        counter.append(f"{time},{total:.3f}")
+        total += float(power)
+    for path, lines in (("logger.csv", logger), ("counter.csv", counter)):
+        (folder / path).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def renewed(page: str, folder: Path) -> str:

@@ -5,6 +5,7 @@ import pytest
 from sunveil import errors
 from sunveil.errors import (
     BudgetExceeded,
+    Interface,
     LedgerConflict,
     LedgerError,
     MeterError,
@@ -15,6 +16,9 @@ from sunveil.errors import (
     SunveilError,
     TooLittleData,
     WeatherError,
+    ask,
+    speak,
+    spoken,
 )
 
 PLAIN = (
@@ -37,6 +41,25 @@ def test_every_error_is_caught_as_a_sunveil_error():
             raise kind("what went wrong")
 
 
+def test_a_parameter_is_named_as_the_interface_in_use_calls_it():
+    said = SourceError(f"give {ask('unit', 'kW')} or {ask('time_column')}")
+    before = spoken()
+    try:
+        told = {}
+        for interface in Interface:
+            speak(interface, unit="power_unit")
+            told[interface] = str(said)
+        speak("command")
+        assert str(said) == "give --unit kW or --time-column"
+    finally:
+        speak(before)
+    assert told == {
+        "python": "give power_unit='kW' or time_column=",
+        "command": "give --power-unit kW or --time-column",
+        "service": "give kW in the field power unit or the field time column",
+    }
+
+
 def test_a_budget_that_is_exceeded_says_by_how_much():
     with pytest.raises(LedgerError, match="too much") as refused:
         raise BudgetExceeded("too much", requested=2.0, remaining=0.5)
@@ -45,7 +68,9 @@ def test_a_budget_that_is_exceeded_says_by_how_much():
 
 def test_no_error_of_the_module_is_left_out_of_the_tree():
     found = {
-        value for value in vars(errors).values() if isinstance(value, type) and value is not object
+        value
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, Exception)
     }
     assert found == {SunveilError, *EVERY}
 

@@ -154,12 +154,12 @@ def test_a_command_without_its_extra_says_which_before_it_does_anything(
 
 def test_only_what_is_missing_is_named(monkeypatch):
     require_extras("report", "publish", purpose="a page")
-    monkeypatch.setitem(sys.modules, "yaml", None)
-    said = r"^a page needs yaml, which is not installed: pip install 'sunveil\[publish\]'$"
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    said = r"^a page needs jinja2, which is not installed: pip install 'sunveil\[report\]'$"
     with pytest.raises(MissingExtra, match=said):
         require_extras("report", "publish", purpose="a page")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match="needs matplotlib and yaml, which are not installed"):
+    with pytest.raises(MissingExtra, match="needs jinja2 and matplotlib, which are not installed"):
         require_extras("report", "publish", purpose="a page")
 
 

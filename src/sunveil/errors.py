@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from typing import ClassVar
 
 _ASKED = re.compile("⟦([a-z_]+)(?:=([^⟧]*))?⟧")
 _FLAGS = frozenset({"negate", "allow_net", "restart"})
@@ -41,11 +42,21 @@ class Interface(StrEnum):
 
 class _Speaking:
     interface = Interface.PYTHON
+    renamed: ClassVar[dict[str, str]] = {}
 
 
-def speak(interface: Interface | str) -> None:
-    """Say from now on what to do in the words of an interface."""
+def speak(interface: Interface | str, **renamed: str) -> None:
+    """Say from now on what to do in the words of an interface.
+
+    Parameters
+    ----------
+    interface
+        Where messages are read.
+    **renamed
+        Parameters that have another name there: ``unit="power_unit"``.
+    """
     _Speaking.interface = Interface(interface)
+    _Speaking.renamed = renamed
 
 
 def spoken() -> Interface:
@@ -72,6 +83,7 @@ def in_words(text: str) -> str:
 
 
 def _worded(parameter: str, value: str | None) -> str:
+    parameter = _Speaking.renamed.get(parameter, parameter)
     match _Speaking.interface:
         case Interface.COMMAND:
             option = f"--{parameter.replace('_', '-')}"

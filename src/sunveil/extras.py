@@ -14,7 +14,7 @@ from sunveil.errors import MissingExtra, ParameterError
 # The packages of each extra in pyproject.toml, by the names that they are imported by.
 EXTRAS = {
     "report": ("jinja2", "matplotlib"),
-    "publish": ("matplotlib", "yaml"),
+    "publish": ("matplotlib",),
     "synthetic": ("jax", "mbi"),
     "service": (
         "fastapi",
@@ -26,7 +26,6 @@ EXTRAS = {
         "python_multipart",
         "starlette",
         "uvicorn",
-        "yaml",
     ),
     "dask": ("distributed",),
     "postgres": ("psycopg",),

@@ -69,7 +69,7 @@ def test_different_readings_for_one_time_are_refused_with_their_rows(tmp_path):
     twice = pd.concat([power.iloc[:51], power.iloc[48:50] + 0.5, power.iloc[51:]])
     message = refusal(write_csv(tmp_path / "a.csv", twice), timezone="UTC")
     assert "different readings for the same time at rows 49 to 53 (4 of them)" in message
-    assert "--duplicates" in message
+    assert "duplicates=" in message
     assert_no_reading_told(message, twice)
 
 
@@ -161,7 +161,7 @@ def test_a_net_meter_is_named_and_refused_unless_allowed():
     power = sunny(10) - 1.0
     with pytest.raises(MeterError, match="net meter") as caught:
         from_pandas(power)
-    assert "--allow-net" in str(caught.value)
+    assert "allow_net=True" in str(caught.value)
     record = from_pandas(power, allow_net=True)
     assert record.power_kw.min() == 0.0
     assert "net meter" in note_with(record, "net meter")
@@ -169,7 +169,7 @@ def test_a_net_meter_is_named_and_refused_unless_allowed():
 
 def test_generation_counted_as_negative_is_refused_and_can_be_turned():
     power = sunny(10)
-    with pytest.raises(MeterError, match="--negate"):
+    with pytest.raises(MeterError, match="negate=True"):
         from_pandas(-power)
     assert (from_pandas(-power, negate=True).power_kw == power.to_numpy()).all()
 
@@ -204,7 +204,7 @@ def test_a_unit_that_switches_is_refused_with_its_place(tmp_path, factor, at):
     _, broken = switched(factor=factor, at=at)
     message = refusal(write_csv(tmp_path / "a.csv", broken), timezone="UTC")
     assert "changes its unit" in message
-    assert "--unit-switch repair" in message
+    assert "unit_switch='repair'" in message
     assert_no_reading_told(message, broken)
     row = int(message.split("at row ")[1].split(" ")[0])
     # Within the night around the change, no reading tells where it was.
@@ -263,9 +263,32 @@ def test_constant_nights_are_not_stuck():
     assert from_pandas(power.where(power > 0.0, 0.01)).notes == ()
 
 
-def test_a_register_that_counts_up_is_refused():
-    with pytest.raises(MeterError, match="register"):
-        from_pandas(sunny(10).cumsum(), unit="kWh")
+@pytest.mark.parametrize("daily", [False, True])
+def test_a_register_that_counts_up_gives_its_differences(daily):
+    power = sunny(10)
+    energy = power / 4.0
+    counts = energy.groupby(energy.index.date).cumsum() if daily else 5000.0 + energy.cumsum()
+    # a count stands at the end of what it has counted
+    counts.index = counts.index + pd.Timedelta(minutes=15)
+    record = from_pandas(counts, unit="kWh")
+    assert record.differenced
+    assert any("register" in note for note in record.notes)
+    found = record.to_series()
+    np.testing.assert_allclose(found, power[found.index], atol=1e-9)
+    assert len(found) >= len(power) - 1
+
+
+def test_a_register_is_no_register_for_a_release_unless_it_is_declared():
+    counts = 5000.0 + (sunny(10) / 4.0).cumsum()
+    assert not from_pandas(counts, unit="kWh", cleaning="each").differenced
+    declared = from_pandas(counts, unit="kWh", cleaning="each", register="cumulative")
+    assert declared.differenced
+    assert declared.power_kw.max() < 20.0
+
+
+def test_a_register_that_is_said_to_be_power_is_refused():
+    with pytest.raises(MeterError, match="unit='kWh'"):
+        from_pandas(sunny(10).cumsum(), unit="kW")
 
 
 def test_only_zeros_are_refused():

@@ -57,6 +57,19 @@ def publish(ledger, records, weather):
     return make
 
 
+def test_the_errors_to_expect_of_a_register_are_those_of_half_the_epsilon(records, weather):
+    mixed = [replace(records[0], differenced=True), records[1]]
+    systems = MemorySystems(mixed, lambda _: weather)
+    assert systems.differenced
+    assert not MemorySystems(records, lambda _: weather).differenced
+    found = [
+        systems.expected(ReleaseTerms.of(Readings(1), epsilon, choices=CHOICES))
+        for epsilon in (0.1, 0.2)
+    ]
+    assert found[1]["customer-0"] == found[0]["customer-1"]
+    assert found[1]["customer-1"] != found[0]["customer-1"]
+
+
 def charges(ledger, dataset="d"):
     return [entry.facts() for entry in ledger.entries(dataset) if entry.kind == "charge"]
 

@@ -192,6 +192,18 @@ def test_a_k_below_one_is_refused(kind, k):
         kind(k)
 
 
+def test_a_register_is_released_with_its_errors_and_refused_by_the_paper_s_mechanism(
+    record, weather, frame
+):
+    register = replace(record, differenced=True)
+    found = release(register, weather, unit=Readings(1), epsilon=0.2, frame=frame)
+    plain = release(record, weather, unit=Readings(1), epsilon=0.1, frame=frame)
+    assert found.guarantee == Guarantee(Readings(1), 0.2, 0.0, FLIP)
+    assert found.expected == plain.expected
+    with pytest.raises(ParameterError, match="one reading of a register is part of two"):
+        release(register, weather, unit=Readings(1), epsilon=0.2, mechanism="paper")
+
+
 def test_a_mechanism_nobody_knows_is_refused(record, weather):
     message = refusal(record, weather, unit=Days(1), epsilon=1.0, mechanism="laplace")
     assert message == "mechanism must be default, exponential or paper, and 'laplace' is not"

@@ -14,8 +14,8 @@ CHOICES = Choices(step=30.0, capacities=Capacities(1.0, 40.0, 0.1))
 YEAR = TimeGrid(1546326000, 3600, 365 * 24)
 
 
-def errors(time_grid=YEAR, *, unit, epsilon, clear=True):
-    return typical_errors(time_grid, CHOICES, clear=clear, unit=unit, epsilon=epsilon)
+def errors(time_grid=YEAR, *, unit, epsilon, clear=True, **others):
+    return typical_errors(time_grid, CHOICES, clear=clear, unit=unit, epsilon=epsilon, **others)
 
 
 def test_the_table_is_looked_up_at_its_own_epsilons():
@@ -43,6 +43,12 @@ def test_protecting_two_readings_is_protecting_one_at_half_the_epsilon():
     one = errors(unit=Readings(1), epsilon=0.05)
     two = errors(unit=Readings(2), epsilon=0.1)
     assert two.to_dict() == one.to_dict()
+
+
+def test_a_register_is_worth_a_part_of_the_epsilon_unless_its_whole_record_is_protected():
+    for unit, part in ((Readings(1), 2.0), (Days(1), 3.0), (System(), 1.0)):
+        register = errors(unit=unit, epsilon=0.6, differenced=True)
+        assert register.to_dict() == errors(unit=unit, epsilon=0.6 / part).to_dict()
 
 
 def test_half_a_year_is_worth_half_the_epsilon():

@@ -21,6 +21,7 @@ __all__ = ["cli", "main"]
 
 _NAMES = (
     "infer",
+    "schema",
     "demo",
     "simulate",
     "release",

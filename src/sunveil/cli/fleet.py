@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sunveil.cli.options import METER_FIELDS, choice, server_options
+from sunveil.cli.options import choice, declared_options, server_options
 from sunveil.cli.progress import compile_first, counting
 from sunveil.errors import SunveilError
 
@@ -141,11 +141,10 @@ def _is_given(context: click.Context, name: str) -> bool:
 
 def _settings(weather: str, given: dict[str, Any]) -> FleetSettings:
     from sunveil.fleet import FleetSettings
-    from sunveil.meters import MeterOptions
     from sunveil.site import Losses, Mount
 
     return FleetSettings(
-        meters=MeterOptions(**{name: given[name] for name in METER_FIELDS}),
+        meters=declared_options(given),
         clock=given["clock"],
         losses=Losses(system=given["losses"], inverter_efficiency=given["inverter_efficiency"]),
         albedo=given["albedo"],

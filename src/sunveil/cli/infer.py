@@ -14,11 +14,11 @@ from sunveil.cli.errors import Refusal, sentence
 from sunveil.cli.files import check_target, write_whole
 from sunveil.cli.fleet import FLEET_OPTIONS, refuse_fleet_options, run_fleet
 from sunveil.cli.options import (
-    METER_FIELDS,
     METER_OPTIONS,
     WEATHER_NAMES,
     WEATHER_OPTIONS,
     choice,
+    declared_options,
     server_options,
     taking,
 )
@@ -115,11 +115,13 @@ def infer_command(
 ) -> None:
     """Infer azimuth, tilt and DC capacity of every system in METERS.
 
-    METERS is a file or a folder of files at one site: CSV or Parquet with one system each, or many
-    in long form (system_id, time, power_kw), or Green Button XML. With --systems, it is a whole
-    fleet: Parquet in long form or with lists, or a folder of files, at the places that the table
-    of systems gives; the estimates are written to the folder --out, and a run that was stopped is
-    taken up by the same command.
+    METERS is a file, an archive or a folder of files at one site: a table of one system, or of many
+    in long form (system_id, time, power_kw), or an export of a portal or utility, recognised by
+    its content; what that leaves open is said by options or by --schema.
+
+    With --systems, it is a whole fleet: Parquet in long form or with lists, or a folder of files,
+    at the places that the table of systems gives; the estimates are written to the folder --out,
+    and a run that was stopped is taken up by the same command.
 
     Every system stands alone. One that cannot be inferred keeps its row, unknown in the table and
     an object with system_id and error in the JSON, and is named on stderr with the reason; the
@@ -133,7 +135,7 @@ def infer_command(
         run_fleet(context, meters, out, weather=weather, as_json=as_json, given=given)
         return
     refuse_fleet_options(context)
-    from sunveil.meters import MeterOptions, Record
+    from sunveil.meters import Record
     from sunveil.meters.read import iter_systems
     from sunveil.site import Site
 
@@ -141,7 +143,7 @@ def infer_command(
     options = _options(given)
     if out is not None:
         check_target(out, meters, *([] if weather in WEATHER_NAMES else [Path(weather)]))
-    reading = MeterOptions(**{name: given[name] for name in METER_FIELDS})
+    reading = declared_options(given)
     found = list(iter_systems(meters, reading))
     inferred = _inferred(
         [each for each in found if isinstance(each, Record)],

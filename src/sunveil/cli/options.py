@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-# Options that are fields of MeterOptions under the same name.
-METER_FIELDS = (
-    "time_column",
-    "power_column",
-    "system_column",
-    "time_format",
-    "unit",
-    "timezone",
-    "label",
-    "duplicates",
-    "unit_switch",
-    "negate",
-    "allow_net",
-)
+from sunveil.errors import SourceError
+
+if TYPE_CHECKING:
+    from sunveil.meters import MeterOptions
+
 WEATHER_NAMES = ("clearsky", "nsrdb", "pvgis")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -38,7 +32,14 @@ SITE_OPTIONS = (
     click.option("--longitude", type=float, required=True, help="East positive. [degrees]"),
     click.option("--altitude", type=float, help="Above the sea; looked up if left out. [m]"),
 )
-# By the name of the field that each one fills.
+READING_UNITS = ("auto", "W", "kW", "MW", "Wh", "kWh", "MWh")
+SCHEMA = click.option(
+    "--schema",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="How the meters are written, as sunveil schema proposes it; options beside it win.",
+)
+# By the name of the field that each one fills, in the order of the help text.
 METER = {
     "timezone": click.option(
         "--timezone",
@@ -55,16 +56,40 @@ METER = {
     ),
     "unit": click.option(
         "--unit",
-        type=choice("auto", "W", "kW", "Wh", "kWh"),
+        type=choice(*READING_UNITS),
         default="auto",
-        metavar="[auto|W|kW|Wh|kWh]",
-        help="Unit of the readings; auto: by the column's name.",
+        metavar=f"[{'|'.join(READING_UNITS)}]",
+        help="Unit of the readings; auto: as the header says.",
     ),
-    "time_column": click.option("--time-column", help="Name of the column of times."),
-    "power_column": click.option("--power-column", help="Name of the column of readings."),
-    "system_column": click.option("--system-column", help="Name of the column of systems."),
+    "register": click.option(
+        "--register",
+        type=choice("auto", "no", "cumulative", "daily"),
+        default="auto",
+        help="Whether readings count up, without end or from zero every day, so that their"
+        " differences are taken.",
+    ),
+    "time_column": click.option(
+        "--time-column", help="Column of times: its name, or its place from 1."
+    ),
+    "date_column": click.option(
+        "--date-column", help="Column of dates, where the other has the time of day alone."
+    ),
+    "power_column": click.option("--power-column", help="Column of readings."),
+    "system_column": click.option("--system-column", help="Column of systems."),
     "time_format": click.option(
         "--time-format", help="How times are written, such as '%d/%m/%Y %H:%M'."
+    ),
+    "skip_rows": click.option(
+        "--skip-rows", type=click.IntRange(0, 1000), metavar="N", help="Lines above the header."
+    ),
+    "separator": click.option(
+        "--separator", metavar="SIGN", help="What stands between cells, such as ';'."
+    ),
+    "decimal": click.option(
+        "--decimal",
+        type=choice("auto", ".", ","),
+        default="auto",
+        help="Decimal mark; auto: by what is read, for releases the point.",
     ),
     "duplicates": click.option(
         "--duplicates",
@@ -81,7 +106,7 @@ METER = {
     "negate": click.option("--negate", is_flag=True, help="Generation is counted as negative."),
     "allow_net": click.option("--allow-net", is_flag=True, help="Read a net meter all the same."),
 }
-METER_OPTIONS = tuple(METER.values())
+METER_OPTIONS = (SCHEMA, *METER.values())
 WEATHER_OPTIONS = (
     click.option(
         "--weather",
@@ -127,6 +152,53 @@ def taking(*groups: Sequence[Callable[[Any], Any]]) -> Callable[[Function], Func
         return function
 
     return give
+
+
+def declared_options(
+    given: Mapping[str, Any], names: Mapping[str, str] | None = None, **fixed: Any
+) -> MeterOptions:
+    """Return how a command reads meters: by its options, then by its schema file.
+
+    Parameters
+    ----------
+    given
+        The values of all options of the command that is run.
+    names
+        The field that each option fills; those of :data:`METER`, under their own names, when left
+        out.
+    **fixed
+        Fields that the command decides.
+    """
+    from sunveil.meters.schema import options_from
+
+    context = click.get_current_context()
+    names = names or {name: name for name in METER}
+    told = {
+        field: given[option]
+        for option, field in names.items()
+        if context.get_parameter_source(option) is not ParameterSource.DEFAULT
+    }
+    return options_from(given["schema"], **told, **fixed)
+
+
+@contextmanager
+def pointing_to_schema(meters: Path, schema: Path | None) -> Iterator[None]:
+    """Let refusals that ask for an option say that a schema file declares it once for all.
+
+    Parameters
+    ----------
+    meters, schema
+        What is read, and the schema file that was given with it.
+    """
+    try:
+        yield
+    except SourceError as error:
+        if schema is not None or "--" not in str(error):
+            raise
+        said, proposes = str(error), f"sunveil schema {shlex.quote(str(meters))} proposes"
+        if "--schema" in said:
+            raise SourceError(f"{said}, as {proposes} it") from None
+        raise SourceError(f"{said}; or declare it with --schema FILE, which {proposes}") from None
 
 
 def server_options(weather: str, given: dict[str, Any]) -> dict[str, Any]:

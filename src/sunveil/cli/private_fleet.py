@@ -12,7 +12,7 @@ import click
 
 from sunveil.cli.files import check_target, write_whole
 from sunveil.cli.infer import PLACE_OPTIONS
-from sunveil.cli.options import server_options
+from sunveil.cli.options import pointing_to_schema, server_options
 from sunveil.cli.progress import counting
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def opened_fleet(
         check_target(refused, meters, given["systems"])
     settings = FleetSettings(meters=options, weather=weather)
     with ExitStack() as held:
-        with counting("reading") as show:
+        with counting("reading") as show, pointing_to_schema(meters, given["schema"]):
             fleet = held.enter_context(
                 open_fleet(
                     meters,

@@ -16,15 +16,19 @@ from sunveil.cli.options import (
     CAPACITIES,
     METER,
     OUTPUT_OPTIONS,
+    READING_UNITS,
+    SCHEMA,
     WEATHER_NAMES,
     WEATHER_OPTIONS,
     choice,
+    declared_options,
+    pointing_to_schema,
     server_options,
     taking,
 )
 from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet
 from sunveil.cli.progress import counting, progress
-from sunveil.errors import MeterError, ParameterError
+from sunveil.errors import MeterError, ParameterError, speak, spoken
 
 if TYPE_CHECKING:
     from sunveil.cli.run import SiteWeather
@@ -68,26 +72,18 @@ PRIVACY_OPTIONS = (
         help="Say the errors to expect, from simulated systems at the place.",
     ),
 )
-# Rules that look at a record as a whole have no place here, and --unit means something else.
-METER_FIELDS = (
-    "timezone",
-    "label",
-    "time_column",
-    "power_column",
-    "system_column",
-    "time_format",
-    "duplicates",
-    "negate",
-)
+# A rule that looks at a record as a whole has no place here, and --unit means something else.
+_READ = tuple(name for name in METER if name not in ("unit", "unit_switch"))
 READING_OPTIONS = (
-    *(METER[name] for name in METER_FIELDS),
+    SCHEMA,
     click.option(
         "--power-unit",
-        type=choice("auto", "W", "kW", "Wh", "kWh"),
+        type=choice(*READING_UNITS),
         default="auto",
-        metavar="[auto|W|kW|Wh|kWh]",
-        help="Unit of the readings; auto: by the column's name.",
+        metavar=f"[{'|'.join(READING_UNITS)}]",
+        help="Unit of the readings; auto: as the header says.",
     ),
+    *(METER[name] for name in _READ),
 )
 UNRECORDED = (
     "NOTHING WAS RECORDED: no ledger counts what these releases spend. Each system's release costs"
@@ -172,13 +168,9 @@ def make_choices(given: dict[str, Any]) -> Choices:
 
 def meter_options(given: dict[str, Any]) -> MeterOptions:
     """Return how private releases read meters: each reading taken as it is."""
-    from sunveil.meters import MeterOptions
-
-    return MeterOptions(
-        unit=given["power_unit"],
-        cleaning="each",
-        **{name: given[name] for name in METER_FIELDS},
-    )
+    speak(spoken(), unit="power_unit")
+    names = {name: name for name in _READ} | {"power_unit": "unit"}
+    return declared_options(given, names, cleaning="each")
 
 
 def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
@@ -207,7 +199,8 @@ def _read(meters: Path, given: dict[str, Any]) -> tuple[list[Record], SiteWeathe
     from sunveil.site import Site
 
     site = Site(given["latitude"], given["longitude"], given["altitude"])
-    records = read_records(meters, given)
+    with pointing_to_schema(meters, given["schema"]):
+        records = read_records(meters, given)
     spans = [record_span(record) for record in records]
     weather = given["weather"]
     return records, SiteWeather(weather, site, spans, **server_options(weather, given))
@@ -225,6 +218,7 @@ def read_site(meters: Path, given: dict[str, Any]) -> MemorySystems:
 def _simulated_errors(systems: MemorySystems, terms: ReleaseTerms) -> ExpectedErrors:
     """Return the errors to expect, from systems simulated at the place, for the first's days."""
     from sunveil.releases.reference import expected_errors, make_reference
+    from sunveil.releases.score import reach
 
     weather, time_grid = systems.first
     reference = make_reference(
@@ -237,7 +231,7 @@ def _simulated_errors(systems: MemorySystems, terms: ReleaseTerms) -> ExpectedEr
     return expected_errors(
         reference,
         unit=terms.unit,
-        epsilon=terms.epsilon,
+        epsilon=terms.epsilon / reach(terms.unit, differenced=systems.differenced),
         exponential=terms.mechanism == "exponential",
     )
 

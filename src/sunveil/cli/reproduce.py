@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from sunveil.cli.errors import printable
-from sunveil.cli.options import METER_FIELDS, METER_OPTIONS, WEATHER_OPTIONS, taking
+from sunveil.cli.options import METER_OPTIONS, WEATHER_OPTIONS, declared_options, taking
 from sunveil.cli.progress import interruptible
 from sunveil.errors import ParameterError
 from sunveil.extras import require_extras
@@ -159,7 +159,6 @@ def _check_given(context: click.Context, given: dict[str, Any]) -> None:
 def _subject(given: dict[str, Any]) -> Subject | None:
     if given["meters"] is None:
         return None
-    from sunveil.meters import MeterOptions
     from sunveil.reproduce.subject import meter_subject
     from sunveil.site import Site
 
@@ -172,7 +171,7 @@ def _subject(given: dict[str, Any]) -> Subject | None:
         weather=given["weather"],
         reported=_reported(given),
         system=given["system"],
-        options=MeterOptions(**{name: given[name] for name in METER_FIELDS}),
+        options=declared_options(given),
         weather_options=extra,
     )
 

@@ -17,6 +17,7 @@ from sunveil.cli.options import (
     CAPACITIES,
     WEATHER_NAMES,
     WEATHER_OPTIONS,
+    pointing_to_schema,
     server_options,
     taking,
 )
@@ -146,7 +147,8 @@ def _metered(meters: Path, given: dict[str, Any]) -> KnownSystem:
 
     if given["latitude"] is None or given["longitude"] is None:
         raise ParameterError("METERS need --latitude and --longitude, for the sun")
-    records = read_records(meters, given)
+    with pointing_to_schema(meters, given["schema"]):
+        records = read_records(meters, given)
     if len(records) != 1:
         raise ParameterError(f"{meters} has {len(records)} systems; give one system's readings")
     record = records[0]

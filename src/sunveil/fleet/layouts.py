@@ -17,7 +17,7 @@ from sunveil.meters.clock import parse_timezone
 from sunveil.meters.columns import find_roles
 from sunveil.meters.header import TableColumn
 from sunveil.meters.options import MeterOptions, Unit
-from sunveil.meters.units import find_unit
+from sunveil.meters.units import find_unit, missing_unit
 
 _STARTS = ("start", "start_time", "first", "first_time", "time", "timestamp")
 _LENGTHS = ("interval_minutes", "interval", "minutes", "step_minutes")
@@ -122,7 +122,7 @@ def _long(schema: Any, options: MeterOptions, *, hive: tuple[str, ...], where: s
     if not (_is_time(kinds[time]) and _is_number(kinds[power])):
         # text, or numbers for times: the reader of single files knows how those are written
         return Columns(FileLayout.FILES, system=system, time=time, power=power, hive=hive)
-    unit, notes = find_unit(power, options.known_unit, where=where)
+    unit, notes = _unit(power, options, where)
     return Columns(
         FileLayout.LONG,
         system,
@@ -137,6 +137,14 @@ def _long(schema: Any, options: MeterOptions, *, hive: tuple[str, ...], where: s
     )
 
 
+def _unit(power: str, options: MeterOptions, where: str) -> tuple[Unit, tuple[str, ...]]:
+    """Return the unit of the readings: declared, or in the name of their column."""
+    unit, notes = (options.known_unit, ()) if options.known_unit else find_unit(power)
+    if unit is None:
+        raise missing_unit(where, power)
+    return unit, notes
+
+
 def _lists(
     schema: Any, lists: list[Any], options: MeterOptions, *, hive: tuple[str, ...], where: str
 ) -> Columns:
@@ -148,7 +156,7 @@ def _lists(
         )
     power = options.power_column or _only(lists, "power_kw", where)
     times = [field for field in lists if _is_time(field.type.value_type)]
-    unit, notes = find_unit(power, options.known_unit, where=where)
+    unit, notes = _unit(power, options, where)
     kinds = {field.name: field.type for field in schema}
     common: dict[str, Any] = {
         "unit": unit,

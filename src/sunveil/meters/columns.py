@@ -4,81 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from sunveil.errors import MeterError, ask
+from sunveil.meters import vocabulary
 from sunveil.meters.dates import clock_minutes, is_clock, is_stamp
 from sunveil.meters.header import TableColumn, fold
 from sunveil.meters.numbers import is_blank, parse_number
 from sunveil.meters.options import MeterOptions, Register
 from sunveil.meters.record import Label
 from sunveil.meters.units import unit_in_name
-
-_TIMES = (
-    *("time", "timestamp", "datetime", "date time", "measured on", "time utc", "utc time", "utc"),
-    *("datetime utc", "timestamp utc", "local time", "ts", "interval start", "start", "start time"),
-    *("starttime", "from", "end at", "interval end", "end time", "end", "local 15min", "localhour"),
-    *("localminute", "local 1hour", "reading time", "read date and end time", "date and time"),
-    *("date", "datum und uhrzeit", "datum uhrzeit", "zeitstempel", "zeitpunkt", "datum", "zeit"),
-    *(
-        "fecha y hora",
-        "fecha hora",
-        "fecha",
-        "date et heure",
-        "date heure",
-        "horodatage",
-        "data ora",
-    ),
-    *("datum en tijd", "tijdstip", "data", "tid", "tidspunkt", "interval", "period", "hour ending"),
-)
-_DATES = ("date", "datum", "fecha", "data", "day", "tag", "dato", "usage date", "reading date")
-_CLOCKS = (
-    *("time", "start time", "starttime", "from", "start", "hour", "hour ending", "he", "zeit"),
-    *("uhrzeit", "hora", "heure", "ora", "tijd", "tid", "time of day", "interval", "period"),
-    *("end time", "endtime", "to", "end"),
-)
-_SYSTEMS = (
-    *("system id", "systemid", "system", "meter id", "site id", "plant id", "ss id", "meter"),
-    *("dataid", "data id", "home id", "homeid", "house id", "houseid", "household id", "home"),
-    *(
-        "customer id",
-        "customer",
-        "lclid",
-        "nmi",
-        "mpan",
-        "meter number",
-        "meter no",
-        "installation",
-    ),
-    *("installation id", "inverter id", "inverter", "plant", "site", "station", "station id"),
-)
-# What may hold several homes under another name, for the advice.
-_IDENTIFYING = re.compile(r"\b(id|home|house|meter|customer|account|unit|device|serial|name|no)\b")
-_UNNAMED = re.compile(r"(unnamed: \d+|index|__index_level_0__|column0|)", re.IGNORECASE)
-_GENERATION = re.compile(
-    r"\b(power|generation|generated|production|produced|producing|pv|solar|yield|ac|output|gen|gg"
-    r"|energie|energy|erzeugung|erzeugt|leistung|ertrag|produktion|produccion|produzione|potencia"
-    r"|puissance|potenza|opbrengst|energia|inverter|powr|enwh|wechselrichter|einspeisung)\b"
-)
-# Whatever unit they are in, these are not generation.
-_OTHERS = re.compile(
-    r"\b(temp\w*|irradiance|ghi|dni|dhi|poa|volt\w*|spannung|current|strom\b|ampere|humidity|wind"
-    r"|consum\w*|verbrauch|consumo|consommation|load|last|demand|import\w*|bezug|purchased|grid"
-    r"|battery|batterie|soc|charge|discharge|capacity|nominal|rated|latitude|longitude|lat|lon"
-    r"|altitude|elevation|id|postcode|zip|efficiency|cost|price|expected|forecast|limit|setpoint"
-    r"|frequency|reactive|quality|flag|status|devices|reporting|apparent|use|usage|dc)\b"
-)
-_COUNTERS = re.compile(
-    r"\b(counter|cumulative|lifetime|odometer|register|zahlerstand|meter reading|total yield"
-    r"|gesamtertrag|kumuliert\w*|cumulated|accumulated)\b"
-)
-_ENDING = re.compile(r"\b(ending|end|ends|end at|he|ende|to|fin)\b")
-_STARTING = re.compile(r"\b(start|starting|begin\w*|from|anfang|beginn|debut|inicio)\b")
-_KINDS = (
-    *("consumption category", "category", "type", "channel", "stream", "direction", "flow"),
-    *("register", "measurement", "data type", "meter type", "suffix", "nmi suffix", "reading type"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +77,35 @@ def find_roles(columns: Sequence[TableColumn], options: MeterOptions, *, where: 
     if options.power_column is not None:
         power = find_position(columns, options.power_column, "power_column", where)
     else:
-        power = _find_power(columns, taken, options, where)
+        # where several systems share a table, no cell of one decides on the others
+        blind = columns if system is None else [replace(each, cells=()) for each in columns]
+        power = _find_power(blind, taken, where)
     if power in taken or (system is not None and system in (time, date)):
         raise MeterError(f"{where} is asked to read one column as two things; name different ones")
-    name = columns[time].folded
-    label = Label.END if _ENDING.search(name) else Label.START if _STARTING.search(name) else None
-    register = Register.CUMULATIVE if _COUNTERS.search(fold(columns[power].label)) else None
-    unit = _named(columns, ("unit", "units", "uom", "einheit"), taken | {power})
-    return ColumnRoles(time, (power,), date, system, unit=unit, label=label, register=register)
+    taken |= {power}
+    return ColumnRoles(
+        time,
+        (power,),
+        date,
+        system,
+        kind=_named(columns, vocabulary.KINDS, taken),
+        unit=_named(columns, vocabulary.UNITS, taken),
+        label=_label_in(columns[time].folded),
+        register=Register.CUMULATIVE if _is_counter(columns[power]) else None,
+    )
+
+
+def _label_in(name: str) -> Label | None:
+    """Return which instant of its interval the name of a column of times speaks of."""
+    if vocabulary.ENDING.search(name):
+        return Label.END
+    return Label.START if vocabulary.STARTING.search(name) else None
+
+
+def _is_counter(column: TableColumn) -> bool:
+    """Whether the header says that a column counts up without end."""
+    words = fold(column.label)
+    return bool(vocabulary.COUNTERS.search(words)) and not vocabulary.DIFFERENCES.search(words)
 
 
 def find_position(columns: Sequence[TableColumn], name: str, option: str, where: str) -> int:
@@ -188,9 +145,9 @@ def list_columns(columns: Sequence[TableColumn]) -> str:
 
 
 def suggest_systems(columns: Sequence[TableColumn]) -> str:
-    """Return the columns that may name the systems, for a message."""
-    likely = [column for column in columns if _IDENTIFYING.search(column.folded)]
-    return list_columns(likely or columns)
+    """Return the columns that may name systems, for a message; nothing where none does."""
+    likely = [column for column in columns if vocabulary.IDENTIFYING.search(column.folded)]
+    return list_columns(likely) if likely else ""
 
 
 def _named(
@@ -203,7 +160,7 @@ def _named(
 def _find_system(columns: Sequence[TableColumn], options: MeterOptions, where: str) -> int | None:
     if options.system_column is not None:
         return find_position(columns, options.system_column, "system_column", where)
-    found = _named(columns, _SYSTEMS, set())
+    found = _named(columns, vocabulary.SYSTEMS, set())
     return None if found is None or columns[found].is_time else found
 
 
@@ -218,9 +175,11 @@ def _find_times(
     date = (
         find_position(columns, options.date_column, "date_column", where)
         if options.date_column is not None
-        else _named(columns, _DATES, {taken})
+        else _named(columns, vocabulary.DATES, {taken})
     )
-    clock = _named(columns, _CLOCKS, {taken, date})
+    if date is None:
+        date = _share_of(columns, _is_day, {taken})
+    clock = _named(columns, vocabulary.CLOCKS, {taken, date})
     if clock is None and date is not None:
         clock = _share_of(columns, is_clock, {taken, date})
     if date is not None and clock is not None and _is_apart(columns, date, clock, options):
@@ -238,13 +197,17 @@ def _is_apart(columns: Sequence[TableColumn], date: int, clock: int, options: Me
     if not days or not hours:
         # nothing to see: the names "date" and "time" say it
         return options.date_column is not None or {columns[date].folded, columns[clock].folded} <= {
-            *_DATES,
-            *_CLOCKS,
+            *vocabulary.DATES,
+            *vocabulary.CLOCKS,
         }
     if options.date_column is not None:
         return True
     timeless = sum(":" not in cell for cell in days)
     return 2 * timeless > len(days) and 2 * sum(map(_is_hour, hours)) > len(hours)
+
+
+def _is_day(cell: str) -> bool:
+    return is_stamp(cell) and ":" not in cell and len(cell) <= 12
 
 
 def _is_hour(cell: str) -> bool:
@@ -254,13 +217,15 @@ def _is_hour(cell: str) -> bool:
 def _find_time(
     columns: Sequence[TableColumn], options: MeterOptions, where: str, taken: int | None
 ) -> int:
-    if (found := _named(columns, _TIMES, {taken})) is not None:
+    if (found := _named(columns, vocabulary.TIMES, {taken})) is not None:
         return found
     for position, column in enumerate(columns):
         # Exported frames leave their index of times without a name.
-        if _UNNAMED.fullmatch(column.name.strip()) and position != taken:
+        if vocabulary.UNNAMED.fullmatch(column.name.strip()) and position != taken:
             seen = column.is_time or _holds(column, is_stamp)
-            if seen or (column.is_time is None and not column.cells and column.name):
+            # an export whose stamps have no name has them first
+            unseen = column.is_time is None and not column.cells
+            if seen or (unseen and position == 0 and any(each.name for each in columns)):
                 return position
     dated = [
         at
@@ -282,9 +247,7 @@ def _find_time(
     )
 
 
-def _find_power(
-    columns: Sequence[TableColumn], taken: set[int | None], options: MeterOptions, where: str
-) -> int:
+def _find_power(columns: Sequence[TableColumn], taken: set[int | None], where: str) -> int:
     rest = [at for at in range(len(columns)) if at not in taken]
     if not rest:
         raise MeterError(f"{where} has no column of readings beside its times")
@@ -299,9 +262,10 @@ def _find_power(
         return named[0]
     if not named and len(rest) > 1:
         # nothing is named after generation: what can be a number at all
-        plain = [at for at in rest if not _OTHERS.search(columns[at].folded)]
+        plain = [at for at in rest if not vocabulary.OTHERS.search(columns[at].folded)]
         numbers = [at for at in plain if _is_numeric(columns[at])]
-        named = numbers or (plain if options.declared_only else [])
+        seen = any(column.cells or column.is_number is not None for column in columns)
+        named = numbers or ([] if seen else plain)
         if len(named) == 1:
             return named[0]
         named = named or [at for at in rest if _is_numeric(columns[at])]
@@ -323,23 +287,21 @@ def _find_power(
 
 def _is_generation(column: TableColumn) -> bool:
     words = fold(column.label)
-    if _OTHERS.search(words) and not re.search(r"\b(generat\w*|produc\w*|pv|solar)\b", words):
+    if vocabulary.OTHERS.search(words) and not vocabulary.SURELY_GENERATION.search(words):
         return False
     if unit_in_name(column.label) is not None:
         return True
-    return bool(_GENERATION.search(words)) or _carries_units(column)
+    return bool(vocabulary.GENERATION.search(words)) or _carries_units(column)
 
 
 def _likeliest(columns: Sequence[TableColumn], named: list[int]) -> list[int]:
     """Return those of several columns that speak of generation most plainly."""
     tests: tuple[Callable[[TableColumn], bool], ...] = (
-        lambda column: not _OTHERS.search(fold(column.label)),
-        lambda column: not _COUNTERS.search(fold(column.label)),
+        lambda column: not vocabulary.OTHERS.search(fold(column.label)),
+        lambda column: not _is_counter(column),
         lambda column: unit_in_name(column.label) is not None or _carries_units(column),
-        lambda column: bool(_GENERATION.search(fold(column.label))),
-        lambda column: (
-            not re.search(r"\b(net|average|avg|mean|max|min|peak|day)\b", fold(column.label))
-        ),
+        lambda column: bool(vocabulary.GENERATION.search(fold(column.label))),
+        lambda column: not vocabulary.DERIVED.search(fold(column.label)),
         _is_power,
     )
     for test in tests:
@@ -378,7 +340,7 @@ def is_index(column: TableColumn) -> bool:
     numbers = [cell for cell in cells if cell.isdecimal()]
     counts = [int(cell) for cell in numbers]
     stepped = all(b - a == 1 for a, b in pairwise(counts))
-    unnamed = bool(_UNNAMED.fullmatch(column.name.strip())) and column.name != ""
+    unnamed = bool(vocabulary.UNNAMED.fullmatch(column.name.strip())) and column.name != ""
     return unnamed and len(counts) > 2 and len(counts) == len(cells) and stepped
 
 
@@ -451,7 +413,7 @@ def _roles_of_days(
         rest = [
             column if at not in taken else TableColumn("\0") for at, column in enumerate(columns)
         ]
-        found = _named(rest, (*_DATES, *_TIMES), taken)
+        found = _named(rest, (*vocabulary.DATES, *vocabulary.TIMES), taken)
         date = found if found is not None else _find_time(rest, options, where, system)
     ending = minutes[0] > 0.0
     # A row that is a whole day leaves no doubt which interval a column is.
@@ -461,7 +423,7 @@ def _roles_of_days(
         places,
         system=system,
         minutes=minutes,
-        kind=_named(columns, _KINDS, taken | {date}),
-        unit=_named(columns, ("unit", "units", "uom", "einheit"), taken | {date}),
+        kind=_named(columns, vocabulary.KINDS, taken | {date}),
+        unit=_named(columns, vocabulary.UNITS, taken | {date}),
         label=label,
     )

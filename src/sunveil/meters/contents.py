@@ -8,11 +8,11 @@ import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from sunveil.errors import MeterError
 
@@ -142,12 +142,18 @@ def _unpacked(content: Content, *, depth: int) -> Iterator[Content]:
         yield from _unpacked(each, depth=depth + 1)
 
 
+_OPENERS: dict[bytes, Callable[[BinaryIO], IO[bytes]]] = {
+    b"\x1f": gzip.open,  # type: ignore[dict-item]
+    b"B": bz2.BZ2File,
+    b"\xfd": lzma.LZMAFile,
+}
+
+
 def _inflated(content: Content) -> Content:
     with content.open() as file:
         head = file.read(4)
         file.seek(0)
-        opener = {b"\x1f": gzip.open, b"B": bz2.open, b"\xfd": lzma.open}[head[:1]]
-        with opener(file) as unpacked:
+        with _OPENERS[head[:1]](file) as unpacked:
             data = _read(unpacked, content.name)
     lower = content.name.lower()
     ending = next((each for each in _PACKINGS if lower.endswith(each)), "")
@@ -173,8 +179,8 @@ def _is_meter_file(name: str) -> bool:
     return not hidden and name.lower().endswith(ENDINGS)
 
 
-def _read(file: object, name: str) -> bytes:
-    data: bytes = file.read(_LARGEST_UNPACKED + 1)  # type: ignore[attr-defined]
+def _read(file: IO[bytes], name: str) -> bytes:
+    data = file.read(_LARGEST_UNPACKED + 1)
     if len(data) > _LARGEST_UNPACKED:
         raise MeterError(f"{name} holds more than 4 GB in one file; unpack it first")
     return data

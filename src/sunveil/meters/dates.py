@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -280,7 +281,9 @@ def _parsed_alike(texts: pa.Array, form: str) -> NDArray[np.int64]:
     """Read stamps by a format, and those it does not fit with the clock left out or shortened."""
     wall = _parsed(texts, form)
     date = next((each for each in _DATES if form.startswith(each)), None)
-    for clock in () if date is None or form not in FORMATS else (" %H:%M:%S", " %H:%M", ""):
+    if date is None or form not in FORMATS:
+        return wall
+    for clock in (" %H:%M:%S", " %H:%M", ""):
         lost = wall == NO_TIME
         if lost.any() and date + clock != form:
             wall[lost] = _parsed(texts.filter(pa.array(lost)), date + clock)
@@ -297,7 +300,7 @@ def _by_own_format(texts: pa.Array, form: str) -> ReadStamps:
     return ReadStamps(wall, np.where(wall == NO_TIME, np.nan, 0.0), form)
 
 
-def _micros(read: pd.Series) -> NDArray[np.int64]:  # type: ignore[type-arg]
+def _micros(read: pd.Series[Any]) -> NDArray[np.int64]:
     lost = read.isna().to_numpy()
     return np.where(lost, NO_TIME, read.to_numpy().astype("M8[us]").view(np.int64))
 

@@ -15,16 +15,14 @@ from sunveil.meters.dates import NO_TIME
 from sunveil.meters.header import fold
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.textcells import coded
+from sunveil.meters.vocabulary import GENERATION_KINDS
 
 _MINUTE = 60_000_000
-# What rows of generation are called; Ausgrid's gross generation first.
-_GENERATION = (
-    *("gg", "generation", "gross generation", "production", "solar", "pv", "generated"),
-    *("solar generation", "pv generation", "erzeugung", "produktion", "gen"),
-)
 
 
-def rows_of_one_kind(kinds: pa.Array, options: MeterOptions, *, where: str) -> NDArray[np.bool_]:
+def rows_of_one_kind(
+    kinds: pa.Array, options: MeterOptions, *, where: str, strict: bool
+) -> NDArray[np.bool_]:
     """Return which rows are of generation, where a column says what each row counts.
 
     Parameters
@@ -35,14 +33,18 @@ def rows_of_one_kind(kinds: pa.Array, options: MeterOptions, *, where: str) -> N
         ``power_column`` names the kind of rows to read.
     where
         The name of the table, for messages.
+    strict
+        Whether rows of several kinds are refused where none is known as generation.
     """
     texts, codes = coded(kinds)
     folded = [fold(each) for each in texts.to_pylist()]
-    wanted = None if options.power_column is None else fold(options.power_column)
+    wanted = None if options.power_column is None or not strict else fold(options.power_column)
     if wanted is None:
-        wanted = next((each for each in _GENERATION if each in folded), None)
+        wanted = next((each for each in GENERATION_KINDS if each in folded), None)
     if wanted is None and len(set(folded)) == 1:
         wanted = folded[0]
+    if wanted is None and not strict:
+        return np.ones(len(codes), dtype=bool)
     if wanted is None or wanted not in folded:
         raise MeterError(
             f"{where} has rows of {len(set(folded))} kinds: name the kind that is generation with"

@@ -18,7 +18,7 @@ from sunveil.meters.options import MeterOptions, parse_unit
 from sunveil.meters.read import settle
 from sunveil.meters.record import Label, Record
 from sunveil.meters.refusals import RefusedSystem
-from sunveil.meters.tabular import systems_of
+from sunveil.meters.tabular import read_table
 from sunveil.meters.wording import name_rows
 
 
@@ -92,8 +92,9 @@ def records_from_frame(
         frame = frame.rename_axis("time").reset_index()
     table = pa.table({str(name): _as_arrow(frame[name]) for name in frame.columns})
     records = []
-    for raw, own in systems_of(cells_of_table(table, options, where=where, stem="system"), options):
-        each = raw if isinstance(raw, RefusedSystem) else settle(raw, own, name=raw.system_id)
+    found = read_table(cells_of_table(table, options, where=where, stem="system"), options)
+    for raw in found.systems():
+        each = settle(raw, found.options, name=raw.system_id)
         if isinstance(each, Record):
             records.append(each)
         elif refused is None:

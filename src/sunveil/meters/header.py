@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sunveil.errors import MeterError, ask
-from sunveil.meters.dates import is_stamp
+from sunveil.meters.dates import is_clock, is_stamp
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.textcells import SEPARATORS, cut
 
@@ -65,18 +65,24 @@ class TableHead:
     ----------
     separator
         What stands between cells.
+    above
+        How many lines stand above the header.
     skip
         How many lines stand above the first row of readings.
     columns
         The columns, in order.
     named
         Whether there is a row of names.
+    decimal
+        The decimal mark, where a line above the header states it.
     """
 
     separator: str
+    above: int
     skip: int
     columns: tuple[TableColumn, ...]
     named: bool = True
+    decimal: str | None = None
 
 
 def fold(text: str) -> str:
@@ -103,16 +109,26 @@ def find_head(lines: Sequence[str], options: MeterOptions, *, where: str) -> Tab
     """
     if not any(line.strip() for line in lines):
         raise MeterError(f"{where} is empty")
-    separator = options.separator or _find_separator(lines, options.skip_rows or 0, where)
+    separator = options.separator or _find_separator(lines, options.skip_rows or 0)
     rows = [_cells(line, separator) for line in lines]
-    skip, columns, named = find_columns(rows, options, where=where)
-    return TableHead(separator, skip, columns, named)
+    above, skip, columns, named = find_columns(rows, options, where=where)
+    return TableHead(separator, above, skip, columns, named, _stated_decimal(lines[:skip]))
+
+
+def _stated_decimal(lines: Sequence[str]) -> str | None:
+    """Return the decimal mark that SMA's files state above their header."""
+    for line in lines[:5]:
+        if found := re.search(r"\|Decimalpoint (comma|dot|point)", line):
+            return "," if found[1] == "comma" else "."
+    return None
 
 
 def find_columns(
     rows: Sequence[Sequence[str]], options: MeterOptions, *, where: str
-) -> tuple[int, tuple[TableColumn, ...], bool]:
-    """Return how many rows stand above the readings, the columns, and whether they have names.
+) -> tuple[int, int, tuple[TableColumn, ...], bool]:
+    """Return how many rows stand above the header and above the readings, and the columns.
+
+    The last is whether the columns have names.
 
     Parameters
     ----------
@@ -130,7 +146,7 @@ def find_columns(
     width = len(_stripped(rows[first])) if first < len(rows) else 0
     names_at = _names_row(rows, above, first, width)
     if names_at is None:
-        return first, _unnamed(rows[first:], max(width, 1), options), False
+        return first, first, _unnamed(rows[first:], max(width, 1), options), False
     names = _stripped(rows[names_at])
     if len(names) < 2:
         raise MeterError(
@@ -147,7 +163,7 @@ def find_columns(
         )
         for at, name in enumerate(names)
     )
-    return first, columns, True
+    return names_at, first, columns, True
 
 
 def _cells(line: str, separator: str) -> list[str]:
@@ -162,7 +178,7 @@ def _stripped(row: Sequence[str]) -> list[str]:
     return cells
 
 
-def _find_separator(lines: Sequence[str], above: int, where: str) -> str:
+def _find_separator(lines: Sequence[str], above: int) -> str:
     for line in lines[:3]:
         if re.fullmatch(r"sep=.", line.strip().strip('"')):
             return line.strip().strip('"')[-1]
@@ -175,9 +191,8 @@ def _find_separator(lines: Sequence[str], above: int, where: str) -> str:
         header = next((row for row in reversed(rows[above:first]) if any(row)), rows[first])
         found.append((len(header) if len(header) > 1 else 0, separator))
     if not found:
-        header = next((line for line in lines[above:] if line.strip()), "")
-        return max(SEPARATORS, key=header.count)
-    del where
+        line = next((each for each in lines[above:] if each.strip()), "")
+        return max(SEPARATORS, key=line.count)
     return max(found, key=lambda each: each[0])[1]
 
 
@@ -201,8 +216,12 @@ def _below_header(
     first = next((at for at in range(above, len(rows)) if any(rows[at])), None)
     if first is None or first + 1 >= len(rows) or not any(any(row) for row in rows[first + 1 :]):
         raise MeterError(f"{where} has a header but no readings")
-    if options.time_format is None and options.time_column is None:
-        return first + 1
+    clocks = any(is_clock(cell) for row in rows[first + 1 : first + 4] for cell in row)
+    if clocks and options.date_column is None and options.time_format is None:
+        raise MeterError(
+            f"{where} has times of day without their dates: add a column of dates, known as date or"
+            f" named with {ask('date_column')}"
+        )
     return first + 1
 
 

@@ -155,8 +155,13 @@ def _generation(channels: Sequence[_Channel], options: MeterOptions, where: str)
     active = [suffix for suffix in suffixes if suffix[:1] in "BE"]
     if len(made) == 1 and (len(active) == 1 or options.allow_net):
         return [each for each in channels if each.suffix == made[0]]
+    if not made:
+        raise MeterError(
+            f"{where} counts consumption alone (registers {', '.join(suffixes)}): where one of them"
+            f" counts generation all the same, name it with {ask('power_column')}"
+        )
     raise MeterError(
-        f"{where} has the registers {', '.join(suffixes)}, of which E counts what is drawn from the"
-        " grid and B what is sent to it: where one of them counts all of the generation, name it"
-        f" with {ask('power_column')}"
+        f"{where} counts consumption and export ({', '.join(suffixes)}): where a register counts"
+        f" all of the generation, name it with {ask('power_column')}; where it is what consumption"
+        f" leaves of it, read it anyway with {ask('allow_net')}"
     )

@@ -139,19 +139,37 @@ def _ungrouped(whole: str) -> str | None:
     return None
 
 
-def decimal_evidence(cells: pa.Array) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
-    """Return what each cell says of the decimal mark, and which cells have a comma.
+# What a cell says of the decimal mark: it can only be a comma, only a point, or the one mark in it
+# may as well part thousands; a plain number without a mark says that not all numbers have one.
+COMMA, POINT, COMMA_OR_THOUSANDS, POINT_OR_THOUSANDS, NO_MARK = 1, 2, 3, 4, 5
+_UNIT_BEHIND = r"(\s*[kKM]?[wW][hH]?)?$"
 
-    1 for a cell that can only be read with a decimal comma, -1 with a point, 0 for one that can be
-    read in both ways or has no mark.
-    """
-    commas = np.asarray(pc.fill_null(pc.match_substring(cells, ","), False))
+
+def decimal_evidence(cells: pa.Array) -> NDArray[np.int8]:
+    """Return what each cell says of the decimal mark, 0 where it says nothing."""
     found = np.zeros(len(cells), dtype=np.int8)
-    for mark, sign in ((",", 1), (r"\.", -1)):
-        other = r"\." if sign == 1 else ","
-        only = (
-            rf"^[+-]?(0*{mark}\d+|\d+{mark}\d{{1,2}}|\d+{mark}\d{{4,}}|\d{{4,}}{mark}\d+"
-            rf"|[\d ]*{other}[\d{other[-1]} ]*{mark}\d+)(\s*[kKM]?[wW][hH]?)?$"
-        )
-        found[np.asarray(pc.fill_null(pc.match_substring_regex(cells, only), False))] = sign
-    return found, commas
+    patterns = (
+        (NO_MARK, r"^[+-]?\d*[1-9]\d*"),
+        (COMMA_OR_THOUSANDS, r"^[+-]?[1-9]\d{0,2},\d{3}"),
+        (POINT_OR_THOUSANDS, r"^[+-]?[1-9]\d{0,2}\.\d{3}"),
+        (COMMA, r"^[+-]?(0*,\d+|\d+,\d{1,2}|\d+,\d{4,}|\d{4,},\d+|[\d. ]*\.[\d. ]*,\d+)"),
+        (POINT, r"^[+-]?(0*\.\d+|\d+\.\d{1,2}|\d+\.\d{4,}|\d{4,}\.\d+|[\d, ]*,[\d, ]*\.\d+)"),
+    )
+    for code, pattern in patterns:
+        fits = pc.match_substring_regex(cells, pattern + _UNIT_BEHIND)
+        found[np.asarray(pc.fill_null(fits, False))] = code
+    return found
+
+
+def decimal_mark(evidence: NDArray[np.int8]) -> str:
+    """Return the decimal mark that most cells of one system speak for."""
+    counts = np.bincount(evidence, minlength=6)
+    if counts[COMMA] or counts[POINT]:
+        return "," if counts[COMMA] > counts[POINT] else "."
+    # Three digits behind every mark there is: decimals where all numbers have them, thousands where
+    # numbers below a thousand have no mark.
+    if counts[COMMA_OR_THOUSANDS] > counts[POINT_OR_THOUSANDS]:
+        return "." if counts[NO_MARK] else ","
+    if counts[POINT_OR_THOUSANDS]:
+        return "," if counts[NO_MARK] else "."
+    return "."

@@ -212,11 +212,11 @@ def parse_instant(name: str, text: str | None) -> np.datetime64 | None:
         return None
     try:
         found = np.datetime64(str(text), "us")
+        if not np.isnat(found):
+            return found
     except ValueError:
-        found = np.datetime64("NaT")
-    if np.isnat(found):
-        raise ParameterError(f"{name} must be a time such as 2024-01-01T00:00")
-    return found
+        pass
+    raise ParameterError(f"{name} must be a time such as 2024-01-01T00:00")
 
 
 def _choice(kind: type[Choice], name: str, value: str, *others: str) -> Choice:

@@ -29,7 +29,7 @@ from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Label, Record
 from sunveil.meters.refusals import UNREAD, RefusedSystem
 from sunveil.meters.sheets import read_workbook
-from sunveil.meters.tabular import systems_of
+from sunveil.meters.tabular import RoleCells, read_table
 from sunveil.meters.textcells import read_head
 from sunveil.meters.textfile import read_text
 
@@ -109,17 +109,25 @@ def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
     """
     files = _files(path)
     for file in files:
+        alone = len(files) == 1
         try:
-            for content in contents_of(file):
-                yield from _raws(content, options)
+            contents = list(contents_of(file))
         except MeterError as error:
-            if len(files) == 1:
+            if alone:
                 raise
             yield RefusedSystem(stem(file), UNREAD, str(error)), options
+            continue
+        for content in contents:
+            try:
+                yield from _raws(content, options)
+            except MeterError as error:
+                if alone and len(contents) == 1:
+                    raise
+                yield RefusedSystem(content.stem, UNREAD, str(error)), options
 
 
 def settle(
-    raw: RawSystem | MeterError, options: MeterOptions, *, name: str
+    raw: RawSystem | RefusedSystem | MeterError, options: MeterOptions, *, name: str
 ) -> Record | RefusedSystem:
     """Return the record of a system, or why there is none.
 
@@ -132,6 +140,8 @@ def settle(
     name
         The system.
     """
+    if isinstance(raw, RefusedSystem):
+        return raw
     try:
         if isinstance(raw, MeterError):
             raise raw  # noqa: TRY301 - one way for both
@@ -225,22 +235,27 @@ def _raws(content: Content, options: MeterOptions) -> Iterator[RawRead]:
         options = options.changed({"label": Label.START})
         yield from ((raw, options) for raw in read_green_button(content, options))
     elif kind in (FileKind.PARQUET, FileKind.FEATHER):
-        yield from systems_of(read_arrow(content, options), options)
+        yield from _systems(read_arrow(content, options), options)
     elif kind is FileKind.WORKBOOK:
-        yield from systems_of(read_workbook(content, options), options)
+        yield from _systems(read_workbook(content, options), options)
     elif kind is FileKind.JSON:
         for table in read_json(content, options):
-            yield from systems_of(table, options)
+            yield from _systems(table, options)
     elif kind is FileKind.TEXT:
         with content.open() as file:
             nem12 = is_nem12(read_head(file))
         if nem12:
             yield from read_nem12(content, options)
         else:
-            yield from systems_of(read_text(content, options), options)
+            yield from _systems(read_text(content, options), options)
     elif kind is FileKind.EMPTY:
         raise MeterError(f"{where} is empty")
     elif kind is FileKind.OLD_WORKBOOK:
         raise MeterError(f"{where} is a workbook of the old kind: save it as .xlsx or CSV first")
     else:
         raise MeterError(f"{where} is no meter file: {READABLE} are read")
+
+
+def _systems(table: RoleCells, options: MeterOptions) -> Iterator[RawRead]:
+    found = read_table(table, options)
+    return ((raw, found.options) for raw in found.systems())

@@ -68,7 +68,7 @@ def cells_of_rows(
     said
         What the file says of itself outside its table: unit, timezone, label.
     """
-    first, columns, _ = find_columns(rows[:_HEAD], options, where=content.name)
+    _, first, columns, _ = find_columns(rows[:_HEAD], options, where=content.name)
     roles = find_roles(columns, options, where=content.name)
     body = rows[first:]
 

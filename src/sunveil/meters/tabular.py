@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,22 +14,24 @@ from numpy.typing import NDArray
 from sunveil.errors import MeterError, ask
 from sunveil.meters.assemble import RawSystem
 from sunveil.meters.clock import Stamps
-from sunveil.meters.columns import ColumnRoles
+from sunveil.meters.columns import ColumnRoles, suggest_systems
 from sunveil.meters.dates import NO_TIME, read_stamps
 from sunveil.meters.days import days_as_rows, rows_of_one_kind
 from sunveil.meters.header import TableColumn
-from sunveil.meters.numbers import CellNumbers, cell_numbers, decimal_evidence
+from sunveil.meters.numbers import CellNumbers, cell_numbers, decimal_evidence, decimal_mark
 from sunveil.meters.options import AUTO, MeterOptions, Unit, parse_unit
 from sunveil.meters.record import Label
 from sunveil.meters.refusals import RefusedSystem
 from sunveil.meters.textcells import coded, decoded
-from sunveil.meters.units import NAMED, find_unit
+from sunveil.meters.units import find_unit, missing_unit
 from sunveil.meters.wording import Rows, count, name_rows
 
 # Rows without a stamp above the first and below the last one that has any are no readings.
 _MOST_AROUND = 10
 # More stamps or lines than this that cannot be read are no accident. [share]
 _FEW = 0.01
+# So many rows show whether there are several for each time.
+_SEVERAL = 48
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +83,7 @@ class RoleCells:
     def keep(self, which: NDArray[np.bool_]) -> RoleCells:
         """Return some of the rows."""
         mask = pa.array(which)
-        cells = {
+        cells: dict[str, Any] = {
             name: None if (held := getattr(self, name)) is None else held.filter(mask)
             for name in ("time", "date", "system", "kind", "unit")
         }
@@ -108,38 +111,90 @@ class _Readings:
     torn: NDArray[np.bool_] | None
 
 
-def systems_of(
-    table: RoleCells, options: MeterOptions
-) -> Iterator[tuple[RawSystem | RefusedSystem, MeterOptions]]:
-    """Yield the systems of a table, each with the options that hold for it."""
+@dataclass(frozen=True, slots=True, eq=False)
+class TableReadings:
+    """A table whose stamps and cells have been read: private.
+
+    Parameters
+    ----------
+    table
+        Its cells.
+    readings
+        Its readings, row by row.
+    names
+        Its systems, None where the whole table is one.
+    unit
+        The unit that is declared or in the header; None where each system's cells must say it.
+    options
+        The options that hold: the curator's, and what the file says of itself.
+    time_format
+        How its stamps are written, where they are texts.
+    notes
+        What was assumed.
+    """
+
+    table: RoleCells
+    readings: _Readings
+    names: list[str] | None
+    unit: Unit | None
+    options: MeterOptions
+    time_format: str | None
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"TableReadings({self.table.where}, private)"
+
+    def systems(self) -> Iterator[RawSystem | RefusedSystem]:
+        """Yield its systems, in the order of their names."""
+        readings, where = self.readings, self.table.where
+        if self.names is None:
+            yield _system(self, None, self.table.stem)
+            return
+        assert readings.codes is not None
+        order = np.argsort(readings.codes, kind="stable")
+        edges = np.searchsorted(readings.codes[order], np.arange(len(self.names) + 1))
+        for code, name in sorted(enumerate(self.names), key=lambda each: each[1]):
+            part = order[edges[code] : edges[code + 1]]
+            if name != "" and len(part):
+                yield _system(self, part, name)
+            elif (readings.wall[part] != NO_TIME).any():
+                reason = f"{where} has rows that name no system; fill its column of systems"
+                yield RefusedSystem("", "unknown", reason)
+
+
+def read_table(table: RoleCells, options: MeterOptions) -> TableReadings:
+    """Return the stamps and numbers of a table, each cell read by itself."""
     if not len(table.rows):
         raise MeterError(f"{table.where} has a header but no readings")
     if table.kind is not None:
-        table = table.keep(rows_of_one_kind(table.kind, options, where=table.where))
-    stamps, label = _stamps(table, options)
+        wide = table.roles.minutes is not None
+        table = table.keep(rows_of_one_kind(table.kind, options, where=table.where, strict=wide))
+    stamps, label, form = _stamps(table, options)
     if not (stamps.wall != NO_TIME).any():
         raise MeterError(
             f"{table.where} has no times that can be read in its column of times; say how they are"
             f" written with {ask('time_format')}"
         )
+    _refuse_homes_without_names(table, stamps)
     options = _with_said(options, table, label)
     names, readings = _readings(table, options, stamps)
-    unit, notes = _unit(table, options, readings)
-    if names is None:
-        yield _system(table, readings, None, table.stem, unit=unit, notes=notes, options=options)
+    unit, notes = _unit(table, options)
+    return TableReadings(table, readings, names, unit, options, form, notes)
+
+
+def _refuse_homes_without_names(table: RoleCells, stamps: Stamps) -> None:
+    """Refuse a table with many rows for each time, where a column may name several systems."""
+    if table.system is not None or len(stamps.wall) < _SEVERAL:
         return
-    order = np.argsort(readings.codes, kind="stable")  # type: ignore[arg-type]
-    assert readings.codes is not None
-    edges = np.searchsorted(readings.codes[order], np.arange(len(names) + 1))
-    for code, name in sorted(enumerate(names), key=lambda each: each[1]):
-        part = order[edges[code] : edges[code + 1]]
-        if name == "":
-            if (readings.wall[part] != NO_TIME).any():
-                reason = f"{table.where} has rows that name no system; fill its column of systems"
-                yield RefusedSystem("", "unknown", reason), options
-            continue
-        if len(part):
-            yield _system(table, readings, part, name, unit=unit, notes=notes, options=options)
+    if 2 * len(np.unique(stamps.wall)) > len(stamps.wall):
+        return
+    taken = {table.roles.time, table.roles.date, *table.roles.power}
+    others = [each for at, each in enumerate(table.columns) if at not in taken]
+    if listed := suggest_systems(others):
+        raise MeterError(
+            f"{table.where} has several rows for each time: if these are several systems, name the"
+            f" column that tells them apart with {ask('system_column')}, such as {listed}"
+        )
 
 
 def _with_said(options: MeterOptions, table: RoleCells, label: Label | None) -> MeterOptions:
@@ -148,6 +203,8 @@ def _with_said(options: MeterOptions, table: RoleCells, label: Label | None) -> 
     label = table.roles.label or label
     if options.label == AUTO and ("label" in table.said or label is not None):
         changes["label"] = table.said.get("label") or label
+    if options.decimal == AUTO and "decimal" in table.said:
+        changes["decimal"] = table.said["decimal"]
     if options.timezone is None and "timezone" in table.said:
         changes["timezone"] = table.said["timezone"]
     if options.register == AUTO and table.roles.register is not None:
@@ -155,22 +212,22 @@ def _with_said(options: MeterOptions, table: RoleCells, label: Label | None) -> 
     return options.changed(changes)
 
 
-def _stamps(table: RoleCells, options: MeterOptions) -> tuple[Stamps, Label | None]:
-    """Return the stamps of the rows, and which instant they turn out to name."""
+def _stamps(table: RoleCells, options: MeterOptions) -> tuple[Stamps, Label | None, str | None]:
+    """Return the stamps of the rows, which instant they turn out to name, and their format."""
     time = table.time
     if pa.types.is_timestamp(time.type) or pa.types.is_date(time.type):
         zoned = getattr(time.type, "tz", None) is not None
         micros = pc.cast(time, pa.timestamp("us", getattr(time.type, "tz", None)))
         wall = np.asarray(pc.fill_null(micros.view(pa.int64()), NO_TIME).to_numpy())
         offset = np.full(len(wall), 0.0 if zoned else np.nan)
-        return Stamps(wall, offset, table.zone if zoned else None), None
+        return Stamps(wall, offset, table.zone if zoned else None), None, None
     label = None
     if table.date is not None:
         time, label = _joined(table.date, time)
     texts, code = coded(time)
     read = read_stamps(texts, options.time_format, where=table.where)
     label = Label.START if read.ranged else label
-    return Stamps(read.wall[code], read.offset[code], None), label
+    return Stamps(read.wall[code], read.offset[code], None), label, read.form
 
 
 def _joined(date: pa.Array, time: pa.Array) -> tuple[pa.Array, Label | None]:
@@ -227,80 +284,70 @@ def _numbers(
     if options.decimal != AUTO:
         return cell_numbers(cells, options.decimal), None, None
     points = cell_numbers(cells, ".")
-    if options.declared_only or not pc.any(pc.match_substring(cells, ",")).as_py():
+    marked = separator != "," or pc.any(pc.match_substring(cells, ",")).as_py()
+    if options.declared_only or not marked:
         return points, None, None
-    evidence, commas = decimal_evidence(cells)
-    if separator != ",":
-        # between other separators a comma alone is more often a decimal mark
-        evidence = np.where((evidence == 0) & commas, np.int8(1), evidence)
-    return points, cell_numbers(cells, ",").values, evidence
+    return points, cell_numbers(cells, ",").values, decimal_evidence(cells)
 
 
-def _unit(
-    table: RoleCells, options: MeterOptions, readings: _Readings
-) -> tuple[Unit, tuple[str, ...]]:
-    """Return the unit of a table: declared, in its header, or beside every reading."""
+def _unit(table: RoleCells, options: MeterOptions) -> tuple[Unit | None, tuple[str, ...]]:
+    """Return the unit that is declared, in the header or beside the table, None without any."""
     if options.known_unit is not None:
         return options.known_unit, ()
     if "unit" in table.said:
         return parse_unit(table.said["unit"]), ()
-    column = table.columns[table.roles.power[0]]
+    if {"consumption category", "generator capacity"} <= {each.folded for each in table.columns}:
+        return Unit.KWH, ()  # Ausgrid's solar homes
     if table.unit is not None:
-        stated = {str(each).strip() for each in coded(table.unit)[0].to_pylist() if each}
+        stated = {str(each).strip().lower() for each in coded(table.unit)[0].to_pylist() if each}
         known = {unit.value.lower(): unit for unit in Unit}
-        if len(stated) == 1 and (unit := stated.pop().lower()) in known:
-            return known[unit], ()
-    try:
-        wide = table.roles.minutes is not None
-        return find_unit("" if wide else column.label, None, where=table.where)
-    except MeterError:
-        told = readings.numbers.with_unit
-        filled = ~np.isnan(readings.numbers.values)
-        if (
-            not options.declared_only
-            and 2 * told.sum() > (filled & (readings.numbers.values != 0)).sum()
-        ):
-            return (Unit.KWH if readings.numbers.energy[told].mean() > 0.5 else Unit.KW), ()
-        if not column.name or wide:
-            raise
-        raise MeterError(
-            f"{table.where} does not say the unit of its column {column.name!r}: give"
-            f" {ask('unit')} as one of {NAMED}"
-        ) from None
+        if len(stated) == 1 and (one := stated.pop()) in known:
+            return known[one], ()
+    if table.roles.minutes is not None:
+        return None, ()
+    return find_unit(table.columns[table.roles.power[0]].label)
 
 
-def _system(
-    table: RoleCells,
-    readings: _Readings,
-    part: Rows | None,
-    name: str,
-    *,
-    unit: Unit,
-    notes: tuple[str, ...],
-    options: MeterOptions,
-) -> tuple[RawSystem | RefusedSystem, MeterOptions]:
+def _own_unit(table: RoleCells, numbers: CellNumbers, some: Rows | slice) -> Unit | None:
+    """Return the unit that most cells of a system carry themselves."""
+    values, told = numbers.values[some], numbers.with_unit[some]
+    bright = ~np.isnan(values) & (values != 0)
+    if 2 * told.sum() <= bright.sum() or not told.any():
+        return None
+    return Unit.KWH if numbers.energy[some][told].mean() > 0.5 else Unit.KW
+
+
+def _system(found: TableReadings, part: Rows | None, name: str) -> RawSystem | RefusedSystem:
     """Return one system of a table, or why its rows cannot be used."""
+    table, readings, options = found.table, found.readings, found.options
     some: Rows | slice = slice(None) if part is None else part
     where = table.where if part is None else f"{table.where}, system {name},"
+    unit = found.unit
+    if unit is None and not options.declared_only:
+        unit = _own_unit(table, readings.numbers, some)
+    if unit is None:
+        column = "" if table.roles.minutes else table.columns[table.roles.power[0]].name
+        return RefusedSystem(name, "meter", str(missing_unit(table.where, column)))
     rows, wall = readings.rows[some], readings.wall[some]
     values, told = _values(readings, some, unit)
     known = wall != NO_TIME
+    notes = found.notes
     if not options.declared_only:
         problem = _problem(readings, some, rows, known, where=where)
         if problem is not None:
-            return RefusedSystem(name, "meter", problem), options
+            return RefusedSystem(name, "meter", problem)
         if told:
-            notes = (*notes, f"{count(told, 'reading')} that are no numbers, left out.")
+            notes = (*notes, f"{count(told, 'cell')} without a number, left out.")
         lost = int((~known & ~np.isnan(values)).sum())
         if lost:
             notes = (*notes, f"{count(lost, 'row')} without a time, left out.")
     elif not known.any():
         reason = f"{where} has no times that can be read; say how they are written"
-        return RefusedSystem(name, "meter", reason), options
+        return RefusedSystem(name, "meter", reason)
     stamps = Stamps(
         wall[known], readings.offset[some][known], table.zone, table.roles.minutes is not None
     )
-    return RawSystem(name, where, rows[known], stamps, values[known], unit, notes), options
+    return RawSystem(name, where, rows[known], stamps, values[known], unit, notes)
 
 
 def _values(readings: _Readings, some: Rows | slice, unit: Unit) -> tuple[NDArray[np.float64], int]:
@@ -308,8 +355,8 @@ def _values(readings: _Readings, some: Rows | slice, unit: Unit) -> tuple[NDArra
     numbers = readings.numbers
     values, text = numbers.values[some], numbers.text[some]
     # every system's own cells tell its decimal mark
-    evidence = 0 if readings.evidence is None else int(readings.evidence[some].sum())
-    if evidence > 0 and readings.commas is not None:
+    if readings.evidence is not None and decimal_mark(readings.evidence[some]) == ",":
+        assert readings.commas is not None
         values = readings.commas[some]
     own = numbers.with_unit[some]
     if own.any():
@@ -337,7 +384,8 @@ def _problem(
     inside = np.arange(len(known))
     around = (inside < ends[0]) | (inside > ends[1])
     wrong = ~known & ~blank
-    if around.sum() <= _MOST_AROUND:
+    few = around.sum() <= _MOST_AROUND
+    if few:
         wrong = wrong & ~around
     if wrong.any():
         return (
@@ -345,7 +393,7 @@ def _problem(
             f" say how they are written with {ask('time_format')}"
         )
     values = readings.numbers.values[some]
-    lost = blank & ~np.isnan(values)
+    lost = blank & ~np.isnan(values) & (~around | (not few))
     if lost.mean() > _FEW:
         return f"{where} has readings without a time at {name_rows(rows[lost])}; remove them"
     return None

@@ -245,7 +245,7 @@ def _is_filled(block: LineBlock) -> NDArray[np.bool_]:
     """Return which lines are not empty."""
     counts = block.counts
     first = block.column(0, width=1)
-    return (counts > 1) | np.asarray(pc.fill_null(pc.not_equal(first, ""), False))
+    return np.asarray((counts > 1) | np.asarray(pc.fill_null(pc.not_equal(first, ""), False)))
 
 
 def _without_blanks(column: pa.StringArray) -> pa.StringArray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -27,15 +30,25 @@ def read_text(content: Content, options: MeterOptions) -> RoleCells:
     where = content.name
     with content.open() as file:
         lines = read_head(file)
+    if is_status_line(lines):
+        with content.open() as file:
+            content = Content(where, data=file.read().replace(b";", b"\n"))
+        lines = lines[0].split(";")
     head = find_head(lines, options, where=where)
     roles = find_roles(head.columns, options, where=where)
     _refuse_open_decimal(head, options, where)
     return _streamed(content, head, roles)
 
 
+def is_status_line(lines: Sequence[str]) -> bool:
+    """Whether a file is one line of records parted by semicolons, as PVOutput's API answers."""
+    return len(lines) == 1 and bool(re.match(r"\d{8},\d\d:\d\d,[^;]*;\d{8},", lines[0]))
+
+
 def _refuse_open_decimal(head: TableHead, options: MeterOptions, where: str) -> None:
     """Refuse a release whose decimal mark nobody states: readings must not tell it."""
-    if options.declared_only and options.decimal == AUTO and head.separator == ";":
+    stated = options.decimal != AUTO or head.decimal is not None
+    if options.declared_only and not stated and head.separator == ";":
         raise MeterError(
             f"{where} parts its cells by semicolons, so its decimal mark may be a comma or a point:"
             f" state it with {ask('decimal', ',')} or {ask('decimal', '.')}, or with"
@@ -80,6 +93,7 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
         power=tuple(pa.concat_arrays(held) for held in power),
         torn=np.concatenate(torn),
         separator=head.separator,
+        said={} if head.decimal is None else {"decimal": head.decimal},
         **{name: _unified(held) for name, held in cells.items()},
     )
 

@@ -28,7 +28,9 @@ _PVDAQ = re.compile(r"(^|_)ac_power(_|$)", re.IGNORECASE)
 # Where generationKWh or PowerW should be cut, and kW should not.
 _CAMEL = re.compile(r"(?<=[a-z])(?=[kKM]W[hH]?(?![A-Za-z]))|(?<=[a-jl-z])(?=Wh?(?![A-Za-z]))")
 # Irradiance is not power, nor is a yield by the kWp, whatever letters they end in.
-_PER = re.compile(r"/\s*m|m\^?-2|m²|irradiance|wh\s*/\s*kwp?\b", re.IGNORECASE)
+_PER = re.compile(
+    r"/\s*m\^?[2²]|m\^?-2|m²|per m|irradiance|wh\s*/\s*kwp?\b|w\s*/\s*m\b", re.IGNORECASE
+)
 NAMED = ", ".join(unit.value for unit in Unit)
 
 
@@ -45,24 +47,26 @@ def unit_in_name(name: str) -> Unit | None:
     return found.pop() if len(found) == 1 else None
 
 
-def find_unit(label: str, declared: Unit | None, *, where: str) -> tuple[Unit, tuple[str, ...]]:
-    """Return the unit of a column and what was assumed to find it.
-
-    Parameters
-    ----------
-    label
-        What the header says of the column.
-    declared
-        The unit that the curator states; None to take it from the header.
-    where
-        The name of the source, for messages.
-    """
-    if declared is not None:
-        return declared, ()
+def find_unit(label: str) -> tuple[Unit | None, tuple[str, ...]]:
+    """Return the unit that the header of a column says, None without any, and what was assumed."""
     if (named := unit_in_name(label)) is not None:
         return named, ()
     if _PVDAQ.search(label):
         return Unit.W, (f"The unit of {label} was taken to be W, as in PVDAQ.",)
-    raise MeterError(
-        f"{where} does not say the unit of its readings: give {ask('unit')} as one of {NAMED}"
+    return None, ()
+
+
+def missing_unit(where: str, column: str) -> MeterError:
+    """Return the error for readings whose unit nobody says.
+
+    Parameters
+    ----------
+    where
+        The name of the source.
+    column
+        The name of the column of readings, empty where it has none.
+    """
+    named = f"column {column!r}" if column else "readings"
+    return MeterError(
+        f"{where} does not say the unit of its {named}: give {ask('unit')} as one of {NAMED}"
     )

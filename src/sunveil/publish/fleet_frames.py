@@ -147,15 +147,21 @@ def expected_errors(
     clear = {
         key: weather.checked(key, time_grid).clear for key, time_grid in roster.time_grids.items()
     }
-    # the errors depend on how long a record is, on how long its intervals are and on its weather
-    known: dict[tuple[int, int, bool], ExpectedErrors] = {}
+    # the errors depend on how long a record is, on how long its intervals are, on its weather and
+    # on whether a register was read
+    known: dict[tuple[int, int, bool, bool], ExpectedErrors] = {}
     found: dict[str, ExpectedErrors] = {}
     for name, member in roster.members.items():
         grid, sky = member.time_grid, clear[member.frame]
-        alike = grid.days, grid.step, sky
+        alike = grid.days, grid.step, sky, member.differenced
         if alike not in known:
             known[alike] = typical_errors(
-                grid, terms.choices, clear=sky, unit=terms.unit, epsilon=terms.epsilon
+                grid,
+                terms.choices,
+                clear=sky,
+                unit=terms.unit,
+                epsilon=terms.epsilon,
+                differenced=member.differenced,
             )
         found[name] = known[alike]
     return found

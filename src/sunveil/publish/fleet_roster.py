@@ -49,12 +49,15 @@ class Member:
         Its number in the table of systems, and the part of the fleet that its readings are in.
     frame, time_grid
         The frame that it is scored in, and the times of its own record.
+    differenced
+        Whether its record holds differences of a register.
     """
 
     number: int
     part: int
     frame: FrameKey
     time_grid: TimeGrid
+    differenced: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +137,7 @@ def _member(held: HeldRecord, part: int, records: FleetRecords) -> Member:
     grid = time_grid_of(held.record, longitude=site.longitude)
     years = [int(end.astype("M8[Y]").astype(np.int64)) + 1970 for end in held.record.extent]
     key = FrameKey(cell, grid.step, grid.first % grid.step, *years)
-    return Member(held.number, part, key, grid)
+    return Member(held.number, part, key, grid, held.record.differenced)
 
 
 def _unseen(name: str, unread: bool) -> RefusedSystem:

@@ -86,6 +86,11 @@ class MemorySystems:
         """The weather and the times of the first record: public."""
         return self._groups[0].weather, self._groups[0].time_grid
 
+    @property
+    def differenced(self) -> bool:
+        """Whether any record holds differences of a register: public."""
+        return any(record.differenced for record in self.records)
+
     def about(self) -> dict[str, str]:
         """Return what is public of each system by its name."""
         return {
@@ -104,14 +109,18 @@ class MemorySystems:
                 check_daylight(group.weather, group.time_grid, cache=self._cache)
                 for record in group.records:
                     power_on(group.time_grid, record)
-            errors = typical_errors(
-                group.time_grid,
-                terms.choices,
-                clear=group.weather.clear,
-                unit=terms.unit,
-                epsilon=terms.epsilon,
-            )
-            found |= dict.fromkeys((record.system_id for record in group.records), errors)
+            errors = {
+                differenced: typical_errors(
+                    group.time_grid,
+                    terms.choices,
+                    clear=group.weather.clear,
+                    unit=terms.unit,
+                    epsilon=terms.epsilon,
+                    differenced=differenced,
+                )
+                for differenced in {record.differenced for record in group.records}
+            }
+            found |= {record.system_id: errors[record.differenced] for record in group.records}
         self._checked = True
         return found
 

@@ -78,7 +78,9 @@ def release(
     Privacy
     -------
     ``ε``-DP for the unit, in the worst case, by ``docs/proofs``; with ``paper``, (ε, δ) under its
-    prior only. Neighbours differ by replacement, and a missing reading is as private as any.
+    prior only. Neighbours differ by replacement, and a missing reading is as private as any. The
+    readings of a register are its counts, of which each is part of two differences: the release
+    protects k counts, and is as accurate as one of readings at ε / 2 (of days, at ε / 3).
     """
     mechanism = _mechanism(mechanism)
     check_release_epsilon(epsilon)
@@ -100,7 +102,12 @@ def release(
     elif (frame.weather.site, frame.weather.clear) != (weather.site, weather.clear):
         raise ParameterError("the frame was made for another place or another kind of weather")
     expected = expected or typical_errors(
-        frame.time_grid, frame.choices, clear=frame.weather.clear, unit=unit, epsilon=epsilon
+        frame.time_grid,
+        frame.choices,
+        clear=frame.weather.clear,
+        unit=unit,
+        epsilon=epsilon,
+        differenced=record.differenced,
     )
     return draw_release(
         score_record(frame, record, unit),
@@ -114,6 +121,11 @@ def release(
 def _by_paper(record: Record, weather: Weather, *, unit: Unit, mechanism: DPBO) -> Release:
     if unit != Readings(1):
         raise ParameterError("the paper's mechanism protects one reading: use the unit readings:1")
+    if record.differenced:
+        raise ParameterError(
+            "the paper's mechanism protects one reading, and one reading of a register is part of"
+            " two differences: take the default mechanism, which counts it so"
+        )
     prepared(record)  # refuses a record that was cleaned as a whole
     score = posterior(record, weather, delta=mechanism.delta)
     guarantee = mechanism.guarantee(score)

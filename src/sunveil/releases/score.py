@@ -8,9 +8,34 @@ import numpy as np
 
 from sunveil.meters.record import Record
 from sunveil.privacy.score import Placement, Score
-from sunveil.privacy.units import Days, Readings
+from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.releases.frame import Frame
 from sunveil.scores import count_days, count_readings
+
+# One count of a register is part of the differences before and after it. The counts of a day are
+# part of the differences of that day and, at its ends, of the days before and after.
+REGISTER_READINGS, REGISTER_DAYS = 2, 3
+
+
+def reach(unit: Unit, *, differenced: bool) -> int:
+    """Return how many of a record's readings, or days, one of the source's can change.
+
+    Parameters
+    ----------
+    unit
+        What neighbours differ in, in the source.
+    differenced
+        Whether the record holds differences of a register.
+
+    Privacy
+    -------
+    Public. A score of differences moves that many times as far as one of readings, so that a
+    release of a register is worth what one of readings is at ε divided by this. Proof:
+    ``docs/proofs/agreement.md``, ``docs/proofs/day-votes.md``.
+    """
+    if not differenced or isinstance(unit, System):
+        return 1
+    return REGISTER_READINGS if isinstance(unit, Readings) else REGISTER_DAYS
 
 
 def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
@@ -28,13 +53,15 @@ def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
     Privacy
     -------
     Neighbours differ in ``k`` readings; each moves any count by at most one, so the sensitivity is
-    ``k``. Proof: ``docs/proofs/agreement.md``.
+    ``k``. A reading of a register is part of two differences, so that it is then ``2 k``. Proof:
+    ``docs/proofs/agreement.md``.
     """
     unit = Readings(k)
     power = frame.readings(record)
     counts = [count_readings(power, profiles, frame.bins) for profiles in frame.profiles]
     levels = np.stack(counts).ravel().astype(np.int64)
-    return Score(levels, k, unit, "docs/proofs/agreement.md")
+    sensitivity = k * reach(unit, differenced=record.differenced)
+    return Score(levels, sensitivity, unit, "docs/proofs/agreement.md")
 
 
 def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
@@ -52,7 +79,8 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
     Privacy
     -------
     Neighbours differ in all readings of ``k`` solar days; each day has at most as many votes as
-    there are thresholds, so the sensitivity is ``k`` times their number. Proof:
+    there are thresholds, so the sensitivity is ``k`` times their number. A day of a register is
+    part of the differences of three days, so that it is then three times as much. Proof:
     ``docs/proofs/day-votes.md``.
     """
     unit = Days(k)
@@ -70,7 +98,8 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
         for profiles in frame.profiles
     ]
     levels = np.stack(counts).ravel().astype(np.int64)
-    return Score(levels, k * choices.votes, unit, "docs/proofs/day-votes.md")
+    sensitivity = k * choices.votes * reach(unit, differenced=record.differenced)
+    return Score(levels, sensitivity, unit, "docs/proofs/day-votes.md")
 
 
 def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:

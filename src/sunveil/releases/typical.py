@@ -21,6 +21,7 @@ from sunveil.privacy.units import Days, Readings, Unit
 from sunveil.releases.answer import ExpectedErrors, Spread
 from sunveil.releases.choices import Choices
 from sunveil.releases.errors import window_laws
+from sunveil.releases.score import reach
 from sunveil.site import Plane
 from sunveil.timegrid import TimeGrid
 
@@ -31,7 +32,13 @@ QUANTITIES = ("azimuth", "tilt", "capacity")
 
 
 def typical_errors(
-    time_grid: TimeGrid, choices: Choices, *, clear: bool, unit: Unit, epsilon: float
+    time_grid: TimeGrid,
+    choices: Choices,
+    *,
+    clear: bool,
+    unit: Unit,
+    epsilon: float,
+    differenced: bool = False,
 ) -> ExpectedErrors:
     """Return the errors to expect of a release, without looking at any record.
 
@@ -45,7 +52,10 @@ def typical_errors(
         Whether candidates are modelled under a clear sky, or under measured weather.
     unit, epsilon
         Of the release.
+    differenced
+        Whether the record holds differences of a register.
     """
+    epsilon /= reach(unit, differenced=differenced)
     if isinstance(unit, Readings | Days):
         return _from_table(time_grid, clear=clear, unit=unit, epsilon=epsilon)
     window = choices.window(epsilon)

@@ -146,7 +146,8 @@ def _all_means(
             ]
             out[name, label, "worst-case"] = [each.means for each in laws]
     out["system", "window", "worst-case"] = [window_error(system, e).means for e in epsilons]
-    out["readings:1", "paper", "conditional"] = paper_means(system, epsilons)
+    if not record.differenced:  # which the paper's mechanism does not take
+        out["readings:1", "paper", "conditional"] = paper_means(system, epsilons)
     return out
 
 

@@ -116,7 +116,8 @@ def utf8_mark(days: int) -> FormatSample:
     """UTF-8 with a mark at its start, and semicolons."""
     power = _plain(days)
     content = _csv(power, "utf-8-sig").replace(b",", b";")
-    return _sample("utf8-mark", "roof.csv", content, power)
+    declared = {**SCHEMA, "decimal": "."}  # between semicolons it may be a comma
+    return _sample("utf8-mark", "roof.csv", content, power, schema=declared)
 
 
 def _frame(power: pd.Series) -> pd.DataFrame:

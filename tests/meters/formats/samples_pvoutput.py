@@ -39,6 +39,10 @@ def _history(power: pd.Series) -> list[list[str]]:
     return [list(row) for row in reversed(list(rows))]
 
 
+# There is no header: what a release reads is declared by the columns' numbers.
+NUMBERED = {"date_column": "1", "time_column": "2", "power_column": "5", "unit": "W"}
+
+
 def history(days: int) -> FormatSample:
     """The history of a day as the interface gives it, one status a line."""
     known = plant("sydney", days)
@@ -52,7 +56,7 @@ def history(days: int) -> FormatSample:
         options={"timezone": known.timezone},
         words=("power_column",),
         remedy={"power_column": "5", "unit": "W"},
-        schema={"timezone": known.timezone, "label": "start"},
+        schema={"timezone": known.timezone, "label": "start", **NUMBERED},
     )
 
 
@@ -70,7 +74,7 @@ def one_line(days: int) -> FormatSample:
         options={"timezone": known.timezone},
         words=("power_column",),
         remedy={"power_column": "5", "unit": "W"},
-        schema={"timezone": known.timezone, "label": "start"},
+        schema={"timezone": known.timezone, "label": "start", **NUMBERED},
     )
 
 
@@ -96,7 +100,7 @@ def page(days: int) -> FormatSample:
         options={"timezone": known.timezone},
         words=("power_column",),
         remedy={"power_column": "5"},
-        schema={"timezone": known.timezone, "label": "start"},
+        schema={"timezone": known.timezone, "label": "start", **NUMBERED},
     )
 
 

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from sunveil.cli.options import METER, METER_OPTIONS, declared_options, pointing_to_schema, taking
+from sunveil.cli.release import READING_OPTIONS, meter_options
+from sunveil.errors import SourceError, speak
+from sunveil.meters import MeterOptions
+
+# What only a schema file declares, and what the command decides.
+NO_OPTION = {"interval_minutes", "first", "last", "cleaning"}
+SCHEMA = "unit: kWh\nduplicates: mean\ntimezone: UTC\ninterval_minutes: 30\nregister: daily\n"
+
+
+@pytest.fixture
+def declared(tmp_path):
+    """Return the options that a command line declares."""
+    (tmp_path / "s.yaml").write_text(SCHEMA)
+
+    def read(*words: str, options=METER_OPTIONS, make=declared_options) -> MeterOptions:
+        found: list[MeterOptions] = []
+
+        @click.command()
+        @taking(options)
+        def command(**given: object) -> None:
+            found.append(make(given))
+
+        said = CliRunner().invoke(command, [word.format(tmp_path) for word in words])
+        assert said.exit_code == 0, said.output
+        return found[0]
+
+    yield read
+    speak("python")
+
+
+def test_every_field_has_an_option_unless_only_a_schema_declares_it():
+    assert set(METER) == set(MeterOptions.__dataclass_fields__) - NO_OPTION
+
+
+def test_without_options_the_defaults_hold(declared):
+    assert declared() == MeterOptions()
+
+
+def test_every_option_fills_its_field(declared):
+    words = [
+        "--time-column", "t", "--date-column", "d", "--power-column", "3", "--system-column", "s",
+        "--time-format", "%H", "--skip-rows", "4", "--separator", ";", "--decimal", ",",
+        "--unit", "mwh", "--register", "cumulative", "--timezone", "UTC", "--label", "end",
+        "--duplicates", "last", "--unit-switch", "ignore", "--negate", "--allow-net",
+    ]  # fmt: skip
+    fields = {
+        "time_column": "t", "date_column": "d", "power_column": "3", "system_column": "s",
+        "time_format": "%H", "skip_rows": 4, "separator": ";", "decimal": ",",
+        "unit": "MWh", "register": "cumulative", "timezone": "UTC", "label": "end",
+        "duplicates": "last", "unit_switch": "ignore", "negate": True, "allow_net": True,
+    }  # fmt: skip
+    assert set(fields) == set(METER)
+    assert declared(*words) == MeterOptions(**fields)
+
+
+def test_a_schema_is_taken_and_options_beside_it_win(declared):
+    found = declared("--schema", "{}/s.yaml")
+    assert found == MeterOptions(
+        unit="kWh", duplicates="mean", timezone="UTC", interval_minutes=30.0, register="daily"
+    )
+    told = declared("--schema", "{}/s.yaml", "--unit", "auto", "--duplicates", "refuse")
+    assert (told.unit, told.duplicates, told.register) == ("auto", "refuse", "daily")
+
+
+def test_a_release_takes_each_reading_alone_and_its_unit_under_another_name(declared):
+    release = {"options": READING_OPTIONS, "make": meter_options}
+    assert declared(**release) == MeterOptions(cleaning="each")
+    assert declared("--power-unit", "MW", **release) == MeterOptions(unit="MW", cleaning="each")
+    found = declared("--schema", "{}/s.yaml", "--power-unit", "W", "--decimal", ",", **release)
+    assert (found.unit, found.decimal, found.register) == ("W", ",", "daily")
+    assert found.cleaning == "each"
+
+
+def test_a_refusal_that_asks_for_an_option_points_to_the_schema(tmp_path):
+    meters, schema = tmp_path / "my meters.csv", tmp_path / "s.yaml"
+    hint = f"; or declare it with --schema FILE, which sunveil schema '{meters}' proposes"
+    for reason, given, told in (
+        ("give --timezone UTC", None, hint),
+        ("give --timezone UTC", schema, ""),
+        ("say it with --schema", None, f", as sunveil schema '{meters}' proposes it"),
+        ("there is no file", None, ""),
+    ):
+        with pytest.raises(SourceError) as refused, pointing_to_schema(meters, given):
+            raise SourceError(reason)
+        assert str(refused.value) == reason + told

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sunveil.errors import ParameterError, SourceError
+from sunveil.meters.options import Duplicates, MeterOptions, Register, Unit
+from sunveil.meters.record import Label
+from sunveil.meters.schema import (
+    CHECK,
+    LARGEST_SCHEMA,
+    SCHEMA_FIELDS,
+    options_from,
+    read_schema,
+    schema_text,
+)
+
+# What a meter file may hold, which no message may quote.
+PRIVATE = "Ada Lovelace", "3.1415", "2024-05-01"
+WHOLE = """\
+# a comment
+skip_rows: 3
+separator: ;
+decimal: ","
+time_column: Zeit
+date_column: 1
+time_format: "%d.%m.%Y %H:%M"
+timezone: Europe/Berlin
+label: end
+interval_minutes: 15
+first: 2024-01-01 00:15:00
+last: 2024-12-31T23:45
+system_column: Zähler
+power_column: "kWh: gesamt"
+unit: kwh
+register: no
+negate: yes
+allow_net: false
+duplicates: mean
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def make(content: str | bytes):
+        path = tmp_path / "schema.yaml"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return make
+
+
+def test_every_field_is_read_as_it_is_written(write):
+    found = read_schema(write(WHOLE))
+    assert set(found) == set(SCHEMA_FIELDS)
+    assert found["register"] == "no"
+    assert (found["date_column"], found["skip_rows"], found["interval_minutes"]) == ("1", 3, 15.0)
+    assert found["negate"] is True
+    options = options_from(found)
+    assert (options.unit, options.register, options.label) == (Unit.KWH, Register.NO, Label.END)
+    assert (options.decimal, options.separator) == (",", ";")
+    assert options.power_column == "kWh: gesamt"
+
+
+def test_a_schema_has_only_fields_of_the_options():
+    assert set(SCHEMA_FIELDS) <= set(MeterOptions.__dataclass_fields__)
+
+
+@pytest.mark.parametrize("nothing", ["", "~", "null"])
+def test_a_field_without_a_value_is_left_out(write, nothing):
+    assert read_schema(write(f"unit: kW\ntimezone: {nothing}\n")) == {"unit": "kW"}
+    assert read_schema(write(f'unit: kW\ntime_column: "{nothing}"\n'))["time_column"] == nothing
+
+
+def test_what_is_given_beside_a_schema_wins(write):
+    path = write(WHOLE)
+    assert options_from(path).duplicates is Duplicates.MEAN
+    assert options_from(str(path), duplicates="first", unit="MW").duplicates is Duplicates.FIRST
+    assert options_from(path, unit="auto").unit == "auto"
+    assert options_from(None, cleaning="each") == MeterOptions(cleaning="each")
+    with pytest.raises(ParameterError, match="unit must be one of"):
+        options_from(path, unit="furlong")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("unti: kW", "has the key 'unti', and a schema file has skip_rows, separator, decimal"),
+        ("unit: kW\nunit: W", "has the key 'unit' twice"),
+        ("unit: horses", "unit must be W, kW, MW, Wh, kWh, MWh or auto"),
+        ("skip_rows: many", "skip_rows must be a whole number from 0 to 1000"),
+        ("skip_rows: 1001", "skip_rows must be a whole number from 0 to 1000"),
+        ("skip_rows: 1.0", "skip_rows must be a whole number"),
+        ("interval_minutes: nan", "interval_minutes must be a number from 1 to 60"),
+        ("interval_minutes: soon", "interval_minutes must be a number from 1 to 60"),
+        ("negate: maybe", "negate must be true or false"),
+        ("decimal: x", 'decimal must be ".", "," or auto'),
+        ("separator: ab", "separator must be one character"),
+        ("timezone: Mars/Olympus", "timezone must be UTC, an offset"),
+        ("label: noon", "label must be start, middle, end or auto"),
+        ("register: gas", "register must be no, cumulative, daily or auto"),
+        ("duplicates: all", "duplicates must be refuse, mean, first or last"),
+        ("first: soon", "first must be a time such as"),
+        ("first: 2024-02-01\nlast: 2024-01-01", "first must not be after last"),
+        ("decimal: ,", r"is not a schema file \(line 1\): it has lines such as unit: kW"),
+        ("unit: [kW]", r"is not a schema file \(line 1\)"),
+        ("unit: kW\ntime_column: {a: b}", r"is not a schema file \(line 2\)"),
+        ("unit: kW\n---\nunit: W", r"is not a schema file \(line 2\)"),
+        ("- unit", "is not a schema file"),
+        ("unit", "is not a schema file"),
+        ("", "is not a schema file"),
+        ("# nothing", "is not a schema file"),
+        ("unit: &a kW", r"is not a schema file \(line 1\)"),
+        ("unit: kW\ntime_column: *a", r"is not a schema file \(line 2\)"),
+        ("unit: !!python/name:os.system kW", r"is not a schema file \(line 1\)"),
+        ("<<: {unit: kW}", "is not a schema file"),
+        (b"unit: \xff", "is not a schema file"),
+        (b"unit: \x00", "is not a schema file"),
+        (b"PK\x03\x04", "is not a schema file"),
+        ("[" * 60_000, "is not a schema file"),
+        ("{a: " * 15_000, "is not a schema file"),
+        ("unit: kW\n" + "#" * LARGEST_SCHEMA, "is larger than 64 kB"),
+    ],
+    ids=range(35),
+)
+def test_what_is_no_schema_is_refused_in_one_sentence(write, content, said):
+    with pytest.raises(SourceError, match=said) as refused:
+        read_schema(write(content))
+    assert str(refused.value).startswith("schema.yaml")
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 400
+
+
+def test_anchors_that_would_make_a_small_file_large_are_refused_before_anything_is_built(write):
+    levels = [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9)}]" for n in range(1, 12)]
+    with pytest.raises(SourceError, match="is not a schema file"):
+        read_schema(write("l0: &l0 kW\n" + "\n".join(levels)))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "time;power_kw\n2024-05-01 12:00;3.1415\n",
+        "Customer: Ada Lovelace\ntime,power_kw\n2024-05-01 12:00,3.1415\n",
+        "Ada Lovelace: 3.1415\n",
+        "2024-05-01: 3.1415\n",
+        '"Ada Lovelace\n": [3.1415]\n',
+        "unit: 3.1415\n",
+        "time_column: 'Ada Lovelace\n",
+    ],
+)
+def test_a_meter_file_given_by_mistake_is_not_quoted(write, content):
+    with pytest.raises(SourceError) as refused:
+        read_schema(write(content))
+    assert not any(part in str(refused.value) for part in PRIVATE)
+
+
+def test_a_schema_that_is_not_there_is_refused(tmp_path):
+    for path in (tmp_path / "none.yaml", tmp_path):
+        with pytest.raises(SourceError, match="cannot be read: check its path and rights"):
+            read_schema(path)
+
+
+TEXTS = st.text(min_size=1, max_size=12)
+OPTIONS = st.builds(
+    MeterOptions,
+    time_column=st.none() | TEXTS,
+    power_column=st.none() | TEXTS,
+    system_column=st.none() | TEXTS,
+    date_column=st.none() | TEXTS,
+    time_format=st.none() | TEXTS,
+    separator=st.none() | st.characters(codec="utf-8"),
+    skip_rows=st.none() | st.integers(0, 1000),
+    decimal=st.sampled_from(["auto", ".", ","]),
+    unit=st.sampled_from(["auto", *Unit]),
+    register=st.sampled_from(["auto", *Register]),
+    interval_minutes=st.none() | st.sampled_from([1.0, 5.0, 7.5, 60.0]),
+    first=st.none() | st.just("2024-01-01T00:00"),
+    timezone=st.none() | st.sampled_from(["UTC", "UTC-07:00", "America/Denver"]),
+    label=st.sampled_from(["auto", *Label]),
+    duplicates=st.sampled_from(list(Duplicates)),
+    negate=st.booleans(),
+    allow_net=st.booleans(),
+)
+
+
+@settings(max_examples=60)
+@given(options=OPTIONS)
+def test_what_is_written_is_read_back(tmp_path_factory, options):
+    path = tmp_path_factory.mktemp("schema") / "schema.yaml"
+    path.write_text(schema_text(options, about="a\nb"), encoding="utf-8", newline="")
+    assert options_from(path) == options
+
+
+def test_every_line_says_what_it_means_and_where_it_is_from():
+    options = MeterOptions(unit="kWh", separator=";", decimal=",", label="end", interval_minutes=15)
+    origins = {
+        "unit": "header", "separator": "stamps", "decimal": "readings", "label": "format",
+        "register": "default", "timezone": "default",
+    }  # fmt: skip
+    text = schema_text(options, origins, about="meters.csv, SMA Sunny Explorer, 1 system")
+    assert text.splitlines()[0] == (
+        "# How a meter file is written: meters.csv, SMA Sunny Explorer, 1 system."
+    )
+    assert "# What readings count. Found in the header.\nunit: kWh\n" in text
+    assert "stamp names. By the format's definition.\nlabel: end\n" in text
+    assert "[minutes] Declared.\ninterval_minutes: 15\n" in text
+    readings = "proposed from readings. Keep it only if you know it from elsewhere."
+    assert f'# The decimal mark.\n# {CHECK} {readings}\ndecimal: ","\n' in text
+    assert f"{CHECK} assumed, since nothing says it.\nregister: auto\n" in text
+    assert text.endswith("\n")
+    assert "keep it private" in text
+    # rules that nobody chose are not facts about the file
+    assert "duplicates" not in text
+    assert "negate" not in text
+
+
+def test_a_clock_that_nobody_knows_is_asked_for_unless_the_stamps_say_it():
+    assert f"{CHECK} not known. UTC, an offset" in schema_text(MeterOptions())
+    assert "\n# timezone: UTC\n" in schema_text(MeterOptions())
+    assert "timezone" not in schema_text(MeterOptions(), {"timezone": "stamps"})
+    assert yaml.safe_load(schema_text(MeterOptions(timezone="UTC")))["timezone"] == "UTC"
