@@ -67,7 +67,8 @@ def test_a_folder_without_meters_is_refused(tmp_path):
 def test_a_system_in_two_files_is_joined(tmp_path):
     power = sunny()
     half = len(power) // 2
-    power.iloc[half:].rename_axis("time").reset_index().to_parquet(tmp_path / "a.parquet")
+    later = power.iloc[half:].tz_localize(None).rename_axis("time").reset_index()
+    later.to_parquet(tmp_path / "a.parquet")
     write_csv(tmp_path / "a.csv", power.iloc[:half])
     (record,) = read_meters(tmp_path, timezone="UTC", label="start")
     assert (record.power_kw == power.to_numpy()).all()

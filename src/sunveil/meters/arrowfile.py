@@ -127,16 +127,17 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
     return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
-def _stored_zone(schema: pa.Schema, name: str) -> str:
+def _stored_zone(schema: pa.Schema, name: str) -> str | None:
     """Return the zone that pandas wrote beside a column of instants, or the type's own."""
-    field = schema.field(name)
-    zone = getattr(field.type, "tz", None)
+    zone = getattr(schema.field(name).type, "tz", None)
+    if zone is None:
+        return None
     try:
         described = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))["columns"]
         zone = next(c["metadata"]["timezone"] for c in described if c["field_name"] == name)
     except (StopIteration, KeyError, TypeError, ValueError):
         pass
     try:
-        return parse_timezone(str(zone or "UTC"))[1]
+        return parse_timezone(str(zone))[1]
     except ParameterError:
         return "UTC"

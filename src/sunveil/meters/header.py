@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sunveil.errors import MeterError, ask
+from sunveil.meters import vocabulary
 from sunveil.meters.dates import is_clock, is_stamp
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.textcells import SEPARATORS, cut
@@ -109,10 +110,32 @@ def find_head(lines: Sequence[str], options: MeterOptions, *, where: str) -> Tab
     """
     if not any(line.strip() for line in lines):
         raise MeterError(f"{where} is empty")
+    if options.declared_only and options.skip_rows is None:
+        options = options.changed({"skip_rows": _named_line(lines, options)})
     separator = options.separator or _find_separator(lines, options.skip_rows or 0)
     rows = [_cells(line, separator) for line in lines]
     above, skip, columns, named = find_columns(rows, options, where=where)
     return TableHead(separator, above, skip, columns, named, _stated_decimal(lines[:skip]))
+
+
+def _named_line(lines: Sequence[str], options: MeterOptions) -> int | None:
+    """Return the last line without a stamp that names a column of times, None without any.
+
+    Whatever readings hold, they cannot make such a line: theirs have a stamp, or are left open by
+    a quote.
+    """
+    known = {*vocabulary.TIMES, *vocabulary.DATES}
+    known |= {fold(each) for each in (options.time_column, options.date_column) if each}
+    found = None
+    for at, line in enumerate(lines[:_DEEPEST]):
+        if line.count('"') % 2:
+            continue
+        ways = [_cells(line, each) for each in options.separator or SEPARATORS]
+        if any(is_stamp(cell) for cells in ways for cell in cells):
+            continue
+        if any(len(cells) > 1 and known & {fold(cell) for cell in cells} for cells in ways):
+            found = at
+    return found
 
 
 def _stated_decimal(lines: Sequence[str]) -> str | None:
@@ -140,11 +163,17 @@ def find_columns(
         The name of the table, for messages.
     """
     above = options.skip_rows or 0
-    first = _first_data_row(rows, above)
+    if options.declared_only and options.skip_rows is not None:
+        first = next((at for at in range(above, len(rows)) if any(map(is_stamp, rows[at]))), None)
+    else:
+        first = _first_data_row(rows, above)
     if first is None:
         first = _below_header(rows, above, options, where)
     width = len(_stripped(rows[first])) if first < len(rows) else 0
-    names_at = _names_row(rows, above, first, width)
+    if options.declared_only and options.skip_rows is not None and first > above:
+        names_at: int | None = above + next(k for k, row in enumerate(rows[above:]) if any(row))
+    else:
+        names_at = _names_row(rows, above, first, width)
     if names_at is None:
         return first, first, _unnamed(rows[first:], max(width, 1), options), False
     names = _stripped(rows[names_at])
@@ -153,7 +182,8 @@ def find_columns(
             f"{where} is not a table of times and readings: its header must name at least two"
             f" columns; say what stands between them with {ask('separator')}"
         )
-    below = [row for row in rows[names_at + 1 : first] if any(row)]
+    # a row of units is as wide as the names: the rest of a cell with a line break is not
+    below = [row for row in rows[names_at + 1 : first] if len(row) >= len(names)]
     sample = [] if options.declared_only else [row for row in rows[first:] if any(row)]
     columns = tuple(
         TableColumn(

@@ -106,8 +106,9 @@ def _add_day(channel: _Channel, cells: Sequence[str], row: int) -> None:
     except ValueError:
         return
     found = [*cells[2 : 2 + size], *[""] * max(0, size - len(cells) + 2)]
-    quality = cells[2 + size : 3 + size]
-    missing = bool(quality) and quality[0][:1].upper() == "N"
+    quality = "".join(cells[2 + size : 3 + size])[:1].upper()
+    # where another number follows, a separator within a cell has moved all that stand after it
+    missing = quality == "N" or quality.isdecimal()
     step = channel.minutes * _MINUTE
     channel.starts += [int(day) + step * k for k in range(size)]
     channel.values += [np.nan if missing else parse_number(cell, ".")[0] for cell in found]

@@ -10,6 +10,7 @@ import codecs
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +28,8 @@ _BLOCK = 1 << 24
 # Stands for a separator within quotes while a line is cut.
 _KEPT = "\x1f"
 SEPARATORS = ",;\t|"
+# A quoted cell with line breaks in it has at most so many lines.
+_LONGEST_CELL = 20
 
 
 def _latin(error: UnicodeError) -> tuple[str, int]:
@@ -106,11 +109,10 @@ class LineBlock:
 
     def is_torn(self, width: int) -> NDArray[np.bool_]:
         """Return which lines have more cells than the header, and not only empty ones."""
-        torn = self.counts > width
-        for line in np.flatnonzero(torn):
-            beyond = self.cells[int(self.first[line]) + width : int(self.first[line + 1])]
-            torn[line] = any(beyond.to_pylist())
-        return torn
+        filled = np.asarray(pc.not_equal(self.cells, "")).astype(np.int64)
+        before = np.concatenate([[0], np.cumsum(filled)])
+        beyond = np.minimum(self.first[:-1] + width, self.first[1:])
+        return np.asarray(before[self.first[1:]] - before[beyond] > 0)
 
 
 def iter_blocks(file: BinaryIO, *, skip: int, separator: str) -> Iterator[LineBlock]:
@@ -145,6 +147,8 @@ def iter_lines(file: BinaryIO) -> Iterator[str]:
 def _cut_block(lines: pa.StringArray, rows: NDArray[np.int64], separator: str) -> LineBlock:
     quoted = pc.match_substring(lines, '"')
     if pc.any(quoted).as_py():
+        lines, rows = _mended(lines, rows, separator)
+        quoted = pc.match_substring(lines, '"')
         plain = [_unquoted(line, separator) for line in lines.filter(quoted).to_pylist()]
         lines = pc.replace_with_mask(lines, quoted, pa.array(plain, pa.string()))
     parts = pc.split_pattern(lines, separator)
@@ -153,6 +157,53 @@ def _cut_block(lines: pa.StringArray, rows: NDArray[np.int64], separator: str) -
     if pc.any(kept).as_py():
         cells = pc.replace_substring(cells, _KEPT, separator)
     return LineBlock(cells, np.asarray(parts.offsets.to_numpy(), dtype=np.int64), rows)
+
+
+def _mended(
+    lines: pa.StringArray, rows: NDArray[np.int64], separator: str
+) -> tuple[pa.StringArray, NDArray[np.int64]]:
+    """Join lines that a line break within a quoted cell has parted.
+
+    One line must open a quote at the start of a cell, and another soon after close it elsewhere: a
+    stray quote mark in some cell joins nothing.
+    """
+    odd = np.flatnonzero(np.asarray(pc.count_substring(lines, '"')) % 2 == 1)
+    parted: dict[int, int] = {}
+    last = -1
+    for opening, closing in pairwise(odd.tolist()):
+        if opening > last and closing - opening <= _LONGEST_CELL:
+            first, second = lines[opening].as_py(), lines[closing].as_py()
+            if _opens(first, separator) and not _opens(second, separator):
+                parted[opening], last = closing, closing
+    if not parted:
+        return lines, rows
+    texts = lines.to_pylist()
+    kept = np.ones(len(texts), dtype=bool)
+    for opening, closing in parted.items():
+        texts[opening] = " ".join(texts[opening : closing + 1])
+        kept[opening + 1 : closing + 1] = False
+    return pa.array(texts, pa.string()).filter(pa.array(kept)), rows[kept]
+
+
+def _opens(line: str, separator: str) -> bool:
+    """Whether the last quote mark of a line, or its only one, stands at the start of a cell."""
+    at = line.rfind('"') if line.count('"') == 1 else _unclosed(line, separator)
+    return at == 0 or (at > 0 and line[at - 1] == separator)
+
+
+def _unclosed(line: str, separator: str) -> int:
+    """Return where the quote opens that a line leaves open, -1 where none does."""
+    at = 0
+    while at < len(line):
+        if line[at] == '"' and (at == 0 or line[at - 1] == separator):
+            end = at + 1
+            while (end := line.find('"', end)) >= 0 and line[end : end + 2] == '""':
+                end += 2
+            if end < 0:
+                return at
+            at = end
+        at += 1
+    return -1
 
 
 def _unquoted(line: str, separator: str) -> str:
