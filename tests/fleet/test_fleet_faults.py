@@ -136,7 +136,7 @@ def odd_frame(readings, what):
     return frame
 
 
-@pytest.mark.parametrize("what", ["switch", "zeros", "net", "infinite", "register", "torn"])
+@pytest.mark.parametrize("what", ["switch", "zeros", "net", "register", "torn"])
 def test_a_bad_record_is_refused_in_the_words_of_the_reader_of_single_files(
     what, readings, systems_file, tmp_path
 ):
