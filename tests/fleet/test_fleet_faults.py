@@ -292,6 +292,23 @@ def test_a_file_that_is_a_system_s_own_says_nothing_of_others(layouts, systems_f
     assert after["a2"][0] == "unreadable"
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_remedies_of_workers_are_in_the_words_of_whoever_started_them(
+    workers, layouts, systems_file, tmp_path, monkeypatch
+):
+    fleet = copy_of(layouts["csv"], tmp_path / "fleet")
+    for name in ("a1", "b1"):
+        text = (fleet / f"{name}.csv").read_text()
+        (fleet / f"{name}.csv").write_text(text.replace("Z,", ","))
+    monkeypatch.setattr("sunveil.fleet.local.SMALL_FLEET", 0)
+    monkeypatch.setattr("sunveil.fleet.plan.FILES_ROWS", 1)
+    given = [fleet, "--systems", systems_file, "--out", tmp_path / "out", "--workers", workers]
+    assert main(["infer", *map(str, given)]) == 0
+    refused = refusals_of(tmp_path / "out")
+    assert set(refused) == {"a1", "b1"}
+    assert all("--timezone" in reason for _, reason in refused.values())
+
+
 def test_systems_spread_over_months_of_csv_are_as_from_one_file(readings, systems_file, tmp_path):
     one = tmp_path / "one"
     one.mkdir()
