@@ -164,7 +164,8 @@ def find_format(texts: pa.Array, *, where: str) -> str:
         read = wall[wall != NO_TIME]
         scored.append((-len(read), int(np.ptp(read)) if len(read) else 0, form))
     scored.sort(key=lambda each: each[:2])
-    if scored[0][:2] == scored[1][:2]:
+    date_of = [next((date for date in _DATES if each[2].startswith(date)), "") for each in scored]
+    if scored[0][:2] == scored[1][:2] and date_of[0] != date_of[1]:
         raise MeterError(
             f"{where} has dates that can be read in two ways: give"
             f" {ask('time_format', scored[0][2])} or {ask('time_format', scored[1][2])}"

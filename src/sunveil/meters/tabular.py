@@ -152,6 +152,9 @@ class TableReadings:
             return
         assert readings.codes is not None
         order = np.argsort(readings.codes, kind="stable")
+        if self.options.declared_only:
+            # what has no stamp is no row, and names no system either
+            order = order[readings.wall[order] != NO_TIME]
         edges = np.searchsorted(readings.codes[order], np.arange(len(self.names) + 1))
         for code, name in sorted(enumerate(self.names), key=lambda each: each[1]):
             part = order[edges[code] : edges[code + 1]]
@@ -341,9 +344,6 @@ def _system(found: TableReadings, part: Rows | None, name: str) -> RawSystem | R
         lost = int((~known & ~np.isnan(values)).sum())
         if lost:
             notes = (*notes, f"{count(lost, 'row')} without a time, left out.")
-    elif not known.any():
-        reason = f"{where} has no times that can be read; say how they are written"
-        return RefusedSystem(name, "meter", reason)
     stamps = Stamps(
         wall[known], readings.offset[some][known], table.zone, table.roles.minutes is not None
     )

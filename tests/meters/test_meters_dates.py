@@ -1,0 +1,84 @@
+"""Stamps are read as they are written, and what cannot be read is no stamp."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sunveil.errors import MeterError, ParameterError
+from sunveil.meters.dates import NO_TIME, clock_minutes, is_clock, is_stamp, read_stamps
+
+
+def read(*cells, form=None):
+    found = read_stamps(pa.array(cells, pa.string()), form, where="a.csv")
+    times = [None if each == NO_TIME else np.datetime64(int(each), "us") for each in found.wall]
+    return [None if each is None else str(each)[:19] for each in times], found
+
+
+@pytest.mark.parametrize(
+    ("cells", "times"),
+    [
+        (["2016-07-01 00:15:00"], ["2016-07-01T00:15:00"]),
+        (["2016-07-01T00:15Z"], ["2016-07-01T00:15:00"]),
+        (["2016-07-01", "2016-07-01 00:15:00"], ["2016-07-01T00:00:00", "2016-07-01T00:15:00"]),
+        (["01/06/24 10:05PM", "20/06/24 1:00AM"], ["2024-06-01T22:05:00", "2024-06-20T01:00:00"]),
+        (["13.06.2020 00:15 - 00:30"], ["2020-06-13T00:15:00"]),
+        (["31/12/2019 24:00"], ["2020-01-01T00:00:00"]),
+        (["20240601 1005"], ["2024-06-01T10:05:00"]),
+        (["202406011005"], ["2024-06-01T10:05:00"]),
+        (["Jun 13, 2024 10:00 AM"], ["2024-06-13T10:00:00"]),
+        (["13-Jul-12"], ["2012-07-13T00:00:00"]),
+        (["1467331200"], ["2016-07-01T00:00:00"]),
+        (["1467331200000"], ["2016-07-01T00:00:00"]),
+        (["1467331200000000"], ["2016-07-01T00:00:00"]),
+        (["1467331200000000000"], ["2016-07-01T00:00:00"]),
+        (["45292.0104166667"], ["2024-01-01T00:15:00"]),
+        (["2020-01-13 00:00", "Total", ""], ["2020-01-13T00:00:00", None, None]),
+        (["13.06.2020 00.15"], ["2020-06-13T00:15:00"]),
+        (["Sat 13/06/2020 00:15"], ["2020-06-13T00:15:00"]),
+    ],
+)
+def test_stamps_of_many_kinds_are_read(cells, times):
+    assert read(*cells)[0] == times
+
+
+def test_offsets_are_kept_apart():
+    _, found = read(
+        "2016-07-01 00:00:00-07:00", "2016-07-01 00:00:00.5+0530", "2016-07-01 00:00 CET"
+    )
+    np.testing.assert_array_equal(found.offset, [-420.0, 330.0, 60.0])
+    assert np.isnan(read("2016-07-01 00:00")[1].offset[0])
+
+
+def test_most_stamps_decide_how_all_are_read():
+    usual = [f"{day:02d}/07/2016 00:00" for day in range(1, 32)]
+    assert read(*usual, "07/13/2016 00:00")[0][-1] is None
+
+
+def test_days_and_months_that_cannot_be_told_apart_are_refused():
+    with pytest.raises(MeterError, match="two ways"):
+        read("01/02/2016 00:00")
+
+
+def test_a_format_that_is_none_is_refused():
+    with pytest.raises(ParameterError, match="time_format"):
+        read("2016-07-01", form="%Q")
+
+
+@pytest.mark.parametrize("cell", ["1.5", "12.34.5", "0.0", "5/6", "10:05", "123456789", "x", ""])
+def test_numbers_and_hours_are_no_stamps(cell):
+    assert not is_stamp(cell)
+
+
+def test_hours_are_told_from_dates():
+    assert is_clock("10:05")
+    assert is_clock("1:05 PM")
+    assert not is_clock("2016-07-01 10:05")
+
+
+def test_names_of_columns_tell_the_time_of_day():
+    assert clock_minutes(["0:30", "1:00"]) == [30.0, 60.0]
+    assert clock_minutes(["00:00 - 00:30", "00:30 - 01:00"]) == [0.0, 30.0]
+    assert clock_minutes(["0030", "0100"]) == [30.0, 60.0]
+    assert clock_minutes(["0:30", "power"]) is None

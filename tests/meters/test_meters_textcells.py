@@ -1,0 +1,162 @@
+"""Whatever one reading's cell holds, all other readings are read the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sunveil.meters import MeterOptions, Record
+from sunveil.meters.read import iter_systems
+from sunveil.meters.textcells import cut, iter_blocks, read_text_table
+
+ROWS = 3 * 24
+SYSTEMS = ("a", "b")
+COLUMNS = ("system_id", "time", "power_kw", "temperature")
+POWER_FIRST = ("power_kw", "time", "system_id", "temperature")
+HOSTILE = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(
+        [
+            *("", '"', '""', "nan", "inf", "-1e308", "1e-30", "1,5", "1;5", "5\n", "5\r\n6"),
+            *("a\nb", "\x00", "2016-07-01 05:00", "time", "W", "kWh", "5 kW", "x" * 3000),
+            *("1\n2016-07-01T03:00Z,5", 'a,2016-07-01T03:00Z,7,20"\n"', "\ufeff", "sep=;"),
+        ]
+    ),
+)
+
+
+def table(order: tuple[str, ...]) -> list[list[str]]:
+    rows = [list(order)]
+    for name in SYSTEMS:
+        for row in range(ROWS):
+            hour = np.datetime64("2016-07-01T00:00") + np.timedelta64(row, "h")
+            power = max(0.0, np.sin((row % 24 - 6) * np.pi / 12)) * (1 + (name == "b"))
+            cells = {
+                "system_id": name,
+                "time": f"{hour}Z",
+                "power_kw": f"{power:.4f}",
+                "temperature": "20",
+            }
+            rows.append([cells[each] for each in order])
+    return rows
+
+
+def written(rows: list[list[str]], separator: str, *, raw: bool) -> bytes:
+    """Write rows properly quoted, or as whoever does not know how."""
+    if raw:
+        return "\n".join(separator.join(row) for row in rows).encode("utf-8", "surrogatepass")
+    text = io.StringIO()
+    csv.writer(text, delimiter=separator, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode("utf-8", "surrogatepass")
+
+
+def readings(path, content: bytes, separator: str, cleaning: str) -> dict[tuple[str, str], float]:
+    """Return each reading by system and time, and refusals by their reasons."""
+    path.write_bytes(content)
+    decimal = "." if separator == ";" else "auto"
+    found: dict[tuple[str, str], float] = {}
+    options = MeterOptions(label="start", cleaning=cleaning, decimal=decimal)
+    for each in iter_systems(path, options):
+        if isinstance(each, Record):
+            times = zip(each.times, each.power_kw, strict=True)
+            found |= {(each.system_id, str(time)): power for time, power in times}
+        else:
+            found[each.system_id, each.reason] = np.inf
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    cell=HOSTILE,
+    place=st.integers(1, 2 * ROWS),
+    order=st.permutations(COLUMNS),
+    separator=st.sampled_from(",;\t"),
+    raw=st.booleans(),
+)
+@example(cell="1\n2016-07-01T03:00Z,5", place=1, order=COLUMNS, separator=",", raw=False)
+@example(cell='"', place=1, order=POWER_FIRST, separator=",", raw=True)
+@example(cell="1,5", place=1, order=POWER_FIRST, separator=",", raw=True)
+@example(cell="W\n5", place=1, order=POWER_FIRST, separator=",", raw=False)
+def test_one_cell_changes_its_own_reading_alone(
+    tmp_path_factory, cell, place, order, separator, raw
+):
+    if raw and any(each in cell for each in "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"):
+        return  # a raw line break makes another line: no reader could know
+    path = tmp_path_factory.mktemp("cell") / "a.csv"
+    rows = table(tuple(order))
+    before = readings(path, written(rows, separator, raw=raw), separator, "each")
+    assert len(before) == 2 * ROWS
+    at = order.index("power_kw")
+    name, time = (rows[place][order.index(each)] for each in ("system_id", "time"))
+    rows[place][at] = cell
+    after = readings(path, written(rows, separator, raw=raw), separator, "each")
+    own = name, f"{time[:-1]}:00"
+    before.pop(own)
+    after.pop(own, None)
+    assert after == before
+
+
+@pytest.mark.parametrize("cleaning", ["each", "record"])
+def test_whatever_one_system_holds_another_is_read_the_same(tmp_path, cleaning):
+    rows = table(COLUMNS)
+    before = readings(tmp_path / "a.csv", written(rows, ",", raw=False), ",", cleaning)
+    for cell in ("", "nan", "inf", "1e308", "text", "0", "5,5", "1.234,5", "3 W", '"', "0,5"):
+        for row in rows[1 : ROWS + 1]:
+            row[2] = cell
+        after = readings(tmp_path / "a.csv", written(rows, ",", raw=False), ",", cleaning)
+        others = [
+            {key: each for key, each in found.items() if key[0] == "b"} for found in (before, after)
+        ]
+        assert others[0] == others[1]
+        assert len(others[0]) == ROWS
+
+
+def test_quotes_are_cut_as_they_are_meant():
+    assert cut('a,"b,c","d ""e"""', ",") == ["a", "b,c", 'd "e"']
+    assert cut('a,"b,c', ",") == ["a", '"b', "c"]
+
+
+def test_rows_stay_in_order_across_blocks(monkeypatch):
+    monkeypatch.setattr("sunveil.meters.textcells._BLOCK", 64)
+    data = b"n,v\n" + b"".join(b"%d,x\n" % each for each in range(500))
+    blocks = list(iter_blocks(io.BytesIO(data), skip=1, separator=","))
+    assert len(blocks) > 10
+    numbers = [int(each) for block in blocks for each in block.column(0, width=2).to_pylist()]
+    assert numbers == list(range(500))
+    assert [int(row) for block in blocks for row in block.rows] == list(range(1, 501))
+
+
+def test_a_torn_line_keeps_what_stands_around_its_reading():
+    data = b"a,1,x\nb,1,2,3,y\nc,1\nd,1,z,,\n"
+    (block,) = iter_blocks(io.BytesIO(data), skip=0, separator=",")
+    assert block.column(0, width=3, torn=1).to_pylist() == ["a", "b", "c", "d"]
+    assert block.column(1, width=3, torn=1).to_pylist() == ["1", None, "1", "1"]
+    assert block.column(2, width=3, torn=1).to_pylist() == ["x", "y", None, "z"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
+def test_names_are_read_in_every_encoding(tmp_path, encoding):
+    (tmp_path / "a.csv").write_bytes("Straße;kW\nGässchen;1\n".encode(encoding))
+    table = read_text_table(tmp_path / "a.csv", where="a.csv")
+    assert table["Straße"].to_pylist() == ["Gässchen"]
+
+
+def test_stray_bytes_change_no_other_cell(tmp_path):
+    (tmp_path / "a.csv").write_bytes("ä,b\nö,1\n".encode() + b"\xff\xe4,\xc3\n" + "ü,2\n".encode())
+    table = read_text_table(tmp_path / "a.csv", where="a.csv")
+    assert table["ä"].to_pylist() == ["ö", "ÿä", "ü"]
+    assert table["b"].to_pylist() == ["1", "Ã", "2"]
+
+
+def test_a_plain_table_gives_nulls_for_empty_cells(tmp_path):
+    (tmp_path / "a.csv").write_text('n,v\na,\n\n"b","1,5"\nc\n')
+    table = read_text_table(tmp_path / "a.csv", where="a.csv")
+    assert table["n"].to_pylist() == ["a", "b", "c"]
+    assert table["v"].to_pylist() == [None, "1,5", None]
+    assert table["v"].type == pa.string()
