@@ -267,6 +267,10 @@ def _names_row(rows: Sequence[Sequence[str]], above: int, first: int, width: int
         for at in range(above, first)
         if len(_stripped(rows[at])) >= max(2, min(width, 2 if width < 4 else width // 2))
     ]
+    known = {*vocabulary.TIMES, *vocabulary.DATES}
+    for at in reversed(wide):  # a row whose stamp cannot be read is no header for that
+        if known & {fold(cell) for cell in rows[at]}:
+            return at
     for at in reversed(wide):
         told = [cell for cell in rows[at] if cell]
         hints = sum(bool(_UNIT.fullmatch(cell) or _HINT.fullmatch(cell)) for cell in told)
