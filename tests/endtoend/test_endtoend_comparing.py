@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -63,11 +62,11 @@ def is_one(rows) -> str:
     return str(rows[0]["one"])
 
 
-@pytest.mark.parametrize(("other", "holds"), [(0.731, True), (0.05, False)])
-def test_draws_are_judged_by_how_likely_they_are(five_days, place, other, holds):
-    # 0.731 and 0.269 are exactly e apart
-    share = math.e / (1.0 + math.e) if not holds else 0.269
-    share, other = (share, other) if holds else (0.95, other)
+# e / (1 + e) and 1 / (1 + e) are e apart: all that a claim of 1 allows
+@pytest.mark.parametrize(
+    ("share", "other", "holds"), [(0.269, 0.731, True), (0.5, 0.5, True), (0.95, 0.05, False)]
+)
+def test_draws_are_judged_by_how_likely_they_are(five_days, place, share, other, holds):
     asked = case(five_days, noisy(share, other), rule=is_one, runs=300)
     found = audit_case(asked, place, alpha=ALPHA)
     assert found.holds is holds

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -117,6 +117,10 @@ class CaseFinding:
         return {**asdict(self), "holds": self.holds}
 
 
+# A neighbour, its files, and what differed at a first look.
+_Suspect = tuple[Neighbour, Path, str]
+
+
 class _Runner:
     """Runs of one case, with their times."""
 
@@ -132,6 +136,11 @@ class _Runner:
         except CannotHold:
             shutil.rmtree(folder)
             return None
+
+    def remove(self, path: Path) -> None:
+        """Remove the files of a dataset that is not needed again."""
+        within = path.relative_to(self._place.folder).parts[0]
+        shutil.rmtree(self._place.folder / within)
 
     def run(self, path: Path, *, own: bool) -> Outcome:
         begun = time.monotonic()
@@ -155,24 +164,23 @@ class _Runner:
         return seen[0], seen[1]
 
     def finding(
-        self, pairs: int, differing: tuple[str, ...], *, answered: bool, bound: float, worst: str
+        self, suspects: Sequence[_Suspect], *, pairs: int, answered: bool, bound: float, worst: str
     ) -> CaseFinding:
-        case = self.case
         mean = {own: sum(each) / max(len(each), 1) for own, each in self.seconds.items()}
         total = [*self.seconds[True], *self.seconds[False]]
         return CaseFinding(
-            case.door,
-            case.source,
-            case.unit,
-            case.claim,
-            pairs,
-            len(total),
-            differing,
-            answered,
-            bound,
-            worst,
-            sum(total) / len(total),
-            mean[False] - mean[True],
+            door=self.case.door,
+            source=self.case.source,
+            unit=self.case.unit,
+            claim=self.case.claim,
+            pairs=pairs,
+            runs=len(total),
+            differing=tuple(dict.fromkeys(each.kind for each, _, told in suspects if told)),
+            answered=answered,
+            bound=bound,
+            worst=worst,
+            seconds=sum(total) / len(total),
+            seconds_apart=mean[False] - mean[True],
         )
 
 
@@ -194,30 +202,34 @@ def audit_case(case: AuditCase, place: Workplace, *, alpha: float) -> CaseFindin
     own = runner.written(case.data)
     assert own is not None
     reference = runner.reference(own)
+    pairs, suspects = _look(runner, reference)
     runs = case.runs or math.ceil(MARGIN * runs_needed(case.claim, alpha=alpha))
-    pairs, bound, worst = 0, 0.0, ""
-    suspects: list[tuple[Neighbour, Path, str]] = []
+    bound, worst = 0.0, ""
+    for neighbour, path, told in suspects:
+        found = _bound(runner, own, path, reference, runs=runs, alpha=alpha)
+        if found > bound:
+            bound, worst = found, f"{neighbour}: {told or DRAWN_DIFFERS}"
+        if bound > case.claim:
+            break
+    answered = bool(reference.drawn)
+    return runner.finding(suspects, pairs=pairs, answered=answered, bound=bound, worst=worst)
+
+
+def _look(runner: _Runner, reference: Outcome) -> tuple[int, list[_Suspect]]:
+    """Run every neighbour once; return how many there are, and those to be run often."""
+    case, pairs, suspects = runner.case, 0, []
     for neighbour in case.neighbours:
         path = runner.written(neighbour.of(case.data))
         if path is None:
             continue
         pairs += 1
-        differs = _difference(case, reference, runner.run(path, own=False))
-        if differs or case.runs:
-            suspects.append((neighbour, path, differs))
+        told = _difference(case, reference, runner.run(path, own=False))
+        if told or case.runs:
+            suspects.append((neighbour, path, told))
         else:
-            _remove(path, place)
+            runner.remove(path)
     # what must not change at all tells most
-    suspects.sort(key=lambda each: each[2].startswith(DRAWN_DIFFERS))
-    for neighbour, path, differs in suspects:
-        found = _bound(runner, own, path, reference, runs=runs, alpha=alpha)
-        if found > bound:
-            bound, worst = found, f"{neighbour}: {differs or DRAWN_DIFFERS}"
-        if bound > case.claim:
-            break
-    differing = tuple(dict.fromkeys(each[0].kind for each in suspects if each[2]))
-    answered = bool(reference.drawn)
-    return runner.finding(pairs, differing, answered=answered, bound=bound, worst=worst)
+    return pairs, sorted(suspects, key=lambda each: each[2].startswith(DRAWN_DIFFERS))
 
 
 def pairs_of(cases: Iterable[AuditCase]) -> int:
@@ -238,9 +250,3 @@ def _bound(
     second = runner.same(other, reference, runs, own=False)
     counts = zip(first, second, strict=True)
     return max(epsilon_bound(a, b, runs, alpha=alpha) for a, b in counts)
-
-
-def _remove(path: Path, place: Workplace) -> None:
-    """Remove a neighbour's files; a service may have to read them again, so not there."""
-    folder = path.parent if path.parent != place.folder else path
-    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,51 @@
+"""Every door, every kind of file and every unit is among the cases."""
+
+from __future__ import annotations
+
+import pytest
+
+from sunveil.endtoend.cases import SHORT, Scope, total_draws, window_draws
+from sunveil.endtoend.comparing import pairs_of
+from sunveil.endtoend.inputs import ESTIMATE_WRITERS, METER_SOURCES
+from sunveil.endtoend.served import ServiceDoor
+
+UNITS = {"one reading", "one day", "one system"}
+
+
+@pytest.fixture(scope="module")
+def door():
+    """Return a service that nobody asks anything."""
+    return ServiceDoor(None, "", "")
+
+
+def test_a_whole_audit_tries_all_files_at_all_doors_for_all_units(place, door):
+    cases = Scope(place, door).all()
+    tried = {(case.door, case.source, case.unit) for case in cases}
+    for source in METER_SOURCES:
+        for entry in ("Python", "command", "publication", "HTTP"):
+            assert {unit for a, b, unit in tried if (a, b) == (entry, source)} == UNITS
+    for source in ESTIMATE_WRITERS:
+        for entry in ("Python", "publication", "HTTP"):
+            assert (entry, f"estimates, {source}", "one system") in tried
+    assert {case.door for case in cases} >= {"process"}
+    assert pairs_of(cases) > 5000
+
+
+def test_a_short_audit_tries_what_it_says(place, door):
+    cases = Scope(place, door, short=True).all()
+    tried = {(case.door, case.source, case.unit) for case in cases if not case.runs}
+    assert tried == SHORT
+    assert pairs_of(cases) < 150
+    assert {unit for _, _, unit in tried} == UNITS
+
+
+def test_neighbours_are_of_systems_that_the_file_holds(place, door):
+    for case in Scope(place, door).all():
+        if case.source in ("CSV, beside temperatures", "CSV, column to be told"):
+            assert {each.system for each in case.neighbours} == {"home00"}
+
+
+@pytest.mark.parametrize("make", [window_draws, total_draws])
+def test_what_is_drawn_often_differs_as_much_as_can_be(make):
+    case = make(runs=7)
+    assert (case.runs, len(case.neighbours), case.claim) == (7, 1, 1.0)
