@@ -373,8 +373,17 @@ def test_what_the_reader_takes_is_taken_whatever_its_cells_hold(came, into, name
         ([GOOD, ("meters", "a.csv.gz", gzip.compress(b"0" * 2_000_000, mtime=0))], "50 times"),
         ([GOOD, ("meters", "a.csv.bz2", bz2.compress(b"0" * 9_000_000))], "50 times"),
         ([GOOD, ("meters", "a.csv.xz", lzma.compress(READINGS)[:-20])], "broken"),
-        ([GOOD, ("meters", "a.csv.gz", gzip.compress(gzip.compress(READINGS, mtime=0)))], "packed twice"),
-        ([GOOD, ("meters", "a.csv.gz", gzip.compress(zipped([("b.csv", b"", mtime=0)])))], "packed twice"),
+        (
+            [
+                GOOD,
+                ("meters", "a.csv.gz", gzip.compress(gzip.compress(READINGS, mtime=0), mtime=0)),
+            ],
+            "packed twice",
+        ),
+        (
+            [GOOD, ("meters", "a.csv.gz", gzip.compress(zipped([("b.csv", b"")]), mtime=0))],
+            "packed twice",
+        ),
         (
             [GOOD, ("meters", "a.xlsx", zipped([("xl/workbook.xml", b"0" * 2_000_000)]))],
             "50 times",
