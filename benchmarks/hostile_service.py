@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import io
-import os
 import re
 import secrets
 import tempfile
@@ -35,7 +34,6 @@ class HostileService:
     """A service of its own on a free port, with a curator and an analyst who are logged in."""
 
     def __init__(self, folder: Path) -> None:
-        os.environ["XDG_STATE_HOME"] = str(folder / "state")
         settings = ServiceSettings(data=folder / "data", port=0, rates=WIDE)
         app = create_app(settings)
         self.service: Service = app.state.service

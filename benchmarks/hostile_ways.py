@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -155,20 +154,11 @@ def _release(meters: Path) -> Outcome:
 
 
 def _plan(meters: Path, folder: Path, *where: object) -> Outcome:
-    ledger = folder / "ledger.db"
-    before = os.environ.get("XDG_STATE_HOME")
-    os.environ["XDG_STATE_HOME"] = str(folder / "state")
-    try:
-        given = ("--unit", "readings:1", "--epsilon", "1")
-        command("dataset", "create", "roofs", "--ledger", ledger, *given)
-        about = ("--dataset", "roofs", "--ledger", ledger)
-        code, out, err = command("publish", "system", meters, *where, *about, *given, "--dry-run")
-    finally:
-        os.environ.pop("XDG_STATE_HOME")
-        if before is not None:
-            os.environ["XDG_STATE_HOME"] = before
-    shared = (out + err).replace(str(folder), "")
-    return Outcome(code, shared=shared, said=err)
+    ledger, given = folder / "ledger.db", ("--unit", "readings:1", "--epsilon", "1")
+    command("dataset", "create", "roofs", "--ledger", ledger, *given)
+    about = ("--dataset", "roofs", "--ledger", ledger)
+    code, out, err = command("publish", "system", meters, *where, *about, *given, "--dry-run")
+    return Outcome(code, shared=(out + err).replace(str(folder), ""), said=err)
 
 
 def _served(meters: Path, folder: Path, fleet: Fleet) -> Outcome:

@@ -17,9 +17,12 @@ import sunveil as package
 from sunveil.cli import cli, main
 from sunveil.cli import infer as infer_options
 from sunveil.cli.commands import Commands
+from sunveil.cli.options import METER
 from sunveil.cli.progress import progress
+from sunveil.errors import spoken
 from sunveil.infer import Clock, Method
 from sunveil.meters import Duplicates, Label, MeterOptions, Unit, UnitSwitch
+from sunveil.meters.options import Register
 from sunveil.profiles import DayGroup
 
 SUNVEIL = (sys.executable, "-m", "sunveil")
@@ -175,6 +178,7 @@ def choices(option: str) -> list[str]:
         ("group", DayGroup, False),
         ("label", Label, True),
         ("unit", Unit, True),
+        ("register", Register, True),
         ("duplicates", Duplicates, False),
         ("unit_switch", UnitSwitch, False),
     ],
@@ -186,9 +190,24 @@ def test_the_choices_are_the_library_s_own(option, kind, auto):
 
 def test_every_field_of_the_meter_options_is_an_option():
     # what the rules may look at is not a choice of the reader's but of what is done with it
-    fields = set(MeterOptions.__dataclass_fields__) - {"cleaning"}
-    assert {*infer_options.METER_FIELDS, "label"} == fields
+    # and a span stands in a schema only
+    fields = set(MeterOptions.__dataclass_fields__)
+    fields -= {"cleaning", "interval_minutes", "first", "last"}
+    assert set(METER) == fields
     assert fields <= {each.name for each in infer_options.infer_command.params}
+
+
+def test_remedies_are_in_the_words_of_whoever_started_the_command(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "a.csv"
+    rows = "".join(f"2024-06-01 {hour:02}:00,1\n" for hour in range(24))
+    path.write_text("time,power_kw\n" + rows)
+    given = ["infer", str(path), "--latitude", "40", "--longitude", "-105", "--altitude", "0"]
+    assert main(given) == 2
+    assert "--timezone" in capsys.readouterr().err
+    monkeypatch.setenv("SUNVEIL_INTERFACE", "service")
+    assert main(given) == 2
+    assert "the field timezone" in capsys.readouterr().err
+    assert spoken() == "python"
 
 
 def test_the_defaults_are_the_library_s_own():

@@ -136,7 +136,7 @@ def odd_frame(readings, what):
     return frame
 
 
-@pytest.mark.parametrize("what", ["switch", "zeros", "net", "infinite", "register", "torn"])
+@pytest.mark.parametrize("what", ["switch", "zeros", "net", "register", "torn"])
 def test_a_bad_record_is_refused_in_the_words_of_the_reader_of_single_files(
     what, readings, systems_file, tmp_path
 ):
@@ -290,6 +290,23 @@ def test_a_file_that_is_a_system_s_own_says_nothing_of_others(layouts, systems_f
     before, after = refusals_of(tmp_path / "before"), refusals_of(tmp_path / "after")
     assert before["a1"] == after["a1"] == ("no readings", before["a1"][1])
     assert after["a2"][0] == "unreadable"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_remedies_of_workers_are_in_the_words_of_whoever_started_them(
+    workers, layouts, systems_file, tmp_path, monkeypatch
+):
+    fleet = copy_of(layouts["csv"], tmp_path / "fleet")
+    for name in ("a1", "b1"):
+        text = (fleet / f"{name}.csv").read_text()
+        (fleet / f"{name}.csv").write_text(text.replace("Z,", ","))
+    monkeypatch.setattr("sunveil.fleet.local.SMALL_FLEET", 0)
+    monkeypatch.setattr("sunveil.fleet.plan.FILES_ROWS", 1)
+    given = [fleet, "--systems", systems_file, "--out", tmp_path / "out", "--workers", workers]
+    assert main(["infer", *map(str, given)]) == 0
+    refused = refusals_of(tmp_path / "out")
+    assert set(refused) == {"a1", "b1"}
+    assert all("--timezone" in reason for _, reason in refused.values())
 
 
 def test_systems_spread_over_months_of_csv_are_as_from_one_file(readings, systems_file, tmp_path):

@@ -69,7 +69,9 @@ def test_what_cannot_be_read_is_told_in_one_sentence(tmp_path, name, text, words
         read_fleet(path)
 
 
-@pytest.mark.parametrize("cell", ["secret", "7;5", "1,5", "2019-01-01", "inf", "true", "-", "0x10"])
+@pytest.mark.parametrize(
+    "cell", ["secret", "7;5", "1,5", "2019-01-01", "inf", "true", "-", "0x10", '""', "'"]
+)
 def test_a_cell_that_is_no_number_is_missing_and_changes_no_other(tmp_path, cell):
     """What one household's cell holds must not change how another's is read."""
     path = tmp_path / "e.csv"
@@ -87,6 +89,15 @@ def test_a_cell_that_is_no_number_is_missing_and_changes_no_other(tmp_path, cell
     assert after.system_ids == before.system_ids
     assert after.keys["feeder"].tolist() == before.keys["feeder"].tolist()
     assert set(before.keys["feeder"].tolist()) == {f"0{digit}" for digit in range(10)}
+
+
+def test_a_quote_that_is_never_closed_swallows_no_other_row(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text(f'{HEADER}\na,180,20,5\nb,190,21,"6\nc,200,22,7\nd,210,23,8\n')
+    found = read_fleet(path)
+    assert found.system_ids == ("a", "b", "c", "d")
+    np.testing.assert_array_equal(found.surface_azimuth, [180.0, 190.0, 200.0, 210.0])
+    np.testing.assert_array_equal(found.dc_capacity_kw[[0, 2, 3]], [5.0, 7.0, 8.0])
 
 
 def test_json_csv_and_parquet_give_the_same_rows(tmp_path):

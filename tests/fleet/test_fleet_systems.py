@@ -8,7 +8,8 @@ from sunveil.cell import cell_of
 from sunveil.errors import SourceError
 from sunveil.fleet.plan import find_cells
 from sunveil.fleet.systems import SYSTEM_NAMES, read_systems
-from sunveil.meters.columns import MeterColumn, find_roles
+from sunveil.meters.columns import find_roles
+from sunveil.meters.header import TableColumn
 from sunveil.meters.options import MeterOptions
 
 
@@ -26,6 +27,28 @@ def test_systems_come_in_the_order_of_their_names_with_their_keys(tmp_path):
     np.testing.assert_array_equal(found.altitude, [np.nan, 1600.0])
     assert [found.zones[code] if code >= 0 else None for code in found.zone] == [None, "UTC"]
     assert found.keys.to_pydict() == {"feeder": ["F2", "F1"], "zip": ["00502", "00501"]}
+
+
+def test_a_declared_time_zone_goes_before_those_of_the_table(tmp_path):
+    text = "system_id,latitude,longitude,timezone\na,40,-105,UTC\nb,40,-105,Mars/Olympus\n"
+    path = write(tmp_path / "s.csv", text)
+    own = read_systems(path)
+    assert own.options_of(0, MeterOptions()).timezone == "UTC"
+    assert [each.system_id for each in own.refused] == ["b"]
+    declared = MeterOptions(timezone="UTC-07:00")
+    found = read_systems(path, declared)
+    assert found.ids.to_pylist() == ["a", "b"]
+    assert found.options_of(0, declared).timezone == "UTC-07:00"
+    assert found.keys.column_names == []
+
+
+def test_a_cell_of_a_key_column_changes_no_other_row(tmp_path):
+    rows = ["a,40,-105,1", 'b,40,-105,"', "c,40,-105,2.5", "d,x,-105,3"]
+    text = "\n".join(["system_id,latitude,longitude,feeder", *rows]) + "\n"
+    found = read_systems(write(tmp_path / "s.csv", text))
+    assert found.ids.to_pylist() == ["a", "b", "c"]
+    assert found.keys.column("feeder").to_pylist()[::2] == ["1", "2.5"]
+    assert [(each.system_id, each.kind) for each in found.refused] == [("d", "location")]
 
 
 def test_names_that_look_like_numbers_stay_names(tmp_path):
@@ -108,8 +131,7 @@ def test_a_table_that_is_not_there_or_garbage_is_refused(tmp_path):
 
 def test_the_names_of_the_column_of_systems_are_those_of_meters():
     for name in SYSTEM_NAMES:
-        columns = [MeterColumn(name, False, False), MeterColumn("time", True, False)]
-        columns.append(MeterColumn("power_kw", False, True))
+        columns = [TableColumn(each) for each in (name, "time", "power_kw")]
         assert find_roles(columns, MeterOptions(), where="x").system == 0
 
 

@@ -189,9 +189,8 @@ def test_who_is_released_does_not_depend_on_any_reading(
         assert len(publish_systems(ledger, "d", two, terms=TERMS).tables[0].rows) == 6
 
 
-def test_a_row_without_a_time_refuses_its_system_with_or_without_a_reading(
-    frame, systems, tmp_path
-):
+def test_a_row_without_a_time_is_no_row_with_or_without_a_reading(frame, systems, tmp_path):
+    abouts = []
     for number, value in enumerate((1.5, np.nan)):
         torn = frame.copy()
         row = torn.index[torn.system_id == "b1"][5]
@@ -199,9 +198,10 @@ def test_a_row_without_a_time_refuses_its_system_with_or_without_a_reading(
         torn["time"] = torn["time"].astype(frame["time"].dtype)
         torn.loc[row, "power_kw"] = value
         with opened(write_readings(tmp_path / str(number), torn), systems) as one:
-            assert [each.kind for each in one.refused] == ["meter"]
-            assert "without a time" in one.refused[0].reason
-            assert "1.5" not in one.refused[0].reason
+            assert one.refused == ()
+            abouts.append(one.about())
+    assert abouts[0] == abouts[1]
+    assert len(abouts[0]) == 6
 
 
 def test_systems_without_place_or_readings_and_damaged_files_are_listed(frame, tmp_path):
@@ -230,13 +230,17 @@ def test_a_fleet_of_which_nothing_can_be_released_is_refused(fleet, tmp_path):
         pass
 
 
-def test_a_system_in_two_files_is_refused(frame, systems, tmp_path):
+@pytest.mark.parametrize(("day", "kind"), [("2019-03-10", "meter"), ("2019-09-10", None)])
+def test_a_system_in_two_files_is_joined_unless_it_has_a_time_in_both(
+    frame, systems, tmp_path, day, kind
+):
     folder = write_layouts(tmp_path / "layouts", frame)[-1]
-    text = [f"a1,2019-03-{day}T{hour:02}:00Z,1" for day in (10, 11) for hour in range(24)]
+    text = [f"a1,{day}T{hour:02}:00Z,1" for hour in range(24)]
     (folder / "more.csv").write_text("\n".join(["system_id,time,power_kw", *text]) + "\n")
     with opened(folder, systems) as one:
-        assert kinds(one) == {"a1": "meter"}
-        assert "several files" in one.refused[0].reason
+        assert kinds(one) == ({} if kind is None else {"a1": kind})
+        if kind is not None:
+            assert "a1.csv, more.csv" in one.refused[0].reason
 
 
 @pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])

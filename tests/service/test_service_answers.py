@@ -138,6 +138,31 @@ def test_each_system_is_read_on_the_clock_that_its_table_names(tmp_path, clear_p
     assert (east.timezone, west.timezone) == ("UTC-05:00", "UTC-07:00")
 
 
+@pytest.mark.parametrize("spoilt", ["", "nan", "inf", "text", '"', "1e308"])
+def test_whatever_a_system_holds_it_stays_and_changes_no_other(tmp_path, clear_power, spoilt):
+    power = clear_power(180.0, 25.0, days=20)
+    stamps = power.index.strftime("%Y-%m-%dT%H:%MZ")
+    rows = {"a": power.round(4), "b": [spoilt] * len(power), "c": power.round(3)}
+    folder = tmp_path / "roofs"
+    for half in (0, 1):  # each system in two files of two folders
+        (folder / "meters" / str(half)).mkdir(parents=True)
+        lines = [
+            f"{name},{at},{cell}"
+            for name, cells in rows.items()
+            for at, cell in list(zip(stamps, cells, strict=True))[half * 240 : half * 240 + 240]
+        ]
+        text = "\n".join(["system_id,time,power_kw", *lines]) + "\n"
+        (folder / "meters" / str(half) / "readings.csv").write_text(text)
+    table = ["system_id,latitude,longitude", *(f"{name},39.7,-105.0" for name in rows)]
+    (folder / "systems.csv").write_text("\n".join(table) + "\n")
+    served = Served("roofs", "Roofs", "roofs", meters="meters", places="systems.csv")
+    held = Data(tmp_path).systems(served)
+    assert [record.system_id for record in held.records] == ["a", "b", "c"]
+    assert {len(record.times) for record in (held.records[0], held.records[2])} == {480}
+    np.testing.assert_allclose(held.records[0].power_kw, power.round(4).clip(lower=0.0))
+    assert len(set(map(str, held.about().values()))) == 3
+
+
 @pytest.fixture
 def metered(serve, clear_power, golden_site):
     """Return a service over the meters of three systems."""

@@ -22,6 +22,7 @@ from curator_makers import write_results
 from service_makers import Running, add_dataset, csrf, key, post, quick_settings
 from service_makers import running as running_service
 
+from sunveil.cli import cli
 from sunveil.errors import SourceError
 from sunveil.fleet import FleetSettings
 from sunveil.ledger.records import Question
@@ -29,8 +30,15 @@ from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import System
 from sunveil.service.curator.dataset_files import public_groups
 from sunveil.service.curator.fits import fit_days
-from sunveil.service.curator.inference import job_id, jobs_of, update_state
+from sunveil.service.curator.inference import (
+    infer_now,
+    inference_command,
+    job_id,
+    jobs_of,
+    update_state,
+)
 from sunveil.service.jobs import JobState
+from sunveil.service.reading import meter_options
 from sunveil.service.settings import MEGABYTE
 from sunveil.service.store.datasets import Served, add_served, find_served
 
@@ -143,7 +151,7 @@ def taken(start) -> Running:
         ({"meters": ("a.csv", b"x" * 2 * MEGABYTE)}, 413, "larger"),
         ({"meters": ("../a.csv", READINGS)}, 422, "rename it"),
         ({"systems": ("s.csv", b"a,b\n1,2\n")}, 422, "no column of systems"),
-        ({"systems": ("s.csv", SYSTEMS[:36])}, 422, "one row or more"),
+        ({"systems": ("s.csv", SYSTEMS[:36])}, 422, "names no system"),
         ({"title": ""}, 422, "give the dataset a name"),
         ({"title": "屋根"}, 422, "letter from a to z"),
         ({"title": "Taken"}, 422, "a dataset named taken already"),
@@ -175,7 +183,7 @@ def test_a_form_from_elsewhere_uploads_nothing(serve):
 
 
 def test_a_refused_form_keeps_what_was_written(serve):
-    answer = upload(login(serve()), title="My <roofs>", meters=("a.csv", b"?"))
+    answer = upload(login(serve()), title="My <roofs>", meters=("a.csv", b"\0\1"))
     assert 'value="My &lt;roofs&gt;"' in answer.text
 
 
@@ -236,6 +244,33 @@ def test_an_inference_that_ended_makes_the_dataset_ready_though_nobody_looks(ser
     made = served_of(running)
     # of the three that were refused, one is not in the public table
     assert (made.estimates, made.systems) == ("inferred", 14)
+
+
+def test_a_dataset_in_which_nobody_could_be_inferred_is_ready_too(serve):
+    running = serve()
+    upload(login(running))
+    made = infer_now(running.service, "roofs")
+    assert (made.state, made.estimates, made.systems) == ("ready", "inferred", 2)
+
+
+def test_how_readings_are_written_goes_to_the_inference_and_to_releases(serve):
+    running = serve()
+    client = login(running)
+    fields = {"skip_rows": "3", "separator": "tab", "decimal": ",", "power_column": "P AC"}
+    given = {"meters": ("readings.csv", READINGS), "systems": ("systems.csv", SYSTEMS)}
+    data = {"csrf": csrf(client, "/curator/add"), "title": "Roofs", **fields}
+    assert client.post("/curator/add/upload", data=data, files=given).status_code == 303
+    words = inference_command(running.service, served_of(running))
+    assert words[-4:] == ["--power-column=P AC", "--skip-rows=3", "--separator=\t", "--decimal=,"]
+    command = cli.commands["infer"]
+    context = command.make_context("infer", words[4:])
+    assert context.params["skip_rows"] == 3
+    options = meter_options(served_of(running))
+    assert (options.skip_rows, options.separator, options.decimal) == (3, "\t", ",")
+    data |= {"csrf": csrf(client, "/curator/add"), "title": "More", "skip_rows": "many"}
+    refused = client.post("/curator/add/upload", data=data, files=given)
+    assert refused.status_code == 422
+    assert "lines above the header" in text_of(refused).lower()
 
 
 def test_an_inference_that_fails_says_why_and_can_be_taken_up(serve):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sunveil.errors import ParameterError
+from sunveil.errors import INTERFACE, ParameterError, speak, spoken
 from sunveil.service.jobs import BackgroundJob, BackgroundJobs, JobProgress, JobState
 from sunveil.service.jobs.folder import group_of, last_progress
 from sunveil.service.jobs.job import duration
@@ -104,6 +104,18 @@ def test_work_is_done_and_says_how_far_it_is(jobs, work):
     ended = wait_until_over(jobs, "infer-a")
     assert (ended.state, ended.progress.share, ended.message) == (JobState.DONE, 1.0, None)
     assert ended.ended_at >= ended.made_at
+
+
+def test_a_command_is_told_whose_words_its_remedies_are_in(jobs, tmp_path):
+    script = f"import os; open({str(tmp_path / 'said')!r}, 'w').write(os.environ[{INTERFACE!r}])"
+    before = spoken()
+    speak("service")
+    try:
+        jobs.start("infer-a", [sys.executable, "-c", script], kind="infer", about="a")
+    finally:
+        speak(before)
+    wait_until_over(jobs, "infer-a")
+    assert (tmp_path / "said").read_text() == "service"
 
 
 def test_the_same_work_is_not_started_a_second_time(jobs, work):

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import bz2
+import gzip
 import io
+import lzma
 import os
 import signal
 import stat
@@ -236,7 +239,7 @@ def test_an_archive_is_unpacked_with_its_folders(came, into):
         ([("a.csv", b""), ("a.csv/b.csv", b"")], "broken"),
         ([("a.zip", zipped([("b.csv", b"")]))], "another archive"),
         ([("a.csv.gz", b"")], "another archive"),
-        ([("a.py", b"")], "neither Parquet nor CSV"),
+        ([("a.py", b"")], "no table that is read"),
         ([(f"{n}.csv", b"") for n in range(7)], "7 entries"),
         ([("zeros.csv", b"0" * 2_000_000)], "50 times"),
         ([(f"{n}.csv", os.urandom(16) + b"0" * 900_000) for n in range(4)], "more than the 2.86"),
@@ -335,19 +338,47 @@ GOOD = ("systems", "s.csv", SYSTEMS)
 
 
 @pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", b""),
+        ("a.csv", b"time,power_kw\n"),
+        ("a.csv", b'time,power_kw\n2024-01-01T00:00Z,\xff\xfe\0"\n'),
+        ("a.tsv", READINGS.replace(b",", b"\t")),
+        ("a.csv.gz", gzip.compress(READINGS)),
+        ("a.csv.bz2", bz2.compress(READINGS)),
+        ("a.csv.xz", lzma.compress(READINGS)),
+        ("a.json", b'[{"time": "2024-01-01T00:00Z", "power_kw": 0}]'),
+        ("a.xml", b"<feed/>"),
+    ],
+)
+def test_what_the_reader_takes_is_taken_whatever_its_cells_hold(came, into, name, content):
+    got = place_files(received(came, GOOD, ("meters", name, content)), into, limits=LIMITS)
+    assert (got.meters / name).read_bytes() == content
+
+
+@pytest.mark.parametrize(
     ("files", "why"),
     [
         ([("meters", "a.csv", READINGS)], "no table of systems"),
         ([GOOD], "no readings were sent"),
         ([GOOD, GOOD], "one table of systems"),
         ([GOOD, ("meters", "a.csv", READINGS), ("meters", "a.csv", READINGS)], "two files"),
-        ([GOOD, ("meters", "a.exe", READINGS)], "neither Parquet, CSV nor a zip"),
+        ([GOOD, ("meters", "a.exe", READINGS)], "'a.exe' is no meter file"),
         ([GOOD, ("meters", "a.parquet", READINGS)], "'a.parquet' is not Parquet"),
         ([GOOD, ("meters", "a.parquet", b"PAR1 and no more PAR1")], "'a.parquet' is not Parquet"),
-        ([GOOD, ("meters", "a.csv", b"PAR1\0\0\0\0PAR1")], "'a.csv' is not CSV"),
-        ([GOOD, ("meters", "a.csv", b"a,b\n\xff\xfe")], "'a.csv' is not CSV"),
-        ([GOOD, ("meters", "a.csv", b"a,b\n")], "'a.csv' is not CSV"),
-        ([GOOD, ("meters", "a.csv", b"")], "'a.csv' is not CSV"),
+        ([GOOD, ("meters", "a.csv", b"PAR1\0\0\0\0PAR1")], "'a.csv' is not Parquet"),
+        ([GOOD, ("meters", "a.csv", b"\0\1\2\3 no table")], "'a.csv' is no meter file"),
+        ([GOOD, ("meters", "a.xlsx", b"\xd0\xcf\x11\xe0" * 9)], "'a.xlsx' is no meter file"),
+        ([GOOD, ("meters", "a.csv", zipped([("a.csv", READINGS)]))], "'a.csv' is no meter file"),
+        ([GOOD, ("meters", "a.csv.gz", gzip.compress(b"0" * 2_000_000))], "50 times"),
+        ([GOOD, ("meters", "a.csv.bz2", bz2.compress(b"0" * 9_000_000))], "50 times"),
+        ([GOOD, ("meters", "a.csv.xz", lzma.compress(READINGS)[:-20])], "broken"),
+        ([GOOD, ("meters", "a.csv.gz", gzip.compress(gzip.compress(READINGS)))], "packed twice"),
+        ([GOOD, ("meters", "a.csv.gz", gzip.compress(zipped([("b.csv", b"")])))], "packed twice"),
+        (
+            [GOOD, ("meters", "a.xlsx", zipped([("xl/workbook.xml", b"0" * 2_000_000)]))],
+            "50 times",
+        ),
         ([("systems", "s.zip", b""), ("meters", "a.csv", READINGS)], "Parquet or CSV"),
         (
             [("systems", "s.csv", b"place,latitude\n1,2\n"), ("meters", "a.csv", READINGS)],
@@ -417,7 +448,7 @@ def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     (folder / "utility" / "2025").mkdir(parents=True)
     (folder / "systems.csv").write_bytes(SYSTEMS)
-    (folder / "notes.txt").touch()
+    (folder / "notes.md").touch()
     (tmp_path / "secret").mkdir()
     (folder / "way-out").symlink_to(tmp_path / "secret")
     (folder / "inner").symlink_to(folder / "utility")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.errors import Interface, SourceError, SunveilError, ask, speak
+from sunveil.errors import Interface, SourceError, SunveilError, ask, speak, spoken
 from sunveil.fleet.layouts import Stamp
 from sunveil.fleet.plan import SKIES_KEPT, Cells, find_cells
 from sunveil.fleet.reading import EARLIEST, LATEST, hashes
@@ -163,7 +163,8 @@ def context_of(
     """
     if job.identity != IDENTITY:
         raise SunveilError("a worker has another version of Sunveil; install the same everywhere")
-    speak(job.interface)
+    if job.interface != spoken():
+        speak(job.interface)
     key = job.out, job.fingerprint
     with _lock:
         if key not in _open:

@@ -18,12 +18,18 @@ from sunveil.meters.clock import Stamps
 from sunveil.meters.wording import name_rows
 from sunveil.site import Array
 
+RowsOfSystem = tuple[NDArray[np.int64], Array, NDArray[np.int64]]
 # So many systems are read anew at a time.
 _AT_ONCE = 64
 
 
 def raws_of(
-    paths: Sequence[Path], columns: Columns, names: Sequence[str], *, gathered: bool
+    paths: Sequence[Path],
+    columns: Columns,
+    names: Sequence[str],
+    *,
+    gathered: bool,
+    declared_only: bool = False,
 ) -> Iterator[tuple[str, RawSystem | MeterError]]:
     """Yield some systems of Parquet files as the files give them.
 
@@ -37,14 +43,23 @@ def raws_of(
         The systems.
     gathered
         Whether the files were made on the way, so that their rows mean nothing to anybody.
+    declared_only
+        Whether readings must not be looked at: a row without a time is then no row, whether or not
+        it has one.
     """
     for start in range(0, len(names), _AT_ONCE):
-        yield from _some(paths, columns, names[start : start + _AT_ONCE], gathered=gathered)
+        some = names[start : start + _AT_ONCE]
+        for name, rows, file in _some(paths, columns, some):
+            where = f"system {name}" if gathered else f"{file}, system {name},"
+            if gathered or columns.layout is FileLayout.LISTS:
+                rows = rows[0], rows[1], np.arange(len(rows[2]))
+            yield name, _raw(rows, columns, name, where, declared_only=declared_only)
 
 
 def _some(
-    paths: Sequence[Path], columns: Columns, names: Sequence[str], *, gathered: bool
-) -> Iterator[tuple[str, RawSystem | MeterError]]:
+    paths: Sequence[Path], columns: Columns, names: Sequence[str]
+) -> Iterator[tuple[str, RowsOfSystem, str]]:
+    """Yield the rows of some systems, each its time, value and number, and the first one's file."""
     system = f"{named(columns.system)}::VARCHAR"
     # by the hash, which is compared sooner than a name
     wanted = hashes(pa.array(names, pa.string()))
@@ -65,8 +80,7 @@ def _some(
         rows = np.flatnonzero(seen == each)
         if len(rows):
             file = Path(found.column("f")[int(rows[0])].as_py()).name
-            mine = micros[rows], values[rows], number[rows]
-            yield name, _raw(mine, columns, name, None if gathered else file)
+            yield name, (micros[rows], values[rows], number[rows]), file
 
 
 def _columns(columns: Columns) -> str:
@@ -90,20 +104,14 @@ def _columns(columns: Columns) -> str:
 
 
 def _raw(
-    rows: tuple[NDArray[np.int64], Array, NDArray[np.int64]],
-    columns: Columns,
-    name: str,
-    file: str | None,
+    rows: RowsOfSystem, columns: Columns, name: str, where: str, *, declared_only: bool
 ) -> RawSystem | MeterError:
-    """Return a system's rows, each its time, value and number, as its file gives them."""
+    """Return a system's rows as its file gives them."""
     micros, values, number = rows
-    if file is None or columns.layout is FileLayout.LISTS:
-        number = np.arange(len(number))
     number = number.astype(np.int64) + 1
-    where = f"system {name}" if file is None else f"{file}, system {name},"
     timeless = micros == NO_TIME
     lost = timeless & ~np.isnan(values)
-    if lost.any():
+    if lost.any() and not declared_only:
         return MeterError(
             f"{where} has readings without a time at {name_rows(number[lost])}; remove them"
         )

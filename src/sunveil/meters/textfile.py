@@ -71,7 +71,7 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
     power: list[list[pa.Array]] = [[] for _ in roles.power]
     rows, torn = [], []
     with content.open() as file:
-        for block in iter_blocks(file, skip=head.skip, separator=head.separator):
+        for block in iter_blocks(file, skip=head.skip, separator=head.separator, width=width):
             kept = _filled(block)
             mask = pa.array(kept)
             for name, at in places.items():

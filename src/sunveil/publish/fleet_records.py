@@ -198,11 +198,12 @@ def _rows(
     names = system_names(paths, columns, low=part.low, high=part.high)
     yield from _unknown(names, context)
     known = {name for name in names if name in context.place}
-    lost = known & _timeless(paths, columns, part)
+    lost = known & _uneven_lists(paths, columns, part)
     for name in sorted(lost):
-        yield RefusedSystem(name, "meter", f"system {name} has rows without a time; remove them")
-    left = sorted(known - lost)
-    for name, raw in raws_of(paths, columns, left, gathered=context.job.gathered):
+        reason = f"system {name} has lists of times and readings of unequal length; correct them"
+        yield RefusedSystem(name, "meter", reason)
+    left, gathered = sorted(known - lost), context.job.gathered
+    for name, raw in raws_of(paths, columns, left, gathered=gathered, declared_only=True):
         known.discard(name)
         yield _held(raw, context.job.settings.meters, context, name=name)
     for name in sorted(known - lost):
@@ -231,23 +232,16 @@ def _unknown(names: Sequence[str], context: RunContext) -> Iterator[RefusedSyste
             )
 
 
-def _timeless(paths: Sequence[Path], columns: Columns, part: Part) -> set[str]:
-    """Return systems that have a row without a time, whether or not it has a reading."""
-    if columns.layout is FileLayout.LONG:
-        assert columns.time is not None
-        lacking = f"{named(columns.time)} IS NULL"
-    elif columns.time is not None:
-        time, value = named(columns.time), named(columns.power)
-        lacking = f"len({time}) IS DISTINCT FROM len({value}) OR list_count({time}) < len({time})"
-    else:
-        assert columns.start is not None
-        assert columns.length is not None
-        lacking = f"{named(columns.start)} IS NULL OR {named(columns.length)} IS NULL"
+def _uneven_lists(paths: Sequence[Path], columns: Columns, part: Part) -> set[str]:
+    """Return systems whose lists of times and readings do not go together."""
+    if columns.layout is FileLayout.LONG or columns.time is None:
+        return set()
     within = range_of(columns, part.low, part.high)
     found = cursor().execute(
         f"SELECT DISTINCT {named(columns.system)}::VARCHAR"
         f" FROM {parquet(paths, hive=bool(columns.hive))}{within}"
-        f" {'AND' if within else 'WHERE'} ({lacking})"
+        f" {'AND' if within else 'WHERE'}"
+        f" len({named(columns.time)}) IS DISTINCT FROM len({named(columns.power)})"
     )
     return {str(row[0]) for row in found.fetchall()}
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Form
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,7 +19,7 @@ from sunveil.service.curator.dataset_files import (
     nameable_folders,
     upload_limits,
 )
-from sunveil.service.curator.forms import LongText, ShortText
+from sunveil.service.curator.inference import OPTIONS
 from sunveil.service.identity import Identity
 from sunveil.service.pages import identity_of, redirect, render
 from sunveil.service.problems import Problem
@@ -43,7 +44,7 @@ class UploadPage(CuratorPage):
 router = curator_router()
 upload_router = APIRouter(prefix="/curator", route_class=UploadPage, include_in_schema=False)
 WAYS = ("upload", "folder")
-FIELDS = ("title", "about", "timezone", "unit", "label", "mount", "meters", "systems")
+FIELDS = ("title", "about", *OPTIONS, "meters", "systems")
 
 
 @router.get("/add")
@@ -87,26 +88,24 @@ async def upload(request: Request) -> Response:
     )
 
 
+class FolderForm(BaseModel):
+    """The form that names a folder; options of reading that are left out are empty."""
+
+    model_config = ConfigDict(extra="allow")
+
+    title: Annotated[str, Field(max_length=200)] = ""
+    about: Annotated[str, Field(max_length=4000)] = ""
+    meters: Annotated[str, Field(max_length=200)] = ""
+    systems: Annotated[str, Field(max_length=200)] = ""
+
+
 @router.post("/add/folder")
-def add_folder_form(
-    request: Request,
-    title: ShortText = "",
-    about: LongText = "",
-    meters: ShortText = "",
-    systems: ShortText = "",
-    timezone: ShortText = "",
-    unit: ShortText = "",
-    label: ShortText = "",
-    mount: ShortText = "",
-) -> Response:
+def add_folder_form(request: Request, given: Annotated[FolderForm, Form()]) -> Response:
     """Keep a folder below the data folder as a dataset."""
-    fields = {
-        "title": title, "about": about, "timezone": timezone, "unit": unit, "label": label,
-        "mount": mount, "meters": meters, "systems": systems,
-    }  # fmt: skip
+    fields = {name: str(value) for name, value in given.model_dump().items()}
     try:
         form = DatasetForm.of(fields)
-        made = add_folder(service_of(request), form, meters=meters, systems=systems)
+        made = add_folder(service_of(request), form, meters=given.meters, systems=given.systems)
     except SourceError as error:
         return _page(request, fields, way="folder", problem=str(error), status=422)
     message = f"{made.title} is here: {made.extra['listed']:,} systems are listed. Infer them next."

@@ -32,7 +32,7 @@ from sunveil.service.uploads.limits import MEGABYTE
 if TYPE_CHECKING:
     from sunveil.fleet.systems import SystemTable
 
-LONGEST_TITLE, LONGEST_ABOUT = 120, 2000
+LONGEST_TITLE, LONGEST_ABOUT, LONGEST_OPTION = 120, 2000, 100
 # Folders and files below the data folder that are the service's own.
 OWN = ("datasets", "jobs")
 MINE = "this folder is the service's own; name another one"
@@ -65,16 +65,29 @@ class DatasetForm:
             raise UploadRefused("the dataset's name needs a letter from a to z or a digit")
         if len(self.about) > LONGEST_ABOUT:
             raise UploadRefused(f"describe the dataset in at most {LONGEST_ABOUT} letters")
+        _check_reading(self.options)
 
     @classmethod
     def of(cls, fields: dict[str, str]) -> DatasetForm:
         """Return the form from its fields; fields that are missing are empty."""
-        options = {name: fields.get(name, "").strip()[:60] for name in OPTIONS}
+        options = {name: fields.get(name, "").strip()[:LONGEST_OPTION] for name in OPTIONS}
+        if options["separator"].lower() == "tab":
+            options["separator"] = "\t"
         return cls(
             fields.get("title", "").strip(),
             fields.get("about", "").strip(),
             {name: value for name, value in options.items() if value and value != "auto"},
         )
+
+
+def _check_reading(options: dict[str, str]) -> None:
+    """Refuse what says in no way that is known how readings are written."""
+    from sunveil.service.reading import options_from
+
+    try:
+        options_from(options)
+    except ParameterError as error:
+        raise UploadRefused(str(error)) from None
 
 
 def slug(title: str) -> str:
@@ -216,7 +229,9 @@ def _free_name(service: Service, form: DatasetForm) -> str:
 
 
 def _made(form: DatasetForm, name: str, *, meters: str, table: str, path: Path) -> Served:
-    systems = cached_systems(path)
+    from sunveil.service.reading import options_from
+
+    systems = cached_systems(path, options_from(form.options))
     place = _one_place(systems)
     made = Served(
         name=name, title=form.title, about=form.about, folder=name, meters=meters, **place

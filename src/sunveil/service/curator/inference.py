@@ -10,13 +10,19 @@ from sunveil.errors import ParameterError
 from sunveil.service.context import Service
 from sunveil.service.curator.results import FleetResults
 from sunveil.service.jobs import BackgroundJob, BackgroundJobs, JobState
-from sunveil.service.store.datasets import Served, all_served, change_served, find_served
+from sunveil.service.store.datasets import (
+    READING_FIELDS,
+    Served,
+    all_served,
+    change_served,
+    find_served,
+)
 
 KIND = "infer"
 OUTPUT = "inferred"
 INFERRING, READY, FAILED = "inferring", "ready", "failed"
-# Options of the command that a curator may set, in the order they are shown.
-OPTIONS = ("timezone", "unit", "label", "mount")
+# Options of the command that a curator may set.
+OPTIONS = (*READING_FIELDS, "mount")
 
 
 def jobs_of(service: Service) -> BackgroundJobs:
@@ -51,7 +57,8 @@ def inference_command(service: Service, served: Served) -> list[str]:
         "--json",
     ]  # fmt: skip
     given: dict[str, Any] = served.extra.get("options", {})
-    return words + [f"--{name}={given[name]}" for name in OPTIONS if given.get(name)]
+    stated = ((name.replace("_", "-"), given.get(name)) for name in OPTIONS)
+    return words + [f"--{name}={value}" for name, value in stated if value]
 
 
 def start_inference(service: Service, name: str) -> BackgroundJob:

@@ -20,6 +20,21 @@ from sunveil.service.store.schema import served
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
 READY = "ready"
+# Fields of a curator's form that say how readings are written, named as the reader's options are.
+READING_FIELDS = (
+    "timezone",
+    "unit",
+    "label",
+    "time_column",
+    "date_column",
+    "power_column",
+    "system_column",
+    "time_format",
+    "skip_rows",
+    "separator",
+    "decimal",
+    "register",
+)
 # Of larger fleets, rows of single systems are published from the command line.
 MOST_SYSTEMS = 2000
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from sunveil.meters.contents import ENDINGS
 from sunveil.service.uploads.errors import UploadRefused
 from sunveil.service.uploads.file_names import quoted
 
@@ -43,7 +44,7 @@ def list_below(data: Path, *, most: int = 200) -> list[str]:
     """Return the folders and tables right below the data folder, to choose from."""
     names = []
     for entry in sorted(os.scandir(data), key=lambda each: each.name):
-        table = entry.name.lower().endswith((".csv", ".parquet", ".pq"))
+        table = entry.name.lower().endswith(ENDINGS)
         if not entry.name.startswith(".") and (entry.is_dir() or table):
             names.append(entry.name)
     return names[:most]

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-import codecs
-import csv
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+from sunveil.fleet.systems import read_systems
+from sunveil.meters.contents import ENDINGS, READABLE, FileKind, kind_of
 from sunveil.service.uploads.errors import UploadRefused
 from sunveil.service.uploads.file_names import quoted, safe_name
 from sunveil.service.uploads.limits import UploadLimits
 from sunveil.service.uploads.receive import ReceivedFile
-from sunveil.service.uploads.unpack import TABLES, unpack
+from sunveil.service.uploads.unpack import unpack, unpacked_size
 
-MAGIC = b"PAR1"
-# How much of the beginning of a text is looked at. [bytes]
-HEAD = 64 * 1024
+PARQUET = (".parquet", ".pq")
+# Tables of systems are among these.
+SYSTEMS = (".csv", ".tsv", ".txt", *PARQUET)
+# What the reader of meters takes. An empty file is a system without readings.
+READ = frozenset(
+    {
+        FileKind.EMPTY,
+        FileKind.TEXT,
+        FileKind.JSON,
+        FileKind.XML,
+        FileKind.PARQUET,
+        FileKind.FEATHER,
+        FileKind.WORKBOOK,
+        FileKind.PACKED,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +75,18 @@ def place_files(files: Sequence[ReceivedFile], into: Path, *, limits: UploadLimi
     systems = _place_systems([file for file in files if file.field == "systems"], meters, into)
     found = sorted(path for path in meters.rglob("*") if path.is_file())
     if not found:
-        raise UploadRefused("no readings were sent; choose Parquet or CSV files, or a zip of them")
+        raise UploadRefused("no readings were sent; choose files of readings, or a zip of them")
+    left = limits.unpacked
     for path in found:
-        check_table(path, quoted(str(path.relative_to(meters))))
+        name = quoted(str(path.relative_to(meters)))
+        check_table(path, name)
+        left -= unpacked_size(path, name, limits=replace(limits, unpacked=left))
     check_systems(systems)
     return Upload(meters, systems)
 
 
-def check_table(path: Path, name: str) -> list[str]:
-    """Return the columns of a table, or refuse one that is not what its name says.
+def check_table(path: Path, name: str) -> None:
+    """Refuse a file that is none of those that are read; what it holds is not looked at.
 
     Parameters
     ----------
@@ -78,34 +95,29 @@ def check_table(path: Path, name: str) -> list[str]:
     name
         How it is named to the reader.
     """
-    if path.suffix.lower() == ".csv":
-        columns = _csv_columns(path)
-        wanted = "CSV in UTF-8 with a line of column names and one row or more"
-    else:
-        columns = _parquet_columns(path)
-        wanted = "Parquet, or is damaged; send it again"
-    if columns is None:
-        raise UploadRefused(f"{name} is not {wanted}")
-    return columns
+    kind = kind_of(path)
+    if kind is FileKind.PARQUET or path.suffix.lower() in PARQUET:
+        try:
+            pq.read_schema(path)
+        except (pa.ArrowException, OSError):
+            raise UploadRefused(f"{name} is not Parquet, or is damaged; send it again") from None
+    elif kind not in READ:
+        raise UploadRefused(f"{name} is no meter file: {READABLE} are read")
 
 
 def check_systems(path: Path) -> None:
     """Refuse a table of systems that an inference cannot use."""
-    from sunveil.fleet.systems import read_systems
-
     check_table(path, "the table of systems")
     read_systems(path)
 
 
 def _place(file: ReceivedFile, meters: Path, *, limits: UploadLimits) -> int:
     """Put a file in its place, and return how much it is there. [bytes]"""
-    suffix = Path(file.name).suffix.lower()
-    if suffix == ".zip":
+    lower = file.name.lower()
+    if lower.endswith(".zip"):
         return sum(path.stat().st_size for path in unpack(file.path, meters, limits=limits))
-    if suffix not in TABLES:
-        raise UploadRefused(
-            f"{quoted(file.name)} is neither Parquet, CSV nor a zip of them; send one of these"
-        )
+    if not lower.endswith(ENDINGS):
+        raise UploadRefused(f"{quoted(file.name)} is no meter file: {READABLE} are read")
     target = meters / safe_name(file.name)
     if target.exists():
         raise UploadRefused(f"two files are named {quoted(file.name)}; rename one")
@@ -118,11 +130,12 @@ def _place_systems(given: Sequence[ReceivedFile], meters: Path, into: Path) -> P
         raise UploadRefused("there is one table of systems; send one file")
     if given:
         suffix = Path(given[0].name).suffix.lower()
-        if suffix not in TABLES:
+        if suffix not in SYSTEMS:
             raise UploadRefused("the table of systems is Parquet or CSV; send one of these")
         source = given[0].path
     else:
-        among = [path for path in meters.rglob("*") if path.stem.lower() == "systems"]
+        every = [path for path in meters.rglob("*") if path.suffix.lower() in SYSTEMS]
+        among = [path for path in every if path.stem.lower() == "systems"]
         if len(among) != 1:
             raise UploadRefused(
                 "no table of systems was sent; choose one, or name it systems.csv in the archive"
@@ -131,34 +144,3 @@ def _place_systems(given: Sequence[ReceivedFile], meters: Path, into: Path) -> P
     target = into / f"systems{suffix}"
     os.rename(source, target)
     return target
-
-
-def _parquet_columns(path: Path) -> list[str] | None:
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(0)
-        first = file.read(len(MAGIC))
-        file.seek(max(0, size - len(MAGIC)))
-        last = file.read()
-    if first != MAGIC or last != MAGIC:
-        return None
-    try:
-        with duckdb.connect() as connection:
-            found = connection.execute("SELECT * FROM read_parquet($1) LIMIT 0", [str(path)])
-            return [column[0] for column in found.description or ()]
-    except duckdb.Error:
-        return None
-
-
-def _csv_columns(path: Path) -> list[str] | None:
-    with path.open("rb") as file:
-        head = file.read(HEAD)
-    try:
-        # the last letter may be cut in two
-        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head)
-        lines = text.splitlines()
-        dialect = csv.Sniffer().sniff(lines[0], delimiters=",;\t|")
-        columns = next(csv.reader(lines[:1], dialect))
-    except (ValueError, IndexError, csv.Error):
-        return None
-    return columns if len(lines) > 1 and "\0" not in text else None

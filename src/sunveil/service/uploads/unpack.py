@@ -1,13 +1,18 @@
-"""Archives, unpacked as if each were an attack."""
+"""Archives and packed files, unpacked as if each were an attack."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
+from sunveil.meters.contents import ENDINGS, FileKind, kind_of
 from sunveil.service.uploads.errors import UploadRefused, UploadTooLarge
 from sunveil.service.uploads.file_names import quoted, safe_path
 from sunveil.service.uploads.limits import UploadLimits, size_text
@@ -21,14 +26,23 @@ METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
+    lzma.LZMAError,
+    gzip.BadGzipFile,
     EOFError,
     RuntimeError,
     ValueError,
     FileExistsError,
     NotADirectoryError,
 )
-TABLES = {".csv", ".parquet", ".pq"}
-PACKED = {".zip", ".gz", ".bz2", ".xz", ".zst", ".tar", ".tgz", ".7z", ".rar"}
+PACKED = {".zip", ".gz", ".bz2", ".xz", ".lzma", ".zst", ".tar", ".tgz", ".7z", ".rar"}
+# What is read, as it is.
+PLAIN_ENDINGS = tuple(each for each in ENDINGS if not each.endswith(tuple(PACKED)))
+# What packs one file, by its first bytes.
+OPENERS: dict[bytes, Callable[[Path], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ": lzma.open,
+}
 
 
 def unpack(archive: Path, into: Path, *, limits: UploadLimits) -> list[Path]:
@@ -88,9 +102,10 @@ def _check_kind(entry: zipfile.ZipInfo, path: PurePosixPath) -> None:
         raise UploadRefused(
             f"the archive has another archive in it, {quoted(entry.filename)}; pack tables only"
         )
-    if path.suffix.lower() not in TABLES:
+    if not path.name.lower().endswith(PLAIN_ENDINGS):
         raise UploadRefused(
-            f"the archive's {quoted(entry.filename)} is neither Parquet nor CSV; pack tables only"
+            f"the archive's {quoted(entry.filename)} is no table that is read; pack CSV, Excel,"
+            " Parquet, Feather, JSON or Green Button XML only"
         )
 
 
@@ -130,19 +145,87 @@ def _write(
     ratio: int,
     limits: UploadLimits,
 ) -> int:
-    allowed, size = max(SMALL, ratio * entry.compress_size), 0
     with opened.open(entry) as source, target.open("xb") as file:
-        while chunk := source.read(CHUNK):
-            size += len(chunk)
-            if size > left:
-                raise UploadTooLarge(
-                    f"the archive unpacks to more than the {size_text(limits.unpacked)} that this"
-                    " service takes"
-                )
-            if size > allowed:
-                raise UploadRefused(
-                    f"the archive's {quoted(entry.filename)} unpacks to more than {ratio} times its"
-                    " size, as no meter data do"
-                )
-            file.write(chunk)
+        return _count(
+            source,
+            f"the archive's {quoted(entry.filename)}",
+            packed=entry.compress_size,
+            left=left,
+            ratio=ratio,
+            limits=limits,
+            write=file.write,
+        )
+
+
+def _count(
+    source: Any,
+    name: str,
+    *,
+    packed: int,
+    left: int,
+    ratio: int,
+    limits: UploadLimits,
+    write: Callable[[bytes], object] | None = None,
+) -> int:
+    """Return how much comes out of what is packed, or refuse it as soon as that is too much."""
+    allowed, size = max(SMALL, ratio * packed), 0
+    while chunk := source.read(CHUNK):
+        size += len(chunk)
+        if size > left:
+            raise UploadTooLarge(
+                f"the upload unpacks to more than the {size_text(limits.unpacked)} that this"
+                " service takes"
+            )
+        if size > allowed:
+            raise UploadRefused(
+                f"{name} unpacks to more than {ratio} times its size, as no meter data do"
+            )
+        if write is not None:
+            write(chunk)
     return size
+
+
+def unpacked_size(path: Path, name: str, *, limits: UploadLimits) -> int:
+    """Return how much a file is once it is read: a packed one, or a workbook, is unpacked for it.
+
+    Parameters
+    ----------
+    path
+        The file, which stays as it is.
+    name
+        How it is named to the reader.
+    limits
+        What is taken at most.
+    """
+    kind, size = kind_of(path), path.stat().st_size
+    try:
+        if kind is FileKind.WORKBOOK:
+            with zipfile.ZipFile(path) as opened:
+                return _workbook_size(opened, name, limits=limits)
+        if kind is FileKind.PACKED:
+            with path.open("rb") as file:
+                head = file.read(8)
+            opener = next(opener for mark, opener in OPENERS.items() if head.startswith(mark))
+            with opener(path) as source:
+                start = source.read(8)
+                if start.startswith((b"PK", *OPENERS)):
+                    raise UploadRefused(f"{name} is packed twice; unpack it once")
+                more = _count(
+                    source, name, packed=size, left=limits.unpacked, ratio=limits.ratio,
+                    limits=limits,
+                )  # fmt: skip
+                return len(start) + more
+    except BROKEN:
+        raise UploadRefused(f"{name} cannot be unpacked: it is broken; pack it anew") from None
+    return size
+
+
+def _workbook_size(opened: zipfile.ZipFile, name: str, *, limits: UploadLimits) -> int:
+    left = limits.unpacked
+    for entry in opened.infolist():
+        with opened.open(entry) as source:
+            left -= _count(
+                source, name, packed=entry.compress_size, left=left, ratio=limits.ratio,
+                limits=limits,
+            )  # fmt: skip
+    return limits.unpacked - left

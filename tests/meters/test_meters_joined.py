@@ -1,0 +1,69 @@
+"""Rows of one system in several files, brought together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sunveil.errors import MeterError
+from sunveil.meters import MeterOptions, Record, read_meters
+from sunveil.meters.read import iter_systems
+
+LINES = [f"a,2024-06-01T{hour:02}:00Z,{100 * hour}" for hour in range(24)]
+
+
+def write(folder, name, lines, column="power_w"):
+    (folder / name).write_text("\n".join([f"system_id,time,{column}", *lines]) + "\n")
+
+
+def read_one(folder, **options):
+    (found,) = iter_systems(folder, MeterOptions(**options))
+    return found
+
+
+def test_halves_of_a_record_are_the_whole(tmp_path):
+    whole, halves = tmp_path / "whole", tmp_path / "halves"
+    whole.mkdir()
+    halves.mkdir()
+    write(whole, "all.csv", LINES)
+    write(halves, "1.csv", LINES[:12])
+    write(halves, "2.csv", LINES[12:])
+    one, two = read_one(whole), read_one(halves)
+    np.testing.assert_array_equal(one.times, two.times)
+    np.testing.assert_array_equal(one.power_kw, two.power_kw)
+    assert one.notes == two.notes
+
+
+def test_units_of_one_kind_are_converted(tmp_path):
+    write(tmp_path, "1.csv", LINES[:12])
+    kilo = [f"a,2024-06-01T{hour:02}:00Z,{hour / 10}" for hour in range(12, 24)]
+    write(tmp_path, "2.csv", kilo, column="power_kw")
+    np.testing.assert_allclose(read_one(tmp_path).power_kw, np.arange(24) / 10.0)
+
+
+@pytest.mark.parametrize(
+    ("lines", "column", "why"),
+    [
+        ([line.replace("Z", "") for line in LINES[12:]], "power_w", "UTC offset in some files"),
+        (LINES[12:], "energy_wh", "power in some files and energy in others"),
+    ],
+)
+def test_files_that_cannot_be_brought_together_refuse_their_system_alone(
+    tmp_path, lines, column, why
+):
+    write(tmp_path, "1.csv", [*LINES[:12], *(line.replace("a,", "b,") for line in LINES)])
+    write(tmp_path, "2.csv", lines, column=column)
+    refused, kept = iter_systems(tmp_path, MeterOptions(timezone="UTC"))
+    assert isinstance(kept, Record)
+    assert (refused.system_id, refused.kind) == ("a", "meter")
+    assert why in refused.reason
+    assert "1.csv, 2.csv" in refused.reason
+    with pytest.raises(MeterError, match=why):
+        read_meters(tmp_path, timezone="UTC")
+
+
+def test_files_of_one_system_each_stay_apart(tmp_path):
+    for name in ("jan", "feb"):
+        rows = [line.removeprefix("a,") for line in LINES]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["time,power_w", *rows]) + "\n")
+    assert [each.system_id for each in iter_systems(tmp_path)] == ["feb", "jan"]
