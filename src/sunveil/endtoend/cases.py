@@ -55,7 +55,7 @@ CROWD, CROWD_NEAR = 40, 16
 # So many rows of estimates that rounding most of them moves the total far beyond its noise.
 ROWS, WHOLE_ROWS, TOTAL_REACH = 3000, 300, 600.0
 SYNTHETIC_ROWS = 300
-DRAWS, FEW_DRAWS = 400, 64
+DRAWS, FEW_DRAWS = 400, 56
 
 
 class _Asked(TypedDict):
@@ -178,17 +178,21 @@ class Scope:
             SERVICE: served_tables(self.place, self.service, epsilon=EPSILON, systems=ROWS),
         }
         rule = rule_of_estimates(data)
-        # a whole row, and single cells of it; what tears a line apart must not forge a name
-        whole = neighbours(data, SYSTEM, kinds=self.kinds, spots=1)
-        cells = neighbours(data, READING, kinds=self.kinds, spots=2)
-        last = (len(data.columns) - 1,)
-        made = tuple(
-            each for each in (*whole, *cells) if each.kind not in TEARING or each.places == last
-        )
+        made = tuple(self._changed_rows(data))
         for form, write in ESTIMATE_WRITERS.items():
             for door, run in doors.items():
                 source = f"estimates, {form}"
                 yield AuditCase(door, source, SYSTEM, EPSILON, data, made, write, run, rule)
+
+    def _changed_rows(self, data: PrivateCells) -> Iterator[Neighbour]:
+        """Yield neighbours in a whole row, and in single cells of it."""
+        last = (len(data.columns) - 1,)
+        units = (READING,) if self.short else (SYSTEM, READING)
+        for unit in units:
+            for each in neighbours(data, unit, kinds=self.kinds, spots=2):
+                # what tears a line apart must not forge a name
+                if each.places == last or not (self.short or each.kind in TEARING):
+                    yield each
 
     def _synthetic(self) -> AuditCase:
         data = estimate_cells(SYNTHETIC_ROWS, whole=SYNTHETIC_ROWS)
