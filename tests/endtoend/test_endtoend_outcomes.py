@@ -27,6 +27,10 @@ def test_drawn_fields_are_taken_out_and_others_stay():
     assert found == [{"surface_azimuth": "<number>", "dc_capacity_kw": "<nothing>", "epsilon": 1.0}]
 
 
+def test_a_random_name_that_looks_like_a_number_is_no_other_outcome():
+    assert masked_json({"id": "12e4567890ab"}) == masked_json({"id": "123456789012"})
+
+
 @pytest.mark.parametrize(
     ("table", "drawn"), [("totals", {"total_kw"}), ("counts", {"total_kw", "systems"})]
 )

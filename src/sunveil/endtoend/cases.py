@@ -34,6 +34,8 @@ from sunveil.endtoend.inputs import (
 )
 from sunveil.endtoend.library import python_release, python_tables
 from sunveil.endtoend.rules import (
+    BLUNT,
+    WIDE,
     Rule,
     anything,
     each_near,
@@ -136,11 +138,11 @@ class Scope:
                         self.place, self.service, **asked, systems=len(data.by_system)
                     ),
                 }
-                rule = _rule(data, unit) if own is None else anything
                 for door, run in doors.items():
                     both = door in (PYTHON, COMMAND) and unit != SYSTEM and not self.short
                     spots = 2 if both else 1
                     made = neighbours(data, unit, kinds=self.kinds, spots=spots)
+                    rule = _rule(data, unit, door) if own is None else anything
                     chosen = tuple(each for each in made if own in (None, each.system))
                     yield AuditCase(
                         door, source, unit, EPSILON, data, chosen, files.write, run, rule
@@ -166,8 +168,9 @@ class Scope:
                     FOLDER: publish_system(self.place, **asked, fleet=True),
                 }
                 made = tuple(neighbours(data, unit, kinds=self.kinds, spots=1))
-                beside, rule = fleet_folder(write), _rule(data, unit)
+                beside = fleet_folder(write)
                 for door, run in doors.items():
+                    rule = _rule(data, unit, door)
                     yield AuditCase(door, source, unit, EPSILON, data, made, beside, run, rule)
 
     def _estimates(self) -> Iterator[AuditCase]:
@@ -297,9 +300,9 @@ def rule_of_estimates(data: PrivateCells) -> Rule:
     return total_within(sum(float(cells[-1]) for cells in data.by_system.values()), TOTAL_REACH)
 
 
-def _rule(data: PrivateCells, unit: str) -> Rule:
+def _rule(data: PrivateCells, unit: str, door: str) -> Rule:
     if len(data.truths) == CROWD:
-        return many_near(data.truths[0], CROWD_NEAR)
+        return many_near(data.truths[0], CROWD_NEAR, WIDE if door == SERVICE else BLUNT)
     by_unit = {READING: each_near(data.truths), DAY: most_near(data.truths)}
     return by_unit.get(unit, anything)
 

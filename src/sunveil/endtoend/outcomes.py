@@ -92,13 +92,16 @@ def masked_json(value: Any) -> Any:
     if isinstance(value, dict):
         if {"columns", "rows"} <= set(value):
             return _masked_table(value)
-        return {
-            name: kind_of(each) if name in DRAWN | RANDOM else masked_json(each)
-            for name, each in value.items()
-        }
+        return {name: _masked(name, each) for name, each in value.items()}
     if isinstance(value, list):
         return [masked_json(each) for each in value]
     return masked_text(value) if isinstance(value, str) else value
+
+
+def _masked(name: str, value: Any) -> Any:
+    if name in RANDOM:
+        return "<random>"
+    return kind_of(value) if name in DRAWN else masked_json(value)
 
 
 def rows_of(value: Any) -> tuple[Row, ...]:
