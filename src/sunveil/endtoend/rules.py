@@ -15,9 +15,9 @@ from sunveil.endtoend.outcomes import Row
 # From what was drawn to the name of a bin.
 Rule = Callable[[Sequence[Row]], str]
 
-# How far from a truth an answer is still near: of a release of readings or days, which is sharp, and
-# of one of a whole record, which is not: as far as the window reaches in the audit's own range of
-# capacities, and in the service's. [degrees, degrees, log of capacity]
+# How far from a truth an answer is still near: of a release of readings or days, which is sharp,
+# and of one of a whole record, which is not: as far as the window reaches in the audit's own range
+# of capacities, and in the service's. [degrees, degrees, log of capacity]
 SHARP, BLUNT, WIDE = (40.0, 20.0, 0.5), (125.0, 30.0, 1.65), (125.0, 30.0, 2.7)
 
 
