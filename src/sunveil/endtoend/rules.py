@@ -16,9 +16,9 @@ from sunveil.endtoend.outcomes import Row
 Rule = Callable[[Sequence[Row]], str]
 
 # How far from a truth an answer is still near: of a release of readings or days, which is sharp,
-# and of one of a whole record, which is not: as far as the window reaches in the audit's own range
-# of capacities, and in the service's. [degrees, degrees, log of capacity]
-SHARP, BLUNT, WIDE = (40.0, 20.0, 0.5), (125.0, 30.0, 1.65), (125.0, 30.0, 2.7)
+# and of one of a whole record, which is not: as far as its window reaches.
+# [degrees, degrees, log of capacity]
+SHARP, BLUNT = (40.0, 20.0, 0.5), (125.0, 30.0, 1.65)
 
 
 def each_near(truths: Sequence[Truth]) -> Rule:
@@ -42,21 +42,11 @@ def most_near(truths: Sequence[Truth]) -> Rule:
     return rule
 
 
-def many_near(truth: Truth, least: int, reach: tuple[float, float, float] = BLUNT) -> Rule:
-    """Return the rule that asks whether many rows are near what all systems are.
-
-    Parameters
-    ----------
-    truth
-        What all systems are.
-    least
-        How many are many.
-    reach
-        How far from the truth is still near. [degrees, degrees, log of capacity]
-    """
+def many_near(truth: Truth, least: int) -> Rule:
+    """Return the rule that asks whether many rows are near what all systems are."""
 
     def rule(rows: Sequence[Row]) -> str:
-        near = sum(_near(answer, truth, reach) for answer in _planes(rows))
+        near = sum(_near(answer, truth, BLUNT) for answer in _planes(rows))
         return "many near" if near >= least else "few near"
 
     return rule
