@@ -199,7 +199,7 @@ WAYS: dict[str, Callable[[Path, Fleet], Outcome]] = {
     "infer file --json": lambda at, fleet: _json(write_long(at / "meters.csv", fleet)),
     "infer parquet --json": lambda at, fleet: _json(write_parquet(at / "meters.parquet", fleet)),
     "infer folder --json": lambda at, fleet: _json(write_files(at / "meters", fleet)),
-    "infer months --json": lambda at, fleet: _json(write_flat_months(at / "meters", fleet)),
+    "infer months --json": lambda at, fleet: _json(write_months(at / "meters", fleet)),
     "infer json --json": lambda at, fleet: _json(write_json(at / "meters.json", fleet)),
     "infer zip --json": lambda at, fleet: _json(write_zip(at / "meters.zip", fleet)),
     "fleet of files": lambda at, fleet: _fleet(write_files(at / "meters", fleet), at, fleet),
@@ -231,12 +231,3 @@ WAYS: dict[str, Callable[[Path, Fleet], Outcome]] = {
 }
 # Where stamps are public and decide who is released, only readings are made hostile.
 STAMPS_MATTER = frozenset(name for name in WAYS if name.startswith(("release", "plan", "upload")))
-
-
-def write_flat_months(folder: Path, fleet: Fleet) -> Path:
-    """Write two text files into one folder, each with a half of every system."""
-    write_months(folder, fleet)
-    for half in ("0", "1"):
-        (folder / half / f"meters{half}.csv").rename(folder / f"meters{half}.csv")
-        (folder / half).rmdir()
-    return folder
