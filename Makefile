@@ -1,5 +1,5 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand.
-.PHONY: demo test check docs lowest bench clean
+.PHONY: demo test check docs lowest bench fuzz clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -31,6 +31,10 @@ lowest: $(LOWEST)/.stamp
 
 bench: $(PEERS)/.stamp
 	$(PEERS)/bin/python -m benchmarks $(BENCH)
+
+# 100,000 spoilt files and arguments; FUZZ="--only SEED" repeats one
+fuzz: .venv/.stamp-test
+	PYTHONPATH=tests/meters $(BIN)/python -m fuzzing $(FUZZ)
 
 clean:
 	rm -rf .venv $(LOWEST) $(PEERS) docs/_build demo build dist

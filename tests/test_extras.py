@@ -19,7 +19,11 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "sunveil"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # What is imported under another name than it is installed by.
-INSTALLED_AS = {"yaml": "pyyaml", "python_multipart": "python-multipart"}
+INSTALLED_AS = {
+    "yaml": "pyyaml",
+    "python_calamine": "python-calamine",
+    "python_multipart": "python-multipart",
+}
 # What a package that is declared brings and stands for.
 BROUGHT_BY = {"llvmlite": "numba"}
 # What is needed and not imported: time zones for zoneinfo, SQLAlchemy's driver, a script for pages.

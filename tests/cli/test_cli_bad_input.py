@@ -89,7 +89,7 @@ def test_a_missing_column_is_refused_by_its_option(refused, one_system, place, o
         ("--method", "magic", "--method"),
         ("--clock", "mend", "--clock"),
         ("--label", "centre", "--label"),
-        ("--unit", "hp", "--unit"),
+        ("--unit", "furlong", "--unit"),
         ("--group", "year", "--group"),
         ("--timezone", "Mars/Olympus", "Mars/Olympus"),
         ("--duplicates", "all", "--duplicates"),

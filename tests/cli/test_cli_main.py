@@ -22,6 +22,7 @@ from sunveil.cli.progress import progress
 from sunveil.errors import spoken
 from sunveil.infer import Clock, Method
 from sunveil.meters import Duplicates, Label, MeterOptions, Unit, UnitSwitch
+from sunveil.meters.options import Register
 from sunveil.profiles import DayGroup
 
 SUNVEIL = (sys.executable, "-m", "sunveil")
@@ -177,6 +178,7 @@ def choices(option: str) -> list[str]:
         ("group", DayGroup, False),
         ("label", Label, True),
         ("unit", Unit, True),
+        ("register", Register, True),
         ("duplicates", Duplicates, False),
         ("unit_switch", UnitSwitch, False),
     ],

@@ -18,7 +18,7 @@ from PIL import Image
 
 from sunveil.cli import main
 from sunveil.cli import reproduce as options
-from sunveil.cli.infer import METER_FIELDS
+from sunveil.cli.options import METER
 from sunveil.cli.reproduce import show_reproduction
 from sunveil.privacy.guarantee import ConditionalGuarantee
 from sunveil.privacy.units import Readings
@@ -224,7 +224,7 @@ def test_the_most_draws_are_the_library_s_own():
 
 
 def test_every_way_to_read_a_file_is_offered():
-    assert set(METER_FIELDS) <= {each.name for each in options.reproduce_command.params}
+    assert {*METER, "schema"} <= {each.name for each in options.reproduce_command.params}
 
 
 CODE = """

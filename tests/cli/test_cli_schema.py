@@ -113,6 +113,9 @@ def test_a_proposal_is_written_whole_for_its_owner_alone(sunveil, one_system, tm
     assert sunveil("schema", one_system, "--out", one_system).code == 2
     assert sunveil("schema", tmp_path / "none.csv", "--out", tmp_path / "t.yaml").code == 2
     assert not (tmp_path / "t.yaml").exists()
+    said = sunveil("schema", tmp_path)
+    assert (said.code, said.out) == (2, "")
+    assert "is a folder: name one of its files" in said.err
 
 
 def test_a_register_is_released_by_its_counts_and_refused_by_the_paper_s_mechanism(

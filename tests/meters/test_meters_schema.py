@@ -2,16 +2,21 @@ from __future__ import annotations
 
 import pytest
 import yaml
+from formats.catalogue import sample
+from formats.compare import assert_right
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError, SourceError
+from sunveil.meters import read_meters
+from sunveil.meters.describe import describe_source
 from sunveil.meters.options import Duplicates, MeterOptions, Register, Unit
 from sunveil.meters.record import Label
 from sunveil.meters.schema import (
     CHECK,
     LARGEST_SCHEMA,
     SCHEMA_FIELDS,
+    completed,
     options_from,
     read_schema,
     schema_text,
@@ -74,6 +79,24 @@ def test_a_field_without_a_value_is_left_out(write, nothing):
     assert read_schema(write(f'unit: kW\ntime_column: "{nothing}"\n'))["time_column"] == nothing
 
 
+@pytest.mark.parametrize("content", ["", "# nothing to declare\n", "{}"])
+def test_a_schema_may_declare_nothing(write, content):
+    assert read_schema(write(content)) == {}
+
+
+def test_a_schema_fills_in_what_options_leave_open(write, tmp_path):
+    path = write(WHOLE)
+    found = completed(MeterOptions(unit="W", cleaning="each"), path)
+    assert found == options_from(path, unit="W", cleaning="each")
+    assert completed(found, None) is found
+    meters = tmp_path / "meter.csv"
+    rows = [f"01.06.2024 {hour:02}:00;{hour},5" for hour in range(24)]
+    meters.write_text("\n".join(["Zeit;Leistung (kW)", *rows]) + "\n")
+    schema = {"decimal": ",", "timezone": "UTC", "label": "end"}
+    (record,) = read_meters(meters, cleaning="each", schema=schema, label="start")
+    assert (record.power_kw[1], record.label) == (1.5, Label.START)
+
+
 def test_what_is_given_beside_a_schema_wins(write):
     path = write(WHOLE)
     assert options_from(path).duplicates is Duplicates.MEAN
@@ -110,8 +133,6 @@ def test_what_is_given_beside_a_schema_wins(write):
         ("unit: kW\n---\nunit: W", r"is not a schema file \(line 2\)"),
         ("- unit", "is not a schema file"),
         ("unit", "is not a schema file"),
-        ("", "is not a schema file"),
-        ("# nothing", "is not a schema file"),
         ("unit: &a kW", r"is not a schema file \(line 1\)"),
         ("unit: kW\ntime_column: *a", r"is not a schema file \(line 2\)"),
         ("unit: !!python/name:os.system kW", r"is not a schema file \(line 1\)"),
@@ -123,7 +144,7 @@ def test_what_is_given_beside_a_schema_wins(write):
         ("{a: " * 15_000, "is not a schema file"),
         ("unit: kW\n" + "#" * LARGEST_SCHEMA, "is larger than 64 kB"),
     ],
-    ids=range(35),
+    ids=range(33),
 )
 def test_what_is_no_schema_is_refused_in_one_sentence(write, content, said):
     with pytest.raises(SourceError, match=said) as refused:
@@ -205,7 +226,7 @@ def test_every_line_says_what_it_means_and_where_it_is_from():
         "# How a meter file is written: meters.csv, SMA Sunny Explorer, 1 system."
     )
     assert "# What readings count. Found in the header.\nunit: kWh\n" in text
-    assert "stamp names. By the format's definition.\nlabel: end\n" in text
+    assert "stamp names. By the definition of its format.\nlabel: end\n" in text
     assert "[minutes] Declared.\ninterval_minutes: 15\n" in text
     readings = "proposed from readings. Keep it only if you know it from elsewhere."
     assert f'# The decimal mark.\n# {CHECK} {readings}\ndecimal: ","\n' in text
@@ -217,8 +238,69 @@ def test_every_line_says_what_it_means_and_where_it_is_from():
     assert "negate" not in text
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sma-german", "sunny_portal-portal", "fronius-german_csv", "fronius-english_workbook",
+        "enphase-day_first", "enphase-telemetry", "solaredge-chart", "pvoutput-page",
+        "nem12-quarters", "wide-quarters_ending", "utilities-german", "utilities-by_time",
+        "containers-utf16_little", "containers-feathered", "json-lines", "stamps-apart",
+        "numbers-units_in_cells", "languages-dutch", "registers-watt_hours",
+    ],
+)  # fmt: skip
+def test_a_release_reads_a_file_by_what_was_proposed_for_it(name, tmp_path):
+    made = sample(name, 6)
+    path, schema = tmp_path / made.file_name, tmp_path / "schema.yaml"
+    path.write_bytes(made.content)
+    found = describe_source(path, MeterOptions(**{**made.options, **(made.remedy or {})}))
+    schema.write_text(schema_text(found.options, found.origins, about=found.format))
+    assert found.systems == len(made.expected)
+    assert_right(made, read_meters(path, options_from(schema, cleaning="each")))
+
+
+@pytest.mark.parametrize(
+    ("header", "time", "power"),
+    [("Zeit;Text;Leistung (kW)", "header", "header"), ("a;b;c", "stamps", "readings")],
+)
+def test_what_only_readings_tell_is_marked_to_be_checked(tmp_path, header, time, power):
+    rows = [f"2024-06-01 {hour:02}:00Z;x;{hour},5" for hour in range(24)]
+    path = tmp_path / "meter.csv"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    found = describe_source(path, MeterOptions(unit="kW", label="end"))
+    assert found.origins["time_column"] == time
+    assert found.origins["power_column"] == power
+    assert found.origins["decimal"] == "readings"
+    assert found.origins["timezone"] == "stamps"
+    assert (found.origins["unit"], found.origins["label"]) == ("declared", "declared")
+    # with a comma between cells, the point is left
+    path.write_text(path.read_text().replace(",", ".").replace(";", ","))
+    assert describe_source(path, MeterOptions(unit="kW")).origins["decimal"] == "header"
+
+
+def test_a_format_that_is_defined_to_the_last_sign_leaves_nothing_to_declare(tmp_path):
+    made = sample("nem12-quarters", 3)
+    path, schema = tmp_path / made.file_name, tmp_path / "schema.yaml"
+    path.write_bytes(made.content)
+    found = describe_source(path)
+    text = schema_text(found.options, found.origins)
+    assert CHECK not in text
+    schema.write_text(text)
+    assert read_schema(schema) == {}
+
+
+def test_of_an_archive_no_span_is_proposed_which_would_cut_its_other_files_off(tmp_path):
+    made = sample("containers-zipped_days", 6)
+    path, schema = tmp_path / made.file_name, tmp_path / "schema.yaml"
+    path.write_bytes(made.content)
+    found = describe_source(path, MeterOptions(first="2000-01-01T00:00"))
+    assert (found.options.first, found.options.last) == ("2000-01-01T00:00", None)
+    schema.write_text(schema_text(found.options, found.origins))
+    assert_right(made, read_meters(path, options_from(schema, cleaning="each")))
+
+
 def test_a_clock_that_nobody_knows_is_asked_for_unless_the_stamps_say_it():
     assert f"{CHECK} not known. UTC, an offset" in schema_text(MeterOptions())
     assert "\n# timezone: UTC\n" in schema_text(MeterOptions())
-    assert "timezone" not in schema_text(MeterOptions(), {"timezone": "stamps"})
+    for origin in ("stamps", "format"):
+        assert "timezone" not in schema_text(MeterOptions(), {"timezone": origin})
     assert yaml.safe_load(schema_text(MeterOptions(timezone="UTC")))["timezone"] == "UTC"

@@ -86,7 +86,7 @@ def readings(path, content: bytes, separator: str, cleaning: str) -> dict[tuple[
 def test_one_cell_changes_its_own_reading_alone(
     tmp_path_factory, cell, place, order, separator, raw
 ):
-    if raw and any(each in cell for each in "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"):
+    if "\r" in cell or (raw and "\n" in cell):
         return  # a raw line break makes another line: no reader could know
     path = tmp_path_factory.mktemp("cell") / "a.csv"
     rows = table(tuple(order))
@@ -125,7 +125,7 @@ def test_quotes_are_cut_as_they_are_meant():
 def test_rows_stay_in_order_across_blocks(monkeypatch):
     monkeypatch.setattr("sunveil.meters.textcells._BLOCK", 64)
     data = b"n,v\n" + b"".join(b"%d,x\n" % each for each in range(500))
-    blocks = list(iter_blocks(io.BytesIO(data), skip=1, separator=","))
+    blocks = list(iter_blocks(io.BytesIO(data), skip=1, separator=",", width=2))
     assert len(blocks) > 10
     numbers = [int(each) for block in blocks for each in block.column(0, width=2).to_pylist()]
     assert numbers == list(range(500))
@@ -134,7 +134,7 @@ def test_rows_stay_in_order_across_blocks(monkeypatch):
 
 def test_a_torn_line_keeps_what_stands_around_its_reading():
     data = b"a,1,x\nb,1,2,3,y\nc,1\nd,1,z,,\n"
-    (block,) = iter_blocks(io.BytesIO(data), skip=0, separator=",")
+    (block,) = iter_blocks(io.BytesIO(data), skip=0, separator=",", width=3)
     assert block.column(0, width=3, torn=1).to_pylist() == ["a", "b", "c", "d"]
     assert block.column(1, width=3, torn=1).to_pylist() == ["1", None, "1", "1"]
     assert block.column(2, width=3, torn=1).to_pylist() == ["x", "y", None, "z"]

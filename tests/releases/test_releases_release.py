@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sunveil.errors import MeterError, ParameterError, SunveilError
+from sunveil.errors import ParameterError, SunveilError
 from sunveil.infer import record_span
 from sunveil.meters import Record, from_pandas
 from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
@@ -18,7 +18,7 @@ from sunveil.privacy.units import Days, Readings, System
 from sunveil.privacy.window import best_window
 from sunveil.releases.answer import ExpectedErrors, Spread
 from sunveil.releases.choices import Choices
-from sunveil.releases.frame import frame_of
+from sunveil.releases.frame import frame_of, prepared
 from sunveil.releases.reference import error_laws
 from sunveil.releases.release import Mechanism, release
 from sunveil.simulate import SystemTruth
@@ -250,10 +250,7 @@ BAD: dict[str, object] = {
     "a frame": planted().to_frame(),
     "no index of times": pd.Series([PLANTED] * 5),
     "no zone": planted().tz_localize(None),
-    "no readings": planted() * math.nan,
-    "infinite": planted() * math.inf,
     "twice": twice(),
-    "text": texts(),
     "too coarse": planted(50, 180),
     "too long ago": planted(50, start="1960-01-01"),
     "no weather": planted(start="2015-04-01"),
@@ -267,6 +264,21 @@ def test_meters_that_cannot_be_released_are_refused_without_telling_a_reading(we
     message = refusal(BAD[name], weather, unit=unit, epsilon=1.0, choices=Choices(step=30.0))
     assert "1234" not in message
     assert "5678" not in message
+
+
+UNUSABLE = {"none": planted() * math.nan, "infinite": planted() * math.inf, "text": texts()}
+
+
+@pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])
+@pytest.mark.parametrize("name", list(UNUSABLE))
+def test_no_reading_refuses_a_release_and_none_changes_what_stands_beside_it(weather, name, unit):
+    asked = {"unit": unit, "epsilon": 1.0, "choices": Choices(step=30.0)}
+    found, plain = (release(each, weather, **asked) for each in (UNUSABLE[name], planted()))
+    assert (found.guarantee, found.expected, found.public) == (
+        plain.guarantee,
+        plain.expected,
+        plain.public,
+    )
 
 
 @pytest.mark.parametrize("mechanism", ["default", "paper"])
@@ -308,10 +320,22 @@ def test_no_reading_however_wild_makes_a_release_fail(weather, choices, value, m
     assert release(by_hand, weather, unit=Days(1), epsilon=1.0, choices=choices)
 
 
-def test_a_record_without_a_whole_quarter_of_an_hour_is_refused(weather):
+def test_a_record_without_a_whole_quarter_of_an_hour_is_released_as_one_of_zeros(weather):
     power = planted(200, 5)
-    with pytest.raises(MeterError, match="no readings at all"):
-        release(power[power.index.minute % 15 != 0], weather, unit=Days(1), epsilon=1.0)
+    asked = {"unit": Days(1), "epsilon": 1.0, "choices": Choices(step=30.0)}
+    holes = power.where(power.index.minute % 15 != 0)
+    found, plain = (release(each, weather, **asked) for each in (holes, power))
+    assert (found.guarantee, found.expected, found.public) == (
+        plain.guarantee,
+        plain.expected,
+        plain.public,
+    )
+    record = prepared(from_pandas(holes, label="start", cleaning="each"))
+    assert not record.power_kw.any()
+    assert record.extent == prepared(from_pandas(power, label="start", cleaning="each")).extent
+    # a span that holds no quarter is refused for its stamps, whatever the readings
+    for short in (power[:2], power[:2] * math.nan):
+        assert "no readings at all" in refusal(short, weather, **asked)
 
 
 @pytest.mark.parametrize("lost", [slice(0, 24), slice(-24, None), slice(-72, None)])

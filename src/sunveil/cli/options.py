@@ -66,7 +66,7 @@ METER = {
         type=choice("auto", "no", "cumulative", "daily"),
         default="auto",
         help="Whether readings count up, without end or from zero every day, so that their"
-        " differences are taken.",
+        " differences are taken; auto: as the header says and, for infer, as they run.",
     ),
     "time_column": click.option(
         "--time-column", help="Column of times: its name, or its place from 1."
@@ -89,7 +89,7 @@ METER = {
         "--decimal",
         type=choice("auto", ".", ","),
         default="auto",
-        help="Decimal mark; auto: by what is read, for releases the point.",
+        help="Decimal mark; auto: as the header says and, for infer, as cells show.",
     ),
     "duplicates": click.option(
         "--duplicates",

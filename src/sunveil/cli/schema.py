@@ -9,6 +9,7 @@ import click
 
 from sunveil.cli.files import check_target, write_whole
 from sunveil.cli.options import METER_OPTIONS, declared_options, taking
+from sunveil.errors import ParameterError
 
 PRIVATE = (
     "FOR THE CURATOR ALONE: some of it may be found from readings; check it, and keep it private."
@@ -35,6 +36,10 @@ def schema_command(meters: Path, *, out: Path | None, **given: Any) -> None:
     from sunveil.meters.describe import describe_source
     from sunveil.meters.schema import CHECK, schema_text
 
+    if meters.is_dir():
+        raise ParameterError(
+            f"{meters} is a folder: name one of its files, whose schema holds for all written alike"
+        )
     if out is not None:
         check_target(out, meters)
     found = describe_source(meters, declared_options(given))

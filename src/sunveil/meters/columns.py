@@ -273,7 +273,7 @@ def _find_power(columns: Sequence[TableColumn], taken: set[int | None], where: s
             return named[0]
     if len(rest) == 1:
         return rest[0]
-    listed = list_columns([columns[at] for at in (named or rest)])
+    listed = _list_numbered(columns, named or rest)
     if not any(column.name for column in columns):
         raise MeterError(
             f"{where} has no header: name its columns in a first line such as time,power_kw, or"
@@ -283,6 +283,14 @@ def _find_power(columns: Sequence[TableColumn], taken: set[int | None], where: s
     raise MeterError(
         f"{where} has {several}: name the readings with {ask('power_column')}, one of {listed}"
     )
+
+
+def _list_numbered(columns: Sequence[TableColumn], places: Sequence[int]) -> str:
+    """Return some columns for a message: by name, or by number where two share one."""
+    names = [columns[at].name for at in places]
+    if len(set(names)) == len(names):
+        return list_columns([columns[at] for at in places])
+    return ", ".join(f"{at + 1} ({columns[at].name[:60]!r})" for at in places[:20])
 
 
 def _is_generation(column: TableColumn) -> bool:

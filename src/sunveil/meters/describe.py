@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from sunveil.errors import MeterError
 from sunveil.meters.arrowfile import read_arrow
 from sunveil.meters.assemble import RawSystem
+from sunveil.meters.columns import ColumnRoles, find_roles
 from sunveil.meters.contents import Content, FileKind, contents_of
 from sunveil.meters.grid import RawReadings
 from sunveil.meters.header import TableColumn, TableHead, find_head
@@ -28,7 +29,9 @@ from sunveil.meters.textcells import read_head
 from sunveil.meters.textfile import read_text
 
 # Where a proposal comes from: what only readings say must be checked by the curator.
-DECLARED, HEADER, STAMPS, READINGS = "declared", "header", "stamps", "readings"
+DECLARED, HEADER, FORMAT, STAMPS, READINGS = "declared", "header", "format", "stamps", "readings"
+# What a format that is defined to the last sign leaves nobody to declare.
+_DEFINED = ("decimal", "time_format", "timezone", "label", "unit", "register")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,8 @@ class SourceDescription:
     options
         Everything that reading it needs, as far as the file says it.
     origins
-        Where each of these comes from: ``declared``, ``header``, ``stamps`` or ``readings``.
+        Where each of these comes from: ``declared``, ``header``, ``format``, ``stamps`` or
+        ``readings``.
     systems
         How many systems it has.
     """
@@ -59,7 +63,7 @@ def describe_source(path: Path | str, options: MeterOptions | None = None) -> So
     Parameters
     ----------
     path
-        A file; of an archive the first one in it.
+        A file; of an archive the first one in it, without its span.
     options
         What is known of it already.
 
@@ -68,18 +72,27 @@ def describe_source(path: Path | str, options: MeterOptions | None = None) -> So
     None: readings are looked at. What they alone say is marked for the curator to check.
     """
     options = options or MeterOptions()
-    content = next(iter(contents_of(Path(path))))
+    contents = list(contents_of(Path(path)))
+    found = _describe(contents[0], Path(path), options)
+    if len(contents) == 1:
+        return found
+    # the others have stamps of their own
+    span = {"first": options.first, "last": options.last}
+    return replace(found, options=found.options.changed(span))
+
+
+def _describe(content: Content, path: Path, options: MeterOptions) -> SourceDescription:
     kind = content.kind
     if kind is FileKind.TEXT:
         with content.open() as file:
             lines = read_head(file)
         if is_nem12(lines):
-            return _defined("NEM12", Path(path), options)
+            return _defined("NEM12", path, options)
         head = find_head(lines, options, where=content.name)
         found = read_table(read_text(content, options), options)
         return _described(_text_format(lines), found, options, head)
     if kind is FileKind.XML:
-        return _defined("Green Button", Path(path), options)
+        return _defined("Green Button", path, options)
     return _described(kind.value, _typed(content, kind, options), options, None)
 
 
@@ -102,7 +115,8 @@ def _text_format(lines: list[str]) -> str:
 def _defined(name: str, path: Path, options: MeterOptions) -> SourceDescription:
     """Describe a file whose format says everything by its own definition."""
     systems = sum(isinstance(each, Record) for each in iter_systems(path, options))
-    return SourceDescription(name, options, _declared(options), systems)
+    origins = dict.fromkeys(_DEFINED, FORMAT) | _declared(options)
+    return SourceDescription(name, options, origins, systems)
 
 
 def _declared(options: MeterOptions) -> dict[str, str]:
@@ -123,17 +137,26 @@ def _described(
             changes[field], origins[field] = value, origin
 
     wide = roles.minutes is not None
-    propose("time_column", _name(table.columns, roles.time), HEADER)
-    propose("date_column", _name(table.columns, roles.date), HEADER)
+    said = _roles_in_header(found, given)
+    timed = said is not None and (said.time, said.date) == (roles.time, roles.date)
+    propose("time_column", _name(table.columns, roles.time), HEADER if timed else STAMPS)
+    propose("date_column", _name(table.columns, roles.date), HEADER if timed else STAMPS)
     propose("system_column", _name(table.columns, roles.system), HEADER)
     if not wide:
-        propose("power_column", _name(table.columns, roles.power[0]), HEADER)
+        named = said is not None and said.power == roles.power
+        propose(
+            "power_column",
+            _name(table.columns, roles.power[0]),
+            HEADER if named else READINGS,
+        )
     if head is not None:
         propose("skip_rows", head.above, HEADER)
         propose("separator", head.separator, HEADER)
         stated = table.said.get("decimal")
         mark = "." if found.readings.evidence is None else decimal_mark(found.readings.evidence)
-        propose("decimal", stated or mark, HEADER if stated else READINGS)
+        # a comma between cells leaves the point
+        clear = stated or (head.separator, mark) == (",", ".")
+        propose("decimal", stated or mark, HEADER if clear else READINGS)
     propose("time_format", found.time_format, STAMPS)
     propose("timezone", found.options.timezone, HEADER)
     propose("label", None if found.options.label == AUTO else found.options.label, HEADER)
@@ -143,6 +166,8 @@ def _described(
         stamps = np.concatenate([raw.stamps.wall for raw in raws]).view("M8[us]").astype("M8[s]")
         propose("first", str(stamps.min()), STAMPS)
         propose("last", str(stamps.max()), STAMPS)
+        if all(np.isfinite(raw.stamps.offset).all() for raw in raws):
+            origins.setdefault("timezone", STAMPS)
     record = next((each for raw in raws if (each := _record(raw, found.options))), None)
     if record is not None:
         propose("interval_minutes", record.interval_minutes, STAMPS)
@@ -153,6 +178,15 @@ def _described(
     return SourceDescription(
         name, given.changed(changes), {**_declared(given), **origins}, len(raws)
     )
+
+
+def _roles_in_header(found: TableReadings, given: MeterOptions) -> ColumnRoles | None:
+    """Return what the header alone says of the columns, None where it does not say enough."""
+    blind = [replace(column, cells=()) for column in found.table.columns]
+    try:
+        return find_roles(blind, given, where=found.table.where)
+    except MeterError:
+        return None
 
 
 def _record(raw: RawSystem, options: MeterOptions) -> Record | None:

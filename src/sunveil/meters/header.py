@@ -112,7 +112,11 @@ def find_head(lines: Sequence[str], options: MeterOptions, *, where: str) -> Tab
         raise MeterError(f"{where} is empty")
     if options.declared_only and options.skip_rows is None:
         options = options.changed({"skip_rows": _named_line(lines, options)})
-    separator = options.separator or _find_separator(lines, options.skip_rows or 0)
+    if options.declared_only and options.skip_rows is not None:
+        line = next((each for each in lines[options.skip_rows :] if each.strip()), "")
+        separator = options.separator or max(SEPARATORS, key=line.count)
+    else:
+        separator = options.separator or _find_separator(lines, options.skip_rows or 0)
     rows = [_cells(line, separator) for line in lines]
     above, skip, columns, named = find_columns(rows, options, where=where)
     return TableHead(separator, above, skip, columns, named, _stated_decimal(lines[:skip]))
@@ -193,7 +197,8 @@ def find_columns(
         )
         for at, name in enumerate(names)
     )
-    return names_at, first, columns, True
+    # what has no stamp is no row of a release: nothing below the names must be left out
+    return names_at, names_at + 1 if options.declared_only else first, columns, True
 
 
 def _cells(line: str, separator: str) -> list[str]:

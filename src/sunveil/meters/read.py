@@ -28,6 +28,7 @@ from sunveil.meters.nem12 import is_nem12, read_nem12
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Label, Record
 from sunveil.meters.refusals import UNREAD, RefusedSystem
+from sunveil.meters.schema import Schema, completed
 from sunveil.meters.sheets import read_workbook
 from sunveil.meters.tabular import RoleCells, read_table
 from sunveil.meters.textcells import read_head
@@ -42,6 +43,7 @@ def read_meters(
     options: MeterOptions = _DEFAULTS,
     *,
     refused: list[RefusedSystem] | None = None,
+    schema: Schema | None = None,
     **changes: Any,
 ) -> list[Record]:
     """Read all systems of a file, or of a folder of files.
@@ -59,6 +61,9 @@ def read_meters(
     refused
         A list to which systems that cannot be used are added; without one, the first of them
         raises its reason.
+    schema
+        A schema file, or what :func:`~sunveil.meters.schema.read_schema` returned: fills in what
+        the options leave open.
     **changes
         Fields of :class:`MeterOptions` that differ from ``options``.
 
@@ -72,7 +77,8 @@ def read_meters(
     The records are private; so are their notes' counts and times.
     """
     records = []
-    for each in iter_systems(path, options.changed(changes)):
+    options = completed(options, schema).changed(changes)
+    for each in iter_systems(path, options):
         if isinstance(each, Record):
             records.append(each)
         elif refused is None:

@@ -20,6 +20,9 @@ import yaml
 from sunveil.errors import ParameterError, SourceError
 from sunveil.meters.options import MeterOptions
 
+Schema = Mapping[str, Any] | str | Path
+"""A schema file, or the fields that one declares."""
+
 LARGEST_SCHEMA = 64 * 1024
 # How a line begins that a curator must look at before a release may stand on it.
 CHECK = "CHECK:"
@@ -27,7 +30,7 @@ CHECK = "CHECK:"
 _ORIGINS = {
     "declared": "Declared.",
     "header": "Found in the header.",
-    "format": "By the format's definition.",
+    "format": "By the definition of its format.",
     "stamps": "Told by the stamps.",
     "readings": f"{CHECK} proposed from readings. Keep it only if you know it from elsewhere.",
     "default": f"{CHECK} assumed, since nothing says it.",
@@ -92,7 +95,7 @@ SCHEMA_FIELDS: dict[str, SchemaField] = {
         "The column of dates, where the other has the time of day alone.", _COLUMN, str, True
     ),
     "time_format": SchemaField(
-        "How times are written, in strptime's letters.", 'such as "%d/%m/%Y %H:%M"', str, True
+        "How times are written, in the letters of strptime.", 'such as "%d/%m/%Y %H:%M"', str, True
     ),
     "timezone": SchemaField(
         "The clock of stamps without an offset.",
@@ -106,8 +109,8 @@ SCHEMA_FIELDS: dict[str, SchemaField] = {
     "interval_minutes": SchemaField(
         "Length of the intervals. [minutes]", "a number from 1 to 60", float
     ),
-    "first": SchemaField("The first stamp.", _TIME, str, True),
-    "last": SchemaField("The last stamp.", _TIME, str, True),
+    "first": SchemaField("The first stamp; rows before it are left out.", _TIME, str, True),
+    "last": SchemaField("The last stamp; rows after it are left out.", _TIME, str, True),
     "system_column": SchemaField("The column of systems.", _COLUMN, str, True),
     "power_column": SchemaField("The column of readings.", _COLUMN, str, True),
     "unit": SchemaField("What readings count.", "W, kW, MW, Wh, kWh, MWh or auto"),
@@ -128,7 +131,7 @@ SCHEMA_FIELDS: dict[str, SchemaField] = {
 def read_schema(path: str | Path) -> dict[str, Any]:
     """Return the fields of :class:`MeterOptions` that a schema file declares.
 
-    >>> read_meters("meters.csv", **read_schema("meters.yaml"))  # doctest: +SKIP
+    :func:`~sunveil.meters.read.read_meters` takes the file itself, as ``schema=``.
 
     Raises
     ------
@@ -159,7 +162,7 @@ def read_schema(path: str | Path) -> dict[str, Any]:
     return given
 
 
-def options_from(schema: Mapping[str, Any] | str | Path | None, **given: Any) -> MeterOptions:
+def options_from(schema: Schema | None, **given: Any) -> MeterOptions:
     """Return options from a schema and from what is given beside it, which wins.
 
     Parameters
@@ -169,8 +172,21 @@ def options_from(schema: Mapping[str, Any] | str | Path | None, **given: Any) ->
     **given
         Fields of :class:`MeterOptions`.
     """
-    fields = read_schema(schema) if isinstance(schema, str | Path) else dict(schema or {})
-    return MeterOptions(**{**fields, **given})
+    return MeterOptions(**{**_fields(schema), **given})
+
+
+def completed(options: MeterOptions, schema: Schema | None) -> MeterOptions:
+    """Return options with what a schema says of the fields that they leave at their defaults."""
+    left = {
+        name: value
+        for name, value in _fields(schema).items()
+        if getattr(options, name) == getattr(_DEFAULTS, name)
+    }
+    return options.changed(left)
+
+
+def _fields(schema: Schema | None) -> dict[str, Any]:
+    return read_schema(schema) if isinstance(schema, str | Path) else dict(schema or {})
 
 
 def schema_text(
@@ -199,12 +215,12 @@ def schema_text(
     lines += ["# It was made for the curator of the file: check it, and keep it private."]
     for name, field in SCHEMA_FIELDS.items():
         value = getattr(options, name)
-        if name in _RULES and known[name] == "default":
+        if _needless(name, value, known[name]):
             continue
         if value is not None:
             comment = _comment(field, _ORIGINS[known[name]])
             lines += ["", *comment, f"{name}: {_scalar(value, field)}"]
-        elif name == "timezone" and known[name] != "stamps":
+        elif name == "timezone":
             unknown = f"{CHECK} not known. {field.allowed}."
             lines += ["", *_comment(field, unknown), f"# {name}: UTC"]
     return "\n".join(lines) + "\n"
@@ -218,8 +234,6 @@ def _pairs(content: bytes, where: str) -> list[tuple[str, str | None]]:
         raise _not_a_schema(where, error.problem_mark) from None
     except (yaml.YAMLError, UnicodeDecodeError):
         raise _not_a_schema(where) from None
-    if not texts:
-        raise _not_a_schema(where)
     keys = [key or "" for key in texts[::2]]
     return _checked(list(zip(keys, texts[1::2], strict=True)), where)
 
@@ -232,6 +246,8 @@ def _scalars(text: str, where: str) -> Iterator[yaml.ScalarEvent]:
     """
     events = yaml.parse(text, Loader=yaml.SafeLoader)
     for number, event in enumerate(events):
+        if number == 1 and isinstance(event, yaml.StreamEndEvent):
+            return  # comments alone: of a format that leaves nothing to declare
         if number < len(_BEGIN):
             belongs = isinstance(event, _BEGIN[number])
         elif isinstance(event, yaml.ScalarEvent):
@@ -291,6 +307,13 @@ def _not_a_schema(where: str, mark: yaml.Mark | None = None) -> SourceError:
 
 def _origin(name: str, options: MeterOptions) -> str:
     return "default" if getattr(options, name) == getattr(_DEFAULTS, name) else "declared"
+
+
+def _needless(name: str, value: Any, origin: str) -> bool:
+    """Whether there is nothing to say: a rule that nobody chose, or what the file says itself."""
+    if value != getattr(_DEFAULTS, name):
+        return False
+    return origin in ("format", "stamps") or (name in _RULES and origin == "default")
 
 
 def _comment(field: SchemaField, origin: str) -> list[str]:

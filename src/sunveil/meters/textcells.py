@@ -45,7 +45,7 @@ def read_head(file: BinaryIO) -> list[str]:
     """Return the first lines of a text file; the last one may be cut short."""
     data = file.read(HEAD)
     whole = len(data) < HEAD
-    lines = _text(data, _encoding(data)).splitlines()
+    lines = _text(data, _encoding(data)).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines if whole or len(lines) < 2 else lines[:-1]
 
 
@@ -115,7 +115,7 @@ class LineBlock:
         return np.asarray(before[self.first[1:]] - before[beyond] > 0)
 
 
-def iter_blocks(file: BinaryIO, *, skip: int, separator: str) -> Iterator[LineBlock]:
+def iter_blocks(file: BinaryIO, *, skip: int, separator: str, width: int) -> Iterator[LineBlock]:
     """Yield the lines of a text file below some that are skipped, cut into cells.
 
     Parameters
@@ -126,6 +126,8 @@ def iter_blocks(file: BinaryIO, *, skip: int, separator: str) -> Iterator[LineBl
         How many lines to skip.
     separator
         What stands between cells.
+    width
+        How many columns the header has.
     """
     seen = 0
     for lines in _line_arrays(file):
@@ -135,7 +137,7 @@ def iter_blocks(file: BinaryIO, *, skip: int, separator: str) -> Iterator[LineBl
             continue
         if rows[0] < 1:
             lines, rows = lines.filter(pa.array(rows >= 1)), rows[rows >= 1]
-        yield _cut_block(lines, rows, separator)
+        yield _cut_block(lines, rows, separator, width)
 
 
 def iter_lines(file: BinaryIO) -> Iterator[str]:
@@ -144,10 +146,12 @@ def iter_lines(file: BinaryIO) -> Iterator[str]:
         yield from lines.to_pylist()
 
 
-def _cut_block(lines: pa.StringArray, rows: NDArray[np.int64], separator: str) -> LineBlock:
+def _cut_block(
+    lines: pa.StringArray, rows: NDArray[np.int64], separator: str, width: int
+) -> LineBlock:
     quoted = pc.match_substring(lines, '"')
     if pc.any(quoted).as_py():
-        lines, rows = _mended(lines, rows, separator)
+        lines, rows = _mended(lines, rows, separator, width)
         quoted = pc.match_substring(lines, '"')
         plain = [_unquoted(line, separator) for line in lines.filter(quoted).to_pylist()]
         lines = pc.replace_with_mask(lines, quoted, pa.array(plain, pa.string()))
@@ -160,12 +164,12 @@ def _cut_block(lines: pa.StringArray, rows: NDArray[np.int64], separator: str) -
 
 
 def _mended(
-    lines: pa.StringArray, rows: NDArray[np.int64], separator: str
+    lines: pa.StringArray, rows: NDArray[np.int64], separator: str, width: int
 ) -> tuple[pa.StringArray, NDArray[np.int64]]:
     """Join lines that a line break within a quoted cell has parted.
 
-    One line must open a quote at the start of a cell, and another soon after close it elsewhere: a
-    stray quote mark in some cell joins nothing.
+    One line must leave a quote open, and another soon after close it: a stray quote mark in some
+    cell joins nothing.
     """
     odd = np.flatnonzero(np.asarray(pc.count_substring(lines, '"')) % 2 == 1)
     parted: dict[int, int] = {}
@@ -173,7 +177,9 @@ def _mended(
     for opening, closing in pairwise(odd.tolist()):
         if opening > last and closing - opening <= _LONGEST_CELL:
             first, second = lines[opening].as_py(), lines[closing].as_py()
-            if _opens(first, separator) and not _opens(second, separator):
+            # a line that has all of its columns may just have a stray quote mark in one of them
+            short = first.count(separator) + 1 < width
+            if _leaves_open(first, separator) and (short or _closes(second, separator)):
                 parted[opening], last = closing, closing
     if not parted:
         return lines, rows
@@ -185,14 +191,8 @@ def _mended(
     return pa.array(texts, pa.string()).filter(pa.array(kept)), rows[kept]
 
 
-def _opens(line: str, separator: str) -> bool:
-    """Whether the last quote mark of a line, or its only one, stands at the start of a cell."""
-    at = line.rfind('"') if line.count('"') == 1 else _unclosed(line, separator)
-    return at == 0 or (at > 0 and line[at - 1] == separator)
-
-
-def _unclosed(line: str, separator: str) -> int:
-    """Return where the quote opens that a line leaves open, -1 where none does."""
+def _leaves_open(line: str, separator: str) -> bool:
+    """Whether a line opens a quote at the start of a cell and does not close it."""
     at = 0
     while at < len(line):
         if line[at] == '"' and (at == 0 or line[at - 1] == separator):
@@ -200,10 +200,20 @@ def _unclosed(line: str, separator: str) -> int:
             while (end := line.find('"', end)) >= 0 and line[end : end + 2] == '""':
                 end += 2
             if end < 0:
-                return at
+                return True
             at = end
         at += 1
-    return -1
+    return False
+
+
+def _closes(line: str, separator: str) -> bool:
+    """Whether the first quote mark of a line ends a cell that an earlier line began."""
+    line = line.replace('""', "")
+    at = line.find('"')
+    follows = line[at + 1 : at + 2]
+    if at == 0:
+        return follows in ("", separator)
+    return line[at - 1] != separator
 
 
 def _unquoted(line: str, separator: str) -> str:
@@ -282,7 +292,7 @@ def _plain_table(content: Content, where: str) -> dict[str, pa.ChunkedArray]:
     names = [cell.strip(' \t"\ufeff\xa0') for cell in cut(head[skip], separator)]
     chunks: list[list[pa.Array]] = [[] for _ in names]
     with content.open() as file:
-        for block in iter_blocks(file, skip=skip + 1, separator=separator):
+        for block in iter_blocks(file, skip=skip + 1, separator=separator, width=len(names)):
             full = pa.array(_is_filled(block))
             for place, held in enumerate(chunks):
                 column = block.column(place, width=len(names))

@@ -48,9 +48,10 @@ def is_status_line(lines: Sequence[str]) -> bool:
 def _refuse_open_decimal(head: TableHead, options: MeterOptions, where: str) -> None:
     """Refuse a release whose decimal mark nobody states: readings must not tell it."""
     stated = options.decimal != AUTO or head.decimal is not None
-    if options.declared_only and not stated and head.separator == ";":
+    if options.declared_only and not stated and head.separator != ",":
+        parted = {";": "semicolons", "\t": "tabs"}.get(head.separator, "another mark than commas")
         raise MeterError(
-            f"{where} parts its cells by semicolons, so its decimal mark may be a comma or a point:"
+            f"{where} parts its cells by {parted}, so its decimal mark may be a comma or a point:"
             f" state it with {ask('decimal', ',')} or {ask('decimal', '.')}, or with"
             f" {ask('schema')}"
         )
@@ -71,7 +72,7 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
     power: list[list[pa.Array]] = [[] for _ in roles.power]
     rows, torn = [], []
     with content.open() as file:
-        for block in iter_blocks(file, skip=head.skip, separator=head.separator):
+        for block in iter_blocks(file, skip=head.skip, separator=head.separator, width=width):
             kept = _filled(block)
             mask = pa.array(kept)
             for name, at in places.items():

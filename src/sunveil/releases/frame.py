@@ -143,8 +143,21 @@ def prepared(record: Record) -> Record:
             f"system {record.system_id} was read with rules that look at the whole record, which a"
             " private release cannot use; read it with cleaning='each'"
         )
-    held = np.clip(record.power_kw, 0.0, LARGEST)
-    return coarsen(replace(record, power_kw=held), SHORTEST)
+    held = replace(record, power_kw=np.clip(record.power_kw, 0.0, LARGEST))
+    try:
+        return coarsen(held, SHORTEST)
+    except MeterError:
+        # No longer interval is whole, which is private: zeros agree with no candidate either, and
+        # have the span of the rows alone to be refused for.
+        return coarsen(_zeros(record), SHORTEST)
+
+
+def _zeros(record: Record) -> Record:
+    """Return a record of zeros over the rows of another."""
+    step = np.timedelta64(round(record.interval_minutes * 60.0), "s")
+    first, last = record.extent
+    times = np.arange(first, last + step, step)
+    return replace(record, times=times, power_kw=np.zeros(len(times)))
 
 
 def make_frame(

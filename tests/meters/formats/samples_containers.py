@@ -102,7 +102,8 @@ def utf16_little(days: int) -> FormatSample:
     power = _plain(days)
     text = _csv(power).decode().replace(",", "\t").replace("\n", "\r\n")
     content = b"\xff\xfe" + text.encode("utf-16-le")
-    return _sample("utf16-le", "roof.txt", content, power)
+    declared = {**SCHEMA, "decimal": "."}  # between tabs it may be a comma
+    return _sample("utf16-le", "roof.txt", content, power, schema=declared)
 
 
 def utf16_big(days: int) -> FormatSample:

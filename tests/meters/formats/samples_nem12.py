@@ -126,9 +126,9 @@ def net(days: int) -> FormatSample:
         (expect(power, system_id="NEM1201010"),),
         label_said=True,
         must_refuse=True,
-        words=("allow_net",),
-        remedy={"allow_net": True},
-        schema={"allow_net": True},
+        words=("power_column",),
+        remedy={"power_column": "B1"},
+        schema={"power_column": "B1"},
     )
 
 
@@ -143,7 +143,7 @@ def consumption(days: int) -> FormatSample:
         _file(_stream("NEM1201011", "E1", used, unit="KWH", minutes=30, digits=4, suffixes="E1")),
         (),
         must_refuse=True,
-        words=("consumption",),
+        words=("generation",),
     )
 
 

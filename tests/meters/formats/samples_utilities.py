@@ -135,7 +135,6 @@ def german(days: int) -> FormatSample:
         (expect(power),),
         options={"timezone": known.timezone},
         tolerance=0.0003,
-        label_said=True,
         schema={
             "timezone": known.timezone,
             "skip_rows": 5,

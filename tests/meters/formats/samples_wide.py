@@ -121,7 +121,8 @@ def _wide(
     **facts: Any,
 ) -> FormatSample:
     said = {} if unit is None else {"unit": unit}
-    schema = {"timezone": zone, **said, **facts.pop("schema", {})}
+    more = facts.pop("schema", {})
+    schema = None if more is None else {"timezone": zone, **said, **more}
     return FormatSample(
         f"wide-{name}",
         "wide",
@@ -218,7 +219,8 @@ def half_hours(days: int) -> FormatSample:
         zone="Etc/GMT-10",
         unit="kWh",
         label="start",
-        words=("CON/GEN",),
+        words=("system_column",),
+        schema=None,
     )
 
 
