@@ -75,6 +75,26 @@ def test_without_a_schema_a_release_takes_what_the_file_says_or_refuses(name, tm
 
 
 @pytest.mark.parametrize(
+    "mistake",
+    [
+        {"time_column": "nothing"},
+        {"power_column": "nothing"},
+        {"system_column": "nothing"},
+        {"date_column": "nothing"},
+        *({"skip_rows": rows} for rows in (1, 2, 3)),
+    ],
+    ids=lambda mistake: "-".join(map(str, *mistake.items())),
+)
+@pytest.mark.parametrize("cleaning", ["record", "each"])
+def test_a_mistaken_option_is_answered_without_the_file_s_secrets(mistake, cleaning, tmp_path):
+    """What stands above a table is not its header, however many lines one is told to skip."""
+    for name in WRITERS:
+        made = sample(name, 2)
+        if made.secrets:
+            attempt(tmp_path, made, **{**made.options, **mistake, "cleaning": cleaning})
+
+
+@pytest.mark.parametrize(
     ("name", "place"),
     [
         ("sunny_portal-portal", "munich"),
