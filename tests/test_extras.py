@@ -21,7 +21,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 # What is imported under another name than it is installed by.
 INSTALLED_AS = {
     "yaml": "pyyaml",
-    "python_calamine": "python-calamine",
     "python_multipart": "python-multipart",
 }
 # What a package that is declared brings and stands for.

@@ -23,7 +23,7 @@ from sunveil.meters import MeterOptions, from_pandas, read_meters, records_from_
         ("a.csv", b"time,power_kw\n", "a header but no readings"),
         ("a.csv", b"time,power_kw\n,\n,\n", "header but no readings"),
         ("a.csv", b"once upon a time\nthere was a meter\n", "not a table"),
-        ("a.csv", b"once, upon, a\ntime, there, was\n", "time_column=, one of 'once'"),
+        ("a.csv", b"once, upon, a\ntime, there, was\n", "time_column=, one of its 3 columns"),
         ("a.csv", b"time,power_kw\n\x00\x01\x02\n", "a header but no readings"),
         ("a.csv", b"ti\x00\x01me,power_kw\n1,2\n", "no meter file"),
         ("a.csv", "time,power_kw\n2016".encode("utf-16"), "a header but no readings"),

@@ -17,6 +17,7 @@ from sunveil.meters.contents import Content, FileKind, unreadable
 from sunveil.meters.header import TableColumn
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.tabular import RoleCells
+from sunveil.meters.textcells import decode
 
 _SAMPLE = 200
 
@@ -74,11 +75,46 @@ def _table(content: Content) -> pa.Table:
     try:
         with content.open() as file:
             if content.kind is FileKind.PARQUET:
-                return pq.read_table(pa.PythonFile(file) if content.path is None else content.path)
-            return feather.read_table(file)
+                source = pa.PythonFile(file) if content.path is None else content.path
+                return _sound(pq.read_table(source))
+            return _sound(feather.read_table(file))
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = error if isinstance(error, FileNotFoundError) else ValueError()
         raise unreadable(content.name, reason) from None
+
+
+def _sound(table: pa.Table) -> pa.Table:
+    """Return a table whose buffers have been checked, with every cell of text readable.
+
+    Bytes that are no text spoil their own cell alone.
+    """
+    raw = pa.table(
+        [_as_bytes(column) for column in table.columns],
+        names=table.column_names,
+        metadata=table.schema.metadata,
+    )
+    raw.validate(full=True)
+    texts = [
+        _as_text(column) if pa.types.is_binary(column.type) else column for column in raw.columns
+    ]
+    return pa.table(texts, names=table.column_names, metadata=table.schema.metadata)
+
+
+def _as_bytes(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not _is_text(column.type):
+        return column
+    if pa.types.is_dictionary(column.type):
+        column.validate(full=True)
+        column = column.cast(column.type.value_type)
+    return column.cast(pa.binary())
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        cells = [None if each is None else decode(each) for each in column.to_pylist()]
+        return pa.chunked_array([pa.array(cells, pa.string())])
 
 
 def describe_column(column: pa.ChunkedArray, name: str, options: MeterOptions) -> TableColumn:

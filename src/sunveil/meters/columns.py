@@ -137,9 +137,9 @@ def find_position(columns: Sequence[TableColumn], name: str, option: str, where:
 
 def list_columns(columns: Sequence[TableColumn]) -> str:
     """Return the columns for a message: by name, or by number where they have none."""
-    if not any(column.name for column in columns):
-        return f"{len(columns)} columns without names, numbered from 1"
-    shown = [repr(column.name[:60]) for column in columns[:20]]
+    if not any(column.shown for column in columns):
+        return f"its {len(columns)} columns, numbered from 1"
+    shown = [repr(column.shown[:60]) for column in columns[:20]]
     more = len(columns) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
@@ -274,7 +274,7 @@ def _find_power(columns: Sequence[TableColumn], taken: set[int | None], where: s
     if len(rest) == 1:
         return rest[0]
     listed = _list_numbered(columns, named or rest)
-    if not any(column.name for column in columns):
+    if not any(column.shown for column in columns):
         raise MeterError(
             f"{where} has no header: name its columns in a first line such as time,power_kw, or"
             f" number them from 1 with {ask('time_column')} and {ask('power_column')}"
@@ -290,7 +290,7 @@ def _list_numbered(columns: Sequence[TableColumn], places: Sequence[int]) -> str
     names = [columns[at].name for at in places]
     if len(set(names)) == len(names):
         return list_columns([columns[at] for at in places])
-    return ", ".join(f"{at + 1} ({columns[at].name[:60]!r})" for at in places[:20])
+    return ", ".join(f"{at + 1} ({columns[at].shown[:60]!r})" for at in places[:20])
 
 
 def _is_generation(column: TableColumn) -> bool:

@@ -269,7 +269,8 @@ def _raw(
             " fetch a feed of one length"
         )
     hours = duration / 3600.0 if kind.uom == _ENERGY_WH else 1.0
-    watts = value * 10.0**kind.multiplier / hours
+    with np.errstate(over="ignore"):  # what is too large is infinite, and missing like any other
+        watts = value * 10.0**kind.multiplier / hours
     stamps = Stamps((start * 1e6).astype(np.int64), np.zeros(len(start)), "UTC")
     return RawSystem(system_id, where, rows, stamps, watts, Unit.W, notes)
 

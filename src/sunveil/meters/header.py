@@ -12,6 +12,7 @@ from sunveil.meters import vocabulary
 from sunveil.meters.dates import is_clock, is_stamp
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.textcells import SEPARATORS, cut
+from sunveil.meters.units import unit_in_name
 
 # Rows above the first reading that are looked at.
 _DEEPEST = 200
@@ -39,6 +40,8 @@ class TableColumn:
         Some of its first cells; none where they must not be looked at.
     is_time, is_number
         What its type in the file says; None where the file has no types.
+    is_sure
+        Whether its name is one, and not a cell of a row that was taken for a header.
     """
 
     name: str
@@ -46,6 +49,12 @@ class TableColumn:
     cells: tuple[str, ...] = ()
     is_time: bool | None = None
     is_number: bool | None = None
+    is_sure: bool = True
+
+    @property
+    def shown(self) -> str:
+        """Its name for messages, empty where it might be a cell."""
+        return self.name if self.is_sure else ""
 
     @property
     def folded(self) -> str:
@@ -188,12 +197,14 @@ def find_columns(
         )
     # a row of units is as wide as the names: the rest of a cell with a line break is not
     below = [row for row in rows[names_at + 1 : first] if len(row) >= len(names)]
+    sure = _are_names(names)
     sample = [] if options.declared_only else [row for row in rows[first:] if any(row)]
     columns = tuple(
         TableColumn(
             name,
             tuple(row[at] for row in below if at < len(row) and row[at]),
             tuple(row[at] for row in sample if at < len(row)),
+            is_sure=sure,
         )
         for at, name in enumerate(names)
     )
@@ -280,6 +291,21 @@ def _names_row(rows: Sequence[Sequence[str]], above: int, first: int, width: int
         return wide[-1]
     alone = [at for at in range(above, first) if any(rows[at])]
     return alone[-1] if alone and width < 2 else None
+
+
+def _are_names(names: Sequence[str]) -> bool:
+    """Whether a row is surely made of names of columns: these may be shown, cells may not."""
+    if any(is_stamp(name) or re.fullmatch(r"[+-]?\d[\d.,' ]*", name) for name in names[1:]):
+        return False
+    words = [fold(name) for name in names]
+    if any(word in vocabulary.PLAIN_TIMES for word in words):
+        return True
+    known = {*vocabulary.TIMES, *vocabulary.DATES, *vocabulary.CLOCKS, *vocabulary.SYSTEMS}
+    hits = [
+        word in known or unit_in_name(name) is not None
+        for word, name in zip(words, names, strict=True)
+    ]
+    return sum(hits) > 1
 
 
 def _is_readings(cells: Sequence[str]) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from datetime import datetime, time
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from python_calamine import CalamineError, CalamineWorkbook
+from openpyxl import load_workbook
 
 from sunveil.errors import MeterError
 from sunveil.meters.columns import find_roles
@@ -30,10 +33,10 @@ def read_workbook(content: Content, options: MeterOptions) -> RoleCells:
         What the curator says of it.
     """
     try:
-        with content.open() as file:
-            book = CalamineWorkbook.from_filelike(file)
-            sheets = [book.get_sheet_by_name(name).to_python() for name in book.sheet_names]
-    except (CalamineError, OSError, ValueError) as error:
+        with content.open() as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of cells that are no dates, and become no readings
+            sheets = [_rows(sheet) for sheet in load_workbook(file, read_only=True, data_only=True)]
+    except Exception as error:  # a damaged workbook fails in as many ways as it has parts
         raise unreadable(content.name, error) from None
     filled = [rows for rows in sheets if len(rows) > 1]
     if not filled:
@@ -46,6 +49,14 @@ def read_workbook(content: Content, options: MeterOptions) -> RoleCells:
             problem = problem or error
     assert problem is not None
     raise problem
+
+
+def _rows(sheet: Any) -> list[tuple[object, ...]]:
+    # what a file says of its own size is often wrong
+    if hasattr(sheet, "reset_dimensions"):
+        sheet.reset_dimensions()
+        return list(sheet.iter_rows(values_only=True))
+    return []  # a sheet that is a chart
 
 
 def cells_of_rows(
@@ -103,6 +114,8 @@ def _as_texts(row: Sequence[object]) -> list[str]:
 def _as_text(cell: object) -> str:
     if cell is None:
         return ""
+    if isinstance(cell, datetime) and cell.time() == time():
+        return str(cell.date())  # a workbook's dates are midnights
     if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15:
         return str(int(cell))
     return str(cell).strip()

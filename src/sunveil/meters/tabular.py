@@ -329,7 +329,7 @@ def _system(found: TableReadings, part: Rows | None, name: str) -> RawSystem | R
     if unit is None and not options.declared_only:
         unit = _own_unit(table, readings.numbers, some)
     if unit is None:
-        column = "" if table.roles.minutes else table.columns[table.roles.power[0]].name
+        column = "" if table.roles.minutes else table.columns[table.roles.power[0]].shown
         return RefusedSystem(name, "meter", str(missing_unit(table.where, column)))
     rows, wall = readings.rows[some], readings.wall[some]
     values, told = _values(readings, some, unit)
@@ -361,7 +361,8 @@ def _values(readings: _Readings, some: Rows | slice, unit: Unit) -> tuple[NDArra
     own = numbers.with_unit[some]
     if own.any():
         fits = own & (numbers.energy[some] == unit.is_energy)
-        converted = np.where(fits, values / unit.kilo, np.nan)
+        with np.errstate(over="ignore"):
+            converted = np.where(fits, values / unit.kilo, np.nan)
         values = np.where(own, converted, values)
     if readings.torn is not None:
         values = np.where(readings.torn[some], np.nan, values)

@@ -41,6 +41,11 @@ def _latin(error: UnicodeError) -> tuple[str, int]:
 codecs.register_error("sunveil-latin", _latin)
 
 
+def decode(data: bytes) -> str:
+    """Return bytes as text, those that are not UTF-8 one by one as Latin-1."""
+    return data.decode("utf-8", errors="sunveil-latin")
+
+
 def read_head(file: BinaryIO) -> list[str]:
     """Return the first lines of a text file; the last one may be cut short."""
     data = file.read(HEAD)
@@ -262,7 +267,7 @@ def _encoding(data: bytes) -> str:
 
 def _text(data: bytes, encoding: str) -> str:
     if encoding == "utf-8":
-        return data.decode("utf-8", errors="sunveil-latin").removeprefix("\ufeff")
+        return decode(data).removeprefix("\ufeff")
     return data[: len(data) // 2 * 2].decode(encoding, errors="replace").removeprefix("\ufeff")
 
 

@@ -21,6 +21,15 @@ TIMES = _listed(
     " heure, horodatage, data ora, data e ora, datum en tijd, tijdstip, data, tid, tidspunkt,"
     " interval, period, hour ending, time stamp"
 )
+# Words that nothing but the name of a column of times is.
+PLAIN_TIMES = frozenset(
+    _listed(
+        "time, timestamp, datetime, date time, measured on, time utc, utc time, datetime utc,"
+        " timestamp utc, local time, interval start, interval end, start time, end time, date,"
+        " date and time, datum, datum und uhrzeit, zeitstempel, fecha, fecha y hora, time stamp,"
+        " local 15min, uhrzeit, zeit, end at"
+    )
+)
 DATES = _listed("date, datum, fecha, data, day, tag, dato, usage date, reading date, interval date")
 CLOCKS = _listed(
     "time, start time, starttime, from, von, start, hour, hour ending, he, zeit, uhrzeit, hora,"
