@@ -207,8 +207,12 @@ def differences(case: HostileCase, quiet: Outcome, found: Outcome) -> list[str]:
     return wrong
 
 
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
 def try_cases(
-    numbers: Sequence[int], *, ways: Sequence[str] = tuple(WAYS), say: Callable[[str], None] = print
+    numbers: Sequence[int], *, ways: Sequence[str] = tuple(WAYS), say: Callable[[str], None] = _say
 ) -> Tried:
     """Try cases and return what changed.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,6 +106,31 @@ def write_parquet(path: Path, fleet: Fleet, *, lists: bool = False) -> Path:
     return path
 
 
+def write_json(path: Path, fleet: Fleet) -> Path:
+    """Write all systems as records of JSON; a cell that is no number stays a text."""
+    rows = [
+        {"system_id": name, "time": stamp, "power_kw": _number_or_text(cell)}
+        for name, cells in fleet.items()
+        for stamp, cell in cells
+    ]
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    return path
+
+
+def write_zip(path: Path, fleet: Fleet) -> Path:
+    """Write an archive of two folders, each with a half of every system."""
+    folder = write_months(path.with_suffix(""), fleet)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for each in sorted(folder.rglob("*.csv")):
+            archive.write(each, each.relative_to(folder))
+    return path
+
+
+def _number_or_text(cell: str) -> float | str:
+    number = _number(cell)
+    return number if math.isfinite(number) else cell
+
+
 def _number(cell: str) -> float:
     try:
         return float(cell)
@@ -172,7 +199,9 @@ WAYS: dict[str, Callable[[Path, Fleet], Outcome]] = {
     "infer file --json": lambda at, fleet: _json(write_long(at / "meters.csv", fleet)),
     "infer parquet --json": lambda at, fleet: _json(write_parquet(at / "meters.parquet", fleet)),
     "infer folder --json": lambda at, fleet: _json(write_files(at / "meters", fleet)),
-    "infer months --json": lambda at, fleet: _json(write_flat_months(at / "meters", fleet)),
+    "infer months --json": lambda at, fleet: _json(write_months(at / "meters", fleet)),
+    "infer json --json": lambda at, fleet: _json(write_json(at / "meters.json", fleet)),
+    "infer zip --json": lambda at, fleet: _json(write_zip(at / "meters.zip", fleet)),
     "fleet of files": lambda at, fleet: _fleet(write_files(at / "meters", fleet), at, fleet),
     "fleet of months": lambda at, fleet: _fleet(write_months(at / "meters", fleet), at, fleet),
     "fleet in one csv": lambda at, fleet: _fleet(write_long(at / "meters.csv", fleet), at, fleet),
@@ -181,6 +210,8 @@ WAYS: dict[str, Callable[[Path, Fleet], Outcome]] = {
         write_parquet(at / "m.parquet", fleet, lists=True), at, fleet
     ),
     "release file": lambda at, fleet: _release(write_long(at / "meters.csv", fleet)),
+    "release json": lambda at, fleet: _release(write_json(at / "meters.json", fleet)),
+    "release zip": lambda at, fleet: _release(write_zip(at / "meters.zip", fleet)),
     "release folder": lambda at, fleet: _release(write_files(at / "meters", fleet)),
     "plan of a file": lambda at, fleet: _plan(write_long(at / "meters.csv", fleet), at, *PLACE),
     "plan of a fleet": lambda at, fleet: _plan(
@@ -200,12 +231,3 @@ WAYS: dict[str, Callable[[Path, Fleet], Outcome]] = {
 }
 # Where stamps are public and decide who is released, only readings are made hostile.
 STAMPS_MATTER = frozenset(name for name in WAYS if name.startswith(("release", "plan", "upload")))
-
-
-def write_flat_months(folder: Path, fleet: Fleet) -> Path:
-    """Write two text files into one folder, each with a half of every system."""
-    write_months(folder, fleet)
-    for half in ("0", "1"):
-        (folder / half / f"meters{half}.csv").rename(folder / f"meters{half}.csv")
-        (folder / half).rmdir()
-    return folder

@@ -56,7 +56,7 @@ def test_a_parameter_is_named_as_the_interface_in_use_calls_it():
     assert told == {
         "python": "give power_unit='kW' or time_column=",
         "command": "give --power-unit kW or --time-column",
-        "service": "give kW in the field power unit or the field time column",
+        "service": "give kW in the field 'power unit' or the field 'Column of times'",
     }
 
 

@@ -275,11 +275,29 @@ def test_readings_that_are_no_numbers_are_refused(power):
     with pytest.raises(sunveil.MeterError):
         sunveil.infer(power * np.nan, **GOLDEN)
     with pytest.raises(sunveil.MeterError):
-        sunveil.infer(power.where(power < 1.0, np.inf), **GOLDEN)
+        sunveil.infer(power * 0.0 + np.inf, **GOLDEN)
     with pytest.raises(sunveil.MeterError, match="empty"):
         sunveil.infer(power.iloc[:0], **GOLDEN)
     with pytest.raises(sunveil.MeterError, match="DatetimeIndex"):
         sunveil.infer(power.reset_index(drop=True), **GOLDEN)
+
+
+def test_a_frame_s_systems_stand_alone(power):
+    def framed(name, values):
+        return pd.DataFrame({"system_id": name, "time": power.index, "power_kw": values})
+
+    good = framed("good", power.to_numpy())
+    (alone,) = sunveil.infer_frame(good, **GOLDEN)
+    for hostile in (power * np.nan, power * 0.0, power * np.inf, power.iloc[::-1] * 1e300):
+        refused = []
+        both = pd.concat([framed("bad", hostile.to_numpy()), good])
+        found = sunveil.infer_frame(both, refused=refused, **GOLDEN)
+        assert found[-1] == alone
+        assert [each.system_id for each in found] + [each.system_id for each in refused]
+        assert len(found) + len(refused) == 2
+        if refused:
+            with pytest.raises(sunveil.SunveilError):
+                sunveil.infer_frame(both, **GOLDEN)
 
 
 def test_options_default_to_those_of_infer():

@@ -31,6 +31,26 @@ _FLAGS = frozenset({"negate", "allow_net", "restart"})
 # The environment's name for the interface that a command is started from.
 INTERFACE = "SUNVEIL_INTERFACE"
 
+# What the curator's form of the service calls them.
+FORM_LABELS = {
+    "timezone": "Time zone of stamps without one",
+    "unit": "Unit",
+    "label": "A stamp names",
+    "register": "Readings count up",
+    "decimal": "Decimal mark",
+    "time_column": "Column of times",
+    "date_column": "Column of dates",
+    "power_column": "Column of readings",
+    "system_column": "Column of systems",
+    "time_format": "Times are written",
+    "skip_rows": "Lines above the header",
+    "separator": "Cells are parted by",
+    "duplicates": "Different readings for one time",
+    "unit_switch": "A unit that changes within a record",
+    "negate": "Generation is counted as negative",
+    "allow_net": "Read net meters all the same",
+}
+
 
 class Interface(StrEnum):
     """Where a person reads the messages of this process."""
@@ -89,7 +109,9 @@ def _worded(parameter: str, value: str | None) -> str:
             option = f"--{parameter.replace('_', '-')}"
             return option if value is None else f"{option} {value}"
         case Interface.SERVICE:
-            field = f"the field {parameter.replace('_', ' ')}"
+            if parameter == "restart":
+                return "Start from nothing"
+            field = f"the field {FORM_LABELS.get(parameter, parameter.replace('_', ' '))!r}"
             return field if value is None else f"{value} in {field}"
         case _:
             if value is None:

@@ -34,6 +34,7 @@ from sunveil.estimate import Assumptions, Estimate, Interval
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.read import failed
 from sunveil.meters.record import Record
+from sunveil.meters.refusals import RefusedSystem
 from sunveil.profiles import DayGroup
 from sunveil.search import Search
 from sunveil.site import Losses, Mount, Plane, Site, SkyModel
@@ -233,6 +234,7 @@ def infer_frame(
     timezone: str | None = None,
     label: str = "auto",
     cache: WeatherCache | None = None,
+    refused: list[RefusedSystem] | None = None,
     **settings: Any,
 ) -> list[Estimate]:
     """Infer every system of a long frame of one place, in the order of the systems.
@@ -245,6 +247,9 @@ def infer_frame(
         As for :func:`infer`.
     unit, timezone, label
         As for :func:`infer`; the unit is told by the column's name when left out.
+    refused
+        A list to which systems that cannot be inferred are added, with their reasons; without one,
+        the first of them raises its reason. The others' estimates are the same in any case.
     **settings
         ``method``, ``clock``, ``losses``, ``albedo``, ``group``, ``search`` and ``mount``, as for
         :func:`infer`.
@@ -252,9 +257,16 @@ def infer_frame(
     from sunveil.meters import records_from_frame
 
     options = Options.of(**settings)
-    records = records_from_frame(frame, MeterOptions(unit=unit, timezone=timezone, label=label))
+    reading = MeterOptions(unit=unit, timezone=timezone, label=label)
+    records = records_from_frame(frame, reading, refused=refused)
     skies = SiteSkies(latitude, longitude, altitude, weather=weather, cache=cache)
-    return [_given(found) for found in infer_records(records, skies, options=options)]
+    estimates = []
+    for record, found in zip(records, infer_records(records, skies, options=options), strict=True):
+        if refused is not None and isinstance(found, SunveilError):
+            refused.append(RefusedSystem(record.system_id, "inference", str(found)))
+        else:
+            estimates.append(_given(found))
+    return estimates
 
 
 def record_span(record: Record) -> Span:

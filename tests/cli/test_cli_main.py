@@ -206,7 +206,7 @@ def test_remedies_are_in_the_words_of_whoever_started_the_command(tmp_path, monk
     assert "--timezone" in capsys.readouterr().err
     monkeypatch.setenv("SUNVEIL_INTERFACE", "service")
     assert main(given) == 2
-    assert "the field timezone" in capsys.readouterr().err
+    assert "the field 'Time zone of stamps" in capsys.readouterr().err
     assert spoken() == "python"
 
 

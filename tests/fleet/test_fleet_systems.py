@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sunveil.cell import cell_of
@@ -40,6 +42,14 @@ def test_a_declared_time_zone_goes_before_those_of_the_table(tmp_path):
     assert found.ids.to_pylist() == ["a", "b"]
     assert found.options_of(0, declared).timezone == "UTC-07:00"
     assert found.keys.column_names == []
+
+
+def test_the_folders_that_a_table_lies_in_are_no_keys(tmp_path):
+    folder = tmp_path / "year=2024"
+    folder.mkdir()
+    columns = {"system_id": ["a"], "latitude": [40.0], "longitude": [-105.0], "feeder": ["F1"]}
+    pq.write_table(pa.table(columns), folder / "s.parquet")
+    assert read_systems(folder / "s.parquet").keys.column_names == ["feeder"]
 
 
 def test_a_cell_of_a_key_column_changes_no_other_row(tmp_path):

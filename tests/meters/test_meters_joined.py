@@ -34,6 +34,15 @@ def test_halves_of_a_record_are_the_whole(tmp_path):
     assert one.notes == two.notes
 
 
+def test_sub_folders_are_read_and_hidden_ones_are_not(tmp_path):
+    for half, folder in enumerate(("1", "2")):
+        (tmp_path / folder).mkdir()
+        write(tmp_path / folder, "meters.csv", LINES[12 * half : 12 * half + 12])
+    (tmp_path / ".old").mkdir()
+    write(tmp_path / ".old", "meters.csv", LINES)
+    np.testing.assert_allclose(read_one(tmp_path).power_kw, np.arange(24) / 10.0)
+
+
 def test_units_of_one_kind_are_converted(tmp_path):
     write(tmp_path, "1.csv", LINES[:12])
     kilo = [f"a,2024-06-01T{hour:02}:00Z,{hour / 10}" for hour in range(12, 24)]

@@ -135,9 +135,9 @@ def test_rows_stay_in_order_across_blocks(monkeypatch):
 def test_a_torn_line_keeps_what_stands_around_its_reading():
     data = b"a,1,x\nb,1,2,3,y\nc,1\nd,1,z,,\n"
     (block,) = iter_blocks(io.BytesIO(data), skip=0, separator=",", width=3)
-    assert block.column(0, width=3, torn=1).to_pylist() == ["a", "b", "c", "d"]
-    assert block.column(1, width=3, torn=1).to_pylist() == ["1", None, "1", "1"]
-    assert block.column(2, width=3, torn=1).to_pylist() == ["x", "y", None, "z"]
+    assert block.column(0, width=3, private=(1, 1)).to_pylist() == ["a", "b", "c", "d"]
+    assert block.column(1, width=3, private=(1, 1)).to_pylist() == ["1", None, "1", "1"]
+    assert block.column(2, width=3, private=(1, 1)).to_pylist() == ["x", "y", None, "z"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1"])
@@ -160,3 +160,11 @@ def test_a_plain_table_gives_nulls_for_empty_cells(tmp_path):
     assert table["n"].to_pylist() == ["a", "b", "c"]
     assert table["v"].to_pylist() == [None, "1,5", None]
     assert table["v"].type == pa.string()
+
+
+def test_a_separator_in_a_private_cell_leaves_the_public_ones(tmp_path):
+    (tmp_path / "a.csv").write_text("id,tilt,kw,feeder\na,1,5,F1\nb,1,2,3,5,F2\nc,2,6,F1\n")
+    table = read_text_table(tmp_path / "a.csv", where="a.csv", private=("tilt", "kw"))
+    assert table["id"].to_pylist() == ["a", "b", "c"]
+    assert table["feeder"].to_pylist() == ["F1", "F2", "F1"]
+    assert table["kw"].to_pylist() == ["5", None, "6"]

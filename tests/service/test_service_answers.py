@@ -163,6 +163,19 @@ def test_whatever_a_system_holds_it_stays_and_changes_no_other(tmp_path, clear_p
     assert len(set(map(str, held.about().values()))) == 3
 
 
+def test_files_that_releases_cannot_read_are_told_without_their_names(served):
+    folder = served.service.settings.datasets / "private-folder"
+    folder.mkdir()
+    (folder / "secret-street-5.csv").write_text("when it was,how much\n1,2\n")
+    (folder / "systems.csv").write_text("system_id,latitude,longitude\nsecret-street-5,40,-105\n")
+    files = {"meters": "secret-street-5.csv", "places": "systems.csv", "systems": 1}
+    add_dataset(served.service, "torn", unit=Days(1), folder="private-folder", **files)
+    answer = served.api().post("/datasets/torn/plans", json={"kind": "systems", "epsilon": 1.0})
+    assert answer.status_code == 422
+    assert "ask its curator" in answer.text
+    assert "secret" not in answer.text
+
+
 @pytest.fixture
 def metered(serve, clear_power, golden_site):
     """Return a service over the meters of three systems."""

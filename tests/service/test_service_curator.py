@@ -23,7 +23,7 @@ from service_makers import Running, add_dataset, csrf, key, post, quick_settings
 from service_makers import running as running_service
 
 from sunveil.cli import cli
-from sunveil.errors import SourceError
+from sunveil.errors import FORM_LABELS, SourceError
 from sunveil.fleet import FleetSettings
 from sunveil.ledger.records import Question
 from sunveil.privacy.guarantee import Guarantee
@@ -40,7 +40,7 @@ from sunveil.service.curator.inference import (
 from sunveil.service.jobs import JobState
 from sunveil.service.reading import meter_options
 from sunveil.service.settings import MEGABYTE
-from sunveil.service.store.datasets import Served, add_served, find_served
+from sunveil.service.store.datasets import READING_FIELDS, Served, add_served, find_served
 
 SYSTEMS = b"system_id,latitude,longitude,feeder\na,40.0,-105.0,F1\nb,40.1,-105.1,F2\n"
 READINGS = b"system_id,time,power_kw\na,2024-06-01T12:00Z,1.25\n"
@@ -257,20 +257,31 @@ def test_how_readings_are_written_goes_to_the_inference_and_to_releases(serve):
     running = serve()
     client = login(running)
     fields = {"skip_rows": "3", "separator": "tab", "decimal": ",", "power_column": "P AC"}
+    fields |= {"negate": "yes", "duplicates": "mean"}
     given = {"meters": ("readings.csv", READINGS), "systems": ("systems.csv", SYSTEMS)}
     data = {"csrf": csrf(client, "/curator/add"), "title": "Roofs", **fields}
     assert client.post("/curator/add/upload", data=data, files=given).status_code == 303
     words = inference_command(running.service, served_of(running))
-    assert words[-4:] == ["--power-column=P AC", "--skip-rows=3", "--separator=\t", "--decimal=,"]
+    read = ["--power-column=P AC", "--skip-rows=3", "--separator=\t", "--decimal=,"]
+    assert words[-6:] == [*read, "--duplicates=mean", "--negate"]
     command = cli.commands["infer"]
     context = command.make_context("infer", words[4:])
-    assert context.params["skip_rows"] == 3
+    assert (context.params["skip_rows"], context.params["negate"]) == (3, True)
     options = meter_options(served_of(running))
     assert (options.skip_rows, options.separator, options.decimal) == (3, "\t", ",")
+    assert (options.negate, options.duplicates) == (True, "mean")
     data |= {"csrf": csrf(client, "/curator/add"), "title": "More", "skip_rows": "many"}
     refused = client.post("/curator/add/upload", data=data, files=given)
     assert refused.status_code == 422
     assert "lines above the header" in text_of(refused).lower()
+
+
+def test_remedies_name_fields_that_the_form_has(serve):
+    page = login(serve()).get("/curator/add").text
+    assert set(FORM_LABELS) == set(READING_FIELDS)
+    for name, label in FORM_LABELS.items():
+        assert f">{label}</label>" in page
+        assert f'name="{name}"' in page
 
 
 def test_an_inference_that_fails_says_why_and_can_be_taken_up(serve):

@@ -104,7 +104,7 @@ def _uploads(page: Page, readings: Path) -> None:
     check_everywhere(page)
     form = page.locator("form", has=page.get_by_role("heading", name="Upload files"))
     form.get_by_label("Name", exact=True).fill("Roofs")
-    form.get_by_label("Readings").set_input_files(readings)
+    form.get_by_label("Readings", exact=True).set_input_files(readings)
     form.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/curator/datasets/roofs")
     expect(page.get_by_role("status")).to_contain_text("4 systems are listed")
@@ -211,7 +211,7 @@ def test_a_phone_without_scripts_is_enough(opened, readings):
     page.goto(f"{running.base}/curator/add")
     form = page.locator("form", has=page.get_by_role("heading", name="Upload files"))
     form.get_by_label("Name", exact=True).fill("Roofs")
-    form.get_by_label("Readings").set_input_files(readings)
+    form.get_by_label("Readings", exact=True).set_input_files(readings)
     form.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/curator/datasets/roofs")
     gate = running.service.settings.data / "gate"

@@ -144,7 +144,7 @@ def infer_command(
     if out is not None:
         check_target(out, meters, *([] if weather in WEATHER_NAMES else [Path(weather)]))
     reading = declared_options(given)
-    found = list(iter_systems(meters, reading))
+    found, beside = _one_row_each(list(iter_systems(meters, reading)))
     inferred = _inferred(
         [each for each in found if isinstance(each, Record)],
         site,
@@ -162,9 +162,34 @@ def infer_command(
     else:
         write_whole(out, text + "\n")
         click.echo(f"Wrote {len(outcomes) - len(refused)} of {len(outcomes)} systems to {out}")
-    for each in refused:
+    for each in [*refused, *beside]:
         reason = sentence(SunveilError(each.reason))
         click.echo(f"sunveil: left out {each.system_id}: {reason}", err=True)
+
+
+def _one_row_each(
+    found: Sequence[Record | RefusedSystem],
+) -> tuple[list[Record | RefusedSystem], list[Refusal]]:
+    """Return what was found with one entry for each name, by name, and the files that share one.
+
+    A file that cannot be read stands for the system that it is named after, unless other files
+    have that system.
+    """
+    from sunveil.meters.refusals import UNREAD, RefusedSystem
+
+    def is_file(each: Record | RefusedSystem) -> bool:
+        return isinstance(each, RefusedSystem) and each.kind == UNREAD
+
+    seen = {each.system_id for each in found if not is_file(each)}
+    rows: list[Record | RefusedSystem] = []
+    beside: list[Refusal] = []
+    for each in found:
+        if isinstance(each, RefusedSystem) and is_file(each) and each.system_id in seen:
+            beside.append(Refusal(each.system_id, each.reason))
+        else:
+            seen.add(each.system_id)
+            rows.append(each)
+    return sorted(rows, key=lambda each: each.system_id), beside
 
 
 def _options(given: dict[str, Any]) -> Options:

@@ -181,7 +181,7 @@ def _from_table(path: Path, keys: tuple[str, ...]) -> pa.Table:
 
 def _read_csv(path: Path, columns: list[str]) -> pa.Table:
     """Return columns of a CSV file as texts, each line read by itself."""
-    found = read_text_table(path, where=str(path))
+    found = read_text_table(path, where=str(path), private=_VALUES)
     return pa.table({name: found[name] for name in columns})
 
 

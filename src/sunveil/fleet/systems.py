@@ -173,7 +173,7 @@ def _read(path: Path) -> pa.Table:
         raise SourceError(f"there is no table of systems {str(path)!r}; give a CSV or Parquet file")
     try:
         if kind_of(path) is FileKind.PARQUET:
-            table = pq.read_table(path)
+            table = pq.read_table(path, partitioning=None)
         else:
             table = pa.table(read_text_table(path, where=path.name))
     except (MeterError, pa.ArrowException, OSError):

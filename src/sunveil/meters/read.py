@@ -221,9 +221,9 @@ def _files(path: Path) -> list[Path]:
             return [path]
         found = sorted(
             each
-            for each in path.iterdir()
+            for each in path.rglob("*")
             if each.is_file()
-            and not each.name.startswith(".")
+            and not any(part.startswith(".") for part in each.relative_to(path).parts)
             and each.name.lower().endswith(ENDINGS)
         )
     except (OSError, ValueError) as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -87,7 +87,9 @@ class LineBlock:
         """How many cells each line has."""
         return np.diff(self.first)
 
-    def column(self, place: int, *, width: int, torn: int | None = None) -> pa.StringArray:
+    def column(
+        self, place: int, *, width: int, private: tuple[int, int] | None = None
+    ) -> pa.StringArray:
         """Return the cells of one column, null where a line does not have it.
 
         Parameters
@@ -96,18 +98,18 @@ class LineBlock:
             The column, from 0.
         width
             How many columns the header has.
-        torn
-            The column of readings, whose cells may hold separators that tear a line apart: what
-            stands after it is then counted from the end of the line.
+        private
+            The first and the last of the columns whose cells may hold separators that tear a line
+            apart: these are then null, and what stands after them is counted from the line's end.
         """
         counts = self.counts
         at = self.first[:-1] + place
         have = counts > place
-        if torn is not None:
+        if private is not None:
             long = self.is_torn(width)
-            if place > torn:
+            if place > private[1]:
                 at = np.where(long, self.first[1:] - (width - place), at)
-            elif place == torn:
+            elif place >= private[0]:
                 have = have & ~long
         picked = np.where(have, at, 0)
         return self.cells.take(pa.array(picked, mask=~have))
@@ -271,7 +273,9 @@ def _text(data: bytes, encoding: str) -> str:
     return data[: len(data) // 2 * 2].decode(encoding, errors="replace").removeprefix("\ufeff")
 
 
-def read_text_table(path: Path, *, where: str) -> dict[str, pa.ChunkedArray]:
+def read_text_table(
+    path: Path, *, where: str, private: Collection[str] = ()
+) -> dict[str, pa.ChunkedArray]:
     """Return the columns of a plain CSV file as texts, by their names; empty cells are null.
 
     Parameters
@@ -280,14 +284,19 @@ def read_text_table(path: Path, *, where: str) -> dict[str, pa.ChunkedArray]:
         The file, plain or packed; its first line that is not empty names the columns.
     where
         Its name, for messages.
+    private
+        Columns whose cells decide on nothing but themselves: one with separators in it leaves the
+        other columns of its line as they are.
     """
     found = list(contents_of(path))
     if len(found) != 1 or found[0].kind is not FileKind.TEXT:
         raise MeterError(f"{where} is not one text table: give CSV with a header, or Parquet")
-    return _plain_table(found[0], where)
+    return _plain_table(found[0], where, private)
 
 
-def _plain_table(content: Content, where: str) -> dict[str, pa.ChunkedArray]:
+def _plain_table(
+    content: Content, where: str, private: Collection[str]
+) -> dict[str, pa.ChunkedArray]:
     with content.open() as file:
         head = read_head(file)
     skip = next((i for i, line in enumerate(head) if line.strip()), None)
@@ -295,12 +304,14 @@ def _plain_table(content: Content, where: str) -> dict[str, pa.ChunkedArray]:
         raise MeterError(f"{where} is empty")
     separator = max(SEPARATORS, key=head[skip].count)
     names = [cell.strip(' \t"\ufeff\xa0') for cell in cut(head[skip], separator)]
+    held_back = [place for place, name in enumerate(names) if name in private]
+    ends = (held_back[0], held_back[-1]) if held_back else None
     chunks: list[list[pa.Array]] = [[] for _ in names]
     with content.open() as file:
         for block in iter_blocks(file, skip=skip + 1, separator=separator, width=len(names)):
             full = pa.array(_is_filled(block))
             for place, held in enumerate(chunks):
-                column = block.column(place, width=len(names))
+                column = block.column(place, width=len(names), private=ends)
                 held.append(_without_blanks(column).filter(full))
     return {
         name: pa.chunked_array(held, pa.string()) for name, held in zip(names, chunks, strict=True)

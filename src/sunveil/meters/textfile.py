@@ -66,8 +66,8 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
         "kind": roles.kind,
         "unit": roles.unit,
     }
-    # a torn line is told by one column of readings; a line of a whole day is torn as a whole
-    torn_at = roles.power[0] if len(roles.power) == 1 else None
+    # a line of a whole day is torn as a whole
+    private = roles.power[0], roles.power[-1]
     cells: dict[str, list[pa.Array]] = {name: [] for name, at in places.items() if at is not None}
     power: list[list[pa.Array]] = [[] for _ in roles.power]
     rows, torn = [], []
@@ -77,10 +77,10 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
             mask = pa.array(kept)
             for name, at in places.items():
                 if at is not None:
-                    found = block.column(at, width=width, torn=torn_at)
+                    found = block.column(at, width=width, private=private)
                     cells[name].append(found.filter(mask).dictionary_encode())
             for place, held in zip(roles.power, power, strict=True):
-                held.append(block.column(place, width=width, torn=torn_at).filter(mask))
+                held.append(block.column(place, width=width, private=private).filter(mask))
             rows.append(block.rows[kept])
             torn.append(block.is_torn(width)[kept])
     if not rows:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sunveil.errors import ParameterError
 from sunveil.meters.options import MeterOptions
-from sunveil.service.store.datasets import READING_FIELDS, Served
+from sunveil.service.store.datasets import READING_FIELDS, READING_FLAGS, Served
 
 
 def meter_options(dataset: Served) -> MeterOptions:
@@ -29,4 +29,5 @@ def options_from(stated: Mapping[str, str]) -> MeterOptions:
         if not str(given["skip_rows"]).isdecimal():
             raise ParameterError("the lines above the header are a number; correct it")
         given["skip_rows"] = int(given["skip_rows"])
+    given |= {name: True for name in READING_FLAGS if name in given}
     return MeterOptions(**given)

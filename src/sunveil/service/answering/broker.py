@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound
+from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound, SourceError
 from sunveil.ledger.chain import canonical
 from sunveil.ledger.ledger import Ledger
 from sunveil.service import broker as asked_for
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from sunveil.service.answering.kinds import AnalystQuestion
 
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
+UNREADABLE = "the files of this dataset cannot be read for releases as they are; ask its curator"
 
 
 class LedgerBroker:
@@ -137,6 +138,8 @@ class LedgerBroker:
             return plan(case, self._ledger)
         except ParameterError as error:  # of public choices only: no data have been looked at
             raise QuestionRefused(str(error)) from None
+        except SourceError:  # for how files are written, and no reading; how is for the curator
+            raise QuestionRefused(UNREADABLE) from None
 
     def _case(self, dataset: str, question: Question, analyst: str) -> AnalystQuestion:
         self._load()

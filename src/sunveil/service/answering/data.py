@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from sunveil.cell import cell_of
+from sunveil.errors import SourceError
 from sunveil.fleet.results import FleetRows, read_fleet
 from sunveil.fleet.settings import FleetSettings
 from sunveil.infer import record_span
@@ -94,6 +95,8 @@ class Data:
             sites = {record.system_id: site for record in records}
         else:
             records, sites = _placed(folder / dataset.meters, folder / dataset.table, options)
+        if not records:
+            raise SourceError("no system of the dataset has rows and stamps that can be read")
         weather = _weather(records, sites)
         return MemorySystems(records, lambda record: weather[record.system_id])
 

@@ -12,6 +12,7 @@ from sunveil.service.curator.results import FleetResults
 from sunveil.service.jobs import BackgroundJob, BackgroundJobs, JobState
 from sunveil.service.store.datasets import (
     READING_FIELDS,
+    READING_FLAGS,
     Served,
     all_served,
     change_served,
@@ -57,8 +58,10 @@ def inference_command(service: Service, served: Served) -> list[str]:
         "--json",
     ]  # fmt: skip
     given: dict[str, Any] = served.extra.get("options", {})
-    stated = ((name.replace("_", "-"), given.get(name)) for name in OPTIONS)
-    return words + [f"--{name}={value}" for name, value in stated if value]
+    for name in (name for name in OPTIONS if given.get(name)):
+        option = f"--{name.replace('_', '-')}"
+        words.append(option if name in READING_FLAGS else f"{option}={given[name]}")
+    return words
 
 
 def start_inference(service: Service, name: str) -> BackgroundJob:
