@@ -33,6 +33,8 @@ DRAWN = frozenset(
         "measured",
         "synthetic",
         "difference",
+        # of a correlation, it follows from the noisy counts
+        "noise_error",
     }
 )
 # The same name is a public size in one table and a consistent count in others.
