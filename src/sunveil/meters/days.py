@@ -15,7 +15,7 @@ from sunveil.meters.dates import NO_TIME
 from sunveil.meters.header import fold
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.textcells import coded
-from sunveil.meters.vocabulary import GENERATION_KINDS
+from sunveil.meters.vocabulary import CONSUMPTION_KINDS, GENERATION_KINDS
 
 _MINUTE = 60_000_000
 
@@ -41,6 +41,13 @@ def rows_of_one_kind(
     wanted = None if options.power_column is None or not strict else fold(options.power_column)
     if wanted is None:
         wanted = next((each for each in GENERATION_KINDS if each in folded), None)
+    if not strict and wanted is None and options.power_column is not None:
+        return np.ones(len(codes), dtype=bool)
+    if wanted is None and folded and set(folded) <= CONSUMPTION_KINDS:
+        raise MeterError(
+            f"{where} has rows of consumption alone: give those of generation, or name the kind to"
+            f" read with {ask('power_column')}"
+        )
     if wanted is None and len(set(folded)) == 1:
         wanted = folded[0]
     if wanted is None and not strict:
