@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from sunveil.errors import MeterError, ParameterError
-from sunveil.meters.dates import NO_TIME, clock_minutes, is_clock, is_stamp, read_stamps
+from sunveil.meters.dates import NO_TIME, is_clock, is_stamp, read_stamps
+from sunveil.meters.days import clock_minutes
 
 
 def read(*cells, form=None):

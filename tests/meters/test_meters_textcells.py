@@ -59,7 +59,7 @@ def written(rows: list[list[str]], separator: str, *, raw: bool) -> bytes:
 def readings(path, content: bytes, separator: str, cleaning: str) -> dict[tuple[str, str], float]:
     """Return each reading by system and time, and refusals by their reasons."""
     path.write_bytes(content)
-    decimal = "." if separator == ";" else "auto"
+    decimal = "auto" if separator == "," else "."
     found: dict[tuple[str, str], float] = {}
     options = MeterOptions(label="start", cleaning=cleaning, decimal=decimal)
     for each in iter_systems(path, options):

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 from sunveil.errors import MeterError, ask
 from sunveil.meters import vocabulary
-from sunveil.meters.dates import clock_minutes, is_clock, is_stamp
+from sunveil.meters.dates import is_clock, is_stamp
+from sunveil.meters.days import find_day_columns
 from sunveil.meters.header import TableColumn, fold
 from sunveil.meters.numbers import is_blank, parse_number
 from sunveil.meters.options import MeterOptions, Register
@@ -69,7 +70,7 @@ def find_roles(columns: Sequence[TableColumn], options: MeterOptions, *, where: 
         The name of the table, for messages.
     """
     system = _find_system(columns, options, where)
-    days = _day_columns(columns)
+    days = find_day_columns(columns)
     if (days is not None and options.power_column is None) or (days and _is_kind(columns, options)):
         return _roles_of_days(columns, options, days, system, where=where)
     time, date = _find_times(columns, options, where, taken=system)
@@ -362,39 +363,6 @@ def _share_of(
 ) -> int | None:
     found = [at for at, column in enumerate(columns) if at not in taken and _holds(column, test)]
     return found[0] if found else None
-
-
-def _day_columns(
-    columns: Sequence[TableColumn],
-) -> tuple[tuple[int, ...], tuple[float, ...]] | None:
-    """Return the columns of readings of a table of days, and what the clock shows at each.
-
-    Their names are times of day, or count the intervals of a day from 1 or 0.
-    """
-    for size in (288, 144, 96, 72, 48, 24):
-        for start in range(len(columns) - size, -1, -1):
-            names = [column.name for column in columns[start : start + size]]
-            minutes = _minutes_of_day(names)
-            if minutes is not None:
-                return tuple(range(start, start + size)), minutes
-    return None
-
-
-def _minutes_of_day(names: Sequence[str]) -> tuple[float, ...] | None:
-    step = 1440.0 / len(names)
-    numbers = [re.fullmatch(r"\D*?(\d{1,3})\D*", name) for name in names]
-    if all(numbers):
-        counts = [int(found[1]) for found in numbers if found is not None]
-        if counts == list(range(counts[0], counts[0] + len(counts))) and counts[0] in (0, 1):
-            return tuple(step * (count - counts[0]) for count in counts)
-    shown = clock_minutes(names)
-    if shown is None:
-        return None
-    ending = shown[0] == step and shown[-1] in (0.0, 1440.0)
-    if ending:
-        shown[-1] = 1440.0
-    even = all(b - a == step for a, b in pairwise(shown))
-    return tuple(shown) if even and (ending or shown[0] == 0.0) else None
 
 
 def _is_kind(columns: Sequence[TableColumn], options: MeterOptions) -> bool:

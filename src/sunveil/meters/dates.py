@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -334,21 +333,3 @@ def _fits(cell: str, form: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def clock_minutes(names: Sequence[str]) -> list[float] | None:
-    """Return the minutes since midnight that names of columns say, None where one says none.
-
-    ``0:30``, ``0030``, ``00:00-00:30`` (the first of two), ``24:00``.
-    """
-    minutes = []
-    for name in names:
-        found = re.match(
-            r"\D*?(\d{1,2}):(\d{2})(?::\d{2})?(?:\s*([ap])m)?(?:\s*[-–].*)?$", name.lower()
-        )
-        found = found or re.fullmatch(r"\D*?(\d{2})(\d{2})()", name.lower())
-        if found is None or int(found[1]) > 24 or int(found[2]) > 59:
-            return None
-        hour = int(found[1]) % 12 + (12 if found[3] == "p" else 0) if found[3] else int(found[1])
-        minutes.append(60.0 * hour + int(found[2]))
-    return minutes

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
-from sunveil.meters.dates import NO_TIME
-from sunveil.meters.header import fold
+from sunveil.meters.header import TableColumn, fold
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.textcells import coded
-from sunveil.meters.vocabulary import GENERATION_KINDS
-
-_MINUTE = 60_000_000
+from sunveil.meters.vocabulary import CONSUMPTION_KINDS, GENERATION_KINDS
 
 
 def rows_of_one_kind(
@@ -41,6 +38,13 @@ def rows_of_one_kind(
     wanted = None if options.power_column is None or not strict else fold(options.power_column)
     if wanted is None:
         wanted = next((each for each in GENERATION_KINDS if each in folded), None)
+    if not strict and wanted is None and options.power_column is not None:
+        return np.ones(len(codes), dtype=bool)
+    if wanted is None and folded and set(folded) <= CONSUMPTION_KINDS:
+        raise MeterError(
+            f"{where} has rows of consumption alone: give those of generation, or name the kind to"
+            f" read with {ask('power_column')}"
+        )
     if wanted is None and len(set(folded)) == 1:
         wanted = folded[0]
     if wanted is None and not strict:
@@ -53,43 +57,52 @@ def rows_of_one_kind(
     return np.array([each == wanted for each in folded], dtype=bool)[codes]
 
 
-def days_as_rows(readings: Any, minutes: Sequence[float]) -> tuple[Any, ...]:
-    """Return the readings of days as rows of one interval each, in the order of their fields.
+def find_day_columns(
+    columns: Sequence[TableColumn],
+) -> tuple[tuple[int, ...], tuple[float, ...]] | None:
+    """Return the columns of readings of a table of days, and what the clock shows at each.
 
-    Parameters
-    ----------
-    readings
-        Rows of days; their numbers are column after column.
-    minutes
-        What the clock shows at each column. [min]
+    Their names are times of day, or count the intervals of a day from 1 or 0.
     """
-    size, days = len(minutes), len(readings.rows)
+    for size in (288, 144, 96, 72, 48, 24):
+        for start in range(len(columns) - size, -1, -1):
+            names = [column.name for column in columns[start : start + size]]
+            minutes = _minutes_of_day(names)
+            if minutes is not None:
+                return tuple(range(start, start + size)), minutes
+    return None
 
-    def turned(flat: NDArray[Any] | None) -> NDArray[Any] | None:
-        return None if flat is None else flat.reshape(size, days).T.reshape(-1)
 
-    def spread(each: NDArray[Any] | None) -> NDArray[Any] | None:
-        return None if each is None else np.repeat(each, size)
+def _minutes_of_day(names: Sequence[str]) -> tuple[float, ...] | None:
+    step = 1440.0 / len(names)
+    numbers = [re.fullmatch(r"\D*?(\d{1,3})\D*", name) for name in names]
+    if all(numbers):
+        counts = [int(found[1]) for found in numbers if found is not None]
+        if counts == list(range(counts[0], counts[0] + len(counts))) and counts[0] in (0, 1):
+            return tuple(step * (count - counts[0]) for count in counts)
+    shown = clock_minutes(names)
+    if shown is None:
+        return None
+    ending = shown[0] == step and shown[-1] in (0.0, 1440.0)
+    if ending:
+        shown[-1] = 1440.0
+    even = all(b - a == step for a, b in pairwise(shown))
+    return tuple(shown) if even and (ending or shown[0] == 0.0) else None
 
-    numbers = readings.numbers
-    shown = (np.asarray(minutes) * _MINUTE).astype(np.int64)
-    wall = np.repeat(readings.wall, size)
-    lost = wall == NO_TIME
-    wall = np.where(lost, NO_TIME, np.where(lost, 0, wall) + np.tile(shown, days))
-    return (
-        spread(readings.rows),
-        wall,
-        spread(readings.offset),
-        replace(
-            numbers,
-            values=turned(numbers.values),
-            text=turned(numbers.text),
-            with_unit=turned(numbers.with_unit),
-            energy=turned(numbers.energy),
-        ),
-        turned(readings.commas),
-        turned(readings.evidence),
-        spread(readings.codes),
-        spread(readings.blank_stamp),
-        spread(readings.torn),
-    )
+
+def clock_minutes(names: Sequence[str]) -> list[float] | None:
+    """Return the minutes since midnight that names of columns say, None where one says none.
+
+    ``0:30``, ``0030``, ``00:00-00:30`` (the first of two), ``24:00``.
+    """
+    minutes = []
+    for name in names:
+        found = re.match(
+            r"\D*?(\d{1,2}):(\d{2})(?::\d{2})?(?:\s*([ap])m)?(?:\s*[-–].*)?$", name.lower()
+        )
+        found = found or re.fullmatch(r"\D*?(\d{2})(\d{2})()", name.lower())
+        if found is None or int(found[1]) > 24 or int(found[2]) > 59:
+            return None
+        hour = int(found[1]) % 12 + (12 if found[3] == "p" else 0) if found[3] else int(found[1])
+        minutes.append(60.0 * hour + int(found[2]))
+    return minutes

@@ -255,7 +255,7 @@ def _raw(
     table = np.array(cells, dtype=np.float64)
     rows = np.arange(1, len(table) + 1, dtype=np.int64)
     start, duration, value = table.T
-    bad = ~np.isfinite(start) | ~(duration > 0)
+    bad = ~(np.abs(start) < 1e11) | ~(duration > 0)
     if bad.any():
         raise MeterError(
             f"{where} has interval readings without a start or a duration, at"

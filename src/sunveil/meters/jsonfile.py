@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sunveil.errors import MeterError
+from sunveil.meters.cells import RoleCells
 from sunveil.meters.contents import Content, unreadable
 from sunveil.meters.dates import is_stamp
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.sheets import cells_of_rows
-from sunveil.meters.tabular import RoleCells
 
 # Enphase's interval fields: the end of an interval, mean power in W and energy in Wh.
 _ENPHASE = {"end_at": "end at", "powr": "powr W", "enwh": "enwh Wh", "wh_del": "production Wh"}

@@ -12,6 +12,7 @@ import numpy as np
 from sunveil.errors import MeterError, SunveilError, ask
 from sunveil.meters.arrowfile import read_arrow
 from sunveil.meters.assemble import RawSystem, to_record
+from sunveil.meters.cells import RoleCells
 from sunveil.meters.clock import Stamps
 from sunveil.meters.contents import (
     ENDINGS,
@@ -30,7 +31,7 @@ from sunveil.meters.record import Label, Record
 from sunveil.meters.refusals import UNREAD, RefusedSystem
 from sunveil.meters.schema import Schema, completed
 from sunveil.meters.sheets import read_workbook
-from sunveil.meters.tabular import RoleCells, read_table
+from sunveil.meters.tabular import read_table
 from sunveil.meters.textcells import read_head
 from sunveil.meters.textfile import read_text
 

@@ -12,11 +12,11 @@ import pyarrow as pa
 from openpyxl import load_workbook
 
 from sunveil.errors import MeterError
+from sunveil.meters.cells import RoleCells
 from sunveil.meters.columns import find_roles
 from sunveil.meters.contents import Content, unreadable
 from sunveil.meters.header import find_columns
 from sunveil.meters.options import MeterOptions
-from sunveil.meters.tabular import RoleCells
 from sunveil.meters.textcells import to_texts
 
 _HEAD = 300

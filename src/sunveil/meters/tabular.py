@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +12,11 @@ from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
 from sunveil.meters.assemble import RawSystem
+from sunveil.meters.cells import RoleCells, RowReadings
 from sunveil.meters.clock import Stamps
-from sunveil.meters.columns import ColumnRoles, suggest_systems
+from sunveil.meters.columns import suggest_systems
 from sunveil.meters.dates import NO_TIME, read_stamps
-from sunveil.meters.days import days_as_rows, rows_of_one_kind
-from sunveil.meters.header import TableColumn
+from sunveil.meters.days import rows_of_one_kind
 from sunveil.meters.numbers import CellNumbers, cell_numbers, decimal_evidence, decimal_mark
 from sunveil.meters.options import AUTO, MeterOptions, Unit, parse_unit
 from sunveil.meters.record import Label
@@ -32,83 +31,6 @@ _MOST_AROUND = 10
 _FEW = 0.01
 # So many rows show whether there are several for each time.
 _SEVERAL = 48
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RoleCells:
-    """The columns of a table that hold what is read.
-
-    Parameters
-    ----------
-    where
-        The name of the file, for messages.
-    stem
-        The name of its system, where no column names them.
-    columns
-        All columns of the table.
-    roles
-        Which of them hold what.
-    rows
-        The number of each row, from 1.
-    time, date, system, kind, unit
-        Their cells: texts, or times where the file has types.
-    power
-        The cells of each column of readings: texts, or numbers where the file has types.
-    torn
-        Lines that have more cells than the header.
-    separator
-        What stands between cells, where the table is a text.
-    zone
-        The clock that a file states beside its instants.
-    said
-        What the file says of itself outside its table: unit, timezone, label.
-    """
-
-    where: str
-    stem: str
-    columns: tuple[TableColumn, ...]
-    roles: ColumnRoles
-    rows: Rows
-    time: pa.Array
-    power: tuple[pa.Array, ...]
-    date: pa.Array | None = None
-    system: pa.Array | None = None
-    kind: pa.Array | None = None
-    unit: pa.Array | None = None
-    torn: NDArray[np.bool_] | None = None
-    separator: str | None = None
-    zone: str | None = None
-    said: dict[str, str] = field(default_factory=dict)
-
-    def keep(self, which: NDArray[np.bool_]) -> RoleCells:
-        """Return some of the rows."""
-        mask = pa.array(which)
-        cells: dict[str, Any] = {
-            name: None if (held := getattr(self, name)) is None else held.filter(mask)
-            for name in ("time", "date", "system", "kind", "unit")
-        }
-        return replace(
-            self,
-            rows=self.rows[which],
-            power=tuple(each.filter(mask) for each in self.power),
-            torn=None if self.torn is None else self.torn[which],
-            **cells,
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Readings:
-    """The readings of a table, row by row, and what its systems are."""
-
-    rows: Rows
-    wall: NDArray[np.int64]
-    offset: NDArray[np.float64]
-    numbers: CellNumbers
-    commas: NDArray[np.float64] | None
-    evidence: NDArray[np.int8] | None
-    codes: NDArray[np.int64] | None
-    blank_stamp: NDArray[np.bool_]
-    torn: NDArray[np.bool_] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +56,7 @@ class TableReadings:
     """
 
     table: RoleCells
-    readings: _Readings
+    readings: RowReadings
     names: list[str] | None
     unit: Unit | None
     options: MeterOptions
@@ -252,7 +174,7 @@ def _joined(date: pa.Array, time: pa.Array) -> tuple[pa.Array, Label | None]:
 
 def _readings(
     table: RoleCells, options: MeterOptions, stamps: Stamps
-) -> tuple[list[str] | None, _Readings]:
+) -> tuple[list[str] | None, RowReadings]:
     names, codes = None, None
     if table.system is not None:
         texts, codes = coded(table.system)
@@ -260,11 +182,11 @@ def _readings(
     cells = pa.concat_arrays(table.power) if len(table.power) > 1 else table.power[0]
     numbers, commas, evidence = _numbers(cells, table.separator, options)
     blank = _is_blank_stamp(table)
-    found = _Readings(
+    found = RowReadings(
         table.rows, stamps.wall, stamps.offset, numbers, commas, evidence, codes, blank, table.torn
     )
     if table.roles.minutes is not None:
-        found = _Readings(*days_as_rows(found, table.roles.minutes))
+        found = found.by_interval(table.roles.minutes)
     return names, found
 
 
@@ -350,7 +272,9 @@ def _system(found: TableReadings, part: Rows | None, name: str) -> RawSystem | R
     return RawSystem(name, where, rows[known], stamps, values[known], unit, notes)
 
 
-def _values(readings: _Readings, some: Rows | slice, unit: Unit) -> tuple[NDArray[np.float64], int]:
+def _values(
+    readings: RowReadings, some: Rows | slice, unit: Unit
+) -> tuple[NDArray[np.float64], int]:
     """Return the readings of a system in its table's unit, and how many cells are no numbers."""
     numbers = readings.numbers
     values, text = numbers.values[some], numbers.text[some]
@@ -370,7 +294,7 @@ def _values(readings: _Readings, some: Rows | slice, unit: Unit) -> tuple[NDArra
 
 
 def _problem(
-    readings: _Readings, some: Rows | slice, rows: Rows, known: NDArray[np.bool_], *, where: str
+    readings: RowReadings, some: Rows | slice, rows: Rows, known: NDArray[np.bool_], *, where: str
 ) -> str | None:
     """Return what is wrong with the lines and stamps of a system, for an inference."""
     if readings.torn is not None and (torn := readings.torn[some]).mean() > _FEW:

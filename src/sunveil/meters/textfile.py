@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from sunveil.errors import MeterError, ask
+from sunveil.meters.cells import RoleCells
 from sunveil.meters.columns import ColumnRoles, find_roles
 from sunveil.meters.contents import Content
 from sunveil.meters.header import TableHead, find_head
 from sunveil.meters.options import AUTO, MeterOptions
-from sunveil.meters.tabular import RoleCells
 from sunveil.meters.textcells import LineBlock, iter_blocks, read_head
 
 

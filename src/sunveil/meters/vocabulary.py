@@ -52,6 +52,12 @@ GENERATION_KINDS = _listed(
     "gg, generation, gross generation, production, solar, pv, generated, solar generation, pv"
     " generation, erzeugung, produktion, gen"
 )
+CONSUMPTION_KINDS = frozenset(
+    _listed(
+        "consumption, gc, cl, load, import, usage, use, verbrauch, bezug, controlled load, general"
+        " consumption, electric usage, delivered"
+    )
+)
 # What may tell several homes apart under another name, for the advice.
 IDENTIFYING = re.compile(r"\b(id|home|house|meter|customer|account|unit|device|serial|name|no)\b")
 UNNAMED = re.compile(r"(unnamed: \d+|index|__index_level_0__|column0|)", re.IGNORECASE)
