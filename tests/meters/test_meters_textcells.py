@@ -117,6 +117,17 @@ def test_whatever_one_system_holds_another_is_read_the_same(tmp_path, cleaning):
         assert len(others[0]) == ROWS
 
 
+def test_a_long_first_reading_hides_no_row(tmp_path):
+    lines = ["time,power_kw", *(f"2016-07-01T{hour:02d}:00Z,1" for hour in range(24))]
+    before = readings(tmp_path / "a.csv", "\n".join(lines).encode(), ",", "each")
+    lines[1] = lines[1][:-1] + "9" * 200_000
+    after = readings(tmp_path / "a.csv", "\n".join(lines).encode(), ",", "each")
+    first = "a", "2016-07-01T00:00:00"
+    before.pop(first)
+    after.pop(first, None)
+    assert after == before
+
+
 def test_quotes_are_cut_as_they_are_meant():
     assert cut('a,"b,c","d ""e"""', ",") == ["a", "b,c", 'd "e"']
     assert cut('a,"b,c', ",") == ["a", '"b', "c"]
@@ -155,10 +166,10 @@ def test_stray_bytes_change_no_other_cell(tmp_path):
 
 
 def test_a_plain_table_gives_nulls_for_empty_cells(tmp_path):
-    (tmp_path / "a.csv").write_text('n,v\na,\n\n"b","1,5"\nc\n')
+    (tmp_path / "a.csv").write_text('n,v\na,\n\n"b","1,5"\nc,1\n2\n')
     table = read_text_table(tmp_path / "a.csv", where="a.csv")
     assert table["n"].to_pylist() == ["a", "b", "c"]
-    assert table["v"].to_pylist() == [None, "1,5", None]
+    assert table["v"].to_pylist() == [None, "1,5", "1"]
     assert table["v"].type == pa.string()
 
 

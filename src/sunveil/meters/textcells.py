@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from sunveil.errors import MeterError
 from sunveil.meters.contents import Content, FileKind, contents_of, is_wide_text
 
-# How much is looked at to find the header. [bytes]
-HEAD = 1 << 16
+# How much is looked at to find the header: so many lines, and so much of each. [characters]
+HEAD = 400
+_LONGEST_LINE = 1 << 16
 _BLOCK = 1 << 24
 # Stands for a separator within quotes while a line is cut.
 _KEPT = "\x1f"
@@ -47,11 +48,13 @@ def decode(data: bytes) -> str:
 
 
 def read_head(file: BinaryIO) -> list[str]:
-    """Return the first lines of a text file; the last one may be cut short."""
-    data = file.read(HEAD)
-    whole = len(data) < HEAD
-    lines = _text(data, _encoding(data)).replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return lines if whole or len(lines) < 2 else lines[:-1]
+    """Return the first lines of a text file, each cut short: however long a cell is."""
+    lines: list[str] = []
+    for block in _line_arrays(file):
+        lines += pc.utf8_slice_codeunits(block[: HEAD - len(lines)], 0, _LONGEST_LINE).to_pylist()
+        if len(lines) >= HEAD:
+            break
+    return lines
 
 
 def cut(line: str, separator: str) -> list[str]:
@@ -309,7 +312,7 @@ def _plain_table(
     chunks: list[list[pa.Array]] = [[] for _ in names]
     with content.open() as file:
         for block in iter_blocks(file, skip=skip + 1, separator=separator, width=len(names)):
-            full = pa.array(_is_filled(block))
+            full = pa.array(_is_filled(block, len(names)))
             for place, held in enumerate(chunks):
                 column = block.column(place, width=len(names), private=ends)
                 held.append(_without_blanks(column).filter(full))
@@ -318,11 +321,12 @@ def _plain_table(
     }
 
 
-def _is_filled(block: LineBlock) -> NDArray[np.bool_]:
-    """Return which lines are not empty."""
+def _is_filled(block: LineBlock, width: int) -> NDArray[np.bool_]:
+    """Return which lines are rows: others are empty, or remains of a cell with a line break."""
     counts = block.counts
     first = block.column(0, width=1)
-    return np.asarray((counts > 1) | np.asarray(pc.fill_null(pc.not_equal(first, ""), False)))
+    filled = np.asarray(pc.fill_null(pc.not_equal(first, ""), False))
+    return np.asarray((counts > 1) | (filled & (width == 1)))
 
 
 def _without_blanks(column: pa.StringArray) -> pa.StringArray:

@@ -149,7 +149,8 @@ def swap_columns(rng: random.Random, draft: Draft) -> Draft:
             cells[one], cells[other] = cells[other], cells[one]
         return cells
 
-    kept = draft.family not in BY_PLACE
+    # a cell in quotes may hold a separator, and is then torn apart
+    kept = draft.family not in BY_PLACE and b'"' not in draft.content
     return _columns(draft, f"columns {one} and {other} swapped", change, scale_kept=kept)
 
 
