@@ -15,7 +15,7 @@ from sunveil.meters.arrowfile import cells_of_table
 from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.clock import Stamps, name_offset
 from sunveil.meters.options import MeterOptions, parse_unit
-from sunveil.meters.read import settle
+from sunveil.meters.read import only_records, settle
 from sunveil.meters.record import Label, Record
 from sunveil.meters.refusals import RefusedSystem
 from sunveil.meters.tabular import read_table
@@ -91,17 +91,9 @@ def records_from_frame(
     if isinstance(frame.index, pd.DatetimeIndex) and options.time_column is None:
         frame = frame.rename_axis("time").reset_index()
     table = pa.table({str(name): _as_arrow(frame[name]) for name in frame.columns})
-    records = []
     found = read_table(cells_of_table(table, options, where=where, stem="system"), options)
-    for raw in found.systems():
-        each = settle(raw, found.options, name=raw.system_id)
-        if isinstance(each, Record):
-            records.append(each)
-        elif refused is None:
-            raise MeterError(each.reason)
-        else:
-            refused.append(each)
-    return records
+    settled = (settle(raw, found.options, name=raw.system_id) for raw in found.systems())
+    return only_records(settled, refused)
 
 
 def _as_arrow(column: pd.Series[Any]) -> pa.Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -77,9 +77,16 @@ def read_meters(
     -------
     The records are private; so are their notes' counts and times.
     """
-    records = []
     options = completed(options, schema).changed(changes)
-    for each in iter_systems(path, options):
+    return only_records(iter_systems(path, options), refused)
+
+
+def only_records(
+    systems: Iterable[Record | RefusedSystem], refused: list[RefusedSystem] | None
+) -> list[Record]:
+    """Return the records among systems; the others are added to a list, or raise their reason."""
+    records = []
+    for each in systems:
         if isinstance(each, Record):
             records.append(each)
         elif refused is None:
