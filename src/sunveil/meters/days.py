@@ -41,9 +41,10 @@ def rows_of_one_kind(
     if not strict and wanted is None and options.power_column is not None:
         return np.ones(len(codes), dtype=bool)
     if wanted is None and folded and set(folded) <= CONSUMPTION_KINDS:
+        named = "kind of rows" if strict else "column"
         raise MeterError(
-            f"{where} has rows of consumption alone: give those of generation, or name the kind to"
-            f" read with {ask('power_column')}"
+            f"{where} has rows of consumption alone: give those of generation, or name the {named}"
+            f" to read with {ask('power_column')}"
         )
     if wanted is None and len(set(folded)) == 1:
         wanted = folded[0]

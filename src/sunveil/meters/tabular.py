@@ -22,7 +22,7 @@ from sunveil.meters.options import AUTO, MeterOptions, Unit, parse_unit
 from sunveil.meters.record import Label
 from sunveil.meters.refusals import RefusedSystem
 from sunveil.meters.textcells import coded, decoded
-from sunveil.meters.units import find_unit, missing_unit
+from sunveil.meters.units import find_unit, missing_unit, unit_in_name
 from sunveil.meters.wording import Rows, count, name_rows
 
 # Rows without a stamp above the first and below the last one that has any are no readings.
@@ -130,8 +130,10 @@ def _with_said(options: MeterOptions, table: RoleCells, label: Label | None) -> 
         changes["label"] = table.said.get("label") or label
     if options.decimal == AUTO and "decimal" in table.said:
         changes["decimal"] = table.said["decimal"]
-    if options.timezone is None and "timezone" in table.said:
-        changes["timezone"] = table.said["timezone"]
+    if options.timezone is None:
+        clock = table.columns[table.roles.time].folded.split()
+        named = "UTC" if {"utc", "gmt"} & set(clock) else None
+        changes["timezone"] = table.said.get("timezone", named)
     if options.register == AUTO and table.roles.register is not None:
         changes["register"] = table.roles.register
     return options.changed(changes)
@@ -228,7 +230,8 @@ def _unit(table: RoleCells, options: MeterOptions) -> tuple[Unit | None, tuple[s
         known = {unit.value.lower(): unit for unit in Unit}
         if len(stated) == 1 and (one := stated.pop()) in known:
             return known[one], ()
-    if table.roles.minutes is not None:
+    labels = {table.columns[at].label for at in table.roles.power}
+    if len({unit_in_name(label) for label in labels}) > 1:
         return None, ()
     return find_unit(table.columns[table.roles.power[0]].label)
 
