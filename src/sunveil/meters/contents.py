@@ -202,8 +202,8 @@ def _kind(file: BinaryIO) -> FileKind:
         return FileKind.XML
     if start.startswith((b"{", b"[")) and not _is_bracketed_header(start):
         return FileKind.JSON
-    # A stray byte in some cell is that cell's affair: the first line alone tells.
-    controls = sum(start.split(b"\n")[0].count(bytes([byte])) for byte in range(9))
+    # A stray byte in some cell is that cell's affair: the very beginning alone tells.
+    controls = any(byte < 9 for byte in start[:16])
     return FileKind.BINARY if controls else FileKind.TEXT
 
 
