@@ -203,7 +203,7 @@ def _kind(file: BinaryIO) -> FileKind:
     if start.startswith((b"{", b"[")) and not _is_bracketed_header(start):
         return FileKind.JSON
     # A stray byte in some cell is that cell's affair: the very beginning alone tells.
-    controls = any(byte < 9 for byte in start[:16])
+    controls = any(byte < 9 for byte in start.split(b"\n")[0][:16])
     return FileKind.BINARY if controls else FileKind.TEXT
 
 
