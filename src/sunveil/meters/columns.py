@@ -92,7 +92,7 @@ def find_roles(columns: Sequence[TableColumn], options: MeterOptions, *, where: 
         kind=_named(columns, vocabulary.KINDS, taken),
         unit=_named(columns, vocabulary.UNITS, taken),
         label=_label_in(columns[time].folded),
-        register=Register.CUMULATIVE if _is_counter(columns[power]) else None,
+        register=_register_in(columns[power]),
     )
 
 
@@ -101,6 +101,15 @@ def _label_in(name: str) -> Label | None:
     if vocabulary.ENDING.search(name):
         return Label.END
     return Label.START if vocabulary.STARTING.search(name) else None
+
+
+def _register_in(column: TableColumn) -> Register | None:
+    """Return which register the header of a column of readings speaks of, None for none."""
+    if _is_counter(column):
+        return Register.CUMULATIVE
+    unit = unit_in_name(column.label)
+    daily = vocabulary.DAILY_COUNTERS.search(fold(column.label))
+    return Register.DAILY if daily and unit is not None and unit.is_energy else None
 
 
 def _is_counter(column: TableColumn) -> bool:

@@ -15,6 +15,7 @@ REGISTER_FALLS, REGISTER_RISES = 0.005, 0.1
 _DAILY_FALLS = (0.4, 1.3)
 _DAILY_TOP, _DAILY_BOTTOM = 0.9, 0.05
 _LEAST = 48
+_DAY = 86_400
 
 
 def find_register(readings: RawReadings, options: MeterOptions, unit: Unit) -> Register:
@@ -31,8 +32,9 @@ def find_register(readings: RawReadings, options: MeterOptions, unit: Unit) -> R
     """
     if options.register != AUTO:
         return Register(options.register)
-    if options.declared_only or len(readings) < _LEAST:
-        return Register.NO
+    span = readings.seconds[-1] - readings.seconds[0]
+    if options.declared_only or len(readings) < _LEAST or span < _DAY:
+        return Register.NO  # a morning's power rises all the time, too
     steps = np.diff(readings.power)
     if is_cumulative(steps):
         found = Register.CUMULATIVE
@@ -58,8 +60,8 @@ def _is_daily(readings: RawReadings) -> bool:
     power = readings.power
     steps = np.diff(power)
     falls = np.flatnonzero(steps < 0)
-    days = (readings.seconds[-1] - readings.seconds[0]) / 86_400.0
-    if days < 2.0 or not _DAILY_FALLS[0] <= len(falls) / days <= _DAILY_FALLS[1]:
+    days = (readings.seconds[-1] - readings.seconds[0]) / _DAY
+    if not len(falls) or not _DAILY_FALLS[0] <= len(falls) / days <= _DAILY_FALLS[1]:
         return False
     starts = np.r_[0, falls + 1]
     tops = np.maximum.reduceat(power, starts)[:-1]

@@ -29,6 +29,8 @@ from sunveil.meters.wording import Rows, count, name_rows
 _MOST_AROUND = 10
 # More stamps or lines than this that cannot be read are no accident. [share]
 _FEW = 0.01
+# So few rows without a stamp are no system.
+_REMAINS = 3
 # So many rows show whether there are several for each time.
 _SEVERAL = 48
 
@@ -80,6 +82,8 @@ class TableReadings:
         edges = np.searchsorted(readings.codes[order], np.arange(len(self.names) + 1))
         for code, name in sorted(enumerate(self.names), key=lambda each: each[1]):
             part = order[edges[code] : edges[code + 1]]
+            if len(part) <= _REMAINS and (readings.wall[part] == NO_TIME).all():
+                continue  # remains of a torn line, whose name is some other cell
             if name != "" and len(part):
                 yield _system(self, part, name)
             elif (readings.wall[part] != NO_TIME).any():

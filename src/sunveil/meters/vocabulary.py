@@ -80,6 +80,9 @@ COUNTERS = re.compile(
     r"\b(counter|cumulative|lifetime|odometer|register|zahlerstand|meter reading|total yield"
     r"|gesamtertrag|kumuliert\w*|cumulated|accumulated|tot wh out)\b"
 )
+DAILY_COUNTERS = re.compile(
+    r"\b(today|etoday|e today|daily|day yield|tagesertrag|heute|since midnight)\b"
+)
 DIFFERENCES = re.compile(r"\b(differ\w*|delta|interval)\b")
 # What is not the power of an interval, beside a column that is.
 DERIVED = re.compile(r"\b(net|max|min|peak|day)\b")

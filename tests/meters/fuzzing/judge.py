@@ -29,7 +29,7 @@ TIME_LIMIT = 60
 LIGHT = 0.2
 # A unit, an interval or a decimal point taken wrong changes readings by more than this.
 FACTOR = 2.5
-_SHORT = 48
+_SHORT = np.timedelta64(24, "h")
 _ENOUGH = 10
 _DECIMALS = re.compile(r"\d+[.,]\d{3,}")
 
@@ -147,8 +147,8 @@ def scale_of(records: Sequence[Record], sample: FormatSample) -> float | None:
         expected = truths.get(record.system_id, truths.get(None))
         if expected is None or len(records) != len(sample.expected):
             continue
-        if len(record.times) < _SHORT:
-            continue  # too few to show that a register counts up, and for any inference
+        if record.times[-1] - record.times[0] < _SHORT:
+            continue  # too short to show that a register counts up, and for any inference
         length = np.timedelta64(expected.interval_minutes * 60, "s")
         middle = record.times + np.timedelta64(round(record.interval_minutes * 30), "s")
         place = np.searchsorted(expected.starts, middle, side="right") - 1
