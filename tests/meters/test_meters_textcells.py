@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sunveil.meters import MeterOptions, Record
-from sunveil.meters.read import iter_systems
+from sunveil.meters.read import iter_raw_systems, iter_systems
 from sunveil.meters.textcells import cut, iter_blocks, read_text_table
 
 ROWS = 3 * 24
@@ -115,6 +115,21 @@ def test_whatever_one_system_holds_another_is_read_the_same(tmp_path, cleaning):
         ]
         assert others[0] == others[1]
         assert len(others[0]) == ROWS
+
+
+def test_commas_of_one_system_are_no_thousands_of_another(tmp_path):
+    rows = table(COLUMNS)
+    for row in rows[ROWS + 1 :]:
+        row[2] = "532" if row[2] == "0.0000" else "1.234"
+    for decimal in ".,":
+        for row in rows[1 : ROWS + 1]:
+            row[2] = row[2].replace(".", decimal)
+        (tmp_path / "a.csv").write_bytes(written(rows, ",", raw=False))
+        found = {
+            raw.system_id: raw for raw, _ in iter_raw_systems(tmp_path / "a.csv", MeterOptions())
+        }
+        assert set(found["b"].values) == {532.0, 1.234}
+        assert found["a"].values.max() == 1.0
 
 
 def test_a_long_first_reading_hides_no_row(tmp_path):

@@ -194,7 +194,7 @@ def _find_times(
         clock = _share_of(columns, is_clock, {taken, date})
     if date is not None and clock is not None and _is_apart(columns, date, clock, options):
         return clock, date
-    return _find_time(columns, options, where, taken), None
+    return _find_time(columns, where, taken), None
 
 
 def _is_apart(columns: Sequence[TableColumn], date: int, clock: int, options: MeterOptions) -> bool:
@@ -224,9 +224,7 @@ def _is_hour(cell: str) -> bool:
     return is_clock(cell) or bool(re.fullmatch(r"\d{1,2}|\d{4}|\d{6}", cell))
 
 
-def _find_time(
-    columns: Sequence[TableColumn], options: MeterOptions, where: str, taken: int | None
-) -> int:
+def _find_time(columns: Sequence[TableColumn], where: str, taken: int | None) -> int:
     if (found := _named(columns, vocabulary.TIMES, {taken})) is not None:
         return found
     for position, column in enumerate(columns):
@@ -347,12 +345,12 @@ def _carries_units(column: TableColumn) -> bool:
 def _is_numeric(column: TableColumn) -> bool:
     if column.is_number is not None:
         return column.is_number
-    if is_index(column):
+    if _is_index(column):
         return False
     return _holds(column, lambda cell: parse_number(cell, ".")[0] == parse_number(cell, ".")[0])
 
 
-def is_index(column: TableColumn) -> bool:
+def _is_index(column: TableColumn) -> bool:
     """Whether a column without a name counts its rows."""
     cells = column.cells[:50]
     numbers = [cell for cell in cells if cell.isdecimal()]
@@ -399,7 +397,7 @@ def _roles_of_days(
             column if at not in taken else TableColumn("\0") for at, column in enumerate(columns)
         ]
         found = _named(rest, (*vocabulary.DATES, *vocabulary.TIMES), taken)
-        date = found if found is not None else _find_time(rest, options, where, system)
+        date = found if found is not None else _find_time(rest, where, system)
     ending = minutes[0] > 0.0
     # A row that is a whole day leaves no doubt which interval a column is.
     label = Label.END if ending else Label.START

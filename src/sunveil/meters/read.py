@@ -190,11 +190,13 @@ def joined(
     where = f"system {first.system_id}, in {', '.join(files[:3])}{more},"
     if wrong := _unlike(parts):
         return MeterError(f"{where} has {wrong}"), options
-    values = [raw.values * (raw.unit.kilo / first.unit.kilo) for raw in raws]
+    with np.errstate(over="ignore"):  # what is too large is infinite, and missing like any other
+        values = [raw.values * (raw.unit.kilo / first.unit.kilo) for raw in raws]
     stamps = Stamps(
         np.concatenate([raw.stamps.wall for raw in raws]),
         np.concatenate([raw.stamps.offset for raw in raws]),
         first.stamps.zone,
+        first.stamps.whole_days,
     )
     whole = replace(
         first,

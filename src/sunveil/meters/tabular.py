@@ -17,7 +17,14 @@ from sunveil.meters.clock import Stamps
 from sunveil.meters.columns import suggest_systems
 from sunveil.meters.dates import NO_TIME, read_stamps
 from sunveil.meters.days import rows_of_one_kind
-from sunveil.meters.numbers import CellNumbers, cell_numbers, decimal_evidence, decimal_mark
+from sunveil.meters.numbers import (
+    POINT,
+    POINT_OR_THOUSANDS,
+    CellNumbers,
+    cell_numbers,
+    decimal_evidence,
+    decimal_mark,
+)
 from sunveil.meters.options import AUTO, MeterOptions, Unit, parse_unit
 from sunveil.meters.record import Label
 from sunveil.meters.refusals import RefusedSystem
@@ -215,10 +222,15 @@ def _numbers(
     if options.decimal != AUTO:
         return cell_numbers(cells, options.decimal), None, None
     points = cell_numbers(cells, ".")
-    marked = separator != "," or pc.any(pc.match_substring(cells, ",")).as_py()
-    if options.declared_only or not marked:
+    plain = separator == "," and not pc.any(pc.match_substring(cells, ",")).as_py()
+    if options.declared_only or plain:
         return points, None, None
-    return points, cell_numbers(cells, ",").values, decimal_evidence(cells)
+    evidence = decimal_evidence(cells)
+    if separator == ",":
+        # between commas a number with a point has it for its decimals: only commas of its own, in
+        # quotes, speak against that, and no other system's
+        evidence[evidence == POINT_OR_THOUSANDS] = POINT
+    return points, cell_numbers(cells, ",").values, evidence
 
 
 def _unit(table: RoleCells, options: MeterOptions) -> tuple[Unit | None, tuple[str, ...]]:
@@ -240,7 +252,7 @@ def _unit(table: RoleCells, options: MeterOptions) -> tuple[Unit | None, tuple[s
     return find_unit(table.columns[table.roles.power[0]].label)
 
 
-def _own_unit(table: RoleCells, numbers: CellNumbers, some: Rows | slice) -> Unit | None:
+def _own_unit(numbers: CellNumbers, some: Rows | slice) -> Unit | None:
     """Return the unit that most cells of a system carry themselves."""
     values, told = numbers.values[some], numbers.with_unit[some]
     bright = ~np.isnan(values) & (values != 0)
@@ -256,7 +268,7 @@ def _system(found: TableReadings, part: Rows | None, name: str) -> RawSystem | R
     where = table.where if part is None else f"{table.where}, system {name},"
     unit = found.unit
     if unit is None and not options.declared_only:
-        unit = _own_unit(table, readings.numbers, some)
+        unit = _own_unit(readings.numbers, some)
     if unit is None:
         column = "" if table.roles.minutes else table.columns[table.roles.power[0]].shown
         return RefusedSystem(name, "meter", str(missing_unit(table.where, column)))
