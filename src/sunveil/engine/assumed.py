@@ -38,8 +38,11 @@ UNKNOWN_LABEL = 0.4
 TYPICAL_HEAT = 1.25
 TYPICAL_HAZE = -0.2
 # Weather that was measured is right on average; monthly maps are hazier than clear hours are.
-CLEAR_HAZE = (-0.2, 0.4)
+CLEAR_HAZE = (-0.3, 0.4)
 MEASURED_HAZE = (0.0, 0.4)
+# How much hazier winter may be than the maps say: less would read smog as a flat plane, more would
+# read a plane as smog. [Linke turbidity]
+SEASON_DEVIATION = 0.3
 # Wider, heat takes up misfits of real systems that are not heat, and spoils their capacity.
 HEAT_DEVIATION = 0.12
 # Readings for which the model gives less than this share of the bright power have no say.
@@ -47,8 +50,8 @@ DIMMEST = 0.04
 # Bright power is what this share of the daylight readings stays below, the top what this one does.
 BRIGHT_QUANTILE = 0.98
 TOP_QUANTILE = 0.999
-# Steps of a fit that are as good as none: east, north, log capacity, haze, heat, log limit.
-SMALL_STEPS = np.array([0.25, 0.25, 0.005, 0.05, 0.05, 0.005])
+# Steps of a fit that are as good as none: east, north, log capacity, haze, heat, season, log limit.
+SMALL_STEPS = np.array([0.25, 0.25, 0.005, 0.05, 0.05, 0.05, 0.005])
 # The longest step of the plane, and the one below which Newton's method is trusted. [degrees]
 LONGEST_STEP, TRUSTED_STEP = 8.0, 2.0
 # What lies beyond each end of an interval.
@@ -191,4 +194,5 @@ def numbers_of(options: EngineOptions, *, clear: bool) -> Numbers:
         haze_deviation=haze[1],
         heat_mean=options.mount.heat,
         heat_deviation=HEAT_DEVIATION,
+        season_deviation=SEASON_DEVIATION,
     )

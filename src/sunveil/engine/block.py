@@ -26,7 +26,7 @@ from sunveil.engine.assumed import (
     SystematicErrors,
 )
 from sunveil.engine.clocks import NOBODY, FoundClock, find_clocks
-from sunveil.engine.final import fit_finally
+from sunveil.engine.final import fit_finally, fit_years
 from sunveil.engine.intervals import intervals_of
 from sunveil.engine.model import CAPACITY, EAST, HAZE, HEAT, LIMIT, NO_LIMIT, NORTH
 from sunveil.engine.prepared import PreparedSky, prepare
@@ -244,6 +244,7 @@ def _completed(
     if not len(enough):
         return out
     fit = fit_finally(searched.take(enough), prepared)
+    fit_years(fit)
     points = fit.points
     if places is not None:
         points = as_placed(points, prepared.sky.site, places.take(enough))

@@ -1,4 +1,4 @@
-"""The final fit of a block of systems: on all readings, without those whose sun is hidden."""
+"""The final fit of a block of systems: clear days first, without what hides the sun, year by year."""
 
 from __future__ import annotations
 
@@ -14,19 +14,28 @@ from sunveil.engine.assumed import (
     ERRORS,
     SystematicErrors,
 )
+from sunveil.engine.clear import clear_weights
 from sunveil.engine.envelope import profiles_of
 from sunveil.engine.intervals import covariances
 from sunveil.engine.mixture import ENOUGH, screen, several_planes
-from sunveil.engine.model import CAPACITY, LIMIT, NO_LIMIT, PARAMETERS, UNLIMITED, inform
+from sunveil.engine.model import (
+    BLOCK,
+    CAPACITY,
+    LIMIT,
+    NO_LIMIT,
+    PARAMETERS,
+    UNLIMITED,
+    inform,
+)
 from sunveil.engine.prepared import PreparedSky, shares_for
 from sunveil.engine.readings import padded
 from sunveil.engine.search import Searched, run_refine
 from sunveil.engine.shade import WORTH_LEAVING_OUT, unhidden
+from sunveil.engine.years import LEAST_SAY, YearFits, parts_of, weighted_median
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
 
-# So many readings of a year are fitted: the others tell little that these do not.
 # Most steps of a fit.
 STEPS = 10
 # Rounds of looking for what hides the sun.
@@ -49,15 +58,21 @@ class FinalFit:
         Where they ended, shape (systems, PARAMETERS).
     model
         Modelled power at all usable intervals, padded, shape (systems, padded). [kW]
+    weights
+        How much each reading counts, the same shape.
     kept
-        1 for readings that had a say, else 0, the same shape.
+        The same without readings whose sun is hidden.
+    clear
+        How many clear readings each system has.
     """
 
     searched: Searched
     prepared: PreparedSky
     points: Array
     model: Matrix
+    weights: Matrix
     kept: Matrix
+    clear: Array
 
     def agreement(self) -> Array:
         """Return the share of each system's bright readings within 15% of the model."""
@@ -135,12 +150,10 @@ def fit_finally(searched: Searched, prepared: PreparedSky) -> FinalFit:
         The sky.
     """
     readings = searched.readings
+    model = _modelled(searched.points, prepared)
+    weights, clear = clear_weights(readings, model, begins=prepared.begins, day=prepared.day)
     fit = FinalFit(
-        searched,
-        prepared,
-        searched.points.copy(),
-        np.empty_like(readings.power),
-        readings.have.copy(),
+        searched, prepared, searched.points.copy(), model, weights, np.empty_like(weights), clear
     )
     _refine_unhidden(fit, np.arange(len(fit.points)))
     # a pile of readings that no model reaches is not a limit
@@ -155,9 +168,56 @@ def fit_finally(searched: Searched, prepared: PreparedSky) -> FinalFit:
     return fit
 
 
+def fit_years(fit: FinalFit) -> YearFits:
+    """Fit each year of records of several years by itself, and move the points to their medians.
+
+    Parameters
+    ----------
+    fit
+        The fits of whole records; moved in place where there are years.
+    """
+    seconds = fit.prepared.seconds
+    parts = [parts_of(seconds, row) for row in fit.searched.readings.have]
+    alike: dict[tuple[int, int], list[int]] = {}
+    for s, years in enumerate(parts):
+        for year in years if len(years) > 1 else ():
+            alike.setdefault(year, []).append(s)
+    found = [_fit_year(fit, np.array(alike[year]), *year) for year in sorted(alike)]
+    years = YearFits.joined(found)
+    for s in np.unique(years.system):
+        own = np.flatnonzero(years.system == s)
+        own = own[years.say[own] >= LEAST_SAY * years.say[own].max()]
+        fit.points[s, :LIMIT] = weighted_median(years.points[own, :LIMIT], years.say[own])
+    moved = np.unique(years.system)
+    if len(moved):
+        fit.model[moved] = _modelled(fit.points[moved], fit.prepared)
+    return years
+
+
+def _fit_year(fit: FinalFit, systems: NDArray[np.intp], first: int, last: int) -> YearFits:
+    """Fit one year of some systems, which lies between two places of the usable intervals."""
+    blocks = slice(first // BLOCK, -(-last // BLOCK))
+    places = slice(blocks.start * BLOCK, blocks.stop * BLOCK)
+    kept = fit.kept[systems, places].copy()
+    kept[:, : first - places.start] = 0.0
+    kept[:, last - places.start :] = 0.0
+    points = fit.points[systems]
+    run_refine(
+        fit.prepared,
+        fit.prepared.sky.sheet[blocks],
+        (np.ascontiguousarray(fit.searched.readings.power[systems, places]), kept),
+        fit.searched.readings.bright[systems],
+        points,
+        share=1.0,
+        most=STEPS,
+    )
+    begin = np.full(len(systems), fit.prepared.seconds[first])
+    return YearFits(systems, begin, points, kept.sum(axis=1, dtype=np.float64))
+
+
 def _refine_unhidden(fit: FinalFit, systems: NDArray[np.intp]) -> None:
     """Refine some systems, find what hides the sun from each, and refine again without it."""
-    fit.kept[systems] = fit.searched.readings.have[systems]
+    fit.kept[systems] = fit.weights[systems]
     for again in range(ROUNDS + 1):
         every = len(systems) == len(fit.points)
         readings = fit.searched.readings if every else fit.searched.readings.take(systems)
@@ -186,7 +246,7 @@ def _refine_unhidden(fit: FinalFit, systems: NDArray[np.intp]) -> None:
         systems = systems[worth]
         if not len(systems):
             break
-        fit.kept[systems] = kept[worth]
+        fit.kept[systems] = fit.weights[systems] * kept[worth]
 
 
 def _modelled(points: Array, prepared: PreparedSky) -> Matrix:

@@ -28,7 +28,7 @@ DRAWS = 200
 ANY_AZIMUTH = 300.0
 # What is known of any system, so that readings which say nothing give wide intervals rather than
 # none: its plane within 100° and its capacity within a factor of twenty.
-_ANY_SYSTEM = np.diag([100.0**-2, 100.0**-2, 3.0**-2, 0.0, 0.0, 0.0])
+_ANY_SYSTEM = np.diag([100.0**-2, 100.0**-2, 3.0**-2, 0.0, 0.0, 0.0, 0.0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,16 +1,16 @@
 """Kernels: the power of a plane under a sky, its derivatives, and the robust fit to readings.
 
 The same physics as :func:`sunveil.sky.unit_power`: the cosine of incidence is a product with the
-sun's vector, the glass is a polynomial, haze is looked up between two tabulated levels. Derivatives
-are exact, so that a step of the fit is one pass over the readings.
+sun's vector, the glass is a polynomial, haze fades light by Beer's law. Derivatives are exact, so
+that a step of the fit is one pass over the readings.
 
 A *sheet* is a sky laid out for these loops, shape (blocks, ROWS, BLOCK): intervals stand in blocks
 of 64, row by row within a block, which fills a processor's wide registers with one load and lets
-the compiler prove that rows do not overlap. A *point* is what a fit looks for, six numbers: the
+the compiler prove that rows do not overlap. A *point* is what a fit looks for, seven numbers: the
 plane as ``tilt · (sin azimuth, cos azimuth)`` [degrees], which has no seam at north and does not
 lose its meaning when the plane is flat; the logarithm of the DC capacity [kW]; haze [Linke
-turbidity beyond the sky's own]; heat [times Faiman's rise on an open rack]; the logarithm of the
-inverter's limit [kW].
+turbidity beyond the sky's own]; heat [times Faiman's rise on an open rack]; how much hazier than
+over the year it is in midwinter [Linke turbidity]; the logarithm of the inverter's limit [kW].
 
 numba keeps what it compiled by the file that a kernel stands in: a kernel calls none of another
 file, and takes no number from one.
@@ -34,33 +34,34 @@ kernel = njit(
 BLOCK = 64
 # Tells the compiler that a place is not negative, so that it need not wrap around.
 _MASK = 0x7FFFFFFFFF
-# Linke turbidity beyond the maps' at which light is tabulated, and its spacing.
-HAZE_LOW, HAZE_HIGH, HAZE_STEP = -2.0, 2.0, 0.5
-LEVELS = 9
+# Bounds of a fit's haze and of its season, wider than any clear sky's. [Linke turbidity]
+_CLEAREST, _HAZIEST, _MOST_SEASON = -2.5, 4.0, 2.0
 # Rows of a block. Those of the sun and the light come in pairs, one for each of the two instants
 # that stand for an interval: the sun's vector; the circumsolar share of diffuse light over the sine
 # of the sun's elevation; the shares of the whole dome and of the horizon; what diffuse light cannot
-# fall below [W/m²]. Then, once: what a W/m² warms the modules by on an open rack [K m²/W]; air
-# temperature less 25 °C [K]; how much of the direct light the weather hides; then direct and global
-# light [W/m²], a pair for each level of haze.
+# fall below, direct and global light [W/m²], and by how much a unit of haze fades each of these two
+# [logarithm]. Then, once: what a W/m² warms the modules by on an open rack [K m²/W]; air temperature
+# less 25 °C [K]; how much of the direct light the weather hides; the season, 1 in midwinter and -1
+# in midsummer.
 SUN_EAST, SUN_NORTH, SUN_UP, CIRCUMSOLAR, DOME, HORIZON, LEAST_DIFFUSE = 0, 2, 4, 6, 8, 10, 12
-COOLING, WARMTH, CLOUD, DNI = 14, 15, 16, 17
-GHI = DNI + 2 * LEVELS
-ROWS = GHI + 2 * LEVELS
+DNI, GHI, DNI_FADE, GHI_FADE = 14, 16, 18, 20
+COOLING, WARMTH, CLOUD, SEASON = 22, 23, 24, 25
+ROWS = 26
 
-EAST, NORTH, CAPACITY, HAZE, HEAT, LIMIT = 0, 1, 2, 3, 4, 5
-PARAMETERS = 6
+EAST, NORTH, CAPACITY, HAZE, HEAT, HAZE_SEASON, LIMIT = 0, 1, 2, 3, 4, 5, 6
+PARAMETERS = 7
 # A limit's logarithm beyond which there is none, and the one that stands for none.
 NO_LIMIT, UNLIMITED = 80.0, 160.0
 # Rows of a linearisation: model [kW], inverse standard deviation [1/kW], residual, weight, and the
-# derivatives of the model over its standard deviation by the six parameters.
+# derivatives of the model over its standard deviation by the parameters.
 _MODEL, _INVERSE, _RESIDUAL, _WEIGHT, _SLOPES = 0, 1, 2, 3, 4
-_OUT = 10
+_OUT = _SLOPES + PARAMETERS
 _STEEPEST = 89.9
 _E, _N, _U = SUN_EAST * BLOCK, SUN_NORTH * BLOCK, SUN_UP * BLOCK
 _CIRCUMSOLAR, _DOME, _HORIZON = CIRCUMSOLAR * BLOCK, DOME * BLOCK, HORIZON * BLOCK
 _LEAST, _COOLING, _WARMTH = LEAST_DIFFUSE * BLOCK, COOLING * BLOCK, WARMTH * BLOCK
-_CLOUD, _DNI, _GHI = CLOUD * BLOCK, DNI * BLOCK, GHI * BLOCK
+_CLOUD, _SEASON, _DNI, _GHI = CLOUD * BLOCK, SEASON * BLOCK, DNI * BLOCK, GHI * BLOCK
+_DNI_FADE, _GHI_FADE = DNI_FADE * BLOCK, GHI_FADE * BLOCK
 _SHEET = ROWS * BLOCK
 # PVWatts' part-load curve.
 _A, _B, _C = np.float32(0.9858), np.float32(0.0162), np.float32(0.0059)
@@ -88,8 +89,8 @@ class Numbers(NamedTuple):
         Ground, losses, inverter and temperature coefficient [1/°C].
     relative, absolute, reach, cloud, dimmest
         The model of errors; see :class:`sunveil.engine.assumed.ErrorModel`.
-    haze_mean, haze_deviation, heat_mean, heat_deviation
-        The priors.
+    haze_mean, haze_deviation, heat_mean, heat_deviation, season_deviation
+        The priors; that of the haze's season is about zero.
     """
 
     entering: NDArray[np.float32]
@@ -108,6 +109,7 @@ class Numbers(NamedTuple):
     haze_deviation: float
     heat_mean: float
     heat_deviation: float
+    season_deviation: float
 
 
 @kernel
@@ -152,11 +154,15 @@ def _plane_numbers(east, north, numbers):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _haze_place(haze):  # type: ignore[no-untyped-def]
-    """Return the tabulated level below a haze, and how far above it the haze lies."""
-    place = (min(max(haze, HAZE_LOW), HAZE_HIGH) - HAZE_LOW) / HAZE_STEP
-    level = min(int(place), LEVELS - 2)
-    return level, np.float32(place - level)
+def _faded(y):  # type: ignore[no-untyped-def]
+    """Return ``exp(-y)`` as a 32nd power, which wide registers can take: right to 0.1% up to 8."""
+    y = min(y, _16) * _32ND
+    e = _ONE - y * (_ONE - y * (_HALF - y * (_SIXTH - y * _24TH)))
+    e2 = e * e
+    e4 = e2 * e2
+    e8 = e4 * e4
+    e16 = e8 * e8
+    return e16 * e16
 
 
 @kernel
@@ -183,15 +189,14 @@ def fill_profiles(sheet, points, numbers, out):  # type: ignore[no-untyped-def]
     for point in range(len(points)):
         n = _plane_numbers(points[point, EAST], points[point, NORTH], numbers)
         n0, n1, n2, n9, n10, n11 = n[0], n[1], n[2], n[9], n[10], n[11]
-        level, part = _haze_place(points[point, HAZE])
+        haze, winter = np.float32(points[point, HAZE]), np.float32(points[point, HAZE_SEASON])
         heat = np.float32(points[point, HEAT])
         row = out[point]
         for block in range(sheet.shape[0]):
             base, at = (block * _SHEET) & _MASK, (block * BLOCK) & _MASK
-            d = base + ((_DNI + 2 * level * BLOCK) & _MASK)
-            g = base + ((_GHI + 2 * level * BLOCK) & _MASK)
             for k in range(BLOCK):
                 total = _ZERO
+                hazy = haze + winter * s[base + _SEASON + k]
                 for j in range(2):
                     i = base + j * BLOCK + k
                     up = s[i + _U]
@@ -200,9 +205,8 @@ def fill_profiles(sheet, points, numbers, out):  # type: ignore[no-untyped-def]
                     glass = ((((p10 * u + p9) * u + p8) * u + p7) * u + p6) * u + p5
                     glass = ((((glass * u + p4) * u + p3) * u + p2) * u + p1) * u + p0
                     glass = glass if cosine > _ZERO else _ZERO
-                    d0, g0 = s[d + j * BLOCK + k], s[g + j * BLOCK + k]
-                    dni = d0 + part * (s[d + (2 + j) * BLOCK + k] - d0)
-                    ghi = g0 + part * (s[g + (2 + j) * BLOCK + k] - g0)
+                    dni = s[i + _DNI] * _faded(hazy * s[i + _DNI_FADE])
+                    ghi = s[i + _GHI] * _faded(hazy * s[i + _GHI_FADE])
                     dhi = max(ghi - dni * up, s[i + _LEAST])
                     seen = glass * s[i + _CIRCUMSOLAR] + n9 * s[i + _DOME] + n10 * s[i + _HORIZON]
                     light = max(dni * glass + dhi * seen + n11 * ghi, _ZERO)
@@ -222,7 +226,7 @@ def _linearise(sheet, power, have, point, bright, widen, numbers, out):  # type:
     n = _plane_numbers(point[EAST], point[NORTH], numbers)
     n0, n1, n2, n3, n4, n5, n6, n7, n8 = n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8]
     n9, n10, n11, n12, n13, n14, n15, n16 = n[9], n[10], n[11], n[12], n[13], n[14], n[15], n[16]
-    level, part = _haze_place(point[HAZE])
+    haze, winter = np.float32(point[HAZE]), np.float32(point[HAZE_SEASON])
     p = numbers.entering
     p0, p1, p2, p3, p4, p5 = p[0], p[1], p[2], p[3], p[4], p[5]
     p6, p7, p8, p9, p10 = p[6], p[7], p[8], p[9], p[10]
@@ -236,14 +240,13 @@ def _linearise(sheet, power, have, point, bright, widen, numbers, out):  # type:
     absolute = np.float32((numbers.absolute * widen * bright) ** 2)
     dimmest = np.float32(numbers.dimmest * bright)
     reach = np.float32(0.5 / numbers.reach**2)
-    per_level = np.float32(1.0 / HAZE_STEP)
     s, o = sheet.ravel(), out.ravel()
     for block in range(sheet.shape[0]):
         base, at = (block * _SHEET) & _MASK, (block * BLOCK) & _MASK
         to = (block * (_OUT * BLOCK)) & _MASK
-        d = base + ((_DNI + 2 * level * BLOCK) & _MASK)
-        g = base + ((_GHI + 2 * level * BLOCK) & _MASK)
         for k in range(BLOCK):
+            season = s[base + _SEASON + k]
+            hazy = haze + winter * season
             total, by_east, by_north, by_haze, by_heat = _ZERO, _ZERO, _ZERO, _ZERO, _ZERO
             cooling, warmth = gamma * s[base + _COOLING + k], gamma * s[base + _WARMTH + k]
             for j in range(2):
@@ -265,10 +268,10 @@ def _linearise(sheet, power, have, point, bright, widen, numbers, out):  # type:
                 slope, glass = slope * u + glass, glass * u + p0
                 front = _ONE if cosine > _ZERO else _ZERO
                 glass, slope = glass * front, _TWO * slope * front
-                d0, g0 = s[d + j * BLOCK + k], s[g + j * BLOCK + k]
-                d_step = s[d + (2 + j) * BLOCK + k] - d0
-                g_step = s[g + (2 + j) * BLOCK + k] - g0
-                dni, ghi = d0 + part * d_step, g0 + part * g_step
+                dni_fade, ghi_fade = s[i + _DNI_FADE], s[i + _GHI_FADE]
+                dni = s[i + _DNI] * _faded(hazy * dni_fade)
+                ghi = s[i + _GHI] * _faded(hazy * ghi_fade)
+                d_step, g_step = -dni * dni_fade, -ghi * ghi_fade
                 dhi, least = ghi - dni * su, s[i + _LEAST]
                 dhi_step = g_step - d_step * su if dhi > least else _ZERO
                 dhi = max(dhi, least)
@@ -277,7 +280,7 @@ def _linearise(sheet, power, have, point, bright, widen, numbers, out):  # type:
                 light = max(dni * glass + dhi * seen + n11 * ghi, _ZERO)
                 turned = (dni + dhi * around) * slope
                 tilted = dhi * (n12 * dome + n13 * band) + n14 * ghi
-                hazed = (d_step * glass + dhi_step * seen + n11 * g_step) * per_level
+                hazed = d_step * glass + dhi_step * seen + n11 * g_step
                 rise = light * cooling
                 warm = _ONE + rise * heat + warmth
                 dc = gain * light * warm
@@ -296,25 +299,20 @@ def _linearise(sheet, power, have, point, bright, widen, numbers, out):  # type:
                 (relative + clouds * hidden * hidden) * model * model + absolute
             )
             residual = (power[at + k] - model) * inverse
-            # Welsch's weight, exp(-y) as a 32nd power: close to 1% even where it is a millionth
-            y = min(residual * residual * reach, _16) * _32ND
-            e = _ONE - y * (_ONE - y * (_HALF - y * (_SIXTH - y * _24TH)))
-            e2 = e * e
-            e4 = e2 * e2
-            e8 = e4 * e4
-            e16 = e8 * e8
             lit = have[at + k] if model >= dimmest else _ZERO
             there = half * below * inverse
             o[to + k] = model
             o[to + BLOCK + k] = inverse
             o[to + 2 * BLOCK + k] = residual
-            o[to + 3 * BLOCK + k] = e16 * e16 * lit
+            # Welsch's weight
+            o[to + 3 * BLOCK + k] = _faded(residual * residual * reach) * lit
             o[to + 4 * BLOCK + k] = by_east * there
             o[to + 5 * BLOCK + k] = by_north * there
             o[to + 6 * BLOCK + k] = free * below * inverse
             o[to + 7 * BLOCK + k] = by_haze * there
             o[to + 8 * BLOCK + k] = by_heat * there
-            o[to + 9 * BLOCK + k] = model * (_ONE - below) * inverse
+            o[to + 9 * BLOCK + k] = by_haze * season * there
+            o[to + 10 * BLOCK + k] = model * (_ONE - below) * inverse
 
 
 @kernel
@@ -358,7 +356,9 @@ def _normal_equations(point, numbers, correlated, bend, out, scratch, informatio
             information[j, i] = information[i, j]
     information[HAZE, HAZE] += numbers.haze_deviation**-2
     information[HEAT, HEAT] += numbers.heat_deviation**-2
+    information[HAZE_SEASON, HAZE_SEASON] += numbers.season_deviation**-2
     gradient[HAZE] -= (point[HAZE] - numbers.haze_mean) / numbers.haze_deviation**2
+    gradient[HAZE_SEASON] -= point[HAZE_SEASON] / numbers.season_deviation**2
     gradient[HEAT] -= (point[HEAT] - numbers.heat_mean) / numbers.heat_deviation**2
     # the limit has no prior, but nothing may reach it on the way there; without one its row is idle
     information[LIMIT, LIMIT] += 1e-3 if size == PARAMETERS else 1.0
@@ -454,6 +454,8 @@ def refine(sheet, power, have, bright, points, settings, numbers, explained):  #
                 point[EAST] *= _STEEPEST / tilt
                 point[NORTH] *= _STEEPEST / tilt
             point[CAPACITY] = min(max(point[CAPACITY], -20.0), 20.0)
+            point[HAZE] = min(max(point[HAZE], _CLEAREST), _HAZIEST)
+            point[HAZE_SEASON] = min(max(point[HAZE_SEASON], -_MOST_SEASON), _MOST_SEASON)
             # what is left after one of Newton's steps is far below that step
             if largest < (1.0 if newton else 0.1):
                 break

@@ -57,6 +57,12 @@ class PreparedSky:
         return (local // DAY).astype(np.int32)
 
     @functools.cached_property
+    def seconds(self) -> NDArray[np.int64]:
+        """The start of each usable interval. [s since 1970, UTC]"""
+        long = self.sky.grid.long
+        return np.asarray(long.first + long.step * self.slot.astype(np.int64))
+
+    @functools.cached_property
     def begins(self) -> NDArray[np.intp]:
         """Where each solar day begins among the usable intervals."""
         return np.flatnonzero(np.diff(self.day, prepend=-1))

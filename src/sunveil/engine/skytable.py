@@ -20,13 +20,14 @@ from sunveil.engine.model import (
     CLOUD,
     COOLING,
     DNI,
+    DNI_FADE,
     DOME,
     GHI,
-    HAZE_LOW,
+    GHI_FADE,
     HORIZON,
     LEAST_DIFFUSE,
-    LEVELS,
     ROWS,
+    SEASON,
     SUN_EAST,
     SUN_NORTH,
     SUN_UP,
@@ -47,7 +48,7 @@ from sunveil.sky import (
 from sunveil.timegrid import DAY, TimeGrid
 from sunveil.weather import Weather, clearsky
 from sunveil.weather.base import utc_index
-from sunveil.weather.clearsky import WIND_SPEED, clear_light, climate_temperature
+from sunveil.weather.clearsky import WIND_SPEED, YEAR_DAYS, clear_light, climate_temperature
 
 Index = NDArray[np.int32]
 
@@ -55,6 +56,8 @@ Index = NDArray[np.int32]
 LOWEST = float(np.sin(np.radians(3.0)))
 # Where the two instants of an interval stand for all of it.
 NODES = (0.5 - 0.5 / math.sqrt(3.0), 0.5 + 0.5 / math.sqrt(3.0))
+# The middle of January, when the north is coldest and its winter smog thickest. [days of the year]
+MIDWINTER = 15.0
 # What diffuse light keeps in the clearest air.
 KEPT_DIFFUSE = 0.3
 # Shares of the intervals that a fit may look at; a smaller one is a part of each larger one.
@@ -156,7 +159,7 @@ def make_sky_table(site: Site, grid: TimeGrid, weather: Weather | None = None) -
         nodes = _clear_nodes(site, starts, long.step)
     else:
         nodes = _measured_nodes(weather, starts, long.step)
-    rows = make_rows(nodes)
+    rows = make_rows(nodes, winter(site, starts))
     return SkyTable(
         site=site,
         grid=grid,
@@ -254,7 +257,7 @@ def _clear_over(weather: Weather, starts: NDArray[np.int64], step: int) -> Weath
     return _clear_of_days(weather.site, first, last)
 
 
-def make_rows(nodes: tuple[Sky, Sky]) -> NDArray[np.float32]:
+def make_rows(nodes: tuple[Sky, Sky], season: Array) -> NDArray[np.float32]:
     """Return the rows of a sheet over all intervals, shape (ROWS, n), not yet in blocks.
 
     Parameters
@@ -262,6 +265,8 @@ def make_rows(nodes: tuple[Sky, Sky]) -> NDArray[np.float32]:
     nodes
         The sky at the two Gauss-Legendre instants of each interval; temperature, wind and clouds
         are the means of both.
+    season
+        As :func:`winter` tells it.
     """
     early, late = nodes
     flat = np.empty((ROWS, len(early)), dtype=np.float32)
@@ -272,22 +277,36 @@ def make_rows(nodes: tuple[Sky, Sky]) -> NDArray[np.float32]:
         flat[DOME + node], flat[HORIZON + node] = 1.0 - sky.circumsolar, sky.horizon
         flat[LEAST_DIFFUSE + node] = KEPT_DIFFUSE * sky.dhi
         hazier = sky.hazier(1.0)
-        _fill_levels(flat[DNI + node : GHI : 2], sky.dni, hazier.dni)
-        _fill_levels(flat[GHI + node :: 2], sky.ghi, hazier.ghi)
+        flat[DNI + node], flat[GHI + node] = sky.dni, sky.ghi
+        flat[DNI_FADE + node] = _fade(sky.dni, hazier.dni)
+        flat[GHI_FADE + node] = _fade(sky.ghi, hazier.ghi)
     flat[COOLING] = 1.0 / (25.0 + 3.42 * SHELTER * (early.wind_speed + late.wind_speed))
     flat[WARMTH] = 0.5 * (early.temp_air + late.temp_air) - 25.0
     flat[CLOUD] = np.maximum(1.0 - 0.5 * (early.clearness + late.clearness), 0.0)
+    flat[SEASON] = season
     return flat
 
 
-def _fill_levels(out: NDArray[np.float32], now: Array, hazier: Array) -> None:
-    """Fill light at every level of haze: each level keeps the same share of the one before."""
-    ratio = np.divide(hazier, now, where=now > 0.0, out=np.ones_like(now))
-    share = np.sqrt(ratio)  # half a unit of haze, HAZE_STEP
-    level = now * ratio ** int(HAZE_LOW)
-    for place in range(LEVELS):
-        out[place] = level
-        level *= share
+def _fade(now: Array, hazier: Array) -> Array:
+    """Return by how much a unit of haze fades light, as a logarithm; zero where there is none."""
+    lit = (now > 0.0) & (hazier > 0.0)
+    return -np.log(np.divide(hazier, now, where=lit, out=np.ones_like(now)))
+
+
+def winter(site: Site, seconds: NDArray[np.int64]) -> Array:
+    """Return the season at instants: 1 in the site's midwinter, -1 in its midsummer.
+
+    Parameters
+    ----------
+    site
+        Its hemisphere counts.
+    seconds
+        The instants. [s since 1970, UTC]
+    """
+    stamps = seconds.astype("datetime64[s]")
+    days = (stamps - stamps.astype("datetime64[Y]")).astype(np.float64) / DAY
+    northern = np.cos(2.0 * np.pi * (days - MIDWINTER) / YEAR_DAYS)
+    return np.asarray(northern if site.latitude >= 0.0 else -northern)
 
 
 def in_blocks(flat: NDArray[np.float32]) -> Sheet:
