@@ -28,6 +28,9 @@ STEP = 0.1  # K to a unit of the file
 LAPSE = 5.5  # K that the air cools on each kilometre of height, near the ground over a year
 WARMEST_HOUR = 15.0  # solar time
 YEAR_DAYS = 365.25
+# Short winter days swing less than long summer days, by this share of their mean, where the year
+# itself swings by this much or more. [K]
+HOUR_SEASON, SEASONAL = 0.3, 5.0
 
 
 class Climate(NamedTuple):
@@ -39,15 +42,19 @@ class Climate(NamedTuple):
         Its mean. [°C]
     season, half_year, hour
         Half its swings over the year, twice a year and over the day. [K]
+    hour_season
+        By which share the day's swing is larger when the year's is highest, and smaller at its
+        lowest.
     warmest_day, warmest_half_year
         When the swings over the year are highest, from the year's start. [days]
     """
 
     mean: float
     season: float
-    hour: float
-    warmest_day: float
     half_year: float
+    hour: float
+    hour_season: float
+    warmest_day: float
     warmest_half_year: float
 
 
@@ -66,11 +73,13 @@ def climate_temperature(site: Site, times: pd.DatetimeIndex) -> Array:
     days = (stamps - stamps.astype("datetime64[Y]")).astype(np.float64) / 86400.0
     hours = days * 24.0 + site.longitude / 15.0
     turn = 2.0 * np.pi / YEAR_DAYS
+    summer = np.cos(turn * (days - climate.warmest_day))
+    by_hour = climate.hour * np.cos(2.0 * np.pi * (hours - WARMEST_HOUR) / 24.0)
     temperature: Array = (
         climate.mean
-        + climate.season * np.cos(turn * (days - climate.warmest_day))
+        + climate.season * summer
         + climate.half_year * np.cos(2.0 * turn * (days - climate.warmest_half_year))
-        + climate.hour * np.cos(2.0 * np.pi * (hours - WARMEST_HOUR) / 24.0)
+        + by_hour * (1.0 + climate.hour_season * summer)
     )
     return temperature
 
@@ -80,17 +89,19 @@ def climate_of(site: Site) -> Climate:
 
     Bilinear between the four normals around. They hold at the mean height of the land around
     them, so the mean falls by :data:`LAPSE` on each kilometre that the site is above it. The
-    day's swing grows with height, which here stands for dry inland air.
+    day's swing grows with height, which here stands for dry inland air, and with the season.
     """
     mean, cosine, sine, cosine_2, sine_2, terrain = _between_normals(site.latitude, site.longitude)
+    season = float(np.hypot(cosine, sine))
     inland = min(max(site.height / 1000.0, 0.0), 2.0)
     days = YEAR_DAYS / (2.0 * np.pi)
     return Climate(
         mean=float(mean - LAPSE * (site.height - terrain) / 1000.0),
-        season=float(np.hypot(cosine, sine)),
-        hour=4.5 + 2.0 * inland,
-        warmest_day=float(np.arctan2(sine, cosine) * days % YEAR_DAYS),
+        season=season,
         half_year=float(np.hypot(cosine_2, sine_2)),
+        hour=4.5 + 2.0 * inland,
+        hour_season=HOUR_SEASON * min(season / SEASONAL, 1.0),
+        warmest_day=float(np.arctan2(sine, cosine) * days % YEAR_DAYS),
         warmest_half_year=float(np.arctan2(sine_2, cosine_2) * days / 2.0 % (YEAR_DAYS / 2.0)),
     )
 
