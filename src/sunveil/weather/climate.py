@@ -26,7 +26,7 @@ DATA = "normals.npz"
 SPACING = 2.5  # degrees between the normals, from the south pole and from 177.5° west
 STEP = 0.1  # K to a unit of the file
 LAPSE = 5.5  # K that the air cools on each kilometre of height, near the ground over a year
-WARMEST_HOUR = 15.0  # solar time
+WARMEST_HOUR = 14.0  # solar time; of the swing, which is highest before the warmest minute
 YEAR_DAYS = 365.25
 # Short winter days swing less than long summer days, by this share of their mean, where the year
 # itself swings by this much or more. [K]
