@@ -20,7 +20,7 @@ from sunveil.maps import COLUMNS, ROWS
 from sunveil.weather.climate import DATA, SPACING, STEP, YEAR_DAYS
 
 Array = NDArray[np.float64]
-MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 LENGTHS = np.array([31, 28.25, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 SHAPE = (73, 144)
 
@@ -56,7 +56,7 @@ def terrain() -> Array:
     heights = np.where(coded == 255, 0.0, np.maximum(28.0 * coded - 450.0, 0.0))
     size = round(SPACING * ROWS / 180.0)
     half = size // 2
-    # the map runs from north to south and from 180° west; the normals stand in their squares' middles
+    # the map runs southwards and from 180° west; a normal stands in the middle of its square
     padded = np.pad(heights, ((half, half), (0, 0)), mode="edge")
     turned = np.roll(padded, -half, axis=1)
     boxes = turned.reshape(SHAPE[0], size, COLUMNS // size, size)

@@ -53,7 +53,8 @@ def clearsky(
     Returns
     -------
     Weather
-        With :func:`~sunveil.weather.climate.climate_temperature` and a steady wind, ``clear`` set, and the sun's position.
+        With :func:`~sunveil.weather.climate.climate_temperature` and a steady wind, ``clear``
+        set, and the sun's position.
 
     References
     ----------
