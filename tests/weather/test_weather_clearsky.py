@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from sunveil.errors import ParameterError
 from sunveil.site import Site
 from sunveil.weather import WeatherCache, clearsky
 from sunveil.weather.cache import CacheKey
-from sunveil.weather.clearsky import climate_temperature
+from sunveil.weather.climate import climate_temperature
 
 
 @pytest.mark.parametrize("year", [2016, 2017])
@@ -69,15 +70,29 @@ def test_a_cached_answer_equals_the_first_to_the_last_bit(golden):
     assert len(list(WeatherCache().folder.iterdir())) == 2
 
 
+def own_key(site, dataset):
+    return CacheKey.of(
+        site, 2016, source="clearsky", dataset=dataset, step_minutes=60, by_altitude=True
+    )
+
+
+def test_a_cached_year_with_the_climate_by_latitude_is_not_read(golden, own_cache):
+    made = clearsky(golden, "2016", "2017", step_minutes=60)
+    for entry in own_cache.folder.iterdir():
+        entry.unlink()
+    own_cache.store(own_key(golden, "ineichen"), replace(made, temp_air=made.temp_air + 10.0))
+    again = clearsky(golden, "2016", "2017", step_minutes=60)
+    np.testing.assert_array_equal(again.temp_air, made.temp_air)
+    assert abs(again.temp_air - climate_temperature(golden, again.times)).max() < 1e-4
+
+
 def test_a_cached_year_is_read_rather_than_computed(golden, own_cache):
     clearsky(golden, "2016", "2017", step_minutes=60)
     (entry,) = own_cache.folder.iterdir()
     other = clearsky(Site(0.0, 0.0, 0.0), "2016", "2017", step_minutes=60, cache=WeatherCache(
         own_cache.folder / "other"
     ))  # fmt: skip
-    key = CacheKey.of(
-        golden, 2016, source="clearsky", dataset="ineichen", step_minutes=60, by_altitude=True
-    )
+    key = own_key(golden, "ineichen-normals")
     assert own_cache.path(key) == entry
     own_cache.store(key, other)
     again = clearsky(golden, "2016", "2017", step_minutes=60)
@@ -111,25 +126,3 @@ def test_a_step_that_does_not_divide_the_day_is_refused(golden, step):
 def test_a_span_that_is_no_span_is_refused(golden, start, end):
     with pytest.raises(ParameterError):
         clearsky(golden, start, end)
-
-
-@pytest.mark.parametrize(
-    ("place", "july", "january"),
-    [((40.0, 0.0, 1800.0), 27, 3), ((28.0, 0.0, 0.0), 31, 20), ((52.0, 0.0, 0.0), 20, 5)],
-)
-def test_daytime_temperatures_are_plausible(place, july, january):
-    times = pd.date_range("2016", "2017", freq="h", tz="UTC", inclusive="left")
-    daytime = (times.hour >= 9) & (times.hour < 17)
-    temperature = climate_temperature(Site(*place), times)
-    assert abs(temperature[daytime & (times.month == 7)].mean() - july) < 2.0
-    assert abs(temperature[daytime & (times.month == 1)].mean() - january) < 2.0
-
-
-def test_the_southern_summer_is_in_january_and_afternoons_are_warmest():
-    times = pd.date_range("2016", "2017", freq="h", tz="UTC", inclusive="left")
-    # 150° east: 15 h solar time is 5 h UTC.
-    values = pd.Series(climate_temperature(Site(-35.0, 150.0, 0.0), times), index=times)
-    by_month = values.groupby(values.index.month).mean()
-    assert by_month.idxmax() == 1
-    assert by_month.idxmin() == 7
-    assert values.groupby(values.index.hour).mean().idxmax() == 5

@@ -48,7 +48,8 @@ from sunveil.sky import (
 from sunveil.timegrid import DAY, TimeGrid
 from sunveil.weather import Weather, clearsky
 from sunveil.weather.base import utc_index
-from sunveil.weather.clearsky import WIND_SPEED, YEAR_DAYS, clear_light, climate_temperature
+from sunveil.weather.clearsky import WIND_SPEED, clear_light
+from sunveil.weather.climate import YEAR_DAYS, climate_temperature
 
 Index = NDArray[np.int32]
 

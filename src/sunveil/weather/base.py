@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Array, Site
+from sunveil.weather.climate import climate_temperature
 
 COLUMNS = ("ghi", "dni", "dhi", "temp_air", "wind_speed")
 SUN = ("zenith", "azimuth")
@@ -174,7 +175,7 @@ class Weather:
     ) -> Weather:
         """Make weather of a frame with pvlib's column names and a time-zone-aware index.
 
-        Missing temperature and wind are filled with 20 °C and 1 m/s, as pvlib does.
+        Missing temperature is what is usual at the site then, missing wind 1 m/s.
 
         Parameters
         ----------
@@ -196,11 +197,9 @@ class Weather:
                 f"the weather from {source} lacks the column(s) {', '.join(missing)};"
                 " name them as pvlib does"
             )
-        defaults = {"temp_air": 20.0, "wind_speed": 1.0}
+        usual = {name: usual_air(name, site, index) for name in COLUMNS if name not in frame}
         values: dict[str, Any] = {
-            name: frame[name].to_numpy(dtype=np.float64)
-            if name in frame
-            else np.full(len(frame), defaults[name])
+            name: usual[name] if name in usual else frame[name].to_numpy(dtype=np.float64)
             for name in COLUMNS
         }
         return cls(
@@ -211,6 +210,21 @@ class Weather:
             typical=typical,
             **values,
         )
+
+
+def usual_air(name: str, site: Site, times: pd.DatetimeIndex) -> Array:
+    """Return what stands in for missing ``temp_air`` [°C] or ``wind_speed`` [m/s].
+
+    Parameters
+    ----------
+    name
+        Which of the two.
+    site
+        Where.
+    times
+        When, with a time zone.
+    """
+    return climate_temperature(site, times) if name == "temp_air" else np.full(len(times), 1.0)
 
 
 def join_weather(parts: list[Weather]) -> Weather:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,39 +19,12 @@ from sunveil.weather.base import (
     join_weather,
     span,
     utc_index,
-    utc_seconds,
     years_of,
 )
 from sunveil.weather.cache import CacheKey, WeatherCache, stored_precision
+from sunveil.weather.climate import climate_temperature
 
 WIND_SPEED = 1.5  # m/s, about what a roof sees on a fine day
-
-# The zonal climate: |latitude|, mean temperature at the sea [°C], half the seasonal swing [K].
-_LATITUDES = (0.0, 15.0, 28.0, 40.0, 52.0, 65.0, 90.0)
-_MEANS = (26.5, 26.0, 22.5, 17.5, 10.5, 0.0, -18.0)
-_SWINGS = (0.0, 2.5, 5.5, 8.0, 8.0, 13.0, 18.0)
-_WARMEST_DAY = 202.0  # 21 July in the north, a month after the solstice
-WARMEST_HOUR = 15.0  # solar time
-YEAR_DAYS = 365.25
-
-
-class Climate(NamedTuple):
-    """The air's temperature over the year and the day at a site.
-
-    Parameters
-    ----------
-    mean
-        Its mean. [°C]
-    season, hour
-        Half its swings over the year and over the day. [K]
-    warmest_day
-        When in the year it is warmest. [days]
-    """
-
-    mean: float
-    season: float
-    hour: float
-    warmest_day: float
 
 
 def clearsky(
@@ -80,7 +53,8 @@ def clearsky(
     Returns
     -------
     Weather
-        With :func:`climate_temperature` and a steady wind, ``clear`` set, and the sun's position.
+        With :func:`~sunveil.weather.climate.climate_temperature` and a steady wind, ``clear``
+        set, and the sun's position.
 
     References
     ----------
@@ -102,7 +76,8 @@ def _year(site: Site, year: int, step_minutes: int, cache: WeatherCache) -> Weat
         site,
         year,
         source="clearsky",
-        dataset="ineichen",
+        # another name when the values change, so that no older year is taken from the cache
+        dataset="ineichen-normals",
         step_minutes=step_minutes,
         by_altitude=True,
     )
@@ -188,37 +163,3 @@ def _turbidity(site: Site, year: int) -> tuple[Array, Array]:
 def turbidity_by_day(site: Site, year: int) -> Array:
     """Return Linke's turbidity at each day of a year, from 0, which is no day, to 366."""
     return np.asarray(np.interp(np.arange(367.0), *_turbidity(site, year)))
-
-
-def climate_temperature(site: Site, times: pd.DatetimeIndex) -> Array:
-    """Return a coarse climatological air temperature [°C].
-
-    A mean by latitude that falls 4.5 K per kilometre of altitude, a season that is warmest a
-    month after the summer solstice of the site's hemisphere, and a day that is warmest at 15 h
-    solar time. Both swings grow with altitude, which here stands for dry inland air.
-
-    It knows neither oceans nor deserts: expect a monthly mean within about 5 K over land below
-    60° of latitude, and a single day within about 8 K. That is 2 to 3% of PV power.
-    """
-    climate = climate_of(site)
-    stamps = utc_seconds(times)
-    days = (stamps - stamps.astype("datetime64[Y]")).astype(np.float64) / 86400.0
-    hours = days * 24.0 + site.longitude / 15.0
-    temperature: Array = (
-        climate.mean
-        + climate.season * np.cos(2.0 * np.pi * (days - climate.warmest_day) / YEAR_DAYS)
-        + climate.hour * np.cos(2.0 * np.pi * (hours - WARMEST_HOUR) / 24.0)
-    )
-    return temperature
-
-
-def climate_of(site: Site) -> Climate:
-    """Return the mean and the swings that :func:`climate_temperature` adds up."""
-    latitude, kilometres = abs(site.latitude), site.height / 1000.0
-    inland = float(np.clip(kilometres, 0.0, 2.0))
-    return Climate(
-        mean=float(np.interp(latitude, _LATITUDES, _MEANS)) - 4.5 * kilometres,
-        season=float(np.interp(latitude, _LATITUDES, _SWINGS)) * (1.0 + 0.25 * inland),
-        hour=4.5 + 2.0 * inland,
-        warmest_day=_WARMEST_DAY if site.latitude >= 0.0 else _WARMEST_DAY - 182.6,
-    )

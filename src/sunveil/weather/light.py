@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sunveil.errors import WeatherError
 from sunveil.site import Array, Site
-from sunveil.weather.base import Weather
+from sunveil.weather.base import Weather, usual_air
 
 BRIGHTEST = 2000.0  # W/m²; more than any cloud's edge has been seen to give
 _LOW_SUN = float(np.cos(np.radians(87.0)))
@@ -72,9 +72,10 @@ def normal_beam(beam: Array, cosine: Array, days: NDArray[np.integer]) -> Array:
 def to_weather(frame: pd.DataFrame, *, site: Site, source: str, typical: bool = False) -> Weather:
     """Return weather from a frame of file columns, indexed by UTC instants.
 
-    Rows without light are left out, missing temperature and wind are interpolated, and of
-    the three irradiances those that are missing are made from the others: by the sun's zenith
-    where two are known, by the Erbs-Driesse model where only the global one is.
+    Rows without light are left out. Gaps of temperature and wind take what is usual, shifted to
+    meet what is known on both sides. Of the three irradiances those that are missing are made
+    from the others: by the sun's zenith where two are known, by the Erbs-Driesse model where
+    only the global one is.
 
     Parameters
     ----------
@@ -106,9 +107,11 @@ def to_weather(frame: pd.DataFrame, *, site: Site, source: str, typical: bool = 
         )
     for name in light:
         table[name] = table[name].clip(lower=0.0)
-    for name, usual in (("temp_air", 20.0), ("wind_speed", 1.0)):
-        if name in table:
-            table[name] = table[name].interpolate(limit_direction="both").fillna(usual)
+    for name in ("temp_air", "wind_speed"):
+        if name in table and table[name].isna().any():
+            usual = usual_air(name, site, pd.DatetimeIndex(table.index))
+            unusual = (table[name] - usual).interpolate(limit_direction="both").fillna(0.0)
+            table[name] = usual + unusual
     if len(light) < 3:
         _complete(table, site)
     return Weather.from_frame(table, site=site, source=source, typical=typical)
