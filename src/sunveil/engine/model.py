@@ -153,7 +153,7 @@ def _plane_numbers(east, north, numbers):  # type: ignore[no-untyped-def]
     )
 
 
-@kernel
+@njit(inline="always")
 def _faded(y):  # type: ignore[no-untyped-def]
     """Return ``exp(-y)`` as a 32nd power, which wide registers can take: right to 0.1% up to 8."""
     y = min(y, _16) * _32ND
@@ -241,12 +241,18 @@ def _linearise(sheet, power, have, point, bright, widen, numbers, out):  # type:
     dimmest = np.float32(numbers.dimmest * bright)
     reach = np.float32(0.5 / numbers.reach**2)
     s, o = sheet.ravel(), out.ravel()
+    faded = np.empty(4 * BLOCK, dtype=np.float32)
     for block in range(sheet.shape[0]):
         base, at = (block * _SHEET) & _MASK, (block * BLOCK) & _MASK
         to = (block * (_OUT * BLOCK)) & _MASK
+        # apart from what follows, which is as much as a compiler takes into wide registers
         for k in range(BLOCK):
-            season = s[base + _SEASON + k]
-            hazy = haze + winter * season
+            hazy = haze + winter * s[base + _SEASON + k]
+            for j in range(2):
+                i = base + j * BLOCK + k
+                faded[j * BLOCK + k] = s[i + _DNI] * _faded(hazy * s[i + _DNI_FADE])
+                faded[(2 + j) * BLOCK + k] = s[i + _GHI] * _faded(hazy * s[i + _GHI_FADE])
+        for k in range(BLOCK):
             total, by_east, by_north, by_haze, by_heat = _ZERO, _ZERO, _ZERO, _ZERO, _ZERO
             cooling, warmth = gamma * s[base + _COOLING + k], gamma * s[base + _WARMTH + k]
             for j in range(2):
@@ -268,10 +274,8 @@ def _linearise(sheet, power, have, point, bright, widen, numbers, out):  # type:
                 slope, glass = slope * u + glass, glass * u + p0
                 front = _ONE if cosine > _ZERO else _ZERO
                 glass, slope = glass * front, _TWO * slope * front
-                dni_fade, ghi_fade = s[i + _DNI_FADE], s[i + _GHI_FADE]
-                dni = s[i + _DNI] * _faded(hazy * dni_fade)
-                ghi = s[i + _GHI] * _faded(hazy * ghi_fade)
-                d_step, g_step = -dni * dni_fade, -ghi * ghi_fade
+                dni, ghi = faded[j * BLOCK + k], faded[(2 + j) * BLOCK + k]
+                d_step, g_step = -dni * s[i + _DNI_FADE], -ghi * s[i + _GHI_FADE]
                 dhi, least = ghi - dni * su, s[i + _LEAST]
                 dhi_step = g_step - d_step * su if dhi > least else _ZERO
                 dhi = max(dhi, least)
@@ -311,7 +315,7 @@ def _linearise(sheet, power, have, point, bright, widen, numbers, out):  # type:
             o[to + 6 * BLOCK + k] = free * below * inverse
             o[to + 7 * BLOCK + k] = by_haze * there
             o[to + 8 * BLOCK + k] = by_heat * there
-            o[to + 9 * BLOCK + k] = by_haze * season * there
+            o[to + 9 * BLOCK + k] = by_haze * s[base + _SEASON + k] * there
             o[to + 10 * BLOCK + k] = model * (_ONE - below) * inverse
 
 

@@ -70,6 +70,8 @@ def parts_of(seconds: NDArray[np.int64], have: NDArray[np.float32]) -> list[tupl
     have
         Above zero where the record has a reading.
     """
+    if seconds[-1] - seconds[0] < (1.0 + LEAST_YEAR) * YEAR:
+        return [(0, len(seconds))]
     there = np.flatnonzero(have[: len(seconds)] > 0.0)
     if not len(there):
         return []
