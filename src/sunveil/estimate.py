@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -28,6 +29,7 @@ class Flag(StrEnum):
     LABEL_UNKNOWN = "label_unknown"
     FEW_CLEAR_HOURS = "few_clear_hours"
     SEASONAL_HAZE = "seasonal_haze"
+    CAPACITY_BOUNDED = "capacity_bounded"
 
 
 FLAG_MEANINGS = {
@@ -43,8 +45,55 @@ FLAG_MEANINGS = {
     Flag.UNLIKELY_UNIT: "the capacity would make sense in another unit",
     Flag.LABEL_UNKNOWN: "nobody said which instant of its interval a stamp names, and the sun cannot",
     Flag.FEW_CLEAR_HOURS: "too few clear hours for a sure plane, so the intervals are wide",
-    Flag.SEASONAL_HAZE: "output under a clear sky falls in a season as no plane explains",
+    Flag.SEASONAL_HAZE: "winter days are hazy, which makes a plane look flatter than it is",
+    Flag.CAPACITY_BOUNDED: "no plane agrees with the highest powers, so the capacity is what they show",
 }
+
+
+class Quality(StrEnum):
+    """How far an estimate can be relied on, in one word."""
+
+    GOOD = "good"
+    FAIR = "fair"
+    POOR = "poor"
+
+
+# Radii that hold the plane of a good and of a fair estimate. [degrees]
+GOOD_WITHIN, FAIR_WITHIN = 7.0, 12.0
+# With these flags an estimate is poor, whatever its intervals; with those it is fair at best.
+POOR_FLAGS = (
+    Flag.NOT_GENERATION,
+    Flag.WRONG_PLACE,
+    Flag.EXPORTED_ONLY,
+    Flag.NET_METER,
+    Flag.NOT_ONE_PLANE,
+    Flag.CAPACITY_BOUNDED,
+    Flag.LOW_AGREEMENT,
+    Flag.SEASONAL_HAZE,
+    Flag.TOO_LITTLE_DATA,
+    Flag.FEW_CLEAR_HOURS,
+)
+FAIR_FLAGS = (Flag.UNLIKELY_UNIT, Flag.LABEL_UNKNOWN)
+
+
+def judge(flags: Collection[Flag], plane_error_degrees: float) -> tuple[Quality, str]:
+    """Return how far an estimate can be relied on, and why.
+
+    Parameters
+    ----------
+    flags
+        Its flags.
+    plane_error_degrees
+        The radius that holds its plane. [degrees]
+    """
+    for quality, bad in ((Quality.POOR, POOR_FLAGS), (Quality.FAIR, FAIR_FLAGS)):
+        for flag in bad:
+            if flag in flags and (quality is Quality.POOR or plane_error_degrees <= FAIR_WITHIN):
+                return quality, FLAG_MEANINGS[flag]
+    reason = f"the plane is known to within {plane_error_degrees:.0f} degrees"
+    if plane_error_degrees <= GOOD_WITHIN:
+        return Quality.GOOD, reason
+    return (Quality.FAIR if plane_error_degrees <= FAIR_WITHIN else Quality.POOR), reason
 
 
 class DaylightSaving(StrEnum):
@@ -149,6 +198,45 @@ class Assumptions:
 
 
 @dataclass(frozen=True, slots=True)
+class YearEstimate:
+    """What one year of a longer record says by itself.
+
+    Parameters
+    ----------
+    first
+        Its first day.
+    surface_azimuth, surface_tilt
+        The plane. [degrees]
+    dc_capacity_kw
+        DC capacity. [kW]
+    """
+
+    first: dt.date
+    surface_azimuth: float
+    surface_tilt: float
+    dc_capacity_kw: float
+
+    def to_row(self) -> dict[str, Any]:
+        """Return the year as plain types."""
+        return {
+            "first": self.first.isoformat(),
+            "surface_azimuth": _rounded(self.surface_azimuth),
+            "surface_tilt": _rounded(self.surface_tilt),
+            "dc_capacity_kw": _significant(self.dc_capacity_kw),
+        }
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> YearEstimate:
+        """Return the year that :meth:`to_row` gave."""
+        return cls(
+            dt.date.fromisoformat(row["first"]),
+            row["surface_azimuth"],
+            row["surface_tilt"],
+            row["dc_capacity_kw"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """The inferred metadata of one system, with 90% intervals.
 
@@ -176,10 +264,20 @@ class Estimate:
         What was assumed.
     notes
         What the reader of the meter file did, one sentence each.
-    haze
-        What the fit added to the sky's Linke turbidity; None where none was fitted.
+    haze_summer, haze_winter
+        What the fit added to the sky's Linke turbidity in midsummer and in midwinter; None where
+        none was fitted.
     heat
         How many times Faiman's rise of temperature the fit found; None where none was fitted.
+    clear_hours
+        Hours of clear days that the estimate rests on; None where days were not weighed. [h]
+    skyline
+        The sun's elevation below which something hides it, in sectors of equal width clockwise from
+        north; empty where nothing does. [degrees]
+    years
+        What the single years of a longer record say.
+    trend_percent_per_year
+        How the output changes; None where too few years tell. [% per year]
     """
 
     system_id: str
@@ -195,8 +293,35 @@ class Estimate:
     flags: tuple[Flag, ...]
     assumptions: Assumptions
     notes: tuple[str, ...] = ()
-    haze: float | None = None
+    haze_summer: float | None = None
+    haze_winter: float | None = None
     heat: float | None = None
+    clear_hours: float | None = None
+    skyline: tuple[float, ...] = ()
+    years: tuple[YearEstimate, ...] = ()
+    trend_percent_per_year: float | None = None
+
+    @property
+    def haze(self) -> float | None:
+        """What the fit added to the sky's Linke turbidity over the year."""
+        if self.haze_summer is None or self.haze_winter is None:
+            return None
+        return 0.5 * (self.haze_summer + self.haze_winter)
+
+    @property
+    def dc_ac_ratio(self) -> float | None:
+        """DC capacity over the inverter's limit, where that shows."""
+        return None if self.ac_limit_kw is None else self.dc_capacity_kw / self.ac_limit_kw
+
+    @property
+    def quality(self) -> Quality:
+        """How far the estimate can be relied on, in one word."""
+        return judge(self.flags, self.plane_error_degrees)[0]
+
+    @property
+    def quality_reason(self) -> str:
+        """Why its quality is what it is."""
+        return judge(self.flags, self.plane_error_degrees)[1]
 
     @property
     def surface_azimuth(self) -> float:
@@ -218,7 +343,13 @@ class Estimate:
                 named[f"{quantity}_interval"] = [value, row[f"{quantity}_high"]]
             elif not name.endswith("_high"):
                 named[name] = value
-        return {**named, "assumptions": self.assumptions.to_dict(), "notes": list(self.notes)}
+        return {
+            **named,
+            "quality_reason": self.quality_reason,
+            "dc_ac_ratio": _rounded(self.dc_ac_ratio),
+            "assumptions": self.assumptions.to_dict(),
+            "notes": list(self.notes),
+        }
 
     def to_row(self) -> dict[str, Any]:
         """Return the estimate as a row of a fleet's table: plain types, None for what is not there.
@@ -234,13 +365,19 @@ class Estimate:
             ),
             "plane_error_degrees": _rounded(self.plane_error_degrees),
             "ac_limit_kw": _significant(self.ac_limit_kw),
-            "haze": _rounded(self.haze, 4),
+            "haze_summer": _rounded(self.haze_summer, 4),
+            "haze_winter": _rounded(self.haze_winter, 4),
             "heat": _rounded(self.heat, 4),
+            "clear_hours": _rounded(self.clear_hours),
+            "trend_percent_per_year": _rounded(self.trend_percent_per_year),
+            "skyline": list(self.skyline),
+            "years": [year.to_row() for year in self.years],
             "clock_offset_minutes": self.clock.offset_minutes,
             "clock_label": self.clock.label.value,
             "clock_daylight_saving": self.clock.daylight_saving.value,
             "agreement": _rounded(self.agreement, 4),
             "flags": [flag.value for flag in self.flags],
+            "quality": self.quality.value,
         }
 
     @classmethod
@@ -253,7 +390,7 @@ class Estimate:
         ----------
         row
             The columns of :meth:`to_row`; others are left aside. Tables of version 0.1 have neither
-            ``haze`` nor ``heat``.
+            ``heat`` nor what follows it there, and one ``haze`` for all seasons.
         assumptions
             What the fleet's run assumed, which stands beside the table and not in it.
         notes
@@ -281,8 +418,13 @@ class Estimate:
             flags=tuple(Flag(each) for each in row["flags"]),
             assumptions=assumptions,
             notes=tuple(notes),
-            haze=row.get("haze"),
+            haze_summer=row.get("haze_summer", row.get("haze")),
+            haze_winter=row.get("haze_winter", row.get("haze")),
             heat=row.get("heat"),
+            clear_hours=row.get("clear_hours"),
+            skyline=tuple(row.get("skyline") or ()),
+            years=tuple(YearEstimate.from_row(year) for year in row.get("years") or ()),
+            trend_percent_per_year=row.get("trend_percent_per_year"),
         )
 
 

@@ -26,7 +26,7 @@ from sunveil.engine import (
     reason,
 )
 from sunveil.engine.assumed import Clock as Clock
-from sunveil.engine.block import NO_WEATHER, flags_of
+from sunveil.engine.block import NO_WEATHER, flags_of, skyline_of
 from sunveil.engine.clocks import ClockHypothesis, FoundClock
 from sunveil.engine.saving import saving_days, saving_rule
 from sunveil.errors import ParameterError, SunveilError, TooLittleData, WeatherError
@@ -524,8 +524,13 @@ def _estimate(
             mount=options.mount,
         ),
         notes=record.notes,
-        haze=number("haze"),
+        haze_summer=number("haze_summer"),
+        haze_winter=number("haze_winter"),
         heat=number("heat"),
+        clear_hours=number("clear_hours"),
+        skyline=skyline_of(found.skyline[place]),
+        years=found.years[place],
+        trend_percent_per_year=None if np.isnan(number("trend")) else number("trend"),
     )
 
 
@@ -567,8 +572,13 @@ def _by_paper(record: Record, estimate: Estimate, skies: SiteSkies, options: Opt
         tilt_interval=tilt,
         capacity_interval=capacity,
         plane_error_degrees=radius,
-        haze=None,
+        haze_summer=None,
+        haze_winter=None,
         heat=None,
+        clear_hours=None,
+        skyline=(),
+        years=(),
+        trend_percent_per_year=None,
         notes=(*estimate.notes, *notes),
     )
 

@@ -22,6 +22,10 @@ from sunveil.sky import MODIFIERS
 # What is enough for an inference.
 FEWEST_READINGS = 60
 FEWEST_DAYS = 120
+# With fewer hours of clear days, a plane is not sure. [h]
+FEWEST_CLEAR_HOURS = 60.0
+# An estimate that a larger share of the bright readings agrees with is not in doubt.
+AGREEING = 0.3
 # An estimate that a smaller share of the bright readings agrees with is flagged.
 LOW_AGREEMENT_CLEAR = 0.15
 LOW_AGREEMENT_MEASURED = 0.35
@@ -127,26 +131,32 @@ ERRORS = ErrorModel()
 
 @dataclass(frozen=True, slots=True)
 class SystematicErrors:
-    """What the fit cannot see.
+    """What the fit cannot see, by what real, labelled systems show.
 
-    ``angle`` and ``capacity`` are wider than simulated fleets ask for: real systems differ from any
-    model in more ways than a simulator draws, and an interval that holds only there is not honest.
+    Wider than simulated fleets ask for: real systems differ from any model in more ways than a
+    simulator draws, and an interval that holds only there is not honest.
 
     Parameters
     ----------
     clock_minutes
         Standard deviation of the clock. [minutes]
+    tilt, across
+        Standard deviations of the model's own bias along the plane's tilt and across it. [degrees]
     capacity
         Standard deviation of losses, calibration and weather, as a fraction of the capacity.
-    angle
-        Standard deviation of the model's own bias in each of the plane's coordinates. [degrees]
+    year_tilt, year_across, year_capacity
+        By how much single years of a system differ, in the same units.
     stretch
         Factor on the standard deviations that the fit states.
     """
 
     clock_minutes: float = 0.7
+    tilt: float = 1.5
+    across: float = 1.0
     capacity: float = 0.055
-    angle: float = 1.0
+    year_tilt: float = 2.0
+    year_across: float = 0.7
+    year_capacity: float = 0.02
     stretch: float = 0.9
 
 

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from sunveil.cell import Places, as_placed
 from sunveil.engine.assumed import (
+    AGREEING,
     CLIPPED_SHARE,
+    FEWEST_CLEAR_HOURS,
     FEWEST_DAYS,
     FEWEST_READINGS,
     LOW_AGREEMENT_CLEAR,
@@ -25,15 +27,28 @@ from sunveil.engine.assumed import (
     EngineOptions,
     SystematicErrors,
 )
+from sunveil.engine.ceiling import exclude, shown_capacity, widened
+from sunveil.engine.clear import dull_winters, haze_covariances
 from sunveil.engine.clocks import NOBODY, FoundClock, find_clocks
-from sunveil.engine.final import fit_finally, fit_years
+from sunveil.engine.final import fit_finally
 from sunveil.engine.intervals import intervals_of
-from sunveil.engine.model import CAPACITY, EAST, HAZE, HEAT, LIMIT, NO_LIMIT, NORTH
+from sunveil.engine.model import (
+    CAPACITY,
+    EAST,
+    HAZE,
+    HAZE_SEASON,
+    HEAT,
+    LIMIT,
+    NO_LIMIT,
+    NORTH,
+)
 from sunveil.engine.prepared import PreparedSky, prepare
 from sunveil.engine.readings import believable, on_long_grid
 from sunveil.engine.search import Searched, search
 from sunveil.engine.skytable import SkyTable
-from sunveil.estimate import DaylightSaving, Flag
+from sunveil.engine.shade import COLUMNS
+from sunveil.engine.years import YearFits, fit_years, year_covariances
+from sunveil.estimate import DaylightSaving, Flag, YearEstimate
 from sunveil.meters.record import SHORT_INTERVAL
 from sunveil.site import Array
 
@@ -61,8 +76,8 @@ class BlockEstimates:
         DC capacity and its 90% interval. [kW]
     plane_error_degrees
         Radius that holds the plane with 90%. [degrees]
-    haze
-        Linke turbidity of clear hours beyond the sky's own.
+    haze_summer, haze_winter
+        Linke turbidity of clear hours beyond the sky's own, in midsummer and in midwinter.
     heat
         Rise of the modules' temperature over that of Faiman's open rack.
     ac_limit_kw
@@ -73,6 +88,15 @@ class BlockEstimates:
         The share of energy that a repair gained.
     agreement
         Share of the bright readings that the estimate explains.
+    clear_hours
+        Hours of clear days that the estimate rests on.
+    trend
+        Change of output, NaN where too few years tell. [% per year]
+    skyline
+        Elevation below which the sun is hidden, in sectors clockwise from north, shape (systems,
+        sectors). [degrees]
+    years
+        A tuple of :class:`~sunveil.estimate.YearEstimate` for each system, none of single years.
     lit
         Daylight readings with power.
     flags
@@ -90,13 +114,18 @@ class BlockEstimates:
     capacity_low: Array
     capacity_high: Array
     plane_error_degrees: Array
-    haze: Array
+    haze_summer: Array
+    haze_winter: Array
     heat: Array
     ac_limit_kw: Array
     clock_offset_minutes: Array
     clock_saving: NDArray[np.int8]
     clock_gain: Array
     agreement: Array
+    clear_hours: Array
+    trend: Array
+    skyline: Matrix
+    years: NDArray[np.object_]
     lit: NDArray[np.int32]
     flags: NDArray[np.uint32]
 
@@ -244,32 +273,47 @@ def _completed(
     if not len(enough):
         return out
     fit = fit_finally(searched.take(enough), prepared)
-    fit_years(fit)
+    years = fit_years(fit)
+    few_days = fit.searched.readings.days < FEWEST_DAYS
+    several = ~fit.is_one_plane()
+    excluded = exclude(fit, several | few_days | (fit.agreement() < AGREEING))
     points = fit.points
     if places is not None:
         points = as_placed(points, prepared.sky.site, places.take(enough))
-    spread = intervals_of(points, fit.covariances(errors))
+    hazy = dull_winters(fit.days.smooth)
+    covariance = fit.covariances(errors) + year_covariances(fit.points, years, errors)
+    covariance += haze_covariances(fit.points, hazy)
+    spread = widened(intervals_of(points, covariance), shown_capacity(fit), excluded)
     agreement, clipped = fit.agreement(), fit.clipped() > CLIPPED_SHARE
     limited = clipped & (points[:, LIMIT] < NO_LIMIT)
     lowest = LOW_AGREEMENT_CLEAR if prepared.sky.clear else LOW_AGREEMENT_MEASURED
+    clear_hours = fit.days.clear * prepared.minutes / 60.0
     flags = {
         Flag.CLIPPING: clipped,
         Flag.LOW_AGREEMENT: agreement < lowest,
-        Flag.TOO_LITTLE_DATA: fit.searched.readings.days < FEWEST_DAYS,
-        Flag.NOT_ONE_PLANE: ~fit.is_one_plane(),
+        Flag.TOO_LITTLE_DATA: few_days,
+        Flag.NOT_ONE_PLANE: several,
+        Flag.CAPACITY_BOUNDED: excluded,
+        Flag.FEW_CLEAR_HOURS: clear_hours < FEWEST_CLEAR_HOURS,
+        Flag.SEASONAL_HAZE: hazy,
     }
     found = BlockEstimates(
         outcome=np.full(len(enough), INFERRED, dtype=np.uint8),
         surface_azimuth=np.degrees(np.arctan2(points[:, EAST], points[:, NORTH])) % 360.0,
         surface_tilt=np.minimum(np.hypot(points[:, EAST], points[:, NORTH]), 90.0),
         dc_capacity_kw=np.exp(points[:, CAPACITY]),
-        haze=points[:, HAZE],
+        haze_summer=points[:, HAZE] - points[:, HAZE_SEASON],
+        haze_winter=points[:, HAZE] + points[:, HAZE_SEASON],
         heat=points[:, HEAT],
         ac_limit_kw=np.where(limited, np.exp(np.minimum(points[:, LIMIT], NO_LIMIT)), np.nan),
         clock_offset_minutes=np.zeros(len(enough)),
         clock_saving=np.zeros(len(enough), dtype=np.int8),
         clock_gain=np.zeros(len(enough)),
         agreement=agreement,
+        clear_hours=clear_hours,
+        trend=np.array([100.0 * years.trend(s) for s in range(len(enough))]),
+        skyline=fit.skyline,
+        years=year_estimates(years, points, fit.points),
         lit=fit.searched.readings.lit.astype(np.int32),
         flags=np.bitwise_or.reduce([flag_bits(flag, where) for flag, where in flags.items()]),
         **asdict(spread),
@@ -279,9 +323,46 @@ def _completed(
     return out
 
 
+def year_estimates(years: YearFits, placed: Array, fitted: Array) -> NDArray[np.object_]:
+    """Return what the single years of each system say, at the place where it stands.
+
+    Parameters
+    ----------
+    years
+        The fits of single years.
+    placed, fitted
+        The systems' own estimates as placed and as fitted, shape (systems, PARAMETERS): what moves
+        these moves the years alike.
+    """
+    rows: list[tuple[YearEstimate, ...]] = []
+    for s in range(len(placed)):
+        own = years.of(s)
+        points = years.points[own] + (placed[s] - fitted[s])
+        first = years.first[own].astype("datetime64[s]").astype("datetime64[D]")
+        rows.append(
+            tuple(
+                YearEstimate(
+                    day.item(),
+                    float(np.degrees(np.arctan2(point[EAST], point[NORTH])) % 360.0),
+                    float(np.hypot(point[EAST], point[NORTH])),
+                    float(np.exp(point[CAPACITY])),
+                )
+                for day, point in zip(first, points, strict=True)
+            )
+        )
+    return _ragged(rows)
+
+
+def _ragged(rows: list[tuple[YearEstimate, ...]]) -> NDArray[np.object_]:
+    out = np.empty(len(rows), dtype=object)
+    out[:] = rows
+    return out
+
+
 def _finite(found: BlockEstimates) -> NDArray[np.bool_]:
-    """Return which estimates are numbers throughout; an inverter need not show its limit."""
-    columns = [getattr(found, each.name) for each in fields(found) if each.name != "ac_limit_kw"]
+    """Return which estimates are numbers throughout, but for what need not be known."""
+    optional = ("ac_limit_kw", "trend", "skyline", "years")
+    columns = [getattr(found, each.name) for each in fields(found) if each.name not in optional]
     return np.asarray(np.logical_and.reduce([np.isfinite(column) for column in columns]))
 
 
@@ -293,6 +374,11 @@ def flag_bits(flag: Flag, where: NDArray[np.bool_]) -> NDArray[np.uint32]:
 def flags_of(bits: int) -> tuple[Flag, ...]:
     """Return the flags that the bits of a system stand for."""
     return tuple(flag for place, flag in enumerate(Flag) if bits >> place & 1)
+
+
+def skyline_of(elevations: Matrix) -> tuple[float, ...]:
+    """Return a skyline as plain numbers, none where nothing hides the sun. [degrees]"""
+    return tuple(elevations.tolist()) if elevations.any() else ()
 
 
 def _tell_clock(out: BlockEstimates, system: int, found: FoundClock) -> None:
@@ -312,6 +398,8 @@ def _nothing(outcome: NDArray[np.int64], lit: NDArray[np.integer]) -> BlockEstim
         "flags": np.zeros(count, dtype=np.uint32),
         "clock_offset_minutes": np.zeros(count),
         "clock_gain": np.zeros(count),
+        "skyline": np.zeros((count, COLUMNS), dtype=np.float32),
+        "years": _ragged([()] * count),
     }
     numbers = {each.name: np.full(count, np.nan) for each in fields(BlockEstimates)}
     return BlockEstimates(**(numbers | kinds))

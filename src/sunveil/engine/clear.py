@@ -8,10 +8,15 @@ chosen, since a cloudy record has no day that is clear throughout.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sunveil.engine.intervals import in_plane_axes
+from sunveil.engine.model import PARAMETERS, SEASON
+from sunveil.engine.prepared import PreparedSky
 from sunveil.engine.readings import BlockReadings
 from sunveil.site import Array
 
@@ -27,19 +32,47 @@ AROUND, BEST = 15, 0.1
 READ = 0.5
 # What goes up and down every day is no cloud but a chimney: the smoothest tenth of days is smooth.
 SMOOTHEST = 0.1
+# A stretch that stays so far below the record's best days is an outage, however smooth.
+OUTAGE = 0.3
+# A day is smooth that goes up and down by no more than this beyond what is usual, and dull between
+# these shares of the best days around it: smooth and dull is haze, since clouds come and go.
+SMOOTH, DULLEST, DULLISH = 0.03, 0.4, 0.85
+# In winter smog so many of at least so many smooth days are dull, and so many more than in summer.
+FEWEST_SMOOTH, SMOGGY, SMOGGIER_THAN_SUMMER = 15, 0.36, 0.15
+# What such a winter hides of the tilt, as a standard deviation. [degrees]
+HIDDEN_TILT = 6.0
 # What a reading of any other day counts: nearly nothing, unless there is nothing else.
 BACKGROUND = 0.02
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 
 _BINS, _BIN = 100, 0.005
+_RATIO_BIN = 0.02
 _KEPT = 4
 
 
-def clear_weights(
-    readings: BlockReadings, model: Matrix, *, begins: NDArray[np.intp], day: NDArray[np.int32]
-) -> tuple[Matrix, Array]:
-    """Return how much each reading counts, from 0 where there is none to 1 on a clear day.
+class ClearDays(NamedTuple):
+    """How clear the days of a block of systems are: private.
+
+    Parameters
+    ----------
+    weights
+        How much each reading counts, from 0 where there is none to 1 on a clear day, shape
+        (systems, padded).
+    clear
+        How many whole clear readings these add up to, the background not counted.
+    smooth
+        How many smooth days there are in winter, of these dull, and the same of summer, shape
+        (systems, 4).
+    """
+
+    weights: Matrix
+    clear: Array
+    smooth: NDArray[np.int64]
+
+
+def find_clear_days(readings: BlockReadings, model: Matrix, prepared: PreparedSky) -> ClearDays:
+    """Return how much each reading counts, and what made it so.
 
     Parameters
     ----------
@@ -48,50 +81,109 @@ def clear_weights(
     model
         The power that a plane near theirs would have under a clear sky, shape (systems, padded).
         [kW]
-    begins
-        Where each solar day begins among the usable intervals.
-    day
-        The solar day of each usable interval.
-
-    Returns
-    -------
-    tuple
-        The weights, shape (systems, padded), and how many whole clear readings they add up to, the
-        background not counted, for each system.
+    prepared
+        The sky.
     """
-    weight, total = np.zeros_like(readings.power), np.empty(len(model))
-    bounds = np.append(begins, len(day))
-    rules = np.array([ROUGH, DULL, READ, SMOOTHEST, BACKGROUND, BEST])
-    _weigh_days(
-        readings.power, readings.have, model, bounds, day[begins], AROUND, rules, weight, total
+    begins = prepared.begins
+    out = ClearDays(
+        np.zeros_like(readings.power),
+        np.empty(len(model)),
+        np.zeros((len(model), 4), dtype=np.int64),
     )
-    return weight, total
+    season = prepared.sky.rows[SEASON, begins]
+    rules = np.array(
+        [ROUGH, DULL, READ, SMOOTHEST, BACKGROUND, BEST, OUTAGE, SMOOTH, DULLEST, DULLISH]
+    )
+    _weigh_days(
+        readings.power,
+        readings.have,
+        model,
+        np.append(begins, len(prepared.day)),
+        prepared.day[begins],
+        np.where(season > 0.5, 0, np.where(season < -0.5, 2, -1)),
+        AROUND,
+        rules,
+        *out,
+    )
+    return out
+
+
+def dull_winters(smooth: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return where so many smooth winter days are dull, and not so many of summer, that it is smog.
+
+    Parameters
+    ----------
+    smooth
+        Counts of smooth and dull days, as :class:`ClearDays` has them.
+    """
+    winter, dull_winter, summer, dull_summer = smooth.T
+    share = dull_winter / np.maximum(winter, 1)
+    usual = dull_summer / np.maximum(summer, 1)
+    return np.asarray(
+        (winter >= FEWEST_SMOOTH) & (share >= SMOGGY) & (share >= usual + SMOGGIER_THAN_SUMMER)
+    )
+
+
+def haze_covariances(points: Array, hazy: NDArray[np.bool_]) -> Array:
+    """Return what a hazy season hides of each plane, as a covariance of the parameters.
+
+    Parameters
+    ----------
+    points
+        What was fitted, shape (systems, PARAMETERS).
+    hazy
+        Which systems have a hazy season.
+    """
+    out = np.zeros((len(points), PARAMETERS, PARAMETERS))
+    along = in_plane_axes(points)[:, 0] * (HIDDEN_TILT * hazy)[:, None]
+    out[:, :2, :2] = along[:, :, None] * along[:, None, :]
+    return out
 
 
 @kernel
-def _weigh_days(power, have, model, bounds, day, around, rules, weight, total):  # type: ignore[no-untyped-def]
-    """Fill ``weight`` (systems, padded) and ``total`` (systems,); see :func:`clear_weights`.
+def _quantile(values, share, width, bins):  # type: ignore[no-untyped-def]
+    """Return the lower edge of the bin that holds a quantile of the values that are not negative.
 
-    ``bounds`` says where each day begins and where the last ends, ``day`` which day it is; ``rules``
-    are the module's constants.
+    ``bins`` is scratch, as many bins of ``width`` as it has places.
     """
-    rough, dull, read, smoothest, background, best = rules
+    bins[:] = 0
+    count = 0
+    for value in values:
+        if value >= 0.0:
+            bins[min(int(value / width), len(bins) - 1)] += 1
+            count += 1
+    place, seen = 0, bins[0]
+    while seen <= share * count and place < len(bins) - 1:
+        place += 1
+        seen += bins[place]
+    return place * width
+
+
+@kernel
+def _weigh_days(  # type: ignore[no-untyped-def]
+    power, have, model, bounds, day, season, around, rules, weight, total, smooth_days
+):
+    """Fill weights (systems, padded), their sums (systems,) and counts of days (systems, 4).
+
+    ``bounds`` says where each day begins and where the last ends, ``day`` which day it is,
+    ``season`` at which place of the counts it is counted, -1 for neither season; ``rules`` are the
+    module's constants.
+    """
+    rough, dull, read, smoothest, background, best, outage, smooth, dullest, dullish = rules
     count = len(day)
     ratio, excess = np.empty(count), np.empty(count)
     bins, largest = np.empty(_BINS, dtype=np.int64), np.empty(_KEPT)
     for s in range(len(power)):
         for d in range(count):
-            ratio[d], excess[d] = _day_shape(power[s], have[s], model[s], bounds[d], bounds[d + 1], read)
-        bins[:] = 0
-        judged = 0
+            ratio[d], excess[d] = _day_shape(
+                power[s], have[s], model[s], bounds[d], bounds[d + 1], read
+            )
+        # of the days without power nothing is known, and what has none at all is an outage
+        working = outage * _quantile(ratio, 1.0 - best, _RATIO_BIN, bins)
         for d in range(count):
-            if ratio[d] >= 0.0:
-                bins[min(int(excess[d] / _BIN), _BINS - 1)] += 1
-                judged += 1
-        usual, seen = 0, bins[0]
-        while seen <= smoothest * judged and usual < _BINS - 1:
-            usual += 1
-            seen += bins[usual]
+            if ratio[d] < working:
+                ratio[d], excess[d] = -1.0, -1.0
+        usual = _quantile(excess, smoothest, _BIN, bins)
         total[s] = 0.0
         first = 0
         for d in range(count):
@@ -109,10 +201,13 @@ def _weigh_days(power, have, model, bounds, day, around, rules, weight, total): 
                             if value > largest[i]:
                                 value, largest[i] = largest[i], value
                     e += 1
-                top = largest[min(int(best * (near - 1)), _KEPT - 1)]
-                x = max(excess[d] - usual * _BIN, 0.0) / rough
-                y = max(1.0 - ratio[d] / max(top, 1e-12), 0.0) / dull
+                bright = ratio[d] / max(largest[min(int(best * (near - 1)), _KEPT - 1)], 1e-12)
+                x = max(excess[d] - usual, 0.0) / rough
+                y = max(1.0 - bright, 0.0) / dull
                 clear = np.exp(-0.5 * (x * x + y * y))
+                if season[d] >= 0 and excess[d] - usual < smooth:
+                    smooth_days[s, season[d]] += 1
+                    smooth_days[s, season[d] + 1] += dullest < bright < dullish
             say = np.float32(background + (1.0 - background) * clear)
             for k in range(bounds[d], bounds[d + 1]):
                 weight[s, k] = have[s, k] * say
@@ -139,7 +234,7 @@ def _day_shape(power, have, model, start, end, read):  # type: ignore[no-untyped
             last, model_last = power[k], model[k]
             top, model_top = max(top, last), max(model_top, model_last)
     if modelled <= read * whole or top <= 0.0 or model_top <= 0.0:
-        return -1.0, 0.0
+        return -1.0, -1.0
     rises = 0.5 * (moves + last) / top
     usual = max(0.5 * (model_moves + model_last) / model_top, 1.0)
     return max(energy, 0.0) / modelled, max(rises - usual, 0.0)

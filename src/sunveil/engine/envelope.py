@@ -234,6 +234,27 @@ def find_starts(envelope: Matrix, groups: Groups) -> tuple[Array, Array]:
     return starts, remains
 
 
+def starts_within(envelope: Matrix, groups: Groups, most: Array) -> NDArray[np.intp]:
+    """Return the starting planes that look most like bright powers with a capacity of at most so much.
+
+    Parameters
+    ----------
+    envelope
+        Bright powers, NaN where there is none, shape (systems, groups). [kW]
+    groups
+        The groups.
+    most
+        The largest capacity of each system. [kW]
+    """
+    there = np.isfinite(envelope)
+    value = np.where(there, envelope, np.float32(0.0))
+    left, capacity = _compare(value, there.astype(np.float32), groups.profiles)
+    beyond = capacity > most[:, None]
+    # where every plane asks for more, the one that asks for least
+    beyond &= capacity > capacity.min(axis=1, keepdims=True)
+    return np.asarray(np.where(beyond, np.float32(np.inf), left).argmin(axis=1))
+
+
 def _compare(value: Matrix, weight: Matrix, profiles: Matrix) -> tuple[Matrix, Matrix]:
     """Return what each plane leaves of the energy's square, and the capacity it does so with."""
     tiny = np.float32(1e-12)

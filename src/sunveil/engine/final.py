@@ -14,24 +14,14 @@ from sunveil.engine.assumed import (
     ERRORS,
     SystematicErrors,
 )
-from sunveil.engine.clear import clear_weights
-from sunveil.engine.envelope import profiles_of
+from sunveil.engine.clear import ClearDays, find_clear_days
 from sunveil.engine.intervals import covariances
 from sunveil.engine.mixture import ENOUGH, screen, several_planes
-from sunveil.engine.model import (
-    BLOCK,
-    CAPACITY,
-    LIMIT,
-    NO_LIMIT,
-    PARAMETERS,
-    UNLIMITED,
-    inform,
-)
+from sunveil.engine.model import LIMIT, NO_LIMIT, PARAMETERS, UNLIMITED, inform
 from sunveil.engine.prepared import PreparedSky, shares_for
 from sunveil.engine.readings import padded
-from sunveil.engine.search import Searched, run_refine
-from sunveil.engine.shade import WORTH_LEAVING_OUT, unhidden
-from sunveil.engine.years import LEAST_SAY, YearFits, parts_of, weighted_median
+from sunveil.engine.search import Searched, modelled_power, run_refine
+from sunveil.engine.shade import COLUMNS, WORTH_LEAVING_OUT, find_shade
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
@@ -58,21 +48,21 @@ class FinalFit:
         Where they ended, shape (systems, PARAMETERS).
     model
         Modelled power at all usable intervals, padded, shape (systems, padded). [kW]
-    weights
-        How much each reading counts, the same shape.
+    days
+        How much each reading counts by how clear its day is.
     kept
-        The same without readings whose sun is hidden.
-    clear
-        How many clear readings each system has.
+        The same without readings whose sun is hidden, shape (systems, padded).
+    skyline
+        Elevation below which the sun is hidden, by sectors, shape (systems, COLUMNS). [degrees]
     """
 
     searched: Searched
     prepared: PreparedSky
     points: Array
     model: Matrix
-    weights: Matrix
+    days: ClearDays
     kept: Matrix
-    clear: Array
+    skyline: Matrix
 
     def agreement(self) -> Array:
         """Return the share of each system's bright readings within 15% of the model."""
@@ -115,7 +105,7 @@ class FinalFit:
         return ~several
 
     def covariances(self, errors: SystematicErrors) -> Array:
-        """Return the covariance of each system's parameters, given what the fit cannot see."""
+        """Return the covariance of each system's parameters, without what its years show."""
         size = len(self.points)
         before, after, minutes = self.prepared.neighbours
         shifts = (self.model[:, after] - self.model[:, before]) / minutes
@@ -136,7 +126,7 @@ class FinalFit:
             self.prepared.spans,
             found,
         )
-        return covariances(*found, correlated=ERRORS.correlated, errors=errors)
+        return covariances(self.points, *found, correlated=ERRORS.correlated, errors=errors)
 
 
 def fit_finally(searched: Searched, prepared: PreparedSky) -> FinalFit:
@@ -150,11 +140,11 @@ def fit_finally(searched: Searched, prepared: PreparedSky) -> FinalFit:
         The sky.
     """
     readings = searched.readings
-    model = _modelled(searched.points, prepared)
-    weights, clear = clear_weights(readings, model, begins=prepared.begins, day=prepared.day)
-    fit = FinalFit(
-        searched, prepared, searched.points.copy(), model, weights, np.empty_like(weights), clear
-    )
+    model = modelled_power(searched.points, prepared)
+    days = find_clear_days(readings, model, prepared)
+    skyline = np.zeros((len(model), COLUMNS), dtype=np.float32)
+    kept = days.weights.copy()
+    fit = FinalFit(searched, prepared, searched.points.copy(), model, days, kept, skyline)
     _refine_unhidden(fit, np.arange(len(fit.points)))
     # a pile of readings that no model reaches is not a limit
     most = (fit.model * readings.have).max(axis=1)
@@ -168,56 +158,9 @@ def fit_finally(searched: Searched, prepared: PreparedSky) -> FinalFit:
     return fit
 
 
-def fit_years(fit: FinalFit) -> YearFits:
-    """Fit each year of records of several years by itself, and move the points to their medians.
-
-    Parameters
-    ----------
-    fit
-        The fits of whole records; moved in place where there are years.
-    """
-    seconds = fit.prepared.seconds
-    parts = [parts_of(seconds, row) for row in fit.searched.readings.have]
-    alike: dict[tuple[int, int], list[int]] = {}
-    for s, years in enumerate(parts):
-        for year in years if len(years) > 1 else ():
-            alike.setdefault(year, []).append(s)
-    found = [_fit_year(fit, np.array(alike[year]), *year) for year in sorted(alike)]
-    years = YearFits.joined(found)
-    for s in np.unique(years.system):
-        own = np.flatnonzero(years.system == s)
-        own = own[years.say[own] >= LEAST_SAY * years.say[own].max()]
-        fit.points[s, :LIMIT] = weighted_median(years.points[own, :LIMIT], years.say[own])
-    moved = np.unique(years.system)
-    if len(moved):
-        fit.model[moved] = _modelled(fit.points[moved], fit.prepared)
-    return years
-
-
-def _fit_year(fit: FinalFit, systems: NDArray[np.intp], first: int, last: int) -> YearFits:
-    """Fit one year of some systems, which lies between two places of the usable intervals."""
-    blocks = slice(first // BLOCK, -(-last // BLOCK))
-    places = slice(blocks.start * BLOCK, blocks.stop * BLOCK)
-    kept = fit.kept[systems, places].copy()
-    kept[:, : first - places.start] = 0.0
-    kept[:, last - places.start :] = 0.0
-    points = fit.points[systems]
-    run_refine(
-        fit.prepared,
-        fit.prepared.sky.sheet[blocks],
-        (np.ascontiguousarray(fit.searched.readings.power[systems, places]), kept),
-        fit.searched.readings.bright[systems],
-        points,
-        share=1.0,
-        most=STEPS,
-    )
-    begin = np.full(len(systems), fit.prepared.seconds[first])
-    return YearFits(systems, begin, points, kept.sum(axis=1, dtype=np.float64))
-
-
 def _refine_unhidden(fit: FinalFit, systems: NDArray[np.intp]) -> None:
     """Refine some systems, find what hides the sun from each, and refine again without it."""
-    fit.kept[systems] = fit.weights[systems]
+    fit.kept[systems] = fit.days.weights[systems]
     for again in range(ROUNDS + 1):
         every = len(systems) == len(fit.points)
         readings = fit.searched.readings if every else fit.searched.readings.take(systems)
@@ -231,27 +174,20 @@ def _refine_unhidden(fit: FinalFit, systems: NDArray[np.intp]) -> None:
             share=1.0,
             most=STEPS,
         )
-        model = _modelled(points, fit.prepared)
+        model = modelled_power(points, fit.prepared)
         fit.points[systems], fit.model[systems] = points, model
         if again == ROUNDS:
             break
-        kept, hidden = unhidden(
+        shade = find_shade(
             readings.power,
             readings.have,
             model,
             dimmest=DIMMEST * readings.bright,
             patch=fit.prepared.patch,
         )
-        worth = hidden >= WORTH_LEAVING_OUT
+        worth = shade.share >= WORTH_LEAVING_OUT
         systems = systems[worth]
         if not len(systems):
             break
-        fit.kept[systems] = fit.weights[systems] * kept[worth]
-
-
-def _modelled(points: Array, prepared: PreparedSky) -> Matrix:
-    """Return the power of points at all usable intervals, limits applied. [kW]"""
-    out = profiles_of(prepared.sky.sheet, points, prepared.numbers)
-    out *= np.exp(points[:, CAPACITY]).astype(np.float32)[:, None]
-    limit = np.exp(np.minimum(points[:, LIMIT], NO_LIMIT)).astype(np.float32)
-    return np.minimum(out, limit[:, None], out=out)
+        fit.kept[systems] = fit.days.weights[systems] * shade.kept[worth]
+        fit.skyline[systems] = shade.skyline[worth]

@@ -1,11 +1,13 @@
 """How sure an estimate is: 90% intervals from the fit's own linearisation.
 
-Three things make an estimate wrong, and their covariances add:
+Four things make an estimate wrong, and their covariances add:
 
 - the readings' scatter, by the spread of what blocks of readings say, since errors of the same days
   hang together;
 - what the model does not know (haze, heat), by the information matrix with its priors;
-- the clock, by the response of the fit to a minute of it.
+- the clock, by the response of the fit to a minute of it;
+- what differs from year to year and from system to system, by what real, labelled systems show
+  (:class:`~sunveil.engine.assumed.SystematicErrors`).
 
 The plane's covariance is carried in the coordinates of a point and turned into angles by drawing
 from it, so that a nearly flat plane gets the wide azimuth interval that it deserves.
@@ -56,7 +58,18 @@ class Intervals:
     plane_error_degrees: Array
 
 
+def in_plane_axes(points: Array) -> Array:
+    """Return unit vectors of the plane's coordinates along its tilt and across it.
+
+    Shape (systems, 2, 2): first the one along, each as east and north.
+    """
+    azimuth = np.arctan2(points[:, EAST], points[:, NORTH])
+    sine, cosine = np.sin(azimuth), np.cos(azimuth)
+    return np.stack([np.stack([sine, cosine], 1), np.stack([cosine, -sine], 1)], axis=1)
+
+
 def covariances(
+    points: Array,
     information: Array,
     scatter: Array,
     clock: Array,
@@ -68,6 +81,8 @@ def covariances(
 
     Parameters
     ----------
+    points
+        What was fitted, shape (systems, PARAMETERS).
     information, scatter, clock
         As :func:`sunveil.engine.model.inform` fills them.
     correlated
@@ -80,8 +95,8 @@ def covariances(
     moved = (inverse @ (clock / correlated)[:, :, None])[:, :, 0]
     total = errors.stretch**2 * (spread + inverse)
     total += errors.clock_minutes**2 * moved[:, :, None] * moved[:, None, :]
-    total[:, EAST, EAST] += errors.angle**2
-    total[:, NORTH, NORTH] += errors.angle**2
+    axes, bias = in_plane_axes(points), np.array([errors.tilt, errors.across]) ** 2
+    total[:, :2, :2] += np.einsum("sai,a,saj->sij", axes, bias, axes)
     total[:, CAPACITY, CAPACITY] += errors.capacity**2
     return np.asarray(total)
 

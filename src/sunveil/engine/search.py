@@ -14,8 +14,8 @@ from sunveil.engine.assumed import (
     SMALL_STEPS,
     TRUSTED_STEP,
 )
-from sunveil.engine.envelope import STARTS, bright_envelope, find_starts
-from sunveil.engine.model import LIMIT, PARAMETERS, Sheet, refine
+from sunveil.engine.envelope import STARTS, bright_envelope, find_starts, profiles_of
+from sunveil.engine.model import CAPACITY, LIMIT, NO_LIMIT, PARAMETERS, Sheet, refine
 from sunveil.engine.prepared import PreparedSky, correlated_in, shares_for
 from sunveil.engine.readings import BlockReadings, find_limits, lay_out, padded
 from sunveil.site import Array
@@ -264,3 +264,11 @@ def run_refine(
     explained = np.empty(len(points))
     refine(sheet, *readings, bright, points, settings, prepared.numbers, explained)
     return explained
+
+
+def modelled_power(points: Array, prepared: PreparedSky) -> Matrix:
+    """Return the power of points at all usable intervals, limits applied. [kW]"""
+    out = profiles_of(prepared.sky.sheet, points, prepared.numbers)
+    out *= np.exp(points[:, CAPACITY]).astype(np.float32)[:, None]
+    limit = np.exp(np.minimum(points[:, LIMIT], NO_LIMIT)).astype(np.float32)
+    return np.minimum(out, limit[:, None], out=out)

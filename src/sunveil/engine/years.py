@@ -13,7 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.engine.model import PARAMETERS
+from sunveil.engine.assumed import SystematicErrors
+from sunveil.engine.final import STEPS, FinalFit
+from sunveil.engine.intervals import in_plane_axes
+from sunveil.engine.model import BLOCK, CAPACITY, EAST, LIMIT, NORTH, PARAMETERS
+from sunveil.engine.search import modelled_power, run_refine
 from sunveil.site import Array
 from sunveil.timegrid import DAY
 
@@ -23,6 +27,10 @@ YEAR = 365.25 * DAY
 LEAST_YEAR = 0.75
 # A year with so few clear readings beside the clearest one has no say.
 LEAST_SAY = 0.2
+# Years that tell how a system's output changes.
+FEWEST_FOR_TREND = 3
+# What is known of any system's years counts as much as so many of its own.
+KNOWN_YEARS = 4.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,26 +46,46 @@ class YearFits:
     points
         Where each fit ended, shape (years, PARAMETERS).
     say
-        How many clear readings each had.
+        How many clear readings each had; 0 for years without a say.
+    level
+        Its power over that of the whole record's plane.
     """
 
     system: NDArray[np.intp]
     first: NDArray[np.int64]
     points: Array
     say: Array
+    level: Array
 
     @classmethod
     def joined(cls, parts: Sequence[YearFits]) -> YearFits:
         """Return the years of several fits together, those of a system in their order."""
         if not parts:
-            none = np.empty(0, dtype=np.int64)
-            return cls(none.astype(np.intp), none, np.empty((0, PARAMETERS)), np.empty(0))
-        system = np.concatenate([part.system for part in parts])
-        first = np.concatenate([part.first for part in parts])
+            none = np.empty(0)
+            return cls(
+                none.astype(np.intp), none.astype(np.int64), np.empty((0, PARAMETERS)), none, none
+            )
+        system, first, points, say, level = (
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("system", "first", "points", "say", "level")
+        )
         order = np.lexsort((first, system))
-        points = np.concatenate([part.points for part in parts])
-        say = np.concatenate([part.say for part in parts])
-        return cls(system[order], first[order], points[order], say[order])
+        return cls(system[order], first[order], points[order], say[order], level[order])
+
+    def of(self, system: int) -> NDArray[np.intp]:
+        """Return which entries are a system's years that have a say."""
+        own = np.arange(*np.searchsorted(self.system, (system, system + 1)))
+        return own[self.say[own] > 0.0]
+
+    def trend(self, system: int) -> float:
+        """Return how a system's output changes, NaN where too few years tell. [1/year]"""
+        own = self.of(system)
+        if len(own) < FEWEST_FOR_TREND:
+            return float("nan")
+        first, second = np.triu_indices(len(own), k=1)
+        apart = (self.first[own][second] - self.first[own][first]) / YEAR
+        level = np.log(self.level[own])
+        return float(np.median((level[second] - level[first]) / apart))
 
 
 def parts_of(seconds: NDArray[np.int64], have: NDArray[np.float32]) -> list[tuple[int, int]]:
@@ -98,3 +126,93 @@ def weighted_median(points: Array, say: Array) -> Array:
     weight = say[order]
     middle = (np.cumsum(weight, axis=0) - 0.5 * weight) / weight.sum(axis=0)
     return np.array([np.interp(0.5, middle[:, i], values[:, i]) for i in range(points.shape[1])])
+
+
+def fit_years(fit: FinalFit) -> YearFits:
+    """Fit each year of records of several years by itself, and move the points to their medians.
+
+    Parameters
+    ----------
+    fit
+        The fits of whole records; moved in place where there are years.
+    """
+    seconds = fit.prepared.seconds
+    alike: dict[tuple[int, int], list[int]] = {}
+    for s, row in enumerate(fit.searched.readings.have):
+        parts = parts_of(seconds, row)
+        for year in parts if len(parts) > 1 else ():
+            alike.setdefault(year, []).append(s)
+    years = YearFits.joined([_fit_year(fit, np.array(alike[year]), *year) for year in sorted(alike)])
+    moved = np.unique(years.system)
+    for s in moved:
+        own = np.flatnonzero(years.system == s)
+        years.say[own[years.say[own] < LEAST_SAY * years.say[own].max()]] = 0.0
+        own = years.of(int(s))
+        fit.points[s, :LIMIT] = weighted_median(years.points[own, :LIMIT], years.say[own])
+    if len(moved):
+        fit.model[moved] = modelled_power(fit.points[moved], fit.prepared)
+    return years
+
+
+def _fit_year(fit: FinalFit, systems: NDArray[np.intp], first: int, last: int) -> YearFits:
+    """Fit one year of some systems, which lies between two places of the usable intervals."""
+    blocks = slice(first // BLOCK, -(-last // BLOCK))
+    places = slice(blocks.start * BLOCK, blocks.stop * BLOCK)
+    kept = fit.kept[systems, places]
+    kept[:, : first - places.start] = 0.0
+    kept[:, last - places.start :] = 0.0
+    power, model = fit.searched.readings.power[systems, places], fit.model[systems, places]
+    points = fit.points[systems]
+    run_refine(
+        fit.prepared,
+        fit.prepared.sky.sheet[blocks],
+        (power, kept),
+        fit.searched.readings.bright[systems],
+        points,
+        share=1.0,
+        most=STEPS,
+    )
+    return YearFits(
+        system=systems,
+        first=np.full(len(systems), fit.prepared.seconds[first]),
+        points=points,
+        say=kept.sum(axis=1, dtype=np.float64),
+        level=_level(power, model, kept),
+    )
+
+
+def _level(power: NDArray[np.float32], model: NDArray[np.float32], kept: NDArray[np.float32]) -> Array:
+    """Return how much more power there is than a model has, by readings near it that count."""
+    near = kept * (np.abs(power - model) < np.float32(0.3) * model)
+    both = np.einsum("sk,sk,sk->s", near, power, model, dtype=np.float64)
+    own = np.einsum("sk,sk,sk->s", near, model, model, dtype=np.float64)
+    return np.asarray(np.divide(both, own, where=own > 0.0, out=np.ones_like(own)))
+
+
+def year_covariances(points: Array, years: YearFits, errors: SystematicErrors) -> Array:
+    """Return what years differ by, as the covariance of each system's estimate.
+
+    A single year gets what the years of other systems show.
+
+    Parameters
+    ----------
+    points
+        The estimates, shape (systems, PARAMETERS).
+    years
+        The fits of single years.
+    errors
+        What years of real systems differ by.
+    """
+    out = np.zeros((len(points), PARAMETERS, PARAMETERS))
+    known = np.array([errors.year_tilt, errors.year_across, errors.year_capacity]) ** 2
+    axes = in_plane_axes(points)
+    spread = np.broadcast_to(known, (len(points), 3)).copy()
+    for s in np.unique(years.system):
+        own = years.of(int(s))
+        away = years.points[own] - points[s]
+        along = np.column_stack([away[:, [EAST, NORTH]] @ axes[s].T, away[:, CAPACITY]])
+        total = (along**2).sum(axis=0) + KNOWN_YEARS * known
+        spread[s] = total / (len(own) - 1 + KNOWN_YEARS) / len(own)
+    out[:, :2, :2] = np.einsum("sai,sa,saj->sij", axes, spread[:, :2], axes)
+    out[:, CAPACITY, CAPACITY] = spread[:, 2]
+    return out

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sunveil.engine.block import flags_of
+from sunveil.engine.block import flags_of, skyline_of
 from sunveil.engine.clocks import ClockHypothesis, FoundClock
-from sunveil.estimate import DaylightSaving
+from sunveil.estimate import DaylightSaving, judge
 from sunveil.files import write_whole
 from sunveil.fleet.systems import RefusedSystem, SystemTable
 from sunveil.meters.record import Label
@@ -35,9 +35,22 @@ _NUMBERS = {
     "dc_capacity_kw_high": "capacity_high",
     "plane_error_degrees": "plane_error_degrees",
     "ac_limit_kw": "ac_limit_kw",
-    "haze": "haze",
+    "haze_summer": "haze_summer",
+    "haze_winter": "haze_winter",
     "heat": "heat",
+    "clear_hours": "clear_hours",
+    "trend_percent_per_year": "trend",
 }
+_YEARS = pa.list_(
+    pa.struct(
+        [
+            ("first", pa.string()),
+            ("surface_azimuth", pa.float64()),
+            ("surface_tilt", pa.float64()),
+            ("dc_capacity_kw", pa.float64()),
+        ]
+    )
+)
 _LABELS = tuple(Label)
 REFUSED = pa.schema(
     [
@@ -67,6 +80,10 @@ def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
     for name, field in _NUMBERS.items():
         values = _joined([getattr(each.fit, field) for each in fitted], np.float64)[order]
         columns[name] = _number(name, values)
+    skylines = [skyline_of(row) for each in fitted for row in each.fit.skyline]
+    columns["skyline"] = pa.array([skylines[place] for place in order], pa.list_(pa.float64()))
+    years = [[year.to_row() for year in row] for each in fitted for row in each.fit.years]
+    columns["years"] = pa.array([years[place] for place in order], _YEARS)
     offset, label = _clocks(fitted)
     saving = _joined([each.fit.clock_saving for each in fitted], np.int64)[order]
     columns["clock_offset_minutes"] = pa.array(offset[order])
@@ -77,6 +94,10 @@ def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
     bits = _joined([each.fit.flags for each in fitted], np.int64)[order]
     columns["flags"] = pa.array(
         [_flag_words(each) for each in bits.tolist()], pa.list_(pa.string())
+    )
+    radius = columns["plane_error_degrees"].to_pylist()
+    columns["quality"] = pa.array(
+        [judge(flags_of(each), error)[0].value for each, error in zip(bits.tolist(), radius, strict=True)]
     )
     columns["latitude"] = pa.array(systems.latitude[numbers])
     columns["longitude"] = pa.array(systems.longitude[numbers])
@@ -113,7 +134,7 @@ def write_table(path: Path, table: pa.Table) -> None:
 
 def _words_in(field: pa.Field) -> list[str]:
     """Return the path of a column of texts; numbers seldom repeat."""
-    if pa.types.is_list(field.type):
+    if pa.types.is_list(field.type) and pa.types.is_string(field.type.value_type):
         return [f"{field.name}.list.element"]
     return [field.name] if pa.types.is_string(field.type) else []
 
@@ -125,7 +146,7 @@ def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
 def _number(name: str, values: NDArray[np.float64]) -> pa.Array:
     if "capacity" in name or "limit" in name:
         return pa.array(_significant(values), mask=np.isnan(values))
-    digits = 4 if name in ("haze", "heat") else 2
+    digits = 4 if name in ("haze_summer", "haze_winter", "heat") else 2
     return pa.array(np.round(values, digits), mask=np.isnan(values))
 
 

@@ -1,0 +1,91 @@
+"""What a record's highest powers allow: no plane is given whose capacity they exclude.
+
+Readings that no fixed plane explains, a tracker's above all, are explained best by a wall that faces
+away from the sun, with several times the true capacity. But whatever turns towards the sun shows
+its capacity in its highest powers. Where a fit contradicts them and nothing else speaks for it, the
+capacity is the one that they show, and the plane the one that comes closest with about that much.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.engine.envelope import points_of, starting_grid, starts_within
+from sunveil.engine.final import FinalFit
+from sunveil.engine.intervals import Intervals
+from sunveil.engine.model import CAPACITY, LIMIT
+from sunveil.engine.search import modelled_power
+from sunveil.site import Array
+
+# A fit that is in doubt may have so many times the capacity that the highest powers show, one that
+# is not so many times: planes that face away from the sun, and small inverters, are real.
+IN_DOUBT, AT_MOST = 1.5, 4.0
+# No model reaches so many times the record's top.
+OVERSHOOT = 1.15
+# A plane that stands in for an excluded one may have so many times the capacity that was shown.
+STAND_IN = 1.3
+# What the capacity of a system that was not inferred lies within, as shares of what was shown.
+SHOWN_LOW, SHOWN_HIGH = 0.9, 1.4
+
+
+def shown_capacity(fit: FinalFit) -> Array:
+    """Return the capacity that each record's highest powers show, were it turned to the sun. [kW]"""
+    best = float(fit.prepared.groups.profiles.max(initial=1e-6))
+    return np.asarray(fit.searched.readings.top / best)
+
+
+def exclude(fit: FinalFit, doubtful: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Replace planes whose capacity the highest powers exclude, and return whose they were.
+
+    Parameters
+    ----------
+    fit
+        The fits; moved in place where they are excluded.
+    doubtful
+        Which of them something else speaks against.
+    """
+    readings, capacity = fit.searched.readings, np.exp(fit.points[:, CAPACITY])
+    shown = shown_capacity(fit)
+    most = (fit.model * (readings.have > 0.0)).max(axis=1)
+    out = capacity > np.where(doubtful, IN_DOUBT, AT_MOST) * shown
+    out |= most > OVERSHOOT * np.maximum(readings.top, 1e-12)
+    chosen = np.flatnonzero(out)
+    if len(chosen):
+        places = starts_within(
+            fit.searched.envelope[chosen], fit.prepared.groups, STAND_IN * shown[chosen]
+        )
+        points = points_of(starting_grid())[places]
+        points[:, CAPACITY] = np.log(shown[chosen])
+        points[:, LIMIT] = fit.points[chosen, LIMIT]
+        fit.points[chosen], fit.model[chosen] = points, modelled_power(points, fit.prepared)
+    return np.asarray(out)
+
+
+def widened(spread: Intervals, shown: Array, excluded: NDArray[np.bool_]) -> Intervals:
+    """Return intervals in which the planes that were excluded can be any.
+
+    Parameters
+    ----------
+    spread
+        The intervals of a block.
+    shown
+        The capacity that the highest powers show. [kW]
+    excluded
+        Which planes were.
+    """
+    any_plane = {
+        "azimuth_low": 0.0,
+        "azimuth_high": 360.0,
+        "tilt_low": 0.0,
+        "tilt_high": 90.0,
+        "capacity_low": SHOWN_LOW * shown,
+        "capacity_high": SHOWN_HIGH * shown,
+        "plane_error_degrees": 90.0,
+    }
+    return Intervals(
+        **{
+            name: np.where(excluded, wide, getattr(spread, name))
+            for name, wide in any_plane.items()
+        }
+    )
