@@ -29,6 +29,12 @@ def offset_name(hours: float) -> str:
     return f"UTC{sign}{minutes // 60:02d}:{minutes % 60:02d}" if minutes else "UTC"
 
 
+def interval_minutes(power: pd.Series) -> float:
+    """Return the usual length of one interval, in minutes."""
+    seconds = np.diff(power.index.as_unit("s").asi8)
+    return float(np.median(seconds)) / 60.0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RealCase:
     """One real series with its label.
@@ -84,8 +90,7 @@ class RealCase:
     @property
     def interval_minutes(self) -> float:
         """The usual length of one interval, in minutes."""
-        seconds = np.diff(self.power.index.as_unit("s").asi8)
-        return float(np.median(seconds)) / 60.0
+        return interval_minutes(self.power)
 
 
 def reclock(case: RealCase, hours: float) -> RealCase:
