@@ -7,16 +7,16 @@ under a clear sky alone: no weather, no mount, no clock is given that a source d
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmarks import peers_apart, real
+from benchmarks import real
 from benchmarks.measure import turned, wedge_holds, wedge_width
-from benchmarks.peers_apart import PeerResult
+from benchmarks.peers_apart import PeerResult, clear_days, solar_data_tools
 from benchmarks.real_case import QUANTITIES
 from sunveil.errors import SunveilError
 from sunveil.estimate import Estimate, Interval
@@ -71,7 +71,7 @@ class Coverage:
 
 
 def answers(
-    cases: Iterable[real.RealCase], *, cache: Path | None = None, alone: bool = False
+    cases: Iterable[real.RealCase], peers: Iterable[str] = PEERS, *, cache: Path | None = None
 ) -> Iterator[RealAnswer]:
     """Yield what the tools say of each case.
 
@@ -79,10 +79,10 @@ def answers(
     ----------
     cases
         The systems.
+    peers
+        Which of ``PEERS`` to ask. None is asked about systems without a labelled plane.
     cache
-        A folder to keep the peers' answers in.
-    alone
-        Leave the peers out. They are not asked about systems without a labelled plane either.
+        A folder to keep their answers in.
     """
     for case in cases:
         record, found, refusal = None, None, ""
@@ -91,15 +91,15 @@ def answers(
             found = infer(record, **_place(case))
         except SunveilError as error:
             refusal = str(error)
-        asked = not alone and case.tilt is not None
         moved = None if found is None else _moved(case, record, found)
-        yield RealAnswer(case, found, refusal, ask_peers(case, moved, cache) if asked else {})
+        asked = set(peers) if case.tilt is not None else set()
+        yield RealAnswer(case, found, refusal, ask_peers(case, moved, asked, cache))
 
 
 def ask_peers(
-    case: real.RealCase, moved: pd.Series | None, cache: Path | None
+    case: real.RealCase, moved: pd.Series | None, peers: Container[str], cache: Path | None
 ) -> dict[str, PeerResult]:
-    """Return what the peers say: pvanalytics on the declared clock and on the one that was found.
+    """Return what peers say: pvanalytics on the declared clock and on the one that was found.
 
     Parameters
     ----------
@@ -109,17 +109,26 @@ def ask_peers(
     moved
         Its readings on the clock that Sunveil found, stamped at their starts; None where that is
         the declared one.
+    peers
+        Which of ``PEERS`` to ask.
     cache
         A folder to keep answers in.
     """
     label = Label.MIDDLE if case.interval_minutes < 30.0 else Label.START
-    told = {"label": label if case.label == "auto" else Label(case.label), "cache": cache}
-    declared = peers_apart.clear_days(case.power, case.site, **told)
-    repaired_clock = declared
-    if moved is not None:
-        repaired_clock = peers_apart.clear_days(moved, case.site, label=Label.START, cache=cache)
-    tools = peers_apart.solar_data_tools(case.power, case.site, **told)
-    return {DECLARED: declared, REPAIRED: repaired_clock, TOOLS: tools}
+    label = label if case.label == "auto" else Label(case.label)
+    ways = {
+        DECLARED: (clear_days, case.power, label),
+        REPAIRED: (clear_days, moved, Label.START),
+        TOOLS: (solar_data_tools, case.power, label),
+    }
+    said = {
+        name: ask(power, case.site, label=named, cache=cache)
+        for name, (ask, power, named) in ways.items()
+        if name in peers and power is not None
+    }
+    if moved is None and DECLARED in said:
+        said[REPAIRED] = said[DECLARED]
+    return said
 
 
 def errors(answer: RealAnswer, tool: str = SUNVEIL) -> dict[str, float]:
