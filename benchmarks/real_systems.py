@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks import real
 from benchmarks.real_bars import bar_lines
 from benchmarks.real_figure import draw
@@ -82,15 +84,10 @@ def table_lines(found: Answers, years: Sequence[RealAnswer]) -> list[str]:
     lines += ["## Bars", "", *bar_lines(seen, smog), ""]
     lines += ["## 90% intervals", "", *interval_lines({"these systems": held}), ""]
     lines += ["## System by system", "", *system_lines(seen), ""]
-    lines += [
-        "## Under smog",
-        "",
-        "Three plants in Hebei, whose winters no clear sky describes.",
-        "",
-    ]
+    lines += ["## Under smog", "", "Three plants in Hebei, whose winters no clear sky has.", ""]
     lines += [*system_lines(smog), "", "## Others", ""]
-    lines += ["Pieces of the above, two planes so flat that they look like one, and homes whose"]
-    lines += ["planes nobody wrote down.", "", *system_lines(rest), ""]
+    lines += ["A summer of serf_east, all months of turin, two planes so flat that they look like"]
+    lines += ["one, and homes whose planes nobody wrote down.", "", *system_lines(rest), ""]
     refused = [one for one in found.values() if one.estimate is None]
     return lines + [f"- {one.case.name} is refused: {one.refusal}." for one in refused]
 
@@ -103,12 +100,15 @@ def front_lines(found: Answers) -> list[str]:
         [counted(seen, tool, name).mean() for name in ("azimuth", "tilt")]
         for tool in (SUNVEIL, REPAIRED)
     )
-    capacity = sorted(counted(seen, SUNVEIL, "capacity"))
+    capacity = np.median(counted(seen, SUNVEIL, "capacity"))
+    refused = sum(one.estimate is None for one in seen)
+    apart = f", {refused} of them refused" if refused else ""
     parts = [f"{one.held} of {one.count} labels of {name}" for name, one in held.items()]
     return [
-        f"On {len(seen)} real systems with labels, under a clear sky alone, Sunveil errs by"
+        f"On {len(seen)} real systems with labels{apart},"
+        " under a clear sky alone, Sunveil errs by"
         f" {mine[0]:.1f}° of azimuth and {mine[1]:.1f}° of tilt in the mean and by"
-        f" {capacity[len(capacity) // 2]:.0f}% of capacity in the median; pvanalytics, on clear"
+        f" {capacity:.0f}% of capacity in the median; pvanalytics, on clear"
         f" days and on the clock that Sunveil found, by {its[0]:.1f}° and {its[1]:.1f}°. The 90%"
         f" intervals hold {parts[0]}, {parts[1]} and {parts[2]}."
         " [Real systems](real-systems.md) has all of them.",
