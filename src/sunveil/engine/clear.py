@@ -32,13 +32,13 @@ AROUND, BEST = 15, 0.1
 READ = 0.5
 # What goes up and down every day is no cloud but a chimney: the smoothest tenth of days is smooth.
 SMOOTHEST = 0.1
-# A stretch that stays so far below the record's best days is an outage, however smooth.
-OUTAGE = 0.3
+# Days so far below the record's best are outages, however smooth.
+OUTAGE = 0.03
 # A day is smooth that goes up and down by no more than this beyond what is usual, and dull between
 # these shares of the best days around it: smooth and dull is haze, since clouds come and go.
 SMOOTH, DULLEST, DULLISH = 0.03, 0.4, 0.85
 # In winter smog so many of at least so many smooth days are dull, and so many more than in summer.
-FEWEST_SMOOTH, SMOGGY, SMOGGIER_THAN_SUMMER = 15, 0.36, 0.15
+FEWEST_SMOOTH, SMOGGY, SMOGGIER_THAN_SUMMER = 15, 0.345, 0.15
 # What such a winter hides of the tilt, as a standard deviation. [degrees]
 HIDDEN_TILT = 6.0
 # What a reading of any other day counts: nearly nothing, unless there is nothing else.
