@@ -171,6 +171,7 @@ class Assumptions:
         """Return the assumptions as plain JSON types."""
         return {
             "system_losses": self.losses.system,
+            "system_losses_parts": self.losses.parts,
             "inverter_efficiency": self.losses.inverter_efficiency,
             "gamma_pdc_per_degC": self.losses.gamma_pdc,
             "albedo": self.albedo,

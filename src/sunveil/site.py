@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -131,23 +132,42 @@ class Mount(StrEnum):
         return {"unknown": 1.25, "rack": 1.0, "roof": 1.5}[self.value]
 
 
+# What PVWatts 5 takes off the DC power of a system that runs, under a sky that nothing hides. Its
+# shading, snow and availability are left out: an inference rests on hours without them.
+LOSS_PARTS = MappingProxyType(
+    {
+        "soiling": 0.02,
+        "mismatch": 0.02,
+        "wiring": 0.02,
+        "connections": 0.005,
+        "light-induced degradation": 0.015,
+        "nameplate rating": 0.01,
+    }
+)
+# How much more than that real, labelled systems give on clear days, in the mean
+# (``python -m benchmarks.calibrate``).
+CALIBRATION = 1.04
+RUNNING_LOSSES = round(1.0 - CALIBRATION * math.prod(1.0 - part for part in LOSS_PARTS.values()), 3)
+
+
 @dataclass(frozen=True, slots=True)
 class Losses:
     """Losses between the light on the modules and the meter.
 
-    The defaults are PVWatts': they are assumed, never inferred, and named in every result.
+    They are assumed, never inferred, and named in every result.
 
     Parameters
     ----------
     system
-        Soiling, wiring, mismatch and the like, as a fraction of DC power.
+        Soiling, wiring, mismatch and the like, as a fraction of DC power; the default is
+        :data:`LOSS_PARTS` together, corrected by :data:`CALIBRATION`.
     inverter_efficiency
         Nominal inverter efficiency, as a fraction.
     gamma_pdc
         Temperature coefficient of DC power. [1/°C]
     """
 
-    system: float = 0.14
+    system: float = RUNNING_LOSSES
     inverter_efficiency: float = 0.96
     gamma_pdc: float = -0.004
 
@@ -162,6 +182,13 @@ class Losses:
             raise ParameterError(
                 f"gamma_pdc must be in [-0.02, 0] per °C, and {self.gamma_pdc:g} is not"
             )
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """What the system losses are made of: the assumed parts, or all of them as given."""
+        if self.system != RUNNING_LOSSES:
+            return {"given": self.system}
+        return {**LOSS_PARTS, "calibration on real systems": round(1.0 - CALIBRATION, 3)}
 
     @property
     def factor(self) -> float:

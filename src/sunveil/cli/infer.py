@@ -81,7 +81,7 @@ INFERENCE_OPTIONS = (
         default="exhaustive",
         help="How the paper's method looks for its maximiser: all planes, or some by GP-UCB.",
     ),
-    click.option("--losses", type=float, default=0.14, help="System losses, a fraction."),
+    click.option("--losses", type=float, default=0.05, help="System losses, a fraction."),
     click.option(
         "--inverter-efficiency", type=float, default=0.96, help="Nominal efficiency, a fraction."
     ),

@@ -142,7 +142,9 @@ def fit_years(fit: FinalFit) -> YearFits:
         parts = parts_of(seconds, row)
         for year in parts if len(parts) > 1 else ():
             alike.setdefault(year, []).append(s)
-    years = YearFits.joined([_fit_year(fit, np.array(alike[year]), *year) for year in sorted(alike)])
+    years = YearFits.joined(
+        [_fit_year(fit, np.array(alike[year]), *year) for year in sorted(alike)]
+    )
     moved = np.unique(years.system)
     for s in moved:
         own = np.flatnonzero(years.system == s)
@@ -181,7 +183,9 @@ def _fit_year(fit: FinalFit, systems: NDArray[np.intp], first: int, last: int) -
     )
 
 
-def _level(power: NDArray[np.float32], model: NDArray[np.float32], kept: NDArray[np.float32]) -> Array:
+def _level(
+    power: NDArray[np.float32], model: NDArray[np.float32], kept: NDArray[np.float32]
+) -> Array:
     """Return how much more power there is than a model has, by readings near it that count."""
     near = kept * (np.abs(power - model) < np.float32(0.3) * model)
     both = np.einsum("sk,sk,sk->s", near, power, model, dtype=np.float64)

@@ -97,7 +97,10 @@ def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
     )
     radius = columns["plane_error_degrees"].to_pylist()
     columns["quality"] = pa.array(
-        [judge(flags_of(each), error)[0].value for each, error in zip(bits.tolist(), radius, strict=True)]
+        [
+            judge(flags_of(each), error)[0].value
+            for each, error in zip(bits.tolist(), radius, strict=True)
+        ]
     )
     columns["latitude"] = pa.array(systems.latitude[numbers])
     columns["longitude"] = pa.array(systems.longitude[numbers])
