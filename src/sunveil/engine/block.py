@@ -45,8 +45,8 @@ from sunveil.engine.model import (
 from sunveil.engine.prepared import PreparedSky, prepare
 from sunveil.engine.readings import believable, on_long_grid
 from sunveil.engine.search import Searched, search
-from sunveil.engine.skytable import SkyTable
 from sunveil.engine.shade import COLUMNS
+from sunveil.engine.skytable import SkyTable
 from sunveil.engine.years import YearFits, fit_years, year_covariances
 from sunveil.estimate import DaylightSaving, Flag, YearEstimate
 from sunveil.meters.record import SHORT_INTERVAL
