@@ -280,7 +280,7 @@ def _completed(
     points = fit.points
     if places is not None:
         points = as_placed(points, prepared.sky.site, places.take(enough))
-    hazy = dull_winters(fit.days.smooth)
+    hazy = dull_winters(fit.days.smooth) & prepared.sky.clear
     covariance = fit.covariances(errors) + year_covariances(fit.points, years, errors)
     covariance += haze_covariances(fit.points, hazy)
     spread = widened(intervals_of(points, covariance), shown_capacity(fit), excluded)

@@ -2,8 +2,9 @@
 
 Readings that no fixed plane explains, a tracker's above all, are explained best by a wall that
 faces away from the sun, with several times the true capacity. But whatever turns towards the sun
-shows its capacity in its highest powers. Where a fit contradicts them and nothing else speaks for it, the
-capacity is the one that they show, and the plane the one that comes closest with about that much.
+shows its capacity in its highest powers. Where a fit contradicts them and nothing else speaks for
+it, the capacity is the one that they show, and the plane the one that comes closest with about
+that much.
 """
 
 from __future__ import annotations
