@@ -5,7 +5,10 @@ Notes and errors name rows, times and counts, never the value of a reading.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
 from sunveil.meters.grid import Mask, RawReadings
@@ -13,16 +16,25 @@ from sunveil.meters.options import MeterOptions, UnitSwitch
 from sunveil.meters.unit_switches import find_switches, repair_switches
 from sunveil.meters.wording import count, name_rows, name_time, percent
 
-# What loggers write for "nothing came".
-SENTINELS = (-999.0, -9999.0, -99999.0)
+# What loggers write for "nothing came", and the same after somebody divided by 1000.
+SENTINELS = (-999.0, -9999.0, -99999.0, -32768.0, -0.999, -9.999, -99.999, -32.768)
 # More than any plant gives, and little enough that sums of readings stay finite. [any unit]
 _LARGEST = 1e12
 # What a record reaches on good days: above it lie clear moments between clouds, and faults.
 TOP_QUANTILE = 0.99
 # Impossible spikes: so many times what all but a few readings stay below. [factor, share]
 SPIKE_FACTOR, SPIKE_SHARE = 20.0, 0.001
-# Far below zero: more than this share of the top; a net meter is there in more than that share.
-DEEP_FACTOR, DEEP_SHARE = 0.1, 0.01
+# Far below zero, as a share of the top: a household or a fault; an inverter's own needs are less.
+FAR_BELOW = 0.05
+# The same value in so many of these readings, and at so many, is a stand-in of somebody's own.
+_CONSTANT_SHARE, _CONSTANT_COUNT = 0.5, 5
+# It is dark at those times of day at which all but this share of the readings is below a share of
+# the top.
+_DARK_SHARE, _DARK_LEVEL = 0.05, 0.02
+# A household is far below zero in the dark on more than this share of the days, and a quarter of
+# its steps are longer than this share of the top: of nine homes 0.9 of the days and 14% of the
+# top; what an inverter takes at night changes by 0.02% at most.
+_HOUSEHOLD_DAYS, _HOUSEHOLD_STEP = 0.5, 0.002
 # Stuck readings lie above a share of the top, where nothing idles, and below a share of the
 # highest, where an inverter clips.
 STUCK_FLOOR, STUCK_CEILING = 0.05, 0.95
@@ -45,7 +57,7 @@ def drop_missing(readings: RawReadings) -> RawReadings:
         readings = readings.keep(
             ~missing, f"{count(int(missing.sum()), 'empty reading')} left out."
         )
-    sentinel = np.isin(readings.power, SENTINELS)
+    sentinel = _is_stand_in(readings.power)
     if sentinel.any():
         note = f"{count(int(sentinel.sum()))} that a logger writes for missing, left out."
         readings = readings.keep(~sentinel, note)
@@ -54,10 +66,16 @@ def drop_missing(readings: RawReadings) -> RawReadings:
     return readings
 
 
+def _is_stand_in(power: NDArray[np.float64]) -> Mask:
+    """Return which readings a logger writes for missing, however many digits a file keeps."""
+    with np.errstate(over="ignore"):
+        return np.isin(power.astype(np.float32), np.array(SENTINELS, dtype=np.float32))
+
+
 def blank_each(readings: RawReadings) -> RawReadings:
     """Blank infinities and loggers' stand-ins, and hold the rest to what can be added up."""
     power = readings.power
-    none = np.isinf(power) | np.isin(power, SENTINELS)
+    none = np.isinf(power) | _is_stand_in(power)
     return readings.with_power(np.where(none, np.nan, np.clip(power, -_LARGEST, _LARGEST)))
 
 
@@ -82,7 +100,7 @@ def clean(readings: RawReadings, options: MeterOptions, *, interval: int) -> Raw
         raise MeterError(f"{readings.where} has only zeros: check that this is a generation meter")
     readings = settle_units(readings, UnitSwitch(options.unit_switch), interval=interval)
     readings = drop_spikes(readings)
-    readings = settle_negatives(readings, allow_net=options.allow_net)
+    readings = settle_negatives(readings, interval=interval)
     readings = drop_stuck(readings, interval=interval)
     return note_gaps(readings, interval=interval)
 
@@ -134,37 +152,91 @@ def drop_spikes(readings: RawReadings) -> RawReadings:
     return readings.keep(~wild, f"{note}, left out.")
 
 
-def settle_negatives(readings: RawReadings, *, allow_net: bool) -> RawReadings:
-    """Clip a meter's own small consumption at zero; refuse a net meter."""
+def settle_negatives(readings: RawReadings, *, interval: int) -> RawReadings:
+    """Tell a household from a fault and from what an inverter takes at night.
+
+    A net meter is far below zero in the dark on most days, and never twice the same: its readings
+    below zero become zero, and it is named. Of anything else, what is below zero in the dark, or
+    not far, becomes zero; by day, on a day that goes far below zero, it is left out.
+
+    Parameters
+    ----------
+    readings
+        Sorted readings, one per interval start. [kW]
+    interval
+        Length of an interval. [s]
+    """
     power = readings.power
-    negative = power < 0.0
-    if not negative.any():
+    if power.min() >= 0.0:
         return readings
-    bottom, top = (float(each) for each in np.quantile(power, (1.0 - TOP_QUANTILE, TOP_QUANTILE)))
-    if top <= 0.0 or -bottom > 3.0 * top:
+    top = float(np.quantile(power, TOP_QUANTILE))
+    negative, far = power < 0.0, power < -FAR_BELOW * top
+    same = _is_constant(power, far)
+    if top <= 0.0 or -np.quantile(power[~same], 1.0 - TOP_QUANTILE) > 3.0 * top:
         raise MeterError(
             f"{readings.where} counts hardly any generation as positive: if it counts generation"
             f" as negative, use {ask('negate')}"
         )
-    deep = power < -DEEP_FACTOR * top
-    if deep.mean() > DEEP_SHARE:
-        if not allow_net:
-            raise MeterError(
-                f"{readings.where} goes far below zero at {name_rows(readings.rows[deep])}, as a"
-                " net meter does: give the generation alone, or read it anyway with"
-                f" {ask('allow_net')}"
-            )
+    dark = _dark_times(readings, top) if far.any() else negative
+    if readings.net or _is_household(readings, dark & ~same, far & ~same, top, interval=interval):
+        net = readings.net or "goes far below zero at night on most days, as a net meter does"
         note = f"{count(int(negative.sum()))} below zero, as of a net meter, set to zero."
-        return readings.with_power(np.where(negative, 0.0, power), note)
-    clipped = readings.with_power(np.where(negative, 0.0, power))
-    shallow = int((negative & ~deep).sum())
+        return replace(readings.with_power(np.maximum(power, 0.0), note), net=net)
+    days = readings.seconds // 86400
+    wrong = negative & ~dark & (same | np.isin(days, days[far & ~dark & ~same]))
     notes = []
-    if shallow:
-        notes.append(f"{count(shallow)} slightly below zero (night consumption) set to zero.")
-    if deep.any():
-        note = f"{count(int(deep.sum()))} far below zero, among {name_rows(readings.rows[deep])}"
-        notes.append(f"{note}, left out.")
-    return clipped.keep(~deep, *notes)
+    if small := int((negative & ~wrong).sum()):
+        said = "slightly below zero, or at night (night consumption), set to zero."
+        notes.append(f"{count(small)} {said}")
+    if wrong.any():
+        note = f"{count(int(wrong.sum()))} of days that go far below zero, among"
+        notes.append(f"{note} {name_rows(readings.rows[wrong])}, left out.")
+    return readings.with_power(np.maximum(power, 0.0)).keep(~wrong, *notes)
+
+
+def _is_constant(power: NDArray[np.float64], far: Mask) -> Mask:
+    """Return which readings far below zero are of one value that comes again and again."""
+    values, counts = np.unique(power[far], return_counts=True)
+    if not len(counts) or counts.max() < max(_CONSTANT_COUNT, _CONSTANT_SHARE * far.sum()):
+        return np.zeros(len(power), dtype=bool)
+    return np.asarray(power == values[counts.argmax()])
+
+
+def _dark_times(readings: RawReadings, top: float) -> Mask:
+    """Return which readings are of times of day at which there is hardly ever any generation."""
+    times, which = np.unique(readings.seconds % 86400, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    parts = np.split(readings.power[order], np.searchsorted(which[order], np.arange(1, len(times))))
+    usual = np.array([np.quantile(part, 1.0 - _DARK_SHARE) for part in parts])
+    return np.asarray((usual <= _DARK_LEVEL * top)[which])
+
+
+def _is_household(
+    readings: RawReadings, dark: Mask, far: Mask, top: float, *, interval: int
+) -> bool:
+    """Whether readings in the dark are far below zero on most days, and as restless as people.
+
+    Parameters
+    ----------
+    readings
+        Sorted readings, one per interval start. [kW]
+    dark, far
+        Which of them are of dark times of day, and which are far below zero. Where it is never
+        dark, all times count.
+    top
+        What the record reaches on good days. [kW]
+    interval
+        Length of an interval. [s]
+    """
+    if not dark.any():
+        dark = np.ones(len(dark), dtype=bool)
+    power, days = readings.power, readings.seconds // 86400
+    if len(np.unique(days[dark & far])) <= _HOUSEHOLD_DAYS * len(np.unique(days[dark])):
+        return False
+    there = dark & (power < 0.0)
+    pairs = there[1:] & there[:-1] & (np.diff(readings.seconds) == interval)
+    steps = np.abs(np.diff(power))[pairs]
+    return bool(len(steps) and np.quantile(steps, 0.75) > _HOUSEHOLD_STEP * top)
 
 
 def drop_stuck(readings: RawReadings, *, interval: int) -> RawReadings:
