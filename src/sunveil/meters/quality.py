@@ -31,10 +31,13 @@ _CONSTANT_SHARE, _CONSTANT_COUNT = 0.5, 5
 # It is dark at those times of day at which all but this share of the readings is below a share of
 # the top.
 _DARK_SHARE, _DARK_LEVEL = 0.05, 0.02
-# A household is far below zero in the dark on more than this share of the days, and a quarter of
-# its steps are longer than this share of the top: of nine homes 0.9 of the days and 14% of the
-# top; what an inverter takes at night changes by 0.02% at most.
-_HOUSEHOLD_DAYS, _HOUSEHOLD_STEP = 0.5, 0.002
+# A net meter is far below zero in the dark on more than this share of the days, and a quarter of
+# its steps are longer than this share of the top: of eight homes at least 0.9 of the days and 13%
+# of the top; what real inverters take at night changes by 0.02% at most.
+_NET_DAYS, _NET_STEP = 0.5, 0.002
+# A load that hardly changes is no inverter's own where it is deeper than this share of the top.
+_NET_DEPTH = 0.15
+_NET = "goes far below zero at night on most days, as a net meter does"
 # Stuck readings lie above a share of the top, where nothing idles, and below a share of the
 # highest, where an inverter clips.
 STUCK_FLOOR, STUCK_CEILING = 0.05, 0.95
@@ -178,10 +181,11 @@ def settle_negatives(readings: RawReadings, *, interval: int) -> RawReadings:
             f" as negative, use {ask('negate')}"
         )
     dark = _dark_times(readings, top) if far.any() else negative
-    if readings.net or _is_household(readings, dark & ~same, far & ~same, top, interval=interval):
-        net = readings.net or "goes far below zero at night on most days, as a net meter does"
+    if not readings.net and far.any() and _is_net(readings, dark, far, same, interval=interval):
+        readings = replace(readings, net=_NET)
+    if readings.net:
         note = f"{count(int(negative.sum()))} below zero, as of a net meter, set to zero."
-        return replace(readings.with_power(np.maximum(power, 0.0), note), net=net)
+        return readings.with_power(np.maximum(power, 0.0), note)
     days = readings.seconds // 86400
     wrong = negative & ~dark & (same | np.isin(days, days[far & ~dark & ~same]))
     notes = []
@@ -211,32 +215,37 @@ def _dark_times(readings: RawReadings, top: float) -> Mask:
     return np.asarray((usual <= _DARK_LEVEL * top)[which])
 
 
-def _is_household(
-    readings: RawReadings, dark: Mask, far: Mask, top: float, *, interval: int
-) -> bool:
-    """Whether readings in the dark are far below zero on most days, and as restless as people.
+def _is_net(readings: RawReadings, dark: Mask, far: Mask, same: Mask, *, interval: int) -> bool:
+    """Whether a household, or any load beyond an inverter's own, is in the readings.
 
     Parameters
     ----------
     readings
         Sorted readings, one per interval start. [kW]
-    dark, far
-        Which of them are of dark times of day, and which are far below zero. Where it is never
-        dark, all times count.
-    top
-        What the record reaches on good days. [kW]
+    dark, far, same
+        Which of them are of dark times of day, far below zero, and of one value again and again.
+        Where it is never dark, all times count.
     interval
         Length of an interval. [s]
     """
-    if not dark.any():
-        dark = np.ones(len(dark), dtype=bool)
     power, days = readings.power, readings.seconds // 86400
-    if len(np.unique(days[dark & far])) <= _HOUSEHOLD_DAYS * len(np.unique(days[dark])):
+    dark = dark if dark.any() else np.ones(len(dark), dtype=bool)
+    nights = _NET_DAYS * len(np.unique(days[dark]))
+
+    def on_most_days(which: Mask) -> bool:
+        return len(np.unique(days[which])) > nights
+
+    if on_most_days(dark & same):
+        # a load that never changes pulls mornings below zero too; a stand-in for missing does not
+        return on_most_days(far & ~same)
+    if not on_most_days(dark & far & ~same):
         return False
-    there = dark & (power < 0.0)
+    there = dark & (power < 0.0) & ~same
     pairs = there[1:] & there[:-1] & (np.diff(readings.seconds) == interval)
     steps = np.abs(np.diff(power))[pairs]
-    return bool(len(steps) and np.quantile(steps, 0.75) > _HOUSEHOLD_STEP * top)
+    top = float(np.quantile(power, TOP_QUANTILE))
+    restless = len(steps) > 0 and np.quantile(steps, 0.75) > _NET_STEP * top
+    return bool(restless or np.median(power[there]) < -_NET_DEPTH * top)
 
 
 def drop_stuck(readings: RawReadings, *, interval: int) -> RawReadings:
