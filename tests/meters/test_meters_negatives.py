@@ -25,7 +25,7 @@ def household(power):
 
 def wavering(power):
     """Return a load of much that hardly changes. [kW]"""
-    return 1.0 + 0.001 * np.random.default_rng(3).random(len(power))
+    return 0.7 + 0.001 * np.random.default_rng(3).random(len(power))
 
 
 def starts_of(power):
