@@ -182,8 +182,8 @@ def infer(
     timezone
         Time zone of times that have none: ``"UTC"``, ``"-07:00"``, an IANA name.
     unit
-        Unit of a series: W, kW, Wh or kWh; with ``auto`` what its name says, and kW where that
-        says nothing.
+        Unit of a series: W, kW, Wh or kWh; with ``auto`` it is taken to be kW, and a capacity that
+        would be a home's in W is flagged.
     label
         Which instant of its interval a stamp names: ``start``, ``middle``, ``end``; or ``auto``:
         the middle of intervals below 30 minutes, the start of longer ones.

@@ -157,7 +157,7 @@ def test_a_net_meter_is_refused_in_the_words_of_one_system_and_inferred_by_force
     odd_frame(readings, "net").to_parquet(path, index=False)
     infer_fleet(path, systems_file, tmp_path / "out")
     (record,) = (each for each in read_meters(path) if each.net)
-    with pytest.raises(MeterError, match="as a net meter does.*force=True") as caught:
+    with pytest.raises(MeterError, match=r"as a net meter does.*force=True") as caught:
         infer(record, latitude=40.0, longitude=-105.0)
     assert refusals_of(tmp_path / "out") == {"a2": ("net meter", str(caught.value))}
     assert names_of(tmp_path / "out") == [name for name in GOOD if name != "a2"]

@@ -41,8 +41,8 @@ def from_pandas(
     system_id
         The name of the system.
     unit
-        ``"W"``, ``"kW"``, ``"Wh"`` or ``"kWh"``; with ``"auto"``, what the name of the series
-        says, and kW where it says nothing.
+        ``"W"``, ``"kW"``, ``"Wh"`` or ``"kWh"``. With ``"auto"`` it is taken to be kW, and is known
+        to be that where the name of the series says so; W may stand for west in it.
     timezone
         The clock of an index without a time zone.
     label
@@ -61,15 +61,14 @@ def from_pandas(
         raise MeterError(f"{where} is empty")
     rows = np.arange(1, len(power) + 1, dtype=np.int64)
     values = _numbers(power)
-    known = options.known_unit or unit_in_name(str(power.name))
     raw = RawSystem(
         str(system_id),
         where,
         rows,
         _stamps(power.index, where),
         values,
-        known or Unit.KW,
-        unit_known=known is not None,
+        options.known_unit or Unit.KW,
+        unit_known=options.known_unit is not None or unit_in_name(str(power.name)) is Unit.KW,
     )
     return to_record(raw, options)
 

@@ -176,4 +176,4 @@ def _mechanism(name: Mechanism | str) -> Mechanism:
 def _from_series(power: pd.Series[float]) -> Record:
     name = getattr(power, "name", None)
     system_id = "system" if name is None else str(name)
-    return from_pandas(power, system_id=system_id, unit="kW", cleaning="each")
+    return from_pandas(power, system_id=system_id, cleaning="each")
