@@ -60,8 +60,8 @@ def settle_negatives(readings: RawReadings, *, interval: int) -> RawReadings:
             f"{readings.where} counts hardly any generation as positive: if it counts generation"
             f" as negative, use {ask('negate')}"
         )
-    dark = _dark_times(readings, top) if far.any() else negative
-    if not readings.net and far.any() and _is_net(readings, dark, far, same, interval=interval):
+    dark = _dark_times(readings, top)
+    if not readings.net and _is_net(readings, dark, far, same, interval=interval):
         readings = replace(readings, net=_NET)
     if readings.net:
         note = f"{count(int(negative.sum()))} below zero, as of a net meter, set to zero."
