@@ -11,6 +11,7 @@ import pytest
 
 import sunveil.simulate.fleet_spec as orders
 from sunveil.cli.simulate import simulate_command
+from sunveil.simulate.fault_rates import REAL_FLEET
 
 
 def test_a_fleet_is_written_and_named(sunveil, tmp_path):
@@ -35,13 +36,13 @@ def test_the_options_are_what_is_made(sunveil, tmp_path):
     assert said.code == 0
     told = json.loads((tmp_path / "fleet" / "fleet.json").read_text(encoding="utf-8"))
     assert {
-        name: told[name] for name in ("seed", "year", "interval_minutes", "layout", "faults")
+        name: told[name] for name in ("seed", "year", "interval_minutes", "layout", "realism")
     } == {
         "seed": 9,
         "year": 2020,
         "interval_minutes": 30,
         "layout": "lists",
-        "faults": False,
+        "realism": "clean",
     }
     assert [cell["name"] for cell in told["cells"]] == ["Utrecht"]
 
@@ -132,8 +133,8 @@ def test_the_choices_are_the_library_s_own():
     assert set(given["layout"].type.choices) == {each.value for each in orders.ReadingsLayout}
     assert {int(each) for each in given["interval"].type.choices} == set(orders.INTERVALS)
     fresh = orders.FleetSpec.of(1)
-    assert given["year"].default == fresh.year
     assert given["seed"].default == fresh.seed
     assert int(given["interval"].default) == fresh.interval_minutes
     assert given["layout"].default == fresh.layout
-    assert given["faults"].default is fresh.faults
+    assert given["faults"].default is True
+    assert fresh.rates is REAL_FLEET
