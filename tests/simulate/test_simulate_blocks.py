@@ -108,7 +108,7 @@ def test_all_kinds_of_a_fleet_are_drawn():
     assert 0 < np.sum(roster.first_share < 1.0) < 100
     assert not np.any((roster.first_share < 1.0) & (roster.tracker > 0))
     assert 0 < np.sum(~np.isnan(roster.shade_azimuth)) < 100
-    assert 150 < np.sum(roster.skyline.any(axis=1)) < 280
+    assert 200 < np.sum(roster.skyline.any(axis=1)) < 330
     assert 0 < np.sum(~np.isnan(roster.clock_step)) < 40
 
 

@@ -10,6 +10,7 @@ from sunveil.simulate.haze import SkyTraits, draw_smog, draw_traits, draw_turbid
 from sunveil.simulate.noise import SolarCalendar
 from sunveil.simulate.sky import interval_middles, simulate_true_sky
 from sunveil.site import Site
+from sunveil.weather.clearsky import climate_temperature
 
 HEBEI = Site(38.18, 117.46, 5.0)
 
@@ -70,6 +71,22 @@ def test_a_smoggy_sky_is_dim_in_winter_and_cold_by_its_swing():
     assert np.mean(colder[july]) == pytest.approx(-6.0, abs=0.5)
     # smog is no cloud: it does not rain more often under it
     assert np.array_equal(usual.clear_index, smoggy.clear_index)
+
+
+def test_a_place_may_have_its_own_climate():
+    usual, own = (
+        simulate_true_sky(
+            HEBEI, 2019, seed=1, step_minutes=60, traits=SkyTraits(own_climate=own)
+        ).weather
+        for own in (False, True)
+    )
+    difference = own.temp_air - usual.temp_air
+    expected = climate_temperature(HEBEI, own.times)
+    # the weather of both is the same: what is left is the climate
+    weather = own.temp_air - expected
+    assert np.std(weather) < 5.0
+    assert np.std(difference) > 0.5
+    assert np.array_equal(own.wind_speed, usual.wind_speed)
 
 
 def test_traits_are_the_same_for_the_same_seed():

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from sunveil.site import Losses, Mount, Site
 SYSTEMS = 20_000
 
 
+@functools.cache
 def drawn(statistics: FleetStatistics) -> SimulatedRoster:
     cell = SimulatedCell(0, "here", Site(45.0, 10.0, 0.0), "Europe/Rome", statistics, SYSTEMS)
     return draw_roster(cell, REAL_FLEET, rng=np.random.default_rng(1))

@@ -23,11 +23,11 @@ def test_half_of_the_systems_have_a_skyline_that_is_mostly_low():
     drawn = draw_skylines(np.random.default_rng(1), 0.5, 4000)
     has = drawn.any(axis=1)
     assert np.mean(has) == pytest.approx(0.5, abs=0.03)
-    assert np.all((drawn >= 0.0) & (drawn <= 45.0))
+    assert np.all((drawn >= 0.0) & (drawn <= 60.0))
     highest = drawn[has].max(axis=1)
-    assert 8.0 < np.median(highest) < 25.0
+    assert 15.0 < np.median(highest) < 40.0
     # as high in any direction
-    assert np.ptp(drawn.mean(axis=0)) < 0.5
+    assert np.ptp(drawn.mean(axis=0)) < 1.0
     assert SECTOR_DEGREES * SECTORS == 360.0
 
 
@@ -35,4 +35,4 @@ def test_trees_and_houses_differ():
     drawn = draw_skylines(np.random.default_rng(2), 1.0, 400)
     steps = np.abs(np.diff(drawn, axis=1)).max(axis=1)
     assert np.mean(steps > 5.0) > 0.3
-    assert np.mean(steps < 2.0) > 0.1
+    assert np.mean(steps < 3.0) > 0.05

@@ -28,6 +28,8 @@ What makes real records hard beyond this has its numbers from:
   (Dobos 2014, NREL/TP-6A20-62641);
 - turbidity: the maps err by 0.73 units (Remund et al. 2003), a fifth of a usual sky's, here half of
   its variance by place and half by season;
+- temperature: usual at the place, but for summers and winters that differ by 2.9 K from one
+  another more or less, as weather files do from it (``benchmarks.climate``);
 - winter smog: the plants of PVOD in Hebei (doi:10.11922/sciencedb.01094) give half as much per
   clear sky in winter as in summer; how many places have it is chosen;
 - sentinels, negative stretches and clocks that step: half as often as among eighteen public,
@@ -106,8 +108,8 @@ class FaultRates:
     turbidity_season
         Lognormal spread of how the turbidity of winter and summer differs from the maps.
     climate
-        Standard deviation of how a place's yearly swing of temperature differs from that of its
-        latitude. [K]
+        Standard deviation of how a place's summers are warmer, and its winters colder, than is
+        usual there; 0 for a climate by latitude. [K]
     smog
         Share of cells where haze takes about half of the light in winter.
     dead_strings, negative, stuck, wrong_scale
@@ -151,9 +153,9 @@ class FaultRates:
     degradation: float = 0.0072
     degradation_spread: float = 0.004
     oldest_years: float = 10.0
-    skylines: float = 0.5
+    skylines: float = 0.65
     turbidity_season: float = 0.15
-    climate: float = 3.0
+    climate: float = 1.5
     smog: float = 0.04
     dead_strings: float = 0.03
     negative: float = 0.03

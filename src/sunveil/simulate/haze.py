@@ -11,6 +11,7 @@ import pvlib
 from sunveil.simulate.fault_rates import FaultRates
 from sunveil.simulate.noise import SolarCalendar, autoregressive
 from sunveil.site import Array, Site
+from sunveil.weather.clearsky import climate_temperature
 
 SMOG_DEPTHS = (0.35, 0.6)
 
@@ -28,6 +29,8 @@ class SkyTraits:
         of summer.
     smog
         Share of the light that haze takes in the depth of winter, in the mean; none in summer.
+    own_climate
+        Whether the air is as warm as is usual at the place, or by its latitude and height alone.
     swing
         What is added to the temperature of summer and taken from that of winter. [K]
     """
@@ -35,6 +38,7 @@ class SkyTraits:
     turbidity_spread: float = 0.15
     winter_turbidity: float = 0.0
     smog: float = 0.0
+    own_climate: bool = False
     swing: float = 0.0
 
 
@@ -45,6 +49,7 @@ def draw_traits(rates: FaultRates, *, rng: np.random.Generator) -> SkyTraits:
     return SkyTraits(
         winter_turbidity=rates.turbidity_season * np.sqrt(2.0) * float(season),
         smog=float(depth) if smoggy else 0.0,
+        own_climate=rates.climate > 0.0,
         swing=rates.climate * float(swing),
     )
 
@@ -116,3 +121,29 @@ def draw_smog(rng: np.random.Generator, calendar: SolarCalendar, *, smog: float)
     thickness = -np.log1p(-smog) * np.maximum(-calendar.summer, 0.0)
     spells = np.exp(0.4 * autoregressive(rng, calendar.days, correlation=0.7))
     return np.asarray(np.exp(-thickness * spells))
+
+
+def usual_air(
+    site: Site, times: pd.DatetimeIndex, calendar: SolarCalendar, *, traits: SkyTraits
+) -> Array:
+    """Return the air temperature of a place without its weather [°C].
+
+    Parameters
+    ----------
+    site
+        Where.
+    times
+        The instants, in UTC.
+    calendar
+        Their local days.
+    traits
+        Whether the climate is the place's own, and how its seasons differ from that.
+    """
+    swing = (traits.swing * calendar.summer)[calendar.index]
+    if traits.own_climate:
+        return np.asarray(swing + climate_temperature(site, times))
+    latitude = abs(site.latitude)
+    mean = 33.0 - 0.45 * latitude - 0.005 * site.height
+    season = ((4.0 + 0.15 * latitude) * calendar.summer)[calendar.index]
+    by_hour = 5.0 * np.cos(2.0 * np.pi * (calendar.hour - 15.0) / 24.0)
+    return np.asarray(mean + season + swing + by_hour)

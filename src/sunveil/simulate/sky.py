@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sunveil.errors import ParameterError
-from sunveil.simulate.haze import SkyTraits, draw_smog, draw_turbidity
+from sunveil.simulate.haze import SkyTraits, draw_smog, draw_turbidity, usual_air
 from sunveil.simulate.irradiance import clear_sky, split_beam
 from sunveil.simulate.noise import SolarCalendar, autoregressive, correlated_noise
 from sunveil.simulate.satellite import SatelliteErrors, simulate_satellite
@@ -142,8 +142,12 @@ def simulate_true_sky(
     index = draw_clear_index(streams[1], calendar, step_minutes=step_minutes, clear_days=clear_days)
     left = draw_smog(streams[0], calendar, smog=traits.smog)[calendar.index]
     ghi, dni, dhi = split_beam(sky, index * left)
-    temp_air, wind_speed = draw_air(site, streams[2], calendar, step_minutes=step_minutes)
-    temp_air += (traits.swing * calendar.summer)[calendar.index]
+    temp_air, wind_speed = draw_air(
+        streams[2],
+        calendar,
+        usual=usual_air(site, times, calendar, traits=traits),
+        step_minutes=step_minutes,
+    )
     weather = Weather(
         site=site,
         times=times,
@@ -271,29 +275,26 @@ def draw_clear_index(
 
 
 def draw_air(
-    site: Site, rng: np.random.Generator, calendar: SolarCalendar, *, step_minutes: int
+    rng: np.random.Generator, calendar: SolarCalendar, *, usual: Array, step_minutes: int
 ) -> tuple[Array, Array]:
     """Return air temperature and wind speed at each instant [°C, m/s].
 
     Parameters
     ----------
-    site
-        Where; its latitude and height set the climate.
     rng
         Source of randomness.
     calendar
         The instants and their local days.
+    usual
+        Air temperature at each instant without the weather. [°C]
     step_minutes
         Spacing of the instants. [minutes]
     """
-    latitude = abs(site.latitude)
-    mean = 33.0 - 0.45 * latitude - 0.005 * site.height + rng.normal(0.0, 2.0)
-    season = (4.0 + 0.15 * latitude) * calendar.summer
+    warmer = rng.normal(0.0, 2.0)
     # weather systems pass over days, not at midnight: join the daily values by straight lines
     systems = 4.0 * autoregressive(rng, calendar.days + 1, correlation=0.7)
     moment = calendar.index + calendar.hour / 24.0
     synoptic = np.interp(moment, np.arange(calendar.days + 1), systems)
-    swing = 5.0 * np.cos(2.0 * np.pi * (calendar.hour - 15.0) / 24.0)
     gusts = correlated_noise(rng, len(moment), step_minutes=step_minutes, memory_minutes=180.0)
     wind = 2.5 * np.exp(0.5 * gusts + 0.2 * rng.standard_normal())
-    return mean + season[calendar.index] + synoptic + swing, np.clip(wind, 0.1, 20.0)
+    return usual + warmer + synoptic, np.clip(wind, 0.1, 20.0)

@@ -9,7 +9,7 @@ from sunveil.site import Array
 
 SECTORS = 72
 SECTOR_DEGREES = 360.0 / SECTORS
-OBSTACLES = 4
+OBSTACLES = 6
 Skyline = NDArray[np.float32]
 
 
@@ -39,8 +39,8 @@ def box_skyline(middle: Array, width: Array, height: Array) -> Skyline:
 def draw_skylines(rng: np.random.Generator, share: float, n: int) -> Skyline:
     """Return the skylines of systems, flat for those that have none.
 
-    Hills are low and wide, up to 8 degrees. In front of them stand up to four trees or houses, most
-    of them below 20 degrees, in any direction.
+    Hills are low and wide, up to 10 degrees. In front of them stand up to six trees or houses, most
+    of them below 30 degrees, in any direction. They hide the sun, not the rest of the sky.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ def draw_skylines(rng: np.random.Generator, share: float, n: int) -> Skyline:
         np.sin(order * around[None, :] + phase[:, None])
         for order, phase in enumerate(phases, start=1)
     )
-    hills = rng.uniform(0.0, 8.0, n)[:, None] * np.maximum(waves, 0.0) / 3.0
+    hills = rng.uniform(0.0, 10.0, n)[:, None] * np.maximum(waves, 0.0) / 3.0
     shape = (n, OBSTACLES)
     there = np.arange(OBSTACLES) < rng.integers(0, OBSTACLES + 1, n)[:, None]
-    height = np.where(there, np.minimum(10.0 * np.exp(0.5 * rng.standard_normal(shape)), 45.0), 0.0)
-    half = rng.uniform(5.0, 25.0, shape)[..., None]
+    height = np.where(there, np.minimum(20.0 * np.exp(0.5 * rng.standard_normal(shape)), 60.0), 0.0)
+    half = rng.uniform(5.0, 35.0, shape)[..., None]
     away = _away(rng.uniform(0.0, 360.0, shape)) / half
     # trees are round, houses are not
     tree = (rng.random(shape) < 0.5)[..., None]
