@@ -5,8 +5,10 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import duckdb
+import pvlib
 import pytest
 
 import sunveil.simulate.fleet_spec as orders
@@ -45,6 +47,27 @@ def test_the_options_are_what_is_made(sunveil, tmp_path):
         "realism": "clean",
     }
     assert [cell["name"] for cell in told["cells"]] == ["Utrecht"]
+
+
+def test_real_weather_makes_a_fleet_about_its_site(sunveil, tmp_path):
+    file = Path(pvlib.__file__).parent / "data" / "723170TYA.CSV"
+    out = tmp_path / "fleet"
+    said = sunveil("simulate", "--systems", 2, "--weather", file, "--plain", "--out", out)
+    assert (said.code, said.err) == (0, "")
+    told = json.loads((out / "fleet.json").read_text(encoding="utf-8"))
+    assert (told["weather"], told["realism"], told["year"]) == ("723170TYA.CSV", "plain", 2019)
+    assert (told["cells"][0]["latitude"], told["cells"][0]["longitude"]) == (36.1, -80.0)
+    assert "the weather of 723170TYA.CSV" in (out / "README.md").read_text(encoding="utf-8")
+
+
+def test_sites_must_be_near_the_weather(sunveil, tmp_path):
+    file = Path(pvlib.__file__).parent / "data" / "723170TYA.CSV"
+    sites = tmp_path / "sites.csv"
+    sites.write_text("latitude,longitude\n36.2,-79.9\n52.1,5.1\n")
+    arguments = ("simulate", "--systems", 2, "--weather", file, "--sites", sites)
+    said = sunveil(*arguments, "--out", tmp_path / "fleet")
+    assert said.code == 2
+    assert "site 2 is more than 100 km from the weather" in said.err
 
 
 def test_a_simulated_fleet_can_be_inferred_by_the_command_line(sunveil, tmp_path):
@@ -90,6 +113,7 @@ def test_a_fleet_is_replaced_only_when_asked(sunveil, tmp_path):
         (("--systems", "3", "--interval", "20"), "--interval"),
         (("--systems", "3", "--year", "1800"), "year must be from"),
         (("--systems", "3", "--sites", "nowhere.csv"), "is not a file"),
+        (("--systems", "3", "--weather", "nowhere.epw"), "cannot be opened"),
     ],
 )
 def test_what_cannot_be_made_is_told_in_one_sentence(sunveil, tmp_path, given, words):

@@ -9,12 +9,13 @@ import pvlib
 import pytest
 
 from sunveil.errors import WeatherError
+from sunveil.simulate import SystemTruth, real_sky, simulate_power
 from sunveil.simulate.fault_rates import CLEAN_FLEET
 from sunveil.simulate.filesky import sky_from_weather, weather_year
 from sunveil.simulate.fleet_spec import FleetSpec
 from sunveil.simulate.places import Place
 from sunveil.simulate.writing import write_fleet
-from sunveil.site import Site
+from sunveil.site import Plane, Site
 from sunveil.weather import Weather, clearsky, read_weather
 
 GREENSBORO = Path(pvlib.__file__).parent / "data" / "723170TYA.CSV"
@@ -69,6 +70,15 @@ def test_the_sun_is_that_of_the_site_asked_for(clear):
     sky = sky_from_weather(clear, 2016, site=near, step_minutes=60)
     expected = near.sun(sky.weather.times)["apparent_zenith"]
     assert sky.weather.zenith == pytest.approx(expected.to_numpy(), abs=1e-6)
+
+
+def test_one_system_too_can_stand_under_real_weather(typical):
+    system = SystemTruth("one", typical.site, ((Plane(180.0, 30.0), 1.0),), 5.0)
+    sky = real_sky(typical, 2019, step_minutes=15)
+    power = simulate_power(system, sky, seed=1)
+    assert len(power) == 8760
+    assert 1000 < power.sum() / 5.0 < 1700
+    assert np.array_equal(np.sort(sky.satellite.ghi), np.sort(typical.ghi))
 
 
 def test_the_year_of_a_file_is_its_own(typical, clear):

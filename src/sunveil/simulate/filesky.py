@@ -14,7 +14,7 @@ from sunveil.errors import WeatherError
 from sunveil.simulate.haze import map_turbidity
 from sunveil.simulate.irradiance import ClearSky, clear_sky
 from sunveil.simulate.noise import SolarCalendar
-from sunveil.simulate.sky import TrueSky, interval_middles
+from sunveil.simulate.sky import SimulatedSky, TrueSky, interval_middles
 from sunveil.simulate.sunpath import SunPath
 from sunveil.site import Array, Site
 from sunveil.weather.base import Weather, utc_seconds
@@ -79,6 +79,25 @@ def sky_from_weather(
         azimuth=fine.azimuth,
     )
     return TrueSky(real, turbidity[calendar.index], index, calendar.index)
+
+
+def real_sky(
+    weather: Weather, year: int, *, site: Site | None = None, step_minutes: int = 5
+) -> SimulatedSky:
+    """Return real weather as the sky of a system; its satellite says what the file says.
+
+    Parameters
+    ----------
+    weather, year, site, step_minutes
+        As for :func:`sky_from_weather`.
+    """
+    sky = sky_from_weather(weather, year, site=site, step_minutes=step_minutes)
+    return SimulatedSky(
+        true=sky.weather,
+        satellite=whole_year(weather, year),
+        clear_index=sky.clear_index,
+        day=sky.day,
+    )
 
 
 def weather_year(weather: Weather) -> int | None:
