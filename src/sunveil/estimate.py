@@ -20,6 +20,14 @@ class Flag(StrEnum):
     TOO_LITTLE_DATA = "too_little_data"
     CLOCK_REPAIRED = "clock_repaired"
     NOT_ONE_PLANE = "not_one_fixed_plane"
+    NET_METER = "net_meter"
+    NOT_GENERATION = "not_generation"
+    EXPORTED_ONLY = "exported_only"
+    WRONG_PLACE = "wrong_place"
+    UNLIKELY_UNIT = "unlikely_unit"
+    LABEL_UNKNOWN = "label_unknown"
+    FEW_CLEAR_HOURS = "few_clear_hours"
+    SEASONAL_HAZE = "seasonal_haze"
 
 
 FLAG_MEANINGS = {
@@ -28,6 +36,14 @@ FLAG_MEANINGS = {
     Flag.TOO_LITTLE_DATA: "too few days for a whole season, so the intervals are wide",
     Flag.CLOCK_REPAIRED: "the declared clock did not fit the sun and was repaired",
     Flag.NOT_ONE_PLANE: "two planes or a tracker explain the readings far better than one plane",
+    Flag.NET_METER: "a household's consumption is in the readings",
+    Flag.NOT_GENERATION: "the readings do not look like those of a PV system",
+    Flag.EXPORTED_ONLY: "only what a household left over is in the readings",
+    Flag.WRONG_PLACE: "there is power while the sun is down at this place",
+    Flag.UNLIKELY_UNIT: "the capacity would make sense in another unit",
+    Flag.LABEL_UNKNOWN: "nobody said which instant of its interval a stamp names, and the sun cannot",
+    Flag.FEW_CLEAR_HOURS: "too few clear hours for a sure plane, so the intervals are wide",
+    Flag.SEASONAL_HAZE: "output under a clear sky falls in a season as no plane explains",
 }
 
 

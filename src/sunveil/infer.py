@@ -84,6 +84,8 @@ class Options:
     mount
         How the modules are mounted, where somebody knows: hot modules give less, so it matters for
         the capacity.
+    force
+        Whether to infer what does not look like generation at its place all the same, flagged.
     """
 
     method: Method = Method.DEFAULT
@@ -93,6 +95,7 @@ class Options:
     group: DayGroup = DayGroup.MONTH
     search: Search = Search.EXHAUSTIVE
     mount: Mount = Mount.UNKNOWN
+    force: bool = False
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.albedo <= 1.0:
@@ -109,6 +112,7 @@ class Options:
         group: str = "month",
         search: str = "exhaustive",
         mount: str = "unknown",
+        force: bool = False,
     ) -> Options:
         """Return options given by their names; the parameters are those of the class.
 
@@ -120,6 +124,8 @@ class Options:
             PVWatts' when None.
         albedo
             Fraction of global light that the ground sends back.
+        force
+            Whether to infer what does not look like generation.
         """
         return cls(
             method=_choice(Method, "method", method),
@@ -129,12 +135,13 @@ class Options:
             group=_choice(DayGroup, "group", group),
             search=_choice(Search, "search", search),
             mount=_choice(Mount, "mount", mount),
+            force=force,
         )
 
     @property
     def engine(self) -> EngineOptions:
         """What of them the engine takes."""
-        return EngineOptions(self.clock, self.losses, self.albedo, self.mount)
+        return EngineOptions(self.clock, self.losses, self.albedo, self.mount, self.force)
 
 
 def infer(
@@ -154,6 +161,7 @@ def infer(
     group: str = "month",
     search: str = "exhaustive",
     mount: str = "unknown",
+    force: bool = False,
     cache: WeatherCache | None = None,
 ) -> Estimate:
     """Infer azimuth, tilt and DC capacity of one system from its generation data.
@@ -191,6 +199,8 @@ def infer(
         How it looks for its maximiser: ``exhaustive`` or ``bayesopt``.
     mount
         ``rack``, ``roof`` or ``unknown``; a known mount makes the capacity surer.
+    force
+        Infer what does not look like generation at this place all the same, flagged.
     cache
         Where weather is kept; the user's cache folder when left out.
 
@@ -213,6 +223,7 @@ def infer(
         group=group,
         search=search,
         mount=mount,
+        force=force,
     )
     if isinstance(power, Record):
         record = power
@@ -251,7 +262,8 @@ def infer_frame(
         A list to which systems that cannot be inferred are added, with their reasons; without one,
         the first of them raises its reason. The others' estimates are the same in any case.
     **settings
-        ``method``, ``clock``, ``losses``, ``albedo``, ``group``, ``search`` and ``mount``, as for
+        ``method``, ``clock``, ``losses``, ``albedo``, ``group``, ``search``, ``mount`` and
+        ``force``, as for
         :func:`infer`.
     """
     from sunveil.meters import records_from_frame

@@ -76,12 +76,15 @@ class EngineOptions:
         Fraction of global light that the ground sends back.
     mount
         How the modules are mounted, where somebody knows.
+    force
+        Whether to infer what does not look like generation at its place all the same, flagged.
     """
 
     clock: Clock = Clock.REPAIR
     losses: Losses = field(default_factory=Losses)
     albedo: float = 0.2
     mount: Mount = Mount.UNKNOWN
+    force: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "clock", Clock(self.clock))

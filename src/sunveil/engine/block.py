@@ -98,7 +98,7 @@ class BlockEstimates:
     clock_gain: Array
     agreement: Array
     lit: NDArray[np.int32]
-    flags: NDArray[np.uint8]
+    flags: NDArray[np.uint32]
 
     def __repr__(self) -> str:
         return f"BlockEstimates({len(self.outcome)} systems, private)"
@@ -284,9 +284,9 @@ def _finite(found: BlockEstimates) -> NDArray[np.bool_]:
     return np.asarray(np.logical_and.reduce([np.isfinite(column) for column in columns]))
 
 
-def flag_bits(flag: Flag, where: NDArray[np.bool_]) -> NDArray[np.uint8]:
+def flag_bits(flag: Flag, where: NDArray[np.bool_]) -> NDArray[np.uint32]:
     """Return the bit of a flag for the systems that have it."""
-    return (where.astype(np.uint8) << list(Flag).index(flag)).astype(np.uint8)
+    return where.astype(np.uint32) << np.uint32(list(Flag).index(flag))
 
 
 def flags_of(bits: int) -> tuple[Flag, ...]:
@@ -308,7 +308,7 @@ def _nothing(outcome: NDArray[np.int64], lit: NDArray[np.integer]) -> BlockEstim
         "outcome": outcome.astype(np.uint8),
         "clock_saving": np.zeros(count, dtype=np.int8),
         "lit": lit.astype(np.int32),
-        "flags": np.zeros(count, dtype=np.uint8),
+        "flags": np.zeros(count, dtype=np.uint32),
         "clock_offset_minutes": np.zeros(count),
         "clock_gain": np.zeros(count),
     }

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sunveil.engine.block import flags_of
 from sunveil.engine.clocks import ClockHypothesis, FoundClock
-from sunveil.estimate import DaylightSaving, Flag
+from sunveil.estimate import DaylightSaving
 from sunveil.files import write_whole
 from sunveil.fleet.systems import RefusedSystem, SystemTable
 from sunveil.meters.record import Label
@@ -75,7 +75,9 @@ def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
     agreement = _joined([each.fit.agreement for each in fitted], np.float64)[order]
     columns["agreement"] = pa.array(np.round(agreement, 4))
     bits = _joined([each.fit.flags for each in fitted], np.int64)[order]
-    columns["flags"] = pa.array([_flags()[each] for each in bits.tolist()], pa.list_(pa.string()))
+    columns["flags"] = pa.array(
+        [_flag_words(each) for each in bits.tolist()], pa.list_(pa.string())
+    )
     columns["latitude"] = pa.array(systems.latitude[numbers])
     columns["longitude"] = pa.array(systems.longitude[numbers])
     for key in systems.keys.column_names:
@@ -155,6 +157,6 @@ def _words(words: tuple[str, ...], codes: NDArray[np.int64]) -> pa.Array:
 
 
 @cache
-def _flags() -> list[list[str]]:
-    """Return the flags that each number stands for."""
-    return [[flag.value for flag in flags_of(bits)] for bits in range(1 << len(Flag))]
+def _flag_words(bits: int) -> list[str]:
+    """Return the names of the flags that a number stands for."""
+    return [flag.value for flag in flags_of(bits)]

@@ -13,13 +13,7 @@ from sunveil.plots.errors import NEAR_FLAT, azimuth_errors, capacity_errors, til
 from sunveil.report.case import Case
 from sunveil.simulate import SystemTruth
 
-FLAG_WORDS = {
-    Flag.CLIPPING: "clipping",
-    Flag.LOW_AGREEMENT: "low agreement",
-    Flag.TOO_LITTLE_DATA: "too little data",
-    Flag.CLOCK_REPAIRED: "clock repaired",
-    Flag.NOT_ONE_PLANE: "not one fixed plane",
-}
+FLAG_WORDS = {flag: flag.value.replace("_", " ") for flag in Flag}
 
 
 def summary(cases: Sequence[Case]) -> dict[str, Any]:
