@@ -93,6 +93,17 @@ def test_what_is_left_of_a_day_s_power_is_taken_before_the_inverter(mixed_sky):
         assert np.max(np.abs(found[row] - exact)) < TOLERANCE * roster.dc_capacity_kw[row]
 
 
+@pytest.mark.parametrize("trackers", [0.0, 1.0])
+def test_snow_on_the_ground_is_a_higher_albedo(mixed_sky, trackers):
+    roster = drawn(replace(CLEAN_FLEET, trackers=trackers), systems=3)
+    clocks = clock_sources(mixed_sky.true.times, "UTC", interval_minutes=60, step_minutes=STEP)
+    white = CellDaylight.of(mixed_sky.true, whiteness=np.full(int(mixed_sky.day[-1]) + 1, 3.0))
+    found = block_power(roster, white, clocks=clocks, per_reading=60 // STEP)
+    brighter = replace(roster, albedo=3.0 * roster.albedo)
+    assert np.allclose(found, by_block(brighter, mixed_sky), rtol=1e-4, atol=1e-4)
+    assert np.sum(found) > 1.005 * np.sum(by_block(roster, mixed_sky))
+
+
 def test_the_interval_may_be_half_an_hour(mixed_sky):
     roster = drawn(CLEAN_FLEET, systems=2)
     found = by_block(roster, mixed_sky, interval=30)

@@ -24,7 +24,8 @@ def drawn(rates: FaultRates) -> SimulatedRoster:
 def quiet(**changed: np.ndarray) -> CellDays:
     """Days on which nothing happens but what is asked for."""
     none = np.zeros(DAYS)
-    return replace(CellDays(none.astype(int), none.astype(bool), none, none), **changed)
+    days = CellDays(none.astype(int), none.astype(bool), none, none, none + 1.0)
+    return replace(days, **changed)
 
 
 def snowfall(day: int) -> np.ndarray:
@@ -78,6 +79,8 @@ def test_it_snows_on_dull_days_below_freezing_only(cold_sky):
     warmth = np.bincount(cold_sky.day, weather.temp_air) / np.bincount(cold_sky.day)
     assert 5 < days.snow.sum() < 60
     assert np.all(dull[days.snow] & (warmth[days.snow] < 0.0))
+    assert np.all(days.whiteness[days.snow] > 3.0)
+    assert days.snow.sum() <= np.sum(days.whiteness > 1.0) < 200
     warm = replace(cold_sky, weather=replace(weather, temp_air=weather.temp_air + 60.0))
     assert not draw_cell_days(warm, rates, rng=np.random.default_rng(1)).snow.any()
 

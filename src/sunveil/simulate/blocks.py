@@ -54,12 +54,14 @@ class CellDaylight:
         Which instants of the sky these are.
     days, sectors
         Their local days, from 0, and the sectors of a skyline that the sun stands over.
+    whiteness
+        What the ground's albedo is multiplied by at each of them.
     instants
         How many instants the sky has.
     rays
         Rows by daylight instant: the sun's direction (east, north, up), light from the sun and
-        around it, from the dome, from the horizon, on the ground [W/m²], and the air's temperature
-        less 25 °C.
+        around it, from the dome, from the horizon, on the ground times its whiteness [W/m²], and
+        the air's temperature less 25 °C.
     heat
         Rise of each mount's cells. [K m²/W]
     """
@@ -68,33 +70,50 @@ class CellDaylight:
     lit: Index
     days: Index
     sectors: Index
+    whiteness: Single
     instants: int
     rays: Single
     heat: Single
 
     @classmethod
-    def of(cls, weather: Weather) -> CellDaylight:
-        """Return the daylight of a sky."""
+    def of(cls, weather: Weather, *, whiteness: NDArray[np.float64] | None = None) -> CellDaylight:
+        """Return the daylight of a sky.
+
+        Parameters
+        ----------
+        weather
+            The sky.
+        whiteness
+            What the ground's albedo is multiplied by on each local day; 1 when left out.
+        """
         up = weather.sun()[0] < 90.0
         light = Light.of(weather, up)
         dome, horizon = _dome_and_horizon(light)
         cosine = np.cos(np.radians(light.zenith))
         around = (light.dhi - dome) / np.maximum(cosine, np.cos(np.radians(85.0)))
+        site = weather.site
+        calendar = SolarCalendar.of(weather.times, latitude=site.latitude, longitude=site.longitude)
+        days = calendar.index[up].astype(np.int32)
+        white = np.ones(len(days)) if whiteness is None else whiteness[days]
         rays = [
             *normals(light.azimuth, light.zenith).T,
             light.dni + around,
             dome / 2.0,
             horizon,
-            light.ghi / 2.0,
+            white * light.ghi / 2.0,
             light.temp_air - 25.0,
         ]
         heat = [_rise(light, SAPM_MOUNTS[mount]) for mount in MOUNTS]
-        lit = np.flatnonzero(up).astype(np.int32)
-        site = weather.site
-        calendar = SolarCalendar.of(weather.times, latitude=site.latitude, longitude=site.longitude)
-        days = calendar.index[up].astype(np.int32)
-        sectors = sectors_of(light.azimuth)
-        return cls(light, lit, days, sectors, len(up), _single(rays), _single(heat))
+        return cls(
+            light=light,
+            lit=np.flatnonzero(up).astype(np.int32),
+            days=days,
+            sectors=sectors_of(light.azimuth),
+            whiteness=_single(white),
+            instants=len(up),
+            rays=_single(rays),
+            heat=_single(heat),
+        )
 
 
 def block_power(
@@ -210,7 +229,7 @@ def _add_tracker(
         return effective_irradiance(tilt, azimuth, light=light, albedo=albedo, hidden=hidden)
 
     dome = enters(0.0, ~seen)
-    beam, ground = enters(0.0, seen) - dome, enters(1.0, ~seen) - dome
+    beam, ground = enters(0.0, seen) - dome, daylight.whiteness * (enters(1.0, ~seen) - dome)
     for row in rows:
         horizon = roster.horizon(row)
         shown = beam if horizon is None else beam * (90.0 - light.zenith >= horizon(light.azimuth))

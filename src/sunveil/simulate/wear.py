@@ -30,6 +30,8 @@ SLIDING_LIGHT = 80.0
 SLIDE_AN_HOUR = 0.197
 # Degree-days: of a cover of some centimetres this much melts in a day for each degree above zero.
 MELT_A_DEGREE = 0.15
+# Snow's albedo over that of the ground, 0.65 and 0.2 in pvlib's table.
+WHITENESS = 3.25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,12 +48,15 @@ class CellDays:
         How much of a vertical module's snow slides off, as a share of its height.
     melt
         How much of the snow melts.
+    whiteness
+        What the ground's albedo is multiplied by: more than 1 while snow lies.
     """
 
     since_rain: NDArray[np.int64]
     snow: NDArray[np.bool_]
     slide: Array
     melt: Array
+    whiteness: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,12 +107,25 @@ def draw_cell_days(sky: TrueSky, rates: FaultRates, *, rng: np.random.Generator)
     )
     rains = ~(dry & (np.abs(calendar.season - 0.5) < length / 2.0))
     slides = (lit > 0) & (warmth + light / SLIDING_LIGHT > 0.0)
+    snow = dull & (warmth < 0.0) & (draws[1] < rates.snowfall)
+    melt = MELT_A_DEGREE * np.maximum(warmth, 0.0)
     return CellDays(
         since_rain=days_since(dull & rains & (draws[0] < RAIN)),
-        snow=dull & (warmth < 0.0) & (draws[1] < rates.snowfall),
+        snow=snow,
         slide=np.where(slides, SLIDE_AN_HOUR * hours * lit, 0.0),
-        melt=MELT_A_DEGREE * np.maximum(warmth, 0.0),
+        melt=melt,
+        whiteness=np.where(_lies(snow, melt), WHITENESS, 1.0),
     )
+
+
+def _lies(snow: NDArray[np.bool_], melt: Array) -> NDArray[np.bool_]:
+    """Return on which days snow lies on the ground: from a fall until all of it has melted."""
+    out = np.zeros(len(snow), dtype=bool)
+    depth = 0.0
+    for day, (falls, melts) in enumerate(zip(snow, melt, strict=True)):
+        depth = max(depth + float(falls) - float(melts), 0.0)
+        out[day] = depth > 0.0
+    return out
 
 
 def draw_wear(rng: np.random.Generator, rates: FaultRates, n: int) -> dict[str, Any]:

@@ -260,7 +260,8 @@ class _Run:
             step_minutes=self.step,
         )
         days = draw_cell_days(sky, self.rates, rng=self._rng(5, *_seed_of(cell)))
-        return _CellSky(CellDaylight.of(sky.weather), clocks, days)
+        daylight = CellDaylight.of(sky.weather, whiteness=days.whiteness)
+        return _CellSky(daylight, clocks, days)
 
     def _true_sky(self, place: int) -> TrueSky:
         cell, year = self.cells[place], self.spec.year
