@@ -223,7 +223,7 @@ def realism_part(data: Path | None, *, count: int = COUNT, workers: int = 2) -> 
         "## As hard as real ones",
         "",
         f"Simulated single planes, hourly, one year, up to {count} each ({4 * count} with"
-        " everything), by what makes them hard, and the real systems, all under the clear sky alone."
+        " everything), by what makes them hard, and the real systems, under the clear sky alone."
         " Median / 95th percentile of the absolute error, of capacity also the median error itself;"
         " how many were refused or flagged; and how often the 90% intervals of azimuth, tilt,"
         " capacity and plane hold the truth.",
