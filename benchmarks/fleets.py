@@ -278,8 +278,8 @@ def fleets_part(
         "## Whole fleets",
         "",
         "Simulated fleets with faults (`sunveil simulate --plain`, a hundred systems to a weather"
-        " cell), hourly, one year, under the embedded clear sky, by `sunveil infer` as a command of its"
-        f" own, with what it compiles compiled before. What is compared runs in turns; ratios are"
+        " cell), hourly, one year, under the embedded clear sky, by `sunveil infer` as a command of"
+        f" its own, with what it compiles compiled before. What is compared runs in turns; ratios are"
         f" medians over {TURNS} of these, times at several sizes medians of {RUNS}.",
         "",
         "| what | reached | bar |",
