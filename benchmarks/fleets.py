@@ -279,8 +279,8 @@ def fleets_part(
         "",
         "Simulated fleets with faults (`sunveil simulate --plain`, a hundred systems to a weather"
         " cell), hourly, one year, under the embedded clear sky, by `sunveil infer` as a command of"
-        f" its own, with what it compiles compiled before. What is compared runs in turns; ratios are"
-        f" medians over {TURNS} of these, times at several sizes medians of {RUNS}.",
+        " its own, with what it compiles compiled before. What is compared runs in turns; ratios"
+        f" are medians over {TURNS} of these, times at several sizes medians of {RUNS}.",
         "",
         "| what | reached | bar |",
         "|---|---|---|",

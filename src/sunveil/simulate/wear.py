@@ -28,6 +28,7 @@ RAIN = 0.5
 # so much of the slant height an hour, times the sine of the tilt.
 SLIDING_LIGHT = 80.0
 SLIDE_AN_HOUR = 0.197
+FACING = 0.8
 # Degree-days: of a cover of some centimetres this much melts in a day for each degree above zero.
 MELT_A_DEGREE = 0.15
 # Snow's albedo over that of the ground, 0.65 and 0.2 in pvlib's table.
@@ -96,8 +97,9 @@ def draw_cell_days(sky: TrueSky, rates: FaultRates, *, rng: np.random.Generator)
     weather, day = sky.weather, sky.day
     dull = dull_days(day, sky.clear_index, weather.ghi)
     hours = weather.step_minutes / 60.0
-    lit = np.bincount(day[weather.ghi > 0.0], minlength=len(dull))
-    light = np.bincount(day, weather.ghi, minlength=len(dull)) / np.maximum(lit, 1)
+    # what a plane has that about faces the sun
+    light = FACING * weather.dni + weather.dhi
+    slides = (weather.ghi > 0.0) & (weather.temp_air + light / SLIDING_LIGHT > 0.0)
     warmth = np.bincount(day, weather.temp_air) / np.bincount(day)
     dry = rng.random() < rates.dry_seasons
     length = rng.uniform(*DRY_SEASON_DAYS) / YEAR_DAYS
@@ -106,13 +108,12 @@ def draw_cell_days(sky: TrueSky, rates: FaultRates, *, rng: np.random.Generator)
         weather.times, latitude=weather.site.latitude, longitude=weather.site.longitude
     )
     rains = ~(dry & (np.abs(calendar.season - 0.5) < length / 2.0))
-    slides = (lit > 0) & (warmth + light / SLIDING_LIGHT > 0.0)
     snow = dull & (warmth < 0.0) & (draws[1] < rates.snowfall)
     melt = MELT_A_DEGREE * np.maximum(warmth, 0.0)
     return CellDays(
         since_rain=days_since(dull & rains & (draws[0] < RAIN)),
         snow=snow,
-        slide=np.where(slides, SLIDE_AN_HOUR * hours * lit, 0.0),
+        slide=SLIDE_AN_HOUR * hours * np.bincount(day[slides], minlength=len(dull)),
         melt=melt,
         whiteness=np.where(_lies(snow, melt), WHITENESS, 1.0),
     )
