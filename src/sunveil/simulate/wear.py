@@ -96,7 +96,7 @@ def draw_cell_days(sky: TrueSky, rates: FaultRates, *, rng: np.random.Generator)
     """
     weather, day = sky.weather, sky.day
     dull = dull_days(day, sky.clear_index, weather.ghi)
-    hours = weather.step_minutes / 60.0
+    an_instant = SLIDE_AN_HOUR * weather.step_minutes / 60.0
     # what a plane has that about faces the sun
     light = FACING * weather.dni + weather.dhi
     slides = (weather.ghi > 0.0) & (weather.temp_air + light / SLIDING_LIGHT > 0.0)
@@ -113,7 +113,7 @@ def draw_cell_days(sky: TrueSky, rates: FaultRates, *, rng: np.random.Generator)
     return CellDays(
         since_rain=days_since(dull & rains & (draws[0] < RAIN)),
         snow=snow,
-        slide=SLIDE_AN_HOUR * hours * np.bincount(day[slides], minlength=len(dull)),
+        slide=np.asarray(an_instant * np.bincount(day[slides], minlength=len(dull)), float),
         melt=melt,
         whiteness=np.where(_lies(snow, melt), WHITENESS, 1.0),
     )
