@@ -2,7 +2,7 @@
 
 One system is a block of one. :func:`infer_block` reads as the method's page tells it: lay the
 readings onto the sky, search the neighbourhood of each plane, find the clock, refine without what
-hides the sun, and say how sure each answer is.
+hides the sun, say how sure each answer is, and refuse what is no generation at its place.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from sunveil.engine.assumed import (
     EngineOptions,
     SystematicErrors,
 )
-from sunveil.engine.clocks import NOBODY, FoundClock, find_clocks
+from sunveil.engine.clocks import NOBODY, FoundClock, find_clocks, repaired_rows
 from sunveil.engine.final import fit_finally
 from sunveil.engine.intervals import intervals_of
 from sunveil.engine.model import CAPACITY, EAST, HAZE, HEAT, LIMIT, NO_LIMIT, NORTH
+from sunveil.engine.plausible import WORDS, Doubt, doubts
 from sunveil.engine.prepared import PreparedSky, prepare
 from sunveil.engine.readings import believable, on_long_grid
 from sunveil.engine.search import Searched, search
@@ -41,6 +42,8 @@ Matrix = NDArray[np.float32]
 
 SAVINGS = tuple(DaylightSaving)
 INFERRED, TOO_LITTLE, NO_WEATHER, NO_FIT = range(4)
+# What is doubted comes behind these.
+NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE = (NO_FIT + doubt for doubt in Doubt if doubt)
 # Readings of a block that are worked on at once. [numbers]
 CHUNK = 1_500_000
 
@@ -130,16 +133,23 @@ def reason(outcome: int, lit: int, *, source: str) -> str:
     source
         Who made the weather.
     """
+    if outcome > NO_FIT:
+        return WORDS[Doubt(outcome - NO_FIT)]
+    if outcome == NO_FIT:
+        return "no plane explains its readings; check their unit and their times"
+    if outcome == NO_WEATHER and source == "clearsky":
+        return (
+            "the sun is not well up at its place during any of its readings; check latitude,"
+            " longitude and the dates"
+        )
     if outcome == NO_WEATHER:
         return (
             f"the weather from {source} covers none of the daylight readings; give weather of the"
             " same dates"
         )
-    if outcome == NO_FIT:
-        return "no plane explains its readings; check their unit and their times"
     return (
         f"there are {lit} daylight readings with power, and at least {FEWEST_READINGS} are needed;"
-        " give a longer record, or check its time zone"
+        " give a longer record, or check its place and its time zone"
     )
 
 
@@ -212,7 +222,45 @@ def _infer_rows(
         _complete(out, half.systems, half.searched, prepared.half, errors, places)
     for s, clock in zip(moved, (*whole.clocks, *half.clocks), strict=True):
         _tell_clock(out, int(s), clock)
+    _question(out, right, rows[right], searched.readings.top[right], prepared)
+    for each, half_grid in ((whole, False), (half, True)):
+        if each.searched is not None:
+            own = repaired_rows(rows, each, prepared, timezone=timezone)
+            here = prepared.half if half_grid else prepared
+            _question(out, each.systems, own, each.searched.readings.top, here)
     return out
+
+
+def _question(
+    out: BlockEstimates,
+    systems: NDArray[np.intp],
+    rows: Matrix,
+    top: Array,
+    prepared: PreparedSky,
+) -> None:
+    """Refuse those of some systems that are no generation at their place, or flag them if forced.
+
+    Parameters
+    ----------
+    out
+        The estimates of the block, changed in place.
+    systems
+        Which of its systems.
+    rows
+        Their readings where their clocks put them.
+    top
+        Their highest powers. [kW]
+    prepared
+        The sky.
+    """
+    found = doubts(rows, top, prepared)
+    found[out.outcome[systems] == TOO_LITTLE] = Doubt.NONE
+    for doubt in set(found.tolist()) - {Doubt.NONE}:
+        doubted = systems[found == doubt]
+        if prepared.options.force:
+            out.flags[doubted] |= flag_bits(Flag(Doubt(doubt).name.lower()), np.ones(len(doubted), bool))
+        else:
+            out.put(doubted, _nothing(np.full(len(doubted), NO_FIT + doubt), out.lit[doubted]))
 
 
 def _complete(
