@@ -44,6 +44,8 @@ SAVINGS = tuple(DaylightSaving)
 INFERRED, TOO_LITTLE, NO_WEATHER, NO_FIT = range(4)
 # What is doubted comes behind these.
 NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE = (NO_FIT + doubt for doubt in Doubt if doubt)
+# Flags of readings that no single plane gives.
+_STRANGE = sum(1 << tuple(Flag).index(each) for each in (Flag.LOW_AGREEMENT, Flag.NOT_ONE_PLANE))
 # Readings of a block that are worked on at once. [numbers]
 CHUNK = 1_500_000
 
@@ -253,7 +255,8 @@ def _question(
     prepared
         The sky.
     """
-    found = doubts(rows, top, prepared)
+    strange = (out.flags[systems] & _STRANGE) > 0
+    found = doubts(rows, top, prepared, strange=strange)
     found[out.outcome[systems] == TOO_LITTLE] = Doubt.NONE
     for doubt in set(found.tolist()) - {Doubt.NONE}:
         doubted = systems[found == doubt]

@@ -33,7 +33,7 @@ WELL_UP = math.sin(math.radians(10.0))
 IDLE, NOTHING = 0.02, 0.005
 # ... a day that exceeds this is bright; readings between these two are neither nothing nor all.
 BRIGHT_DAY, SOME, MOST = 0.3, 0.05, 0.9
-# A meter whose least step is coarser reads zero while there is light.
+# A meter whose least step is coarser reads zero while there is light, and shows no day's bounds.
 COARSE = 0.03
 
 # PV systems are between nothing and all in 77 to 99% of their lit readings, switches never are.
@@ -43,20 +43,22 @@ FEWEST_BETWEEN = 0.3
 DARK_ENERGY = 0.05
 # PV systems idle for half of the time; households hardly ever do.
 FEWEST_IDLE = 0.3
-# PV systems give about what they gave at the same hour of the day before, noise does not.
-LEAST_LIKENESS = 0.4
+# Lit readings of PV systems are correlated with those a day before by 0.2 at least, those of noise
+# by 0.05 at most where there are so many. [correlation, readings]
+LEAST_LIKENESS, ENOUGH_PAIRS = 0.12, 500
 # Real systems read zero under a sun well up in 4% of readings at most, or on a third of bright days
 # at most; 0.5% and one in fifty are usual.
 ZEROS, ZERO_DAYS = 0.05, 0.42
-# By how much the latitude that days' lengths tell may be off, as a tangent: towards a pole, and
-# towards the equator, where it is in proportion, since low light is faint for long near the poles.
-TOO_UNEVEN, TOO_EVEN = 0.3, 0.5
+# By how much the latitude that days' lengths tell may be off, as a tangent; more where it is high,
+# since low light is faint there for long, the more so on planes that face the pole.
+LATITUDE_OFF, OFF_PER_TANGENT = 0.3, 0.5
 # How sure of that one must be; days err alike. [standard errors]
 SURE = 4.0
 # Days that last so much longer than the sun is up are another place's. [h]
 TOO_LONG = 1.25
-# What is needed to tell: days, their spread in tangents of the declination, and dark readings.
-FEWEST_DAYS, SPREAD, FEWEST_DARK = 20, 0.1, 48
+# What is needed to tell: days, their spread in tangents of the declination, and dark readings
+# with power.
+FEWEST_DAYS, SPREAD, FEWEST_DARK = 20, 0.1, 24
 # Where the sun rises and sets on all days. [degrees]
 FARTHEST = 65.0
 # A day that is longer or shorter by more than this is a fault, and has no more say. [h]
@@ -121,7 +123,9 @@ class DaysAtPlace:
     tangent: Array
 
 
-def doubts(rows: Matrix, top: Array, prepared: PreparedSky) -> NDArray[np.uint8]:
+def doubts(
+    rows: Matrix, top: Array, prepared: PreparedSky, *, strange: NDArray[np.bool_]
+) -> NDArray[np.uint8]:
     """Return what speaks against each record, as a :class:`Doubt`.
 
     Parameters
@@ -133,27 +137,30 @@ def doubts(rows: Matrix, top: Array, prepared: PreparedSky) -> NDArray[np.uint8]
         The power that 0.1% of each record's daylight readings exceed. [kW]
     prepared
         The sky that they are said to be under.
+    strange
+        Which of them no plane fits well.
 
     Privacy
     -------
     None: it looks at all readings. Releases never ask.
     """
-    sky, days = prepared.sky, days_at_place(prepared.sky)
+    days, per_day = days_at_place(prepared.sky), prepared.days.per_day
     counts = np.zeros((len(rows), COUNTS))
     _count(rows, top, days.bounds, days.length, days.tangent, prepared.minutes / 60.0, counts)
     of = counts.T
     out = np.full(len(rows), Doubt.NONE, dtype=np.uint8)
     out[reads_zero(of)] = Doubt.EXPORTED_ONLY
-    out[days_of_elsewhere(of, sky.site.latitude)] = Doubt.WRONG_PLACE
-    out[of[BETWEEN] < FEWEST_BETWEEN * of[LIT]] = Doubt.NOT_GENERATION
-    for s in np.flatnonzero(out == Doubt.EXPORTED_ONLY):
+    out[days_of_elsewhere(of, prepared.sky.site.latitude)] = Doubt.WRONG_PLACE
+    for s in np.flatnonzero(out):
         if _least_step(rows[s]) > COARSE * top[s]:
             out[s] = Doubt.NONE
-    # a share of the dark readings is more than the same share of energy
-    at_night = (of[DARK] >= FEWEST_DARK) & (of[DARK_LIT] > DARK_ENERGY * of[DARK])
-    for s in np.flatnonzero(at_night & (out != Doubt.NOT_GENERATION)):
-        found = _of_night(rows[s], IDLE * top[s], days.bounds, prepared.days.per_day)
-        out[s] = found or out[s]
+    # at least so large a share of the dark readings has that share of the energy
+    for s in np.flatnonzero(of[DARK_LIT] > np.maximum(DARK_ENERGY * of[DARK], FEWEST_DARK)):
+        out[s] = _of_night(rows[s], IDLE * top[s], days.bounds, per_day) or out[s]
+    for s in np.flatnonzero(strange):
+        if not _alike(rows[s], IDLE * top[s], per_day):
+            out[s] = Doubt.NOT_GENERATION
+    out[of[BETWEEN] < FEWEST_BETWEEN * of[LIT]] = Doubt.NOT_GENERATION
     return out
 
 
@@ -192,29 +199,34 @@ def days_of_elsewhere(of: Array, latitude: float) -> NDArray[np.bool_]:
     together = of[PRODUCT] / number - mean * middle
     rest = of[LENGTH_SQUARED] / number - mean**2 - together**2 / spread
     unsure = SURE * np.sqrt(np.maximum(rest, 0.0) / (number * spread)) / HOURS
-    off = together / spread / HOURS * (1.0 if latitude >= 0.0 else -1.0)
-    even = TOO_UNEVEN + TOO_EVEN * math.tan(math.radians(abs(latitude)))
-    told &= (off - unsure > TOO_UNEVEN) | (off + unsure < -even)
+    allowed = LATITUDE_OFF + OFF_PER_TANGENT * math.tan(math.radians(abs(latitude)))
+    told &= np.abs(together / spread / HOURS) - unsure > allowed
     return np.asarray((of[DAYS] >= FEWEST_DAYS) & (told | (mean > TOO_LONG)))
 
 
 def _of_night(row: Matrix, idle: float, bounds: NDArray[np.int64], per_day: int) -> Doubt:
     """Return what a record is that has power at night: another thing, or another place's."""
-    known = np.isfinite(row)
     dark = np.ones(len(row), dtype=bool)
     for begin, end in bounds[:, [1, 4]]:
         dark[begin:end] = False
-    power = np.where(known & (row > idle), row, 0.0).astype(np.float64)
+    power = np.where(row > idle, row, 0.0).astype(np.float64)
     if power[dark].sum() <= DARK_ENERGY * power.sum():
         return Doubt.NONE
-    never_idle = np.count_nonzero(known & (power == 0.0)) < FEWEST_IDLE * np.count_nonzero(known)
-    both = known[:-per_day] & known[per_day:]
-    before, after = power[:-per_day][both], power[per_day:][both]
-    size = before.std() * after.std() if len(before) else 0.0
-    alike = size > 0.0 and np.mean(before * after) - before.mean() * after.mean() > (
-        LEAST_LIKENESS * size
-    )
-    return Doubt.WRONG_PLACE if alike and not never_idle else Doubt.NOT_GENERATION
+    never_idle = np.count_nonzero(row <= idle) < FEWEST_IDLE * np.count_nonzero(np.isfinite(row))
+    if never_idle or not _alike(row, idle, per_day):
+        return Doubt.NOT_GENERATION
+    return Doubt.WRONG_PLACE
+
+
+def _alike(row: Matrix, idle: float, per_day: int) -> bool:
+    """Return whether lit readings are like those at the same hour of the day before."""
+    before, after = row[:-per_day].astype(np.float64), row[per_day:].astype(np.float64)
+    lit = (before > idle) & (after > idle)
+    if np.count_nonzero(lit) < ENOUGH_PAIRS:
+        return True
+    before, after = before[lit] - before[lit].mean(), after[lit] - after[lit].mean()
+    size = math.sqrt((before @ before) * (after @ after))
+    return bool(before @ after >= LEAST_LIKENESS * size)
 
 
 def _least_step(row: Matrix) -> float:
