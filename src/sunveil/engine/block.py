@@ -44,6 +44,9 @@ SAVINGS = tuple(DaylightSaving)
 INFERRED, TOO_LITTLE, NO_WEATHER, NO_FIT = range(4)
 # What is doubted comes behind these.
 NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE = (NO_FIT + doubt for doubt in Doubt if doubt)
+# A capacity that may be so many times as large as it may be is not known at all: the vaguest of a
+# real winter, 18 dark days in Utrecht, is four times. [factor]
+VAGUEST = 30.0
 # Flags of readings that no single plane gives.
 _STRANGE = sum(1 << tuple(Flag).index(each) for each in (Flag.LOW_AGREEMENT, Flag.NOT_ONE_PLANE))
 # Readings of a block that are worked on at once. [numbers]
@@ -325,14 +328,15 @@ def _completed(
         **asdict(spread),
     )
     out.put(enough, found)
-    out.outcome[enough[~_finite(found)]] = NO_FIT
+    out.outcome[enough[~_known(found)]] = NO_FIT
     return out
 
 
-def _finite(found: BlockEstimates) -> NDArray[np.bool_]:
-    """Return which estimates are numbers throughout; an inverter need not show its limit."""
+def _known(found: BlockEstimates) -> NDArray[np.bool_]:
+    """Return which estimates say anything; an inverter need not show its limit."""
     columns = [getattr(found, each.name) for each in fields(found) if each.name != "ac_limit_kw"]
-    return np.asarray(np.logical_and.reduce([np.isfinite(column) for column in columns]))
+    finite = np.logical_and.reduce([np.isfinite(column) for column in columns])
+    return np.asarray(finite & (found.capacity_high <= VAGUEST * found.capacity_low))
 
 
 def flag_bits(flag: Flag, where: NDArray[np.bool_]) -> NDArray[np.uint32]:

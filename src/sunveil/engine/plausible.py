@@ -144,6 +144,8 @@ def doubts(
     -------
     None: it looks at all readings. Releases never ask.
     """
+    if prepared.days.count == 0:
+        return np.full(len(rows), Doubt.NONE, dtype=np.uint8)
     days, per_day = days_at_place(prepared.sky), prepared.days.per_day
     counts = np.zeros((len(rows), COUNTS))
     _count(rows, top, days.bounds, days.length, days.tangent, prepared.minutes / 60.0, counts)
@@ -239,9 +241,8 @@ def days_at_place(sky: SkyTable) -> DaysAtPlace:
     """Return the days of a sky, made once while it is in use."""
     long, days = sky.grid.long, SolarDays.of(sky)
     up = np.full(days.count * days.per_day, -1.0)
-    size = min(long.count, max(len(up) - days.lead, 0))
-    vectors = sun_vectors_over(sky.site, long.starts[:size] + long.step // 2)
-    up[days.lead : days.lead + size] = vectors[:, 2]
+    vectors = sun_vectors_over(sky.site, long.starts + long.step // 2)
+    up[days.lead : days.lead + long.count] = vectors[:, 2]
     up = up.reshape(days.count, days.per_day)
     begin = np.arange(days.count) * days.per_day - days.lead
     # as for the sky: an interval whose middle is just below the horizon may still see light
@@ -253,7 +254,7 @@ def days_at_place(sky: SkyTable) -> DaysAtPlace:
     numbers = (dates - dates.astype("datetime64[Y]")).astype(np.int64) + 1
     tangent = np.tan(pvlib.solarposition.declination_spencer71(numbers))
     half = np.arccos(np.clip(-math.tan(math.radians(sky.site.latitude)) * tangent, -1.0, 1.0))
-    return DaysAtPlace(np.clip(bounds, 0, size), HOURS * half, tangent)
+    return DaysAtPlace(np.clip(bounds, 0, long.count), HOURS * half, tangent)
 
 
 def _spans(there: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
