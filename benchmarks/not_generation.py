@@ -159,7 +159,12 @@ KINDS: dict[str, Callable[[Generator, np.random.Generator], pd.Series]] = {
 
 
 def make(
-    kind: str, generators: Sequence[Generator], homes: Sequence[Generator], *, count: int = EACH
+    kind: str,
+    generators: Sequence[Generator],
+    homes: Sequence[Generator],
+    *,
+    count: int = EACH,
+    seed: int = SEED,
 ) -> list[tuple[pd.Series, Site]]:
     """Return series of one kind, each with its place.
 
@@ -173,8 +178,10 @@ def make(
         Homes whose load was measured; these come first where a load is asked for.
     count
         How many.
+    seed
+        Of what is drawn.
     """
-    rng = np.random.default_rng([SEED, *kind.encode()])
+    rng = np.random.default_rng([seed, *kind.encode()])
     measured = list(homes) if KINDS[kind] in (load, shifted_load, exported) else []
     chosen = [*measured, *generators][:count]
     return [(KINDS[kind](each, rng), each.site) for each in chosen]

@@ -22,7 +22,7 @@ import pandas as pd
 import sunveil
 from benchmarks import real
 from benchmarks.golden import Cases, simulated_cases
-from benchmarks.not_generation import KINDS, Generator, make
+from benchmarks.not_generation import KINDS, SEED, Generator, make
 from sunveil.engine.plausible import WORDS, Doubt
 from sunveil.errors import ParameterError, SunveilError, in_words
 from sunveil.site import Site
@@ -107,7 +107,7 @@ def real_trials(data: Path | None) -> Iterator[Trial]:
             yield Trial(kind, name, True, power, *place, label=case.label)
 
 
-def other_trials(cases: Cases, data: Path | None) -> Iterator[Trial]:
+def other_trials(cases: Cases, data: Path | None, *, seed: int) -> Iterator[Trial]:
     """Yield the series that are no generation."""
     truth = cases.truth[(cases.truth["group"] == "fixed") & cases.truth["stress"].isin(WHOLE)]
     readings = dict(iter(cases.readings().groupby("system_id")))
@@ -125,7 +125,7 @@ def other_trials(cases: Cases, data: Path | None) -> Iterator[Trial]:
         if "follows its PV" not in home.note
     ]
     for kind in KINDS:
-        for number, (power, site) in enumerate(make(kind, generators, measured)):
+        for number, (power, site) in enumerate(make(kind, generators, measured, seed=seed)):
             place = site.latitude, site.longitude, site.altitude
             yield Trial(kind, f"{kind} {number}", False, power, *place)
 
@@ -182,11 +182,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--cache", type=Path, required=True, help="folder to keep readings in")
     parser.add_argument("--data", type=Path, help="folder of real data; SUNVEIL_DATA otherwise")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the series that are made")
     options = parser.parse_args(arguments)
     cases = simulated_cases(options.cache)
 
     def every() -> Iterator[Trial]:
-        yield from other_trials(cases, options.data)
+        yield from other_trials(cases, options.data, seed=options.seed)
         yield from simulated_trials(cases)
         yield from real_trials(options.data)
 
