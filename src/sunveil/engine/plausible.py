@@ -46,9 +46,10 @@ FEWEST_IDLE = 0.3
 # Lit readings of PV systems are correlated with those a day before by 0.2 at least, those of noise
 # by 0.05 at most where there are so many. [correlation, readings]
 LEAST_LIKENESS, ENOUGH_PAIRS = 0.12, 500
-# Real systems read zero under a sun well up in 4% of readings at most, or on a third of bright days
-# at most; 0.5% and one in fifty are usual.
-ZEROS, ZERO_DAYS = 0.05, 0.42
+# The share of readings that are zero under a sun well up, times the share of bright days that have
+# such readings: what a household leaves over has 0.03 to 0.3, real systems have 0.016 at most (one
+# whose meter takes its own 3% off), and 0.0001 mostly.
+OFTEN_ZERO = 0.02
 # By how much the latitude that days' lengths tell may be off, as a tangent; more where it is high,
 # since low light is faint there for long, the more so on planes that face the pole.
 LATITUDE_OFF, OFF_PER_TANGENT = 0.3, 0.5
@@ -174,8 +175,9 @@ def reads_zero(of: Array) -> NDArray[np.bool_]:
     of
         What was counted, shape (COUNTS, systems).
     """
-    often = of[ZERO] > ZEROS * of[UP]
-    return np.asarray(often & (of[DAYS_WITH_ZEROS] > ZERO_DAYS * of[BRIGHT_DAYS]))
+    return np.asarray(
+        of[ZERO] * of[DAYS_WITH_ZEROS] > OFTEN_ZERO * of[UP] * of[BRIGHT_DAYS], dtype=bool
+    )
 
 
 def days_of_elsewhere(of: Array, latitude: float) -> NDArray[np.bool_]:
