@@ -50,9 +50,9 @@ LEAST_LIKENESS, ENOUGH_PAIRS = 0.12, 500
 # such readings: what a household leaves over has 0.03 to 0.3, real systems have 0.016 at most (one
 # whose meter takes its own 3% off), and 0.0001 mostly.
 OFTEN_ZERO = 0.02
-# By how much the latitude that days' lengths tell may be off, as a tangent; more where it is high,
-# since low light is faint there for long, the more so on planes that face the pole.
-LATITUDE_OFF, OFF_PER_TANGENT = 0.3, 0.5
+# By how much the latitude that days' lengths tell may be off, as a tangent; beyond the tropics more,
+# since low light lasts for long there and is faint on planes that face away from it.
+LATITUDE_OFF, OFF_PER_TANGENT, TROPICS = 0.3, 0.5, 0.25
 # How sure of that one must be; days err alike. [standard errors]
 SURE = 4.0
 # Days that last so much longer than the sun is up are another place's. [h]
@@ -154,15 +154,14 @@ def doubts(
     out = np.full(len(rows), Doubt.NONE, dtype=np.uint8)
     out[reads_zero(of)] = Doubt.EXPORTED_ONLY
     out[days_of_elsewhere(of, prepared.sky.site.latitude)] = Doubt.WRONG_PLACE
-    for s in np.flatnonzero(out):
+    for s in np.flatnonzero((out != Doubt.NONE) | strange):
         if _least_step(rows[s]) > COARSE * top[s]:
             out[s] = Doubt.NONE
+        elif not _alike(rows[s], IDLE * top[s], per_day):
+            out[s] = Doubt.NOT_GENERATION
     # at least so large a share of the dark readings has that share of the energy
     for s in np.flatnonzero(of[DARK_LIT] > np.maximum(DARK_ENERGY * of[DARK], FEWEST_DARK)):
         out[s] = _of_night(rows[s], IDLE * top[s], days.bounds, per_day) or out[s]
-    for s in np.flatnonzero(strange):
-        if not _alike(rows[s], IDLE * top[s], per_day):
-            out[s] = Doubt.NOT_GENERATION
     out[of[BETWEEN] < FEWEST_BETWEEN * of[LIT]] = Doubt.NOT_GENERATION
     return out
 
@@ -203,7 +202,8 @@ def days_of_elsewhere(of: Array, latitude: float) -> NDArray[np.bool_]:
     together = of[PRODUCT] / number - mean * middle
     rest = of[LENGTH_SQUARED] / number - mean**2 - together**2 / spread
     unsure = SURE * np.sqrt(np.maximum(rest, 0.0) / (number * spread)) / HOURS
-    allowed = LATITUDE_OFF + OFF_PER_TANGENT * math.tan(math.radians(abs(latitude)))
+    beyond = max(math.tan(math.radians(abs(latitude))) - TROPICS, 0.0)
+    allowed = LATITUDE_OFF + OFF_PER_TANGENT * beyond
     told &= np.abs(together / spread / HOURS) - unsure > allowed
     return np.asarray((of[DAYS] >= FEWEST_DAYS) & (told | (mean > TOO_LONG)))
 
