@@ -1,4 +1,4 @@
-"""Series that are not the generation of a PV system, made from a seed, and real homes' where at hand.
+"""Series that are not the generation of a PV system, from a seed, and real homes' where at hand.
 
 Eight kinds: a household's load, noise, a temperature, what a household left over of its
 generation, the day's energy counted from midnight, a constant, a square wave, and a load shifted by
@@ -51,8 +51,8 @@ def load(like: Generator, rng: np.random.Generator) -> pd.Series:
     hour = (index.hour + index.minute / 60.0 + like.site.longitude / 15.0).to_numpy() % 24.0
     year = 2.0 * np.pi * (index.dayofyear.to_numpy() - 15) / 365.25
     winter, summer = rng.uniform(0.0, 1.0, 2)
-    season = 1.0 + winter * np.clip(np.cos(year), 0.0, None) - summer * np.clip(
-        np.cos(year), None, 0.0
+    season = (
+        1.0 + winter * np.clip(np.cos(year), 0.0, None) - summer * np.clip(np.cos(year), None, 0.0)
     )
     out = np.full(len(index), rng.uniform(0.1, 0.4))
     out += rng.uniform(0.02, 0.12) * (rng.random(len(index)) < 0.4)

@@ -181,7 +181,9 @@ def test_short_records_of_winter_are_not_taken_for_others(denver, rows, days):
 def test_nothing_is_doubted_where_intervals_do_not_divide_a_day(denver):
     grid = TimeGrid(denver.grid.first, 3420, 600)
     prepared = prepare(make_sky_table(denver.site, grid), EngineOptions())
-    found = doubts(np.ones((2, 600), dtype=np.float32), np.ones(2), prepared, strange=np.ones(2) > 0)
+    found = doubts(
+        np.ones((2, 600), dtype=np.float32), np.ones(2), prepared, strange=np.ones(2) > 0
+    )
     assert found.tolist() == [Doubt.NONE, Doubt.NONE]
 
 
@@ -246,7 +248,14 @@ def test_the_counts_are_those_of_a_plain_statement(denver, rows):
 
 @pytest.mark.parametrize(
     ("said", "true", "elsewhere"),
-    [(40, 40, False), (40, 30, False), (40, -40, True), (0, 40, True), (0, 10, False), (30, 0, True)],
+    [
+        (40, 40, False),
+        (40, 30, False),
+        (40, -40, True),
+        (0, 40, True),
+        (0, 10, False),
+        (30, 0, True),
+    ],
 )
 def test_days_are_of_elsewhere_when_they_change_as_at_another_latitude(said, true, elsewhere):
     declination = np.tan(np.radians(23.4 * np.sin(2.0 * np.pi * np.arange(365) / 365.0)))

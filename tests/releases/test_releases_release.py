@@ -81,7 +81,7 @@ def test_what_is_no_generation_is_released_as_anything_else(record, weather, fra
     other = replace(record, power_kw=power)
     like = release(record, weather, unit=unit, epsilon=0.7, frame=frame)
     found = release(other, weather, unit=unit, epsilon=0.7, frame=frame)
-    drawn = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
+    drawn = ("release_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw")
     told, usual = json.loads(found.to_json()), json.loads(like.to_json())
     assert {k: v for k, v in told.items() if k not in drawn} == {
         k: v for k, v in usual.items() if k not in drawn

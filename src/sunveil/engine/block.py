@@ -264,7 +264,8 @@ def _question(
     for doubt in set(found.tolist()) - {Doubt.NONE}:
         doubted = systems[found == doubt]
         if prepared.options.force:
-            out.flags[doubted] |= flag_bits(Flag(Doubt(doubt).name.lower()), np.ones(len(doubted), bool))
+            flag = Flag(Doubt(doubt).name.lower())
+            out.flags[doubted] |= flag_bits(flag, np.ones(len(doubted), dtype=bool))
         else:
             out.put(doubted, _nothing(np.full(len(doubted), NO_FIT + doubt), out.lit[doubted]))
 

@@ -50,7 +50,7 @@ LEAST_LIKENESS, ENOUGH_PAIRS = 0.12, 500
 # such readings: what a household leaves over has 0.03 to 0.3, real systems have 0.016 at most (one
 # whose meter takes its own 3% off), and 0.0001 mostly.
 OFTEN_ZERO = 0.02
-# By how much the latitude that days' lengths tell may be off, as a tangent; beyond the tropics more,
+# By how much the latitude that days' lengths tell may be off, as a tangent; more beyond the tropics,
 # since low light lasts for long there and is faint on planes that face away from it.
 LATITUDE_OFF, OFF_PER_TANGENT, TROPICS = 0.3, 0.5, 0.25
 # How sure of that one must be; days err alike. [standard errors]
@@ -242,10 +242,9 @@ def _least_step(row: Matrix) -> float:
 def days_at_place(sky: SkyTable) -> DaysAtPlace:
     """Return the days of a sky, made once while it is in use."""
     long, days = sky.grid.long, SolarDays.of(sky)
-    up = np.full(days.count * days.per_day, -1.0)
+    up = np.full((days.count, days.per_day), -1.0)
     vectors = sun_vectors_over(sky.site, long.starts + long.step // 2)
-    up[days.lead : days.lead + long.count] = vectors[:, 2]
-    up = up.reshape(days.count, days.per_day)
+    up.ravel()[days.lead : days.lead + long.count] = vectors[:, 2]
     begin = np.arange(days.count) * days.per_day - days.lead
     # as for the sky: an interval whose middle is just below the horizon may still see light
     light = _spans(up > -math.sin(math.radians(long.step / 480.0)))
@@ -260,7 +259,7 @@ def days_at_place(sky: SkyTable) -> DaysAtPlace:
 
 
 def _spans(there: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return where each row begins to be true and where it ends; both at its middle if it never is."""
+    """Return where each row begins to be true and where it ends; its middle where it never is."""
     some, width = there.any(axis=1), there.shape[1]
     first = np.where(some, there.argmax(axis=1), width // 2)
     last = np.where(some, width - there[:, ::-1].argmax(axis=1), width // 2)
