@@ -11,6 +11,7 @@ import pytest
 
 import sunveil
 from sunveil.cli import main
+from sunveil.errors import TooLittleData
 from sunveil.estimate import Estimate, Flag
 from sunveil.fleet import infer_fleet
 from sunveil.infer import (
@@ -147,6 +148,20 @@ def test_the_paper_s_method_gives_a_plane_of_its_grid(power):
     assert found.surface_tilt == round(found.surface_tilt)
     assert any("clear" in note for note in found.notes)
     assert found.plane.angle_to(Plane(200.0, 30.0)) < 15.0
+
+
+@pytest.mark.parametrize("method", ["default", "paper"])
+def test_a_constant_is_refused_and_has_no_capacity_of_nothing_if_forced(power, method):
+    constant = power * 0.0 + 2.0
+    with pytest.raises(TooLittleData, match="do not look like the generation"):
+        sunveil.infer(constant, method=method, **GOLDEN)
+    try:
+        found = sunveil.infer(constant, method=method, group="quarter", force=True, **GOLDEN)
+    except TooLittleData as error:
+        assert "no plane explains its readings" in str(error)
+    else:
+        assert Flag.NOT_GENERATION in found.flags
+        assert 0.0 < found.capacity_interval.low <= found.capacity_interval.high < np.inf
 
 
 def test_the_paper_s_maximiser_may_be_looked_for_by_gp_ucb(power):

@@ -50,8 +50,8 @@ LEAST_LIKENESS, ENOUGH_PAIRS = 0.12, 500
 # such readings: what a household leaves over has 0.03 to 0.3, real systems have 0.016 at most (one
 # whose meter takes its own 3% off), and 0.0001 mostly.
 OFTEN_ZERO = 0.02
-# By how much the latitude that days' lengths tell may be off, as a tangent; more beyond the tropics,
-# since low light lasts for long there and is faint on planes that face away from it.
+# By how much the latitude that days' lengths tell may be off, as a tangent. More beyond the
+# tropics, since low light lasts for long there and is faint on planes that face away from it.
 LATITUDE_OFF, OFF_PER_TANGENT, TROPICS = 0.3, 0.5, 0.25
 # How sure of that one must be; days err alike. [standard errors]
 SURE = 4.0
