@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Any
 
 from sunveil.meters.record import Label
 from sunveil.site import Losses, Mount, Plane
+
+_EPOCH = datetime.date(1970, 1, 1)
 
 
 class Flag(StrEnum):
@@ -69,6 +72,42 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockStep:
+    """A day on which a clock was set to another time.
+
+    Parameters
+    ----------
+    date
+        The first day on the other time.
+    offset_minutes
+        How far the stamps run ahead of the declared clock from there on; 0 where they are right.
+        [minutes]
+    """
+
+    date: datetime.date
+    offset_minutes: float
+
+    @property
+    def day(self) -> int:
+        """The number of the date since 1970."""
+        return (self.date - _EPOCH).days
+
+    def __str__(self) -> str:
+        return f"{self.date.isoformat()} {self.offset_minutes:+g}"
+
+    @classmethod
+    def parse(cls, text: str) -> ClockStep:
+        """Return the step that a text as ``2019-10-27 -60`` stands for."""
+        date, minutes = text.split()
+        return cls(datetime.date.fromisoformat(date), float(minutes))
+
+    @classmethod
+    def on(cls, day: int, offset_minutes: float) -> ClockStep:
+        """Return the step on a day that is counted since 1970."""
+        return cls(_EPOCH + datetime.timedelta(days=int(day)), float(offset_minutes))
+
+
+@dataclass(frozen=True, slots=True)
 class ClockFinding:
     """What the sun says of the clock.
 
@@ -83,12 +122,16 @@ class ClockFinding:
         Whether an hour of daylight saving was left in the stamps, or taken out twice.
     gain
         How much of the readings' weight the repair brought into agreement, as a fraction.
+    steps
+        The days on which the clock was set to another time; ``offset_minutes`` holds before the
+        first of them.
     """
 
     offset_minutes: float
     label: Label
     daylight_saving: DaylightSaving = DaylightSaving.AS_DECLARED
     gain: float = 0.0
+    steps: tuple[ClockStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +282,7 @@ class Estimate:
             "clock_offset_minutes": self.clock.offset_minutes,
             "clock_label": self.clock.label.value,
             "clock_daylight_saving": self.clock.daylight_saving.value,
+            "clock_steps": [str(step) for step in self.clock.steps],
             "agreement": _rounded(self.agreement, 4),
             "flags": [flag.value for flag in self.flags],
         }
@@ -253,7 +297,7 @@ class Estimate:
         ----------
         row
             The columns of :meth:`to_row`; others are left aside. Tables of version 0.1 have neither
-            ``haze`` nor ``heat``.
+            ``haze`` nor ``heat`` nor ``clock_steps``.
         assumptions
             What the fleet's run assumed, which stands beside the table and not in it.
         notes
@@ -276,6 +320,7 @@ class Estimate:
                 row["clock_offset_minutes"],
                 Label(row["clock_label"]),
                 DaylightSaving(row["clock_daylight_saving"]),
+                steps=tuple(ClockStep.parse(each) for each in row.get("clock_steps", ())),
             ),
             agreement=row["agreement"],
             flags=tuple(Flag(each) for each in row["flags"]),

@@ -27,8 +27,8 @@ from sunveil.engine import (
 )
 from sunveil.engine.assumed import Clock as Clock
 from sunveil.engine.block import NO_WEATHER, flags_of
-from sunveil.engine.clocks import ClockHypothesis, FoundClock
-from sunveil.engine.saving import saving_days, saving_rule
+from sunveil.engine.hypotheses import ClockHypothesis, FoundClock
+from sunveil.engine.saving import ClockCalendar
 from sunveil.errors import ParameterError, SunveilError, TooLittleData, WeatherError
 from sunveil.estimate import Assumptions, Estimate, Interval
 from sunveil.meters.options import MeterOptions
@@ -38,7 +38,7 @@ from sunveil.meters.refusals import RefusedSystem
 from sunveil.profiles import DayGroup
 from sunveil.search import Search
 from sunveil.site import Losses, Mount, Plane, Site, SkyModel
-from sunveil.timegrid import DAY, TimeGrid
+from sunveil.timegrid import TimeGrid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -499,10 +499,12 @@ def _estimate(
         return float(getattr(found, name)[place])
 
     limit = number("ac_limit_kw")
-    clock = FoundClock(
-        ClockHypothesis(number("clock_offset_minutes"), SAVINGS[int(found.clock_saving[place])]),
-        number("clock_gain"),
+    hypothesis = ClockHypothesis(
+        number("clock_offset_minutes"),
+        SAVINGS[int(found.clock_saving[place])],
+        found.clock_steps[place],
     )
+    clock = FoundClock(hypothesis, number("clock_gain"))
     return Estimate(
         system_id=record.system_id,
         plane=Plane(number("surface_azimuth"), number("surface_tilt")),
@@ -588,10 +590,10 @@ def repaired(record: Record, estimate: Estimate, site: Site) -> Record:
     clock = estimate.clock
     # a label found to be another one is half an interval or a whole one of offset
     moved = (clock.label.fraction - record.label.fraction) * record.interval_minutes
-    hypothesis = ClockHypothesis(clock.offset_minutes + moved, clock.daylight_saving)
-    days = record.times.astype("datetime64[s]").astype(np.int64) // DAY
-    saving = saving_days(days, saving_rule(site, record.timezone))
-    times = record.times - hypothesis.ahead_seconds(saving).astype("timedelta64[s]")
+    hypothesis = ClockHypothesis(clock.offset_minutes + moved, clock.daylight_saving, clock.steps)
+    seconds = record.times.astype("datetime64[s]").astype(np.int64)
+    calendar = ClockCalendar.of(seconds, site, record.timezone)
+    times = record.times - hypothesis.ahead_seconds(calendar).astype("timedelta64[s]")
     # where an hour is put back, the last readings before and the first ones after it meet
     times, first = np.unique(times, return_index=True)
     return replace(record, times=times, power_kw=record.power_kw[first], rows_span=None)

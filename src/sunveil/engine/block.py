@@ -25,8 +25,9 @@ from sunveil.engine.assumed import (
     EngineOptions,
     SystematicErrors,
 )
-from sunveil.engine.clocks import NOBODY, FoundClock, find_clocks
+from sunveil.engine.clocks import NOBODY, BlockClocks, find_clocks
 from sunveil.engine.final import fit_finally
+from sunveil.engine.hypotheses import FoundClock
 from sunveil.engine.intervals import intervals_of
 from sunveil.engine.model import CAPACITY, EAST, HAZE, HEAT, LIMIT, NO_LIMIT, NORTH
 from sunveil.engine.prepared import PreparedSky, prepare
@@ -41,6 +42,7 @@ Matrix = NDArray[np.float32]
 
 SAVINGS = tuple(DaylightSaving)
 INFERRED, TOO_LITTLE, NO_WEATHER, NO_FIT = range(4)
+ONE = np.ones(1, dtype=bool)
 # Readings of a block that are worked on at once. [numbers]
 CHUNK = 1_500_000
 
@@ -71,6 +73,8 @@ class BlockEstimates:
         What the sun says of the clock; the second as a place in ``SAVINGS``.
     clock_gain
         The share of energy that a repair gained.
+    clock_steps
+        Tuples of :class:`~sunveil.estimate.ClockStep`, empty where the clock was never set.
     agreement
         Share of the bright readings that the estimate explains.
     lit
@@ -96,6 +100,7 @@ class BlockEstimates:
     clock_offset_minutes: Array
     clock_saving: NDArray[np.int8]
     clock_gain: Array
+    clock_steps: NDArray[np.object_]
     agreement: Array
     lit: NDArray[np.int32]
     flags: NDArray[np.uint32]
@@ -174,7 +179,6 @@ def infer_block(
     None: estimates are as private as the readings.
     """
     prepared = prepare(sky, options or EngineOptions())
-    errors = _systematic(sky.grid.step, label_known=label_known)
     out = _nothing(np.full(len(power), NO_WEATHER), np.zeros(len(power), dtype=np.int32))
     size = max(1, CHUNK // sky.grid.count)
     for first in range(0, len(power), size):
@@ -182,36 +186,46 @@ def infer_block(
         own = np.ascontiguousarray(power[first : part[-1] + 1], dtype=np.float32)
         rows = on_long_grid(believable(own), sky.grid)
         here = None if places is None else places.take(part)
-        out.put(part, _infer_rows(rows, prepared, errors, timezone=timezone, places=here))
+        found = _infer_rows(
+            rows, prepared, timezone=timezone, label_known=label_known, places=here
+        )
+        out.put(part, found)
     return out
 
 
 def _infer_rows(
     rows: Matrix,
     prepared: PreparedSky,
-    errors: SystematicErrors,
     *,
     timezone: str,
+    label_known: bool,
     places: Places | None,
 ) -> BlockEstimates:
     """Infer systems from readings on the long grid: search, clocks, final fits."""
     if not prepared.sky.usable:
         return _nothing(np.full(len(rows), NO_WEATHER), np.zeros(len(rows), dtype=np.int32))
     searched = search(rows, prepared)
-    repaired = (NOBODY, NOBODY)
+    step = prepared.sky.grid.step
+    # light tells the label of a long interval, but not that of a short one
+    short, unknown = step < SHORT_INTERVAL, np.full(len(rows), not label_known)
+    clocks = BlockClocks(NOBODY, NOBODY, unknown)
     if prepared.options.clock is not Clock.GIVEN:
-        repaired = find_clocks(rows, searched, prepared, timezone=timezone)
-    whole, half = repaired
+        clocks = find_clocks(
+            rows, searched, prepared, timezone=timezone, label_known=label_known or short
+        )
+    whole, half = clocks.whole, clocks.half
+    unknown = unknown if short else clocks.off_label
     moved = np.concatenate([whole.systems, half.systems])
     right = np.setdiff1d(np.arange(len(rows)), moved)
     parts = [searched.take(right), *([] if whole.searched is None else [whole.searched])]
     out = _nothing(np.full(len(rows), TOO_LITTLE), searched.readings.lit)
     settled = np.concatenate([right, whole.systems])
-    _complete(out, settled, Searched.joined(parts), prepared, errors, places)
+    _complete(out, settled, Searched.joined(parts), prepared, unknown, places)
     if half.searched is not None:
-        _complete(out, half.systems, half.searched, prepared.half, errors, places)
+        _complete(out, half.systems, half.searched, prepared.half, unknown, places)
     for s, clock in zip(moved, (*whole.clocks, *half.clocks), strict=True):
         _tell_clock(out, int(s), clock)
+    out.flags[unknown & (out.outcome == INFERRED)] |= flag_bits(Flag.LABEL_UNKNOWN, ONE)[0]
     return out
 
 
@@ -220,17 +234,21 @@ def _complete(
     systems: NDArray[np.intp],
     searched: Searched,
     prepared: PreparedSky,
-    errors: SystematicErrors,
+    unknown_label: NDArray[np.bool_],
     places: Places | None,
 ) -> None:
     """Fill the estimates of some systems of a block from what was searched of them."""
-    own = None if places is None else places.take(systems)
-    out.put(systems, _completed(searched, prepared, errors, own))
+    for unknown in (False, True):
+        here = np.flatnonzero(unknown_label[systems] == unknown)
+        if len(here):
+            chosen = systems[here]
+            own = None if places is None else places.take(chosen)
+            errors = _systematic(prepared.sky.grid.step, label_known=not unknown)
+            out.put(chosen, _completed(searched.take(here), prepared, errors, own))
 
 
 def _systematic(step: int, *, label_known: bool) -> SystematicErrors:
-    # light tells the label of a long interval, but not that of a short one
-    if label_known or step >= SHORT_INTERVAL:
+    if label_known:
         return SystematicErrors()
     return SystematicErrors(clock_minutes=UNKNOWN_LABEL * step / 60.0)
 
@@ -268,6 +286,7 @@ def _completed(
         clock_offset_minutes=np.zeros(len(enough)),
         clock_saving=np.zeros(len(enough), dtype=np.int8),
         clock_gain=np.zeros(len(enough)),
+        clock_steps=_no_steps(len(enough)),
         agreement=agreement,
         lit=fit.searched.readings.lit.astype(np.int32),
         flags=np.bitwise_or.reduce([flag_bits(flag, where) for flag, where in flags.items()]),
@@ -280,7 +299,8 @@ def _completed(
 
 def _finite(found: BlockEstimates) -> NDArray[np.bool_]:
     """Return which estimates are numbers throughout; an inverter need not show its limit."""
-    columns = [getattr(found, each.name) for each in fields(found) if each.name != "ac_limit_kw"]
+    apart = ("ac_limit_kw", "clock_steps")
+    columns = [getattr(found, each.name) for each in fields(found) if each.name not in apart]
     return np.asarray(np.logical_and.reduce([np.isfinite(column) for column in columns]))
 
 
@@ -298,7 +318,14 @@ def _tell_clock(out: BlockEstimates, system: int, found: FoundClock) -> None:
     out.clock_offset_minutes[system] = found.hypothesis.offset_minutes
     out.clock_saving[system] = SAVINGS.index(found.hypothesis.saving)
     out.clock_gain[system] = found.gain
-    out.flags[system] |= flag_bits(Flag.CLOCK_REPAIRED, np.ones(1, dtype=bool))[0]
+    out.clock_steps[system] = found.hypothesis.steps
+    out.flags[system] |= flag_bits(Flag.CLOCK_REPAIRED, ONE)[0]
+
+
+def _no_steps(count: int) -> NDArray[np.object_]:
+    out = np.empty(count, dtype=np.object_)
+    out.fill(())
+    return out
 
 
 def _nothing(outcome: NDArray[np.int64], lit: NDArray[np.integer]) -> BlockEstimates:
@@ -311,6 +338,7 @@ def _nothing(outcome: NDArray[np.int64], lit: NDArray[np.integer]) -> BlockEstim
         "flags": np.zeros(count, dtype=np.uint32),
         "clock_offset_minutes": np.zeros(count),
         "clock_gain": np.zeros(count),
+        "clock_steps": _no_steps(count),
     }
     numbers = {each.name: np.full(count, np.nan) for each in fields(BlockEstimates)}
     return BlockEstimates(**(numbers | kinds))
