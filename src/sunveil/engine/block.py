@@ -186,9 +186,7 @@ def infer_block(
         own = np.ascontiguousarray(power[first : part[-1] + 1], dtype=np.float32)
         rows = on_long_grid(believable(own), sky.grid)
         here = None if places is None else places.take(part)
-        found = _infer_rows(
-            rows, prepared, timezone=timezone, label_known=label_known, places=here
-        )
+        found = _infer_rows(rows, prepared, timezone=timezone, label_known=label_known, places=here)
         out.put(part, found)
     return out
 

@@ -43,8 +43,10 @@ LEAN_MINUTES, USUAL_MINUTES = 1.3, 15.0
 TOGETHER_MINUTES = 6.0
 # An hour of daylight saving, within what light can tell of an unknown plane. [minutes]
 SAVING_MINUTES = (35.0, 85.0)
+# Half of that shows where a plane takes up the rest. [minutes]
+LEAST_SEASONAL_MINUTES = 20.0
 # Clocks are plausible so close to what light says of a flat plane. [minutes]
-PLAUSIBLE_MINUTES = 35.0
+PLAUSIBLE_MINUTES = 45.0
 # Clocks that explain less of the energy than this share of the best are out.
 AS_GOOD = 0.85
 # A clock that leaves less than this unexplained is right without looking further. [minutes]
@@ -193,8 +195,9 @@ def find_clocks(
     middle = np.abs(own[Season.ALL].mean(axis=0))
     if not label_known:
         off_label[suspects] = ~(middle <= TOLD_SHARE * prepared.minutes)
-    together = np.abs(np.nan_to_num(np.array([moved_together(each) for each in own])))
-    doubt = np.flatnonzero(together.max(axis=0) > TOGETHER_MINUTES)
+    together = np.abs(moved_together(own[Season.ALL]))
+    seasonal = np.abs(moved_together(own[Season.SUMMER] - own[Season.WINTER]))
+    doubt = np.flatnonzero((together > TOGETHER_MINUTES) | (seasonal > LEAST_SEASONAL_MINUTES))
     more = () if label_known or prepared.minutes != 30.0 else (15.0,)
     typical = flat.mean(axis=1)
     trials = [
@@ -212,7 +215,7 @@ def find_clocks(
             declared = Laid(
                 DECLARED, rows[s : s + 1], prepared, searched.take(np.array([s])), half=False
             )
-            stepped = find_steps(declared, won.get(int(s)), prepared, timezone=timezone)
+            stepped = find_steps(declared, won.get(int(s)), timezone=timezone)
             if stepped is not None:
                 won[int(s)] = stepped
     off_label[list(won)] = False
@@ -242,9 +245,7 @@ def _light_of(
     return light, leads
 
 
-def _leads(
-    light: Daylight, modelled: Daylight, saving: NDArray[np.bool_], minutes: float
-) -> Array:
+def _leads(light: Daylight, modelled: Daylight, saving: NDArray[np.bool_], minutes: float) -> Array:
     """Return how far light runs ahead in each season, shape (3, 2, systems). [minutes]"""
     return np.array(
         [typical_leads(light, modelled, saving, season, minutes=minutes) for season in Season]

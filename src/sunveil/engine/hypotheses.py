@@ -80,9 +80,7 @@ class FoundClock:
         return ClockFinding(offset, label, self.hypothesis.saving, self.gain, steps)
 
 
-def relaid(
-    rows: Matrix, hypothesis: ClockHypothesis, calendar: ClockCalendar, step: int
-) -> Matrix:
+def relaid(rows: Matrix, hypothesis: ClockHypothesis, calendar: ClockCalendar, step: int) -> Matrix:
     """Return readings moved to where a clock puts them; what leaves the grid is lost.
 
     Parameters

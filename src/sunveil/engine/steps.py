@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from sunveil.engine.hypotheses import ClockHypothesis
 from sunveil.engine.light import Daylight, lower_median, moved_together
-from sunveil.engine.prepared import PreparedSky
 from sunveil.engine.saving import ClockCalendar
 from sunveil.estimate import ClockStep
 from sunveil.site import Array
@@ -56,7 +55,9 @@ def may_have_steps(measured: Daylight, flat: Daylight, *, minutes: float) -> NDA
     typical = lower_median(by_part, np.isfinite(by_part)).reshape(2, systems, parts)
     there = np.isfinite(typical)
     usual = np.array([lower_median(each, own) for each, own in zip(typical, there, strict=True)])
-    away = np.where(there.all(axis=0), typical - usual[:, :, None], 0.0)
+    away = np.where(
+        there.all(axis=0), typical - np.where(usual < np.inf, usual, 0.0)[:, :, None], 0.0
+    )
     far = np.abs(moved_together(away)) > PART_MINUTES
     return np.asarray(far.sum(axis=1) >= FEWEST_PARTS)
 
@@ -68,41 +69,47 @@ def light_against(leads: Array, offsets: Array) -> Array:
     return np.where(np.isfinite(leads).all(axis=0)[:, None], against, 0.0)
 
 
-def offsets_by_day(leads: Array) -> Array:
-    """Return the offset of each day that explains the light with few steps. [minutes]"""
-    # where days leave it open, the clock is right
-    against = np.ascontiguousarray(light_against(leads, OFFSETS) + OPEN_SHARE * np.abs(OFFSETS))
-    places = np.empty(len(against), dtype=np.int64)
-    _cheapest_path(against, PRICE, places, np.empty(against.shape, dtype=np.int64))
-    return np.asarray(OFFSETS[places])
-
-
-def with_offsets(
-    hypothesis: ClockHypothesis, offsets: Array, calendar: ClockCalendar
-) -> ClockHypothesis:
-    """Return a clock that runs ahead by more on some days.
+def offsets_by_day(leads: Array, *, step: int) -> list[Array]:
+    """Return offsets of each day that explain the light with few steps. [minutes]
 
     Parameters
     ----------
-    hypothesis
+    leads
+        How far first and last light run ahead on each day, shape (2, days). [minutes]
+    step
+        Length of an interval: all days must move onto one grid, so that offsets of half an
+        interval are tried apart from whole ones. [s]
+    """
+    rests = OFFSETS * 60.0 % step
+    paths = []
+    for rest in np.unique(rests):
+        offsets = OFFSETS[rests == rest]
+        # where days leave it open, the clock is right
+        against = light_against(leads, offsets) + OPEN_SHARE * np.abs(offsets)
+        places = np.empty(len(against), dtype=np.int64)
+        _cheapest_path(against, PRICE, places, np.empty(against.shape, dtype=np.int64))
+        paths.append(offsets[places])
+    return paths
+
+
+def with_offsets(
+    clock: ClockHypothesis, offsets: Array, calendar: ClockCalendar
+) -> ClockHypothesis:
+    """Return a clock without steps that runs ahead by more on some days.
+
+    Parameters
+    ----------
+    clock
         The clock.
     offsets
         How much more on each day. [minutes]
     calendar
         That of the days.
     """
-    plain = ClockHypothesis(hypothesis.offset_minutes, steps=hypothesis.steps)
-    total = plain.ahead_seconds(calendar) / 60.0 + offsets
+    total = clock.offset_minutes + offsets
     changes = np.flatnonzero(np.diff(total)) + 1
     steps = tuple(ClockStep.on(calendar.day[k], total[k]) for k in changes.tolist())
-    return ClockHypothesis(float(total[0]), hypothesis.saving, steps)
-
-
-def can_be_laid(hypothesis: ClockHypothesis, prepared: PreparedSky) -> bool:
-    """Whether all parts of a record can be moved onto one grid: that of the sky, or half off it."""
-    step = prepared.sky.grid.long.step
-    every = (hypothesis.offset_minutes, *(each.offset_minutes for each in hypothesis.steps))
-    return len({round(minutes * 60.0) % step for minutes in every}) == 1
+    return ClockHypothesis(float(total[0]), clock.saving, steps)
 
 
 @kernel
