@@ -31,6 +31,7 @@ from sunveil.engine.search import Searched, search
 from sunveil.engine.stepping import Laid, find_steps
 from sunveil.engine.steps import may_have_steps
 from sunveil.estimate import DaylightSaving
+from sunveil.meters.record import SHORT_INTERVAL
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
@@ -38,9 +39,11 @@ Matrix = NDArray[np.float32]
 # A plane moves the middle of its light by up to so much for each degree that it leans to the east
 # or west; together with what shows of a flat one, less than this is within the usual. [minutes]
 LEAN_MINUTES, USUAL_MINUTES = 1.3, 15.0
+# More of a lean moves light no further. [degrees]
+MOST_LEAN = 30.0
 # First and last light of right clocks are hardly ever off together by more than this: 0 to 7
-# minutes on real systems, under the planes that fit them, where half an hour makes 3 to 30. [minutes]
-TOGETHER_MINUTES = 6.0
+# minutes on real systems, under the planes that fit them; half an hour makes 3 to 30. [minutes]
+TOGETHER_MINUTES = 4.0
 # An hour of daylight saving, within what light can tell of an unknown plane. [minutes]
 SAVING_MINUTES = (35.0, 85.0)
 # Half of that shows where a plane takes up the rest. [minutes]
@@ -51,12 +54,17 @@ PLAUSIBLE_MINUTES = 45.0
 AS_GOOD = 0.85
 # A clock that leaves less than this unexplained is right without looking further. [minutes]
 EXPLAINED_MINUTES = 6.0
-# How many minutes more of first and last light a repair must explain. [minutes]
-LEAST_MINUTES = 4.0
+# A repair leaves so much less of first and last light unexplained, and at most this share of it:
+# a clock that is a quarter of an hour off is not made one off to the other side. [minutes]
+LEAST_MINUTES, MOST_LEFT = 4.0, 0.6
+# Half an hour is half a long interval, a common mistake, but a rare one of short intervals, whose
+# start for their end is a quarter.
+MOST_LEFT_RARE = 0.25
 # What the middle of a day's light counts beside what moves both its ends.
 MIDDLE_SHARE = 0.5
-# An undeclared label is told where light is off by less than this share of the interval.
-TOLD_SHARE = 1.0 / 6.0
+# An undeclared label is told where light is off by less than this share of the interval: half an
+# interval moves it by a fifth to a half of one under the plane that fits then.
+TOLD_SHARE = 1.0 / 12.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,26 +142,35 @@ def unexplained(leads: Array) -> Array:
     Parameters
     ----------
     leads
-        How far light runs ahead, shape (seasons, 2, systems); NaN says nothing. [minutes]
+        How far light runs ahead, shape (seasons, 2, systems), NaN where there are too few days
+        for it; all of it is unexplained where the year has too few. [minutes]
     """
-    known = np.nan_to_num(leads, nan=0.0)
-    each = [np.abs(moved_together(one)) + MIDDLE_SHARE * np.abs(one.mean(axis=0)) for one in known]
-    return np.asarray(np.max(each, axis=0))
+    each = [np.abs(moved_together(one)) + MIDDLE_SHARE * np.abs(one.mean(axis=0)) for one in leads]
+    worst = np.max(np.nan_to_num(each, nan=0.0), axis=0)
+    return np.where(np.isnan(leads[Season.ALL, 0]), np.inf, worst)
 
 
-def decide(shares: Array, left: Array) -> int:
-    """Return the place of the clock that the evidence is for; the declared one is the first.
+def decide(
+    hypotheses: Sequence[ClockHypothesis], shares: Array, left: Array, *, short: bool
+) -> int:
+    """Return the place of the clock that the evidence is for.
 
     Parameters
     ----------
+    hypotheses
+        The clocks, the declared one first.
     shares
         Share of the energy that a plane explains under each.
     left
         Minutes of first and last light that each leaves unexplained.
+    short
+        Whether the readings are of intervals below half an hour.
     """
     good = np.flatnonzero(shares >= AS_GOOD * shares.max()).tolist()
     best = min(good, key=lambda place: left[place])
-    return int(best) if left[best] <= left[0] - LEAST_MINUTES else 0
+    rare = short and hypotheses[best].offset_minutes % 60.0 != 0.0
+    most = (MOST_LEFT_RARE if rare else MOST_LEFT) * left[0]
+    return int(best) if left[best] <= min(left[0] - LEAST_MINUTES, most) else 0
 
 
 def find_clocks(
@@ -182,42 +199,38 @@ def find_clocks(
     off_label = np.full(len(rows), not label_known)
     if prepared.days.count == 0 or not len(rows):
         return BlockClocks(NOBODY, NOBODY, off_label)
-    saving = prepared.calendars(timezone)[0].saving
+    saving, minutes = prepared.calendars(timezone)[0].saving, prepared.minutes
     light, flat = _light_of(rows, searched, prepared, saving)
-    suspects = np.flatnonzero((_suspicious(flat, searched.points) | off_label) & searched.enough)
+    looked_at = (_suspicious(flat, searched.points) | off_label) & searched.enough
+    suspects = np.flatnonzero(looked_at)
     # most suspicions are only a plane that faces the rising or the setting sun
-    own = _leads(
-        light.take(suspects),
-        _planes_light(searched.take(suspects), prepared),
-        saving,
-        prepared.minutes,
-    )
-    middle = np.abs(own[Season.ALL].mean(axis=0))
+    own_light = light.take(suspects), _planes_light(searched.take(suspects), prepared)
+    own = typical_leads(*own_light, saving, Season.ALL, minutes=minutes)
     if not label_known:
-        off_label[suspects] = ~(middle <= TOLD_SHARE * prepared.minutes)
-    together = np.abs(moved_together(own[Season.ALL]))
-    seasonal = np.abs(moved_together(own[Season.SUMMER] - own[Season.WINTER]))
-    doubt = np.flatnonzero((together > TOGETHER_MINUTES) | (seasonal > LEAST_SEASONAL_MINUTES))
-    more = () if label_known or prepared.minutes != 30.0 else (15.0,)
-    typical = flat.mean(axis=1)
+        off_label[suspects] = ~(np.abs(own.mean(axis=0)) <= TOLD_SHARE * minutes)
+    together = np.abs(moved_together(own)) > TOGETHER_MINUTES
+    doubt = np.flatnonzero(together | _seasonal(flat.mean(axis=1))[suspects])
+    leads = _leads(*(each.take(doubt) for each in own_light), saving, minutes)
+    swing = np.abs(moved_together(leads[Season.SUMMER] - leads[Season.WINTER]))
     trials = [
-        _Trial(
-            int(suspects[place]),
-            propose(*typical[:, suspects[place]].tolist(), more=more),
-            float(left),
-            float(searched.explained[suspects[place]]),
+        _Trial(int(s), _plausible(flat[:, :, s], prepared, label_known), left, share)
+        for s, left, share, here in zip(
+            suspects[doubt],
+            unexplained(leads).tolist(),
+            searched.explained[suspects[doubt]].tolist(),
+            together[doubt] | (swing > LEAST_SEASONAL_MINUTES),
+            strict=True,
         )
-        for place, left in zip(doubt, unexplained(own[:, :, doubt]), strict=True)
+        if here
     ]
     won = _settle(trials, rows, prepared, timezone)
-    for s in np.flatnonzero(may_have_steps(light, prepared.flat, minutes=prepared.minutes)):
-        if searched.enough[s]:
-            declared = Laid(
-                DECLARED, rows[s : s + 1], prepared, searched.take(np.array([s])), half=False
-            )
-            stepped = find_steps(declared, won.get(int(s)), timezone=timezone)
-            if stepped is not None:
-                won[int(s)] = stepped
+    for s in np.flatnonzero(
+        may_have_steps(light, prepared.flat, minutes=minutes) & searched.enough
+    ).tolist():
+        own_search = searched.take(np.array([s]))
+        declared = Laid(DECLARED, rows[s : s + 1], prepared, own_search, half=False)
+        stepped = find_steps(declared, won.get(s), timezone=timezone)
+        won |= {} if stepped is None else {s: stepped}
     off_label[list(won)] = False
     whole, half = (_repaired(won, searched, half=side) for side in (False, True))
     return BlockClocks(whole, half, off_label)
@@ -266,11 +279,20 @@ def _planes_light(searched: Searched, prepared: PreparedSky) -> Daylight:
 def _suspicious(flat: Array, points: Array) -> NDArray[np.bool_]:
     """Return which systems' light is not plainly that of a right clock."""
     typical = flat.mean(axis=1)
-    lean = np.minimum(np.abs(points[:, EAST]), 30.0)
-    suspicious = np.abs(typical[Season.ALL]) + LEAN_MINUTES * lean > USUAL_MINUTES
-    seasonal = np.abs(typical[Season.SUMMER] - typical[Season.WINTER])
-    suspicious |= (seasonal > SAVING_MINUTES[0]) & (seasonal < SAVING_MINUTES[1])
-    return np.asarray(suspicious & np.isfinite(typical[Season.ALL]))
+    lean = np.minimum(np.abs(points[:, EAST]), MOST_LEAN)
+    return (np.abs(typical[Season.ALL]) + LEAN_MINUTES * lean > USUAL_MINUTES) | _seasonal(typical)
+
+
+def _seasonal(typical: Array) -> NDArray[np.bool_]:
+    """Return which systems' light moves by about an hour with daylight saving."""
+    swing = np.abs(typical[Season.SUMMER] - typical[Season.WINTER])
+    return np.asarray((swing > SAVING_MINUTES[0]) & (swing < SAVING_MINUTES[1]))
+
+
+def _plausible(flat: Array, prepared: PreparedSky, label_known: bool) -> list[ClockHypothesis]:
+    """Return the plausible clocks of a system; half of half an hour is one of unknown labels."""
+    more = () if label_known or prepared.minutes != 30.0 else (15.0,)
+    return propose(*flat.mean(axis=1).tolist(), more=more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,17 +337,23 @@ def _settle(
             own = found.take(np.array([place]))
             laid[i] = Laid(pairs[i][1], moved[place : place + 1], sky, own, half=half)
         settled = np.isin(systems, systems[left < EXPLAINED_MINUTES])
-    return _winners(trials, shares, left, laid)
+    short = prepared.sky.grid.step < SHORT_INTERVAL
+    return _winners(trials, shares, left, laid, short=short)
 
 
 def _winners(
-    trials: Sequence[_Trial], shares: Array, left: Array, laid: dict[int, Laid]
+    trials: Sequence[_Trial], shares: Array, left: Array, laid: dict[int, Laid], *, short: bool
 ) -> dict[int, Laid]:
     """Return the clocks that the evidence is for, by system, where it is not the declared one."""
     winners, first = {}, 0
     for trial in trials:
         last = first + len(trial.hypotheses) - 1
-        best = decide(np.r_[trial.share, shares[first:last]], np.r_[trial.left, left[first:last]])
+        best = decide(
+            trial.hypotheses,
+            np.r_[trial.share, shares[first:last]],
+            np.r_[trial.left, left[first:last]],
+            short=short,
+        )
         if best:
             winners[trial.system] = laid[first + best - 1]
         first = last
