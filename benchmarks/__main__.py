@@ -16,35 +16,18 @@ from pathlib import Path
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-from benchmarks import cost, fleets, real, simulated  # noqa: E402
+from benchmarks import cost, fleets, simulated  # noqa: E402
 from benchmarks.measure import (  # noqa: E402
     Outcome,
-    Truth,
     coverage,
     middle,
     number,
-    ours,
-    run_peers,
     tail,
 )
-from sunveil.engine.warm import compile_kernels  # noqa: E402
 from sunveil.estimate import Flag  # noqa: E402
-from sunveil.meters.record import Label  # noqa: E402
 
 TOOLS = ("sunveil", "pvanalytics", "solar-data-tools")
 Results = list[dict[str, Outcome]]
-# name, hours to move the declared clock, weather, years, bars for azimuth, tilt and capacity
-REAL_ROWS = (
-    ("serf_east", False, (4.0, 6.0, 10.0)),
-    ("serf_east", True, (3.5, 3.0, 10.0)),
-    ("fsec", False, (5.0, 6.0, math.nan)),
-    ("garage", False, (5.0, 5.0, 15.0)),
-    ("serf_2016", False, (3.5, 5.0, math.nan)),
-    ("serf_dst", False, (3.5, 5.0, math.nan)),
-    ("almeria", False, (math.nan,) * 3),
-    ("turin", False, (math.nan,) * 3),
-    ("utrecht", False, (math.nan,) * 3),
-)
 
 
 FLEETS = (
@@ -173,72 +156,6 @@ def flags_part(count: int) -> list[str]:
     return lines
 
 
-def real_part(data: Path | None, *, slow: bool) -> list[str]:
-    """Measure the real, labelled series that can be had here."""
-    compile_kernels()  # what is measured is warm
-    cases, missing = real.load_all(data)
-    known = {case.name: case for case in cases}
-    lines = [
-        "## Real systems",
-        "",
-        "Signed errors: azimuth [°] / tilt [°] / capacity [%]. Every tool takes the stamps of"
-        " intervals below half an hour as their middle, and those of longer ones as their start,"
-        " since no source says.",
-        "",
-        "| system, weather | Sunveil | 90% hold az., tilt, kW | bar | pvanalytics |"
-        " solar-data-tools | CPU [s]: ours, pvanalytics, solar-data-tools | clock |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for name, measured, bars in REAL_ROWS:
-        if name not in known:
-            lines.append(f"| {name} | not here: {missing.get(name, 'no data')} | | | | | | |")
-            continue
-        case = real.with_weather_only(known[name]) if measured else known[name]
-        say(f"{name}{', own weather' if measured else ''}")
-        truth = Truth(case.azimuth, case.tilt, case.dc_kw)
-        weather = case.weather if measured else None
-        mine = ours(
-            case.power,
-            case.site,
-            truth,
-            weather="clearsky" if weather is None else weather,
-            label="auto",
-        )
-        label = Label.MIDDLE if case.interval_minutes < 30.0 else Label.START
-        its = run_peers(
-            case.power, case.site, truth, weather=weather, label=label, slow=slow and not measured
-        )
-        lines.append(real_row(case, mine, its, bars=bars, measured=measured))
-    return lines
-
-
-def real_row(
-    case: real.RealCase,
-    mine: Outcome,
-    its: dict[str, Outcome],
-    *,
-    bars: tuple[float, ...],
-    measured: bool,
-) -> str:
-    """Return one row of the table of real systems."""
-
-    def errors(one: Outcome | None) -> str:
-        if one is None:
-            return "-"
-        values = (one.azimuth, one.tilt, one.capacity)
-        return " / ".join("-" if math.isnan(v) else f"{v:+.1f}" for v in values)
-
-    both = [its.get(tool) for tool in TOOLS[1:]]
-    times = [number(mine.cpu, 2)] + ["-" if o is None else number(o.cpu, 1) for o in both]
-    held = ", ".join("yes" if held else "no" for held in mine.covered[: 3 if case.dc_kw else 2])
-    bar = " / ".join("-" if math.isnan(bar) else f"{bar:g}" for bar in bars)
-    clock = "repaired" if Flag.CLOCK_REPAIRED in mine.flags else "as declared"
-    weather = "its own weather" if measured else "clear sky"
-    cells = [f"{case.name}, {weather}", errors(mine), held, bar]
-    cells += [errors(one) for one in both] + [", ".join(times), clock]
-    return "| " + " | ".join(cells) + " |"
-
-
 def cost_part() -> list[str]:
     """Measure CPU and memory of one system."""
     say("cost of one system")
@@ -268,7 +185,6 @@ def replace_part(page: Path, part: list[str]) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark and write its page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder of real data; SUNVEIL_DATA otherwise")
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks.md"))
     parser.add_argument("--systems", type=int, default=300)
     parser.add_argument("--stress", type=int, default=30)
@@ -276,7 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--slow", type=int, default=4, help="of those, with solar-data-tools")
     parser.add_argument(
         "--only",
-        choices=("coverage", "flags", "real", "cost", "fleets"),
+        choices=("coverage", "flags", "cost", "fleets"),
         help="measure this part anew in a page that exists",
     )
     options = parser.parse_args(arguments)
@@ -285,7 +201,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parts = {
             "coverage": lambda: coverage_part(options.systems),
             "flags": lambda: flags_part(flagged),
-            "real": lambda: real_part(options.data, slow=options.slow > 0),
             "cost": cost_part,
             "fleets": lambda: fleets.fleets_part(peers=options.peers, slow=options.slow),
         }
@@ -297,15 +212,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "",
         "Made by `make bench`"
         f" (`python -m benchmarks --systems {options.systems} --stress {options.stress}"
-        f" --peers {options.peers} --slow {options.slow}`), with the folder of real data in"
-        f" `SUNVEIL_DATA`; Python {platform.python_version()}, one thread for each tool, two"
+        f" --peers {options.peers} --slow {options.slow}`);"
+        f" Python {platform.python_version()}, one thread for each tool, two"
         " processes. Timings are of one run on a shared machine: read them as ratios.",
         "",
     ]
     cores = cost_part()
     lines += simulated_part(options.systems, options.stress, options.peers, options.slow)
     lines += ["", *flags_part(flagged), ""]
-    lines += [*real_part(options.data, slow=options.slow > 0), "", *cores, ""]
+    lines += [*cores, ""]
     lines += [*fleets.fleets_part(peers=options.peers, slow=options.slow), ""]
     notes = Path(__file__).with_name("notes.md")
     text = "\n".join(lines) + "\n" + notes.read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import peers
-from sunveil.estimate import Estimate, Flag
+from sunveil.estimate import Estimate, Flag, Interval
 from sunveil.infer import Options, infer_record, record_span
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Label
@@ -62,6 +62,16 @@ def turned(first: float, second: float) -> float:
     return 180.0 - (180.0 - (first - second)) % 360.0
 
 
+def wedge_width(wedge: Interval) -> float:
+    """Return how wide an interval of azimuths is. [degrees]"""
+    return 360.0 if wedge.high - wedge.low == 360.0 else (wedge.high - wedge.low) % 360.0
+
+
+def wedge_holds(wedge: Interval, azimuth: float) -> bool:
+    """Tell whether an interval of azimuths, which may pass north, holds one."""
+    return (azimuth - wedge.low) % 360.0 <= wedge_width(wedge)
+
+
 def ours(
     power: pd.Series,
     site: Site,
@@ -84,8 +94,6 @@ def score(found: Estimate, truth: Truth, cpu: float) -> Outcome:
     """Compare an estimate with the truth."""
     plane = Plane(truth.azimuth, truth.tilt)
     capacity = math.nan if truth.dc_kw is None else 100.0 * (found.dc_capacity_kw / truth.dc_kw - 1)
-    wedge = found.azimuth_interval
-    width = 360.0 if wedge.high - wedge.low == 360.0 else (wedge.high - wedge.low) % 360.0
     return Outcome(
         azimuth=turned(found.surface_azimuth, truth.azimuth),
         tilt=found.surface_tilt - truth.tilt,
@@ -93,7 +101,7 @@ def score(found: Estimate, truth: Truth, cpu: float) -> Outcome:
         angle=found.plane.angle_to(plane),
         cpu=cpu,
         covered=(
-            (truth.azimuth - wedge.low) % 360.0 <= width,
+            wedge_holds(found.azimuth_interval, truth.azimuth),
             found.tilt_interval.low <= truth.tilt <= found.tilt_interval.high,
             truth.dc_kw is not None
             and found.capacity_interval.low <= truth.dc_kw <= found.capacity_interval.high,

@@ -2,8 +2,7 @@
 
 Both are given the declared clock and, unless told that stamps name another instant, the sun in
 the middle of each interval. A peer that fails gives NaN and the reason; a benchmark never stops
-for it. solar-data-tools runs in ``.venv-peers`` if the project has one (or in the environment
-that ``SUNVEIL_PEERS_PYTHON`` names), else in the environment of the caller.
+for it. What runs in a process of its own is in :mod:`benchmarks.peers_apart`.
 
 ``python -m benchmarks.peers serf_east`` prints a line for each.
 """
@@ -11,58 +10,31 @@ that ``SUNVEIL_PEERS_PYTHON`` names), else in the environment of the caller.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import os
-import subprocess
-import sys
-import tempfile
 import time
 import warnings
-from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pvlib
 from pvanalytics.system import infer_orientation_fit_pvwatts
 
 from benchmarks import real
+from benchmarks.peers_apart import (
+    PeerResult,
+    clear_days,
+    clear_sky,
+    reason_of,
+    solar_data_tools,
+    to_middle,
+    without_faults,
+)
 from sunveil.meters.record import Label
 from sunveil.site import Site
 
-WORKER = Path(__file__).with_name("peers_worker.py")
-ONE_THREAD = dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
-)
-TIME_LIMIT_SECONDS = 900.0
 # beyond this zenith [degrees] horizon and haze rule, and a fit without them does better
 LOWEST_SUN = 75.0
 # fewer clear readings than this are not fitted
 ENOUGH = 50
-
-
-@dataclass(frozen=True, slots=True)
-class PeerResult:
-    """What a peer says of one system; NaN with a reason where it says nothing.
-
-    Parameters
-    ----------
-    azimuth, tilt
-        The inferred plane. [degrees]
-    cpu_seconds
-        CPU time without imports, clear-sky filter included. [s]
-    capacity_kw
-        Its estimate of capacity, NaN if it gives none. [kW]
-    reason
-        Why there is no plane, empty if there is one.
-    """
-
-    azimuth: float = math.nan
-    tilt: float = math.nan
-    cpu_seconds: float = math.nan
-    capacity_kw: float = math.nan
-    reason: str = ""
 
 
 def fit_pvwatts(
@@ -92,54 +64,22 @@ def fit_pvwatts(
             warnings.simplefilter("ignore")
             tilt, azimuth = _fit_clear(power, site, weather, label)
     except Exception as error:  # whatever the peer raises is its answer
-        return PeerResult(cpu_seconds=time.process_time() - began, reason=_reason(error))
+        return PeerResult(cpu_seconds=time.process_time() - began, reason=reason_of(error))
     return PeerResult(azimuth % 360.0, tilt, time.process_time() - began)
-
-
-def solar_data_tools(power: pd.Series, site: Site, *, label: Label = Label.START) -> PeerResult:
-    """Run solar-data-tools, with location and clock given, in a process with one thread.
-
-    Parameters
-    ----------
-    power
-        AC power with a time zone. [kW]
-    site
-        Where the system is.
-    label
-        Which instant of its interval a stamp names; it takes them for ``MIDDLE`` by itself.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "series.npz"
-        try:
-            _write_archive(path, power, site, label)
-            done = subprocess.run(
-                [_peers_python(), str(WORKER), str(path)],
-                env={**os.environ, **ONE_THREAD},
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=TIME_LIMIT_SECONDS,
-            )
-        except (OSError, ValueError, IndexError, subprocess.TimeoutExpired) as error:
-            return PeerResult(reason=_reason(error))
-    lines = done.stdout.strip().splitlines()
-    if not lines:
-        said = done.stderr.strip().splitlines()
-        return PeerResult(reason=said[-1] if said else f"exit code {done.returncode}")
-    return PeerResult(**json.loads(lines[-1]))
 
 
 def _fit_clear(
     power: pd.Series, site: Site, weather: pd.DataFrame | None, label: Label
 ) -> tuple[float, float]:
     """Return tilt and azimuth [degrees] from the readings under a clear sky."""
-    middles = power.index.tz_convert("UTC") + _to_middle(power, label)
+    power = without_faults(power)
+    middles = power.index.tz_convert("UTC") + to_middle(power, label)
     watts = pd.Series(power.to_numpy(dtype=float) * 1000.0, index=middles)
     if weather is not None:
         watts = watts[(middles >= weather.index[0]) & (middles <= weather.index[-1])]
     sun = site.sun(watts.index)
-    clear_sky = _clear_sky(site, sun)
-    sky = clear_sky if weather is None else _at(weather, sun)
+    clear = clear_sky(site, sun)
+    sky = clear if weather is None else _at(weather, sun)
     use = (sun["apparent_zenith"] < LOWEST_SUN) & (watts > 0.02 * watts.quantile(0.99))
     # clouds where the weather is not known; snow, outages and faults where it is
     use &= _upper_envelope(watts, 0.9 if weather is None else 0.8)
@@ -150,7 +90,7 @@ def _fit_clear(
         use &= (sky["ghi"] - sky["ghi_clear"]).abs() < 1e-6
         sky = sky.assign(**{name: sky[f"{name}_clear"] for name in ("ghi", "dni", "dhi")})
     else:
-        use &= sky["dni"] > 0.8 * clear_sky["dni"]
+        use &= sky["dni"] > 0.8 * clear["dni"]
     return _fit(watts[use], sky[use], sun[use])
 
 
@@ -171,11 +111,6 @@ def _fit(watts: pd.Series, sky: pd.DataFrame, sun: pd.DataFrame) -> tuple[float,
         azimuth_max=540,
     )
     return float(tilt), float(azimuth)
-
-
-def _clear_sky(site: Site, sun: pd.DataFrame) -> pd.DataFrame:
-    place = pvlib.location.Location(site.latitude, site.longitude, altitude=site.height)
-    return place.get_clearsky(sun.index, solar_position=sun).assign(temp_air=20.0, wind_speed=1.0)
 
 
 def _at(weather: pd.DataFrame, sun: pd.DataFrame) -> pd.DataFrame:
@@ -202,43 +137,11 @@ def _upper_envelope(watts: pd.Series, share: float) -> pd.Series:
     return watts >= share * reached
 
 
-def _to_middle(power: pd.Series, label: Label) -> pd.Timedelta:
-    """Return what to add to a stamp to get to the middle of its interval."""
-    seconds = float(np.median(np.diff(power.index.as_unit("s").asi8)))
-    return pd.Timedelta(seconds=seconds * (0.5 - label.fraction))
-
-
-def _write_archive(path: Path, power: pd.Series, site: Site, label: Label) -> None:
-    """Write what the worker needs, on the standard clock of the first reading's January."""
-    first = power.index[0]
-    hours = pd.Timestamp(first.year, 1, 1, tz=power.index.tz).utcoffset().total_seconds() / 3600.0
-    wall = power.index.tz_convert(real.fixed_offset(hours)).tz_localize(None)
-    np.savez(
-        path,
-        stamps=wall.as_unit("s").asi8,
-        # it drops readings below -5 W: a negative night tare would become gaps
-        watts=power.clip(lower=0.0).to_numpy(dtype=float) * 1000.0,
-        latitude=site.latitude,
-        longitude=site.longitude,
-        offset_hours=hours,
-        shift_minutes=_to_middle(power, label).total_seconds() / 60.0,
-    )
-
-
-def _peers_python() -> str:
-    """Return the interpreter that has solar-data-tools."""
-    own = Path(__file__).parents[1] / ".venv-peers" / "bin" / "python"
-    return os.environ.get("SUNVEIL_PEERS_PYTHON") or (str(own) if own.exists() else sys.executable)
-
-
-def _reason(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
-
-
 def describe(case: real.RealCase, peer: str, result: PeerResult) -> str:
     """Return one line: errors of plane and capacity, CPU time, or the reason for none."""
-    if result.reason:
-        return f"{case.name:24} {peer:28} none: {result.reason}"
+    if result.reason or case.azimuth is None or case.tilt is None:
+        reason = result.reason or f"azimuth {result.azimuth:.1f}, tilt {result.tilt:.1f}, no label"
+        return f"{case.name:24} {peer:28} {reason}"
     azimuth_error = (result.azimuth - case.azimuth + 180.0) % 360.0 - 180.0
     line = (
         f"{case.name:24} {peer:28} azimuth {result.azimuth:6.1f} ({azimuth_error:+6.1f})"
@@ -267,10 +170,12 @@ def main() -> None:
             print(f"{name:24} {error}")
             continue
         told = {"label": options.label}
-        print(describe(case, "pvanalytics clear sky", fit_pvwatts(case.power, case.site, **told)))
+        print(describe(case, "pvanalytics clear hours", fit_pvwatts(case.power, case.site, **told)))
         if case.weather is not None:
             result = fit_pvwatts(case.power, case.site, case.weather, **told)
             print(describe(case, "pvanalytics own weather", result))
+        result = clear_days(case.power, case.site, **told)
+        print(describe(case, "pvanalytics clear days", result))
         if not options.quick:
             result = solar_data_tools(case.power, case.site, **told)
             print(describe(case, "solar-data-tools", result))

@@ -1,0 +1,136 @@
+"""What the benchmark of real systems says of them, on cases made by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from benchmarks import real_scores
+from benchmarks.peers_apart import PeerResult, without_faults
+from benchmarks.real_bars import bar_lines
+from benchmarks.real_case import MissingDataError, RealCase, net, single_years
+from benchmarks.real_scores import (
+    DECLARED,
+    PEERS,
+    REPAIRED,
+    TOOLS,
+    RealAnswer,
+    answers,
+    counted,
+    coverage,
+    errors,
+)
+from benchmarks.real_tables import interval_lines, summary_lines, system_lines
+
+from plot_makers import CAPACITY, GOLDEN, estimate_of, sunny
+from sunveil.estimate import Flag, Interval
+from sunveil.site import Plane
+
+HOUR = pd.Timedelta("1h")
+
+
+def case_of(
+    azimuth=2.0, tilt=30.0, dc_kw=5.0, *, start="2019-01-01", days=2, **changes
+) -> RealCase:
+    index = pd.date_range(start, periods=days * 24, freq=HOUR, tz="UTC")
+    made = RealCase(
+        name="case",
+        power=pd.Series(np.ones(len(index)), index=index),
+        site=GOLDEN,
+        weather=None,
+        azimuth=azimuth,
+        tilt=tilt,
+        dc_kw=CAPACITY,
+        note="",
+        declared_timezone="UTC",
+    )
+    return replace(made, **changes)
+
+
+def test_errors_of_azimuth_wrap_at_north():
+    found = estimate_of(Plane(358.0, 33.0))
+    peers = {DECLARED: PeerResult(azimuth=10.0, tilt=25.0), TOOLS: PeerResult(reason="none")}
+    one = RealAnswer(case_of(), found, peers=peers)
+    assert errors(one) == pytest.approx({"azimuth": -4.0, "tilt": 3.0, "capacity": 0.0})
+    assert errors(one, DECLARED) == pytest.approx({"azimuth": 8.0, "tilt": -5.0})
+    assert errors(one, TOOLS) == {}
+
+
+def test_a_label_that_does_not_count_is_left_out_of_means_and_coverage():
+    one = RealAnswer(case_of(counts=frozenset({"tilt"})), estimate_of(Plane(90.0, 33.0)))
+    assert counted([one], "Sunveil", "azimuth").size == 0
+    assert counted([one], "Sunveil", "tilt") == pytest.approx([3.0])
+    assert coverage([one.estimate], [one.case])["azimuth"].count == 0
+
+
+def test_a_quantity_without_label_never_counts():
+    assert case_of(azimuth=None, tilt=None).counts == {"capacity"}
+
+
+def test_coverage_counts_intervals_that_pass_north_and_leaves_refusals_out():
+    across = estimate_of(Plane(359.0, 33.0), azimuth_interval=Interval(355.0, 3.0))
+    beside = replace(across, azimuth_interval=Interval(350.0, 1.0))
+    found = coverage([across, beside, None], [case_of()] * 3)
+    assert (found["azimuth"].held, found["azimuth"].count) == (1, 2)
+    assert found["azimuth"].median_width == pytest.approx(9.5)
+    assert (found["tilt"].held, found["tilt"].median_width) == (0, 4.0)
+    assert found["capacity"].median_width == pytest.approx(100.0 * 0.6 / CAPACITY)
+
+
+def test_years_with_too_few_days_are_no_cases():
+    two = single_years(case_of(start="2018-03-01", days=700))
+    assert [year.name for year in two] == ["case_2018", "case_2019"]
+    assert single_years(case_of(days=360)) == []
+    assert {stamp.year for stamp in two[1].power.index} == {2019}
+
+
+def test_a_household_meter_reads_generation_less_load():
+    case = case_of()
+    assert (net(replace(case, load_kw=case.power * 3.0)).power == -2.0).all()
+    with pytest.raises(MissingDataError, match="no load"):
+        net(case)
+
+
+def test_faults_are_taken_out_for_peers_and_night_tare_is_not():
+    power = pd.Series([-999.0, -0.02, 0.0, 4.0, np.nan, 5.0])
+    assert without_faults(power).tolist() == [-0.02, 0.0, 4.0, 5.0]
+
+
+def test_the_second_answer_of_pvanalytics_is_on_the_clock_that_was_found(monkeypatch):
+    record, _ = sunny()
+    index = pd.DatetimeIndex(record.times, tz="UTC") + HOUR  # an hour fast
+    fast = case_of(azimuth=200.0, power=pd.Series(record.power_kw, index=index), label="start")
+    asked = []
+    for name in ("clear_days", "solar_data_tools"):
+        monkeypatch.setattr(
+            real_scores, name, lambda power, *_, **__: asked.append(power) or PeerResult()
+        )
+    (one,) = answers([fast], PEERS)
+    assert Flag.CLOCK_REPAIRED in one.estimate.flags
+    assert set(one.peers) == set(PEERS)
+    declared, moved, tools = asked
+    assert moved.index[0] == declared.index[0] - HOUR
+    assert tools.index.equals(declared.index)
+
+
+def test_a_refusal_is_an_answer():
+    (one,) = answers([case_of()], ())
+    assert one.estimate is None
+    assert one.refusal
+    assert "refused" in "\n".join(system_lines([one]))
+
+
+def test_tables_and_bars_say_what_was_missed():
+    found = estimate_of(Plane(2.0, 33.0))
+    good = {DECLARED: PeerResult(2.0, 30.0), REPAIRED: PeerResult(2.0, 30.0)}
+    one = RealAnswer(case_of(), found, peers=good)
+    flagged = RealAnswer(case_of(), replace(found, flags=(Flag.SEASONAL_HAZE,)))
+    assert "| Sunveil | 0.0 / 0.0 | 3.0 / 3.0 | 0.0 / 0.0 |" in "\n".join(
+        summary_lines({"all": [one]})
+    )
+    shipped = coverage([found], [one.case])
+    assert "| tilt [°] | 0 of 1 (0%) | 4.0 |" in interval_lines({"shipped": shipped})
+    missed = [line for line in bar_lines([one], [flagged]) if "MISSED" in line]
+    assert len(missed) == 3  # mean tilt, tilt against the peer, coverage of tilt
+    assert all("tilt" in line for line in missed)
+    assert "MISSED" in bar_lines([one], [one])[-1]
