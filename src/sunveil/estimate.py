@@ -44,7 +44,8 @@ FLAG_MEANINGS = {
     Flag.EXPORTED_ONLY: "only what a household left over is in the readings",
     Flag.WRONG_PLACE: "there is power while the sun is down at this place",
     Flag.UNLIKELY_UNIT: "the capacity would make sense in another unit",
-    Flag.LABEL_UNKNOWN: "nobody said which instant of its interval a stamp names, and the sun cannot",
+    Flag.LABEL_UNKNOWN: "nobody said which instant of its interval a stamp names, nor does the sun:"
+    " the interval of azimuth holds the answers for its start, its middle and its end",
     Flag.FEW_CLEAR_HOURS: "too few clear hours for a sure plane, so the intervals are wide",
     Flag.SEASONAL_HAZE: "output under a clear sky falls in a season as no plane explains",
 }

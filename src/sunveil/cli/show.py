@@ -108,19 +108,29 @@ def show_assumptions(assumed: Assumptions) -> str:
     )
 
 
+def minutes_off(minutes: float) -> str:
+    """Return what stamps do that run so many minutes ahead of their clock."""
+    if minutes == 0.0:
+        return "are right"
+    return f"run {abs(minutes):g} minutes {'ahead of' if minutes > 0.0 else 'behind'} their clock"
+
+
 def clock_sentence(estimate: Estimate) -> str:
     """Return what was wrong with a clock that was repaired."""
     clock = estimate.clock
     faults = []
-    if clock.offset_minutes != 0.0:
-        way = "ahead of" if clock.offset_minutes > 0.0 else "behind"
-        faults.append(f"the stamps run {abs(clock.offset_minutes):g} minutes {way} their clock")
+    if clock.offset_minutes != 0.0 or clock.steps:
+        faults.append(f"the stamps {minutes_off(clock.offset_minutes)}")
     if clock.daylight_saving is DaylightSaving.LEFT_IN:
         faults.append("an hour of daylight saving was left in the stamps")
     elif clock.daylight_saving is DaylightSaving.APPLIED_TWICE:
         faults.append("an hour of daylight saving was taken out of the stamps twice")
-    if not faults:
+    if not (faults or clock.steps):
         faults.append(f"the stamps name the {clock.label.value} of their intervals")
+    faults += [
+        f"from {step.date.isoformat()} on they {minutes_off(step.offset_minutes)}"
+        for step in clock.steps
+    ]
     return f"{' and '.join(faults)}; this was repaired first (--clock given leaves it)"
 
 

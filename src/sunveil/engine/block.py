@@ -203,16 +203,15 @@ def _infer_rows(
     if not prepared.sky.usable:
         return _nothing(np.full(len(rows), NO_WEATHER), np.zeros(len(rows), dtype=np.int32))
     searched = search(rows, prepared)
-    step = prepared.sky.grid.step
     # light tells the label of a long interval, but not that of a short one
-    short, unknown = step < SHORT_INTERVAL, np.full(len(rows), not label_known)
-    clocks = BlockClocks(NOBODY, NOBODY, unknown)
+    short = prepared.sky.grid.step < SHORT_INTERVAL
+    clocks = BlockClocks(NOBODY, NOBODY, np.zeros(len(rows), dtype=bool))
     if prepared.options.clock is not Clock.GIVEN:
         clocks = find_clocks(
             rows, searched, prepared, timezone=timezone, label_known=label_known or short
         )
     whole, half = clocks.whole, clocks.half
-    unknown = unknown if short else clocks.off_label
+    unknown = clocks.off_label | (short and not label_known)
     moved = np.concatenate([whole.systems, half.systems])
     right = np.setdiff1d(np.arange(len(rows)), moved)
     parts = [searched.take(right), *([] if whole.searched is None else [whole.searched])]

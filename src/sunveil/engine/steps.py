@@ -66,7 +66,8 @@ def light_against(leads: Array, offsets: Array) -> Array:
     """Return what each day says against each offset, shape (days, offsets). [minutes]"""
     away = leads[:, :, None] - offsets
     against = np.minimum(np.abs(moved_together(away)), MOST_OF_A_DAY)
-    return np.where(np.isfinite(leads).all(axis=0)[:, None], against, 0.0)
+    shown = np.isfinite(leads[0]) & np.isfinite(leads[1])
+    return np.where(shown[:, None], against, 0.0)
 
 
 def offsets_by_day(leads: Array, *, step: int) -> list[Array]:
