@@ -119,19 +119,20 @@ def clock_sentence(estimate: Estimate) -> str:
     """Return what was wrong with a clock that was repaired."""
     clock = estimate.clock
     faults = []
-    if clock.offset_minutes != 0.0 or clock.steps:
+    saved = clock.daylight_saving is not DaylightSaving.AS_DECLARED
+    if clock.offset_minutes != 0.0 or (clock.steps and not saved):
         faults.append(f"the stamps {minutes_off(clock.offset_minutes)}")
     if clock.daylight_saving is DaylightSaving.LEFT_IN:
         faults.append("an hour of daylight saving was left in the stamps")
     elif clock.daylight_saving is DaylightSaving.APPLIED_TWICE:
         faults.append("an hour of daylight saving was taken out of the stamps twice")
-    if not (faults or clock.steps):
+    if not faults:
         faults.append(f"the stamps name the {clock.label.value} of their intervals")
-    faults += [
-        f"from {step.date.isoformat()} on they {minutes_off(step.offset_minutes)}"
-        for step in clock.steps
+    steps = [
+        f", from {each.date} on they {minutes_off(each.offset_minutes)}" for each in clock.steps
     ]
-    return f"{' and '.join(faults)}; this was repaired first (--clock given leaves it)"
+    found = " and ".join(faults) + "".join(steps)
+    return f"{found}; this was repaired first (--clock given leaves it)"
 
 
 def _clock(estimate: Estimate) -> list[str]:

@@ -101,8 +101,7 @@ def clock_words(case: Case) -> str:
         return ""
     if clock.offset_minutes or clock.steps:
         parts.append(_off(clock.offset_minutes))
-    for step in clock.steps:
-        parts.append(f"from {step.date.isoformat()} on {_off(step.offset_minutes)}")
+    parts += [f"from {step.date} on {_off(step.offset_minutes)}" for step in clock.steps]
     if clock.label is not case.record.label:
         parts.append(f"stamps name the {clock.label.value} of their interval")
     if clock.daylight_saving is DaylightSaving.LEFT_IN:
