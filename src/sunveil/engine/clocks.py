@@ -42,10 +42,10 @@ from sunveil.site import Array
 Matrix = NDArray[np.float32]
 
 # A plane moves the middle of its light by up to so much for each degree that it leans to the east
-# or west; together with what shows of a flat one, less than this is within the usual. [minutes]
-LEAN_MINUTES, USUAL_MINUTES = 1.3, 15.0
-# More of a lean moves light no further. [degrees]
-MOST_LEAN = 30.0
+# or west; what shows beyond that is unusual from here on. [minutes]
+LEAN_MINUTES, USUAL_MINUTES = 1.3, 6.0
+# What leans more may hide half an hour. [degrees]
+MOST_LEAN = 20.0
 # First and last light of right clocks are hardly ever off together by more than this: 0 to 7
 # minutes on real systems, under the planes that fit them; half an hour makes 3 to 30. [minutes]
 TOGETHER_MINUTES = 4.0
@@ -165,15 +165,13 @@ def find_clocks(
     if not label_known:
         off_label[suspects] = ~(np.abs(own.mean(axis=0)) <= TOLD_SHARE * prepared.minutes)
     together = np.abs(moved_together(own)) > TOGETHER_MINUTES
-    doubt = np.flatnonzero(together | _seasonal(flat.mean(axis=1))[suspects])
+    doubt = np.flatnonzero(together | _seasonal(flat)[suspects])
     leads = leads_by_season(both[0].take(doubt), both[1].take(doubt), saving, prepared.minutes)
     swing = np.abs(moved_together(leads[Season.SUMMER] - leads[Season.WINTER]))
     in_doubt = together[doubt] | (swing > LEAST_SEASONAL_MINUTES)
     left = unexplained(leads)
     trials = [
-        ClockTrial(
-            s, _plausible(flat[:, :, s], prepared, label_known), left[k], searched.explained[s]
-        )
+        ClockTrial(s, _plausible(flat[:, s], prepared, label_known), left[k], searched.explained[s])
         for k, s in enumerate(suspects[doubt].tolist())
         if in_doubt[k]
     ]
@@ -193,45 +191,44 @@ def find_clocks(
 def _light_of(
     rows: Matrix, searched: Searched, prepared: PreparedSky, saving: NDArray[np.bool_]
 ) -> tuple[Daylight, Array]:
-    """Return the light of systems, and how far it runs ahead of a flat plane's by season."""
+    """Return the light of systems, and how far its middle is ahead of a flat plane's by season."""
     bright, minutes = searched.readings.bright, prepared.minutes
-    light = measured_daylight(rows, bright, prepared.days)
-    leads = leads_by_season(light, prepared.flat, saving, minutes)
-    far_off = np.flatnonzero(np.isnan(leads[Season.ALL, 0]) & searched.enough)
+    light, flat = measured_daylight(rows, bright, prepared.days), prepared.flat.middle()
+    leads = leads_by_season(light.middle(), flat, saving, minutes)[:, 0]
+    far_off = np.flatnonzero(np.isnan(leads[Season.ALL]) & searched.enough)
     if len(far_off):
         # light about midnight: such days are counted from noon to noon
         half = prepared.days.per_day // 2
         late = measured_daylight(
             np.roll(rows[far_off], half, axis=1), bright[far_off], prepared.days
         )
-        behind = (
-            leads_by_season(late, prepared.flat, saving, minutes)[Season.ALL].mean(axis=0) < 0.0
-        )
+        behind = leads_by_season(late.middle(), flat, saving, minutes)[Season.ALL, 0] < 0.0
         # within half a day of noon, whichever side
         late.bounds[:] += np.where(behind, half, -half)[:, None]
         light.bounds[:, far_off], light.energy[far_off] = late.bounds, late.energy
-        leads[:, :, far_off] = leads_by_season(late, prepared.flat, saving, minutes)
+        leads[:, far_off] = leads_by_season(late.middle(), flat, saving, minutes)[:, 0]
     return light, leads
 
 
 def _suspicious(flat: Array, points: Array) -> NDArray[np.bool_]:
     """Return which systems' light is not plainly that of a right clock."""
-    typical = flat.mean(axis=1)
-    lean = np.minimum(np.abs(points[:, EAST]), MOST_LEAN)
-    unusual = np.abs(typical[Season.ALL]) + LEAN_MINUTES * lean > USUAL_MINUTES
-    return np.asarray(unusual | _seasonal(typical))
+    # light of what leans to the west is late, to the east early
+    west = -np.sign(points[:, EAST]) * flat[Season.ALL]
+    lean = np.abs(points[:, EAST])
+    plain = (west > -USUAL_MINUTES) & (west < LEAN_MINUTES * lean + USUAL_MINUTES)
+    return np.asarray(~plain | (lean > MOST_LEAN) | _seasonal(flat))
 
 
-def _seasonal(typical: Array) -> NDArray[np.bool_]:
+def _seasonal(flat: Array) -> NDArray[np.bool_]:
     """Return which systems' light moves by about an hour with daylight saving."""
-    swing = np.abs(typical[Season.SUMMER] - typical[Season.WINTER])
+    swing = np.abs(flat[Season.SUMMER] - flat[Season.WINTER])
     return np.asarray((swing > SAVING_MINUTES[0]) & (swing < SAVING_MINUTES[1]))
 
 
 def _plausible(flat: Array, prepared: PreparedSky, label_known: bool) -> list[ClockHypothesis]:
     """Return the plausible clocks of a system; half of half an hour is one of unknown labels."""
     more = () if label_known or prepared.minutes != 30.0 else (15.0,)
-    return propose(*flat.mean(axis=1).tolist(), more=more)
+    return propose(*flat.tolist(), more=more)
 
 
 def _repaired(won: dict[int, Laid], searched: Searched, *, half: bool) -> RepairedSystems:

@@ -48,13 +48,17 @@ class Daylight:
     ----------
     bounds
         First and last light, in intervals from solar midnight; NaN where they cannot be told,
-        shape (2, systems, days).
+        shape (2, systems, days); see :meth:`middle` for one bound.
     energy
         Sum over the day, up to a factor, shape (systems, days).
     """
 
     bounds: Matrix
     energy: Matrix
+
+    def middle(self) -> Daylight:
+        """Return the daylight with one bound only, halfway between its first and last light."""
+        return Daylight(self.bounds.mean(axis=0, keepdims=True), self.energy)
 
     def take(self, systems: NDArray[np.intp]) -> Daylight:
         """Return the daylight of some of the systems."""
@@ -190,7 +194,8 @@ def typical_leads(
     Returns
     -------
     numpy.ndarray
-        Medians over the brighter half of days, shape (2, systems); NaN where there are too few.
+        Medians over the brighter half of days, shape (bounds, systems); NaN where there are too
+        few.
     """
     ahead = measured.bounds - modelled.bounds
     chosen = np.isfinite(ahead[0])

@@ -23,7 +23,7 @@ OFFSETS = 30.0 * np.arange(-4, 5)
 # What a day at most says against an offset. [minutes]
 MOST_OF_A_DAY = 45.0
 # What speaks against an offset on every day, as a share of it.
-OPEN_SHARE = 0.01
+OPEN_SHARE = 0.05
 # What a step must explain, over all days. [minutes]
 PRICE = 400.0
 # More steps are no clock that somebody set.

@@ -64,7 +64,17 @@ class ClockTrial:
 def leads_by_season(
     light: Daylight, modelled: Daylight, saving: NDArray[np.bool_], minutes: float
 ) -> Array:
-    """Return how far light runs ahead in each season, shape (3, 2, systems). [minutes]"""
+    """Return how far light runs ahead in each season, shape (3, 2, systems). [minutes]
+
+    Parameters
+    ----------
+    light, modelled
+        Daylight of systems and of planes.
+    saving
+        Which days lie in daylight saving.
+    minutes
+        Length of an interval. [minutes]
+    """
     return np.array(
         [typical_leads(light, modelled, saving, season, minutes=minutes) for season in Season]
     )
