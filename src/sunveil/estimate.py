@@ -321,7 +321,7 @@ class Estimate:
                 row["clock_offset_minutes"],
                 Label(row["clock_label"]),
                 DaylightSaving(row["clock_daylight_saving"]),
-                steps=tuple(ClockStep.parse(each) for each in row.get("clock_steps", ())),
+                steps=_steps(row.get("clock_steps")),
             ),
             agreement=row["agreement"],
             flags=tuple(Flag(each) for each in row["flags"]),
@@ -330,6 +330,10 @@ class Estimate:
             haze=row.get("haze"),
             heat=row.get("heat"),
         )
+
+
+def _steps(texts: Iterable[str] | None) -> tuple[ClockStep, ...]:
+    return () if texts is None else tuple(ClockStep.parse(each) for each in texts)
 
 
 def _quantity(

@@ -30,6 +30,9 @@ INF, NAN = float("inf"), float("nan")
         ([DECLARED, HALF, HOUR], [0.8, 0.8, 0.8], [23.0, 7.0, 40.0], False, 1),
         ([DECLARED, HALF, HOUR], [0.8, 0.8, 0.8], [40.0, 3.0, 30.0], True, 1),
         ([DECLARED, HALF, HOUR], [0.8, 0.8, 0.8], [60.0, 40.0, 20.0], True, 2),
+        # a quarter of an hour beside a whole one is no half one
+        ([DECLARED, HOUR, HALF], [0.8, 0.8, 0.8], [70.0, 20.0, 14.0], True, 1),
+        ([DECLARED, HOUR, HALF], [0.8, 0.8, 0.8], [70.0, 20.0, 14.0], False, 2),
         # nothing is known of the light under the other
         ([DECLARED, HOUR], [0.5, 0.8], [INF, INF], False, 0),
     ],

@@ -121,12 +121,15 @@ def decide(
     short
         Whether the readings are of intervals below half an hour.
     """
-    good = np.flatnonzero(shares >= AS_GOOD * shares.max()).tolist()
-    best = min(good, key=lambda place: left[place])
-    rare = short and hypotheses[best].offset_minutes % 60.0 != 0.0
-    most = (MOST_LEFT_RARE if rare else MOST_LEFT) * left[0]
-    better = np.isfinite(left[best]) and left[best] <= min(left[0] - LEAST_MINUTES, most)
-    return int(best) if better else 0
+    good = np.flatnonzero((shares >= AS_GOOD * shares.max()) & np.isfinite(left))
+    rare = np.array([short and each.offset_minutes % 60.0 != 0.0 for each in hypotheses])
+    chosen = 0
+    for places, share in ((good[~rare[good]], MOST_LEFT), (good[rare[good]], MOST_LEFT_RARE)):
+        if len(places):
+            best = int(places[left[places].argmin()])
+            if left[best] <= min(left[chosen] - LEAST_MINUTES, share * left[chosen]):
+                chosen = best
+    return chosen
 
 
 def settle(
