@@ -93,7 +93,8 @@ def main() -> None:
     cases, _ = real.load_all(parser.parse_args().data)
     print(
         "| system | minutes | start [°] | middle [°] | end [°] | label told"
-        " | interval, undeclared [°] | of 3 in it | declared | first light ahead [min] | last light ahead [min] |"
+        " | interval, undeclared [°] | of 3 in it | declared | first light ahead [min]"
+        " | last light ahead [min] |"
     )
     print("|---" * 11 + "|")
     for case in (each for each in cases if each.name not in LEFT_OUT):
