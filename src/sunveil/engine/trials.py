@@ -35,6 +35,8 @@ LEAST_MINUTES, MOST_LEFT = 4.0, 0.6
 # Half an hour is half a long interval, a common mistake, but a rare one of short intervals, whose
 # start for their end is a quarter.
 MOST_LEFT_RARE = 0.25
+# What a rare fault may leave at most of what a common one does.
+MOST_LEFT_BESIDE = 0.5
 # What the middle of a day's light counts beside what moves both its ends.
 MIDDLE_SHARE = 0.5
 
@@ -127,7 +129,8 @@ def decide(
     for places, share in ((good[~rare[good]], MOST_LEFT), (good[rare[good]], MOST_LEFT_RARE)):
         if len(places):
             best = int(places[left[places].argmin()])
-            if left[best] <= min(left[chosen] - LEAST_MINUTES, share * left[chosen]):
+            most = min(share * left[0], (MOST_LEFT_BESIDE if chosen else 1.0) * left[chosen])
+            if left[best] <= min(left[chosen] - LEAST_MINUTES, most):
                 chosen = best
     return chosen
 
