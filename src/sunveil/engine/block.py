@@ -126,7 +126,7 @@ class BlockEstimates:
     clear_hours: Array
     trend: Array
     skyline: Matrix
-    years: NDArray[np.object_]
+    years: NDArray[Any]
     lit: NDArray[np.int32]
     flags: NDArray[np.uint32]
 
