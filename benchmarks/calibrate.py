@@ -101,7 +101,7 @@ def needed(found: Sequence[Miss]) -> float:
 
 
 def left_out(found: Sequence[Miss]) -> tuple[int, float]:
-    """Return how many errors the intervals hold that the other systems give, and their half width."""
+    """Return how many errors are held by what the other systems give, and the half width."""
     held, widths = 0, []
     for one in found:
         common = needed([other for other in found if other.system != one.system])
