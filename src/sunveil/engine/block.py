@@ -134,7 +134,7 @@ class BlockEstimates:
     clock_offset_minutes: Array
     clock_saving: NDArray[np.int8]
     clock_gain: Array
-    clock_steps: NDArray[np.object_]
+    clock_steps: NDArray[Any]
     agreement: Array
     clear_hours: Array
     trend: Array
