@@ -91,31 +91,31 @@ def facts(case: Case) -> list[str]:
         _limit(estimate),
         _clock(case),
         clear_hours_words(estimate),
-        f"{100.0 * estimate.agreement:.0f}% of the bright readings are within 15% of what it gives.",
+        f"{100.0 * estimate.agreement:.0f}% of bright readings are within 15% of what it gives.",
         haze_words(estimate),
     ]
     return [each for each in sentences if each]
 
 
 def _radius(case: Case) -> str:
-    """Return how sure the plane is, and how far off it is in truth."""
+    """Return how sure the plane is, unless its quality says so, and how far off it is in truth."""
+    told = []
     if Flag.NOT_ONE_PLANE in case.estimate.flags:
-        told = (
+        told.append(
             "No single plane explains these readings: take the values above for a stand-in, not"
             " for a plane that is there."
         )
-    elif case.estimate.quality_reason not in FLAG_MEANINGS.values():
-        told = ""  # said beside the quality
-    else:
-        told = (
+    elif case.estimate.quality_reason in FLAG_MEANINGS.values():
+        told.append(
             f"The true plane lies within {case.estimate.plane_error_degrees:.1f}° of the inferred"
             " one with a confidence of 90%."
         )
-    if case.truth is None:
-        return told
-    if case.known is None:
-        return f"{told} In truth this is not one fixed plane ({_kind(case.truth)})."
-    return f"{told} In truth it is {case.known.plane.angle_to(case.estimate.plane):.1f}° off."
+    if case.known is not None:
+        angle = case.known.plane.angle_to(case.estimate.plane)
+        told.append(f"In truth it is {angle:.1f}° off.")
+    elif case.truth is not None:
+        told.append(f"In truth this is not one fixed plane ({_kind(case.truth)}).")
+    return " ".join(told)
 
 
 def _limit(estimate: Estimate) -> str:
