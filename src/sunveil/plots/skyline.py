@@ -110,7 +110,8 @@ def _draw_hidden(ax: Axes, skyline: Array, middle: float) -> None:
     turned = np.roll(skyline, 0 if middle else len(skyline) // 2)
     ax.stairs(turned, edges, fill=True, color=HIDDEN, alpha=0.85, zorder=2.5)
     # the middle of the widest part that is highest, where the number stands best
-    highest = max(hidden_skies(np.where(skyline == skyline.max(), skyline, 0.0)), key=_wide)
+    tops = np.where(skyline == skyline.max(), skyline, 0.0).tolist()
+    highest = max(hidden_skies(tops), key=_wide)
     inside = highest.highest >= FIRST_INSIDE[0] and _wide(highest) >= FIRST_INSIDE[1]
     ax.text(
         float(_around(np.array([0.5 * (highest.first + highest.last)]), middle)[0]),
