@@ -62,7 +62,7 @@ def row_findings(service: Service, served: Served, row: dict[str, Any]) -> list[
         ("By year", "; ".join(years)),
         ("Trend", trend_words(estimate)),
         ("Skyline", skyline_words(estimate)),
-        ("Haze", haze_words(estimate)),
+        ("Air", haze_words(estimate)),
     )
     return [(name, words) for name, words in found if words]
 
