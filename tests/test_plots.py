@@ -492,3 +492,13 @@ def test_days_on_which_nothing_ran_are_not_clear() -> None:
     days = clear_days(data, 4).astype("datetime64[D]")
     assert len(days) == 4
     assert not ((days >= np.datetime64("2019-05-01")) & (days < np.datetime64("2019-07-15"))).any()
+
+
+def test_the_haze_of_an_estimate_has_its_seasons_in_the_model() -> None:
+    record, weather = sunny()
+    even = seen(record, weather, estimate_of(haze_summer=0.5, haze_winter=0.5))
+    smog = seen(record, weather, estimate_of(haze_summer=0.0, haze_winter=1.0))
+    month = even.starts.astype("datetime64[M]").astype(int) % 12
+    winter, summer = (smog.modelled[month == one].sum() for one in (0, 5))
+    assert winter < 0.99 * even.modelled[month == 0].sum()
+    assert summer > 1.005 * even.modelled[month == 5].sum()
