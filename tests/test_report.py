@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import base64
-import datetime as dt
+import datetime
 import re
 import stat
 from dataclasses import replace
@@ -15,6 +15,7 @@ from sunveil.errors import ParameterError, SunveilError, TooLittleData
 from sunveil.estimate import (
     Assumptions,
     ClockFinding,
+    ClockStep,
     DaylightSaving,
     Flag,
     Interval,
@@ -28,7 +29,7 @@ from sunveil.simulate import SystemTruth, Tracker
 from sunveil.site import Losses, Mount, Plane
 
 WESTERN = (0.0,) * 15 + (30.0,) * 5 + (0.0,) * 10
-YEARS = tuple(YearEstimate(dt.date(year, 1, 1), 201.0, 30.0, 5.0) for year in (2018, 2019))
+YEARS = tuple(YearEstimate(datetime.date(year, 1, 1), 201.0, 30.0, 5.0) for year in (2018, 2019))
 NASTY = "<script>alert('1')</script>&\"roof\""
 
 
@@ -272,6 +273,10 @@ def test_the_summary_counts_errors_against_known_truths() -> None:
         (
             ClockFinding(60.0, Label.START, DaylightSaving.APPLIED_TWICE),
             "60 min fast, daylight saving taken out twice",
+        ),
+        (
+            ClockFinding(0.0, Label.START, steps=(ClockStep(datetime.date(2019, 10, 27), -60.0),)),
+            "right, from 2019-10-27 on 60 min slow",
         ),
     ],
 )

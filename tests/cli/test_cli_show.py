@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import datetime as dt
+import datetime
 import re
 from dataclasses import replace
 
@@ -11,6 +11,7 @@ from sunveil.estimate import (
     FLAG_MEANINGS,
     Assumptions,
     ClockFinding,
+    ClockStep,
     DaylightSaving,
     Estimate,
     Flag,
@@ -81,8 +82,8 @@ def test_of_several_systems_it_is_said_what_quality_means_and_of_one_why():
 
 def test_what_the_method_saw_is_told_of_a_system_alone():
     years = (
-        YearEstimate(dt.date(2015, 1, 1), 160.9, 19.2, 5.4),
-        YearEstimate(dt.date(2016, 3, 9), 161.5, 20.8, 12.34),
+        YearEstimate(datetime.date(2015, 1, 1), 160.9, 19.2, 5.4),
+        YearEstimate(datetime.date(2016, 3, 9), 161.5, 20.8, 12.34),
     )
     skyline = (0.0,) * 20 + (20.0,) * 5 + (0.0,) * 5
     seen = replace(
@@ -122,6 +123,10 @@ def test_the_limit_of_a_clipping_inverter_is_told():
     )
 
 
+AUTUMN = ClockStep(datetime.date(2019, 10, 27), -60.0)
+WINTER = ClockStep(datetime.date(2020, 1, 1), 0.0)
+
+
 @pytest.mark.parametrize(
     ("clock", "words"),
     [
@@ -130,6 +135,15 @@ def test_the_limit_of_a_clipping_inverter_is_told():
         (ClockFinding(0.0, Label.START, DaylightSaving.LEFT_IN), "left in"),
         (ClockFinding(0.0, Label.START, DaylightSaving.APPLIED_TWICE), "twice"),
         (ClockFinding(0.0, Label.END), "the end of their intervals"),
+        (
+            ClockFinding(0.0, Label.START, steps=(AUTUMN, WINTER)),
+            "the stamps are right, from 2019-10-27 on they run 60 minutes behind their clock, from"
+            " 2020-01-01 on they are right; this was repaired first",
+        ),
+        (
+            ClockFinding(0.0, Label.START, DaylightSaving.LEFT_IN, steps=(AUTUMN,)),
+            "left in the stamps, from 2019-10-27 on they run 60 minutes behind their clock;",
+        ),
     ],
 )
 def test_a_repair_is_told_in_words(clock, words):

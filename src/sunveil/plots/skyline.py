@@ -147,10 +147,11 @@ def _draw_panels(ax: Axes, estimate: Estimate, middle: float) -> None:
     label = ax.annotate(
         "panels face here",
         (azimuth, elevation),
-        xytext=(0.0, -6.0),
+        # away from the names of the days, which stand in the middle
+        xytext=(7.0 if azimuth >= middle else -7.0, 0.0),
         textcoords="offset points",
-        ha="center",
-        va="top",
+        ha="left" if azimuth >= middle else "right",
+        va="center",
         fontsize=SMALL,
         color=ACCENT,
         zorder=5,
