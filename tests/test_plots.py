@@ -439,6 +439,11 @@ def test_a_path_across_north_or_without_night_draws_no_line_across_the_sky(latit
     assert len(lines) == (3 if latitude < 60.0 else 2)
     for line in lines:
         assert np.nanmax(np.abs(np.diff(line.get_xdata()))) < 180.0
+    left, right = ax.get_window_extent().intervalx
+    for text in ax.texts:
+        assert (
+            left - 1.0 <= text.get_window_extent().x0 < text.get_window_extent().x1 <= right + 1.0
+        )
 
 
 def test_a_lone_or_low_sector_has_its_number_above_it() -> None:

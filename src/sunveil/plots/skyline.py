@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # The longest and the shortest day, and one between; a path is the same each year to a few tenths.
 DAYS = (("2019-06-21", "21 June"), ("2019-03-21", "21 March"), ("2019-12-21", "21 December"))
+# Where a path's name ends, before noon. [degrees]
+NAME_BEFORE = 15.0
 HIDDEN = "#6F6F6F"
 # From this height and width on, a number fits below the skyline. [degrees]
 FIRST_INSIDE = (10.0, 24.0)
@@ -84,12 +86,17 @@ def _draw_path(ax: Axes, site: Site, date: str, name: str, *, middle: float) -> 
         return 0.0
     azimuth = _around(np.degrees(np.arctan2(sun[:, 0], sun[:, 1])), middle)
     elevation = np.degrees(np.arcsin(sun[:, 2]))
-    noon = int(elevation.argmax())
+    place, side = int(elevation.argmax()), "right"
+    if azimuth[place] < middle - 90.0:
+        side = "left"
+    elif abs(azimuth[place] - middle) < 90.0:
+        # left of noon, where most panels face and their mark stands
+        place = int(np.abs(azimuth - middle + NAME_BEFORE).argmin())
     label = ax.text(
-        azimuth[noon],
-        elevation[noon] + 1.5,
+        azimuth[place],
+        elevation[place] + 1.0,
         name,
-        ha="center",
+        ha=side,
         va="bottom",
         fontsize=SMALL,
         color=CONTRAST,
@@ -133,6 +140,7 @@ def _draw_panels(ax: Axes, estimate: Estimate, middle: float) -> None:
     """Mark the point of the sky that the panels face."""
     azimuth = float(_around(np.array([estimate.surface_azimuth]), middle)[0])
     elevation = 90.0 - estimate.surface_tilt
+    inside = azimuth < middle + 100.0
     ax.plot(
         [azimuth],
         [elevation],
@@ -147,10 +155,9 @@ def _draw_panels(ax: Axes, estimate: Estimate, middle: float) -> None:
     label = ax.annotate(
         "panels face here",
         (azimuth, elevation),
-        # away from the names of the days, which stand in the middle
-        xytext=(7.0 if azimuth >= middle else -7.0, 0.0),
+        xytext=(7.0, 0.0) if inside else (-7.0, 0.0),
         textcoords="offset points",
-        ha="left" if azimuth >= middle else "right",
+        ha="left" if inside else "right",
         va="center",
         fontsize=SMALL,
         color=ACCENT,
