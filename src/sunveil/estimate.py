@@ -89,6 +89,7 @@ def judge(flags: Collection[Flag], plane_error_degrees: float) -> tuple[Quality,
     plane_error_degrees
         The radius that holds its plane. [degrees]
     """
+    plane_error_degrees = round(plane_error_degrees, 2)  # as a fleet's table has it
     for quality, bad in ((Quality.POOR, POOR_FLAGS), (Quality.FAIR, FAIR_FLAGS)):
         for flag in bad:
             if flag in flags and (quality is Quality.POOR or plane_error_degrees <= FAIR_WITHIN):

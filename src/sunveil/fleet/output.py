@@ -104,7 +104,8 @@ def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
         [
             judge(flags_of(each), error)[0].value
             for each, error in zip(bits.tolist(), radius, strict=True)
-        ]
+        ],
+        pa.string(),
     )
     columns["latitude"] = pa.array(systems.latitude[numbers])
     columns["longitude"] = pa.array(systems.longitude[numbers])
