@@ -20,8 +20,7 @@ from scipy.stats import t
 
 from benchmarks import real
 from benchmarks.measure import turned
-from benchmarks.real_scores import RealAnswer, answers
-from benchmarks.real_systems import SEEN
+from benchmarks.real_scores import SEEN, Coverage, RealAnswer, answers
 from sunveil.engine.assumed import SystematicErrors
 from sunveil.estimate import Estimate, YearEstimate
 from sunveil.site import CALIBRATION
@@ -46,12 +45,15 @@ class Miss:
         Standard deviation that the interval stands for, in the same unit.
     bias
         What of it is for all systems alike.
+    surface_tilt
+        The inferred tilt, which says what a turn of the azimuth is worth. [degrees]
     """
 
     system: str
     error: float
     stated: float
     bias: float
+    surface_tilt: float = 30.0
 
     @property
     def own(self) -> float:
@@ -78,7 +80,7 @@ def misses(answered: Sequence[RealAnswer]) -> dict[str, list[Miss]]:
             width = (found.azimuth_interval.high - found.azimuth_interval.low) % 360.0
             error = across(turned(found.surface_azimuth, case.azimuth), found.surface_tilt)
             stated = across(width, found.surface_tilt) / (2.0 * REACH)
-            out["across"].append(Miss(case.name, error, stated, now.across))
+            out["across"].append(Miss(case.name, error, stated, now.across, found.surface_tilt))
         if "capacity" in case.counts:
             ends = found.capacity_interval
             stated = float(np.log(ends.high / ends.low)) / (2.0 * REACH)
@@ -100,15 +102,34 @@ def needed(found: Sequence[Miss]) -> float:
     return 0.5 * (low + high) * float(t.ppf(1.0 - TAIL, len(found) - 1)) / REACH
 
 
-def left_out(found: Sequence[Miss]) -> tuple[int, float]:
-    """Return how many errors are held by what the other systems give, and the half width."""
+def left_out(found: Sequence[Miss]) -> tuple[int, list[float]]:
+    """Return how many errors are held by what the other systems give, and the half widths."""
     held, widths = 0, []
     for one in found:
         common = needed([other for other in found if other.system != one.system])
-        width = REACH * np.sqrt(one.own + common**2)
+        width = float(REACH * np.sqrt(one.own + common**2))
         held += abs(one.error) <= width
         widths.append(width)
-    return held, float(np.median(widths))
+    return held, widths
+
+
+def left_out_coverage(answered: Sequence[RealAnswer]) -> dict[str, Coverage]:
+    """Return how often intervals hold the labels that are made with what other systems say."""
+    out = {}
+    for name, found in misses(answered).items():
+        held, halves = left_out(found)
+        if name == "across":
+            widths = [
+                2.0 * np.degrees(half / one.surface_tilt)
+                for half, one in zip(halves, found, strict=True)
+            ]
+        elif name == "tilt":
+            widths = [2.0 * half for half in halves]
+        else:
+            widths = [200.0 * np.sinh(half) for half in halves]
+        quantity = "azimuth" if name == "across" else name
+        out[quantity] = Coverage(held, len(found), float(np.median(widths)))
+    return out
 
 
 def year_spread(estimates: Sequence[Estimate]) -> tuple[float, float, float]:
@@ -152,10 +173,10 @@ def main() -> None:
     print("| what | systems | stated now | needed | held, left out in turn | half width |")
     print("|---|---|---|---|---|---|")
     for name, found in by_name.items():
-        held, width = left_out(found)
+        held, widths = left_out(found)
         print(
             f"| {name} | {len(found)} | {found[0].bias:g} | {needed(found):.3f} |"
-            f" {held} of {len(found)} | {width:.3f} |"
+            f" {held} of {len(found)} | {np.median(widths):.3f} |"
         )
         for one in found if arguments.more else ():
             print(f"|   {one.system} | {one.error:+.3f} | {one.stated:.3f} | | | |")

@@ -28,6 +28,10 @@ SUNVEIL = "Sunveil"
 DECLARED = "pvanalytics, clock as declared"
 REPAIRED = "pvanalytics, Sunveil's clock"
 TOOLS = "solar-data-tools"
+# The systems whose errors are averaged, and those under smog; others are shown beside them.
+SEEN = ("serf_east", "serf_dst", "garage", "sanyo", "fsec", "nist_ground", "vermont", "stanford")
+SEEN += ("almeria", "turin", "utrecht", "heggelbach")
+SMOG = ("pvod_01", "pvod_05", "pvod_07")
 PEERS = (DECLARED, REPAIRED, TOOLS)
 
 

@@ -23,7 +23,7 @@ import pvlib
 from benchmarks import real
 from benchmarks.measure import Outcome, Truth, coverage, middle, number, ours, tail
 from benchmarks.real_case import PLANE
-from benchmarks.real_systems import SEEN
+from benchmarks.real_scores import SEEN
 from sunveil.errors import SunveilError
 from sunveil.simulate import FaultRates, FleetSpec, write_fleet
 from sunveil.simulate.fault_rates import CLEAN_FLEET, REAL_FLEET
