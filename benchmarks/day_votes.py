@@ -40,9 +40,9 @@ EPSILONS = (0.3, 1.0, 3.0)
 NOTE = """\
 Single years of the twelve real systems, averaged to hours, on their true clocks, under a clear sky;
 mean and median over systems. Rules that look at one day alone keep the sensitivity. None makes the
-release better: the tilts lean as they did, and votes are lost. Other thresholds help where ε is small
-and days are cloudy; without the last one simulated systems lose azimuth at ε = 1, and eight are twice
-the votes for little."""
+release better: the tilts lean as they did, and votes are lost. Other thresholds help where ε is
+small and days are cloudy; without the last one simulated systems lose azimuth at ε = 1, and eight
+differ from four at ε = 0.3 alone."""
 Rule = Callable[[Array], np.ndarray]
 
 
