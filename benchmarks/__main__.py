@@ -190,6 +190,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--stress", type=int, default=30)
     parser.add_argument("--peers", type=int, default=24, help="systems that the peers run too")
     parser.add_argument("--slow", type=int, default=4, help="of those, with solar-data-tools")
+    parser.add_argument("--data", type=Path, default=None, help="folder of real series")
     parser.add_argument(
         "--only",
         choices=("coverage", "flags", "realism", "cost", "fleets"),

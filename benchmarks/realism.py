@@ -22,6 +22,8 @@ import pvlib
 
 from benchmarks import real
 from benchmarks.measure import Outcome, Truth, coverage, middle, number, ours, tail
+from benchmarks.real_case import PLANE
+from benchmarks.real_systems import SEEN
 from sunveil.errors import SunveilError
 from sunveil.simulate import FaultRates, FleetSpec, write_fleet
 from sunveil.simulate.fault_rates import CLEAN_FLEET, REAL_FLEET
@@ -161,11 +163,12 @@ def real_jobs(data: Path | None) -> list[Job]:
     cases, missing = real.load_all(data)
     for name, reason in missing.items():
         say(f"{name} is left out: {reason}")
-    return [
-        (case.power, case.site, Truth(case.azimuth, case.tilt, case.dc_kw), "auto")
-        for case in cases
-        if math.isfinite(case.azimuth) and math.isfinite(case.tilt)
-    ]
+    jobs: list[Job] = []
+    for case in cases:
+        if case.name in SEEN and case.counts >= PLANE:
+            dc_kw = case.dc_kw if "capacity" in case.counts else None
+            jobs.append((case.power, case.site, Truth(case.azimuth, case.tilt, dc_kw), case.label))
+    return jobs
 
 
 def _infer(job: Job) -> Outcome | None:

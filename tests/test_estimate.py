@@ -1,22 +1,33 @@
 from __future__ import annotations
 
+import datetime
 import json
 import math
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sunveil.estimate import (
     FLAG_MEANINGS,
     Assumptions,
     ClockFinding,
+    ClockStep,
     DaylightSaving,
     Estimate,
     Flag,
     Interval,
+    Quality,
+    YearEstimate,
 )
 from sunveil.meters.record import Label
 from sunveil.site import Losses, Plane
+
+STEPS = (
+    ClockStep(datetime.date(2019, 10, 27), 0.0),
+    ClockStep(datetime.date(2020, 1, 1), -90.0),
+)
 
 
 @pytest.fixture
@@ -30,7 +41,7 @@ def estimate() -> Estimate:
         capacity_interval=Interval(5.1, 5.7654321),
         plane_error_degrees=1.23456,
         ac_limit_kw=4.4444444,
-        clock=ClockFinding(60.0, Label.END, DaylightSaving.LEFT_IN, gain=0.1),
+        clock=ClockFinding(60.0, Label.END, DaylightSaving.LEFT_IN, gain=0.1, steps=STEPS),
         agreement=0.654321,
         flags=(Flag.CLIPPING, Flag.CLOCK_REPAIRED),
         assumptions=Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default"),
@@ -62,13 +73,23 @@ def test_the_dictionary_says_what_became_of_the_clock_and_what_to_beware_of(esti
     assert plain["clock_offset_minutes"] == 60.0
     assert plain["clock_label"] == "end"
     assert plain["clock_daylight_saving"] == "left_in"
+    assert plain["clock_steps"] == ["2019-10-27 +0", "2020-01-01 -90"]
     assert plain["flags"] == ["clipping", "clock_repaired"]
     assert plain["notes"] == ["2% of the intervals have no reading."]
 
 
 def test_the_dictionary_names_every_assumption(estimate):
     assert estimate.to_dict()["assumptions"] == {
-        "system_losses": 0.14,
+        "system_losses": 0.05,
+        "system_losses_parts": {
+            "soiling": 0.02,
+            "mismatch": 0.02,
+            "wiring": 0.02,
+            "connections": 0.005,
+            "light-induced degradation": 0.015,
+            "nameplate rating": 0.01,
+            "calibration on real systems": -0.04,
+        },
         "inverter_efficiency": 0.96,
         "gamma_pdc_per_degC": -0.004,
         "albedo": 0.2,
@@ -80,30 +101,83 @@ def test_the_dictionary_names_every_assumption(estimate):
 
 
 def test_a_row_becomes_the_estimate_that_it_was_written_from(estimate):
-    whole = replace(estimate, haze=0.51234, heat=1.2, notes=("a note",))
+    whole = replace(
+        estimate,
+        haze_summer=0.51234,
+        haze_winter=0.71234,
+        heat=1.2,
+        clear_hours=987.654,
+        skyline=(0.0,) * 29 + (15.0,),
+        years=(YearEstimate(datetime.date(2015, 3, 18), 161.234, 20.987, 5.123456),),
+        trend_percent_per_year=-0.7349,
+        notes=("a note",),
+    )
     row = json.loads(json.dumps(whole.to_row()))
     back = Estimate.from_row(row, whole.assumptions, notes=whole.notes)
     assert back.to_row() == row
     assert back.to_dict() == whole.to_dict()
-    assert (back.haze, back.heat) == (0.5123, 1.2)
+    assert (back.haze_summer, back.haze_winter, back.heat) == (0.5123, 0.7123, 1.2)
+    assert (back.skyline, back.clear_hours) == (whole.skyline, 987.65)
+    assert back.years == (YearEstimate(datetime.date(2015, 3, 18), 161.23, 20.99, 5.1235),)
+    assert back.trend_percent_per_year == -0.73
     assert back.flags == whole.flags
     assert back.clock == replace(whole.clock, gain=0.0)
     rounded = replace(back, notes=())
     assert Estimate.from_row(rounded.to_row(), rounded.assumptions) == rounded
 
 
+def test_rows_of_the_first_version_know_no_steps(estimate):
+    row = estimate.to_row()
+    for old in (row | {"clock_steps": None}, {k: v for k, v in row.items() if k != "clock_steps"}):
+        assert Estimate.from_row(old, estimate.assumptions).clock.steps == ()
+
+
+@given(st.dates(), st.sampled_from([-90.0, -60.0, 0.0, 30.0, 7.5]))
+def test_a_step_of_a_clock_is_read_as_it_is_written(date, minutes):
+    step = ClockStep(date, minutes)
+    assert ClockStep.parse(str(step)) == step
+    assert ClockStep.on(step.day, minutes) == step
+
+
 def test_what_is_not_there_stays_away_in_a_row(estimate):
     bare = replace(
-        estimate, ac_limit_kw=None, tilt_interval=Interval(math.nan, math.nan), haze=None
+        estimate, ac_limit_kw=None, tilt_interval=Interval(math.nan, math.nan), haze_summer=None
     )
     row = bare.to_row()
-    assert [row[name] for name in ("ac_limit_kw", "surface_tilt_low", "haze")] == [None] * 3
+    assert [row[name] for name in ("ac_limit_kw", "surface_tilt_low", "haze_summer")] == [None] * 3
     back = Estimate.from_row(row, bare.assumptions)
     assert back.ac_limit_kw is None
     assert math.isnan(back.tilt_interval.low)
-    for name in ("haze", "heat"):  # as tables of version 0.1 have it
-        del row[name]
-    assert Estimate.from_row({**row, "feeder": "F1"}, bare.assumptions).haze is None
+    assert back.haze is None
+
+
+def test_a_row_of_version_0_1_is_read(estimate):
+    later = ("haze_summer", "haze_winter", "heat", "clear_hours", "trend_percent_per_year")
+    later += ("skyline", "years", "quality")
+    row = {name: value for name, value in estimate.to_row().items() if name not in later}
+    old = Estimate.from_row({**row, "feeder": "F1"}, estimate.assumptions)
+    assert (old.haze, old.heat, old.skyline, old.years) == (None, None, (), ())
+    hazy = Estimate.from_row({**row, "haze": 0.3}, estimate.assumptions)
+    assert (hazy.haze_summer, hazy.haze_winter, hazy.haze) == (0.3, 0.3, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "radius", "quality", "reason"),
+    [
+        ((), 6.9, Quality.GOOD, "within 7 degrees"),
+        ((), 7.1, Quality.FAIR, "within 7 degrees"),
+        ((), 12.5, Quality.POOR, "within 12 degrees"),
+        ((Flag.CLIPPING, Flag.CLOCK_REPAIRED), 2.0, Quality.GOOD, "within 2 degrees"),
+        ((Flag.LABEL_UNKNOWN,), 2.0, Quality.FAIR, "which instant"),
+        ((Flag.LABEL_UNKNOWN,), 20.0, Quality.POOR, "within 20 degrees"),
+        ((Flag.UNLIKELY_UNIT, Flag.SEASONAL_HAZE), 2.0, Quality.POOR, "winter days are hazy"),
+    ],
+)
+def test_quality_is_judged_by_flags_and_by_the_radius(estimate, flags, radius, quality, reason):
+    judged = replace(estimate, flags=flags, plane_error_degrees=radius)
+    assert judged.quality is quality
+    assert reason in judged.quality_reason
+    assert judged.to_dict()["quality"] == quality
 
 
 def test_assumptions_come_back_from_their_dictionary(estimate):
