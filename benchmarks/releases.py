@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks import real
+from benchmarks import day_votes, real
 from sunveil.infer import record_span
 from sunveil.meters import from_pandas
 from sunveil.meters.coarsen import coarsen
@@ -183,6 +183,7 @@ def main() -> None:
     lines = [NOTE]
     for title, rows in (
         ("Accuracy", accuracy()),
+        ("Clear days, told within the day", day_votes.table()),
         ("Azimuth alone on a circle", circle()),
         ("Time", costs()),
     ):

@@ -14,7 +14,9 @@ from sunveil.meters import Record, from_pandas
 from sunveil.releases.choices import Choices
 from sunveil.releases.frame import frame_of, make_frame, prepared, time_grid_of
 from sunveil.releases.score import day_score, reading_score
+from sunveil.site import Losses, Site
 from sunveil.timegrid import DAY, TimeGrid
+from sunveil.weather import clearsky
 
 PLANTED = 1234.5678
 
@@ -208,3 +210,23 @@ def test_a_frame_without_choices_takes_the_defaults(record, weather):
     frame = make_frame(weather, replace(short, count=24))
     assert frame.choices == Choices()
     assert len(frame) >= 200_000
+
+
+def test_candidates_lose_what_running_systems_lose(frame, record, weather):
+    dusty = replace(frame.choices, losses=Losses(system=0.14))
+    ours, theirs = frame.profiles[0], frame_of(record, weather, dusty).profiles[0]
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    gained = np.exp(ours[both] - theirs[both])
+    assert frame.choices.losses == Losses()
+    assert np.median(gained) == pytest.approx((1.0 - Losses().system) / 0.86, rel=0.01)
+
+
+def test_candidates_under_a_clear_sky_have_the_winter_of_their_place():
+    # in Vermont it is -7 °C in January, where others of its latitude have 6 °C
+    weather = clearsky(Site(44.4665, -73.1014, 109.0), "2019-01-05", "2019-01-20")
+    grid = TimeGrid(int(pd.Timestamp("2019-01-08 05:00").timestamp()), 3600, 7 * 24)
+    choices = Choices(step=30.0)
+    warm = replace(weather, temp_air=np.full_like(weather.temp_air, 6.0))
+    ours, theirs = (make_frame(sky, grid, choices).profiles[0] for sky in (weather, warm))
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    assert np.median(ours[both] - theirs[both]) > 0.03
