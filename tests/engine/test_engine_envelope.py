@@ -16,7 +16,7 @@ from sunveil.engine.envelope import (
     profiles_of,
     starting_grid,
 )
-from sunveil.engine.model import CAPACITY
+from sunveil.engine.model import CAPACITY, PARAMETERS
 from sunveil.timegrid import DAY
 
 
@@ -73,7 +73,7 @@ def test_the_starting_planes_lie_close_to_any_plane():
 
 def test_starts_lie_in_the_neighbourhood_of_the_truth(prepared, rows):
     starts, remains = find_starts(bright_envelope(rows, prepared.groups), prepared.groups)
-    assert starts.shape == (len(rows), STARTS, 6)
+    assert starts.shape == (len(rows), STARTS, PARAMETERS)
     assert (np.diff(remains, axis=1) >= 0.0).all()
     for own, plane in zip(starts, PLANES, strict=True):
         assert min(angle_between(each, point_of(*plane)) for each in own) < 16.0

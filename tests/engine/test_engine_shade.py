@@ -8,7 +8,7 @@ from sunveil.engine import infer_block
 from sunveil.engine.final import fit_finally
 from sunveil.engine.readings import padded
 from sunveil.engine.search import search
-from sunveil.engine.shade import COLUMNS, PATCHES, sky_patches, unhidden
+from sunveil.engine.shade import COLUMNS, LAYERS, find_shade, sky_patches
 from sunveil.simulate import western_horizon
 from sunveil.site import Plane
 
@@ -32,9 +32,9 @@ def test_patches_tell_directions_apart():
     sun = np.stack([np.cos(e) * np.sin(a), np.cos(e) * np.cos(a), np.sin(e)], axis=1)
     found = sky_patches(sun)
     assert len(np.unique(found)) == len(sun)
-    assert found.max() < PATCHES
+    assert found.max() < LAYERS * COLUMNS
     np.testing.assert_array_equal(found, np.arange(18).repeat(COLUMNS) * COLUMNS + found % COLUMNS)
-    assert sky_patches(np.array([[0.0, 0.0, 1.0]]))[0] < PATCHES
+    assert sky_patches(np.array([[0.0, 0.0, 1.0]]))[0] < LAYERS * COLUMNS
 
 
 def test_what_is_hidden_is_what_a_plain_loop_hides(prepared):
@@ -45,7 +45,7 @@ def test_what_is_hidden_is_what_a_plain_loop_hides(prepared):
     hill = (prepared.sky.sun[:, 0] < -0.5) & (prepared.sky.sun[:, 2] < 0.5)
     power[0, hill] *= 0.5
     have = (rng.random(model.shape) < 0.9).astype(np.float32)
-    kept, share = unhidden(
+    kept, share, skyline = find_shade(
         padded(power),
         padded(have),
         padded(model),
@@ -65,7 +65,7 @@ def test_a_horizon_is_found_and_clouds_are_not(power_of, prepared, rows):
     shaded = row_of(power_of(240.0, 25.0, horizon=western_horizon()), prepared.sky.grid)
     given = np.stack([shaded, rows[0]])
     fit = fit_finally(search(given, prepared), prepared)
-    left_out = (fit.searched.readings.have - fit.kept)[:, : len(prepared.slot)] > 0.0
+    left_out = ((fit.days.weights > 0.0) & (fit.kept == 0.0))[:, : len(prepared.slot)]
     assert left_out[0].mean() > 0.03
     # of what is left out, nearly all lies low in the west
     sun = prepared.sky.sun[left_out[0]]
