@@ -143,7 +143,8 @@ def run_single(cases: Cases) -> pd.DataFrame:
         altitude = None if np.isnan(one.altitude) else one.altitude
         place = {"latitude": one.latitude, "longitude": one.longitude, "altitude": altitude}
         try:
-            found = sunveil.infer(readings.rename(one.system_id), label=cases.label, **place)
+            named = readings.rename(one.system_id)
+            found = sunveil.infer(named, unit="kW", label=cases.label, **place)
         except SunveilError:
             rows.append({"system_id": one.system_id, "flags": ["refused"]})
         else:

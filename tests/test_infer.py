@@ -11,6 +11,7 @@ import pytest
 
 import sunveil
 from sunveil.cli import main
+from sunveil.errors import MeterError
 from sunveil.estimate import Estimate, Flag
 from sunveil.fleet import infer_fleet
 from sunveil.infer import (
@@ -280,6 +281,40 @@ def test_readings_that_are_no_numbers_are_refused(power):
         sunveil.infer(power.iloc[:0], **GOLDEN)
     with pytest.raises(sunveil.MeterError, match="DatetimeIndex"):
         sunveil.infer(power.reset_index(drop=True), **GOLDEN)
+
+
+def test_a_net_meter_is_refused_unless_forced_and_leaves_its_neighbours_alone(power, estimate):
+    load = np.random.default_rng(0).exponential(0.8, len(power))
+    record = from_pandas(power, system_id="power_kw")
+    net = from_pandas(power - load, system_id="home")
+    skies = SiteSkies(**GOLDEN)
+    refused, beside = infer_records([net, record], skies)
+    assert isinstance(refused, MeterError)
+    assert "system home goes far below zero at night" in str(refused)
+    assert "force=True" in str(refused)
+    assert beside == estimate
+    forced, same = infer_records([net, record], skies, options=Options(force=True))
+    assert Flag.NET_METER in forced.flags
+    assert same == estimate
+
+
+def test_a_capacity_that_makes_no_sense_is_flagged_with_the_likelier_unit(power, estimate):
+    watts = sunveil.infer((1000.0 * power).rename("roof"), **GOLDEN)
+    assert watts.flags == (Flag.UNLIKELY_UNIT,)
+    assert watts.notes[-1].endswith("kW if the readings were in W rather than kW.")
+    assert watts.dc_capacity_kw == pytest.approx(1000.0 * estimate.dc_capacity_kw, rel=1e-3)
+    for said in ({"unit": "kW"}, {"unit": "W"}):
+        assert sunveil.infer((1000.0 * power).rename("roof"), **GOLDEN, **said).flags == ()
+    small = sunveil.infer(power, **GOLDEN, unit="W")
+    assert small.flags == (Flag.UNLIKELY_UNIT,)
+    assert small.notes[-1].endswith("kW if the readings were in kW rather than W.")
+
+
+@pytest.mark.parametrize(("name", "flags"), [("power_kw", ()), ("roof W", (Flag.UNLIKELY_UNIT,))])
+def test_the_name_of_a_series_may_say_that_it_is_in_kw_and_is_no_other_unit(power, name, flags):
+    found = sunveil.infer((1000.0 * power).rename(name), **GOLDEN)
+    assert found.dc_capacity_kw > 4000.0
+    assert found.flags == flags
 
 
 def test_a_frame_s_systems_stand_alone(power):

@@ -27,7 +27,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 _ASKED = re.compile("⟦([a-z_]+)(?:=([^⟧]*))?⟧")
-_FLAGS = frozenset({"negate", "allow_net", "restart"})
+_FLAGS = frozenset({"negate", "force", "restart"})
 # The environment's name for the interface that a command is started from.
 INTERFACE = "SUNVEIL_INTERFACE"
 
@@ -48,7 +48,7 @@ FORM_LABELS = {
     "duplicates": "Different readings for one time",
     "unit_switch": "A unit that changes within a record",
     "negate": "Generation is counted as negative",
-    "allow_net": "Read net meters all the same",
+    "force": "Infer what does not look like generation",
 }
 
 

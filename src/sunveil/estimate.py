@@ -43,10 +43,10 @@ FLAG_MEANINGS = {
     Flag.EXPORTED_ONLY: "only what a household left over is in the readings",
     Flag.WRONG_PLACE: "there is power while the sun is down at this place",
     Flag.UNLIKELY_UNIT: "the capacity would make sense in another unit",
-    Flag.LABEL_UNKNOWN: "nobody said which instant of its interval a stamp names, and the sun cannot",
+    Flag.LABEL_UNKNOWN: "which instant of its interval a stamp names is not known",
     Flag.FEW_CLEAR_HOURS: "too few clear hours for a sure plane, so the intervals are wide",
     Flag.SEASONAL_HAZE: "winter days are hazy, which makes a plane look flatter than it is",
-    Flag.CAPACITY_BOUNDED: "no plane agrees with the highest powers, so the capacity is what they show",
+    Flag.CAPACITY_BOUNDED: "no plane agrees with the highest powers: the capacity is theirs",
 }
 
 

@@ -28,9 +28,10 @@ from sunveil.engine import (
 from sunveil.engine.assumed import Clock as Clock
 from sunveil.engine.block import NO_WEATHER, flags_of, skyline_of
 from sunveil.engine.clocks import ClockHypothesis, FoundClock
+from sunveil.engine.metering import flag_meters, name_likelier_unit, refuse_net
 from sunveil.engine.saving import saving_days, saving_rule
-from sunveil.errors import ParameterError, SunveilError, TooLittleData, WeatherError
-from sunveil.estimate import Assumptions, Estimate, Interval
+from sunveil.errors import MeterError, ParameterError, SunveilError, TooLittleData, WeatherError
+from sunveil.estimate import Assumptions, Estimate, Flag, Interval
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.read import failed
 from sunveil.meters.record import Record
@@ -152,7 +153,7 @@ def infer(
     altitude: float | None = None,
     weather: str | Weather | pd.DataFrame = "clearsky",
     timezone: str | None = None,
-    unit: str = "kW",
+    unit: str = "auto",
     label: str = "auto",
     method: str = "default",
     clock: str = "repair",
@@ -181,7 +182,8 @@ def infer(
     timezone
         Time zone of times that have none: ``"UTC"``, ``"-07:00"``, an IANA name.
     unit
-        Unit of a series: W, kW, Wh or kWh.
+        Unit of a series: W, kW, Wh or kWh; with ``auto`` it is taken to be kW, and a capacity that
+        would be a home's in W is flagged.
     label
         Which instant of its interval a stamp names: ``start``, ``middle``, ``end``; or ``auto``:
         the middle of intervals below 30 minutes, the start of longer ones.
@@ -454,14 +456,22 @@ def _infer_batch(
 ) -> Iterator[Estimate | SunveilError]:
     """Yield the estimates of records that share a grid, a clock and a label."""
     sky = skies.over(grid)
+    kept = [record for record in records if options.force or not record.net]
     found = infer_block(
-        on_grid(records, grid),
+        on_grid(kept, grid),
         sky,
         options=options.engine,
         timezone=records[0].timezone,
         label_known=records[0].label_known,
     )
-    for place, record in enumerate(records):
+    net, known = ([bool(each.net) for each in kept], [each.unit_known for each in kept])
+    flag_meters(found, net=np.array(net, dtype=bool), unit_known=np.array(known, dtype=bool))
+    places = iter(range(len(kept)))
+    for record in records:
+        if record.net and not options.force:
+            yield MeterError(refuse_net(record.system_id, record.net))
+            continue
+        place = next(places)
         outcome = int(found.outcome[place])
         if outcome:
             kind = WeatherError if outcome == NO_WEATHER else TooLittleData
@@ -503,6 +513,9 @@ def _estimate(
         ClockHypothesis(number("clock_offset_minutes"), SAVINGS[int(found.clock_saving[place])]),
         number("clock_gain"),
     )
+    flags, notes = flags_of(int(found.flags[place])), record.notes
+    if Flag.UNLIKELY_UNIT in flags:
+        notes = (*notes, name_likelier_unit(number("dc_capacity_kw"), record.unit))
     return Estimate(
         system_id=record.system_id,
         plane=Plane(number("surface_azimuth"), number("surface_tilt")),
@@ -514,7 +527,7 @@ def _estimate(
         ac_limit_kw=None if np.isnan(limit) else limit,
         clock=clock.finding(record.label, record.interval_minutes),
         agreement=number("agreement"),
-        flags=flags_of(int(found.flags[place])),
+        flags=flags,
         assumptions=Assumptions(
             losses=options.losses,
             albedo=options.albedo,
@@ -523,7 +536,7 @@ def _estimate(
             method=options.method.value,
             mount=options.mount,
         ),
-        notes=record.notes,
+        notes=notes,
         haze_summer=number("haze_summer"),
         haze_winter=number("haze_winter"),
         heat=number("heat"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -109,7 +110,7 @@ def test_the_options_of_the_meters_reach_the_reader(sunveil, three_roofs, tmp_pa
         *("--time-column", "when", "--power-column", "what", "--system-column", "who"),
         *("--time-format", "%d/%m/%Y %H:%M", "--timezone", "UTC-07:00", "--unit", "W"),
         *("--clock", "given", "--label", "end", "--duplicates", "first", "--unit-switch", "ignore"),
-        *("--negate", "--allow-net"),
+        "--negate",
     )
     assert said.code == 0, said.err
     (told,) = json.loads(said.out)
@@ -117,6 +118,20 @@ def test_the_options_of_the_meters_reach_the_reader(sunveil, three_roofs, tmp_pa
     assert told["clock_label"] == "end"
     assert angle(told, planes["west"]) < 3.0
     assert told["dc_capacity_kw"] == pytest.approx(5.0, rel=0.06)
+
+
+def test_a_net_meter_is_inferred_by_force_alone(sunveil, three_roofs, write_long, tmp_path, place):
+    power = three_roofs["south"]
+    load = np.random.default_rng(0).exponential(0.8, len(power))
+    path = write_long(tmp_path / "home.csv", {"home": power - load})
+    said = sunveil("infer", path, *place)
+    assert said.code == 2
+    assert "as a net meter does: give the generation alone, or infer it anyway with --force" in (
+        said.err
+    )
+    forced = sunveil("infer", path, *place, "--force", "--json")
+    assert forced.code == 0, forced.err
+    assert "net_meter" in json.loads(forced.out)[0]["flags"]
 
 
 def test_the_inverter_s_efficiency_sets_the_capacity(sunveil, one_system, place):

@@ -48,13 +48,13 @@ def test_every_option_fills_its_field(declared):
         "--time-column", "t", "--date-column", "d", "--power-column", "3", "--system-column", "s",
         "--time-format", "%H", "--skip-rows", "4", "--separator", ";", "--decimal", ",",
         "--unit", "mwh", "--register", "cumulative", "--timezone", "UTC", "--label", "end",
-        "--duplicates", "last", "--unit-switch", "ignore", "--negate", "--allow-net",
+        "--duplicates", "last", "--unit-switch", "ignore", "--negate",
     ]  # fmt: skip
     fields = {
         "time_column": "t", "date_column": "d", "power_column": "3", "system_column": "s",
         "time_format": "%H", "skip_rows": 4, "separator": ";", "decimal": ",",
         "unit": "MWh", "register": "cumulative", "timezone": "UTC", "label": "end",
-        "duplicates": "last", "unit_switch": "ignore", "negate": True, "allow_net": True,
+        "duplicates": "last", "unit_switch": "ignore", "negate": True,
     }  # fmt: skip
     assert set(fields) == set(METER)
     assert declared(*words) == MeterOptions(**fields)

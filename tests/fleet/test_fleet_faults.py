@@ -15,6 +15,7 @@ from fleet_folders import (
     write_systems,
 )
 
+from sunveil import infer
 from sunveil.cli import main
 from sunveil.errors import MeterError, ParameterError, SourceError
 from sunveil.fleet import FleetSettings, infer_fleet
@@ -110,7 +111,7 @@ def odd_frame(readings, what):
     elif what == "zeros":
         power[own] = 0.0
     elif what == "net":
-        power[own] -= 2.0
+        power[own] -= np.random.default_rng(0).exponential(1.0, len(own))
     elif what == "infinite":
         power[own[100]] = np.inf
     elif what == "register":
@@ -136,7 +137,7 @@ def odd_frame(readings, what):
     return frame
 
 
-@pytest.mark.parametrize("what", ["switch", "zeros", "net", "register", "torn"])
+@pytest.mark.parametrize("what", ["switch", "zeros", "register", "torn"])
 def test_a_bad_record_is_refused_in_the_words_of_the_reader_of_single_files(
     what, readings, systems_file, tmp_path
 ):
@@ -147,6 +148,31 @@ def test_a_bad_record_is_refused_in_the_words_of_the_reader_of_single_files(
         read_meters(path)
     assert refusals_of(tmp_path / "out") == {"a2": ("meter", str(caught.value))}
     assert names_of(tmp_path / "out") == [name for name in GOOD if name != "a2"]
+
+
+def test_a_net_meter_is_refused_in_the_words_of_one_system_and_inferred_by_force(
+    readings, systems_file, tmp_path
+):
+    path = tmp_path / "fleet.parquet"
+    odd_frame(readings, "net").to_parquet(path, index=False)
+    infer_fleet(path, systems_file, tmp_path / "out")
+    (record,) = (each for each in read_meters(path) if each.net)
+    with pytest.raises(MeterError, match=r"as a net meter does.*force=True") as caught:
+        infer(record, latitude=40.0, longitude=-105.0)
+    assert refusals_of(tmp_path / "out") == {"a2": ("net meter", str(caught.value))}
+    assert names_of(tmp_path / "out") == [name for name in GOOD if name != "a2"]
+    infer_fleet(path, systems_file, tmp_path / "forced", settings=FleetSettings(force=True))
+    flags = estimates_of(tmp_path / "forced")["flags"]
+    assert [name for name in GOOD if "net_meter" in flags[name]] == ["a2"]
+
+
+def test_a_unit_that_makes_no_sense_is_flagged(readings, systems_file, tmp_path):
+    power = readings["power_kw"]
+    frame = readings.assign(power_kw=power.where(readings["system_id"] != "a2", power / 1000.0))
+    frame.to_parquet(tmp_path / "fleet.parquet", index=False)
+    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
+    flags = estimates_of(tmp_path / "out")["flags"]
+    assert [name for name in GOOD if "unlikely_unit" in flags[name]] == ["a2"]
 
 
 def test_readings_without_a_time_refuse_their_system_alone(readings, systems_file, tmp_path):

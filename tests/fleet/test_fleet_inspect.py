@@ -52,6 +52,15 @@ def consumption(power, rng):
     power[power == 0.0] = -rng.uniform(0.0, 0.2)
 
 
+def household(power, rng):
+    power -= rng.exponential(rng.uniform(0.05, 1.0), AXIS.count).astype(np.float32)
+
+
+def turned(power, rng):
+    start = 24 * rng.integers(80)
+    power[start : start + 24 * rng.integers(1, 40)] *= -1.0
+
+
 def deep(power, rng):
     power[rng.integers(AXIS.count, size=rng.integers(1, 60))] = -rng.uniform(0.1, 20.0)
 
@@ -92,8 +101,8 @@ def standby(power, rng):
 
 
 FAULTS = [
-    spike, stuck, consumption, deep, switched, negated, register, dark, gaps, thinned, clipped,
-    standby,
+    spike, stuck, consumption, household, turned, deep, switched, negated, register, dark, gaps,
+    thinned, clipped, standby,
 ]  # fmt: skip
 
 
@@ -121,7 +130,9 @@ def test_most_plain_records_pass():
     assert (power[50:][~inspect(power[50:], AXIS)] >= 0.0).all()
 
 
-@pytest.mark.parametrize("fault", [spike, deep, switched, negated, register, dark])
+@pytest.mark.parametrize(
+    "fault", [spike, household, turned, deep, switched, negated, register, dark]
+)
 def test_what_the_rules_change_is_found(fault):
     rng = np.random.default_rng(7)
     power = np.stack([sunny(rng) for _ in range(60)])

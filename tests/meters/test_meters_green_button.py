@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from meter_makers import refusal, sunny
 
+from sunveil import infer
+from sunveil.errors import MeterError
 from sunveil.meters import read_meters
 
 FORWARD, NET, REVERSE, TOTAL = 1, 4, 19, 20
@@ -115,12 +117,15 @@ def test_generation_is_read_in_any_unit_and_multiplier(
 )
 def test_a_meter_of_anything_but_generation_is_named_and_refused(tmp_path, flow, words):
     path = simple(tmp_path, flow)
-    message = refusal(path)
-    assert words in message
-    assert "allow_net=True" in message
-    (record,) = read_meters(path, allow_net=True)
+    (record,) = read_meters(path)
+    assert words in record.net
     assert any(words in note for note in record.notes)
     assert len(record.times) == 576
+    with pytest.raises(MeterError, match=f"{words}.*infer it anyway with force=True"):
+        infer(record, latitude=40.0, longitude=0.0)
+    message = refusal(path, cleaning="each")
+    assert words in message
+    assert message.endswith("give the generation alone")
 
 
 def test_export_beside_import_is_a_net_export_meter(tmp_path):
@@ -136,8 +141,8 @@ def test_export_beside_import_is_a_net_export_meter(tmp_path):
             *blocks(power, 2),
         )
     )
-    assert "a net-export meter" in refusal(path)
-    (record,) = read_meters(path, allow_net=True)
+    (record,) = read_meters(path)
+    assert "a net-export meter" in record.net
     np.testing.assert_allclose(record.power_kw, power.to_numpy(), atol=0.003)
 
 

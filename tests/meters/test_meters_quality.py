@@ -44,12 +44,6 @@ def test_empty_readings_are_left_out_and_noted(tmp_path):
     assert note_with(record, "empty") == "12 empty readings left out."
 
 
-def test_what_loggers_write_for_missing_is_left_out():
-    power = sunny(10)
-    power.iloc[40:45] = -9999.0
-    assert "5 readings" in note_with(from_pandas(power, unit="W"), "for missing")
-
-
 def test_rows_out_of_order_are_sorted():
     power = sunny()
     record = from_pandas(power.sample(frac=1.0, random_state=3))
@@ -147,39 +141,6 @@ def test_readings_too_near_or_too_far_apart_are_refused(step, words):
     index = pd.date_range("2016-07-01", periods=500, freq=step, tz="UTC")
     with pytest.raises(MeterError, match=words):
         from_pandas(pd.Series(np.arange(500.0) % 7, index=index))
-
-
-def test_small_negatives_at_night_become_zero():
-    power = sunny(10)
-    night = power == 0.0
-    record = from_pandas(power.where(~night, -0.1))
-    assert (record.power_kw == power.to_numpy()).all()
-    assert note_with(record, "night consumption").startswith(f"{night.sum()} readings")
-
-
-def test_a_net_meter_is_named_and_refused_unless_allowed():
-    power = sunny(10) - 1.0
-    with pytest.raises(MeterError, match="net meter") as caught:
-        from_pandas(power)
-    assert "allow_net=True" in str(caught.value)
-    record = from_pandas(power, allow_net=True)
-    assert record.power_kw.min() == 0.0
-    assert "net meter" in note_with(record, "net meter")
-
-
-def test_generation_counted_as_negative_is_refused_and_can_be_turned():
-    power = sunny(10)
-    with pytest.raises(MeterError, match="negate=True"):
-        from_pandas(-power)
-    assert (from_pandas(-power, negate=True).power_kw == power.to_numpy()).all()
-
-
-def test_a_few_deep_negatives_are_left_out():
-    power = sunny(10)
-    power.iloc[50] = -2.0
-    record = from_pandas(power)
-    assert len(record.times) == 959
-    assert "row 51" in note_with(record, "far below zero")
 
 
 def test_impossible_spikes_are_left_out():

@@ -42,7 +42,6 @@ power_column: "kWh: gesamt"
 unit: kwh
 register: no
 negate: yes
-allow_net: false
 duplicates: mean
 """
 
@@ -112,6 +111,7 @@ def test_what_is_given_beside_a_schema_wins(write):
     [
         ("unti: kW", "has the key 'unti', and a schema file has skip_rows, separator, decimal"),
         ("unit: kW\nunit: W", "has the key 'unit' twice"),
+        ("allow_net: true", "remove its line, and infer a net meter all the same with force=True"),
         ("unit: horses", "unit must be W, kW, MW, Wh, kWh, MWh or auto"),
         ("skip_rows: many", "skip_rows must be a whole number from 0 to 1000"),
         ("skip_rows: 1001", "skip_rows must be a whole number from 0 to 1000"),
@@ -144,7 +144,7 @@ def test_what_is_given_beside_a_schema_wins(write):
         ("{a: " * 15_000, "is not a schema file"),
         ("unit: kW\n" + "#" * LARGEST_SCHEMA, "is larger than 64 kB"),
     ],
-    ids=range(33),
+    ids=range(34),
 )
 def test_what_is_no_schema_is_refused_in_one_sentence(write, content, said):
     with pytest.raises(SourceError, match=said) as refused:
@@ -203,7 +203,6 @@ OPTIONS = st.builds(
     label=st.sampled_from(["auto", *Label]),
     duplicates=st.sampled_from(list(Duplicates)),
     negate=st.booleans(),
-    allow_net=st.booleans(),
 )
 
 

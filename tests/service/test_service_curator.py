@@ -257,13 +257,13 @@ def test_how_readings_are_written_goes_to_the_inference_and_to_releases(serve):
     running = serve()
     client = login(running)
     fields = {"skip_rows": "3", "separator": "tab", "decimal": ",", "power_column": "P AC"}
-    fields |= {"negate": "yes", "duplicates": "mean"}
+    fields |= {"negate": "yes", "duplicates": "mean", "force": "yes"}
     given = {"meters": ("readings.csv", READINGS), "systems": ("systems.csv", SYSTEMS)}
     data = {"csrf": csrf(client, "/curator/add"), "title": "Roofs", **fields}
     assert client.post("/curator/add/upload", data=data, files=given).status_code == 303
     words = inference_command(running.service, served_of(running))
     read = ["--power-column=P AC", "--skip-rows=3", "--separator=\t", "--decimal=,"]
-    assert words[-6:] == [*read, "--duplicates=mean", "--negate"]
+    assert words[-7:] == [*read, "--duplicates=mean", "--negate", "--force"]
     command = cli.commands["infer"]
     context = command.make_context("infer", words[4:])
     assert (context.params["skip_rows"], context.params["negate"]) == (3, True)
@@ -278,7 +278,7 @@ def test_how_readings_are_written_goes_to_the_inference_and_to_releases(serve):
 
 def test_remedies_name_fields_that_the_form_has(serve):
     page = login(serve()).get("/curator/add").text
-    assert set(FORM_LABELS) == set(READING_FIELDS)
+    assert set(FORM_LABELS) == {*READING_FIELDS, "force"}
     for name, label in FORM_LABELS.items():
         assert f">{label}</label>" in page
         assert f'name="{name}"' in page

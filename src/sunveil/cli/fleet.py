@@ -41,7 +41,7 @@ FLEET_OPTIONS = (
     ),
 )
 # Kinds of refusals that may lie in the readings: whatever one record holds, a run ends alike.
-READINGS_KINDS = frozenset({"meter", "too little data", "failed"})
+READINGS_KINDS = frozenset({"meter", "net meter", "too little data", "failed"})
 _SITE = ("latitude", "longitude", "altitude")
 _FLEET = ("engine", "scheduler", "workers", "restart")
 
@@ -149,6 +149,7 @@ def _settings(weather: str, given: dict[str, Any]) -> FleetSettings:
         losses=Losses(system=given["losses"], inverter_efficiency=given["inverter_efficiency"]),
         albedo=given["albedo"],
         mount=Mount(given["mount"]),
+        force=given["force"],
         weather=weather,
     )
 

@@ -94,6 +94,11 @@ INFERENCE_OPTIONS = (
         default="unknown",
         help="How the modules are mounted; known, it makes the capacity surer.",
     ),
+    click.option(
+        "--force",
+        is_flag=True,
+        help="Infer what was refused since it does not look like generation, flagged.",
+    ),
 )
 
 
@@ -206,6 +211,7 @@ def _options(given: dict[str, Any]) -> Options:
         mount=Mount(given["mount"]),
         group=DayGroup(given["group"]),
         search=Search(given["search"]),
+        force=given["force"],
     )
 
 

@@ -104,7 +104,6 @@ METER = {
         help="What to do when the unit changes within a record.",
     ),
     "negate": click.option("--negate", is_flag=True, help="Generation is counted as negative."),
-    "allow_net": click.option("--allow-net", is_flag=True, help="Read a net meter all the same."),
 }
 METER_OPTIONS = (SCHEMA, *METER.values())
 WEATHER_OPTIONS = (

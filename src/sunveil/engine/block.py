@@ -45,8 +45,8 @@ from sunveil.engine.model import (
 from sunveil.engine.prepared import PreparedSky, prepare
 from sunveil.engine.readings import believable, on_long_grid
 from sunveil.engine.search import Searched, search
-from sunveil.engine.skytable import SkyTable
 from sunveil.engine.shade import COLUMNS
+from sunveil.engine.skytable import SkyTable
 from sunveil.engine.years import YearFits, fit_years, year_covariances
 from sunveil.estimate import DaylightSaving, Flag, YearEstimate
 from sunveil.meters.record import SHORT_INTERVAL
@@ -280,7 +280,7 @@ def _completed(
     points = fit.points
     if places is not None:
         points = as_placed(points, prepared.sky.site, places.take(enough))
-    hazy = dull_winters(fit.days.smooth)
+    hazy = dull_winters(fit.days.smooth) & prepared.sky.clear
     covariance = fit.covariances(errors) + year_covariances(fit.points, years, errors)
     covariance += haze_covariances(fit.points, hazy)
     spread = widened(intervals_of(points, covariance), shown_capacity(fit), excluded)

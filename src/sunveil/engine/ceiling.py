@@ -1,9 +1,10 @@
 """What a record's highest powers allow: no plane is given whose capacity they exclude.
 
-Readings that no fixed plane explains, a tracker's above all, are explained best by a wall that faces
-away from the sun, with several times the true capacity. But whatever turns towards the sun shows
-its capacity in its highest powers. Where a fit contradicts them and nothing else speaks for it, the
-capacity is the one that they show, and the plane the one that comes closest with about that much.
+Readings that no fixed plane explains, a tracker's above all, are explained best by a wall that
+faces away from the sun, with several times the true capacity. But whatever turns towards the sun
+shows its capacity in its highest powers. Where a fit contradicts them and nothing else speaks for
+it, the capacity is the one that they show, and the plane the one that comes closest with about
+that much.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SHOWN_LOW, SHOWN_HIGH = 0.9, 1.4
 
 
 def shown_capacity(fit: FinalFit) -> Array:
-    """Return the capacity that each record's highest powers show, were it turned to the sun. [kW]"""
+    """Return the capacity that highest powers show of what is turned to the sun. [kW]"""
     best = float(fit.prepared.groups.profiles.max(initial=1e-6))
     return np.asarray(fit.searched.readings.top / best)
 

@@ -235,7 +235,7 @@ def find_starts(envelope: Matrix, groups: Groups) -> tuple[Array, Array]:
 
 
 def starts_within(envelope: Matrix, groups: Groups, most: Array) -> NDArray[np.intp]:
-    """Return the starting planes that look most like bright powers with a capacity of at most so much.
+    """Return the starting planes that look most like bright powers with no larger a capacity.
 
     Parameters
     ----------

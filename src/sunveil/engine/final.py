@@ -1,4 +1,4 @@
-"""The final fit of a block of systems: clear days first, without what hides the sun, year by year."""
+"""The final fit of a block of systems: to clear days, without what hides the sun."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ _CLEAREST, _HAZIEST, _MOST_SEASON = -2.5, 4.0, 2.0
 # that stand for an interval: the sun's vector; the circumsolar share of diffuse light over the sine
 # of the sun's elevation; the shares of the whole dome and of the horizon; what diffuse light cannot
 # fall below, direct and global light [W/m²], and by how much a unit of haze fades each of these two
-# [logarithm]. Then, once: what a W/m² warms the modules by on an open rack [K m²/W]; air temperature
-# less 25 °C [K]; how much of the direct light the weather hides; the season, 1 in midwinter and -1
-# in midsummer.
+# [logarithm]. Then, once: what a W/m² warms the modules by on an open rack [K m²/W]; air
+# temperature less 25 °C [K]; how much of the direct light the weather hides; the season, 1 in
+# midwinter and -1 in midsummer.
 SUN_EAST, SUN_NORTH, SUN_UP, CIRCUMSOLAR, DOME, HORIZON, LEAST_DIFFUSE = 0, 2, 4, 6, 8, 10, 12
 DNI, GHI, DNI_FADE, GHI_FADE = 14, 16, 18, 20
 COOLING, WARMTH, CLOUD, SEASON = 22, 23, 24, 25

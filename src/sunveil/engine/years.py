@@ -1,14 +1,15 @@
 """The years of a record, each by itself, so that one bad year does not move all.
 
 Snow, soiling, a dead string or a clock spoil a year and leave the next one alone. Each year of a
-long record is fitted by itself, and the estimate is their weighted median; how far they lie apart is
-the honest part of an interval.
+long record is fitted by itself, and the estimate is their weighted median; how far they lie apart
+is the honest part of an interval.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +109,7 @@ def parts_of(seconds: NDArray[np.int64], have: NDArray[np.float32]) -> list[tupl
     count = max(int(span + 1.0 - LEAST_YEAR), 1)
     edges = np.searchsorted(seconds, seconds[first] + YEAR * np.arange(1, count))
     bounds = [first, *(int(edge) for edge in edges), last + 1]
-    return list(zip(bounds[:-1], bounds[1:], strict=True))
+    return list(pairwise(bounds))
 
 
 def weighted_median(points: Array, say: Array) -> Array:

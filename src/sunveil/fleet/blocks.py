@@ -29,6 +29,7 @@ class BlockFrame:
     timezone: str
     label: Label
     label_known: bool
+    net: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,4 +203,4 @@ def _record_frame(record: Record, context: RunContext) -> BlockFrame:
         starts = ends.astype("M8[s]").view(np.int64)
         span = int(starts[0]), int(starts[1]) - step
     axis = _axis(step, low % step, span)
-    return BlockFrame(axis, record.timezone, record.label, record.label_known)
+    return BlockFrame(axis, record.timezone, record.label, record.label_known, bool(record.net))

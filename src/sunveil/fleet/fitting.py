@@ -18,6 +18,7 @@ from sunveil.engine import (
     reason,
 )
 from sunveil.engine.block import NO_WEATHER
+from sunveil.engine.metering import flag_meters
 from sunveil.errors import SunveilError
 from sunveil.fleet.blocks import BlockFrame, Matrix
 from sunveil.fleet.job import RunContext
@@ -43,6 +44,7 @@ def fit_matrix(matrix: Matrix, context: RunContext) -> Iterator[Fitted | Refused
         losses=settings.losses,
         albedo=settings.albedo,
         mount=settings.mount,
+        force=settings.force,
     )
     code = context.cells.of[matrix.systems]
     if not len(code):
@@ -91,6 +93,7 @@ def _fits(
             alone = slice(row, row + 1)
             yield from _fits(power[alone], numbers[alone], sky, frame, options, context)
     else:
+        flag_meters(fit, net=frame.net, unit_known=True)  # a fleet without a unit is not read
         yield Fitted(frame, numbers, fit)
 
 

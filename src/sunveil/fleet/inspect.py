@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sunveil.fleet.scatter import Power
-from sunveil.meters import quality, registers
+from sunveil.meters import negatives, quality, registers
 from sunveil.meters.grid import SUSTAINED
 from sunveil.meters.unit_switches import FACTORS, may_switch
 from sunveil.timegrid import TimeGrid
@@ -45,7 +45,7 @@ def inspect(power: Power, axis: TimeGrid) -> NDArray[np.bool_]:
             or (top == 0.0 and bottom == 0.0)
             or _may_be_register(count, pairs, ups, downs)
             or _may_have_spikes(row, count, bottom, top)
-            or (bottom < 0.0 and _may_be_deep(row, count, bottom))
+            or (bottom < 0.0 and _may_be_far_below(row, count, bottom))
             or _may_be_stuck(row, count, same, top, axis.step, levels)
             or _may_change_unit(row, top, axis)
         )
@@ -85,9 +85,9 @@ def _may_have_spikes(row: Power, count: int, bottom: float, top: float) -> bool:
     return bool(_few_reach(row, near, max(1, round(quality.SPIKE_SHARE * count)) + 1))
 
 
-def _may_be_deep(row: Power, count: int, bottom: float) -> bool:
+def _may_be_far_below(row: Power, count: int, bottom: float) -> bool:
     """Whether the lowest reading may be far below zero beside what the record reaches."""
-    near = np.float32(_MARGIN * -bottom / quality.DEEP_FACTOR)
+    near = np.float32(_MARGIN * -bottom / negatives.FAR_BELOW)
     return bool(_few_reach(row, near, _above_usual_top(count)))
 
 
@@ -124,7 +124,7 @@ def _may_change_unit(row: Power, top: float, axis: TimeGrid) -> bool:
 
 def _above_usual_top(count: int) -> int:
     """Return how many of so many readings may lie above the level that the rules take as top."""
-    return int(_MARGIN * (1.0 - quality.TOP_QUANTILE) * count + 2.0)
+    return int(_MARGIN * (1.0 - negatives.TOP_QUANTILE) * count + 2.0)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc"})

@@ -9,12 +9,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError
+from sunveil.engine.metering import refuse_net
+from sunveil.errors import MeterError, in_words
 from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.layouts import Columns, FileLayout, Stamp
 from sunveil.fleet.reading import NO_TIME, filled, hashes
 from sunveil.meters.assemble import RawSystem
 from sunveil.meters.clock import Stamps
+from sunveil.meters.options import MeterOptions
+from sunveil.meters.read import settle
+from sunveil.meters.record import Record
+from sunveil.meters.refusals import RefusedSystem
 from sunveil.meters.wording import name_rows
 from sunveil.site import Array
 
@@ -54,6 +59,28 @@ def raws_of(
             if gathered or columns.layout is FileLayout.LISTS:
                 rows = rows[0], rows[1], np.arange(len(rows[2]))
             yield name, _raw(rows, columns, name, where, declared_only=declared_only)
+
+
+def settle_meter(
+    raw: RawSystem | RefusedSystem | MeterError, options: MeterOptions, *, name: str, force: bool
+) -> Record | RefusedSystem:
+    """Return the record of a system, or why it is not to be inferred.
+
+    Parameters
+    ----------
+    raw
+        Its rows as read, or why they could not be.
+    options
+        How meters are read.
+    name
+        The system.
+    force
+        Whether net meters are inferred too.
+    """
+    found = settle(raw, options, name=name)
+    if isinstance(found, Record) and found.net and not force:
+        return RefusedSystem(name, "net meter", in_words(refuse_net(name, found.net)))
+    return found
 
 
 def _some(

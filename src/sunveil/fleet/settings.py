@@ -36,6 +36,8 @@ class FleetSettings:
         Share of light that the ground sends back.
     mount
         How the modules are mounted.
+    force
+        Whether to infer what does not look like generation at its place all the same, flagged.
     weather
         ``"clearsky"``, ``"nsrdb"`` or ``"pvgis"``.
     cell
@@ -50,6 +52,7 @@ class FleetSettings:
     losses: Losses = field(default_factory=Losses)
     albedo: float = 0.2
     mount: Mount = Mount.UNKNOWN
+    force: bool = False
     weather: str = "clearsky"
     cell: float = SIZE
     part_rows: int = 2_500_000
@@ -85,6 +88,7 @@ class FleetSettings:
             "gamma_pdc_per_degC": self.losses.gamma_pdc,
             "albedo": self.albedo,
             "mount": self.mount.value,
+            "force": self.force,
             "weather": self.weather,
             "cell_degrees": self.cell,
             "part_rows": self.part_rows,

@@ -19,10 +19,9 @@ from sunveil.fleet.output import estimates_table, refused_table, write_table
 from sunveil.fleet.plain_files import iter_file_systems
 from sunveil.fleet.plan import Part
 from sunveil.fleet.reading import read_rows, system_names
-from sunveil.fleet.records import raws_of
+from sunveil.fleet.records import raws_of, settle_meter
 from sunveil.fleet.survey import Survey
 from sunveil.fleet.systems import RefusedSystem
-from sunveil.meters.read import settle
 from sunveil.meters.record import Record
 
 
@@ -152,7 +151,8 @@ def _again(
     columns = context.job.source.columns
     for name, raw in raws_of(paths, columns, names, gathered=context.job.gathered):
         options = context.systems.options_of(place[name], context.job.settings.meters)
-        found = settle(raw, options, name=name)
+        force = context.job.settings.force
+        found = settle_meter(raw, options, name=name, force=force)
         if isinstance(found, RefusedSystem):
             yield found
         else:
@@ -172,7 +172,8 @@ def _from_files(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSys
         name, raw, options = each
         if name in context.place:
             number = context.place[name]
-            found = settle(raw, context.systems.options_of(number, options), name=name)
+            own = context.systems.options_of(number, options)
+            found = settle_meter(raw, own, name=name, force=context.job.settings.force)
             if isinstance(found, RefusedSystem):
                 yield found
             else:

@@ -37,6 +37,11 @@ class RawSystem:
         What the readings count.
     notes
         What was assumed so far.
+    net
+        What the format says of a meter that counts something else than generation; see
+        :class:`~sunveil.meters.record.Record`.
+    unit_known
+        Whether anybody said the unit.
     """
 
     system_id: str
@@ -46,6 +51,8 @@ class RawSystem:
     values: NDArray[np.float64]
     unit: Unit
     notes: tuple[str, ...] = ()
+    net: str = ""
+    unit_known: bool = True
 
 
 def to_record(raw: RawSystem, options: MeterOptions) -> Record:
@@ -61,7 +68,7 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
     )
     seconds = np.floor_divide(instants.utc + 500_000, 1_000_000)
     readings = RawReadings(
-        seconds, raw.values, raw.rows, raw.where, notes=(*raw.notes, *instants.notes)
+        seconds, raw.values, raw.rows, raw.where, (*raw.notes, *instants.notes), raw.net
     )
     if instants.skipped is not None:
         readings = readings.keep(~instants.skipped)
@@ -98,6 +105,9 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
         cleaning=Cleaning(options.cleaning),
         rows_span=(ends[0], ends[1]) if each else None,
         differenced=register is not Register.NO,
+        net=readings.net,
+        unit=raw.unit.value,
+        unit_known=raw.unit_known,
     )
 
 

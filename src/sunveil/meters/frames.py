@@ -14,11 +14,12 @@ from sunveil.errors import MeterError
 from sunveil.meters.arrowfile import cells_of_table
 from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.clock import Stamps, name_offset
-from sunveil.meters.options import MeterOptions, parse_unit
+from sunveil.meters.options import MeterOptions, Unit
 from sunveil.meters.read import only_records, settle
 from sunveil.meters.record import Label, Record
 from sunveil.meters.refusals import RefusedSystem
 from sunveil.meters.tabular import read_table
+from sunveil.meters.units import unit_in_name
 from sunveil.meters.wording import name_rows
 
 
@@ -26,7 +27,7 @@ def from_pandas(
     power: pd.Series[Any],
     *,
     system_id: str = "system",
-    unit: str = "kW",
+    unit: str = "auto",
     timezone: str | None = None,
     label: Label | str = "auto",
     **choices: Any,
@@ -40,7 +41,8 @@ def from_pandas(
     system_id
         The name of the system.
     unit
-        ``"W"``, ``"kW"``, ``"Wh"`` or ``"kWh"``.
+        ``"W"``, ``"kW"``, ``"Wh"`` or ``"kWh"``. With ``"auto"`` it is taken to be kW, and is known
+        to be that where the name of the series says so; W may stand for west in it.
     timezone
         The clock of an index without a time zone.
     label
@@ -60,7 +62,13 @@ def from_pandas(
     rows = np.arange(1, len(power) + 1, dtype=np.int64)
     values = _numbers(power)
     raw = RawSystem(
-        str(system_id), where, rows, _stamps(power.index, where), values, parse_unit(unit)
+        str(system_id),
+        where,
+        rows,
+        _stamps(power.index, where),
+        values,
+        options.known_unit or Unit.KW,
+        unit_known=options.known_unit is not None or unit_in_name(str(power.name)) is Unit.KW,
     )
     return to_record(raw, options)
 

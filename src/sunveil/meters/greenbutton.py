@@ -7,7 +7,7 @@ to interval blocks, which hold the counts with their start (UTC) and duration.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError
 
@@ -15,7 +15,7 @@ import numpy as np
 from defusedxml import DefusedXmlException
 from defusedxml import ElementTree as SafeTree
 
-from sunveil.errors import MeterError, ask
+from sunveil.errors import MeterError
 from sunveil.meters.assemble import RawSystem
 from sunveil.meters.clock import Stamps, name_offset
 from sunveil.meters.contents import Content, unreadable
@@ -84,7 +84,8 @@ def read_green_button(content: Content, options: MeterOptions) -> Iterator[RawSy
     content
         The file.
     options
-        How to read it; ``allow_net`` reads net and consumption meters too.
+        How to read it. For a release a feed of anything but generation is refused; otherwise it
+        is read, and its systems say what they are, so that an inference refuses them.
     """
     where = content.name
     entries = _entries(_parse(content))
@@ -94,11 +95,13 @@ def read_green_button(content: Content, options: MeterOptions) -> Iterator[RawSy
             f"{where} is XML without interval blocks, so not a Green Button feed of readings"
         )
     groups = _by_type(entries, blocks, where)
-    chosen, notes = _choose(groups, entries, allow_net=options.allow_net, where=where)
-    notes = (*notes, *_local_time(entries))
+    chosen, note, net = _choose(groups, entries, where=where)
+    if net and options.declared_only:
+        raise MeterError(f"{where} {net}: give the generation alone")
+    notes = (note, *_local_time(entries))
     for number, (kind, own) in enumerate(chosen, start=1):
         system = content.stem if len(chosen) == 1 else f"{content.stem}-{number}"
-        yield _raw(system, kind, own, notes=notes, where=where)
+        yield replace(_raw(system, kind, own, notes=notes, where=where), net=net)
 
 
 def _parse(content: Content) -> Element:
@@ -187,9 +190,9 @@ Group = tuple[ReadingType, list["Element"]]
 
 
 def _choose(
-    groups: list[Group], entries: list[_Entry], *, allow_net: bool, where: str
-) -> tuple[list[Group], tuple[str, ...]]:
-    """Return the groups that count generation, or say what the meter counts instead."""
+    groups: list[Group], entries: list[_Entry], *, where: str
+) -> tuple[list[Group], str, str]:
+    """Return the groups that come nearest to generation, a note, and what they count instead."""
     usable = [group for group in groups if group[0].commodity in _ELECTRICITY]
     usable = [group for group in usable if group[0].uom in (_ENERGY_WH, _POWER_W)]
     if not usable:
@@ -199,18 +202,13 @@ def _choose(
     usable = [group for group in usable if group[0].accumulation not in _REGISTERS]
     if any(_is_generator(entry) for entry in entries):
         note = "The feed says that its usage point is a generator."
-        return _preferred(usable, _REVERSE), (note,)
+        return _preferred(usable, _REVERSE), note, ""
     flows = {group[0].flow for group in usable}
     if flows == {_REVERSE}:
         note = "The energy received from the customer was taken to be all of the generation."
-        return usable, (note,)
-    if not allow_net:
-        raise MeterError(
-            f"{where} is {_named(flows)}, not a generation meter:"
-            f" give the generation alone, or read it anyway with {ask('allow_net')}"
-        )
+        return usable, note, ""
     note = f"This is {_named(flows)}, read as if it were a generation meter."
-    return _preferred(usable, _REVERSE), (note,)
+    return _preferred(usable, _REVERSE), note, f"is {_named(flows)}, not a generation meter"
 
 
 def _named(flows: set[int]) -> str:

@@ -34,6 +34,8 @@ class RawReadings:
         The name of the source, for messages.
     notes
         What was done so far.
+    net
+        What speaks for a net meter; empty where nothing does.
     """
 
     seconds: NDArray[np.int64]
@@ -41,6 +43,7 @@ class RawReadings:
     rows: Rows
     where: str
     notes: tuple[str, ...] = ()
+    net: str = ""
 
     def __len__(self) -> int:
         return len(self.power)

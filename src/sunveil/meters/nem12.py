@@ -154,7 +154,7 @@ def _generation(channels: Sequence[_Channel], options: MeterOptions, where: str)
         return [each for each in channels if each.suffix == wanted]
     made = [suffix for suffix in suffixes if suffix.startswith("B")]
     active = [suffix for suffix in suffixes if suffix[:1] in "BE"]
-    if len(made) == 1 and (len(active) == 1 or options.allow_net):
+    if len(made) == 1 and len(active) == 1:
         return [each for each in channels if each.suffix == made[0]]
     if not made:
         raise MeterError(
@@ -163,6 +163,6 @@ def _generation(channels: Sequence[_Channel], options: MeterOptions, where: str)
         )
     raise MeterError(
         f"{where} counts consumption and export ({', '.join(suffixes)}): where a register counts"
-        f" all of the generation, name it with {ask('power_column')}; where it is what consumption"
-        f" leaves of it, read it anyway with {ask('allow_net')}"
+        f" all of the generation, name it with {ask('power_column')}; what consumption leaves of"
+        " it is not generation"
     )

@@ -116,8 +116,6 @@ class MeterOptions:
         What to do when the unit changes mid-file: ``"refuse"``, ``"repair"`` or ``"ignore"``.
     negate
         Turn the sign of every reading, for meters that count generation as negative.
-    allow_net
-        Read a net or consumption meter as if it were a generation meter.
     cleaning
         ``"record"``: all rules, which look at the record as a whole. ``"each"``: only what can be
         said of one reading alone, as private releases need it: readings below zero become zero,
@@ -143,7 +141,6 @@ class MeterOptions:
     duplicates: Duplicates | str = Duplicates.REFUSE
     unit_switch: UnitSwitch | str = UnitSwitch.REFUSE
     negate: bool = False
-    allow_net: bool = False
     cleaning: Cleaning | str = Cleaning.RECORD
 
     def __post_init__(self) -> None:

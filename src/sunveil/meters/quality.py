@@ -6,23 +6,21 @@ Notes and errors name rows, times and counts, never the value of a reading.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
 from sunveil.meters.grid import Mask, RawReadings
+from sunveil.meters.negatives import TOP_QUANTILE, settle_negatives
 from sunveil.meters.options import MeterOptions, UnitSwitch
 from sunveil.meters.unit_switches import find_switches, repair_switches
 from sunveil.meters.wording import count, name_rows, name_time, percent
 
-# What loggers write for "nothing came".
-SENTINELS = (-999.0, -9999.0, -99999.0)
+# What loggers write for "nothing came", and the same after somebody divided by 1000.
+SENTINELS = (-999.0, -9999.0, -99999.0, -32768.0, -0.999, -9.999, -99.999, -32.768)
 # More than any plant gives, and little enough that sums of readings stay finite. [any unit]
 _LARGEST = 1e12
-# What a record reaches on good days: above it lie clear moments between clouds, and faults.
-TOP_QUANTILE = 0.99
 # Impossible spikes: so many times what all but a few readings stay below. [factor, share]
 SPIKE_FACTOR, SPIKE_SHARE = 20.0, 0.001
-# Far below zero: more than this share of the top; a net meter is there in more than that share.
-DEEP_FACTOR, DEEP_SHARE = 0.1, 0.01
 # Stuck readings lie above a share of the top, where nothing idles, and below a share of the
 # highest, where an inverter clips.
 STUCK_FLOOR, STUCK_CEILING = 0.05, 0.95
@@ -45,7 +43,7 @@ def drop_missing(readings: RawReadings) -> RawReadings:
         readings = readings.keep(
             ~missing, f"{count(int(missing.sum()), 'empty reading')} left out."
         )
-    sentinel = np.isin(readings.power, SENTINELS)
+    sentinel = _is_stand_in(readings.power)
     if sentinel.any():
         note = f"{count(int(sentinel.sum()))} that a logger writes for missing, left out."
         readings = readings.keep(~sentinel, note)
@@ -54,10 +52,16 @@ def drop_missing(readings: RawReadings) -> RawReadings:
     return readings
 
 
+def _is_stand_in(power: NDArray[np.float64]) -> Mask:
+    """Return which readings a logger writes for missing, however many digits a file keeps."""
+    with np.errstate(over="ignore"):
+        return np.isin(power.astype(np.float32), np.array(SENTINELS, dtype=np.float32))
+
+
 def blank_each(readings: RawReadings) -> RawReadings:
     """Blank infinities and loggers' stand-ins, and hold the rest to what can be added up."""
     power = readings.power
-    none = np.isinf(power) | np.isin(power, SENTINELS)
+    none = np.isinf(power) | _is_stand_in(power)
     return readings.with_power(np.where(none, np.nan, np.clip(power, -_LARGEST, _LARGEST)))
 
 
@@ -82,7 +86,7 @@ def clean(readings: RawReadings, options: MeterOptions, *, interval: int) -> Raw
         raise MeterError(f"{readings.where} has only zeros: check that this is a generation meter")
     readings = settle_units(readings, UnitSwitch(options.unit_switch), interval=interval)
     readings = drop_spikes(readings)
-    readings = settle_negatives(readings, allow_net=options.allow_net)
+    readings = settle_negatives(readings, interval=interval)
     readings = drop_stuck(readings, interval=interval)
     return note_gaps(readings, interval=interval)
 
@@ -132,39 +136,6 @@ def drop_spikes(readings: RawReadings) -> RawReadings:
         return readings
     note = f"{count(int(wild.sum()), 'impossible spike')}, among {name_rows(readings.rows[wild])}"
     return readings.keep(~wild, f"{note}, left out.")
-
-
-def settle_negatives(readings: RawReadings, *, allow_net: bool) -> RawReadings:
-    """Clip a meter's own small consumption at zero; refuse a net meter."""
-    power = readings.power
-    negative = power < 0.0
-    if not negative.any():
-        return readings
-    bottom, top = (float(each) for each in np.quantile(power, (1.0 - TOP_QUANTILE, TOP_QUANTILE)))
-    if top <= 0.0 or -bottom > 3.0 * top:
-        raise MeterError(
-            f"{readings.where} counts hardly any generation as positive: if it counts generation"
-            f" as negative, use {ask('negate')}"
-        )
-    deep = power < -DEEP_FACTOR * top
-    if deep.mean() > DEEP_SHARE:
-        if not allow_net:
-            raise MeterError(
-                f"{readings.where} goes far below zero at {name_rows(readings.rows[deep])}, as a"
-                " net meter does: give the generation alone, or read it anyway with"
-                f" {ask('allow_net')}"
-            )
-        note = f"{count(int(negative.sum()))} below zero, as of a net meter, set to zero."
-        return readings.with_power(np.where(negative, 0.0, power), note)
-    clipped = readings.with_power(np.where(negative, 0.0, power))
-    shallow = int((negative & ~deep).sum())
-    notes = []
-    if shallow:
-        notes.append(f"{count(shallow)} slightly below zero (night consumption) set to zero.")
-    if deep.any():
-        note = f"{count(int(deep.sum()))} far below zero, among {name_rows(readings.rows[deep])}"
-        notes.append(f"{note}, left out.")
-    return clipped.keep(~deep, *notes)
 
 
 def drop_stuck(readings: RawReadings, *, interval: int) -> RawReadings:

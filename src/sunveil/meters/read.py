@@ -205,6 +205,8 @@ def joined(
         stamps=stamps,
         values=np.concatenate(values),
         notes=tuple(dict.fromkeys(note for raw in raws for note in raw.notes)),
+        net=next((raw.net for raw in raws if raw.net), ""),
+        unit_known=all(raw.unit_known for raw in raws),
     )
     return whole, options
 

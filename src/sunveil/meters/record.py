@@ -68,6 +68,11 @@ class Record:
     differenced
         Whether the readings are differences of a register, so that one cell of the source is part
         of two of them.
+    net
+        What speaks for a net or consumption meter, as the rest of a sentence about it; empty where
+        nothing does. Such a record is not inferred unless that is forced.
+    unit, unit_known
+        The unit that the source was taken to count in, and whether anybody said so.
 
     Privacy
     -------
@@ -85,6 +90,9 @@ class Record:
     cleaning: Cleaning = Cleaning.EACH
     rows_span: tuple[np.datetime64, np.datetime64] | None = None
     differenced: bool = False
+    net: str = ""
+    unit: str = "kW"
+    unit_known: bool = True
 
     def __post_init__(self) -> None:
         if len(self.times) != len(self.power_kw):

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from sunveil.errors import ParameterError, SourceError
+from sunveil.errors import ParameterError, SourceError, ask
 from sunveil.meters.options import MeterOptions
 
 Schema = Mapping[str, Any] | str | Path
@@ -36,7 +36,11 @@ _ORIGINS = {
     "default": f"{CHECK} assumed, since nothing says it.",
 }
 # Rules rather than facts about a file: not proposed unless somebody chose them.
-_RULES = ("negate", "allow_net", "duplicates")
+_RULES = ("negate", "duplicates")
+# Fields that schema files had once, and what is done instead.
+_GONE = {
+    "allow_net": f"remove its line, and infer a net meter all the same with {ask('force')}",
+}
 _NOTHING = ("", "~", "null")
 # What may be quoted of a key that is not a schema's.
 _KEY = re.compile(r"[a-z_]{1,30}")
@@ -119,9 +123,6 @@ SCHEMA_FIELDS: dict[str, SchemaField] = {
         "no, cumulative, daily or auto",
     ),
     "negate": SchemaField("Whether generation is counted as negative.", "true or false", _flag),
-    "allow_net": SchemaField(
-        "Whether a net meter is read as if it were a generation meter.", "true or false", _flag
-    ),
     "duplicates": SchemaField(
         "What is done with different readings for one time.", "refuse, mean, first or last"
     ),
@@ -270,6 +271,8 @@ def _checked(pairs: list[tuple[str, str | None]], where: str) -> list[tuple[str,
     seen = set()
     for number, (key, _) in enumerate(pairs, start=1):
         named = f"key {key!r}" if _KEY.fullmatch(key) else f"key number {number}"
+        if key in _GONE:
+            raise SourceError(f"{where} has the {named}, which is no longer one: {_GONE[key]}")
         if key not in SCHEMA_FIELDS:
             allowed = ", ".join(SCHEMA_FIELDS)
             raise SourceError(f"{where} has the {named}, and a schema file has {allowed}")

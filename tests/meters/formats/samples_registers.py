@@ -162,10 +162,7 @@ def _green(name: str, minutes: int, *, uom: int, multiplier: int, flow: int = 19
             (expect(power),),
             tolerance=0.51 / scale,
             label_said=True,
-            must_refuse=flow != 19,
-            words=() if flow == 19 else ("allow_net",),
-            remedy=None if flow == 19 else {"allow_net": True},
-            schema={} if flow == 19 else {"allow_net": True},
+            schema={} if flow == 19 else None,
         )
 
     write.__name__ = f"green_button_{name}"

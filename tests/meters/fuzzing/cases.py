@@ -54,7 +54,6 @@ WILD: dict[str, tuple[Any, ...]] = {
     "duplicates": ("mean", "first", "last", "all"),
     "unit_switch": ("repair", "ignore", "no"),
     "negate": (True, False),
-    "allow_net": (True, False),
     "cleaning": ("record", "each", "none"),
     "skip_rows": (0, 1, 5, -1, 10**9),
     "decimal": (".", ",", "auto", "x", ""),
@@ -183,7 +182,7 @@ def _command(rng: random.Random, options: Mapping[str, Any]) -> tuple[str, ...]:
         arguments += ["--no-expected", "--unit", rng.choice(("readings:1", "days:1", "system"))]
         arguments += ["--epsilon", _mostly(rng, "1", "0", "-1", "1e9")]
     for option, value in options.items():
-        if option in UNFLAGGED or (name == "release" and option in ("unit_switch", "allow_net")):
+        if option in UNFLAGGED or (name == "release" and option == "unit_switch"):
             continue
         flag = "power-unit" if name == "release" and option == "unit" else option.replace("_", "-")
         if value is True:
@@ -191,5 +190,6 @@ def _command(rng: random.Random, options: Mapping[str, Any]) -> tuple[str, ...]:
         elif value is not False:
             arguments += [f"--{flag}", str(value)]
     if rng.random() < 0.1:
-        arguments.append(rng.choice(("--json", "--nothing", "--label", "-x", "--out")))
+        others = ("--json", "--force", "--allow-net", "--nothing", "--label", "-x", "--out")
+        arguments.append(rng.choice(others))
     return tuple(arguments)

@@ -23,7 +23,9 @@ KIND = "infer"
 OUTPUT = "inferred"
 INFERRING, READY, FAILED = "inferring", "ready", "failed"
 # Options of the command that a curator may set.
-OPTIONS = (*READING_FIELDS, "mount")
+OPTIONS = (*READING_FIELDS, "mount", "force")
+# Those that are given by their name alone.
+FLAGS = (*READING_FLAGS, "force")
 
 
 def jobs_of(service: Service) -> BackgroundJobs:
@@ -60,7 +62,7 @@ def inference_command(service: Service, served: Served) -> list[str]:
     given: dict[str, Any] = served.extra.get("options", {})
     for name in (name for name in OPTIONS if given.get(name)):
         option = f"--{name.replace('_', '-')}"
-        words.append(option if name in READING_FLAGS else f"{option}={given[name]}")
+        words.append(option if name in FLAGS else f"{option}={given[name]}")
     return words
 
 

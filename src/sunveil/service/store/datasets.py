@@ -37,10 +37,9 @@ READING_FIELDS = (
     "duplicates",
     "unit_switch",
     "negate",
-    "allow_net",
 )
 # Those of them that are true where they are filled in at all.
-READING_FLAGS = ("negate", "allow_net")
+READING_FLAGS = ("negate",)
 # Of larger fleets, rows of single systems are published from the command line.
 MOST_SYSTEMS = 2000
 

@@ -1,0 +1,149 @@
+"""Readings below zero: an inverter's own needs, faults and households are told apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from meter_makers import sunny
+
+from sunveil.errors import MeterError
+from sunveil.meters import from_pandas
+
+
+def note_with(record, words):
+    """Return the one note that holds some words."""
+    (note,) = [note for note in record.notes if words in note]
+    return note
+
+
+def household(power):
+    """Return what a home uses at the times of a series. [kW]"""
+    rng = np.random.default_rng(3)
+    evening = np.isin(power.index.hour, (18, 19, 20, 21))
+    return 0.2 + rng.exponential(0.3, len(power)) + 0.8 * evening
+
+
+def wavering(power):
+    """Return a load of much that hardly changes. [kW]"""
+    return 0.7 + 0.001 * np.random.default_rng(3).random(len(power))
+
+
+def starts_of(power):
+    return power.index.tz_localize(None).to_numpy().astype("M8[s]")
+
+
+def test_small_negatives_at_night_become_zero():
+    power = sunny(10)
+    night = power == 0.0
+    record = from_pandas(power.where(~night, -0.1))
+    assert (record.power_kw == power.to_numpy()).all()
+    assert note_with(record, "night consumption").startswith(f"{night.sum()} readings")
+
+
+@pytest.mark.parametrize("load", [household, wavering, lambda power: 1.0])
+def test_a_net_meter_is_named_and_read_as_zeros(load):
+    power = sunny(10)
+    record = from_pandas(power - load(power))
+    assert record.net == "goes far below zero at night on most days, as a net meter does"
+    assert record.power_kw.min() == 0.0
+    assert "net meter" in note_with(record, "set to zero")
+    assert len(record.times) == len(power)
+
+
+def test_a_net_meter_of_which_a_few_readings_are_missing_is_one_still():
+    power = sunny(30) - household(sunny(30))
+    power.iloc[100:400] = -99.0
+    assert from_pandas(power).net
+
+
+def test_a_large_night_consumption_that_hardly_changes_is_no_household():
+    power = sunny(30)
+    tare = 0.3 + 0.0005 * np.random.default_rng(1).random(len(power))
+    record = from_pandas(power.where(power > 0.0, -tare), label="start")
+    assert record.net == ""
+    night = (power.index.hour < 4).astype(bool)
+    assert (record.power_kw[np.isin(record.times, starts_of(power)[night])] == 0.0).all()
+
+
+def test_a_stretch_with_its_sign_turned_costs_these_days_alone():
+    power = sunny(60)
+    turned = power.copy()
+    turned.iloc[20 * 96 : 40 * 96] *= -1.0
+    record = from_pandas(turned, label="start")
+    assert record.net == ""
+    kept = np.isin(starts_of(power), record.times)
+    assert kept[: 20 * 96].all()
+    assert kept[40 * 96 :].all()
+    assert not kept[20 * 96 : 40 * 96].any()
+    assert "rows 1921 to 3840" in note_with(record, "far below zero")
+
+
+def test_a_month_of_a_household_in_a_record_of_generation_is_left_out():
+    power = sunny(120)
+    month = slice(30 * 96, 60 * 96)
+    power.iloc[month] -= household(power)[month]
+    record = from_pandas(power, label="start")
+    assert record.net == ""
+    kept = np.isin(starts_of(power), record.times)
+    assert kept[: 30 * 96].all()
+    assert kept[60 * 96 :].all()
+    assert kept[month].mean() < 0.05
+
+
+def test_a_few_hours_with_their_sign_turned_cost_these_alone():
+    power = sunny(30)
+    turned = power.copy()
+    turned.iloc[10 * 96 + 48 : 10 * 96 + 56] *= -1.0
+    record = from_pandas(turned, label="start")
+    assert len(record.times) == len(power) - 8
+
+
+def test_a_sign_that_is_turned_for_most_of_a_record_is_no_household_either():
+    power = sunny(60)
+    power.iloc[: 40 * 96] *= -1.0
+    record = from_pandas(power, label="start")
+    assert record.net == ""
+    assert (record.power_kw[-20 * 96 :] == power.to_numpy()[-20 * 96 :]).all()
+
+
+@pytest.mark.parametrize("value", [-999.0, -9999.0, -99999.0, -32768.0, -0.999, -9.999, -99.999])
+def test_what_loggers_write_for_missing_is_left_out(value):
+    power = sunny(10)
+    power.iloc[300:340] = value
+    narrow = power.astype(np.float32)
+    for record in (from_pandas(power), from_pandas(narrow)):
+        assert len(record.times) == 920
+        assert note_with(record, "logger").startswith("40 readings")
+
+
+@pytest.mark.parametrize("value", [-99.0, -7.0, -1.0])
+def test_somebody_s_own_word_for_missing_is_left_out_by_day(value):
+    power = sunny(30)
+    missing = np.random.default_rng(0).random(len(power)) < 0.05
+    record = from_pandas(power.where(~missing, value), label="start")
+    assert record.net == ""
+    kept = np.isin(starts_of(power), record.times)
+    assert not kept[missing & (power > 0.5).to_numpy()].any()
+    assert kept[~missing].all()
+
+
+def test_a_logger_that_writes_one_value_all_night_is_no_household():
+    power = sunny(30)
+    record = from_pandas(power.where(power > 0.0, -5.0), label="start")
+    assert record.net == ""
+    assert record.power_kw.min() == 0.0
+
+
+def test_generation_counted_as_negative_is_refused_and_can_be_turned():
+    power = sunny(10)
+    with pytest.raises(MeterError, match="negate=True"):
+        from_pandas(-power)
+    assert (from_pandas(-power, negate=True).power_kw == power.to_numpy()).all()
+
+
+def test_a_few_deep_negatives_are_left_out():
+    power = sunny(10)
+    power.iloc[50] = -2.0
+    record = from_pandas(power)
+    assert len(record.times) == 959
+    assert "row 51" in note_with(record, "far below zero")
