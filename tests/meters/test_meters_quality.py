@@ -279,3 +279,15 @@ def test_any_numbers_give_a_valid_record_or_one_sentence(values):
     else:
         assert np.isfinite(record.power_kw).all()
         assert (record.power_kw >= 0.0).all()
+
+
+def test_whole_numbers_under_a_header_of_kilowatts_are_asked_about(tmp_path):
+    times = pd.date_range("2019-06-01", periods=96 * 40, freq="15min")
+    watts = np.round(6000.0 * np.maximum(np.sin(2 * np.pi * (times.hour - 6) / 24.0), 0.0))
+    for name, power, sure in (("whole", watts, False), ("kilowatts", watts / 1000.0, True)):
+        path = tmp_path / f"{name}.csv"
+        pd.DataFrame({"time": times, "power_kw": power}).to_csv(path, index=False)
+        (record,) = read_meters(path, timezone="UTC")
+        assert record.unit_known is sure
+        (declared,) = read_meters(path, timezone="UTC", unit="kW")
+        assert declared.unit_known

@@ -151,11 +151,11 @@ class SystematicErrors:
     """
 
     clock_minutes: float = 0.7
-    tilt: float = 1.5
-    across: float = 1.0
+    tilt: float = 1.6
+    across: float = 1.2
     capacity: float = 0.055
     year_tilt: float = 2.0
-    year_across: float = 0.7
+    year_across: float = 0.5
     year_capacity: float = 0.02
     stretch: float = 0.9
 

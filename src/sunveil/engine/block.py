@@ -8,6 +8,7 @@ hides the sun, and say how sure each answer is.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -283,7 +284,7 @@ def _completed(
     hazy = dull_winters(fit.days.smooth) & prepared.sky.clear
     covariance = fit.covariances(errors) + year_covariances(fit.points, years, errors)
     covariance += haze_covariances(fit.points, hazy)
-    spread = widened(intervals_of(points, covariance), shown_capacity(fit), excluded)
+    spread = widened(intervals_of(points, covariance), shown_capacity(fit), excluded, few_days)
     agreement, clipped = fit.agreement(), fit.clipped() > CLIPPED_SHARE
     limited = clipped & (points[:, LIMIT] < NO_LIMIT)
     lowest = LOW_AGREEMENT_CLEAR if prepared.sky.clear else LOW_AGREEMENT_MEASURED
@@ -311,7 +312,7 @@ def _completed(
         clock_gain=np.zeros(len(enough)),
         agreement=agreement,
         clear_hours=clear_hours,
-        trend=np.array([100.0 * years.trend(s) for s in range(len(enough))]),
+        trend=100.0 * years.trends(len(enough)),
         skyline=fit.skyline,
         years=year_estimates(years, points, fit.points),
         lit=fit.searched.readings.lit.astype(np.int32),
@@ -334,21 +335,19 @@ def year_estimates(years: YearFits, placed: Array, fitted: Array) -> NDArray[np.
         The systems' own estimates as placed and as fitted, shape (systems, PARAMETERS): what moves
         these moves the years alike.
     """
-    rows: list[tuple[YearEstimate, ...]] = []
-    for s in range(len(placed)):
+    rows: list[tuple[YearEstimate, ...]] = [()] * len(placed)
+    for s in np.unique(years.system).tolist():
         own = years.of(s)
         points = years.points[own] + (placed[s] - fitted[s])
         first = years.first[own].astype("datetime64[s]").astype("datetime64[D]")
-        rows.append(
-            tuple(
-                YearEstimate(
-                    day.item(),
-                    float(np.degrees(np.arctan2(point[EAST], point[NORTH])) % 360.0),
-                    float(np.hypot(point[EAST], point[NORTH])),
-                    float(np.exp(point[CAPACITY])),
-                )
-                for day, point in zip(first, points, strict=True)
+        rows[s] = tuple(
+            YearEstimate(
+                day.item(),
+                float(np.degrees(np.arctan2(point[EAST], point[NORTH])) % 360.0),
+                float(np.hypot(point[EAST], point[NORTH])),
+                float(np.exp(point[CAPACITY])),
             )
+            for day, point in zip(first, points, strict=True)
         )
     return _ragged(rows)
 
@@ -371,6 +370,7 @@ def flag_bits(flag: Flag, where: NDArray[np.bool_]) -> NDArray[np.uint32]:
     return where.astype(np.uint32) << np.uint32(list(Flag).index(flag))
 
 
+@cache
 def flags_of(bits: int) -> tuple[Flag, ...]:
     """Return the flags that the bits of a system stand for."""
     return tuple(flag for place, flag in enumerate(Flag) if bits >> place & 1)

@@ -15,19 +15,21 @@ from numpy.typing import NDArray
 from sunveil.engine.envelope import points_of, starting_grid, starts_within
 from sunveil.engine.final import FinalFit
 from sunveil.engine.intervals import Intervals
-from sunveil.engine.model import CAPACITY, LIMIT
+from sunveil.engine.model import CAPACITY, LIMIT, NO_LIMIT
 from sunveil.engine.search import modelled_power
 from sunveil.site import Array
 
-# A fit that is in doubt may have so many times the capacity that the highest powers show, one that
-# is not so many times: planes that face away from the sun, and small inverters, are real.
-IN_DOUBT, AT_MOST = 1.5, 4.0
+# A fit that is in doubt may have so many times the capacity that the highest powers show, one above
+# its inverter's limit so many times, and any other so many: walls that face away from the sun are
+# real, and so are small inverters.
+IN_DOUBT, LIMITED, AT_MOST = 1.5, 1.8, 4.0
 # No model reaches so many times the record's top.
 OVERSHOOT = 1.15
 # A plane that stands in for an excluded one may have so many times the capacity that was shown.
 STAND_IN = 1.3
-# What the capacity of a system that was not inferred lies within, as shares of what was shown.
-SHOWN_LOW, SHOWN_HIGH = 0.9, 1.4
+# What the capacity of a system that was not inferred lies within, as shares of what was shown; the
+# highest powers of a few weeks of winter show little.
+SHOWN_LOW, SHOWN_HIGH, SHORTLY_SHOWN = 0.9, 1.4, 5.0
 
 
 def shown_capacity(fit: FinalFit) -> Array:
@@ -49,7 +51,8 @@ def exclude(fit: FinalFit, doubtful: NDArray[np.bool_]) -> NDArray[np.bool_]:
     readings, capacity = fit.searched.readings, np.exp(fit.points[:, CAPACITY])
     shown = shown_capacity(fit)
     most = (fit.model * (readings.have > 0.0)).max(axis=1)
-    out = capacity > np.where(doubtful, IN_DOUBT, AT_MOST) * shown
+    usual = np.where(fit.points[:, LIMIT] < NO_LIMIT, LIMITED, AT_MOST)
+    out = capacity > np.where(doubtful, IN_DOUBT, usual) * shown
     out |= most > OVERSHOOT * np.maximum(readings.top, 1e-12)
     chosen = np.flatnonzero(out)
     if len(chosen):
@@ -63,7 +66,9 @@ def exclude(fit: FinalFit, doubtful: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(out)
 
 
-def widened(spread: Intervals, shown: Array, excluded: NDArray[np.bool_]) -> Intervals:
+def widened(
+    spread: Intervals, shown: Array, excluded: NDArray[np.bool_], few_days: NDArray[np.bool_]
+) -> Intervals:
     """Return intervals in which the planes that were excluded can be any.
 
     Parameters
@@ -74,6 +79,8 @@ def widened(spread: Intervals, shown: Array, excluded: NDArray[np.bool_]) -> Int
         The capacity that the highest powers show. [kW]
     excluded
         Which planes were.
+    few_days
+        Which records are short.
     """
     any_plane = {
         "azimuth_low": 0.0,
@@ -81,7 +88,7 @@ def widened(spread: Intervals, shown: Array, excluded: NDArray[np.bool_]) -> Int
         "tilt_low": 0.0,
         "tilt_high": 90.0,
         "capacity_low": SHOWN_LOW * shown,
-        "capacity_high": SHOWN_HIGH * shown,
+        "capacity_high": np.where(few_days, SHORTLY_SHOWN, SHOWN_HIGH) * shown,
         "plane_error_degrees": 90.0,
     }
     return Intervals(

@@ -194,9 +194,9 @@ def _weigh_days(  # type: ignore[no-untyped-def]
                 largest[:] = 0.0
                 near, e = 0, first
                 while e < count and day[e] <= day[d] + around:
-                    if ratio[e] >= 0.0:
-                        near += 1
-                        value = ratio[e]
+                    value = ratio[e]
+                    near += value >= 0.0
+                    if value > largest[_KEPT - 1]:
                         for i in range(_KEPT):
                             if value > largest[i]:
                                 value, largest[i] = largest[i], value

@@ -78,15 +78,20 @@ class YearFits:
         own = np.arange(*np.searchsorted(self.system, (system, system + 1)))
         return own[self.say[own] > 0.0]
 
-    def trend(self, system: int) -> float:
-        """Return how a system's output changes, NaN where too few years tell. [1/year]"""
-        own = self.of(system)
-        if len(own) < FEWEST_FOR_TREND:
-            return float("nan")
-        first, second = np.triu_indices(len(own), k=1)
-        apart = (self.first[own][second] - self.first[own][first]) / YEAR
-        level = np.log(self.level[own])
-        return float(np.median((level[second] - level[first]) / apart))
+    def trends(self, count: int) -> Array:
+        """Return how the output of so many systems changes, NaN where too few years tell. [1/year]
+
+        The median of the slopes between any two of its years, which one bad year does not move.
+        """
+        out = np.full(count, np.nan)
+        for s in np.unique(self.system).tolist():
+            own = self.of(s)
+            if len(own) >= FEWEST_FOR_TREND:
+                first, second = np.triu_indices(len(own), k=1)
+                apart = (self.first[own][second] - self.first[own][first]) / YEAR
+                level = np.log(self.level[own])
+                out[s] = np.median((level[second] - level[first]) / apart)
+        return out
 
 
 def parts_of(seconds: NDArray[np.int64], have: NDArray[np.float32]) -> list[tuple[int, int]]:

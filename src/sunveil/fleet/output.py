@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sunveil.engine.block import flags_of, skyline_of
+from sunveil.engine.block import flags_of
 from sunveil.engine.clocks import ClockHypothesis, FoundClock
 from sunveil.estimate import DaylightSaving, judge
 from sunveil.files import write_whole
@@ -80,7 +80,7 @@ def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
     for name, field in _NUMBERS.items():
         values = _joined([getattr(each.fit, field) for each in fitted], np.float64)[order]
         columns[name] = _number(name, values)
-    skylines = [skyline_of(row) for each in fitted for row in each.fit.skyline]
+    skylines = [row for each in fitted for row in _skylines(each.fit.skyline)]
     columns["skyline"] = pa.array([skylines[place] for place in order], pa.list_(pa.float64()))
     years = [[year.to_row() for year in row] for each in fitted for row in each.fit.years]
     columns["years"] = pa.array([years[place] for place in order], _YEARS)
@@ -144,6 +144,12 @@ def _words_in(field: pa.Field) -> list[str]:
 
 def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
     return np.concatenate([*parts, np.empty(0, kind)]).astype(kind)
+
+
+def _skylines(elevations: NDArray[np.float32]) -> list[list[float]]:
+    """Return the skyline of each system, empty where nothing hides the sun. [degrees]"""
+    hidden = elevations.any(axis=1).tolist()
+    return [row.tolist() if some else [] for row, some in zip(elevations, hidden, strict=True)]
 
 
 def _number(name: str, values: NDArray[np.float64]) -> pa.Array:

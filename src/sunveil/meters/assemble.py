@@ -107,8 +107,19 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
         differenced=register is not Register.NO,
         net=readings.net,
         unit=raw.unit.value,
-        unit_known=raw.unit_known,
+        unit_known=raw.unit_known and (each or _unit_is_sure(raw, options)),
     )
+
+
+def _unit_is_sure(raw: RawSystem, options: MeterOptions) -> bool:
+    """Return whether the unit was declared, or the readings do not speak against the header's.
+
+    Loggers write watts without a decimal, and kilowatts of a home with several.
+    """
+    if options.known_unit is not None:
+        return True
+    values = raw.values[np.isfinite(raw.values)]
+    return bool((values != np.round(values)).any())
 
 
 def _differences(
