@@ -16,7 +16,7 @@ from pathlib import Path
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-from benchmarks import cost, fleets, simulated  # noqa: E402
+from benchmarks import cost, fleets, realism, simulated  # noqa: E402
 from benchmarks.measure import (  # noqa: E402
     Outcome,
     coverage,
@@ -190,9 +190,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--stress", type=int, default=30)
     parser.add_argument("--peers", type=int, default=24, help="systems that the peers run too")
     parser.add_argument("--slow", type=int, default=4, help="of those, with solar-data-tools")
+    parser.add_argument("--data", type=Path, default=None, help="folder of real series")
     parser.add_argument(
         "--only",
-        choices=("coverage", "flags", "cost", "fleets"),
+        choices=("coverage", "flags", "realism", "cost", "fleets"),
         help="measure this part anew in a page that exists",
     )
     options = parser.parse_args(arguments)
@@ -201,6 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parts = {
             "coverage": lambda: coverage_part(options.systems),
             "flags": lambda: flags_part(flagged),
+            "realism": lambda: realism.realism_part(options.data),
             "cost": cost_part,
             "fleets": lambda: fleets.fleets_part(peers=options.peers, slow=options.slow),
         }
@@ -220,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     cores = cost_part()
     lines += simulated_part(options.systems, options.stress, options.peers, options.slow)
     lines += ["", *flags_part(flagged), ""]
-    lines += [*cores, ""]
+    lines += [*realism.realism_part(options.data), "", *cores, ""]
     lines += [*fleets.fleets_part(peers=options.peers, slow=options.slow), ""]
     notes = Path(__file__).with_name("notes.md")
     text = "\n".join(lines) + "\n" + notes.read_text(encoding="utf-8")

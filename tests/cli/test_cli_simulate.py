@@ -5,12 +5,15 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import duckdb
+import pvlib
 import pytest
 
 import sunveil.simulate.fleet_spec as orders
 from sunveil.cli.simulate import simulate_command
+from sunveil.simulate.fault_rates import REAL_FLEET
 
 
 def test_a_fleet_is_written_and_named(sunveil, tmp_path):
@@ -35,15 +38,36 @@ def test_the_options_are_what_is_made(sunveil, tmp_path):
     assert said.code == 0
     told = json.loads((tmp_path / "fleet" / "fleet.json").read_text(encoding="utf-8"))
     assert {
-        name: told[name] for name in ("seed", "year", "interval_minutes", "layout", "faults")
+        name: told[name] for name in ("seed", "year", "interval_minutes", "layout", "realism")
     } == {
         "seed": 9,
         "year": 2020,
         "interval_minutes": 30,
         "layout": "lists",
-        "faults": False,
+        "realism": "clean",
     }
     assert [cell["name"] for cell in told["cells"]] == ["Utrecht"]
+
+
+def test_real_weather_makes_a_fleet_about_its_site(sunveil, tmp_path):
+    file = Path(pvlib.__file__).parent / "data" / "723170TYA.CSV"
+    out = tmp_path / "fleet"
+    said = sunveil("simulate", "--systems", 2, "--weather", file, "--plain", "--out", out)
+    assert (said.code, said.err) == (0, "")
+    told = json.loads((out / "fleet.json").read_text(encoding="utf-8"))
+    assert (told["weather"], told["realism"], told["year"]) == ("723170TYA.CSV", "plain", 2019)
+    assert (told["cells"][0]["latitude"], told["cells"][0]["longitude"]) == (36.1, -80.0)
+    assert "the weather of 723170TYA.CSV" in (out / "README.md").read_text(encoding="utf-8")
+
+
+def test_sites_must_be_near_the_weather(sunveil, tmp_path):
+    file = Path(pvlib.__file__).parent / "data" / "723170TYA.CSV"
+    sites = tmp_path / "sites.csv"
+    sites.write_text("latitude,longitude\n36.2,-79.9\n52.1,5.1\n")
+    arguments = ("simulate", "--systems", 2, "--weather", file, "--sites", sites)
+    said = sunveil(*arguments, "--out", tmp_path / "fleet")
+    assert said.code == 2
+    assert "site 2 is more than 100 km from the weather" in said.err
 
 
 def test_a_simulated_fleet_can_be_inferred_by_the_command_line(sunveil, tmp_path):
@@ -89,6 +113,7 @@ def test_a_fleet_is_replaced_only_when_asked(sunveil, tmp_path):
         (("--systems", "3", "--interval", "20"), "--interval"),
         (("--systems", "3", "--year", "1800"), "year must be from"),
         (("--systems", "3", "--sites", "nowhere.csv"), "is not a file"),
+        (("--systems", "3", "--weather", "nowhere.epw"), "cannot be opened"),
     ],
 )
 def test_what_cannot_be_made_is_told_in_one_sentence(sunveil, tmp_path, given, words):
@@ -132,8 +157,8 @@ def test_the_choices_are_the_library_s_own():
     assert set(given["layout"].type.choices) == {each.value for each in orders.ReadingsLayout}
     assert {int(each) for each in given["interval"].type.choices} == set(orders.INTERVALS)
     fresh = orders.FleetSpec.of(1)
-    assert given["year"].default == fresh.year
     assert given["seed"].default == fresh.seed
     assert int(given["interval"].default) == fresh.interval_minutes
     assert given["layout"].default == fresh.layout
-    assert given["faults"].default is fresh.faults
+    assert given["faults"].default is True
+    assert fresh.rates is REAL_FLEET

@@ -17,6 +17,7 @@ from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins
 from sunveil.publish.synthetic import plan_synthetic
 from sunveil.publish.tables import TableChoices, publish_fleet
+from sunveil.simulate.fault_rates import PLAIN_FLEET
 from sunveil.simulate.fleet_spec import FleetSpec
 from sunveil.simulate.places import default_places
 from sunveil.simulate.writing import write_fleet
@@ -26,7 +27,7 @@ from sunveil.simulate.writing import write_fleet
 def run(tmp_path_factory):
     """A run over sixty simulated systems in three cells, two of which have no readings."""
     root = tmp_path_factory.mktemp("sixty")
-    order = FleetSpec.of(60, places=default_places()[:3], cells=3)
+    order = FleetSpec.of(60, places=default_places()[:3], cells=3, rates=PLAIN_FLEET)
     for _ in write_fleet(root / "fleet", order):
         pass
     table = pd.read_parquet(root / "fleet" / "systems.parquet")

@@ -28,16 +28,27 @@ def drawn(
     return draw_roster(replace(cell, systems=systems), rates, rng=np.random.default_rng(seed))
 
 
-def by_block(roster: SimulatedRoster, sky: SimulatedSky, *, interval: int = 60) -> np.ndarray:
-    sources = clock_sources(
+def by_block(
+    roster: SimulatedRoster,
+    sky: SimulatedSky,
+    *,
+    interval: int = 60,
+    kept: np.ndarray | None = None,
+) -> np.ndarray:
+    clocks = clock_sources(
         sky.true.times, CELL.timezone, interval_minutes=interval, step_minutes=STEP
     )
     daylight = CellDaylight.of(sky.true)
-    return block_power(roster, daylight, sources=sources, per_reading=interval // STEP)
+    return block_power(roster, daylight, clocks=clocks, per_reading=interval // STEP, kept=kept)
 
 
 def by_pvlib(
-    roster: SimulatedRoster, row: int, sky: SimulatedSky, *, interval: int = 60
+    roster: SimulatedRoster,
+    row: int,
+    sky: SimulatedSky,
+    *,
+    interval: int = 60,
+    kept: np.ndarray | None = None,
 ) -> pd.Series:
     return simulate_power(
         roster.truth(row, cell=CELL),
@@ -46,6 +57,7 @@ def by_pvlib(
         step_minutes=interval,
         noise=0.0,
         horizon=roster.horizon(row),
+        kept=kept,
     )
 
 
@@ -56,9 +68,10 @@ def by_pvlib(
         replace(CLEAN_FLEET, east_west=0.5, hipped=0.5),
         replace(CLEAN_FLEET, oversized=1.0),
         replace(CLEAN_FLEET, shaded=1.0),
+        replace(CLEAN_FLEET, skylines=1.0, shaded=0.5),
         replace(CLEAN_FLEET, trackers=1.0, shaded=0.5),
     ],
-    ids=["one plane", "two planes", "clipped", "shaded", "trackers"],
+    ids=["one plane", "two planes", "clipped", "shaded", "skylines", "trackers"],
 )
 def test_a_block_has_the_power_that_pvlib_gives_each_system(mixed_sky, rates):
     roster = drawn(rates, systems=8)
@@ -67,6 +80,28 @@ def test_a_block_has_the_power_that_pvlib_gives_each_system(mixed_sky, rates):
         exact = by_pvlib(roster, row, mixed_sky).to_numpy()
         assert np.max(exact) > 0.3 * roster.dc_capacity_kw[row]
         assert np.max(np.abs(found[row] - exact)) < TOLERANCE * roster.dc_capacity_kw[row]
+
+
+def test_what_is_left_of_a_day_s_power_is_taken_before_the_inverter(mixed_sky):
+    roster = drawn(replace(CLEAN_FLEET, oversized=1.0), systems=2)
+    kept = np.random.default_rng(1).uniform(0.0, 1.0, (2, int(mixed_sky.day[-1]) + 1))
+    found = by_block(roster, mixed_sky, kept=kept.astype(np.float32))
+    for row in range(2):
+        exact = by_pvlib(roster, row, mixed_sky, kept=kept[row]).to_numpy()
+        whole = by_pvlib(roster, row, mixed_sky).to_numpy()
+        assert np.sum(exact) < 0.8 * np.sum(whole)
+        assert np.max(np.abs(found[row] - exact)) < TOLERANCE * roster.dc_capacity_kw[row]
+
+
+@pytest.mark.parametrize("trackers", [0.0, 1.0])
+def test_snow_on_the_ground_is_a_higher_albedo(mixed_sky, trackers):
+    roster = drawn(replace(CLEAN_FLEET, trackers=trackers), systems=3)
+    clocks = clock_sources(mixed_sky.true.times, "UTC", interval_minutes=60, step_minutes=STEP)
+    white = CellDaylight.of(mixed_sky.true, whiteness=np.full(int(mixed_sky.day[-1]) + 1, 3.0))
+    found = block_power(roster, white, clocks=clocks, per_reading=60 // STEP)
+    brighter = replace(roster, albedo=3.0 * roster.albedo)
+    assert np.allclose(found, by_block(brighter, mixed_sky), rtol=1e-4, atol=1e-4)
+    assert np.sum(found) > 1.005 * np.sum(by_block(roster, mixed_sky))
 
 
 def test_the_interval_may_be_half_an_hour(mixed_sky):
@@ -84,12 +119,15 @@ def test_all_kinds_of_a_fleet_are_drawn():
     assert 0 < np.sum(roster.first_share < 1.0) < 100
     assert not np.any((roster.first_share < 1.0) & (roster.tracker > 0))
     assert 0 < np.sum(~np.isnan(roster.shade_azimuth)) < 100
+    assert 200 < np.sum(roster.skyline.any(axis=1)) < 330
+    assert 0 < np.sum(~np.isnan(roster.clock_step)) < 40
 
 
 def stamped(clock: SimulatedClock, sky: SimulatedSky) -> tuple[pd.Series, pd.Series]:
     """Return what a system's meter says by a clock, and what it would by a right one."""
     right = drawn(CLEAN_FLEET, systems=1)
-    wrong = replace(right, clock=np.array([CLOCKS.index(clock)]))
+    code = np.array([CLOCKS.index(clock)])
+    wrong = replace(right, clock=code, later_clock=code)
     exact = by_pvlib(right, 0, sky)
     found = pd.Series(by_block(wrong, sky)[0], index=exact.index)
     return found, exact
@@ -117,6 +155,31 @@ def test_half_an_hour_mixes_the_halves_of_two_readings(mixed_sky):
     assert np.allclose(found[1:], (halves[1:-1:2] + halves[2::2]) / 2.0, atol=1e-4)
 
 
+def test_stamps_at_the_middle_are_half_an_interval_late(mixed_sky):
+    halves, _ = stamped(SimulatedClock.HALF_HOUR_FAST, mixed_sky)
+    middles, _ = stamped(SimulatedClock.LABEL_MIDDLE, mixed_sky)
+    assert np.array_equal(middles.to_numpy(), halves.to_numpy(), equal_nan=True)
+
+
+def test_half_a_step_of_the_sky_is_the_mean_of_its_neighbours(mixed_sky):
+    right = drawn(CLEAN_FLEET, systems=1)
+    code = np.array([CLOCKS.index(SimulatedClock.LABEL_MIDDLE)])
+    found = by_block(replace(right, clock=code, later_clock=code), mixed_sky, interval=30)[0]
+    # the middle of half an hour is a step and a half of ten minutes
+    fine = by_pvlib(right, 0, mixed_sky, interval=10).to_numpy()
+    both = (np.roll(fine, 1) + np.roll(fine, 2)) / 2.0
+    assert np.allclose(found[1:], both.reshape(-1, 3).mean(axis=1)[1:], atol=1e-4)
+
+
+def test_a_clock_may_step_within_the_record(mixed_sky):
+    right = drawn(CLEAN_FLEET, systems=1)
+    fast = np.array([CLOCKS.index(SimulatedClock.HOUR_FAST)])
+    exact = by_pvlib(right, 0, mixed_sky).to_numpy()
+    found = by_block(replace(right, later_clock=fast, clock_step=np.array([0.5])), mixed_sky)[0]
+    assert np.allclose(found[:4380], exact[:4380], atol=1e-4)
+    assert np.allclose(found[4380:], exact[4379:-1], atol=1e-4)
+
+
 def test_daylight_saving_left_in_moves_the_summer_alone(mixed_sky):
     found, exact = stamped(SimulatedClock.DAYLIGHT_SAVING, mixed_sky)
     moved = daylight_saving_stamps(exact, CELL.timezone).reindex(exact.index)
@@ -127,7 +190,7 @@ def test_daylight_saving_left_in_moves_the_summer_alone(mixed_sky):
 
 def test_of_the_hour_that_comes_twice_the_first_is_kept():
     times = interval_middles(2019, 30)
-    sources = clock_sources(times, CELL.timezone, interval_minutes=60, step_minutes=30)
+    sources, _ = clock_sources(times, CELL.timezone, interval_minutes=60, step_minutes=30)
     row = sources[CLOCKS.index(SimulatedClock.DAYLIGHT_SAVING)]
     # 3 November, 08:00 UTC: the clock goes back from two to one
     back = int(times.searchsorted(pd.Timestamp("2019-11-03T08:00Z")))

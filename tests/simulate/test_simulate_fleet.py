@@ -29,5 +29,5 @@ def test_a_change_reaches_every_system() -> None:
 
 def test_every_exported_name_exists() -> None:
     names = sunveil.simulate.__all__
-    assert names == sorted(names)
+    assert len(names) == len(set(names))
     assert all(hasattr(sunveil.simulate, name) for name in names)

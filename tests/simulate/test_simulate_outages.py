@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sunveil.simulate.fault_rates import CLEAN_FLEET, REAL_FLEET, FaultRates, SimulatedClock
-from sunveil.simulate.outages import add_meter_faults, draw_snow
+from sunveil.simulate.outages import add_meter_faults
 from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.roster import SimulatedRoster, draw_roster
 from sunveil.simulate.systems import US
@@ -20,9 +20,7 @@ def drawn(rates: FaultRates) -> SimulatedRoster:
     return draw_roster(CELL, rates, rng=np.random.default_rng(2))
 
 
-def metered(
-    rates: FaultRates, *, snow: tuple[float, ...] = (), gone: slice = slice(0)
-) -> np.ndarray:
+def metered(rates: FaultRates, *, gone: slice = slice(0)) -> np.ndarray:
     """Return a year of 5 kW, with some of it gone, after what befalls it."""
     power = np.full((CELL.systems, HOURS), 5.0, dtype=np.float32)
     power[:, gone] = np.nan
@@ -30,7 +28,6 @@ def metered(
         power,
         drawn(rates),
         rates,
-        snow=np.array(snow),
         interval_minutes=60,
         rng=np.random.default_rng(3),
     )
@@ -72,30 +69,11 @@ def test_a_system_that_is_down_says_zero(name):
     assert 0.0 < np.mean(power == 0.0) < 0.1
 
 
-def test_what_is_missing_stays_missing_under_snow_and_when_down():
+def test_what_is_missing_stays_missing_when_down():
     rates = replace(CLEAN_FLEET, down_weeks=5.0)
-    power = metered(rates, snow=(0.0, 0.5), gone=slice(0, None, 2))
+    power = metered(rates, gone=slice(0, None, 2))
     assert np.isnan(power[:, 0::2]).all()
     assert np.mean(power[:, 1::2] == 0.0) > 0.1
-
-
-def test_snow_stays_longer_on_flat_systems():
-    white = np.sum(metered(CLEAN_FLEET, snow=(0.1, 0.5)) == 0.0, axis=1)
-    tilt = drawn(CLEAN_FLEET).surface_tilt
-    assert np.mean(white[tilt < 15.0]) > 1.2 * np.mean(white[tilt > 35.0])
-    assert np.max(white) <= 2 * 8 * 24
-
-
-def test_it_snows_where_it_freezes():
-    cold, warm = (
-        draw_snow(np.full(HOURS, degrees), REAL_FLEET, rng=np.random.default_rng(1))
-        for degrees in (-3.0, 9.0)
-    )
-    assert 0 < len(cold) < 15
-    assert np.all((cold >= 0.0) & (cold < 1.0))
-    assert len(warm) == 0
-    clean = draw_snow(np.full(HOURS, -3.0), CLEAN_FLEET, rng=np.random.default_rng(1))
-    assert len(clean) == 0
 
 
 def test_records_may_begin_late_or_be_short():

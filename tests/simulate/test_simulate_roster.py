@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
-from sunveil.simulate.fault_rates import REAL_FLEET
+from sunveil.simulate.fault_rates import PLAIN_FLEET, REAL_FLEET
 from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.roster import MOUNTS, SimulatedRoster, draw_roster
+from sunveil.simulate.stamps import DECLARED
 from sunveil.simulate.systems import EUROPE, TILT_EDGES, US, FleetStatistics
-from sunveil.site import Mount, Site
+from sunveil.simulate.wear import NOMINAL_SOILING
+from sunveil.site import Losses, Mount, Site
 
 SYSTEMS = 20_000
 
 
+@functools.cache
 def drawn(statistics: FleetStatistics) -> SimulatedRoster:
     cell = SimulatedCell(0, "here", Site(45.0, 10.0, 0.0), "Europe/Rome", statistics, SYSTEMS)
     return draw_roster(cell, REAL_FLEET, rng=np.random.default_rng(1))
@@ -50,8 +55,38 @@ def test_faults_have_their_shares():
     assert found == pytest.approx({name: getattr(REAL_FLEET, name) for name in found}, abs=0.008)
     two = np.mean(roster.first_share < 1.0)
     assert two == pytest.approx(REAL_FLEET.east_west + REAL_FLEET.hipped, abs=0.01)
-    shares = np.bincount(roster.clock) / SYSTEMS
+    steady = np.isnan(roster.clock_step)
+    assert np.mean(~steady) == pytest.approx(REAL_FLEET.clock_steps, abs=0.008)
+    shares = np.bincount(roster.clock[steady]) / np.sum(steady)
     assert shares == pytest.approx(list(REAL_FLEET.clocks.values()), abs=0.008)
+
+
+def test_a_clock_that_steps_is_right_on_one_side_of_its_step():
+    roster = drawn(US)
+    steps = ~np.isnan(roster.clock_step)
+    assert np.array_equal(roster.clock[~steps], roster.later_clock[~steps])
+    right = (roster.clock[steps] == DECLARED), (roster.later_clock[steps] == DECLARED)
+    assert np.all(right[0] ^ right[1])
+
+
+def test_dirt_and_age_are_part_of_the_nominal_losses():
+    roster = drawn(US)
+    age = np.mean(roster.degradation * roster.age_years)
+    losses = np.mean(roster.losses) + age + NOMINAL_SOILING
+    assert losses == pytest.approx(Losses().system, abs=0.005)
+
+
+def test_what_real_records_have_besides_leaves_the_systems_of_a_plain_fleet_as_they_are():
+    cell = SimulatedCell(0, "here", Site(45.0, 10.0, 0.0), "Europe/Rome", US, 50)
+    real, plain = (
+        draw_roster(cell, rates, rng=np.random.default_rng(4))
+        for rates in (REAL_FLEET, PLAIN_FLEET)
+    )
+    for name in ("surface_azimuth", "surface_tilt", "dc_capacity_kw", "shade_azimuth", "begin"):
+        assert np.array_equal(getattr(real, name), getattr(plain, name), equal_nan=True)
+    assert not np.any(plain.age_years)
+    assert np.all(np.isnan(plain.sentinel))
+    assert np.array_equal(plain.skyline.any(axis=1), ~np.isnan(plain.shade_azimuth))
 
 
 def test_trackers_stand_on_racks():

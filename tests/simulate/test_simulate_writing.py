@@ -13,7 +13,7 @@ import pytest
 from sunveil.errors import ParameterError
 from sunveil.simulate import SimulatedSky, simulate_power
 from sunveil.simulate.description import make_readme
-from sunveil.simulate.fault_rates import CLEAN_FLEET, REAL_FLEET, FaultRates
+from sunveil.simulate.fault_rates import CLEAN_FLEET, FaultRates
 from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
 from sunveil.simulate.places import Place, default_places
 from sunveil.simulate.roster import draw_roster
@@ -148,11 +148,8 @@ def test_the_truth_says_null_where_there_is_nothing_to_say(fleet):
 
 def test_the_fleet_is_described_for_machines(fleet, truth):
     description = json.loads((fleet / "fleet.json").read_text(encoding="utf-8"))
-    assert (description["systems"], description["seed"], description["faults"]) == (
-        SYSTEMS,
-        1,
-        True,
-    )
+    asked = [description[name] for name in ("systems", "seed", "realism", "weather")]
+    assert asked == [SYSTEMS, 1, "real", None]
     assert description["found"]["clocks"]["declared"] == int(np.sum(truth["clock"] == "declared"))
     assert set(description["habits"]) == {each.name for each in fields(FaultRates)}
     assert sum(cell["systems"] for cell in description["cells"]) == SYSTEMS
@@ -174,7 +171,7 @@ def test_another_seed_gives_other_systems(fleet, truth, tmp_path):
 
 
 def test_a_clean_fleet_is_its_planes_under_its_sky(tmp_path):
-    spec = FleetSpec.of(2, places=[HERE], seed=7, faults=False)
+    spec = FleetSpec.of(2, places=[HERE], seed=7, rates=CLEAN_FLEET)
     assert list(write_fleet(tmp_path / "clean", spec)) == [2]
     truth = pd.read_parquet(tmp_path / "clean" / "truth.parquet")
     assert set(truth["clock"]) == {"declared"}
@@ -198,7 +195,7 @@ def test_a_clean_fleet_is_its_planes_under_its_sky(tmp_path):
 
 @pytest.mark.parametrize("minutes", [15, 30])
 def test_finer_meters_have_more_readings_in_a_leap_year(tmp_path, minutes):
-    make(tmp_path / "fine", 2, cells=1, interval_minutes=minutes, year=2020, faults=False)
+    make(tmp_path / "fine", 2, cells=1, interval_minutes=minutes, year=2020, rates=CLEAN_FLEET)
     rows = readings(tmp_path / "fine")
     assert len(rows) == 2 * 366 * 1440 // minutes
     assert rows["time"].min() == pd.Timestamp("2020-01-01", tz="UTC")
@@ -268,10 +265,10 @@ def test_a_fleet_that_cannot_be_finished_leaves_what_was_there(tmp_path):
 
 def test_the_readme_explains_every_fault_rate():
     spec = FleetSpec.of(1, places=default_places()[:1])
-    page = make_readme(spec, REAL_FLEET, sky_minutes=15)
+    page = make_readme(spec, sky_minutes=15)
     assert page.count("\n| ") == 5 + 1 + len(fields(FaultRates))
-    clean = FleetSpec.of(1, places=default_places()[:1], faults=False)
-    assert "It is a clean fleet" in make_readme(clean, CLEAN_FLEET, sky_minutes=15)
+    clean = FleetSpec.of(1, places=default_places()[:1], rates=CLEAN_FLEET)
+    assert "It is a clean fleet" in make_readme(clean, sky_minutes=15)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,14 @@ from sunveil.errors import ParameterError
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="CSV or Parquet with latitude and longitude, and maybe altitude, timezone, weight and"
-    " name; 25 cities if left out.",
+    " name; that of --weather, or 25 cities, if left out.",
+)
+@click.option(
+    "--weather",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Real weather in place of simulated skies, for systems about its site: NSRDB, PVGIS, TMY3,"
+    " EPW or a table; a typical year is laid over the year.",
 )
 @click.option(
     "--cells",
@@ -35,7 +42,11 @@ from sunveil.errors import ParameterError
     help="How many weather cells of 0.1 degrees; one for every site and every 100 systems if"
     " left out.",
 )
-@click.option("--year", type=int, default=2019, help="Calendar year of the readings, in UTC.")
+@click.option(
+    "--year",
+    type=int,
+    help="Calendar year of the readings, in UTC; that of --weather, or 2019, if left out.",
+)
 @click.option(
     "--interval", type=choice("15", "30", "60"), default="60", help="Of the meters. [minutes]"
 )
@@ -46,6 +57,12 @@ from sunveil.errors import ParameterError
     help="One row per reading, or one row per system with a list.",
 )
 @click.option("--faults/--no-faults", default=True, help="Faults of a real fleet, or noise alone.")
+@click.option(
+    "--plain",
+    is_flag=True,
+    help="Of these faults only those of clocks, outages, obstacles and snow: no dirt, age,"
+    " skylines, smog, dead strings or faulty loggers.",
+)
 @click.option("--replace", is_flag=True, help="Replace a simulated fleet that stands in FOLDER.")
 def simulate_command(
     *,
@@ -53,35 +70,45 @@ def simulate_command(
     out: Path,
     seed: int,
     sites: Path | None,
+    weather: Path | None,
     cells: int | None,
-    year: int,
+    year: int | None,
     interval: str,
     layout: str,
     faults: bool,
+    plain: bool,
     replace: bool,
 ) -> None:
     """Write a fleet of simulated systems, its meters and what is true of it.
 
-    Orientation, tilt, capacity, noise, outages and clocks are spread as in a real fleet. The
-    folder holds readings/*.parquet, systems.parquet, truth.parquet, fleet.json and a README.md
-    that says what they are.
+    Orientation, tilt, capacity, skylines, dirt, snow, age, outages, loggers and clocks are spread
+    as in a real fleet. The folder holds readings/*.parquet, systems.parquet, truth.parquet,
+    fleet.json and a README.md that says what they are.
     """
+    from sunveil.simulate.fault_rates import REALISM
     from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
     from sunveil.simulate.places import read_places
     from sunveil.simulate.writing import check_folder, count_parts, write_fleet
+    from sunveil.weather.files import read_weather
 
     check_folder(out, replace=replace)
-    if sites is not None and out.resolve() in (sites.resolve(), *sites.resolve().parents):
-        raise ParameterError(f"--sites {sites} is within --out {out}; write elsewhere")
+    for name, file in (("--sites", sites), ("--weather", weather)):
+        if file is not None and out.resolve() in (file.resolve(), *file.resolve().parents):
+            raise ParameterError(f"{name} {file} is within --out {out}; write elsewhere")
+    places = None if sites is None else read_places(sites)
     order = FleetSpec.of(
         systems,
         seed=seed,
-        places=None if sites is None else read_places(sites),
+        places=places,
         cells=cells,
         year=year,
         interval_minutes=int(interval),
         layout=ReadingsLayout(layout),
-        faults=faults,
+        rates=REALISM["clean" if not faults else "plain" if plain else "real"],
+        # a plain table of weather is of the first site
+        weather=None
+        if weather is None
+        else read_weather(weather, site=places[0].site if places else None),
     )
     # closed at once if an interrupt comes, so that nothing half-made is left
     with interruptible() as stop, closing(write_fleet(out, order, replace=replace)) as parts:

@@ -151,13 +151,14 @@ def write_fleet(folder: Path, systems: int) -> list[str]:
     import duckdb
 
     from sunveil.simulate import CITIES
+    from sunveil.simulate.fault_rates import PLAIN_FLEET
     from sunveil.simulate.fleet_spec import FleetSpec
     from sunveil.simulate.places import Place
     from sunveil.simulate.writing import write_fleet as simulate
 
     city = next(each for each in CITIES if each.name == CITY)
     town = Place(city.name, city.site, city.timezone)
-    order = FleetSpec.of(systems, seed=SEED, places=[town], cells=1, year=YEAR)
+    order = FleetSpec.of(systems, seed=SEED, places=[town], cells=1, year=YEAR, rates=PLAIN_FLEET)
     for _ in simulate(folder, order):
         pass
     # what is true of them is for measuring, and no curator has it

@@ -21,11 +21,21 @@ inference is given and from the models an inference uses.
   temperature, PVWatts' inverter with its part-load curve and limit; then averages over the meter's
   interval and 2% noise on each reading. Two-plane systems and trackers too.
 - **Faults** (:mod:`~sunveil.simulate.faults`): clipping, horizons, clocks, short and
-  broken records.
+  broken records, for one system at a time; it has none that it is not given.
+- **Real weather** (:mod:`~sunveil.simulate.filesky`): any file of weather in place of a simulated
+  sky, typical years too.
 - **Fleets on disk** (:mod:`~sunveil.simulate.writing`): thousands of systems in weather cells of
-  0.1 degrees about any list of sites, with the faults of real ones
-  (:mod:`~sunveil.simulate.fault_rates`), as Parquet. The power of a cell's systems is one compiled
+  0.1 degrees about any list of sites, as Parquet. The power of a cell's systems is one compiled
   loop (:mod:`~sunveil.simulate.blocks`) that gives what pvlib gives.
+- **As hard as real ones** (:mod:`~sunveil.simulate.fault_rates`): what befalls the systems of a
+  fleet, each at a stated rate. ``REAL_FLEET``, which fleets have unless asked otherwise: skylines
+  by azimuth (:mod:`~sunveil.simulate.skyline`); snow that slides and melts, dirt that rain washes
+  off, age and dead strings (:mod:`~sunveil.simulate.wear`); turbidity and winters other than the
+  maps', and smog (:mod:`~sunveil.simulate.haze`); sentinels, wrong signs and scales, stuck readings
+  (:mod:`~sunveil.simulate.loggers`); wrong clocks, labels, and clocks that step
+  (:mod:`~sunveil.simulate.stamps`); noise and outages (:mod:`~sunveil.simulate.outages`).
+  ``PLAIN_FLEET`` has clocks, outages, obstacles and snow only, ``CLEAN_FLEET`` noise only. The
+  truth says of each system which it has.
 
 The same seed gives the same fleet.
 """
@@ -38,6 +48,9 @@ from sunveil.ondemand import on_demand
 
 if TYPE_CHECKING:
     from sunveil.simulate.fault_rates import (
+        CLEAN_FLEET,
+        PLAIN_FLEET,
+        REAL_FLEET,
         FaultRates,
     )
     from sunveil.simulate.faults import (
@@ -47,6 +60,9 @@ if TYPE_CHECKING:
         missing_and_snow,
         summer_only,
         western_horizon,
+    )
+    from sunveil.simulate.filesky import (
+        real_sky,
     )
     from sunveil.simulate.fleet import (
         simulate_fleet,
@@ -85,6 +101,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CITIES",
+    "CLEAN_FLEET",
+    "PLAIN_FLEET",
+    "REAL_FLEET",
     "City",
     "FaultRates",
     "FleetSpec",
@@ -102,6 +121,7 @@ __all__ = [
     "fast_clock",
     "missing_and_snow",
     "read_places",
+    "real_sky",
     "simulate_fleet",
     "simulate_power",
     "simulate_sky",
@@ -114,7 +134,12 @@ __all__ = [
 on_demand(
     __name__,
     {
-        "sunveil.simulate.fault_rates": ("FaultRates",),
+        "sunveil.simulate.fault_rates": (
+            "CLEAN_FLEET",
+            "PLAIN_FLEET",
+            "REAL_FLEET",
+            "FaultRates",
+        ),
         "sunveil.simulate.faults": (
             "clipped",
             "daylight_saving_stamps",
@@ -123,6 +148,7 @@ on_demand(
             "summer_only",
             "western_horizon",
         ),
+        "sunveil.simulate.filesky": ("real_sky",),
         "sunveil.simulate.fleet": ("simulate_fleet",),
         "sunveil.simulate.fleet_spec": (
             "FleetSpec",

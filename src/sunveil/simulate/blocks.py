@@ -19,6 +19,7 @@ import numpy as np
 import pvlib
 from numpy.typing import NDArray
 
+from sunveil.simulate.noise import SolarCalendar
 from sunveil.simulate.power import (
     Light,
     diffuse_modifiers,
@@ -26,6 +27,7 @@ from sunveil.simulate.power import (
     tracker_angles,
 )
 from sunveil.simulate.roster import MOUNTS, TRACKERS, SimulatedRoster
+from sunveil.simulate.skyline import sectors_of
 from sunveil.simulate.stamps import Index
 from sunveil.simulate.systems import SAPM_MOUNTS, Tracker
 from sunveil.site import Losses, normals
@@ -50,47 +52,77 @@ class CellDaylight:
         The daylight instants as pvlib takes them.
     lit
         Which instants of the sky these are.
+    days, sectors
+        Their local days, from 0, and the sectors of a skyline that the sun stands over.
+    whiteness
+        What the ground's albedo is multiplied by at each of them.
     instants
         How many instants the sky has.
     rays
-        Rows by daylight instant: the sun's direction (east, north, up), its horizontal direction
-        (east, north), light from the sun and around it, from the dome, from the
-        horizon, on the ground [W/m²], and the air's temperature less 25 °C.
+        Rows by daylight instant: the sun's direction (east, north, up), light from the sun and
+        around it, from the dome, from the horizon, on the ground times its whiteness [W/m²], and
+        the air's temperature less 25 °C.
     heat
         Rise of each mount's cells. [K m²/W]
     """
 
     light: Light
     lit: Index
+    days: Index
+    sectors: Index
+    whiteness: Single
     instants: int
     rays: Single
     heat: Single
 
     @classmethod
-    def of(cls, weather: Weather) -> CellDaylight:
-        """Return the daylight of a sky."""
+    def of(cls, weather: Weather, *, whiteness: NDArray[np.float64] | None = None) -> CellDaylight:
+        """Return the daylight of a sky.
+
+        Parameters
+        ----------
+        weather
+            The sky.
+        whiteness
+            What the ground's albedo is multiplied by on each local day; 1 when left out.
+        """
         up = weather.sun()[0] < 90.0
         light = Light.of(weather, up)
         dome, horizon = _dome_and_horizon(light)
         cosine = np.cos(np.radians(light.zenith))
         around = (light.dhi - dome) / np.maximum(cosine, np.cos(np.radians(85.0)))
-        level = normals(light.azimuth, np.full(len(light.azimuth), 90.0)).T
+        site = weather.site
+        calendar = SolarCalendar.of(weather.times, latitude=site.latitude, longitude=site.longitude)
+        days = calendar.index[up].astype(np.int32)
+        white = np.ones(len(days)) if whiteness is None else whiteness[days]
         rays = [
             *normals(light.azimuth, light.zenith).T,
-            *level[:2],
             light.dni + around,
             dome / 2.0,
             horizon,
-            light.ghi / 2.0,
+            white * light.ghi / 2.0,
             light.temp_air - 25.0,
         ]
         heat = [_rise(light, SAPM_MOUNTS[mount]) for mount in MOUNTS]
-        lit = np.flatnonzero(up).astype(np.int32)
-        return cls(light, lit, len(up), _single(rays), _single(heat))
+        return cls(
+            light=light,
+            lit=np.flatnonzero(up).astype(np.int32),
+            days=days,
+            sectors=sectors_of(light.azimuth),
+            whiteness=_single(white),
+            instants=len(up),
+            rays=_single(rays),
+            heat=_single(heat),
+        )
 
 
 def block_power(
-    roster: SimulatedRoster, daylight: CellDaylight, *, sources: Index, per_reading: int
+    roster: SimulatedRoster,
+    daylight: CellDaylight,
+    *,
+    clocks: tuple[Index, Index],
+    per_reading: int,
+    kept: Single | None = None,
 ) -> Single:
     """Return the mean AC power of systems in each interval, without noise [kW].
 
@@ -100,10 +132,14 @@ def block_power(
         The systems.
     daylight
         Their sky.
-    sources
-        For each clock, which instant of the sky stands at each instant of the stamps, or -1.
+    clocks
+        Which instants of the sky stand at each instant of the stamps of each clock, as
+        :func:`~sunveil.simulate.stamps.clock_sources` gives them.
     per_reading
         Instants of the sky in an interval.
+    kept
+        Share of DC power that is left on each local day, shape (systems, days); all of it when
+        left out.
 
     Returns
     -------
@@ -112,7 +148,9 @@ def block_power(
     """
     dc = np.zeros((len(roster), len(daylight.lit)), dtype=np.float32)
     systems, planes, mounts = _planes(roster)
-    add_planes(dc, daylight.rays, daylight.heat, systems, planes, mounts, _incidence())
+    tops = _single(np.where(roster.skyline > 0.0, np.sin(np.radians(roster.skyline)), -2.0))
+    sky = (daylight.rays, daylight.heat, daylight.sectors)
+    add_planes(dc, *sky, systems, planes, mounts, tops, _incidence())
     for kind, tracker in enumerate(TRACKERS):
         rows = np.flatnonzero(roster.tracker == kind)
         if tracker is not None and len(rows):
@@ -121,8 +159,13 @@ def block_power(
     nominal = Losses().inverter_efficiency
     limit = _single(roster.dc_capacity_kw / roster.dc_ac_ratio)
     fine = np.zeros(daylight.instants, dtype=np.float32)
-    clocks = roster.clock.astype(np.int32)
-    meter(out, dc, fine, daylight.lit, limit, nominal, sources, clocks, per_reading)
+    if kept is None:
+        kept = np.ones((len(roster), int(daylight.days[-1]) + 1), dtype=np.float32)
+    readings = out.shape[1]
+    steps = np.where(np.isnan(roster.clock_step), readings, roster.clock_step * readings)
+    by = np.stack([roster.clock, roster.later_clock, steps], axis=1).astype(np.int32)
+    lit = (daylight.lit, daylight.days)
+    meter(out, dc, fine, *lit, kept, limit, nominal, *clocks, by, per_reading)
     return out
 
 
@@ -158,13 +201,6 @@ def _planes(roster: SimulatedRoster) -> tuple[Index, Single, Index]:
     share = np.concatenate([roster.first_share[first], 1.0 - roster.first_share[second]])
     enters = diffuse_modifiers(tilt)
     cosine, sine = np.cos(np.radians(tilt)), np.sin(np.radians(tilt))
-    middle = np.radians(np.nan_to_num(roster.shade_azimuth[rows]))
-    # nothing is lower than -2, so that nothing is hidden
-    height = np.where(
-        np.isnan(roster.shade_elevation[rows]),
-        -2.0,
-        np.sin(np.radians(roster.shade_elevation[rows])),
-    )
     planes = [
         *normals(azimuth, tilt).T,
         (1.0 + cosine) * enters["sky"],
@@ -172,10 +208,6 @@ def _planes(roster: SimulatedRoster) -> tuple[Index, Single, Index]:
         (1.0 - cosine) * enters["ground"] * roster.albedo[rows],
         share * roster.dc_capacity_kw[rows] * (1.0 - roster.losses[rows]) / 1000.0,
         roster.gamma_pdc[rows],
-        np.sin(middle),
-        np.cos(middle),
-        np.cos(np.radians(np.nan_to_num(roster.shade_width[rows]) / 2.0)),
-        height,
     ]
     mounts = roster.mount[rows].astype(np.int32)
     return rows.astype(np.int32), np.ascontiguousarray(_single(planes).T), mounts
@@ -197,7 +229,7 @@ def _add_tracker(
         return effective_irradiance(tilt, azimuth, light=light, albedo=albedo, hidden=hidden)
 
     dome = enters(0.0, ~seen)
-    beam, ground = enters(0.0, seen) - dome, enters(1.0, ~seen) - dome
+    beam, ground = enters(0.0, seen) - dome, daylight.whiteness * (enters(1.0, ~seen) - dome)
     for row in rows:
         horizon = roster.horizon(row)
         shown = beam if horizon is None else beam * (90.0 - light.zenith >= horizon(light.azimuth))
@@ -225,9 +257,11 @@ def add_planes(
     dc: Single,
     rays: Single,
     heat: Single,
+    sectors: Index,
     systems: Index,
     planes: Single,
     mounts: Index,
+    tops: Single,
     table: Single,
 ) -> None:
     """Add the DC power of fixed planes to that of their systems.
@@ -237,24 +271,27 @@ def add_planes(
     dc
         DC power so far, shape (systems, daylight instants); added to in place. [kW]
     rays
-        As in :class:`CellDaylight`, shape (10, daylight instants).
+        As in :class:`CellDaylight`, shape (8, daylight instants).
     heat
         Rise of each mount's cells, shape (mounts, daylight instants). [K m²/W]
+    sectors
+        The sector that the sun stands over, shape (daylight instants,).
     systems
         The system of each plane, shape (planes,).
     planes
-        Twelve numbers for each plane, shape (planes, 12): its normal (east, north, up); the shares
+        Eight numbers for each plane, shape (planes, 8): its normal (east, north, up); the shares
         that it sees of sky, horizon and ground; its DC power per irradiance [kW m²/W] and that
-        power's temperature coefficient [1/K]; the direction of its obstacle (east, north), the
-        cosine of half the obstacle's width, and the sine of its height.
+        power's temperature coefficient [1/K].
     mounts
         The mount of each plane, shape (planes,).
+    tops
+        Sine of the skyline's elevation, or -2 where nothing stands, shape (systems, sectors).
     table
         Cosine of incidence times its modifier, by the cosine in even steps; one entry more than
         steps plus one.
     """
-    east, north, up, level_east, level_north = rays[0], rays[1], rays[2], rays[3], rays[4]
-    direct, dome, horizon, ground, air = rays[5], rays[6], rays[7], rays[8], rays[9]
+    east, north, up, direct = rays[0], rays[1], rays[2], rays[3]
+    dome, horizon, ground, air = rays[4], rays[5], rays[6], rays[7]
     steps = np.float32(len(table) - 2)
     nothing, one = np.float32(0.0), np.float32(1.0)
     for p in range(len(systems)):
@@ -263,16 +300,14 @@ def add_planes(
         x, y, z = planes[p, 0], planes[p, 1], planes[p, 2]
         sky, edge, earth = planes[p, 3], planes[p, 4], planes[p, 5]
         scale, gamma = planes[p, 6], planes[p, 7]
-        shade_east, shade_north = planes[p, 8], planes[p, 9]
-        reach, height = planes[p, 10], planes[p, 11]
+        top = tops[systems[p]]
         for k in range(dc.shape[1]):
             cosine = max(x * east[k] + y * north[k] + z * up[k], nothing)
             place = min(cosine, one) * steps
             below = np.int32(place)
             enters = table[below]
             enters += (place - np.float32(below)) * (table[below + 1] - enters)
-            behind = shade_east * level_east[k] + shade_north * level_north[k] >= reach
-            beam = nothing if behind and up[k] < height else direct[k] * enters
+            beam = nothing if up[k] < top[sectors[k]] else direct[k] * enters
             poa = beam + max(dome[k] * sky + horizon[k] * edge, nothing) + ground[k] * earth
             row[k] += scale * poa * (one + gamma * (air[k] + poa * rise[k]))
 
@@ -283,9 +318,12 @@ def meter(
     dc: Single,
     fine: Single,
     lit: Index,
+    days: Index,
+    kept: Single,
     limits: Single,
     nominal: float,
     sources: Index,
+    before: Index,
     clocks: Index,
     per_reading: int,
 ) -> None:
@@ -301,6 +339,10 @@ def meter(
         Scratch of zeros for one system, shape (instants,).
     lit
         Which instants are daylight, shape (daylight instants,).
+    days
+        The local day of each of them, shape (daylight instants,).
+    kept
+        Share of DC power that is left on each local day, shape (systems, days).
     limits
         Each inverter's AC limit, shape (systems,). [kW]
     nominal
@@ -308,25 +350,31 @@ def meter(
     sources
         For each clock, which instant stands at each instant of its stamps, or -1, shape
         (clocks, instants).
+    before
+        For each clock, how many instants before that one the other half of what is read comes
+        from, shape (clocks,).
     clocks
-        The clock of each system, shape (systems,).
+        The clock of each system, the one after its step, and the reading at which that comes,
+        shape (systems, 3).
     per_reading
         Instants in one reading.
     """
     ratio = np.float32(nominal / 0.9637)
-    nothing = np.float32(0.0)
+    nothing, half, missing = np.float32(0.0), np.float32(0.5), np.float32(np.nan)
     for s in range(out.shape[0]):
         limit = limits[s]
         taken = np.float32(limit / nominal)
         square = np.float32(-0.0162) / taken
         idle = np.float32(-0.0059) * taken
         for k in range(len(lit)):
-            power = max(dc[s, k], nothing)
+            power = max(dc[s, k] * kept[s, days[k]], nothing)
             power = ratio * ((square * power + np.float32(0.9858)) * power + idle)
             fine[lit[k]] = max(min(power, limit), nothing)
-        source = sources[clocks[s]]
         for r in range(out.shape[1]):
+            clock = clocks[s, 0] if r < clocks[s, 2] else clocks[s, 1]
             total = nothing
             for j in range(r * per_reading, (r + 1) * per_reading):
-                total += fine[source[j]] if source[j] >= 0 else np.float32(np.nan)
+                one = sources[clock, j]
+                other = max(one - before[clock], 0)
+                total += half * (fine[one] + fine[other]) if one >= 0 else missing
             out[s, r] = total / np.float32(per_reading)

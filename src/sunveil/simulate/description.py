@@ -9,13 +9,17 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from sunveil.simulate.fault_rates import FaultRates
+from sunveil.simulate.fault_rates import CLEAN_FLEET, REALISM
 from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
-from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.roster import MOUNTS, TRACKER_NAMES, SimulatedRoster
+from sunveil.simulate.skyline import Skyline
+from sunveil.simulate.spells import YEAR_DAYS
 from sunveil.simulate.stamps import CLOCKS
+from sunveil.site import Array
+from sunveil.weather.base import utc_index
 
 KIND = "simulated fleet of sunveil"
 # Fields of the roster that are columns of the truth as they are.
@@ -34,7 +38,20 @@ _PLAIN = (
     "shade_azimuth",
     "shade_width",
     "shade_elevation",
+    "age_years",
+    "degradation",
+    "soiling",
+    "dead_share",
+    "scale_factor",
+    "sentinel",
 )
+# Spells of the roster that are columns as their length, by the name of the column.
+_SPELLS = {
+    "dead_days": "dead",
+    "negative_days": "negative",
+    "stuck_days": "stuck",
+    "scale_days": "scale",
+}
 
 _README = """\
 # A simulated fleet
@@ -52,9 +69,8 @@ _README = """\
 
 Readings are mean AC power over {interval} minutes in kW, in whole watts. Stamps name the start of
 the interval in UTC, as declared; a wrong clock shows in what stands at which stamp. Missing
-readings {missing}. Systems of a cell share one sky, that over its centre, which has clouds and is
-made every {sky} minutes; power is PVWatts with Perez-Driesse's sky, incidence losses and cell
-temperature.
+readings {missing}. Systems of a cell share one sky, that over its centre, every {sky} minutes:
+{weather}. Power is PVWatts with Perez-Driesse's sky, incidence losses and cell temperature.
 
 ## How it is spread
 
@@ -73,13 +89,15 @@ _FAULTS = """\
 _WORDS = {
     "noise": "median relative error of a reading",
     "noise_spread": "lognormal spread of that error between systems",
-    "loss_spread": "standard deviation of system losses about 0.14",
+    "loss_spread": "standard deviation of system losses about the nominal ones",
     "hour_fast": "share of clocks an hour fast",
     "hour_slow": "share of clocks an hour slow",
     "half_hour_fast": "share of clocks half an hour fast",
     "half_hour_slow": "share of clocks half an hour slow",
     "daylight_saving": "share of clocks with daylight saving left in, where the place saves it",
     "label_end": "share of systems stamped at the end of the interval",
+    "label_middle": "share of systems stamped at the middle of the interval",
+    "clock_steps": "share of clocks that step by an hour on one day",
     "oversized": "share of systems with 1.4 to 1.8 times the inverter's capacity",
     "shaded": "share of systems with an obstacle on the sun's side",
     "east_west": "share of systems on both sides of a ridge",
@@ -92,28 +110,50 @@ _WORDS = {
     "week_gaps": "gaps of 1 to 8 weeks, a year",
     "down_days": "times at zero for 1 to 5 days, a year",
     "down_weeks": "times at zero for 1 to 6 weeks, a year",
-    "snow_spells": "snowfalls a year where it freezes on 20 days or more",
+    "snowfall": "chance that a dull day below freezing covers the modules with snow",
     "uneven": "shape of the gamma distribution of gaps between systems",
+    "soiling": "median loss by each day without rain",
+    "soiling_spread": "lognormal spread of that loss between systems",
+    "dry_seasons": "share of cells without rain for four to six months",
+    "degradation": "median loss by each year of age",
+    "degradation_spread": "standard deviation of that loss between systems",
+    "oldest_years": "age of the oldest systems, in years",
+    "skylines": "share of systems with hills, trees and houses around them",
+    "turbidity_season": "lognormal spread of the season of turbidity about the maps'",
+    "climate": "standard deviation of the swing of temperature about its latitude's, in K",
+    "smog": "share of cells where haze takes half of the light in winter",
+    "dead_strings": "share of systems that lose a string for 2 to 10 months",
+    "negative": "share of systems that read below zero by day for 3 to 40 days",
+    "stuck": "share of systems that repeat one reading for up to 10 days",
+    "wrong_scale": "share of systems that have a month in a wrong scale",
+    "sentinels": "share of systems whose missing readings are -999 or -9999",
 }
 
 
 def truth_columns(
-    cells: Sequence[SimulatedCell],
+    spec: FleetSpec,
     rosters: Sequence[SimulatedRoster],
     ids: Sequence[str],
-    readings: NDArray[np.int64],
+    *,
+    smog: Sequence[float],
+    measured: dict[str, NDArray[Any]],
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the columns of the table of systems, and of the table of what is true of them.
 
     Parameters
     ----------
-    cells, rosters
-        The cells, and the systems of each.
+    spec
+        What the fleet was to be.
+    rosters
+        The systems of each of its cells.
     ids
         The names of all systems, cell after cell.
-    readings
-        How many readings each of them has.
+    smog
+        What smog takes in each cell.
+    measured
+        Columns that were known when the power was made, among them the number of readings.
     """
+    cells = spec.cells
     counts = [len(roster) for roster in rosters]
 
     def joined(name: str) -> NDArray[Any]:
@@ -145,22 +185,24 @@ def truth_columns(
         "mount": _named(joined("mount"), [mount.value for mount in MOUNTS]),
         "tracker": _named(tracker, TRACKER_NAMES),
         "clock": _named(joined("clock"), [clock.value for clock in CLOCKS]),
-        "readings": readings,
+        "later_clock": _named(joined("later_clock"), [clock.value for clock in CLOCKS]),
+        "clock_step": _instants(joined("clock_step"), spec.year),
+        "skyline": _skylines(joined("skyline")),
+        "skyline_highest": joined("skyline").max(axis=1),
+        "smog": spread(list(smog)),
+        **{name: _days(joined(f"{of}_begin"), joined(f"{of}_end")) for name, of in _SPELLS.items()},
+        **measured,
     }
     return systems, truth
 
 
-def make_description(
-    spec: FleetSpec, rates: FaultRates, truth: dict[str, Any], *, sky_minutes: int
-) -> str:
+def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int) -> str:
     """Return how a fleet was made, as JSON; no time and no machine is in it.
 
     Parameters
     ----------
     spec
         What the fleet was to be.
-    rates
-        The fault rates that its systems were drawn with.
     truth
         The columns of the table of what is true of them.
     sky_minutes
@@ -177,15 +219,20 @@ def make_description(
         "label": "start",
         "timezone": "UTC",
         "layout": spec.layout.value,
-        "faults": spec.faults,
+        "realism": next((name for name, each in REALISM.items() if each == spec.rates), "custom"),
+        "weather": None if spec.weather is None else spec.weather.source,
         "sky_minutes": sky_minutes,
         "readings": int(np.sum(truth["readings"])),
-        "habits": asdict(rates),
+        "habits": asdict(spec.rates),
         "found": {
             "clocks": {clock.value: clocks.count(clock.value) for clock in CLOCKS},
             "trackers": sum(kind != TRACKER_NAMES[0] for kind in trackers),
             "two_planes": int(np.sum(truth["first_share"] < 1.0)),
             "shaded": int(np.sum(~np.isnan(truth["shade_azimuth"]))),
+            "skylines": int(np.sum(truth["skyline_highest"] > 0.0)),
+            "snow": int(np.sum(truth["snow_days"] > 0)),
+            "smog": int(np.sum(truth["smog"] > 0.0)),
+            "clock_steps": int(np.sum(truth["clock_step"].notna())),
         },
         "cells": [
             {
@@ -202,18 +249,9 @@ def make_description(
     return json.dumps(description, indent=1, ensure_ascii=False) + "\n"
 
 
-def make_readme(spec: FleetSpec, rates: FaultRates, *, sky_minutes: int) -> str:
-    """Return the README of a fleet's folder.
-
-    Parameters
-    ----------
-    spec
-        What the fleet was to be.
-    rates
-        The fault rates that its systems were drawn with.
-    sky_minutes
-        Spacing of the true sky. [minutes]
-    """
+def make_readme(spec: FleetSpec, *, sky_minutes: int) -> str:
+    """Return the README of a fleet's folder; its sky is made every ``sky_minutes``."""
+    rates = spec.rates
     long = spec.layout is ReadingsLayout.LONG
     rows = "\n".join(f"| {_WORDS[name]} | {value:g} |" for name, value in asdict(rates).items())
     return _README.format(
@@ -224,15 +262,34 @@ def make_readme(spec: FleetSpec, rates: FaultRates, *, sky_minutes: int) -> str:
         seed=spec.seed,
         interval=spec.interval_minutes,
         sky=sky_minutes,
+        weather="simulated, with clouds"
+        if spec.weather is None
+        else f"the weather of {spec.weather.source}",
         layout="one row per reading: `system_id`, `time`, `power_kw`; sorted, systems whole"
         if long
         else "one row per system: `system_id`, `start`, `interval_minutes`, `power_kw` as a list",
         missing="have no row" if long else "are null",
         faults=_FAULTS.format(rows=rows)
-        if spec.faults
+        if rates != CLEAN_FLEET
         else f"It is a clean fleet: noise of {rates.noise:.0%} and nothing else befalls it.",
     )
 
 
 def _named(codes: NDArray[np.int64], names: Sequence[str]) -> list[str]:
     return [names[code] for code in codes]
+
+
+def _instants(fractions: Array, year: int) -> pd.DatetimeIndex:
+    """Return fractions of a year as UTC stamps; none where they are NaN."""
+    start, end = np.datetime64(f"{year}", "s"), np.datetime64(f"{year + 1}", "s")
+    seconds = np.nan_to_num(fractions) * (end - start).astype(np.float64)
+    stamps = start + seconds.astype(np.int64).astype("timedelta64[s]")
+    return utc_index(np.where(np.isnan(fractions), np.datetime64("NaT"), stamps))
+
+
+def _skylines(skylines: Skyline) -> list[list[float] | None]:
+    return [each.round(1).tolist() if each.any() else None for each in skylines]
+
+
+def _days(begin: Array, end: Array) -> Array:
+    return np.round(YEAR_DAYS * np.nan_to_num(end - begin), 1)

@@ -1,17 +1,24 @@
-"""What a simulated fleet is to be: its cells, year, meters and faults."""
+"""What a simulated fleet is to be: its cells, year, weather, meters and faults."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sunveil.errors import ParameterError
-from sunveil.simulate.places import Place, SimulatedCell, default_places, lay_cells
+from sunveil.errors import ParameterError, WeatherError
+from sunveil.simulate.fault_rates import REAL_FLEET, FaultRates
+from sunveil.simulate.filesky import weather_year, whole_year
+from sunveil.simulate.places import Place, SimulatedCell, default_places, lay_cells, solar_zone
+from sunveil.weather.base import Weather
 
 INTERVALS = (15, 30, 60)
 # pvlib's solar positions and the world's clocks are good for these.
 FIRST_YEAR, LAST_YEAR = 1980, 2049
+USUAL_YEAR = 2019
+# Farther from a file's place its weather is taken for a mistake. [degrees of latitude]
+FARTHEST = 1.0
 
 
 class ReadingsLayout(StrEnum):
@@ -37,16 +44,20 @@ class FleetSpec:
         Interval of the meters: 15, 30 or 60. [minutes]
     layout
         One row per reading, or one row per system with a list.
-    faults
-        Whether the systems have the faults of real ones.
+    rates
+        What befalls the systems, and how often: as real records have it
+        (:data:`~sunveil.simulate.fault_rates.REAL_FLEET`), or less.
+    weather
+        Real weather in place of simulated skies.
     """
 
     cells: tuple[SimulatedCell, ...]
     seed: int = 1
-    year: int = 2019
+    year: int = USUAL_YEAR
     interval_minutes: int = 60
     layout: ReadingsLayout = ReadingsLayout.LONG
-    faults: bool = True
+    rates: FaultRates = REAL_FLEET
+    weather: Weather | None = None
 
     def __post_init__(self) -> None:
         if self.seed < 0:
@@ -59,6 +70,8 @@ class FleetSpec:
             raise ParameterError(
                 f"the interval must be 15, 30 or 60 minutes, and {self.interval_minutes} is not"
             )
+        if self.weather is not None:
+            whole_year(self.weather, self.year)
 
     @classmethod
     def of(
@@ -68,10 +81,11 @@ class FleetSpec:
         seed: int = 1,
         places: Sequence[Place] | None = None,
         cells: int | None = None,
-        year: int = 2019,
+        year: int | None = None,
         interval_minutes: int = 60,
         layout: ReadingsLayout = ReadingsLayout.LONG,
-        faults: bool = True,
+        rates: FaultRates = REAL_FLEET,
+        weather: Weather | None = None,
     ) -> FleetSpec:
         """Return the specification of a fleet of some systems.
 
@@ -80,20 +94,48 @@ class FleetSpec:
         systems
             How many systems.
         places
-            The sites; the simulator's 25 cities when left out.
+            The sites; that of the weather, or the simulator's 25 cities, when left out.
         cells
             How many weather cells; one for every site and every 100 systems when left out.
-        seed, year, interval_minutes, layout, faults
+        year
+            Calendar year; that of the weather, or 2019, when left out.
+        seed, interval_minutes, layout, rates, weather
             As for the specification itself.
         """
         if systems < 1:
             raise ParameterError(f"a fleet has 1 system at least, and {systems} is not")
         if seed < 0:
             raise ParameterError(f"seed must be 0 or more, and {seed} is not")
-        laid = lay_cells(places or default_places(), systems=systems, cells=cells, seed=seed)
-        return cls(tuple(laid), seed, year, interval_minutes, ReadingsLayout(layout), faults)
+        if weather is None:
+            places = places or default_places()
+        else:
+            places = places or [Place(weather.source, weather.site, solar_zone(weather.site))]
+            _check_near(places, weather)
+            year = year or weather_year(weather)
+        laid = lay_cells(places, systems=systems, cells=cells, seed=seed)
+        return cls(
+            cells=tuple(laid),
+            seed=seed,
+            year=year or USUAL_YEAR,
+            interval_minutes=interval_minutes,
+            layout=ReadingsLayout(layout),
+            rates=rates,
+            weather=weather,
+        )
 
     @property
     def systems(self) -> int:
         """How many systems there are."""
         return sum(cell.systems for cell in self.cells)
+
+
+def _check_near(places: Sequence[Place], weather: Weather) -> None:
+    """Refuse sites that a file's weather is not of."""
+    for number, place in enumerate(places, 1):
+        north = place.site.latitude - weather.site.latitude
+        east = (place.site.longitude - weather.site.longitude + 180.0) % 360.0 - 180.0
+        if math.hypot(north, east * math.cos(math.radians(weather.site.latitude))) > FARTHEST:
+            raise WeatherError(
+                f"site {number} is more than 100 km from the weather of {weather.source}; give"
+                " sites near it, or none, for systems about the weather's own"
+            )

@@ -1,4 +1,4 @@
-"""What goes wrong with readings: noise, gaps, outages, snow, and records that start or end."""
+"""What goes wrong with readings: noise, gaps, outages, and records that start or end."""
 
 from __future__ import annotations
 
@@ -6,35 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.simulate.fault_rates import FaultRates
+from sunveil.simulate.loggers import add_logger_faults
 from sunveil.simulate.roster import SimulatedRoster
 from sunveil.site import Array
 
 # How long each kind lasts, evenly spread in the logarithm. [hours]
 HOURS, DAYS, WEEKS = (1.0, 12.0), (24.0, 168.0), (168.0, 1344.0)
 DOWN_DAYS, DOWN_WEEKS = (24.0, 120.0), (168.0, 1008.0)
-FREEZING_DAYS = 20
-LONGEST_SNOW_DAYS = 8.0
 WATT = np.float32(1000.0)
-
-
-def draw_snow(temp_air: Array, rates: FaultRates, *, rng: np.random.Generator) -> Array:
-    """Return when it snows on a cell, as fractions of the year.
-
-    Parameters
-    ----------
-    temp_air
-        Air temperature at even instants through the year. [°C]
-    rates
-        How often it snows.
-    rng
-        Source of randomness.
-    """
-    days = temp_air[: len(temp_air) // 365 * 365].reshape(365, -1).mean(axis=1)
-    freezing = np.flatnonzero(days < 0.0)
-    if len(freezing) < FREEZING_DAYS:
-        return np.zeros(0)
-    falls = min(int(rng.poisson(rates.snow_spells)), len(freezing))
-    return np.sort(rng.choice(freezing, size=falls, replace=False)) / 365.0
 
 
 def add_meter_faults(
@@ -42,14 +21,13 @@ def add_meter_faults(
     roster: SimulatedRoster,
     rates: FaultRates,
     *,
-    snow: Array,
     interval_minutes: int,
     rng: np.random.Generator,
 ) -> None:
     """Turn exact power into what meters say, in place.
 
-    Noise on each reading, rounded to whole watts; zero where a system is down or under snow; NaN
-    where there is no reading.
+    Noise on each reading, rounded to whole watts; zero where a system is down; NaN where there is
+    no reading; and what the logger makes of these.
 
     Parameters
     ----------
@@ -59,8 +37,6 @@ def add_meter_faults(
         The systems.
     rates
         How often and how badly they go wrong.
-    snow
-        When it snows, as fractions of the year.
     interval_minutes
         Interval of the meters. [minutes]
     rng
@@ -68,7 +44,6 @@ def add_meter_faults(
     """
     _blur(power, roster.noise, rng)
     per_hour = 60.0 / interval_minutes
-    _cover(power, roster.surface_tilt, snow=snow, per_hour=per_hour, rng=rng)
     prone = rng.gamma(rates.uneven, 1.0 / rates.uneven, len(power))
     for rate, hours, value in (
         (rates.down_days, DOWN_DAYS, 0.0),
@@ -78,6 +53,7 @@ def add_meter_faults(
         (rates.week_gaps, WEEKS, np.nan),
     ):
         _interrupt(power, rate * prone, hours, per_hour=per_hour, value=value, rng=rng)
+    add_logger_faults(power, roster)
     readings = power.shape[1]
     for row in np.flatnonzero((roster.begin > 0.0) | (roster.end < 1.0)):
         power[row, : round(roster.begin[row] * readings)] = np.nan
@@ -93,21 +69,6 @@ def _blur(power: NDArray[np.float32], noise: Array, rng: np.random.Generator) ->
     np.rint(power, out=power)
     power /= WATT
     np.maximum(power, np.float32(0.0), out=power)
-
-
-def _cover(
-    power: NDArray[np.float32],
-    surface_tilt: Array,
-    *,
-    snow: Array,
-    per_hour: float,
-    rng: np.random.Generator,
-) -> None:
-    # on a steep roof snow stays for a shorter time
-    longest = 24.0 * LONGEST_SNOW_DAYS * per_hour * (1.0 - surface_tilt / 90.0)
-    for start in np.rint(snow * power.shape[1]).astype(int):
-        for row, length in enumerate(rng.random(len(power)) * longest):
-            power[row, start : start + int(length)] *= np.float32(0.0)
 
 
 def _interrupt(

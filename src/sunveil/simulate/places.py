@@ -176,6 +176,12 @@ def lay_cells(
     ]
 
 
+def solar_zone(site: Site) -> str:
+    """Return the clock of whole hours that the sun over a site keeps nearest to."""
+    # these names count westwards
+    return f"Etc/GMT{-round(site.longitude / 15.0):+d}"
+
+
 def _fewer(own: dict[Tenths, Place], cells: int, rng: np.random.Generator) -> dict[Tenths, Place]:
     drawn = rng.choice(len(own), size=cells, replace=False, p=_weights(own.values()))
     every = list(own.items())
@@ -229,7 +235,7 @@ def _place(row: dict[str, Any], path: Path, number: int) -> Place:
         site = Site(latitude, longitude, _number(row, "altitude", where))
     except ParameterError as error:
         raise SourceError(f"{where} is no place: {error}") from error
-    zone = row.get("timezone") or _solar_zone(longitude)
+    zone = row.get("timezone") or solar_zone(site)
     _check_zone(str(zone), where)
     return Place(str(row.get("name") or f"site {number}"), site, str(zone), weight or 1.0)
 
@@ -242,11 +248,6 @@ def _number(row: dict[str, Any], name: str, where: str) -> float | None:
         return float(value)
     except (TypeError, ValueError) as error:
         raise SourceError(f"{where} has a {name} that is not a number; correct it") from error
-
-
-def _solar_zone(longitude: float) -> str:
-    # these names count westwards
-    return f"Etc/GMT{-round(longitude / 15.0):+d}"
 
 
 def _check_zone(zone: str, where: str) -> None:

@@ -11,7 +11,7 @@ import pandas as pd
 import pvlib
 
 from sunveil.errors import ParameterError
-from sunveil.simulate.sky import SimulatedSky
+from sunveil.simulate.sky import SimulatedSky, days_since, dull_days
 from sunveil.simulate.systems import SAPM_MOUNTS, SystemTruth, Tracker
 from sunveil.site import Array
 from sunveil.weather.base import Weather
@@ -30,6 +30,7 @@ def simulate_power(
     horizon: Horizon | None = None,
     degradation: float = 0.0,
     soiling: float = 0.0,
+    kept: Array | None = None,
 ) -> pd.Series:
     """Return the readings of a system's meter [kW].
 
@@ -51,6 +52,9 @@ def simulate_power(
         Loss of DC power through the year, as a fraction.
     soiling
         Loss of DC power by each dry day, as a fraction; a dull day washes all of it off.
+    kept
+        Share of DC power that is left on each local day of the sky, whatever took the rest; all of
+        it when left out.
 
     Returns
     -------
@@ -69,6 +73,8 @@ def simulate_power(
     fine = np.zeros(len(up))
     years = np.linspace(0.0, 1.0, len(up))[up]
     worn = (1.0 - degradation * years) * (1.0 - _soiled(sky, soiling)[up])
+    if kept is not None:
+        worn = worn * kept[sky.day[up]]
     fine[up] = inverter_power(dc_power(truth, Light.of(weather, up), horizon=horizon) * worn, truth)
     mean = fine.reshape(-1, int(per_reading)).mean(axis=1)
     mean *= 1.0 + noise * np.random.default_rng(seed).standard_normal(len(mean))
@@ -242,12 +248,5 @@ def tracker_angles(tracker: Tracker, light: Light) -> tuple[Array, Array]:
 
 
 def _soiled(sky: SimulatedSky, rate: float) -> Array:
-    if rate == 0.0:
-        return np.zeros(len(sky.day))
-    bright = sky.true.ghi > 0.0
-    days = int(sky.day[-1]) + 1
-    light = np.bincount(sky.day[bright], sky.clear_index[bright], minlength=days)
-    count = np.bincount(sky.day[bright], minlength=days)
-    dull = light < 0.5 * count
-    since = np.arange(days) - np.maximum.accumulate(np.where(dull, np.arange(days), 0))
-    return np.asarray(np.minimum(rate * since, 0.5)[sky.day])
+    dull = dull_days(sky.day, sky.clear_index, sky.true.ghi)
+    return np.asarray(np.minimum(rate * days_since(dull), 0.5)[sky.day])

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.simulate.fault_rates import FaultRates, SimulatedClock
+from sunveil.simulate.fault_rates import FaultRates
+from sunveil.simulate.loggers import draw_logger_faults
 from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.power import Horizon
-from sunveil.simulate.stamps import CLOCKS
+from sunveil.simulate.skyline import Skyline, box_skyline, draw_skylines, sectors_of
+from sunveil.simulate.stamps import draw_clock_steps, draw_clocks
 from sunveil.simulate.systems import (
     SAPM_MOUNTS,
     TILT_EDGES,
@@ -19,6 +21,7 @@ from sunveil.simulate.systems import (
     SystemTruth,
     Tracker,
 )
+from sunveil.simulate.wear import draw_wear, mean_wear
 from sunveil.site import Array, Losses, Mount, Plane, Site
 
 MOUNTS = tuple(SAPM_MOUNTS)
@@ -49,14 +52,37 @@ class SimulatedRoster:
         DC nameplate capacity [kW], and its ratio to the inverter's limit.
     losses, gamma_pdc, albedo
         As in :class:`~sunveil.simulate.systems.SystemTruth`.
-    mount, tracker, clock
-        Places in ``MOUNTS``, ``TRACKERS`` and ``CLOCKS``.
+    mount, tracker
+        Places in ``MOUNTS`` and ``TRACKERS``.
+    clock, later_clock, clock_step
+        Its clocks before and after a step, as places in ``CLOCKS``, and when the step comes, as a
+        fraction of the year; without a step the two are the same and it is NaN.
     noise
         Standard deviation of the relative error of its readings.
     shade_azimuth, shade_width, shade_elevation
-        Middle, width and height of what hides the sun; NaN where nothing does. [degrees]
+        Middle, width and height of the obstacle on the sun's side; NaN where there is none.
+        [degrees]
+    skyline
+        Elevation below which the sun is hidden, by all that stands around it, obstacle and all,
+        shape (systems, ``SECTORS``). [degrees]
     begin, end
         Where its record begins and ends within the year, as fractions.
+    soiling, degradation, age_years
+        Loss of DC power by each day without rain, by each year of its age, and its age when the
+        year begins. [1, 1, years]
+    snow_strings
+        Strings above each other, each of which gives nothing while snow covers a part of it.
+    dead_share, dead_begin, dead_end
+        Share of its strings that die, and from when to when, as fractions of the year; NaN for
+        never.
+    negative_begin, negative_end, negative_depth
+        When its readings have the wrong sign, as fractions, and how large they then are.
+    stuck_begin, stuck_end
+        When its logger repeats one reading.
+    scale_begin, scale_end, scale_factor
+        When its logger writes another scale, and which.
+    sentinel
+        What stands for missing readings; NaN where nothing does.
     """
 
     latitude: Array
@@ -75,12 +101,31 @@ class SimulatedRoster:
     mount: Whole
     tracker: Whole
     clock: Whole
+    later_clock: Whole
+    clock_step: Array
     noise: Array
     shade_azimuth: Array
     shade_width: Array
     shade_elevation: Array
+    skyline: Skyline
     begin: Array
     end: Array
+    soiling: Array
+    degradation: Array
+    age_years: Array
+    snow_strings: Whole
+    dead_share: Array
+    dead_begin: Array
+    dead_end: Array
+    negative_begin: Array
+    negative_end: Array
+    negative_depth: Array
+    stuck_begin: Array
+    stuck_end: Array
+    scale_begin: Array
+    scale_end: Array
+    scale_factor: Array
+    sentinel: Array
 
     def __len__(self) -> int:
         return len(self.latitude)
@@ -122,13 +167,12 @@ class SimulatedRoster:
 
     def horizon(self, row: int) -> Horizon | None:
         """Return what hides the sun from one system, if anything does."""
-        middle, height = self.shade_azimuth[row], self.shade_elevation[row]
-        if np.isnan(middle):
+        skyline = self.skyline[row].astype(np.float64)
+        if not skyline.any():
             return None
-        reach = np.cos(np.radians(self.shade_width[row] / 2.0))
 
         def horizon(azimuth: Array) -> Array:
-            return np.where(np.cos(np.radians(azimuth - middle)) >= reach, height, 0.0)
+            return np.asarray(skyline[sectors_of(azimuth)])
 
         return horizon
 
@@ -151,6 +195,8 @@ def draw_roster(
         Source of randomness.
     """
     n = cell.systems
+    # what real records have besides is drawn apart: a plain fleet's systems stay what they were
+    apart = rng.spawn(1)[0]
     commercial = rng.random(n) < cell.statistics.commercial
     latitude, longitude = _scatter(rng, cell.site, n)
     azimuth, tilt = _draw_planes(rng, cell.statistics, n)
@@ -163,6 +209,8 @@ def draw_roster(
     )
     roof = (rng.random(n) < np.where(commercial, 0.3, 0.75)) & (tracker == 0)
     begin, end = _draw_spans(rng, rates, n)
+    usual = Losses().system - mean_wear(rates)
+    south = cell.site.latitude < 0.0
     return SimulatedRoster(
         latitude=latitude,
         longitude=longitude,
@@ -174,16 +222,20 @@ def draw_roster(
         first_share=np.where(tracker == 0, share, 1.0),
         dc_capacity_kw=_draw_capacities(rng, cell.statistics, commercial=commercial),
         dc_ac_ratio=ratio,
-        losses=np.clip(0.14 + rates.loss_spread * rng.standard_normal(n), 0.02, 0.4),
+        losses=np.clip(usual + rates.loss_spread * rng.standard_normal(n), 0.0, 0.4),
         gamma_pdc=np.clip(rng.normal(-0.0040, 0.0004, n), -0.0055, -0.0025),
         albedo=rng.uniform(0.15, 0.25, n),
         mount=np.where(roof, MOUNTS.index(Mount.ROOF), MOUNTS.index(Mount.RACK)),
         tracker=tracker,
-        clock=_draw_clocks(rng, rates, n, saves_daylight=cell.saves_daylight),
+        **draw_clock_steps(
+            apart, rates, draw_clocks(rng, rates, n, saves_daylight=cell.saves_daylight)
+        ),
         noise=np.clip(rates.noise * np.exp(rates.noise_spread * rng.standard_normal(n)), 0.0, 0.1),
-        **_draw_shade(rng, rates, n, south=cell.site.latitude < 0.0),
+        **_draw_shade(rng, apart, rates, n, south=south),
         begin=begin,
         end=end,
+        **draw_wear(apart, rates, n),
+        **draw_logger_faults(apart, rates, n),
     )
 
 
@@ -216,16 +268,6 @@ def _draw_capacities(
     return np.where(commercial, large, np.clip(home, 1.0, statistics.largest_home_kw))
 
 
-def _draw_clocks(
-    rng: np.random.Generator, rates: FaultRates, n: int, *, saves_daylight: bool
-) -> Whole:
-    drawn = rng.choice(len(CLOCKS), size=n, p=[rates.clocks[clock] for clock in CLOCKS])
-    if not saves_daylight:
-        right = CLOCKS.index(SimulatedClock.DECLARED)
-        drawn[drawn == CLOCKS.index(SimulatedClock.DAYLIGHT_SAVING)] = right
-    return np.asarray(drawn, dtype=np.int64)
-
-
 def _draw_second(
     rng: np.random.Generator, rates: FaultRates, azimuth: Array
 ) -> tuple[Array, Array]:
@@ -240,7 +282,12 @@ def _draw_second(
 
 
 def _draw_shade(
-    rng: np.random.Generator, rates: FaultRates, n: int, *, south: bool
+    rng: np.random.Generator,
+    apart: np.random.Generator,
+    rates: FaultRates,
+    n: int,
+    *,
+    south: bool,
 ) -> dict[str, Any]:
     shaded = rng.random(n) < rates.shaded
     middle = np.mod(rng.uniform(80.0, 280.0, n) + (180.0 if south else 0.0), 360.0)
@@ -249,7 +296,9 @@ def _draw_shade(
         "shade_width": rng.uniform(20.0, 110.0, n),
         "shade_elevation": rng.uniform(10.0, 40.0, n),
     }
-    return {name: np.where(shaded, values, np.nan) for name, values in drawn.items()}
+    shade = {name: np.where(shaded, values, np.nan) for name, values in drawn.items()}
+    around = draw_skylines(apart, rates.skylines, n)
+    return {**shade, "skyline": np.maximum(around, box_skyline(*shade.values()))}
 
 
 def _draw_spans(rng: np.random.Generator, rates: FaultRates, n: int) -> tuple[Array, Array]:

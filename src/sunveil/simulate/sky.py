@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import pvlib
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sunveil.errors import ParameterError
+from sunveil.simulate.haze import SkyTraits, draw_smog, draw_turbidity, usual_air
 from sunveil.simulate.irradiance import clear_sky, split_beam
 from sunveil.simulate.noise import SolarCalendar, autoregressive, correlated_noise
 from sunveil.simulate.satellite import SatelliteErrors, simulate_satellite
@@ -97,7 +97,7 @@ class TrueSky:
     weather
         The weather that makes the power, with the sun's position.
     turbidity, clear_index
-        Linke turbidity, and GHI over clear-sky GHI, at each instant.
+        Linke turbidity, and what clouds leave of clear-sky GHI, at each instant.
     day
         Number of the local day of each instant.
     """
@@ -116,6 +116,7 @@ def simulate_true_sky(
     step_minutes: int = 5,
     clear_days: float | None = None,
     path: SunPath | None = None,
+    traits: SkyTraits | None = None,
 ) -> TrueSky:
     """Return the true sky of :func:`simulate_sky` without what a satellite says of it.
 
@@ -126,18 +127,27 @@ def simulate_true_sky(
     path
         The sun over ``interval_middles(year, step_minutes)``, made once where many sites share a
         year.
+    traits
+        What is peculiar to the air of the place; a usual one's when left out.
     """
     if step_minutes < 1 or 60 % step_minutes:
         raise ParameterError(f"step_minutes must divide an hour, and {step_minutes} does not")
     streams = _streams(seed)
     times = interval_middles(year, step_minutes) if path is None else path.times
     calendar = SolarCalendar.of(times, latitude=site.latitude, longitude=site.longitude)
-    daily = draw_turbidity(site, year, rng=streams[0], days=calendar.days)
+    traits = traits or SkyTraits()
+    daily = draw_turbidity(site, year, rng=streams[0], calendar=calendar, traits=traits)
     turbidity = daily[calendar.index]
     sky = clear_sky(site, times, turbidity=turbidity, path=path)
     index = draw_clear_index(streams[1], calendar, step_minutes=step_minutes, clear_days=clear_days)
-    ghi, dni, dhi = split_beam(sky, index)
-    temp_air, wind_speed = draw_air(site, streams[2], calendar, step_minutes=step_minutes)
+    left = draw_smog(streams[0], calendar, smog=traits.smog)[calendar.index]
+    ghi, dni, dhi = split_beam(sky, index * left)
+    temp_air, wind_speed = draw_air(
+        streams[2],
+        calendar,
+        usual=usual_air(site, times, calendar, traits=traits),
+        step_minutes=step_minutes,
+    )
     weather = Weather(
         site=site,
         times=times,
@@ -164,28 +174,26 @@ def interval_middles(year: int, step_minutes: int) -> pd.DatetimeIndex:
     return pd.date_range(start, end, freq=step, inclusive="left") + step / 2
 
 
-def draw_turbidity(site: Site, year: int, *, rng: np.random.Generator, days: int) -> Array:
-    """Return the Linke turbidity of each local day: climatology, a site's factor, and weather.
+def dull_days(day: NDArray[np.int64], clear_index: Array, ghi: Array) -> NDArray[np.bool_]:
+    """Return for each local day whether clouds took more than half of its light.
 
     Parameters
     ----------
-    site
-        Where; pvlib's maps give the climatology.
-    year
-        Calendar year.
-    rng
-        Source of randomness.
-    days
-        How many local days.
+    day
+        Number of the local day of each instant.
+    clear_index, ghi
+        GHI over clear-sky GHI, and GHI itself, at each instant. [1, W/m²]
     """
-    months = pd.date_range(f"{year}-01-01", periods=12, freq="MS", tz="UTC") + pd.Timedelta(days=14)
-    maps = pvlib.clearsky.lookup_linke_turbidity(
-        months, site.latitude, site.longitude, interp_turbidity=False
-    )
-    climatology = np.interp(np.arange(1, days + 1), months.day_of_year, maps, period=365.25)
-    factor = np.exp(0.15 * rng.standard_normal())
-    weather = np.exp(0.12 * autoregressive(rng, days, correlation=0.8))
-    return np.asarray(np.clip(climatology * factor * weather, 1.3, 9.0))
+    bright = ghi > 0.0
+    days = int(day[-1]) + 1
+    light = np.bincount(day[bright], clear_index[bright], minlength=days)
+    return np.asarray(light < 0.5 * np.bincount(day[bright], minlength=days))
+
+
+def days_since(happened: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return how many days ago something last happened, counted from the first day at most."""
+    days = np.arange(len(happened))
+    return np.asarray(days - np.maximum.accumulate(np.where(happened, days, 0)))
 
 
 def draw_day_types(
@@ -267,29 +275,26 @@ def draw_clear_index(
 
 
 def draw_air(
-    site: Site, rng: np.random.Generator, calendar: SolarCalendar, *, step_minutes: int
+    rng: np.random.Generator, calendar: SolarCalendar, *, usual: Array, step_minutes: int
 ) -> tuple[Array, Array]:
     """Return air temperature and wind speed at each instant [°C, m/s].
 
     Parameters
     ----------
-    site
-        Where; its latitude and height set the climate.
     rng
         Source of randomness.
     calendar
         The instants and their local days.
+    usual
+        Air temperature at each instant without the weather. [°C]
     step_minutes
         Spacing of the instants. [minutes]
     """
-    latitude = abs(site.latitude)
-    mean = 33.0 - 0.45 * latitude - 0.005 * site.height + rng.normal(0.0, 2.0)
-    season = (4.0 + 0.15 * latitude) * calendar.summer
+    warmer = rng.normal(0.0, 2.0)
     # weather systems pass over days, not at midnight: join the daily values by straight lines
     systems = 4.0 * autoregressive(rng, calendar.days + 1, correlation=0.7)
     moment = calendar.index + calendar.hour / 24.0
     synoptic = np.interp(moment, np.arange(calendar.days + 1), systems)
-    swing = 5.0 * np.cos(2.0 * np.pi * (calendar.hour - 15.0) / 24.0)
     gusts = correlated_noise(rng, len(moment), step_minutes=step_minutes, memory_minutes=180.0)
     wind = 2.5 * np.exp(0.5 * gusts + 0.2 * rng.standard_normal())
-    return mean + season[calendar.index] + synoptic + swing, np.clip(wind, 0.1, 20.0)
+    return usual + warmer + synoptic, np.clip(wind, 0.1, 20.0)

@@ -233,8 +233,8 @@ def draw_systems(n: int, *, seed: int, loss_spread: float = 0.0) -> list[SystemT
     seed
         The same seed gives the same systems.
     loss_spread
-        Standard deviation of the system losses about PVWatts' 14%, on which nameplate capacity
-        is defined; 0 for none.
+        Standard deviation of the system losses about the nominal ones of
+        :class:`~sunveil.site.Losses`, on which nameplate capacity is defined; 0 for none.
     """
     if n < 1:
         raise ParameterError(f"n must be at least 1 system, and {n} is not")
@@ -261,7 +261,7 @@ def tracking(truth: SystemTruth, tracker: Tracker) -> SystemTruth:
 def _draw_system(rng: np.random.Generator, system_id: str, loss_spread: float) -> SystemTruth:
     city = CITIES[rng.integers(len(CITIES))]
     commercial = bool(rng.random() < city.statistics.commercial)
-    system = float(np.clip(0.14 + loss_spread * rng.standard_normal(), 0.02, 0.4))
+    system = float(np.clip(Losses().system + loss_spread * rng.standard_normal(), 0.02, 0.4))
     gamma = float(np.clip(rng.normal(-0.0040, 0.0004), -0.0055, -0.0025))
     return SystemTruth(
         system_id=system_id,

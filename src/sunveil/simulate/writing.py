@@ -18,6 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -28,20 +29,23 @@ from sunveil.errors import ParameterError
 from sunveil.files import real_path, write_whole
 from sunveil.simulate.blocks import CellDaylight, block_power
 from sunveil.simulate.description import KIND, make_description, make_readme, truth_columns
-from sunveil.simulate.fault_rates import CLEAN_FLEET, REAL_FLEET, FaultRates
+from sunveil.simulate.filesky import sky_from_weather
 from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
-from sunveil.simulate.outages import add_meter_faults, draw_snow
+from sunveil.simulate.haze import draw_traits
+from sunveil.simulate.outages import add_meter_faults
 from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.roster import draw_roster
-from sunveil.simulate.sky import interval_middles, simulate_true_sky
+from sunveil.simulate.sky import TrueSky, interval_middles, simulate_true_sky
 from sunveil.simulate.stamps import Index, clock_sources
 from sunveil.simulate.sunpath import SunPath
 from sunveil.simulate.tables import connect, write_lists, write_long, write_table
-from sunveil.site import Array
+from sunveil.simulate.wear import CellDays, draw_cell_days, wear_down
 
 PART_SYSTEMS = 128
 # Spacing of the true sky for each interval of the meters, as fine as the time allows. [minutes]
 SKY_MINUTES = {15: 5, 30: 10, 60: 15}
+# Columns of the truth that are known when a part is made, by their names.
+Measured = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +148,11 @@ def _put_in_place(made: Path, target: Path) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CellSky:
-    """What the systems of a cell share: their light, what their clocks show, and snowfalls."""
+    """What the systems of a cell share: their light, what their clocks show, rain and snow."""
 
     daylight: CellDaylight
-    sources: Index
-    snow: Array
+    clocks: tuple[Index, Index]
+    days: CellDays
 
 
 @dataclass(slots=True, eq=False)
@@ -165,13 +169,16 @@ class _Run:
 
     def __init__(self, folder: Path, spec: FleetSpec) -> None:
         self.folder, self.spec = folder, spec
-        self.rates: FaultRates = REAL_FLEET if spec.faults else CLEAN_FLEET
+        self.rates = spec.rates
         self.step = SKY_MINUTES[spec.interval_minutes]
         self.path = SunPath.of(interval_middles(spec.year, self.step))
         self.start = pd.Timestamp(year=spec.year, month=1, day=1, tz="UTC")
         self.cells = spec.cells
         self.rosters = [
             draw_roster(cell, self.rates, rng=self._rng(2, *_seed_of(cell))) for cell in self.cells
+        ]
+        self.traits = [
+            draw_traits(self.rates, rng=self._rng(6, *_seed_of(cell))) for cell in self.cells
         ]
         self.parts = split_parts(self.cells)
         needs = np.bincount([piece.cell for part in self.parts for piece in part])
@@ -182,9 +189,9 @@ class _Run:
 
     def make(self, workers: int) -> Iterator[int]:
         """Make all parts and tables, and yield the number of systems of each part."""
-        counts: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)] * len(self.parts)
+        found: list[Measured] = [{}] * len(self.parts)
         pool = ThreadPoolExecutor(workers)
-        running: dict[Future[NDArray[np.int64]], int] = {}
+        running: dict[Future[Measured], int] = {}
         waiting = iter(range(len(self.parts)))
         try:
             while True:
@@ -196,15 +203,16 @@ class _Run:
                     break
                 for done in wait(running, return_when=FIRST_COMPLETED).done:
                     number = running.pop(done)
-                    counts[number] = done.result()
-                    yield len(counts[number])
+                    found[number] = done.result()
+                    yield len(found[number]["readings"])
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-        self._tables(np.concatenate(counts))
+        self._tables(_joined(found))
 
-    def _part(self, number: int) -> NDArray[np.int64]:
-        """Write one part, and return how many readings each of its systems has."""
-        rows = [self._piece(piece) for piece in self.parts[number]]
+    def _part(self, number: int) -> Measured:
+        """Write one part, and return what each of its systems came to."""
+        pieces = [self._piece(piece) for piece in self.parts[number]]
+        rows = [power for power, _ in pieces]
         power = rows[0] if len(rows) == 1 else np.concatenate(rows)
         first = number * PART_SYSTEMS
         write = write_long if self.spec.layout is ReadingsLayout.LONG else write_lists
@@ -216,49 +224,62 @@ class _Run:
             interval_minutes=self.spec.interval_minutes,
             power=power,
         )
-        return np.asarray(np.sum(~np.isnan(power), axis=1), dtype=np.int64)
+        readings = np.asarray(np.sum(~np.isnan(power), axis=1), dtype=np.int64)
+        return {"readings": readings, **_joined([measured for _, measured in pieces])}
 
-    def _piece(self, piece: Piece) -> NDArray[np.float32]:
+    def _piece(self, piece: Piece) -> tuple[NDArray[np.float32], Measured]:
         sky = self._sky(piece.cell)
         roster = self.rosters[piece.cell].rows(piece.start, piece.stop)
         interval = self.spec.interval_minutes
+        wear = wear_down(roster, sky.days)
         power = block_power(
-            roster, sky.daylight, sources=sky.sources, per_reading=interval // self.step
+            roster,
+            sky.daylight,
+            clocks=sky.clocks,
+            per_reading=interval // self.step,
+            kept=wear.kept,
         )
         rng = self._rng(3, *_seed_of(self.cells[piece.cell]), piece.start)
-        add_meter_faults(
-            power, roster, self.rates, snow=sky.snow, interval_minutes=interval, rng=rng
-        )
-        return power
+        add_meter_faults(power, roster, self.rates, interval_minutes=interval, rng=rng)
+        return power, {"snow_days": wear.snow_days, "soiling_loss": wear.soiling_loss}
 
     def _sky(self, place: int) -> _CellSky:
         shared = self.skies[place]
         with shared.lock:
-            sky = shared.sky or self._make_sky(self.cells[place])
+            sky = shared.sky or self._make_sky(place)
             shared.parts_left -= 1
             shared.sky = sky if shared.parts_left else None
         return sky
 
-    def _make_sky(self, cell: SimulatedCell) -> _CellSky:
-        seed = int(self._rng(4, *_seed_of(cell)).integers(2**32))
-        sky = simulate_true_sky(
-            cell.site, self.spec.year, seed=seed, step_minutes=self.step, path=self.path
-        )
-        sources = clock_sources(
+    def _make_sky(self, place: int) -> _CellSky:
+        cell, sky = self.cells[place], self._true_sky(place)
+        clocks = clock_sources(
             self.path.times,
             cell.timezone,
             interval_minutes=self.spec.interval_minutes,
             step_minutes=self.step,
         )
-        snow = draw_snow(sky.weather.temp_air, self.rates, rng=self._rng(5, *_seed_of(cell)))
-        return _CellSky(CellDaylight.of(sky.weather), sources, snow)
+        days = draw_cell_days(sky, self.rates, rng=self._rng(5, *_seed_of(cell)))
+        daylight = CellDaylight.of(sky.weather, whiteness=days.whiteness)
+        return _CellSky(daylight, clocks, days)
 
-    def _tables(self, readings: NDArray[np.int64]) -> None:
-        systems, truth = truth_columns(self.cells, self.rosters, self.ids, readings)
+    def _true_sky(self, place: int) -> TrueSky:
+        cell, year = self.cells[place], self.spec.year
+        how: dict[str, Any] = {"step_minutes": self.step, "path": self.path}
+        if self.spec.weather is not None:
+            return sky_from_weather(self.spec.weather, year, site=cell.site, **how)
+        seed = int(self._rng(4, *_seed_of(cell)).integers(2**32))
+        return simulate_true_sky(cell.site, year, seed=seed, traits=self.traits[place], **how)
+
+    def _tables(self, measured: Measured) -> None:
+        smog = [each.smog if self.spec.weather is None else 0.0 for each in self.traits]
+        systems, truth = truth_columns(
+            self.spec, self.rosters, self.ids, smog=smog, measured=measured
+        )
         write_table(self._database(), self.folder / "systems.parquet", systems)
         write_table(self._database(), self.folder / "truth.parquet", truth)
-        page = make_readme(self.spec, self.rates, sky_minutes=self.step)
-        description = make_description(self.spec, self.rates, truth, sky_minutes=self.step)
+        page = make_readme(self.spec, sky_minutes=self.step)
+        description = make_description(self.spec, truth, sky_minutes=self.step)
         write_whole(self.folder / "README.md", page)
         write_whole(self.folder / "fleet.json", description)
 
@@ -270,6 +291,10 @@ class _Run:
 
     def _rng(self, *numbers: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence([self.spec.seed, *numbers]))
+
+
+def _joined(parts: Sequence[Measured]) -> Measured:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _seed_of(cell: SimulatedCell) -> tuple[int, int]:
