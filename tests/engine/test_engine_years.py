@@ -179,12 +179,13 @@ def test_points_are_medians_of_the_years_that_have_a_say(fitted):
 
 def test_a_trend_is_found_where_years_tell(fitted):
     _, _, years = fitted
-    assert years.trend(0) == pytest.approx(0.0, abs=0.002)
-    assert years.trend(2) == pytest.approx(np.log(0.98), abs=0.003)
+    even, spoiled, fading, gap = years.trends(4)
+    assert even == pytest.approx(0.0, abs=0.002)
+    assert fading == pytest.approx(np.log(0.98), abs=0.003)
     # of one year and the next but one
-    assert np.isnan(years.trend(3))
+    assert np.isnan(gap)
     # the year before a bad one and the year after it differ by as much, and mean nothing
-    assert years.trend(1) == pytest.approx(0.0, abs=0.005)
+    assert spoiled == pytest.approx(0.0, abs=0.005)
 
 
 def test_each_system_has_the_years_that_it_has_alone(fitted, long, rows):
@@ -204,7 +205,7 @@ def test_a_single_year_is_left_as_it_is(prepared, powers, denver):
     np.testing.assert_array_equal(fit.points, points)
     np.testing.assert_array_equal(fit.model, model)
     assert len(years.system) == 0
-    assert np.isnan(years.trend(0))
+    assert np.isnan(years.trends(4)).all()
     found = year_covariances(fit.points, years, ERRORS)
     for point, covariance in zip(fit.points, found, strict=True):
         up = point[:2] / np.hypot(*point[:2])
