@@ -11,7 +11,7 @@ import pytest
 
 import sunveil
 from sunveil.cli import main
-from sunveil.errors import MeterError
+from sunveil.errors import MeterError, TooLittleData
 from sunveil.estimate import Estimate, Flag
 from sunveil.fleet import infer_fleet
 from sunveil.infer import (
@@ -148,6 +148,18 @@ def test_the_paper_s_method_gives_a_plane_of_its_grid(power):
     assert found.surface_tilt == round(found.surface_tilt)
     assert any("clear" in note for note in found.notes)
     assert found.plane.angle_to(Plane(200.0, 30.0)) < 15.0
+
+
+def test_a_constant_is_refused_and_has_no_capacity_of_nothing_if_forced(power):
+    constant = power * 0.0 + 2.0
+    for method in ("default", "paper"):
+        with pytest.raises(TooLittleData, match="do not look like the generation"):
+            sunveil.infer(constant, method=method, **GOLDEN)
+    found = sunveil.infer(constant, force=True, **GOLDEN)
+    assert Flag.NOT_GENERATION in found.flags
+    assert 0.0 < found.capacity_interval.low <= found.capacity_interval.high < np.inf
+    with pytest.raises(TooLittleData, match="no plane explains its readings"):
+        sunveil.infer(constant, method="paper", search="bayesopt", force=True, **GOLDEN)
 
 
 def test_the_paper_s_maximiser_may_be_looked_for_by_gp_ucb(power):

@@ -26,7 +26,7 @@ from sunveil.engine import (
     reason,
 )
 from sunveil.engine.assumed import Clock as Clock
-from sunveil.engine.block import NO_WEATHER, flags_of, skyline_of
+from sunveil.engine.block import NO_FIT, NO_WEATHER, VAGUEST, flags_of, skyline_of
 from sunveil.engine.clocks import ClockHypothesis, FoundClock
 from sunveil.engine.metering import flag_meters, name_likelier_unit, refuse_net
 from sunveil.engine.saving import saving_days, saving_rule
@@ -566,6 +566,9 @@ def _by_paper(record: Record, estimate: Estimate, skies: SiteSkies, options: Opt
         search=paper.SEARCH if options.search is Search.BAYESOPT else None,
     )
     azimuth, tilt, capacity, radius = paper.resampled(fit)
+    if not 0.0 < capacity.low <= capacity.high <= VAGUEST * capacity.low:
+        told = reason(NO_FIT, 0, source=weather.source)
+        raise TooLittleData(f"system {record.system_id}: {told}")
     notes = []
     if fit.bayes is not None:
         notes.append(

@@ -201,6 +201,20 @@ def test_an_unusual_record_is_cleaned_as_the_reader_of_single_files_cleans_it(
     pd.testing.assert_frame_equal(found.loc[others], there.loc[others])
 
 
+def test_a_system_that_is_no_generation_is_refused_with_the_remedy(
+    readings, systems_file, tmp_path
+):
+    frame = readings.copy()
+    own = (frame["system_id"] == "a2").to_numpy()
+    frame.loc[own, "power_kw"] = np.random.default_rng(1).random(own.sum(), dtype=np.float32)
+    frame.to_parquet(tmp_path / "fleet.parquet", index=False)
+    infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")
+    refused = refusals_of(tmp_path / "out")
+    assert list(refused) == ["a2"]
+    assert "do not look like the generation of a PV system" in refused["a2"][1]
+    assert "force=" in refused["a2"][1]
+
+
 def test_a_short_record_is_too_little_data(readings, systems_file, tmp_path):
     odd_frame(readings, "short").to_parquet(tmp_path / "fleet.parquet", index=False)
     infer_fleet(tmp_path / "fleet.parquet", systems_file, tmp_path / "out")

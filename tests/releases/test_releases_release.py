@@ -68,6 +68,27 @@ def test_every_unit_and_mechanism_gives_a_candidate_and_a_guarantee(
 
 
 @pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])
+@pytest.mark.parametrize("kind", ["constant", "noise", "only zeros", "exported", "half a day off"])
+def test_what_is_no_generation_is_released_as_anything_else(record, weather, frame, unit, kind):
+    rng = np.random.default_rng(6)
+    power = {
+        "constant": np.full(len(record.power_kw), 3.0),
+        "noise": rng.random(len(record.power_kw)),
+        "only zeros": np.zeros(len(record.power_kw)),
+        "exported": np.maximum(record.power_kw - rng.uniform(0.0, 4.0, len(record.power_kw)), 0.0),
+        "half a day off": np.roll(record.power_kw, 12),
+    }[kind]
+    other = replace(record, power_kw=power)
+    like = release(record, weather, unit=unit, epsilon=0.7, frame=frame)
+    found = release(other, weather, unit=unit, epsilon=0.7, frame=frame)
+    drawn = ("release_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw")
+    told, usual = json.loads(found.to_json()), json.loads(like.to_json())
+    assert {k: v for k, v in told.items() if k not in drawn} == {
+        k: v for k, v in usual.items() if k not in drawn
+    }
+
+
+@pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])
 def test_at_a_large_epsilon_the_answer_is_near_the_truth(record, weather, frame, unit):
     found = release(record, weather, unit=unit, epsilon=40.0, frame=frame)
     assert abs(found.surface_azimuth - 200.0) <= 10.0

@@ -2,7 +2,7 @@
 
 One system is a block of one. :func:`infer_block` reads as the method's page tells it: lay the
 readings onto the sky, search the neighbourhood of each plane, find the clock, refine without what
-hides the sun, and say how sure each answer is.
+hides the sun, say how sure each answer is, and refuse what is no generation at its place.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sunveil.engine.assumed import (
 )
 from sunveil.engine.ceiling import exclude, shown_capacity, widened
 from sunveil.engine.clear import dull_winters, haze_covariances
-from sunveil.engine.clocks import NOBODY, FoundClock, find_clocks
+from sunveil.engine.clocks import NOBODY, FoundClock, find_clocks, repaired_rows
 from sunveil.engine.final import fit_finally
 from sunveil.engine.intervals import intervals_of
 from sunveil.engine.model import (
@@ -43,6 +43,7 @@ from sunveil.engine.model import (
     NO_LIMIT,
     NORTH,
 )
+from sunveil.engine.plausible import WORDS, Doubt, doubts
 from sunveil.engine.prepared import PreparedSky, prepare
 from sunveil.engine.readings import believable, on_long_grid
 from sunveil.engine.search import Searched, search
@@ -57,6 +58,13 @@ Matrix = NDArray[np.float32]
 
 SAVINGS = tuple(DaylightSaving)
 INFERRED, TOO_LITTLE, NO_WEATHER, NO_FIT = range(4)
+# What is doubted comes behind these.
+NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE = (NO_FIT + doubt for doubt in Doubt if doubt)
+# A capacity that may be so many times as large as it may be is not known at all: the vaguest of a
+# real winter, 18 dark days in Utrecht, is four times. [factor]
+VAGUEST = 30.0
+# Flags of readings that no single plane gives.
+_STRANGE = sum(1 << tuple(Flag).index(each) for each in (Flag.LOW_AGREEMENT, Flag.NOT_ONE_PLANE))
 # Readings of a block that are worked on at once. [numbers]
 CHUNK = 1_500_000
 
@@ -160,16 +168,23 @@ def reason(outcome: int, lit: int, *, source: str) -> str:
     source
         Who made the weather.
     """
+    if outcome > NO_FIT:
+        return WORDS[Doubt(outcome - NO_FIT)]
+    if outcome == NO_FIT:
+        return "no plane explains its readings; check their unit and their times"
+    if outcome == NO_WEATHER and source == "clearsky":
+        return (
+            "the sun is not well up at its place during any of its readings; check latitude,"
+            " longitude and the dates"
+        )
     if outcome == NO_WEATHER:
         return (
             f"the weather from {source} covers none of the daylight readings; give weather of the"
             " same dates"
         )
-    if outcome == NO_FIT:
-        return "no plane explains its readings; check their unit and their times"
     return (
         f"there are {lit} daylight readings with power, and at least {FEWEST_READINGS} are needed;"
-        " give a longer record, or check its time zone"
+        " give a longer record, or check its place and its time zone"
     )
 
 
@@ -242,7 +257,47 @@ def _infer_rows(
         _complete(out, half.systems, half.searched, prepared.half, errors, places)
     for s, clock in zip(moved, (*whole.clocks, *half.clocks), strict=True):
         _tell_clock(out, int(s), clock)
+    _question(out, right, rows[right], searched.readings.top[right], prepared)
+    for each, half_grid in ((whole, False), (half, True)):
+        if each.searched is not None:
+            own = repaired_rows(rows, each, prepared, timezone=timezone)
+            here = prepared.half if half_grid else prepared
+            _question(out, each.systems, own, each.searched.readings.top, here)
     return out
+
+
+def _question(
+    out: BlockEstimates,
+    systems: NDArray[np.intp],
+    rows: Matrix,
+    top: Array,
+    prepared: PreparedSky,
+) -> None:
+    """Refuse those of some systems that are no generation at their place, or flag them if forced.
+
+    Parameters
+    ----------
+    out
+        The estimates of the block, changed in place.
+    systems
+        Which of its systems.
+    rows
+        Their readings where their clocks put them.
+    top
+        Their highest powers. [kW]
+    prepared
+        The sky.
+    """
+    strange = (out.flags[systems] & _STRANGE) > 0
+    found = doubts(rows, top, prepared, strange=strange)
+    found[out.outcome[systems] == TOO_LITTLE] = Doubt.NONE
+    for doubt in set(found.tolist()) - {Doubt.NONE}:
+        doubted = systems[found == doubt]
+        if prepared.options.force:
+            flag = Flag(Doubt(doubt).name.lower())
+            out.flags[doubted] |= flag_bits(flag, np.ones(len(doubted), dtype=bool))
+        else:
+            out.put(doubted, _nothing(np.full(len(doubted), NO_FIT + doubt), out.lit[doubted]))
 
 
 def _complete(
@@ -320,7 +375,7 @@ def _completed(
         **asdict(spread),
     )
     out.put(enough, found)
-    out.outcome[enough[~_finite(found)]] = NO_FIT
+    out.outcome[enough[~_known(found)]] = NO_FIT
     return out
 
 
@@ -358,11 +413,12 @@ def _ragged(rows: list[tuple[YearEstimate, ...]]) -> NDArray[np.object_]:
     return out
 
 
-def _finite(found: BlockEstimates) -> NDArray[np.bool_]:
-    """Return which estimates are numbers throughout, but for what need not be known."""
+def _known(found: BlockEstimates) -> NDArray[np.bool_]:
+    """Return which estimates say anything, but for what need not be known."""
     optional = ("ac_limit_kw", "trend", "skyline", "years")
     columns = [getattr(found, each.name) for each in fields(found) if each.name not in optional]
-    return np.asarray(np.logical_and.reduce([np.isfinite(column) for column in columns]))
+    finite = np.logical_and.reduce([np.isfinite(column) for column in columns])
+    return np.asarray(finite & (found.capacity_high <= VAGUEST * found.capacity_low))
 
 
 def flag_bits(flag: Flag, where: NDArray[np.bool_]) -> NDArray[np.uint32]:

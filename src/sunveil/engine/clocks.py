@@ -232,6 +232,30 @@ def relaid(
     return out
 
 
+def repaired_rows(
+    rows: Matrix, repaired: RepairedSystems, prepared: PreparedSky, *, timezone: str
+) -> Matrix:
+    """Return the readings of repaired systems where their clocks put them.
+
+    Parameters
+    ----------
+    rows
+        Readings of the block on the long grid, shape (systems, intervals).
+    repaired
+        Some of its systems.
+    prepared
+        The sky under the declared clock.
+    timezone
+        The declared clock, whose daylight saving counts.
+    """
+    saved, step = prepared.saving(timezone)[1], prepared.sky.grid.long.step
+    moved = [
+        relaid(rows[s : s + 1], clock.hypothesis, saved, step)
+        for s, clock in zip(repaired.systems, repaired.clocks, strict=True)
+    ]
+    return np.concatenate(moved)
+
+
 def find_clocks(
     rows: Matrix, searched: Searched, prepared: PreparedSky, *, timezone: str
 ) -> tuple[RepairedSystems, RepairedSystems]:

@@ -19,7 +19,7 @@ from sunveil.engine import (
 )
 from sunveil.engine.block import NO_WEATHER
 from sunveil.engine.metering import flag_meters
-from sunveil.errors import SunveilError
+from sunveil.errors import SunveilError, in_words
 from sunveil.fleet.blocks import BlockFrame, Matrix
 from sunveil.fleet.job import RunContext
 from sunveil.fleet.scatter import Power
@@ -103,7 +103,7 @@ def _told(fitted: Fitted, sky: SkyTable, context: RunContext) -> Iterator[Fitted
     good = fit.outcome == 0
     for row in np.flatnonzero(~good):
         name = context.names[fitted.systems[row]]
-        told = reason(int(fit.outcome[row]), int(fit.lit[row]), source=sky.source)
+        told = in_words(reason(int(fit.outcome[row]), int(fit.lit[row]), source=sky.source))
         kind = "weather" if fit.outcome[row] == NO_WEATHER else "too little data"
         yield RefusedSystem(name, kind, f"system {name}: {told}")
     if good.all():

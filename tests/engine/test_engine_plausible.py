@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from engine_makers import flags, row_of
+
+from sunveil.engine import EngineOptions, SkyTable, infer_block, make_sky_table, reason
+from sunveil.engine.block import (
+    EXPORTED_ONLY,
+    INFERRED,
+    NO_FIT,
+    NO_WEATHER,
+    NOT_GENERATION,
+    TOO_LITTLE,
+    WRONG_PLACE,
+)
+from sunveil.engine.plausible import (
+    COUNTS,
+    DAYS,
+    FEWEST_DAYS,
+    LENGTH,
+    LENGTH_SQUARED,
+    PRODUCT,
+    TANGENT,
+    TANGENT_SQUARED,
+    Doubt,
+    _count,
+    days_at_place,
+    days_of_elsewhere,
+    doubts,
+)
+from sunveil.engine.prepared import prepare
+from sunveil.errors import SunveilError, speak
+from sunveil.estimate import Flag
+from sunveil.simulate import SystemTruth, Tracker, fast_clock, tracking, western_horizon
+from sunveil.site import Site
+from sunveil.timegrid import TimeGrid
+
+HOURS = np.arange(8760)
+# Denver's clock is seven hours behind UTC.
+LOCAL = (HOURS - 7) % 24
+
+
+@pytest.fixture(scope="module")
+def household() -> np.ndarray:
+    """A household's load, hour by hour: a base, mornings, evenings, and now and then a machine."""
+    rng = np.random.default_rng(17)
+    load = rng.uniform(0.2, 0.4, 8760)
+    for middle, height in ((7.5, 0.8), (19.5, 1.5)):
+        load += height * np.exp(-(((LOCAL - middle) / 1.8) ** 2)) * rng.gamma(2.0, 0.5, 8760)
+    load += np.where(rng.random(8760) < 0.12, rng.uniform(1.0, 3.0, 8760), 0.0) * (LOCAL > 6)
+    return load.astype(np.float32)
+
+
+@cache
+def sky_at(latitude: float, longitude: float) -> SkyTable:
+    first = int(pd.Timestamp("2019-01-01", tz="UTC").timestamp())
+    return make_sky_table(Site(latitude, longitude, 100.0), TimeGrid(first, 3600, 8760))
+
+
+def outcome_of(row: np.ndarray, sky: SkyTable) -> int:
+    return int(infer_block(np.asarray(row, dtype=np.float32)[None], sky).outcome[0])
+
+
+def noise() -> np.ndarray:
+    return np.random.default_rng(3).random(8760)
+
+
+def temperature() -> np.ndarray:
+    year, day = 2.0 * np.pi * HOURS / 8760.0, 2.0 * np.pi * (LOCAL - 15.0) / 24.0
+    weather = np.random.default_rng(4).normal(0.0, 2.0, 8760)
+    return np.maximum(10.0 - 12.0 * np.cos(year) + 6.0 * np.cos(day) + weather, 0.0)
+
+
+def square_wave() -> np.ndarray:
+    return np.where((LOCAL >= 8) & (LOCAL < 17), 2.0, 0.0)
+
+
+def noise_by_day() -> np.ndarray:
+    return np.where((LOCAL >= 8) & (LOCAL < 16), noise(), 0.0)
+
+
+@pytest.mark.parametrize(
+    "series", [noise, temperature, square_wave, noise_by_day, lambda: np.full(8760, 3.0)]
+)
+def test_what_is_no_generation_is_refused_and_inferred_with_a_flag_if_forced(denver, series):
+    assert outcome_of(series(), denver) == NOT_GENERATION
+    rows = series().astype(np.float32)[None]
+    forced = infer_block(rows, denver, options=EngineOptions(force=True))
+    assert forced.outcome[0] in (INFERRED, NO_FIT)
+    assert Flag.NOT_GENERATION in flags(forced, 0)
+
+
+def test_a_load_is_refused_and_so_is_one_shifted_by_half_a_day(denver, household):
+    assert outcome_of(household, denver) == NOT_GENERATION
+    assert outcome_of(np.roll(household, 12), denver) == NOT_GENERATION
+
+
+def test_a_count_of_the_day_is_refused(denver, rows):
+    days = np.roll(rows[0], -7)[: 364 * 24].reshape(364, 24).cumsum(axis=1).ravel()
+    counted = np.full(8760, np.nan, dtype=np.float32)
+    counted[7 : 7 + len(days)] = days
+    assert outcome_of(counted, denver) in (NOT_GENERATION, WRONG_PLACE)
+
+
+def test_what_a_household_leaves_over_is_refused(denver, rows, household):
+    left = np.maximum(rows[0] - household, 0.0)
+    assert outcome_of(left, denver) == EXPORTED_ONLY
+    forced = infer_block(left[None], denver, options=EngineOptions(force=True))
+    assert Flag.EXPORTED_ONLY in flags(forced, 0)
+    assert np.isfinite(forced.dc_capacity_kw[0])
+
+
+def test_a_meter_that_counts_in_coarse_steps_is_not_taken_for_one_of_what_is_left(denver, rows):
+    steps = np.diff(np.floor(np.cumsum(rows[0])), prepend=0.0).astype(np.float32)
+    assert outcome_of(steps, denver) == INFERRED
+
+
+@pytest.mark.parametrize(
+    "place", [(-39.7, -105.0), (0.0, 0.0), (0.0, -105.0), (12.0, 40.0), (-80.0, 40.0), (90.0, 0.0)]
+)
+def test_another_place_is_refused_and_inferred_with_a_flag_if_forced(rows, place):
+    found = infer_block(rows, sky_at(*place))
+    assert (found.outcome == WRONG_PLACE).all()
+    assert np.isnan(found.dc_capacity_kw).all()
+    assert not found.flags.any()
+    forced = infer_block(rows[:1], sky_at(*place), options=EngineOptions(force=True))
+    assert Flag.WRONG_PLACE in flags(forced, 0)
+
+
+def test_a_place_where_the_sun_does_not_rise_is_told_as_that(denver, rows):
+    night = make_sky_table(Site(80.0, 20.0, 0.0), TimeGrid(denver.grid.first, 3600, 480))
+    assert outcome_of(rows[0, :480], night) == NO_WEATHER
+    assert "check latitude" in reason(NO_WEATHER, 0, source=night.source)
+
+
+def test_a_place_some_degrees_away_is_none_of_its_business(rows):
+    for latitude in (33.0, 46.0):
+        assert (infer_block(rows, sky_at(latitude, -105.0)).outcome == INFERRED).all()
+
+
+@pytest.mark.parametrize("minutes", [60.0, -120.0, 420.0, -300.0])
+def test_wrong_clocks_are_repaired_rather_than_refused(denver, power_of, minutes):
+    moved = fast_clock(power_of(190.0, 25.0), minutes)
+    found = infer_block(row_of(moved, denver.grid)[None], denver)
+    assert found.outcome[0] == INFERRED
+    assert found.clock_offset_minutes[0] == minutes
+
+
+def test_trackers_steep_walls_horizons_and_clipped_systems_are_generation(denver, power_of):
+    def tracked(truth: SystemTruth) -> SystemTruth:
+        return tracking(truth, Tracker())
+
+    powers = [power_of(*plane) for plane in ((90.0, 90.0), (0.0, 90.0), (180.0, 90.0), (0.0, 0.0))]
+    powers.append(power_of(change=tracked))
+    powers.append(power_of(horizon=western_horizon(30.0)))
+    powers.append(power_of().clip(upper=2.0))
+    rows = np.stack([row_of(power, denver.grid) for power in powers])
+    assert infer_block(rows, denver).outcome.tolist() == [INFERRED] * len(rows)
+
+
+def test_outages_snow_gaps_and_a_meter_s_own_consumption_are_no_reason(denver, rows):
+    given = np.repeat(rows[:1], 4, axis=0)
+    given[0, 2000:6000] = 0.0
+    given[1, np.random.default_rng(1).random(8760) < 0.4] = np.nan
+    given[2] = np.maximum(given[2], 0.015 * np.nanmax(given[2]))
+    given[3, :3000] = np.nan
+    assert infer_block(given, denver).outcome.tolist() == [INFERRED] * 4
+
+
+@pytest.mark.parametrize("days", [20, 60])
+def test_short_records_of_winter_are_not_taken_for_others(denver, rows, days):
+    short = rows.copy()
+    short[:, 24 * days :] = np.nan
+    assert (infer_block(short, denver).outcome == INFERRED).all()
+
+
+def test_nothing_is_doubted_where_intervals_do_not_divide_a_day(denver):
+    grid = TimeGrid(denver.grid.first, 3420, 600)
+    prepared = prepare(make_sky_table(denver.site, grid), EngineOptions())
+    found = doubts(
+        np.ones((2, 600), dtype=np.float32), np.ones(2), prepared, strange=np.ones(2) > 0
+    )
+    assert found.tolist() == [Doubt.NONE, Doubt.NONE]
+
+
+def test_a_capacity_known_to_no_better_than_a_factor_of_thirty_is_none(denver, rows):
+    scarce = np.zeros((2, 8760), dtype=np.float32)
+    for row, days in zip(scarce, (8, 2), strict=True):
+        row[4000 : 4000 + 24 * days] = rows[0, 4000 : 4000 + 24 * days]
+    assert infer_block(scarce, denver).outcome.tolist() == [NO_FIT, TOO_LITTLE]
+
+
+@pytest.mark.parametrize("latitude", [-90.0, -66.56, 0.0, 66.56, 90.0])
+@pytest.mark.parametrize("days", [1, 10, 365])
+def test_any_place_and_length_ends_in_an_outcome(denver, rows, latitude, days):
+    grid = TimeGrid(denver.grid.first, 3600, 24 * days)
+    given = np.stack([rows[0], np.ones(8760), np.zeros(8760), noise()]).astype(np.float32)
+    found = infer_block(given[:, : 24 * days], make_sky_table(Site(latitude, 10.0, 0.0), grid))
+    inferred = found.outcome == INFERRED
+    assert np.isfinite(found.capacity_high[inferred]).all()
+    assert (found.capacity_low[inferred] > 0.0).all()
+    assert (found.outcome[1:3] != INFERRED).all()
+
+
+@pytest.mark.parametrize("latitude", [-35.0, 0.0, 50.0])
+def test_the_length_of_days_is_the_sun_s(latitude):
+    sky = sky_at(latitude, -105.0)
+    days = days_at_place(sky)
+    lit = days.bounds[1:-1, 4] - days.bounds[1:-1, 1]
+    # hours of which any part may be lit, so about one at either end of the day
+    assert (lit > days.length[1:-1]).all()
+    assert (lit < days.length[1:-1] + 3.0).all()
+    for before, after in zip(days.bounds.T[:-1], days.bounds.T[1:], strict=True):
+        assert (before <= after).all()
+    assert days.bounds[0, 0] == 0
+    assert days.bounds[-1, 5] == 8760
+
+
+def test_the_counts_are_those_of_a_plain_statement(denver, rows):
+    days, row = days_at_place(denver), rows[0].copy()
+    row[100:130] = np.nan
+    row[3] = 5.0
+    top = 5.0
+    counts = np.zeros((1, COUNTS))
+    _count(row[None], np.array([top]), days.bounds, days.length, days.tangent, 1.0, counts)
+    dark = dark_lit = lit = between = up = zeros = bright = with_zeros = 0
+    for begin, dawn, rise, set_, dusk, end in days.bounds:
+        night = np.r_[row[begin:dawn], row[dusk:end]]
+        dark += np.isfinite(night).sum()
+        dark_lit += (night > 0.02 * top).sum()
+        day = row[dawn:dusk]
+        lit += (day > 0.05 * top).sum()
+        between += ((day > 0.05 * top) & (day < 0.9 * top)).sum()
+        if np.nanmax(day, initial=0.0) > 0.3 * top:
+            high = row[rise:set_]
+            up += np.isfinite(high).sum()
+            zeros += (high <= 0.005 * top).sum()
+            bright += 1
+            with_zeros += bool((high <= 0.005 * top).any())
+    assert counts[0, :8].tolist() == [dark, dark_lit, lit, between, up, zeros, bright, with_zeros]
+    assert dark_lit == 1
+    assert 250 < counts[0, DAYS] <= bright
+
+
+@pytest.mark.parametrize(
+    ("said", "true", "elsewhere"),
+    [
+        (40, 40, False),
+        (40, 30, False),
+        (40, -40, True),
+        (0, 40, True),
+        (0, 10, False),
+        (30, 0, True),
+    ],
+)
+def test_days_are_of_elsewhere_when_they_change_as_at_another_latitude(said, true, elsewhere):
+    declination = np.tan(np.radians(23.4 * np.sin(2.0 * np.pi * np.arange(365) / 365.0)))
+    excess = 24.0 / np.pi * np.tan(np.radians([true, said])) @ np.array([[1.0], [-1.0]])
+    beyond = excess[0] * declination + np.random.default_rng(2).normal(-0.8, 0.4, 365)
+    of = np.zeros((COUNTS, 1))
+    of[DAYS], of[LENGTH], of[LENGTH_SQUARED] = 365, beyond.sum(), (beyond**2).sum()
+    of[TANGENT], of[TANGENT_SQUARED] = declination.sum(), (declination**2).sum()
+    of[PRODUCT] = (beyond * declination).sum()
+    assert days_of_elsewhere(of, float(said)).tolist() == [elsewhere]
+    of[DAYS] = FEWEST_DAYS - 1
+    assert not days_of_elsewhere(of, float(said)).any()
+
+
+@pytest.mark.parametrize("outcome", [NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE])
+def test_a_reason_is_one_sentence_that_names_the_remedy(outcome):
+    speak("command")
+    try:
+        told = str(SunveilError(reason(outcome, 4000, source="clearsky")))
+    finally:
+        speak("python")
+    assert "--force" in told
+    assert "." not in told
+    assert "4000" not in told
