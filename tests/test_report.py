@@ -137,7 +137,7 @@ def test_every_system_is_told_with_what_to_know_of_it(full: Path) -> None:
     assert "not one fixed plane: two planes or a tracker" in page.text
     assert "In truth this is not one fixed plane (tracker)" in page.text
     assert "One more is not one fixed plane" in page.text
-    assert page.text.count("System losses of 14%, an inverter efficiency of 96%") == 1
+    assert page.text.count("System losses of 5%, an inverter efficiency of 96%") == 1
     assert "weather from clearsky" in page.text
 
 
