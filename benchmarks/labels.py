@@ -1,75 +1,107 @@
-"""What an interval's label does to the azimuth: ``python -m benchmarks.labels``.
+"""What an interval's label does to the azimuth, and whether light tells it.
 
-Reads the same stamps of real systems as the start, the middle and the end of their intervals, and
-shows where first and last light put them.
+``python -m benchmarks.labels`` reads the same stamps of real systems as the start, the middle and
+the end of their intervals. It shows the azimuth of each reading, the interval that is given where
+nobody says which is meant, and how far first and last light are from those of the plane that is
+found when stamps are read as the source declares them, or else as starts.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
+from pathlib import Path
 
 import numpy as np
 
 from benchmarks import real
-from benchmarks.measure import Truth, number, ours
-from sunveil.engine.assumed import EngineOptions, numbers_of
-from sunveil.engine.envelope import points_of
-from sunveil.engine.light import (
-    Season,
-    SolarDays,
-    measured_daylight,
-    modelled_daylight,
-    typical_lead,
-)
+from sunveil.engine.assumed import EngineOptions
+from sunveil.engine.light import Season, measured_daylight, typical_leads
+from sunveil.engine.prepared import prepare
 from sunveil.engine.readings import on_long_grid
+from sunveil.engine.search import search
+from sunveil.engine.trials import planes_light
 from sunveil.errors import SunveilError
-from sunveil.grids import Grid
+from sunveil.estimate import Estimate, Flag
 from sunveil.infer import SiteSkies, grid_of, infer_records, on_grid
 from sunveil.meters import from_pandas
+from sunveil.meters.record import Record
 
-NAMES = ("serf_east", "serf_2016", "serf_dst", "fsec", "garage")
+LABELS = ("start", "middle", "end")
+# Their light says nothing of minutes, or another case has it.
+LEFT_OUT = ("turin_clock_step",)
 
 
-def light_minutes(case: real.RealCase) -> float:
-    """Return how far after the sun's clock first and last light put stamps read as starts."""
-    record = from_pandas(case.power, system_id=case.name, label="start")
-    skies = SiteSkies(case.site.latitude, case.site.longitude, case.site.altitude)
+def light_ahead(record: Record, skies: SiteSkies) -> tuple[float, float]:
+    """Return how far first and last light run ahead of the fitted plane's. [minutes]"""
+    grid = grid_of(record)
+    prepared = prepare(skies.over(grid), EngineOptions())
+    rows = on_long_grid(on_grid([record], grid), grid)
+    found = search(rows, prepared)
+    first, last = typical_leads(
+        measured_daylight(rows, found.readings.bright, prepared.days),
+        planes_light(found, prepared),
+        np.zeros(prepared.days.count, dtype=bool),
+        Season.ALL,
+        minutes=prepared.minutes,
+    )
+    return float(first[0]), float(last[0])
+
+
+def inferred(record: Record, skies: SiteSkies) -> Estimate:
+    """Return the estimate, or raise why there is none."""
     found = next(infer_records([record], skies))
     if isinstance(found, SunveilError):
         raise found
-    grid = grid_of(record)
-    sky, rows = skies.over(grid), on_long_grid(on_grid([record], grid), grid)
-    days = SolarDays.of(sky)
-    plane = Grid(np.array([found.surface_azimuth]), np.array([found.surface_tilt]))
-    lead = typical_lead(
-        measured_daylight(rows, np.nanquantile(rows, [0.99], axis=1)[0], days),
-        modelled_daylight(points_of(plane), sky, numbers_of(EngineOptions(), clear=True), days),
-        np.zeros(days.count, dtype=bool),
-        Season.ALL,
-        minutes=grid.long.step / 60.0,
+    return found
+
+
+def holds(estimate: Estimate, azimuth: float) -> bool:
+    """Whether the interval of an estimate holds an azimuth."""
+    low, high = estimate.azimuth_interval.low, estimate.azimuth_interval.high
+    return (azimuth - low) % 360.0 <= (high - low) % 360.0 or high - low >= 360.0
+
+
+def line(case: real.RealCase) -> str:
+    """Return a system's row of the table."""
+    skies = SiteSkies(case.site.latitude, case.site.longitude, case.site.altitude)
+
+    def read(label: str) -> Record:
+        return from_pandas(case.power, system_id=case.name, label=label)
+
+    azimuths = [inferred(read(label), skies).surface_azimuth for label in LABELS]
+    undeclared = inferred(read("auto"), skies)
+    open_ = Flag.LABEL_UNKNOWN in undeclared.flags
+    told = "no" if open_ else undeclared.clock.label.value
+    kept = sum(holds(undeclared, each) for each in azimuths) if open_ else "-"
+    interval = undeclared.azimuth_interval
+    declared = read("start" if case.label == "auto" else case.label)
+    light = "- | -"
+    if Flag.CLOCK_REPAIRED not in inferred(declared, skies).flags:
+        light = " | ".join(f"{each:+.1f}" for each in light_ahead(declared, skies))
+    cells = " | ".join(f"{each:.1f}" for each in azimuths)
+    return (
+        f"| {case.name} | {case.interval_minutes:.0f} | {cells} | {told}"
+        f" | {interval.low:.0f} to {interval.high:.0f} | {kept} | {case.label} | {light} |"
     )
-    return float(lead[0]) - found.clock.offset_minutes
 
 
 def main() -> None:
     """Print a row for each system."""
-    cases, missing = real.load_all(names=NAMES)
-    known = {case.name: case for case in cases}
-    for name in set(NAMES) - set(known):
-        print(f"{name} is left out: {missing.get(name, 'no data')}", file=sys.stderr)
-    print("| system | start | middle | end | light after the start [minutes] |")
-    print("|---|---|---|---|---|")
-    for name in (one for one in NAMES if one in known):
-        case = known[name]
-        truth = Truth(case.azimuth, case.tilt, case.dc_kw)
-        errors = [
-            ours(case.power, case.site, truth, label=label).azimuth
-            for label in ("start", "middle", "end")
-        ]
-        cells = " | ".join(f"{error:+.1f}" for error in errors)
-        # daylight saving left in makes summer an hour, so its light says nothing of minutes
-        light = "-" if name == "serf_dst" else number(light_minutes(case))
-        print(f"| {name} | {cells} | {light} |")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, help="folder of real data; SUNVEIL_DATA otherwise")
+    cases, _ = real.load_all(parser.parse_args().data)
+    print(
+        "| system | minutes | start [°] | middle [°] | end [°] | label told"
+        " | interval, undeclared [°] | of 3 in it | declared | first light ahead [min]"
+        " | last light ahead [min] |"
+    )
+    print("|---" * 11 + "|")
+    for case in (each for each in cases if each.name not in LEFT_OUT):
+        try:
+            print(line(case), flush=True)
+        except SunveilError as error:
+            print(f"{case.name} is left out: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ import math
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sunveil.estimate import (
     FAIR_FLAGS,
@@ -15,6 +17,7 @@ from sunveil.estimate import (
     POOR_FLAGS,
     Assumptions,
     ClockFinding,
+    ClockStep,
     DaylightSaving,
     Estimate,
     Flag,
@@ -38,6 +41,11 @@ SEEN = {
     ),
 }
 
+STEPS = (
+    ClockStep(dt.date(2019, 10, 27), 0.0),
+    ClockStep(dt.date(2020, 1, 1), -90.0),
+)
+
 
 @pytest.fixture
 def estimate() -> Estimate:
@@ -50,7 +58,7 @@ def estimate() -> Estimate:
         capacity_interval=Interval(5.1, 5.7654321),
         plane_error_degrees=1.23456,
         ac_limit_kw=4.4444444,
-        clock=ClockFinding(60.0, Label.END, DaylightSaving.LEFT_IN, gain=0.1),
+        clock=ClockFinding(60.0, Label.END, DaylightSaving.LEFT_IN, gain=0.1, steps=STEPS),
         agreement=0.654321,
         flags=(Flag.CLIPPING, Flag.CLOCK_REPAIRED),
         assumptions=Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default"),
@@ -82,6 +90,7 @@ def test_the_dictionary_says_what_became_of_the_clock_and_what_to_beware_of(esti
     assert plain["clock_offset_minutes"] == 60.0
     assert plain["clock_label"] == "end"
     assert plain["clock_daylight_saving"] == "left_in"
+    assert plain["clock_steps"] == ["2019-10-27 +0", "2020-01-01 -90"]
     assert plain["flags"] == ["clipping", "clock_repaired"]
     assert plain["notes"] == ["2% of the intervals have no reading."]
 
@@ -117,6 +126,19 @@ def test_a_row_becomes_the_estimate_that_it_was_written_from(estimate):
     assert back.clock == replace(whole.clock, gain=0.0)
     rounded = replace(back, notes=())
     assert Estimate.from_row(rounded.to_row(), rounded.assumptions) == rounded
+
+
+def test_rows_of_the_first_version_know_no_steps(estimate):
+    row = estimate.to_row()
+    for old in (row | {"clock_steps": None}, {k: v for k, v in row.items() if k != "clock_steps"}):
+        assert Estimate.from_row(old, estimate.assumptions).clock.steps == ()
+
+
+@given(st.dates(), st.sampled_from([-90.0, -60.0, 0.0, 30.0, 7.5]))
+def test_a_step_of_a_clock_is_read_as_it_is_written(date, minutes):
+    step = ClockStep(date, minutes)
+    assert ClockStep.parse(str(step)) == step
+    assert ClockStep.on(step.day, minutes) == step
 
 
 def test_what_is_not_there_stays_away_in_a_row(estimate):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import re
 import stat
 from dataclasses import replace
@@ -11,7 +12,7 @@ import pytest
 
 from plot_makers import estimate_of, sunny, truth_of
 from sunveil.errors import ParameterError, SunveilError, TooLittleData
-from sunveil.estimate import ClockFinding, DaylightSaving, Flag, Interval
+from sunveil.estimate import ClockFinding, ClockStep, DaylightSaving, Flag, Interval
 from sunveil.meters.record import Label
 from sunveil.report import Case, write_report
 from sunveil.report.page import worth_drawing, write_page
@@ -228,6 +229,10 @@ def test_the_summary_counts_errors_against_known_truths() -> None:
         (
             ClockFinding(60.0, Label.START, DaylightSaving.APPLIED_TWICE),
             "60 min fast, daylight saving taken out twice",
+        ),
+        (
+            ClockFinding(0.0, Label.START, steps=(ClockStep(datetime.date(2019, 10, 27), -60.0),)),
+            "right, from 2019-10-27 on 60 min slow",
         ),
     ],
 )

@@ -12,6 +12,8 @@ from typing import Any
 from sunveil.meters.record import Label
 from sunveil.site import Losses, Mount, Plane
 
+_EPOCH = dt.date(1970, 1, 1)
+
 
 class Flag(StrEnum):
     """What a reader of an estimate must know before trusting it."""
@@ -43,7 +45,8 @@ FLAG_MEANINGS = {
     Flag.EXPORTED_ONLY: "only what a household left over is in the readings",
     Flag.WRONG_PLACE: "there is power while the sun is down at this place",
     Flag.UNLIKELY_UNIT: "the capacity would make sense in another unit",
-    Flag.LABEL_UNKNOWN: "which instant of its interval a stamp names is not known",
+    Flag.LABEL_UNKNOWN: "nobody said which instant of its interval a stamp names, nor does the sun:"
+    " the interval of azimuth holds the answers for its start, its middle and its end",
     Flag.FEW_CLEAR_HOURS: "too few clear hours for a sure plane, so the intervals are wide",
     Flag.SEASONAL_HAZE: "winter days are hazy, which makes a plane look flatter than it is",
     Flag.CAPACITY_BOUNDED: "no plane agrees with the highest powers: the capacity is theirs",
@@ -118,6 +121,42 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockStep:
+    """A day on which a clock was set to another time.
+
+    Parameters
+    ----------
+    date
+        The first day on the other time.
+    offset_minutes
+        How far the stamps run ahead of the declared clock from there on; 0 where they are right.
+        [minutes]
+    """
+
+    date: dt.date
+    offset_minutes: float
+
+    @property
+    def day(self) -> int:
+        """The number of the date since 1970."""
+        return (self.date - _EPOCH).days
+
+    def __str__(self) -> str:
+        return f"{self.date.isoformat()} {self.offset_minutes:+g}"
+
+    @classmethod
+    def parse(cls, text: str) -> ClockStep:
+        """Return the step that a text as ``2019-10-27 -60`` stands for."""
+        date, minutes = text.split()
+        return cls(dt.date.fromisoformat(date), float(minutes))
+
+    @classmethod
+    def on(cls, day: int, offset_minutes: float) -> ClockStep:
+        """Return the step on a day that is counted since 1970."""
+        return cls(_EPOCH + dt.timedelta(days=int(day)), float(offset_minutes))
+
+
+@dataclass(frozen=True, slots=True)
 class ClockFinding:
     """What the sun says of the clock.
 
@@ -132,12 +171,16 @@ class ClockFinding:
         Whether an hour of daylight saving was left in the stamps, or taken out twice.
     gain
         How much of the readings' weight the repair brought into agreement, as a fraction.
+    steps
+        The days on which the clock was set to another time; ``offset_minutes`` holds before the
+        first of them.
     """
 
     offset_minutes: float
     label: Label
     daylight_saving: DaylightSaving = DaylightSaving.AS_DECLARED
     gain: float = 0.0
+    steps: tuple[ClockStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,6 +419,7 @@ class Estimate:
             "clock_offset_minutes": self.clock.offset_minutes,
             "clock_label": self.clock.label.value,
             "clock_daylight_saving": self.clock.daylight_saving.value,
+            "clock_steps": [str(step) for step in self.clock.steps],
             "agreement": _rounded(self.agreement, 4),
             "flags": [flag.value for flag in self.flags],
             "quality": self.quality.value,
@@ -414,6 +458,7 @@ class Estimate:
                 row["clock_offset_minutes"],
                 Label(row["clock_label"]),
                 DaylightSaving(row["clock_daylight_saving"]),
+                steps=_steps(row.get("clock_steps")),
             ),
             agreement=row["agreement"],
             flags=tuple(Flag(each) for each in row["flags"]),
@@ -427,6 +472,10 @@ class Estimate:
             years=tuple(YearEstimate.from_row(year) for year in row.get("years") or ()),
             trend_percent_per_year=row.get("trend_percent_per_year"),
         )
+
+
+def _steps(texts: Iterable[str] | None) -> tuple[ClockStep, ...]:
+    return () if texts is None else tuple(ClockStep.parse(each) for each in texts)
 
 
 def _quantity(

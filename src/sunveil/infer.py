@@ -27,9 +27,9 @@ from sunveil.engine import (
 )
 from sunveil.engine.assumed import Clock as Clock
 from sunveil.engine.block import NO_FIT, NO_WEATHER, VAGUEST, flags_of, skyline_of
-from sunveil.engine.clocks import ClockHypothesis, FoundClock
+from sunveil.engine.hypotheses import ClockHypothesis, FoundClock
 from sunveil.engine.metering import flag_meters, name_likelier_unit, refuse_net
-from sunveil.engine.saving import saving_days, saving_rule
+from sunveil.engine.saving import ClockCalendar
 from sunveil.errors import MeterError, ParameterError, SunveilError, TooLittleData, WeatherError
 from sunveil.estimate import Assumptions, Estimate, Flag, Interval
 from sunveil.meters.options import MeterOptions
@@ -39,7 +39,7 @@ from sunveil.meters.refusals import RefusedSystem
 from sunveil.profiles import DayGroup
 from sunveil.search import Search
 from sunveil.site import Losses, Mount, Plane, Site, SkyModel
-from sunveil.timegrid import DAY, TimeGrid
+from sunveil.timegrid import TimeGrid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -509,10 +509,12 @@ def _estimate(
         return float(getattr(found, name)[place])
 
     limit = number("ac_limit_kw")
-    clock = FoundClock(
-        ClockHypothesis(number("clock_offset_minutes"), SAVINGS[int(found.clock_saving[place])]),
-        number("clock_gain"),
+    hypothesis = ClockHypothesis(
+        number("clock_offset_minutes"),
+        SAVINGS[int(found.clock_saving[place])],
+        found.clock_steps[place],
     )
+    clock = FoundClock(hypothesis, number("clock_gain"))
     flags, notes = flags_of(int(found.flags[place])), record.notes
     if Flag.UNLIKELY_UNIT in flags:
         notes = (*notes, name_likelier_unit(number("dc_capacity_kw"), record.unit))
@@ -614,10 +616,10 @@ def repaired(record: Record, estimate: Estimate, site: Site) -> Record:
     clock = estimate.clock
     # a label found to be another one is half an interval or a whole one of offset
     moved = (clock.label.fraction - record.label.fraction) * record.interval_minutes
-    hypothesis = ClockHypothesis(clock.offset_minutes + moved, clock.daylight_saving)
-    days = record.times.astype("datetime64[s]").astype(np.int64) // DAY
-    saving = saving_days(days, saving_rule(site, record.timezone))
-    times = record.times - hypothesis.ahead_seconds(saving).astype("timedelta64[s]")
+    hypothesis = ClockHypothesis(clock.offset_minutes + moved, clock.daylight_saving, clock.steps)
+    seconds = record.times.astype("datetime64[s]").astype(np.int64)
+    calendar = ClockCalendar.of(seconds, site, record.timezone)
+    times = record.times - hypothesis.ahead_seconds(calendar).astype("timedelta64[s]")
     # where an hour is put back, the last readings before and the first ones after it meet
     times, first = np.unique(times, return_index=True)
     return replace(record, times=times, power_kw=record.power_kw[first], rows_span=None)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 import re
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from sunveil.estimate import (
     FLAG_MEANINGS,
     Assumptions,
     ClockFinding,
+    ClockStep,
     DaylightSaving,
     Estimate,
     Flag,
@@ -68,6 +70,10 @@ def test_the_limit_of_a_clipping_inverter_is_told():
     )
 
 
+AUTUMN = ClockStep(datetime.date(2019, 10, 27), -60.0)
+WINTER = ClockStep(datetime.date(2020, 1, 1), 0.0)
+
+
 @pytest.mark.parametrize(
     ("clock", "words"),
     [
@@ -76,6 +82,15 @@ def test_the_limit_of_a_clipping_inverter_is_told():
         (ClockFinding(0.0, Label.START, DaylightSaving.LEFT_IN), "left in"),
         (ClockFinding(0.0, Label.START, DaylightSaving.APPLIED_TWICE), "twice"),
         (ClockFinding(0.0, Label.END), "the end of their intervals"),
+        (
+            ClockFinding(0.0, Label.START, steps=(AUTUMN, WINTER)),
+            "the stamps are right, from 2019-10-27 on they run 60 minutes behind their clock, from"
+            " 2020-01-01 on they are right; this was repaired first",
+        ),
+        (
+            ClockFinding(0.0, Label.START, DaylightSaving.LEFT_IN, steps=(AUTUMN,)),
+            "left in the stamps, from 2019-10-27 on they run 60 minutes behind their clock;",
+        ),
     ],
 )
 def test_a_repair_is_told_in_words(clock, words):

@@ -4,27 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from engine_makers import PLANES, flags, plane_of, point_of, row_of, rows_of
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sunveil.engine import SAVINGS, EngineOptions, infer_block, make_sky_table
-from sunveil.engine.clocks import (
-    DECLARED,
-    NOBODY,
-    ClockHypothesis,
-    FoundClock,
-    decide,
-    find_clocks,
-    propose,
-    relaid,
-    unexplained,
-)
+from sunveil.engine.block import flags_of
+from sunveil.engine.clocks import NOBODY, find_clocks, propose
 from sunveil.engine.envelope import profiles_of
-from sunveil.engine.light import Daylight
+from sunveil.engine.hypotheses import DECLARED
 from sunveil.engine.search import search
 from sunveil.estimate import DaylightSaving, Flag
-from sunveil.meters import Label
-from sunveil.simulate import daylight_saving_stamps, fast_clock
+from sunveil.simulate import daylight_saving_stamps, fast_clock, western_horizon
 from sunveil.site import Plane
 from sunveil.timegrid import TimeGrid
 
@@ -39,39 +27,19 @@ def taken_out_twice(power: pd.Series) -> pd.Series:
     return moved[~moved.index.duplicated()].sort_index()
 
 
-def test_hypotheses_say_how_far_ahead_each_reading_is():
-    saving = np.array([False, True])
-    assert ClockHypothesis(30.0).ahead_seconds(saving).tolist() == [1800, 1800]
-    assert ClockHypothesis(0.0, LEFT_IN).ahead_seconds(saving).tolist() == [0, 3600]
-    assert ClockHypothesis(60.0, TWICE).ahead_seconds(saving).tolist() == [3600, 0]
-    assert DECLARED.declared
-    assert not ClockHypothesis(0.0, LEFT_IN).declared
-    assert not ClockHypothesis(-30.0).declared
-
-
-@pytest.mark.parametrize(
-    ("offset", "step", "half"),
-    [(0.0, 3600, False), (60.0, 3600, False), (30.0, 3600, True), (-30.0, 3600, True),
-     (30.0, 1800, False), (90.0, 3600, True), (-90.0, 1800, False)],
-)  # fmt: skip
-def test_parts_of_an_interval_need_the_half_grid(offset, step, half):
-    assert ClockHypothesis(offset).needs_half_grid(step) is half
-
-
 @pytest.mark.parametrize(
     ("leads", "offsets", "saving"),
     [
-        ((0.0, 0.0, 0.0), [0], []),
-        ((17.9, 17.0, 18.0), [0], []),
+        # the plane may hide half an hour, or make it up
+        ((0.0, 0.0, 0.0), [0, -30, 30], []),
         ((NAN, NAN, NAN), [0], []),
-        ((58.0, 57.0, 59.0), [0, 60], []),
-        ((38.0, 38.0, 38.0), [0, 30, 60], []),
-        ((-62.0, -61.0, -63.0), [0, -60], []),
-        ((-420.0, -420.0, -420.0), [0, -420], []),
-        ((30.0, 0.0, 60.0), [0, 0], [LEFT_IN]),
-        ((-30.0, 0.0, -60.0), [0, 0], [TWICE]),
-        ((90.0, 60.0, 120.0), [0, 0, 60], [LEFT_IN, LEFT_IN]),
-        ((0.0, 0.0, 100.0), [0], []),
+        ((58.0, 57.0, 59.0), [0, 30, 60, 90], []),
+        ((-62.0, -61.0, -63.0), [0, -90, -60, -30], []),
+        ((-420.0, -420.0, -420.0), [0, -450, -420, -390], []),
+        ((30.0, 0.0, 60.0), [0, 0, -30, 30], [LEFT_IN] * 3),
+        ((-30.0, 0.0, -60.0), [0, 0, -30, 30], [TWICE] * 3),
+        ((90.0, 60.0, 120.0), [0, 0, 30, 60, 90], [LEFT_IN] * 4),
+        ((0.0, 0.0, 100.0), [0, -30, 30], []),
     ],
 )
 def test_light_proposes_clocks(leads, offsets, saving):
@@ -81,84 +49,16 @@ def test_light_proposes_clocks(leads, offsets, saving):
     assert [each.saving for each in found if each.saving is not DECLARED.saving] == saving
 
 
-HOUR, HALF = ClockHypothesis(60.0), ClockHypothesis(30.0)
-
-
-@pytest.mark.parametrize(
-    ("hypotheses", "shares", "left", "minutes", "best"),
-    [
-        # explains more, and the light
-        ([DECLARED, HOUR], [0.5, 0.8], [60.0, 3.0], 60.0, 1),
-        # explains the light no better
-        ([DECLARED, HOUR], [0.5, 0.8], [20.0, 15.0], 60.0, 0),
-        # the declared one explains as much, and the light
-        ([DECLARED, HOUR], [0.8, 0.8], [5.0, 60.0], 60.0, 0),
-        # explains less energy, but its days no longer begin at night
-        ([DECLARED, HOUR], [0.8, 0.75], [50.0, 5.0], 60.0, 1),
-        ([DECLARED, HOUR], [0.8, 0.75], [30.0, 5.0], 60.0, 0),
-        ([DECLARED, HOUR], [0.8, 0.75], [50.0, 15.0], 60.0, 0),
-        # far less energy is not as good, whatever the light
-        ([DECLARED, HOUR], [0.8, 0.6], [50.0, 0.0], 60.0, 0),
-        # half an hour is rare where intervals are short
-        ([DECLARED, HALF, HOUR], [0.5, 0.8, 0.8], [60.0, 2.0, 6.0], 15.0, 2),
-        ([DECLARED, HALF, HOUR], [0.5, 0.8, 0.8], [60.0, 2.0, 6.0], 60.0, 1),
-        ([DECLARED, HALF, HOUR], [0.5, 0.8, 0.8], [60.0, 2.0, 12.0], 15.0, 1),
-    ],
-)
-def test_evidence_decides_between_clocks(hypotheses, shares, left, minutes, best):
-    found = decide(hypotheses, np.array(shares), np.array(left), interval_minutes=minutes)
-    assert found == best
-
-
-@given(st.integers(-120, 120), st.sampled_from(list(DaylightSaving)), st.integers(0, 2**32 - 1))
-def test_readings_are_moved_to_where_a_clock_puts_them(halves, kind, seed):
-    rng = np.random.default_rng(seed)
-    row, saving = rng.uniform(size=(1, 60)).astype(np.float32), np.arange(60) >= 30
-    hypothesis = ClockHypothesis(30.0 * halves, kind)
-    found = relaid(row, hypothesis, saving, 3600)
-    expected = np.full(60, np.nan, dtype=np.float32)
-    for place, shift in enumerate(hypothesis.ahead_seconds(saving) // 3600):
-        if 0 <= place - shift < 60:
-            expected[place - shift] = row[0, place]
-    np.testing.assert_array_equal(found[0], expected)
-
-
-@pytest.mark.parametrize(
-    ("offset", "label", "interval", "said", "minutes"),
-    [
-        (30.0, Label.START, 60.0, Label.MIDDLE, 0.0),
-        (30.0, Label.MIDDLE, 60.0, Label.END, 0.0),
-        (-30.0, Label.END, 60.0, Label.MIDDLE, 0.0),
-        (-30.0, Label.START, 60.0, Label.START, -30.0),
-        (30.0, Label.END, 60.0, Label.END, 30.0),
-        (60.0, Label.START, 60.0, Label.START, 60.0),
-        (0.0, Label.END, 60.0, Label.END, 0.0),
-        (30.0, Label.START, 15.0, Label.START, 30.0),
-    ],
-)
-def test_half_an_interval_is_a_label_and_anything_else_an_offset(
-    offset, label, interval, said, minutes
-):
-    found = FoundClock(ClockHypothesis(offset, LEFT_IN), 0.1).finding(label, interval)
-    assert (found.label, found.offset_minutes) == (said, minutes)
-    assert found.daylight_saving is LEFT_IN
-    assert found.gain == 0.1
-
-
-def test_the_right_clock_leaves_no_light_unexplained():
-    noon = Daylight(np.full((1, 200), 12.0, np.float32), np.ones((1, 200), np.float32))
-    saving = np.arange(200) >= 100
-    ahead = ClockHypothesis(60.0, LEFT_IN).ahead_seconds(saving) / 3600.0
-    stamped = Daylight((noon.middle + ahead).astype(np.float32), noon.energy)
-    clocks = [DECLARED, ClockHypothesis(60.0), ClockHypothesis(60.0, LEFT_IN)]
-    for clock, expected in zip(clocks, (120.0, 60.0, 0.0), strict=True):
-        (left,) = unexplained(stamped, noon, [clock], saving=saving, minutes=60.0)
-        assert left == pytest.approx(expected, abs=1e-3)
+def test_more_offsets_can_be_plausible():
+    found = propose(10.0, 10.0, 10.0, more=(15.0, 300.0))
+    assert [each.offset_minutes for each in found] == [0, -30, 30, 15]
 
 
 def test_right_clocks_stay_declared(prepared, rows):
     searched = search(rows, prepared)
-    assert find_clocks(rows, searched, prepared, timezone="UTC") == (NOBODY, NOBODY)
+    found = find_clocks(rows, searched, prepared, timezone="UTC")
+    assert (found.whole, found.half) == (NOBODY, NOBODY)
+    assert not found.off_label.any()
 
 
 def test_clocks_that_are_off_by_half_a_day_are_repaired(denver, powers):
@@ -191,24 +91,81 @@ def test_hours_and_daylight_saving_are_repaired(denver, powers):
     assert 0.0 < found.clock_gain[0] < 1.0
 
 
-def test_half_an_hour_is_repaired_under_the_sky_between(denver, powers):
-    early = make_sky_table(denver.site, denver.grid.moved(-1800))
-    found = infer_block(rows_of([fast_clock(each, -30) for each in powers], early.grid), early)
-    # where the plane can turn to explain as much, half an hour stays hidden
+@pytest.mark.parametrize("minutes", [-30, 30])
+def test_half_an_hour_is_repaired_under_the_sky_between(denver, powers, minutes):
+    sky = make_sky_table(denver.site, denver.grid.moved(60 * minutes))
+    found = infer_block(rows_of([fast_clock(each, minutes) for each in powers], sky.grid), sky)
+    # where a plane can turn to explain nearly all of the light, half an hour stays hidden
     repaired = np.flatnonzero(found.clock_offset_minutes)
-    assert len(repaired) > 0
+    assert len(repaired) >= 3
     for place in repaired:
-        assert found.clock_offset_minutes[place] == -30.0
+        assert found.clock_offset_minutes[place] == minutes
         assert plane_of(found, place).angle_to(Plane(*PLANES[place])) < 2.5
+
+
+@pytest.mark.parametrize("side", ["east", "west"])
+def test_a_hill_is_no_clock(denver, power_of, side):
+    west = western_horizon(25.0)
+    horizon = west if side == "west" else lambda azimuth: west(360.0 - azimuth)
+    rows = [power_of(azimuth, 25.0, horizon=horizon) for azimuth in (110.0, 180.0, 250.0)]
+    found = infer_block(rows_of(rows, denver.grid), denver)
+    assert found.clock_offset_minutes.tolist() == [0.0] * 3
+    assert [flags_of(bits) for bits in found.flags.tolist()].count(()) == 3
+
+
+def test_half_of_half_an_hour_is_told_where_nobody_said_what_stamps_name(denver, power_of):
+    early = TimeGrid(denver.grid.first, 1800, 2 * 8760)
+    late = early.moved(900)
+    power = power_of(190.0, 30.0, step_minutes=30)
+    right = rows_of([power], early)
+    for grid, known, offset in (
+        (early, False, 0.0),
+        (late, False, 15.0),
+        (late, True, 0.0),
+    ):
+        # read as the starts of intervals, stamps that name their middles are a quarter late
+        found = infer_block(right, make_sky_table(denver.site, grid), label_known=known)
+        assert found.clock_offset_minutes[0] == offset
+        assert Flag.LABEL_UNKNOWN not in flags(found, 0)
+
+
+def test_a_label_that_light_cannot_tell_is_said_to_be_unknown(denver, powers):
+    # power by day alone, as some loggers write it, shows neither first nor last light
+    rows = rows_of(powers[:2], denver.grid)
+    rows[0, rows[0] < 0.3] = np.nan
+    declared, open_ = (infer_block(rows, denver, label_known=known) for known in (True, False))
+    assert Flag.LABEL_UNKNOWN in flags(open_, 0)
+    assert flags(open_, 1) == ()
+    assert flags(declared, 0) == ()
+    widths = [(e.azimuth_high - e.azimuth_low) % 360.0 for e in (declared, open_)]
+    assert widths[1][0] > 2.0 * widths[0][0]
+    assert widths[1][1] == widths[0][1]
+
+
+@pytest.mark.parametrize("plane", [(180.0, 35.0), (120.0, 15.0), (240.0, 50.0)])
+def test_the_azimuths_interval_holds_the_answers_of_all_three_labels(denver, power_of, plane):
+    grid = TimeGrid(denver.grid.first, 900, 4 * 8760)
+    rows = rows_of([power_of(*plane, step_minutes=15)], grid)
+    ours = [make_sky_table(denver.site, grid.moved(seconds)) for seconds in (-450, 0, 450)]
+    found = infer_block(rows, ours[1], label_known=False)
+    assert flags(found, 0) == (Flag.LABEL_UNKNOWN,)
+    width = (found.azimuth_high[0] - found.azimuth_low[0]) % 360.0
+    answers = [infer_block(rows, sky).surface_azimuth[0] for sky in ours]
+    assert max(answers) - min(answers) > 4.0
+    for answer in answers:
+        assert (answer - found.azimuth_low[0]) % 360.0 < width
+    # not wider than it need be
+    assert width < 2.5 * (max(answers) - min(answers)) + 6.0
 
 
 def test_short_intervals_have_clocks_too(denver, power_of):
     grid = TimeGrid(denver.grid.first, 900, 4 * 8760)
     sky = make_sky_table(denver.site, grid)
     power = power_of(200.0, 30.0, step_minutes=15)
-    found = infer_block(rows_of([power, fast_clock(power, 60)], grid), sky)
-    assert found.clock_offset_minutes.tolist() == [0.0, 60.0]
-    for place in range(2):
+    moved = [fast_clock(power, minutes) for minutes in (0, 60, -30)]
+    found = infer_block(rows_of(moved, grid), sky)
+    assert found.clock_offset_minutes.tolist() == [0.0, 60.0, -30.0]
+    for place in range(3):
         assert plane_of(found, place).angle_to(Plane(200.0, 30.0)) < 2.0
 
 

@@ -11,9 +11,11 @@ from sunveil.engine.light import (
     Daylight,
     Season,
     SolarDays,
+    lower_median,
     measured_daylight,
     modelled_daylight,
-    typical_lead,
+    moved_together,
+    typical_leads,
 )
 from sunveil.simulate import fast_clock
 from sunveil.site import Site
@@ -22,24 +24,24 @@ from sunveil.timegrid import TimeGrid
 DAYS = SolarDays(first=0, lead=0, per_day=24, count=1)
 
 
-def plain_middle(day: np.ndarray, threshold: float) -> float:
-    """Halfway between where a day's readings rise and fall through a threshold. [intervals]"""
+def plain_bounds(day: np.ndarray, threshold: float) -> tuple[float, float]:
+    """Where a day's readings rise and fall through a threshold. [intervals]"""
     above = np.flatnonzero(day > threshold)
     first, last = above[0], above[-1]
     values = np.nan_to_num(day)
     before = np.interp(threshold, values[[first - 1, first]], [first - 1, first])
     after = np.interp(-threshold, -values[[last, last + 1]], [last, last + 1])
-    return float(0.5 * (before + after))
+    return float(before), float(after)
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_the_middle_of_the_day_is_that_of_a_plain_statement(seed):
+def test_the_bounds_of_the_day_are_those_of_a_plain_statement(seed):
     rng = np.random.default_rng(seed)
     day = np.zeros(24, dtype=np.float32)
     first, last = rng.integers(2, 9), rng.integers(14, 22)
     day[first:last] = rng.uniform(0.1, 5.0, last - first)
     found = measured_daylight(day[None], np.array([3.0]), DAYS)
-    assert found.middle[0, 0] == pytest.approx(plain_middle(day, 0.03), abs=1e-4)
+    assert found.bounds[:, 0, 0] == pytest.approx(plain_bounds(day, 0.03), abs=1e-4)
     assert found.energy[0, 0] == pytest.approx(day.sum(), rel=1e-5)
 
 
@@ -50,7 +52,7 @@ def test_days_are_told_from_solar_midnight_on():
         row[0, max(24 * day - 7 + 8, 0) : 24 * day - 7 + 17] = 1.0
     found = measured_daylight(row, np.array([1.0]), days)
     # a first day that lacks seven of its hours is not told
-    np.testing.assert_allclose(found.middle[0], [np.nan, 12.0, 12.0], atol=0.01)
+    np.testing.assert_allclose(found.bounds[:, 0].mean(axis=0), [np.nan, 12.0, 12.0], atol=0.01)
 
 
 @pytest.mark.parametrize(
@@ -63,33 +65,57 @@ def test_days_are_told_from_solar_midnight_on():
         lambda day: day.__setitem__(slice(9, None), 0.0),  # one interval of light
     ],
 )
-def test_a_day_that_does_not_show_its_bounds_has_no_middle(change):
+def test_a_day_that_does_not_show_its_bounds_has_none(change):
     day = np.zeros(24, dtype=np.float32)
     day[8:17] = 1.0
-    assert np.isfinite(measured_daylight(day[None], np.array([1.0]), DAYS).middle[0, 0])
+    assert np.isfinite(measured_daylight(day[None], np.array([1.0]), DAYS).bounds).all()
     change(day)
-    assert np.isnan(measured_daylight(day[None], np.array([1.0]), DAYS).middle[0, 0])
+    assert np.isnan(measured_daylight(day[None], np.array([1.0]), DAYS).bounds).all()
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(5, 60), st.sampled_from(list(Season)))
-def test_the_typical_lead_is_the_median_of_the_brighter_half_of_days(seed, count, season):
+def test_typical_leads_are_medians_over_the_brighter_half_of_days(seed, count, season):
     rng = np.random.default_rng(seed)
     ours, theirs = (
-        Daylight(*rng.uniform(0.5, 20.0, (2, rows, count)).astype(np.float32)) for rows in (3, 1)
+        Daylight(
+            rng.uniform(0.5, 20.0, (2, rows, count)).astype(np.float32),
+            rng.uniform(0.5, 20.0, (rows, count)).astype(np.float32),
+        )
+        for rows in (3, 1)
     )
-    ours.middle[rng.random((3, count)) < 0.2] = np.nan
+    ours.bounds[:, rng.random((3, count)) < 0.2] = np.nan
     saving = rng.random(count) < 0.5
-    found = typical_lead(ours, theirs, saving, season, minutes=30.0)
+    found = typical_leads(ours, theirs, saving, season, minutes=30.0)
     chosen = {Season.ALL: saving | True, Season.WINTER: ~saving, Season.SUMMER: saving}[season]
     for system in range(3):
-        there = chosen & np.isfinite(ours.middle[system])
+        there = chosen & np.isfinite(ours.bounds[0, system])
         if there.sum() < 10:
-            assert np.isnan(found[system])
+            assert np.isnan(found[:, system]).all()
             continue
-        ahead = (ours.middle[system] - theirs.middle[0])[there]
         bright = (ours.energy[system] / theirs.energy[0])[there]
-        kept = np.sort(ahead[bright >= np.sort(bright)[(len(bright) - 1) // 2]])
-        assert found[system] == pytest.approx(30.0 * kept[(len(kept) - 1) // 2], abs=1e-3)
+        for end in range(2):
+            ahead = (ours.bounds[end, system] - theirs.bounds[end, 0])[there]
+            kept = np.sort(ahead[bright >= np.sort(bright)[(len(bright) - 1) // 2]])
+            expected = 30.0 * kept[(len(kept) - 1) // 2]
+            assert found[end, system] == pytest.approx(expected, abs=1e-3)
+
+
+@given(st.floats(-90, 90), st.floats(0, 90), st.floats(0, 90), st.floats(-90, 90))
+def test_only_a_clock_moves_both_ends_of_the_day_together(clock, east, west, other):
+    # hills make first light later and last light earlier, and cannot make up a clock
+    found = float(moved_together(np.array([clock + east, clock - west])))
+    assert abs(found) <= abs(clock) + 1e-9
+    assert moved_together(np.array([east, -west])) == 0.0
+    assert moved_together(np.array([clock, clock])) == pytest.approx(clock)
+    pair = np.array([clock, other])
+    assert moved_together(-pair) == -moved_together(pair)
+
+
+def test_the_lower_median_looks_at_the_chosen():
+    values = np.array([[4.0, 1.0, 3.0, 2.0], [9.0, 8.0, 7.0, 6.0]])
+    chosen = np.array([[True, True, True, True], [False, True, False, False]])
+    assert lower_median(values, chosen).tolist() == [2.0, 8.0]
+    assert lower_median(values, chosen & False).tolist() == [np.inf, np.inf]
 
 
 @pytest.mark.parametrize("minutes", [-120, -60, 0, 60, 180])
@@ -97,33 +123,53 @@ def test_a_clock_ahead_shows_as_that_many_minutes_on_a_south_plane(power_of, pre
     row = row_of(fast_clock(power_of(180.0, 30.0), minutes), prepared.sky.grid)[None]
     measured = measured_daylight(row, np.array([4.5]), prepared.days)
     nothing = np.zeros(prepared.days.count, dtype=bool)
-    lead = typical_lead(measured, prepared.flat, nothing, Season.ALL, minutes=60.0)[0]
-    assert lead == pytest.approx(minutes, abs=8.0)
+    leads = typical_leads(measured, prepared.flat, nothing, Season.ALL, minutes=60.0)[:, 0]
+    assert leads.mean() == pytest.approx(minutes, abs=8.0)
 
 
 @pytest.mark.parametrize("azimuth", [90.0, 270.0])
 def test_a_known_plane_makes_the_bounds_of_its_days_fit(power_of, prepared, azimuth):
     row = row_of(power_of(azimuth, 35.0), prepared.sky.grid)[None]
-    measured = measured_daylight(row, np.array([4.5]), prepared.days)
+    bright = np.array([4.5])
+    measured = measured_daylight(row, bright, prepared.days)
     own = modelled_daylight(
-        point_of(azimuth, 35.0)[None], prepared.sky, prepared.numbers, prepared.days
+        point_of(azimuth, 35.0, 6.0)[None], bright, prepared.sky, prepared.numbers, prepared.days
     )
     nothing = np.zeros(prepared.days.count, dtype=bool)
     blind, seeing = (
-        abs(typical_lead(measured, each, nothing, Season.ALL, minutes=60.0)[0])
+        np.abs(typical_leads(measured, each, nothing, Season.ALL, minutes=60.0)).max()
         for each in (prepared.flat, own)
     )
-    assert seeing < 8.0
+    assert seeing < 10.0
     assert seeing < blind
 
 
+def test_the_light_of_a_plane_begins_at_the_power_that_readings_begin_at(prepared):
+    point = point_of(180.0, 30.0, 6.0)[None]
+    bounds = [
+        modelled_daylight(
+            point, np.array([bright]), prepared.sky, prepared.numbers, prepared.days
+        ).bounds[:, 0]
+        for bright in (2.0, 8.0)
+    ]
+    assert (bounds[1][0] > bounds[0][0])[5:-5].all()
+    assert (bounds[1][1] < bounds[0][1])[5:-5].all()
+
+
 def test_modelled_days_are_symmetric_about_solar_noon(prepared, denver: SkyTable):
-    middle = prepared.flat.middle[0]
+    middle = prepared.flat.bounds[:, 0].mean(axis=0)
     assert np.isfinite(middle[2:-2]).all()
     # solar noon at 105° W is noon of the zone, up to the equation of time
     minutes = (middle[2:-2] + 0.5 - 12.0) * 60.0
     assert np.abs(minutes).max() < 30.0
     assert abs(np.median(minutes)) < 8.0
+
+
+def test_some_systems_of_a_daylight_are_taken():
+    light = Daylight(np.arange(12.0).reshape(2, 3, 2), np.arange(6.0).reshape(3, 2))
+    found = light.take(np.array([2, 0]))
+    assert found.bounds.tolist() == [[[4.0, 5.0], [0.0, 1.0]], [[10.0, 11.0], [6.0, 7.0]]]
+    assert found.energy.tolist() == [[4.0, 5.0], [0.0, 1.0]]
 
 
 def test_intervals_that_do_not_divide_a_day_say_nothing():

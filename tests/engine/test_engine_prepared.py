@@ -58,13 +58,20 @@ def test_the_half_sky_stands_half_an_interval_earlier(prepared):
 
 
 def test_daylight_is_saved_by_the_declared_zone(prepared):
-    days, intervals = prepared.saving("America/Phoenix")
-    assert not days.any()
-    assert not intervals.any()
-    days, intervals = prepared.saving("UTC")
-    assert days.mean() == pytest.approx(238 / 366, abs=0.01)
-    assert len(intervals) == prepared.sky.grid.count
-    assert intervals.mean() == pytest.approx(238 / 365, abs=0.01)
+    days, intervals = prepared.calendars("America/Phoenix")
+    assert not days.saving.any()
+    assert not intervals.saving.any()
+    days, intervals = prepared.calendars("UTC")
+    assert days.saving.mean() == pytest.approx(238 / 366, abs=0.01)
+    assert len(intervals.saving) == len(intervals.day) == prepared.sky.grid.count
+    assert intervals.saving.mean() == pytest.approx(238 / 365, abs=0.01)
+
+
+def test_calendars_count_solar_days(prepared):
+    days, intervals = prepared.calendars("UTC")
+    assert set(intervals.day) == set(days.day)
+    # at 105° W a day begins seven hours after UTC's
+    assert np.flatnonzero(np.diff(intervals.day))[:2].tolist() == [6, 30]
 
 
 @pytest.mark.parametrize(

@@ -108,20 +108,31 @@ def show_assumptions(assumed: Assumptions) -> str:
     )
 
 
+def minutes_off(minutes: float) -> str:
+    """Return what stamps do that run so many minutes ahead of their clock."""
+    if minutes == 0.0:
+        return "are right"
+    return f"run {abs(minutes):g} minutes {'ahead of' if minutes > 0.0 else 'behind'} their clock"
+
+
 def clock_sentence(estimate: Estimate) -> str:
     """Return what was wrong with a clock that was repaired."""
     clock = estimate.clock
     faults = []
-    if clock.offset_minutes != 0.0:
-        way = "ahead of" if clock.offset_minutes > 0.0 else "behind"
-        faults.append(f"the stamps run {abs(clock.offset_minutes):g} minutes {way} their clock")
+    saved = clock.daylight_saving is not DaylightSaving.AS_DECLARED
+    if clock.offset_minutes != 0.0 or (clock.steps and not saved):
+        faults.append(f"the stamps {minutes_off(clock.offset_minutes)}")
     if clock.daylight_saving is DaylightSaving.LEFT_IN:
         faults.append("an hour of daylight saving was left in the stamps")
     elif clock.daylight_saving is DaylightSaving.APPLIED_TWICE:
         faults.append("an hour of daylight saving was taken out of the stamps twice")
     if not faults:
         faults.append(f"the stamps name the {clock.label.value} of their intervals")
-    return f"{' and '.join(faults)}; this was repaired first (--clock given leaves it)"
+    steps = [
+        f", from {each.date} on they {minutes_off(each.offset_minutes)}" for each in clock.steps
+    ]
+    found = " and ".join(faults) + "".join(steps)
+    return f"{found}; this was repaired first (--clock given leaves it)"
 
 
 def _clock(estimate: Estimate) -> list[str]:

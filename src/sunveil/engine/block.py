@@ -30,8 +30,9 @@ from sunveil.engine.assumed import (
 )
 from sunveil.engine.ceiling import exclude, shown_capacity, widened
 from sunveil.engine.clear import dull_winters, haze_covariances
-from sunveil.engine.clocks import NOBODY, FoundClock, find_clocks, repaired_rows
+from sunveil.engine.clocks import NOBODY, BlockClocks, find_clocks, repaired_rows
 from sunveil.engine.final import fit_finally
+from sunveil.engine.hypotheses import FoundClock
 from sunveil.engine.intervals import intervals_of
 from sunveil.engine.model import (
     CAPACITY,
@@ -65,6 +66,7 @@ NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE = (NO_FIT + doubt for doubt in Doubt 
 VAGUEST = 30.0
 # Flags of readings that no single plane gives.
 _STRANGE = sum(1 << tuple(Flag).index(each) for each in (Flag.LOW_AGREEMENT, Flag.NOT_ONE_PLANE))
+ONE = np.ones(1, dtype=bool)
 # Readings of a block that are worked on at once. [numbers]
 CHUNK = 1_500_000
 
@@ -95,6 +97,8 @@ class BlockEstimates:
         What the sun says of the clock; the second as a place in ``SAVINGS``.
     clock_gain
         The share of energy that a repair gained.
+    clock_steps
+        Tuples of :class:`~sunveil.estimate.ClockStep`, empty where the clock was never set.
     agreement
         Share of the bright readings that the estimate explains.
     clear_hours
@@ -130,6 +134,7 @@ class BlockEstimates:
     clock_offset_minutes: Array
     clock_saving: NDArray[np.int8]
     clock_gain: Array
+    clock_steps: NDArray[np.object_]
     agreement: Array
     clear_hours: Array
     trend: Array
@@ -219,7 +224,6 @@ def infer_block(
     None: estimates are as private as the readings.
     """
     prepared = prepare(sky, options or EngineOptions())
-    errors = _systematic(sky.grid.step, label_known=label_known)
     out = _nothing(np.full(len(power), NO_WEATHER), np.zeros(len(power), dtype=np.int32))
     size = max(1, CHUNK // sky.grid.count)
     for first in range(0, len(power), size):
@@ -227,36 +231,43 @@ def infer_block(
         own = np.ascontiguousarray(power[first : part[-1] + 1], dtype=np.float32)
         rows = on_long_grid(believable(own), sky.grid)
         here = None if places is None else places.take(part)
-        out.put(part, _infer_rows(rows, prepared, errors, timezone=timezone, places=here))
+        found = _infer_rows(rows, prepared, timezone=timezone, label_known=label_known, places=here)
+        out.put(part, found)
     return out
 
 
 def _infer_rows(
     rows: Matrix,
     prepared: PreparedSky,
-    errors: SystematicErrors,
     *,
     timezone: str,
+    label_known: bool,
     places: Places | None,
 ) -> BlockEstimates:
     """Infer systems from readings on the long grid: search, clocks, final fits."""
     if not prepared.sky.usable:
         return _nothing(np.full(len(rows), NO_WEATHER), np.zeros(len(rows), dtype=np.int32))
     searched = search(rows, prepared)
-    repaired = (NOBODY, NOBODY)
+    # light tells the label of a long interval, but not that of a short one
+    short = prepared.sky.grid.step < SHORT_INTERVAL
+    clocks = BlockClocks(NOBODY, NOBODY, np.zeros(len(rows), dtype=bool))
     if prepared.options.clock is not Clock.GIVEN:
-        repaired = find_clocks(rows, searched, prepared, timezone=timezone)
-    whole, half = repaired
+        clocks = find_clocks(
+            rows, searched, prepared, timezone=timezone, label_known=label_known or short
+        )
+    whole, half = clocks.whole, clocks.half
+    unknown = clocks.off_label | (short and not label_known)
     moved = np.concatenate([whole.systems, half.systems])
     right = np.setdiff1d(np.arange(len(rows)), moved)
     parts = [searched.take(right), *([] if whole.searched is None else [whole.searched])]
     out = _nothing(np.full(len(rows), TOO_LITTLE), searched.readings.lit)
     settled = np.concatenate([right, whole.systems])
-    _complete(out, settled, Searched.joined(parts), prepared, errors, places)
+    _complete(out, settled, Searched.joined(parts), prepared, unknown, places)
     if half.searched is not None:
-        _complete(out, half.systems, half.searched, prepared.half, errors, places)
+        _complete(out, half.systems, half.searched, prepared.half, unknown, places)
     for s, clock in zip(moved, (*whole.clocks, *half.clocks), strict=True):
         _tell_clock(out, int(s), clock)
+    out.flags[unknown & (out.outcome == INFERRED)] |= flag_bits(Flag.LABEL_UNKNOWN, ONE)[0]
     _question(out, right, rows[right], searched.readings.top[right], prepared)
     for each, half_grid in ((whole, False), (half, True)):
         if each.searched is not None:
@@ -305,17 +316,21 @@ def _complete(
     systems: NDArray[np.intp],
     searched: Searched,
     prepared: PreparedSky,
-    errors: SystematicErrors,
+    unknown_label: NDArray[np.bool_],
     places: Places | None,
 ) -> None:
     """Fill the estimates of some systems of a block from what was searched of them."""
-    own = None if places is None else places.take(systems)
-    out.put(systems, _completed(searched, prepared, errors, own))
+    for unknown in (False, True):
+        here = np.flatnonzero(unknown_label[systems] == unknown)
+        if len(here):
+            chosen = systems[here]
+            own = None if places is None else places.take(chosen)
+            errors = _systematic(prepared.sky.grid.step, label_known=not unknown)
+            out.put(chosen, _completed(searched.take(here), prepared, errors, own))
 
 
 def _systematic(step: int, *, label_known: bool) -> SystematicErrors:
-    # light tells the label of a long interval, but not that of a short one
-    if label_known or step >= SHORT_INTERVAL:
+    if label_known:
         return SystematicErrors()
     return SystematicErrors(clock_minutes=UNKNOWN_LABEL * step / 60.0)
 
@@ -365,6 +380,7 @@ def _completed(
         clock_offset_minutes=np.zeros(len(enough)),
         clock_saving=np.zeros(len(enough), dtype=np.int8),
         clock_gain=np.zeros(len(enough)),
+        clock_steps=_no_steps(len(enough)),
         agreement=agreement,
         clear_hours=clear_hours,
         trend=100.0 * years.trends(len(enough)),
@@ -415,7 +431,7 @@ def _ragged(rows: list[tuple[YearEstimate, ...]]) -> NDArray[np.object_]:
 
 def _known(found: BlockEstimates) -> NDArray[np.bool_]:
     """Return which estimates say anything, but for what need not be known."""
-    optional = ("ac_limit_kw", "trend", "skyline", "years")
+    optional = ("ac_limit_kw", "trend", "skyline", "years", "clock_steps")
     columns = [getattr(found, each.name) for each in fields(found) if each.name not in optional]
     finite = np.logical_and.reduce([np.isfinite(column) for column in columns])
     return np.asarray(finite & (found.capacity_high <= VAGUEST * found.capacity_low))
@@ -441,7 +457,14 @@ def _tell_clock(out: BlockEstimates, system: int, found: FoundClock) -> None:
     out.clock_offset_minutes[system] = found.hypothesis.offset_minutes
     out.clock_saving[system] = SAVINGS.index(found.hypothesis.saving)
     out.clock_gain[system] = found.gain
-    out.flags[system] |= flag_bits(Flag.CLOCK_REPAIRED, np.ones(1, dtype=bool))[0]
+    out.clock_steps[system] = found.hypothesis.steps
+    out.flags[system] |= flag_bits(Flag.CLOCK_REPAIRED, ONE)[0]
+
+
+def _no_steps(count: int) -> NDArray[np.object_]:
+    out = np.empty(count, dtype=np.object_)
+    out.fill(())
+    return out
 
 
 def _nothing(outcome: NDArray[np.int64], lit: NDArray[np.integer]) -> BlockEstimates:
@@ -456,6 +479,7 @@ def _nothing(outcome: NDArray[np.int64], lit: NDArray[np.integer]) -> BlockEstim
         "clock_gain": np.zeros(count),
         "skyline": np.zeros((count, COLUMNS), dtype=np.float32),
         "years": _ragged([()] * count),
+        "clock_steps": _no_steps(count),
     }
     numbers = {each.name: np.full(count, np.nan) for each in fields(BlockEstimates)}
     return BlockEstimates(**(numbers | kinds))

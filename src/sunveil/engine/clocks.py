@@ -2,9 +2,10 @@
 
 A clock left free to the minute is nearly confounded with the azimuth, so only plausible faults
 are considered: whole and half hours, half an interval (a stamp that names another instant of its
-interval than declared), and an hour of daylight saving left in or taken out twice. First and last
-light propose; how much energy a plane explains under each clock decides, and the declared clock
-stays unless the evidence is strong.
+interval than declared), an hour of daylight saving left in or taken out twice, and each of these
+from some day on. First and last light decide, compared with those of the plane that is found under
+each clock: real planes explain nearly as much energy under a clock that is half an hour off, so
+energy has a say only where a clock explains far less of it than another.
 """
 
 from __future__ import annotations
@@ -15,95 +16,48 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.engine.hypotheses import DECLARED, ClockHypothesis, FoundClock, relaid
 from sunveil.engine.light import (
     Daylight,
     Season,
     measured_daylight,
-    modelled_daylight,
-    typical_lead,
+    moved_together,
+    typical_leads,
 )
+from sunveil.engine.model import EAST
 from sunveil.engine.prepared import PreparedSky
-from sunveil.engine.search import Searched, search
-from sunveil.estimate import ClockFinding, DaylightSaving
-from sunveil.meters.record import Label
+from sunveil.engine.search import Searched
+from sunveil.engine.stepping import Laid, find_steps
+from sunveil.engine.steps import may_have_steps
+from sunveil.engine.trials import (
+    ClockTrial,
+    leads_by_season,
+    planes_light,
+    settle,
+    unexplained,
+)
+from sunveil.estimate import DaylightSaving
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
 
-# Less than this is within what light can tell of an unknown plane. [minutes]
-SUSPICIOUS_MINUTES = 18.0
-# An hour of daylight saving, within what light can tell. [minutes]
+# A plane moves the middle of its light by up to so much for each degree that it leans to the east
+# or west; what shows beyond that is unusual from here on. [minutes]
+LEAN_MINUTES, USUAL_MINUTES = 1.3, 6.0
+# What leans more may hide half an hour. [degrees]
+MOST_LEAN = 20.0
+# First and last light of right clocks are hardly ever off together by more than this: 0 to 7
+# minutes on real systems, under the planes that fit them; half an hour makes 3 to 30. [minutes]
+TOGETHER_MINUTES = 4.0
+# An hour of daylight saving, within what light can tell of an unknown plane. [minutes]
 SAVING_MINUTES = (35.0, 85.0)
-# Clocks that explain nearly as much as the best are told apart by light alone.
-AS_GOOD = 0.92
-# A clock that leaves less than this of first and last light unexplained is right. [minutes]
-EXPLAINED_MINUTES = 12.0
-# What a rare fault must explain beyond a common one. [minutes]
-RARE_MINUTES = 8.0
-# One that leaves more than this cannot be right when another explains the light. [minutes]
-DECISIVE_MINUTES = 35.0
-# How many minutes more of first and last light a repair must explain. [minutes]
-LEAST_LIGHT_MINUTES = 10.0
-_HOUR = 3600
-
-
-@dataclass(frozen=True, slots=True)
-class ClockHypothesis:
-    """One clock: how far the stamps run ahead of the declared clock, and how they save daylight."""
-
-    offset_minutes: float = 0.0
-    saving: DaylightSaving = DaylightSaving.AS_DECLARED
-
-    @property
-    def declared(self) -> bool:
-        """True when this is the clock as it was declared."""
-        return self.offset_minutes == 0.0 and self.saving is DaylightSaving.AS_DECLARED
-
-    def ahead_seconds(self, saving: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Return how far each stamp runs ahead, given which lie in daylight saving. [s]"""
-        hour = {
-            DaylightSaving.AS_DECLARED: 0,
-            DaylightSaving.LEFT_IN: _HOUR,
-            DaylightSaving.APPLIED_TWICE: -_HOUR,
-        }[self.saving]
-        return np.asarray(round(self.offset_minutes * 60.0) + hour * saving.astype(np.int64))
-
-    def needs_half_grid(self, step: int) -> bool:
-        """Whether stamps have to move by a part of an interval of so many seconds."""
-        return round(self.offset_minutes * 60.0) % step != 0
-
-
-DECLARED = ClockHypothesis()
-
-
-@dataclass(frozen=True, slots=True)
-class FoundClock:
-    """The clock that fits the sun, and the share of energy that it explains beyond the declared."""
-
-    hypothesis: ClockHypothesis = DECLARED
-    gain: float = 0.0
-
-    def finding(self, label: Label, interval_minutes: float) -> ClockFinding:
-        """Say what was found: half an interval is another label, anything else an offset.
-
-        Parameters
-        ----------
-        label
-            The label that was declared.
-        interval_minutes
-            Length of the record's own intervals. [minutes]
-        """
-        offset, labels = self.hypothesis.offset_minutes, tuple(Label)
-        if interval_minutes >= 30.0 and abs(offset) == interval_minutes / 2.0:
-            place = labels.index(label) + (1 if offset > 0.0 else -1)
-            if 0 <= place < len(labels):
-                offset, label = 0.0, labels[place]
-        return ClockFinding(
-            offset_minutes=offset,
-            label=label,
-            daylight_saving=self.hypothesis.saving,
-            gain=self.gain,
-        )
+# Half of that shows where a plane takes up the rest. [minutes]
+LEAST_SEASONAL_MINUTES = 20.0
+# Clocks are plausible so close to what light says of a flat plane. [minutes]
+PLAUSIBLE_MINUTES = 45.0
+# An undeclared label is told where light is off by less than this share of the interval: half an
+# interval moves it by a fifth to a half of one under the plane that fits then.
+TOLD_SHARE = 1.0 / 12.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,13 +82,36 @@ class RepairedSystems:
 NOBODY = RepairedSystems(np.empty(0, dtype=np.intp), (), None)
 
 
-def propose(base: float, winter: float, summer: float) -> list[ClockHypothesis]:
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockClocks:
+    """What light says of the clocks of a block: private.
+
+    Parameters
+    ----------
+    whole, half
+        The systems that move by whole intervals, and those that belong half an interval earlier.
+    off_label
+        Which systems' light is too far from what the declared clock says for an undeclared label
+        to be told by it.
+    """
+
+    whole: RepairedSystems
+    half: RepairedSystems
+    off_label: NDArray[np.bool_]
+
+
+def propose(
+    base: float, winter: float, summer: float, *, more: Sequence[float] = ()
+) -> list[ClockHypothesis]:
     """Return the clocks that first and last light make plausible, the declared one first.
 
     Parameters
     ----------
     base, winter, summer
-        How far light runs ahead over the year, outside daylight saving, and within. [minutes]
+        How far light runs ahead of a flat plane's over the year, outside daylight saving, and
+        within. [minutes]
+    more
+        Offsets that are plausible besides whole and half hours. [minutes]
     """
     kind = DaylightSaving.AS_DECLARED
     if SAVING_MINUTES[0] < abs(summer - winter) < SAVING_MINUTES[1]:
@@ -143,92 +120,12 @@ def propose(base: float, winter: float, summer: float) -> list[ClockHypothesis]:
     out = [DECLARED]
     if kind is not DaylightSaving.AS_DECLARED:
         out.append(ClockHypothesis(0.0, kind))
-    if abs(base) > SUSPICIOUS_MINUTES:
-        for offset in 30.0 * np.arange(-26, 27):
-            away = abs(offset - base)
-            near = away <= (30.0 if offset % 60.0 == 0.0 else 20.0)
-            if offset != 0.0 and near:
-                out.append(ClockHypothesis(float(offset), kind))
-    return out
-
-
-def unexplained(
-    measured: Daylight,
-    modelled: Daylight,
-    hypotheses: Sequence[ClockHypothesis],
-    *,
-    saving: NDArray[np.bool_],
-    minutes: float,
-) -> Array:
-    """Return how far light still is from planes' under clocks, the worst season. [minutes]
-
-    Parameters
-    ----------
-    measured, modelled
-        The daylight of readings and of planes, a row for each clock.
-    hypotheses
-        The clocks.
-    saving
-        Which solar days lie in daylight saving.
-    minutes
-        Length of an interval. [minutes]
-    """
-    ahead = np.array([each.ahead_seconds(saving) for each in hypotheses]) / 60.0
-    moved = Daylight((measured.middle - ahead / minutes).astype(np.float32), measured.energy)
-    leads = [
-        np.abs(typical_lead(moved, modelled, saving, season, minutes=minutes)) for season in Season
+    offsets = (*(30.0 * np.arange(-26, 27)), *more)
+    out += [
+        ClockHypothesis(float(offset), kind)
+        for offset in offsets
+        if offset != 0.0 and abs(offset - base) <= PLAUSIBLE_MINUTES
     ]
-    return np.asarray(np.nan_to_num(np.array(leads), nan=0.0).max(axis=0))
-
-
-def decide(
-    hypotheses: Sequence[ClockHypothesis], shares: Array, left: Array, *, interval_minutes: float
-) -> int:
-    """Return the place of the clock that the evidence is for.
-
-    Parameters
-    ----------
-    hypotheses
-        The clocks, the declared one first.
-    shares
-        Share of the energy that a plane explains under each.
-    left
-        Minutes of first and last light that each leaves unexplained.
-    interval_minutes
-        Length of an interval. [minutes]
-    """
-    # half an hour is half a long interval, a common mistake, but a rare one of short intervals
-    rare = 0.0 if interval_minutes >= 30.0 else RARE_MINUTES
-    good = np.flatnonzero(shares >= AS_GOOD * shares.max()).tolist()
-    best = min(good, key=lambda i: left[i] + rare * (hypotheses[i].offset_minutes % 60.0 != 0.0))
-    agrees = shares[best] >= shares[0]
-    # a short record may agree as well with a turned plane, but its days cannot begin at night
-    decisive = left[0] > DECISIVE_MINUTES and left[best] < EXPLAINED_MINUTES
-    if not (agrees or decisive) or left[best] > left[0] - LEAST_LIGHT_MINUTES:
-        return 0
-    return int(best)
-
-
-def relaid(
-    rows: Matrix, hypothesis: ClockHypothesis, saving: NDArray[np.bool_], step: int
-) -> Matrix:
-    """Return readings moved to where a clock puts them; what leaves the grid is lost.
-
-    Parameters
-    ----------
-    rows
-        Readings on the long grid, shape (systems, intervals).
-    hypothesis
-        The clock.
-    saving
-        Which intervals lie in daylight saving.
-    step
-        Length of an interval; parts of it that remain are the half grid's. [s]
-    """
-    place = np.arange(rows.shape[1]) - hypothesis.ahead_seconds(saving) // step
-    inside = (place >= 0) & (place < rows.shape[1])
-    out = np.full_like(rows, np.nan)
-    out[:, place[inside]] = rows[:, inside]
     return out
 
 
@@ -248,20 +145,23 @@ def repaired_rows(
     timezone
         The declared clock, whose daylight saving counts.
     """
-    saved, step = prepared.saving(timezone)[1], prepared.sky.grid.long.step
+    calendar, step = prepared.calendars(timezone)[1], prepared.sky.grid.long.step
     moved = [
-        relaid(rows[s : s + 1], clock.hypothesis, saved, step)
+        relaid(rows[s : s + 1], clock.hypothesis, calendar, step)
         for s, clock in zip(repaired.systems, repaired.clocks, strict=True)
     ]
     return np.concatenate(moved)
 
 
 def find_clocks(
-    rows: Matrix, searched: Searched, prepared: PreparedSky, *, timezone: str
-) -> tuple[RepairedSystems, RepairedSystems]:
+    rows: Matrix,
+    searched: Searched,
+    prepared: PreparedSky,
+    *,
+    timezone: str,
+    label_known: bool = True,
+) -> BlockClocks:
     """Return the systems whose declared clock does not fit the sun, repaired.
-
-    First those that move by whole intervals, then those that belong half an hour earlier.
 
     Parameters
     ----------
@@ -273,160 +173,96 @@ def find_clocks(
         The sky.
     timezone
         The declared clock, whose daylight saving counts.
+    label_known
+        Whether somebody said which instant of its interval a stamp names.
     """
+    off_label = np.full(len(rows), not label_known)
     if prepared.days.count == 0 or not len(rows):
-        return NOBODY, NOBODY
-    saving, saved_intervals = prepared.saving(timezone)
-    minutes = prepared.minutes
-    measured = measured_daylight(rows, searched.readings.bright, prepared.days)
-    leads = _leads(measured, prepared, saving)
+        return BlockClocks(NOBODY, NOBODY, off_label)
+    saving = prepared.calendars(timezone)[0].saving
+    light, flat = _light_of(rows, searched, prepared, saving)
+    looked_at = (_suspicious(flat, searched.points) | off_label) & searched.enough
+    suspects = np.flatnonzero(looked_at)
+    # most suspicions are only a plane that faces the rising or the setting sun
+    both = light.take(suspects), planes_light(searched.take(suspects), prepared)
+    own = typical_leads(*both, saving, Season.ALL, minutes=prepared.minutes)
+    if not label_known:
+        off_label[suspects] = ~(np.abs(own.mean(axis=0)) <= TOLD_SHARE * prepared.minutes)
+    together = np.abs(moved_together(own)) > TOGETHER_MINUTES
+    doubt = np.flatnonzero(together | _seasonal(flat)[suspects])
+    leads = leads_by_season(both[0].take(doubt), both[1].take(doubt), saving, prepared.minutes)
+    swing = np.abs(moved_together(leads[Season.SUMMER] - leads[Season.WINTER]))
+    in_doubt = together[doubt] | (swing > LEAST_SEASONAL_MINUTES)
+    left = unexplained(leads)
+    trials = [
+        ClockTrial(s, _plausible(flat[:, s], prepared, label_known), left[k], searched.explained[s])
+        for k, s in enumerate(suspects[doubt].tolist())
+        if in_doubt[k]
+    ]
+    won = settle(trials, rows, prepared, timezone)
+    stepping = may_have_steps(light, prepared.flat, minutes=prepared.minutes) & searched.enough
+    for s in np.flatnonzero(stepping).tolist():
+        alone = searched.take(np.array([s]))
+        declared = Laid(DECLARED, rows[s : s + 1], prepared, alone, half=False)
+        stepped = find_steps(declared, won.get(s), timezone=timezone)
+        if stepped is not None:
+            won[s] = stepped
+    off_label[list(won)] = False
+    whole, half = (_repaired(won, searched, half=side) for side in (False, True))
+    return BlockClocks(whole, half, off_label)
+
+
+def _light_of(
+    rows: Matrix, searched: Searched, prepared: PreparedSky, saving: NDArray[np.bool_]
+) -> tuple[Daylight, Array]:
+    """Return the light of systems, and how far its middle is ahead of a flat plane's by season."""
+    bright, minutes = searched.readings.bright, prepared.minutes
+    light, flat = measured_daylight(rows, bright, prepared.days), prepared.flat.middle()
+    leads = leads_by_season(light.middle(), flat, saving, minutes)[:, 0]
     far_off = np.flatnonzero(np.isnan(leads[Season.ALL]) & searched.enough)
     if len(far_off):
         # light about midnight: such days are counted from noon to noon
         half = prepared.days.per_day // 2
         late = measured_daylight(
-            np.roll(rows[far_off], half, axis=1), searched.readings.bright[far_off], prepared.days
+            np.roll(rows[far_off], half, axis=1), bright[far_off], prepared.days
         )
-        behind = _leads(late, prepared, saving)[Season.ALL] < 0.0
+        behind = leads_by_season(late.middle(), flat, saving, minutes)[Season.ALL, 0] < 0.0
         # within half a day of noon, whichever side
-        late.middle[:] += np.where(behind, half, -half)[:, None]
-        measured.middle[far_off], measured.energy[far_off] = late.middle, late.energy
-        leads[:, far_off] = _leads(late, prepared, saving)
-    seasonal = np.abs(leads[Season.SUMMER] - leads[Season.WINTER])
-    suspicious = np.abs(leads[Season.ALL]) > SUSPICIOUS_MINUTES
-    suspicious |= (seasonal > SAVING_MINUTES[0]) & (seasonal < SAVING_MINUTES[1])
-    suspects = np.flatnonzero(suspicious & searched.enough)
-    if not len(suspects):
-        return NOBODY, NOBODY
-    # most suspicions are only a plane that faces the rising or the setting sun
-    theirs = modelled_daylight(
-        searched.points[suspects], prepared.sky, prepared.numbers, prepared.days
-    )
-    left = unexplained(
-        _rows_of(measured, suspects),
-        theirs,
-        [DECLARED] * len(suspects),
-        saving=saving,
-        minutes=minutes,
-    )
-    trials = [
-        _Trial(
-            int(s),
-            propose(*(float(each) for each in leads[:, s])),
-            float(kept),
-            float(searched.explained[s]),
-        )
-        for s, kept in zip(suspects, left, strict=True)
-        if kept >= EXPLAINED_MINUTES
-    ]
-    return _settle(
-        [trial for trial in trials if len(trial.hypotheses) > 1],
-        rows,
-        measured,
-        prepared,
-        saving=saving,
-        saved_intervals=saved_intervals,
-    )
+        late.bounds[:] += np.where(behind, half, -half)[:, None]
+        light.bounds[:, far_off], light.energy[far_off] = late.bounds, late.energy
+        leads[:, far_off] = leads_by_season(late.middle(), flat, saving, minutes)[:, 0]
+    return light, leads
 
 
-def _leads(measured: Daylight, prepared: PreparedSky, saving: NDArray[np.bool_]) -> Array:
-    """Return how far light runs ahead of a flat plane's in each season, shape (3, systems)."""
-    return np.array(
-        [
-            typical_lead(measured, prepared.flat, saving, season, minutes=prepared.minutes)
-            for season in Season
-        ]
-    )
+def _suspicious(flat: Array, points: Array) -> NDArray[np.bool_]:
+    """Return which systems' light is not plainly that of a right clock."""
+    # light of what leans to the west is late, to the east early
+    west = -np.sign(points[:, EAST]) * flat[Season.ALL]
+    lean = np.abs(points[:, EAST])
+    plain = (west > -USUAL_MINUTES) & (west < LEAN_MINUTES * lean + USUAL_MINUTES)
+    return np.asarray(~plain | (lean > MOST_LEAN) | _seasonal(flat))
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """A system whose clock is in doubt, its plausible clocks, and what the declared explains."""
-
-    system: int
-    hypotheses: list[ClockHypothesis]
-    left: float
-    share: float
+def _seasonal(flat: Array) -> NDArray[np.bool_]:
+    """Return which systems' light moves by about an hour with daylight saving."""
+    swing = np.abs(flat[Season.SUMMER] - flat[Season.WINTER])
+    return np.asarray((swing > SAVING_MINUTES[0]) & (swing < SAVING_MINUTES[1]))
 
 
-def _settle(
-    trials: Sequence[_Trial],
-    rows: Matrix,
-    measured: Daylight,
-    prepared: PreparedSky,
-    *,
-    saving: NDArray[np.bool_],
-    saved_intervals: NDArray[np.bool_],
-) -> tuple[RepairedSystems, RepairedSystems]:
-    """Search for a plane under each plausible clock, and weigh the evidence."""
-    step = prepared.sky.grid.long.step
-    pairs = [(t, h) for t in trials for h in t.hypotheses[1:]]
-    if not pairs:
-        return NOBODY, NOBODY
-    halves = np.array([h.needs_half_grid(step) for _, h in pairs])
-    systems = np.array([t.system for t, _ in pairs])
-    shares, left = np.full(len(pairs), -1.0), np.full(len(pairs), np.inf)
-    searches: dict[bool, tuple[NDArray[np.intp], Searched]] = {}
-    settled = np.zeros(len(pairs), dtype=bool)
-    for half in (False, True):
-        # the sky half an hour earlier is made only for whom no whole interval explains the light
-        chosen = np.flatnonzero((halves == half) & ~settled)
-        if not len(chosen):
-            continue
-        moved = [
-            relaid(rows[t.system : t.system + 1], h, saved_intervals, step)
-            for t, h in (pairs[i] for i in chosen)
-        ]
-        found = search(np.concatenate(moved), prepared.half if half else prepared)
-        # light again, now that each clock has its plane: the right one explains the day's bounds
-        left[chosen] = unexplained(
-            _rows_of(measured, systems[chosen]),
-            modelled_daylight(found.points, prepared.sky, prepared.numbers, prepared.days),
-            [pairs[i][1] for i in chosen],
-            saving=saving,
-            minutes=prepared.minutes,
-        )
-        shares[chosen], searches[half] = found.explained, (chosen, found)
-        good = (left < EXPLAINED_MINUTES) & (shares >= np.array([t.share for t, _ in pairs]))
-        settled = np.isin(systems, systems[good])
-    winners: list[tuple[int, FoundClock]] = []
-    first = 0
-    for trial in trials:
-        last = first + len(trial.hypotheses) - 1
-        explained = np.r_[trial.share, shares[first:last]]
-        best = decide(
-            trial.hypotheses,
-            explained,
-            np.r_[trial.left, left[first:last]],
-            interval_minutes=prepared.minutes,
-        )
-        if best:
-            gain = float(explained[best] - explained[0])
-            winners.append((first + best - 1, FoundClock(trial.hypotheses[best], gain)))
-        first = last
-    by_whole, by_half = (
-        _repaired([w for w in winners if halves[w[0]] == side], systems, searches.get(side))
-        for side in (False, True)
-    )
-    return by_whole, by_half
+def _plausible(flat: Array, prepared: PreparedSky, label_known: bool) -> list[ClockHypothesis]:
+    """Return the plausible clocks of a system; half of half an hour is one of unknown labels."""
+    more = () if label_known or prepared.minutes != 30.0 else (15.0,)
+    return propose(*flat.tolist(), more=more)
 
 
-def _repaired(
-    winners: Sequence[tuple[int, FoundClock]],
-    systems: NDArray[np.intp],
-    searched: tuple[NDArray[np.intp], Searched] | None,
-) -> RepairedSystems:
-    """Return the systems whose winning clocks share a sky, with their part of its search."""
-    if not winners or searched is None:
+def _repaired(won: dict[int, Laid], searched: Searched, *, half: bool) -> RepairedSystems:
+    """Return the systems whose clocks share a sky."""
+    chosen = [system for system, laid in won.items() if laid.half == half]
+    if not chosen:
         return NOBODY
-    pairs = np.array([pair for pair, _ in winners])
-    tried, found = searched
+    systems = np.array(chosen)
+    gains = [float(won[s].searched.explained[0] - searched.explained[s]) for s in chosen]
+    clocks = [FoundClock(won[s].hypothesis, gain) for s, gain in zip(chosen, gains, strict=True)]
     return RepairedSystems(
-        systems[pairs],
-        tuple(clock for _, clock in winners),
-        found.take(np.searchsorted(tried, pairs)),
+        systems, tuple(clocks), Searched.joined([won[s].searched for s in chosen])
     )
-
-
-def _rows_of(daylight: Daylight, systems: NDArray[np.intp]) -> Daylight:
-    return Daylight(daylight.middle[systems], daylight.energy[systems])

@@ -1,7 +1,8 @@
 """First and last light: what the bounds of the day say of the clock, whatever the plane.
 
 A plane moves the hour of most power, but hardly the first and the last minute of power, which
-diffuse light gives. The middle between them is solar noon, so it shows a clock that is wrong.
+diffuse light gives. Whatever stands before the sun makes first light later and last light earlier;
+a clock that is wrong moves both the same way, and that tells it apart.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sunveil.engine.envelope import profiles_of
-from sunveil.engine.model import HAZE, HEAT, PARAMETERS, Numbers
+from sunveil.engine.model import CAPACITY, HAZE, HEAT, PARAMETERS, Numbers
 from sunveil.engine.skytable import SkyTable
 from sunveil.site import Array
 from sunveil.timegrid import DAY
@@ -41,19 +42,27 @@ class Season(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Daylight:
-    """The middle of each solar day's light, and its sum, for some systems: private with readings.
+    """The bounds of each solar day's light, and its sum, for some systems: private with readings.
 
     Parameters
     ----------
-    middle
-        Halfway between first and last light, in intervals from solar midnight; NaN where it
-        cannot be told, shape (systems, days).
+    bounds
+        First and last light, in intervals from solar midnight; NaN where they cannot be told,
+        shape (2, systems, days); see :meth:`middle` for one bound.
     energy
         Sum over the day, up to a factor, shape (systems, days).
     """
 
-    middle: Matrix
+    bounds: Matrix
     energy: Matrix
+
+    def middle(self) -> Daylight:
+        """Return the daylight with one bound only, halfway between its first and last light."""
+        return Daylight(self.bounds.mean(axis=0, keepdims=True), self.energy)
+
+    def take(self, systems: NDArray[np.intp]) -> Daylight:
+        """Return the daylight of some of the systems."""
+        return Daylight(self.bounds[:, systems], self.energy[systems])
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +108,27 @@ def measured_daylight(rows: Matrix, bright: Array, days: SolarDays) -> Daylight:
     days
         The solar days.
     """
-    out = Daylight(*(np.empty((len(rows), days.count), dtype=np.float32) for _ in range(2)))
+    shape = len(rows), days.count
+    out = Daylight(np.empty((2, *shape), dtype=np.float32), np.empty(shape, dtype=np.float32))
     thresholds = (THRESHOLD * bright).astype(np.float32)
-    _fill_middles(
-        rows, thresholds, days.lead, days.per_day, WHOLE * days.per_day, out.middle, out.energy
+    _fill_bounds(
+        rows, thresholds, days.lead, days.per_day, WHOLE * days.per_day, out.bounds, out.energy
     )
     return out
 
 
-def modelled_daylight(points: Array, sky: SkyTable, numbers: Numbers, days: SolarDays) -> Daylight:
+def modelled_daylight(
+    points: Array, bright: Array, sky: SkyTable, numbers: Numbers, days: SolarDays
+) -> Daylight:
     """Return the daylight of planes, under the maps' own haze on an open rack.
 
     Parameters
     ----------
     points
         The planes, shape (planes, PARAMETERS).
+    bright
+        The bright power of the readings that each was fitted to: the light of both begins at the
+        same power. [kW]
     sky
         The sky.
     numbers
@@ -121,17 +136,8 @@ def modelled_daylight(points: Array, sky: SkyTable, numbers: Numbers, days: Sola
     days
         The solar days.
     """
-    sharp = points.copy()
-    sharp[:, HAZE], sharp[:, HEAT] = 0.0, 1.0
-    rows = np.zeros((len(points), sky.grid.long.count), dtype=np.float32)
-    high = profiles_of(sky.sheet, sharp, numbers)[:, : sky.usable]
-    rows[:, sky.slot[: sky.usable]] = high
-    low = profiles_of(sky.low, sharp, numbers)
-    rows[:, sky.slot[sky.usable :]] = low[:, : len(sky.slot) - sky.usable]
-    # of all intervals, night included, about one in a hundred is brighter
-    place = max(high.shape[1] - high.shape[1] // 45 - 1, 0)
     return measured_daylight(
-        rows, np.partition(high, place, axis=1)[:, place].astype(np.float64), days
+        _daylight_rows(points, sky, numbers), bright / np.exp(points[:, CAPACITY]), days
     )
 
 
@@ -147,10 +153,22 @@ def flat_daylight(sky: SkyTable, numbers: Numbers, days: SolarDays) -> Daylight:
     days
         The solar days.
     """
-    return modelled_daylight(np.zeros((1, PARAMETERS)), sky, numbers, days)
+    rows = _daylight_rows(np.zeros((1, PARAMETERS)), sky, numbers)
+    return measured_daylight(rows, np.quantile(rows[:, sky.slot[: sky.usable]], [0.98]), days)
 
 
-def typical_lead(
+def _daylight_rows(points: Array, sky: SkyTable, numbers: Numbers) -> Matrix:
+    """Return the power of planes on the long grid, a kilowatt each, zero by night."""
+    sharp = points.copy()
+    sharp[:, HAZE], sharp[:, HEAT] = 0.0, 1.0
+    rows = np.zeros((len(points), sky.grid.long.count), dtype=np.float32)
+    usable, rest = sky.slot[: sky.usable], sky.slot[sky.usable :]
+    rows[:, usable] = profiles_of(sky.sheet, sharp, numbers)[:, : len(usable)]
+    rows[:, rest] = profiles_of(sky.low, sharp, numbers)[:, : len(rest)]
+    return rows
+
+
+def typical_leads(
     measured: Daylight,
     modelled: Daylight,
     saving: NDArray[np.bool_],
@@ -158,7 +176,7 @@ def typical_lead(
     *,
     minutes: float,
 ) -> Array:
-    """Return how far light runs ahead of a plane's on the brighter half of days. [minutes]
+    """Return how far first and last light run ahead of a plane's on brighter days. [minutes]
 
     Parameters
     ----------
@@ -176,19 +194,32 @@ def typical_lead(
     Returns
     -------
     numpy.ndarray
-        One for each system; NaN where there are too few days.
+        Medians over the brighter half of days, shape (bounds, systems); NaN where there are too
+        few.
     """
-    ahead = measured.middle - modelled.middle
-    chosen = np.isfinite(ahead)
+    ahead = measured.bounds - modelled.bounds
+    chosen = np.isfinite(ahead[0])
     if season is not Season.ALL:
         chosen &= saving == (season is Season.SUMMER)
     bright = measured.energy / np.maximum(modelled.energy, np.float32(1e-9))
-    kept = chosen & (bright >= _lower_median(bright, chosen)[:, None])
+    kept = chosen & (bright >= lower_median(bright, chosen)[:, None])
     enough = chosen.sum(axis=1) >= FEWEST_DAYS
-    return np.where(enough, _lower_median(ahead, kept) * minutes, np.nan)
+    medians = np.array([lower_median(each, kept) for each in ahead])
+    return np.where(enough, medians * minutes, np.nan)
 
 
-def _lower_median(values: NDArray[np.floating], chosen: NDArray[np.bool_]) -> Array:
+def moved_together(leads: NDArray[np.floating]) -> Array:
+    """Return by how much first and last light are off the same way, zero where they are not.
+
+    ``leads`` has first and last light along its first axis. Only a clock does this: what stands
+    before the sun, and what a plane lacks of it, makes days shorter or longer at one end.
+    """
+    first, last = leads
+    least = np.minimum(np.abs(first), np.abs(last))
+    return np.where(first * last > 0.0, np.copysign(least, first), 0.0)
+
+
+def lower_median(values: NDArray[np.floating], chosen: NDArray[np.bool_]) -> Array:
     """Return the lower median of each row's chosen values, infinite where there are none."""
     ordered = np.sort(np.where(chosen, values, np.float32(np.inf)), axis=1)
     place = np.maximum((chosen.sum(axis=1) - 1) // 2, 0)
@@ -196,15 +227,15 @@ def _lower_median(values: NDArray[np.floating], chosen: NDArray[np.bool_]) -> Ar
 
 
 @kernel
-def _fill_middles(rows, thresholds, lead, per_day, least, middle, energy):  # type: ignore[no-untyped-def]
-    """Fill the middle of each day's light, in intervals, NaN where none is told, and its sum.
+def _fill_bounds(rows, thresholds, lead, per_day, least, bounds, energy):  # type: ignore[no-untyped-def]
+    """Fill the bounds of each day's light, in intervals, NaN where none is told, and its sum.
 
-    ``rows`` has shape (systems, intervals), NaN where there is no reading; ``middle`` and
-    ``energy`` (systems, days); a day needs ``least`` readings.
+    ``rows`` has shape (systems, intervals), NaN where there is no reading; ``bounds`` (2, systems,
+    days), ``energy`` (systems, days); a day needs ``least`` readings.
     """
     for s in range(rows.shape[0]):
         row, threshold = rows[s], thresholds[s]
-        for d in range(middle.shape[1]):
+        for d in range(energy.shape[1]):
             start = d * per_day - lead
             low, high = max(start, 0), min(start + per_day, len(row))
             there, total = 0, np.float32(0.0)
@@ -213,7 +244,7 @@ def _fill_middles(rows, thresholds, lead, per_day, least, middle, energy):  # ty
                 there += known
                 total += row[k] if known else np.float32(0.0)
             energy[s, d] = total
-            middle[s, d] = np.nan
+            bounds[:, s, d] = np.nan
             first, last = low, high - 1
             while first < high and not row[first] > threshold:
                 first += 1
@@ -226,4 +257,5 @@ def _fill_middles(rows, thresholds, lead, per_day, least, middle, energy):  # ty
             after = after if after == after else np.float32(0.0)
             rise = (threshold - before) / (row[first] - before)
             fall = (row[last] - threshold) / (row[last] - after)
-            middle[s, d] = 0.5 * ((first - 1 - start) + rise + (last - start) + fall)
+            bounds[0, s, d] = first - 1 - start + rise
+            bounds[1, s, d] = last - start + fall

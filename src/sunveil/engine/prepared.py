@@ -11,7 +11,7 @@ from sunveil.engine.assumed import ERRORS, EngineOptions, numbers_of
 from sunveil.engine.envelope import Groups, make_groups
 from sunveil.engine.light import Daylight, SolarDays, flat_daylight
 from sunveil.engine.model import BLOCK, Numbers, Sheet
-from sunveil.engine.saving import saving_days, saving_rule
+from sunveil.engine.saving import ClockCalendar, saving_days, saving_rule
 from sunveil.engine.shade import sky_patches
 from sunveil.engine.skytable import SHARES, SkyTable, in_blocks, make_sky_table
 from sunveil.site import Array
@@ -120,17 +120,18 @@ class PreparedSky:
 
     @functools.cached_property
     def half(self) -> PreparedSky:
-        """The same half an hour earlier: what stamps half an hour late belong to."""
-        sky = self.sky
-        rest = HALF_HOUR % sky.grid.long.step
+        """The same half an interval earlier: what stamps half an interval late belong to."""
+        sky, step = self.sky, self.sky.grid.long.step
+        rest = HALF_HOUR % step or step // 2
         earlier = make_sky_table(sky.site, sky.grid.moved(-rest), sky.weather)
         return PreparedSky(earlier, self.options)
 
-    def saving(self, timezone: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which solar days, and which intervals, a declared clock saves daylight on."""
-        rule = saving_rule(self.sky.site, timezone)
+    def calendars(self, timezone: str) -> tuple[ClockCalendar, ClockCalendar]:
+        """Return the calendar of a declared clock by solar days, and by intervals."""
         days = self.days.first + np.arange(self.days.count, dtype=np.int64)
-        return saving_days(days, rule), saving_days(self.sky.grid.long.starts // DAY, rule)
+        saved = saving_days(days, saving_rule(self.sky.site, timezone))
+        stamps = ClockCalendar.of(self.sky.grid.long.starts, self.sky.site, timezone)
+        return ClockCalendar(days, saved), stamps
 
 
 @functools.lru_cache(maxsize=16)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import dataclass
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -12,6 +13,38 @@ from sunveil.site import Site
 
 _DAY = 86400
 _MANY_DAYS = 512
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClockCalendar:
+    """What decides how far stamps run ahead, one entry each.
+
+    Parameters
+    ----------
+    day
+        The solar day that each lies in, counted since 1970.
+    saving
+        Whether it lies in daylight saving.
+    """
+
+    day: NDArray[np.int64]
+    saving: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, seconds: NDArray[np.int64], site: Site, timezone: str) -> ClockCalendar:
+        """Return the calendar of stamps on a declared clock, which counts where it saves daylight.
+
+        Parameters
+        ----------
+        seconds
+            The stamps. [s since 1970, UTC]
+        site
+            Where they were made.
+        timezone
+            The declared clock.
+        """
+        turned = seconds + round(site.longitude * 240.0)
+        return cls(turned // _DAY, saving_days(seconds // _DAY, saving_rule(site, timezone)))
 
 
 def saving_rule(site: Site, timezone: str) -> ZoneInfo | None:

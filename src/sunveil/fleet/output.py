@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sunveil.engine.block import flags_of
-from sunveil.engine.clocks import ClockHypothesis, FoundClock
+from sunveil.engine.hypotheses import ClockHypothesis, FoundClock
 from sunveil.estimate import DaylightSaving, judge
 from sunveil.files import write_whole
 from sunveil.fleet.systems import RefusedSystem, SystemTable
@@ -89,6 +89,10 @@ def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
     columns["clock_offset_minutes"] = pa.array(offset[order])
     columns["clock_label"] = _words(tuple(each.value for each in _LABELS), label[order])
     columns["clock_daylight_saving"] = _words(tuple(each.value for each in DaylightSaving), saving)
+    steps = _joined([each.fit.clock_steps for each in fitted], np.object_)[order]
+    columns["clock_steps"] = pa.array(
+        [[str(step) for step in each] for each in steps], pa.list_(pa.string())
+    )
     agreement = _joined([each.fit.agreement for each in fitted], np.float64)[order]
     columns["agreement"] = pa.array(np.round(agreement, 4))
     bits = _joined([each.fit.flags for each in fitted], np.int64)[order]
@@ -173,9 +177,8 @@ def _clocks(fitted: Sequence[Fitted]) -> tuple[NDArray[np.float64], NDArray[np.i
         offset = np.array(each.fit.clock_offset_minutes, dtype=np.float64)
         label = np.full(len(offset), _LABELS.index(each.frame.label))
         for row in np.flatnonzero(offset):
-            found = FoundClock(ClockHypothesis(float(offset[row]))).finding(
-                each.frame.label, each.frame.axis.step / 60.0
-            )
+            clock = ClockHypothesis(float(offset[row]), steps=each.fit.clock_steps[row])
+            found = FoundClock(clock).finding(each.frame.label, each.frame.axis.step / 60.0)
             offset[row], label[row] = found.offset_minutes, _LABELS.index(found.label)
         offsets.append(offset)
         labels.append(label)

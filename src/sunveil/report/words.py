@@ -99,9 +99,9 @@ def clock_words(case: Case) -> str:
     clock, parts = case.estimate.clock, []
     if Flag.CLOCK_REPAIRED not in case.estimate.flags:
         return ""
-    if clock.offset_minutes:
-        way = "fast" if clock.offset_minutes > 0.0 else "slow"
-        parts.append(f"{abs(clock.offset_minutes):.0f} min {way}")
+    if clock.offset_minutes or clock.steps:
+        parts.append(_off(clock.offset_minutes))
+    parts += [f"from {step.date} on {_off(step.offset_minutes)}" for step in clock.steps]
     if clock.label is not case.record.label:
         parts.append(f"stamps name the {clock.label.value} of their interval")
     if clock.daylight_saving is DaylightSaving.LEFT_IN:
@@ -109,6 +109,12 @@ def clock_words(case: Case) -> str:
     elif clock.daylight_saving is DaylightSaving.APPLIED_TWICE:
         parts.append("daylight saving taken out twice")
     return ", ".join(parts)
+
+
+def _off(minutes: float) -> str:
+    if not minutes:
+        return "right"
+    return f"{abs(minutes):.0f} min {'fast' if minutes > 0.0 else 'slow'}"
 
 
 def meanings(cases: Sequence[Case]) -> list[tuple[str, str]]:
