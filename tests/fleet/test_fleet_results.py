@@ -12,7 +12,7 @@ import pytest
 from sunveil.engine import BlockEstimates
 from sunveil.engine.block import flag_bits
 from sunveil.errors import ParameterError, SourceError
-from sunveil.estimate import Assumptions, Estimate, Flag, YearEstimate
+from sunveil.estimate import Assumptions, ClockStep, Estimate, Flag, YearEstimate
 from sunveil.fleet import FleetSettings
 from sunveil.fleet.blocks import BlockFrame
 from sunveil.fleet.fitting import Fitted
@@ -166,6 +166,8 @@ def some_estimates() -> BlockEstimates:
     years = np.empty(2, dtype=object)
     first, second = (dt.date(year, 3, 1) for year in (2019, 2020))
     years[:] = [(), (YearEstimate(first, 181.0, 20.5, 5.1), YearEstimate(second, 183.0, 21.5, 5.2))]
+    steps = np.empty(2, dtype=object)
+    steps[:] = [(), (ClockStep(dt.date(2019, 10, 27), -60.0),)]
     skyline = np.zeros((2, 30), dtype=np.float32)
     skyline[1, 20:24] = 15.0
     hazy = flag_bits(Flag.SEASONAL_HAZE, np.array([False, True]))
@@ -180,6 +182,7 @@ def some_estimates() -> BlockEstimates:
             "lit": np.full(2, 4000, dtype=np.int32),
             "skyline": skyline,
             "years": years,
+            "clock_steps": steps,
             "flags": hazy,
         }
     )
@@ -204,6 +207,7 @@ def test_what_the_method_saw_comes_back_from_a_fleets_table(tmp_path):
     assert hill.skyline == tuple(15.0 * (20 <= sector < 24) for sector in range(30))
     assert hill.years == tuple(some_estimates().years[1])
     assert hill.trend_percent_per_year == -0.51
+    assert hill.clock.steps == (ClockStep(dt.date(2019, 10, 27), -60.0),)
     assert hill.dc_ac_ratio == pytest.approx(2.3456 / 4.0)
     assert (hill.flags, hill.quality) == ((Flag.SEASONAL_HAZE,), "poor")
     # every column that an estimate has of its own is there, and says the same
