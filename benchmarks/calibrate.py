@@ -159,6 +159,10 @@ def main() -> None:
         )
         for one in found if arguments.more else ():
             print(f"|   {one.system} | {one.error:+.3f} | {one.stated:.3f} | | | |")
+    for one in answered if arguments.more else ():
+        years = one.estimate.years if one.estimate is not None else ()
+        away = (f"{year.surface_tilt - one.case.tilt:+.1f}" for year in years)
+        print(f"{one.case.name}, error of tilt by year:", ", ".join(away) or "one year")
     spread = year_spread([one.estimate for one in answered if one.estimate is not None])
     print("\nYears differ by {:.2f} and {:.2f} degrees and by {:.3f} of capacity.".format(*spread))
     print("\n".join(calibration_lines(by_name["capacity"])))

@@ -257,3 +257,9 @@ def load_all(
         except MissingDataError as error:
             missing[name] = str(error)
     return cases, missing
+
+
+if __name__ == "__main__":
+    from benchmarks.real_systems import main
+
+    main()

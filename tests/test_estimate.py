@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import datetime as dt
+import datetime
 import json
 import math
 from dataclasses import FrozenInstanceError, replace
@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from sunveil.estimate import (
     FAIR_FLAGS,
-    FAIR_WITHIN,
     FLAG_MEANINGS,
-    GOOD_WITHIN,
     POOR_FLAGS,
     Assumptions,
     ClockFinding,
@@ -27,23 +25,11 @@ from sunveil.estimate import (
     judge,
 )
 from sunveil.meters.record import Label
-from sunveil.site import LOSS_PARTS, RUNNING_LOSSES, Losses, Plane
-
-# What the method saw of a long record.
-SEEN = {
-    "notes": ("a note",),
-    "clear_hours": 812.346,
-    "skyline": tuple(5.0 * (sector in (20, 21)) for sector in range(30)),
-    "trend_percent_per_year": -0.512,
-    "years": (
-        YearEstimate(dt.date(2019, 1, 1), 181.234, 20.0, 5.4),
-        YearEstimate(dt.date(2020, 1, 1), 183.0, 22.0, 5.43211),
-    ),
-}
+from sunveil.site import Losses, Plane
 
 STEPS = (
-    ClockStep(dt.date(2019, 10, 27), 0.0),
-    ClockStep(dt.date(2020, 1, 1), -90.0),
+    ClockStep(datetime.date(2019, 10, 27), 0.0),
+    ClockStep(datetime.date(2020, 1, 1), -90.0),
 )
 
 
@@ -97,8 +83,16 @@ def test_the_dictionary_says_what_became_of_the_clock_and_what_to_beware_of(esti
 
 def test_the_dictionary_names_every_assumption(estimate):
     assert estimate.to_dict()["assumptions"] == {
-        "system_losses": RUNNING_LOSSES,
-        "system_losses_parts": {**LOSS_PARTS, "calibration on real systems": -0.04},
+        "system_losses": 0.05,
+        "system_losses_parts": {
+            "soiling": 0.02,
+            "mismatch": 0.02,
+            "wiring": 0.02,
+            "connections": 0.005,
+            "light-induced degradation": 0.015,
+            "nameplate rating": 0.01,
+            "calibration on real systems": -0.04,
+        },
         "inverter_efficiency": 0.96,
         "gamma_pdc_per_degC": -0.004,
         "albedo": 0.2,
@@ -110,18 +104,25 @@ def test_the_dictionary_names_every_assumption(estimate):
 
 
 def test_a_row_becomes_the_estimate_that_it_was_written_from(estimate):
-    whole = replace(estimate, haze_summer=0.51234, haze_winter=1.5, heat=1.2, **SEEN)
+    whole = replace(
+        estimate,
+        haze_summer=0.51234,
+        haze_winter=0.71234,
+        heat=1.2,
+        clear_hours=987.654,
+        skyline=(0.0,) * 29 + (15.0,),
+        years=(YearEstimate(datetime.date(2015, 3, 18), 161.234, 20.987, 5.123456),),
+        trend_percent_per_year=-0.7349,
+        notes=("a note",),
+    )
     row = json.loads(json.dumps(whole.to_row()))
     back = Estimate.from_row(row, whole.assumptions, notes=whole.notes)
     assert back.to_row() == row
     assert back.to_dict() == whole.to_dict()
-    assert (back.haze_summer, back.haze_winter, back.heat) == (0.5123, 1.5, 1.2)
-    assert (back.clear_hours, back.skyline) == (812.35, SEEN["skyline"])
-    assert back.trend_percent_per_year == -0.51
-    assert back.years == (
-        YearEstimate(dt.date(2019, 1, 1), 181.23, 20.0, 5.4),
-        YearEstimate(dt.date(2020, 1, 1), 183.0, 22.0, 5.4321),
-    )
+    assert (back.haze_summer, back.haze_winter, back.heat) == (0.5123, 0.7123, 1.2)
+    assert (back.skyline, back.clear_hours) == (whole.skyline, 987.65)
+    assert back.years == (YearEstimate(datetime.date(2015, 3, 18), 161.23, 20.99, 5.1235),)
+    assert back.trend_percent_per_year == -0.73
     assert back.flags == whole.flags
     assert back.clock == replace(whole.clock, gain=0.0)
     rounded = replace(back, notes=())
@@ -142,31 +143,55 @@ def test_a_step_of_a_clock_is_read_as_it_is_written(date, minutes):
 
 
 def test_what_is_not_there_stays_away_in_a_row(estimate):
-    bare = replace(estimate, ac_limit_kw=None, tilt_interval=Interval(math.nan, math.nan))
+    bare = replace(
+        estimate, ac_limit_kw=None, tilt_interval=Interval(math.nan, math.nan), haze_summer=None
+    )
     row = bare.to_row()
-    absent = ("ac_limit_kw", "surface_tilt_low", "haze_summer", "haze_winter", "heat")
-    absent += ("clear_hours", "trend_percent_per_year")
-    assert [row[name] for name in absent] == [None] * len(absent)
-    assert (row["skyline"], row["years"]) == ([], [])
+    assert [row[name] for name in ("ac_limit_kw", "surface_tilt_low", "haze_summer")] == [None] * 3
     back = Estimate.from_row(row, bare.assumptions)
     assert back.ac_limit_kw is None
     assert math.isnan(back.tilt_interval.low)
-    assert (back.haze, back.dc_ac_ratio, back.skyline, back.years) == (None, None, (), ())
+    assert back.haze is None
 
 
-def test_tables_of_earlier_versions_are_read(estimate):
-    """Those of version 0.1 have no haze, and later ones had one of it for all seasons."""
-    row = replace(estimate, haze_summer=0.4, haze_winter=0.4, heat=1.2, **SEEN).to_row()
-    one = {name: value for name, value in row.items() if not name.startswith("haze_")}
-    back = Estimate.from_row({**one, "haze": 0.4}, estimate.assumptions)
-    assert (back.haze, back.haze_summer, back.haze_winter) == (0.4, 0.4, 0.4)
-    for name in ("heat", "clear_hours", "trend_percent_per_year", "skyline", "years", "quality"):
-        del one[name]
-    back = Estimate.from_row({**one, "feeder": "F1"}, estimate.assumptions)
-    assert (back.haze, back.heat, back.clear_hours, back.skyline, back.years) == (
-        None, None, None, (), (),
-    )  # fmt: skip
-    assert back.quality is Quality.GOOD
+def test_a_row_of_version_0_1_is_read(estimate):
+    later = ("haze_summer", "haze_winter", "heat", "clear_hours", "trend_percent_per_year")
+    later += ("skyline", "years", "quality")
+    row = {name: value for name, value in estimate.to_row().items() if name not in later}
+    old = Estimate.from_row({**row, "feeder": "F1"}, estimate.assumptions)
+    assert (old.haze, old.heat, old.skyline, old.years) == (None, None, (), ())
+    hazy = Estimate.from_row({**row, "haze": 0.3}, estimate.assumptions)
+    assert (hazy.haze_summer, hazy.haze_winter, hazy.haze) == (0.3, 0.3, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "radius", "quality", "reason"),
+    [
+        ((), 6.9, Quality.GOOD, "within 7 degrees"),
+        ((), 7.1, Quality.FAIR, "within 7 degrees"),
+        ((), 12.5, Quality.POOR, "within 12 degrees"),
+        ((Flag.CLIPPING, Flag.CLOCK_REPAIRED), 2.0, Quality.GOOD, "within 2 degrees"),
+        ((Flag.LABEL_UNKNOWN,), 2.0, Quality.FAIR, "which instant"),
+        ((Flag.LABEL_UNKNOWN,), 20.0, Quality.POOR, "within 20 degrees"),
+        ((Flag.UNLIKELY_UNIT, Flag.SEASONAL_HAZE), 2.0, Quality.POOR, "winter days are hazy"),
+    ],
+)
+def test_quality_is_judged_by_flags_and_by_the_radius(estimate, flags, radius, quality, reason):
+    judged = replace(estimate, flags=flags, plane_error_degrees=radius)
+    assert judged.quality is quality
+    assert reason in judged.quality_reason
+    assert judged.to_dict()["quality"] == quality
+
+
+def test_a_flag_makes_an_estimate_poor_or_fair_or_neither_but_not_both():
+    assert not set(POOR_FLAGS) & set(FAIR_FLAGS)
+    # what was cut off or repaired is known as well as anything else
+    assert set(Flag) - set(POOR_FLAGS) - set(FAIR_FLAGS) == {Flag.CLIPPING, Flag.CLOCK_REPAIRED}
+
+
+def test_the_worst_flag_is_the_reason():
+    flags = (Flag.LOW_AGREEMENT, Flag.NOT_GENERATION, Flag.LABEL_UNKNOWN)
+    assert judge(flags, 3.0) == (Quality.POOR, FLAG_MEANINGS[Flag.NOT_GENERATION])
 
 
 def test_haze_over_the_year_is_that_between_its_seasons(estimate):
@@ -179,44 +204,6 @@ def test_the_ratio_of_dc_to_ac_is_told_where_a_limit_shows(estimate):
     assert estimate.dc_ac_ratio == pytest.approx(5.4321987 / 4.4444444)
     assert estimate.to_dict()["dc_ac_ratio"] == 1.22
     assert replace(estimate, ac_limit_kw=None).to_dict()["dc_ac_ratio"] is None
-
-
-@pytest.mark.parametrize(
-    ("flags", "radius", "quality", "words"),
-    [
-        ((), 3.0, "good", "within 3 degrees"),
-        ((), GOOD_WITHIN, "good", "within 7 degrees"),
-        ((), 8.0, "fair", "within 8 degrees"),
-        ((), FAIR_WITHIN, "fair", "within 12 degrees"),
-        ((), 30.0, "poor", "within 30 degrees"),
-        ((Flag.CLIPPING, Flag.CLOCK_REPAIRED), 3.0, "good", "within 3 degrees"),
-        ((Flag.LABEL_UNKNOWN,), 3.0, "fair", FLAG_MEANINGS[Flag.LABEL_UNKNOWN]),
-        ((Flag.LABEL_UNKNOWN,), 30.0, "poor", "within 30 degrees"),
-        ((Flag.SEASONAL_HAZE,), 3.0, "poor", FLAG_MEANINGS[Flag.SEASONAL_HAZE]),
-        (
-            (Flag.LOW_AGREEMENT, Flag.NOT_GENERATION, Flag.LABEL_UNKNOWN),
-            3.0,
-            "poor",
-            FLAG_MEANINGS[Flag.NOT_GENERATION],
-        ),
-    ],
-)
-def test_an_estimate_is_judged_by_its_worst_flag_and_then_by_its_radius(
-    estimate, flags, radius, quality, words
-):
-    word, reason = judge(flags, radius)
-    assert word == quality
-    assert reason.endswith(words)
-    own = replace(estimate, flags=flags, plane_error_degrees=radius)
-    assert (own.quality, own.quality_reason) == (word, reason)
-    assert own.to_row()["quality"] == quality
-    assert own.to_dict()["quality_reason"] == reason
-
-
-def test_a_flag_makes_an_estimate_poor_or_fair_or_neither_but_not_both():
-    assert not set(POOR_FLAGS) & set(FAIR_FLAGS)
-    # what was cut off or repaired is known as well as anything else
-    assert set(Flag) - set(POOR_FLAGS) - set(FAIR_FLAGS) == {Flag.CLIPPING, Flag.CLOCK_REPAIRED}
 
 
 def test_assumptions_come_back_from_their_dictionary(estimate):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,7 +14,7 @@ from matplotlib.colors import to_hex
 
 from plot_makers import CAPACITY, GOLDEN, ROOF, estimate_of, sunny, truth_of
 from sunveil.errors import ParameterError, TooLittleData, WeatherError
-from sunveil.estimate import ClockFinding, DaylightSaving, Estimate, Interval
+from sunveil.estimate import ClockFinding, DaylightSaving, Estimate, Interval, YearEstimate
 from sunveil.infer import SiteSkies
 from sunveil.meters.record import Label, Record
 from sunveil.plots import (
@@ -23,7 +24,9 @@ from sunveil.plots import (
     plot_irradiance_by_azimuth,
     plot_irradiance_by_tilt,
     plot_score_map,
+    plot_skyline,
     plot_yearly_irradiance,
+    plot_years,
 )
 from sunveil.plots.clear_days import clear_days
 from sunveil.plots.errors import azimuth_errors
@@ -387,3 +390,120 @@ def test_figures_stay_on_the_axes_they_are_given_and_leave_settings_alone() -> N
     assert len(plt.get_fignums()) == count
     assert dict(mpl.rcParams) == before
     assert len(figure.axes) == 1
+
+
+WESTERN = (0.0,) * 15 + (30.0,) * 5 + (10.0,) * 2 + (0.0,) * 8
+YEARS = (
+    YearEstimate(dt.date(2018, 1, 1), 359.0, 29.0, 5.1),
+    YearEstimate(dt.date(2019, 1, 1), 3.0, 33.0, 4.9),
+)
+
+
+def by_gid(ax: Axes, gid: str) -> list[object]:
+    return [artist for artist in ax.get_children() if artist.get_gid() == gid]
+
+
+@pytest.mark.parametrize(("site", "middle"), [(GOLDEN, 180.0), (SYDNEY, 0.0)])
+def test_a_skyline_stands_where_it_hides_the_sun(site: Site, middle: float) -> None:
+    ax = drawn(plot_skyline(estimate_of(skyline=WESTERN), site))
+    assert ax.get_xlim() == (middle - 180.0, middle + 180.0)
+    (hidden,) = (each for each in ax.patches if hasattr(each, "get_data"))
+    values, edges, _ = hidden.get_data()
+    heights = dict(zip(edges[:-1] % 360.0, values, strict=True))
+    assert heights == {12.0 * place: height for place, height in enumerate(WESTERN)}
+    assert "30°" in [text.get_text() for text in ax.texts]
+    assert "[°]" in ax.get_xlabel()
+    assert "[°]" in ax.get_ylabel()
+    assert private_marks(ax) == 1
+
+
+def test_the_sun_is_highest_on_the_longest_day_towards_the_equator() -> None:
+    north = drawn(plot_skyline(estimate_of(skyline=WESTERN), GOLDEN))
+    south = drawn(plot_skyline(estimate_of(skyline=WESTERN), SYDNEY))
+    for ax, latitude, noon in ((north, 39.74, 180.0), (south, -33.87, 0.0)):
+        tops = [float(np.nanmax(line.get_ydata())) for line in by_gid(ax, "path")]
+        assert tops == pytest.approx(
+            [90.0 - abs(latitude - d) for d in (23.4, 0.2, -23.4)], abs=0.6
+        )
+        for line in by_gid(ax, "path"):
+            assert line.get_xdata()[np.nanargmax(line.get_ydata())] == pytest.approx(noon, abs=3.0)
+    (panels,) = by_gid(north, "panels")
+    assert (panels.get_xdata()[0], panels.get_ydata()[0]) == (200.0, 60.0)
+
+
+@pytest.mark.parametrize("latitude", [3.0, 78.0])
+def test_a_path_across_north_or_without_night_draws_no_line_across_the_sky(latitude: float) -> None:
+    ax = drawn(plot_skyline(estimate_of(skyline=WESTERN), Site(latitude, 15.0, 0.0)))
+    lines = by_gid(ax, "path")
+    # the sun does not rise on a winter's day in the far north
+    assert len(lines) == (3 if latitude < 60.0 else 2)
+    for line in lines:
+        assert np.nanmax(np.abs(np.diff(line.get_xdata()))) < 180.0
+    left, right = ax.get_window_extent().intervalx
+    for text in ax.texts:
+        assert (
+            left - 1.0 <= text.get_window_extent().x0 < text.get_window_extent().x1 <= right + 1.0
+        )
+
+
+def test_a_lone_or_low_sector_has_its_number_above_it() -> None:
+    low = (0.0,) * 20 + (5.0,) + (0.0,) * 9
+    ax = drawn(plot_skyline(estimate_of(skyline=low), GOLDEN))
+    (number,) = (text for text in ax.texts if text.get_text() == "5°")
+    assert number.get_position() == (246.0, 6.0)
+
+
+def test_years_are_drawn_around_north_without_a_seam() -> None:
+    estimate = estimate_of(Plane(1.0, 31.0), years=YEARS)
+    azimuth, tilt, capacity = (drawn(ax) for ax in plot_years(estimate))
+    (dots,) = by_gid(azimuth, "years")
+    assert list(dots.get_ydata()) == [-1.0, 3.0]
+    (band,) = by_gid(azimuth, "interval")
+    assert (band.get_y(), band.get_y() + band.get_height()) == (-3.0, 5.0)
+    assert "359" in azimuth.yaxis.get_major_formatter()(-1.0, 0)
+    assert list(by_gid(tilt, "years")[0].get_ydata()) == [29.0, 33.0]
+    assert list(by_gid(capacity, "years")[0].get_ydata()) == [5.1, 4.9]
+    assert [label.get_text() for label in tilt.get_xticklabels()] == ["2018", "2019"]
+    assert "[kW]" in capacity.get_title(loc="left")
+    assert private_marks(azimuth) == 1
+
+
+def test_many_years_and_any_azimuth_fit_their_panels() -> None:
+    years = tuple(YearEstimate(dt.date(2010 + n, 6, 1), 90.0, 2.0, 5.0) for n in range(6))
+    flat = estimate_of(Plane(80.0, 2.0), years=years, azimuth_interval=Interval(0.0, 360.0))
+    azimuth, _, _ = plot_years(flat)
+    assert next(label.get_text() for label in drawn(azimuth).get_xticklabels()) == "Jun\n2010"
+    (band,) = by_gid(azimuth, "interval")
+    assert band.get_height() == 360.0
+
+
+def test_estimates_without_skyline_or_years_are_not_drawn() -> None:
+    with pytest.raises(ParameterError, match="nothing hides the sun"):
+        plot_skyline(estimate_of(), GOLDEN)
+    with pytest.raises(ParameterError, match="one year only"):
+        plot_years(estimate_of())
+    with pytest.raises(ParameterError, match="three panels"):
+        plot_years(estimate_of(years=YEARS), axes=[])
+
+
+def test_days_on_which_nothing_ran_are_not_clear() -> None:
+    record, weather = sunny()
+    power = record.power_kw.copy()
+    off = (record.times >= np.datetime64("2019-05-01")) & (
+        record.times < np.datetime64("2019-07-15")
+    )
+    power[off] = 0.002
+    data = seen(replace(record, power_kw=power), weather, estimate_of())
+    days = clear_days(data, 4).astype("datetime64[D]")
+    assert len(days) == 4
+    assert not ((days >= np.datetime64("2019-05-01")) & (days < np.datetime64("2019-07-15"))).any()
+
+
+def test_the_haze_of_an_estimate_has_its_seasons_in_the_model() -> None:
+    record, weather = sunny()
+    even = seen(record, weather, estimate_of(haze_summer=0.5, haze_winter=0.5))
+    smog = seen(record, weather, estimate_of(haze_summer=0.0, haze_winter=1.0))
+    month = even.starts.astype("datetime64[M]").astype(int) % 12
+    winter, summer = (smog.modelled[month == one].sum() for one in (0, 5))
+    assert winter < 0.99 * even.modelled[month == 0].sum()
+    assert summer > 1.005 * even.modelled[month == 5].sum()

@@ -12,14 +12,24 @@ import pytest
 
 from plot_makers import estimate_of, sunny, truth_of
 from sunveil.errors import ParameterError, SunveilError, TooLittleData
-from sunveil.estimate import ClockFinding, ClockStep, DaylightSaving, Flag, Interval
+from sunveil.estimate import (
+    Assumptions,
+    ClockFinding,
+    ClockStep,
+    DaylightSaving,
+    Flag,
+    Interval,
+    YearEstimate,
+)
 from sunveil.meters.record import Label
 from sunveil.report import Case, write_report
 from sunveil.report.page import worth_drawing, write_page
-from sunveil.report.words import clock_words, kilowatts, summary
+from sunveil.report.words import assumptions, clock_words, facts, kilowatts, summary
 from sunveil.simulate import SystemTruth, Tracker
-from sunveil.site import Plane
+from sunveil.site import Losses, Mount, Plane
 
+WESTERN = (0.0,) * 15 + (30.0,) * 5 + (0.0,) * 10
+YEARS = tuple(YearEstimate(datetime.date(year, 1, 1), 201.0, 30.0, 5.0) for year in (2018, 2019))
 NASTY = "<script>alert('1')</script>&\"roof\""
 
 
@@ -68,7 +78,7 @@ def read(path: Path) -> Page:
 def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of systems of every kind, one with a nasty name."""
     cases = [
-        case(NASTY, truth=truth_of()),
+        case(NASTY, truth=truth_of(), years=YEARS, skyline=WESTERN, trend_percent_per_year=-0.7),
         case(
             "flat-one",
             plane=Plane(10.0, 1.0),
@@ -106,16 +116,17 @@ def test_a_report_needs_nothing_but_itself(full: Path) -> None:
 
 def test_every_figure_has_words_for_those_who_cannot_see_it(full: Path) -> None:
     words = [str(image.get("alt", "")) for image in read(full).all("img")]
-    # errors, three of the site's light, clear days and the map of each of three systems
-    assert len(words) == 10
+    # errors, three of the site's light, clear days and the map of each of three systems, and the
+    # years and the skyline of one
+    assert len(words) == 12
     assert all(len(one) > 20 for one in words)
-    assert len(set(words)) == 10
+    assert len(set(words)) == 12
 
 
 def test_figures_with_readings_are_marked_private_and_others_are_not(full: Path) -> None:
     page = read(full)
     marked = ["sunveil-private" in picture for picture in page.pictures()]
-    assert marked == [False] * 4 + [True] * 6
+    assert marked == [False] * 4 + [True] * 8
     assert "Private to the curator" in page.text
 
 
@@ -131,15 +142,47 @@ def test_names_of_systems_and_titles_cannot_inject_markup(full: Path) -> None:
 def test_every_system_is_told_with_what_to_know_of_it(full: Path) -> None:
     page = read(full)
     assert "Azimuth 10.0° (any)" in page.text
-    assert "cuts the power off at 1,234 kW" in page.text
-    assert page.text.count("with a confidence of 90%") == 2
+    assert "cuts the power off at 1,234 kW, so that" in page.text
+    assert page.text.count("good The plane is known to within 3 degrees.") == 2
+    assert page.text.count("poor Two planes or a tracker explain") == 1
+    assert "falls by 0.7% per year" in page.text
+    assert "hides the sun below 30° in the southwest (180 to 240°)" in page.text
     assert page.text.count("No single plane explains these readings") == 1
     assert "was repaired: 60 min fast" in page.text
     assert "not one fixed plane: two planes or a tracker" in page.text
     assert "In truth this is not one fixed plane (tracker)" in page.text
     assert "One more is not one fixed plane" in page.text
-    assert page.text.count("System losses of 5%, an inverter efficiency of 96%") == 1
+    assert page.text.count("System losses of 5% (soiling 2%") == 1
+    assert "modules on an unknown mount" in page.text
     assert "weather from clearsky" in page.text
+
+
+def test_every_system_has_its_quality_in_the_table_and_over_its_figures(full: Path) -> None:
+    badges = [each["class"] for each in read(full).all("span") if "quality" in str(each["class"])]
+    assert badges == [f"quality {word}" for word in ("good", "good", "poor") * 2]
+
+
+def test_the_radius_is_told_once() -> None:
+    sure, hazy = facts(case()), facts(case(flags=(Flag.SEASONAL_HAZE,)))
+    assert not any("confidence" in fact for fact in sure)
+    assert hazy[0] == (
+        "The true plane lies within 3.0° of the inferred one with a confidence of 90%."
+    )
+    assert facts(case(truth=truth_of(Plane(202.0, 31.0))))[0] == "In truth it is 0.0° off."
+
+
+def test_a_limit_is_told_with_the_ratio_of_dc_to_ac() -> None:
+    (told,) = (fact for fact in facts(case(ac_limit_kw=4.0)) if "inverter" in fact)
+    assert (
+        told == "The inverter cuts the power off at 4.00 kW, so that the ratio of DC to AC is 1.25."
+    )
+
+
+def test_losses_that_were_given_have_no_parts() -> None:
+    given = Assumptions(Losses(system=0.1), 0.2, "perez-driesse", "clearsky", "paper", Mount.ROOF)
+    (told,) = assumptions([case(assumptions=given)])
+    assert told.startswith("System losses of 10%, an inverter efficiency of 96%")
+    assert "modules on a roof" in told
 
 
 def test_without_truths_no_errors_are_claimed(bare: Path) -> None:
@@ -148,6 +191,7 @@ def test_without_truths_no_errors_are_claimed(bare: Path) -> None:
     assert "How far off" not in page.text
     assert "In truth" not in page.text
     assert len(page.all("img")) == 5
+    assert "hides the sun" not in page.text
 
 
 def test_a_report_replaces_the_old_one_for_its_owner_only(bare: Path) -> None:

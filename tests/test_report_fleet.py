@@ -25,6 +25,7 @@ SUMMARY = {
     "inferred": 1998,
     "refused": 2,
     "cells": 25,
+    "quality": {"good": 1500, "fair": 400, "poor": 98},
     "flags": {flag.value: number for number, flag in enumerate(Flag)},
     "refused_by_kind": {"no readings": 1, "unknown": 1},
     "unread_files": [],
@@ -43,7 +44,15 @@ def test_the_page_says_what_a_run_came_to(tmp_path):
     write_fleet_page(tmp_path)
     page = (tmp_path / "summary.html").read_text()
     assert (tmp_path / "summary.html").stat().st_mode & 0o777 == 0o600
-    for words in ("Private to the curator", "1,998", "27.2 MW", "25.9°", "no readings", "8.7%"):
+    for words in (
+        "Private to the curator",
+        "1,998",
+        "27.2 MW",
+        "25.9°",
+        "no readings",
+        "8.7%",
+        "75.1%",
+    ):
         assert words in page
     assert page.count("data:image/svg+xml;base64,") == 3
     assert "every system has an estimate" not in page
@@ -92,3 +101,16 @@ def test_bars_stand_between_the_edges_that_are_named():
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("n", "Systems")
     with pytest.raises(ParameterError, match="one more edge"):
         plot_fleet_classes([3, 9], ["0", "1"], name="n")
+
+
+def test_a_page_lists_flags_that_are_raised_and_every_quality():
+    page = render_fleet_page(SUMMARY, RUN)
+    names = [flag.value.replace("_", " ") for flag in Flag]
+    # the first flag has no system here
+    assert [f'<th scope="row">{name}</th>' in page for name in names] == [False] + [True] * (
+        len(names) - 1
+    )
+    for quality in ("good", "fair", "poor"):
+        assert f'<span class="quality {quality}">' in page
+    calm = render_fleet_page({**SUMMARY, "flags": {flag.value: 0 for flag in Flag}}, RUN)
+    assert "No system has a flag." in calm

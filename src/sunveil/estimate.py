@@ -43,7 +43,7 @@ FLAG_MEANINGS = {
     Flag.NET_METER: "a household's consumption is in the readings",
     Flag.NOT_GENERATION: "the readings do not look like those of a PV system",
     Flag.EXPORTED_ONLY: "only what a household left over is in the readings",
-    Flag.WRONG_PLACE: "there is power while the sun is down at this place",
+    Flag.WRONG_PLACE: "its days are not those of this place",
     Flag.UNLIKELY_UNIT: "the capacity would make sense in another unit",
     Flag.LABEL_UNKNOWN: "nobody said which instant of its interval a stamp names, nor does the sun:"
     " the interval of azimuth holds the answers for its start, its middle and its end",
@@ -89,6 +89,7 @@ def judge(flags: Collection[Flag], plane_error_degrees: float) -> tuple[Quality,
     plane_error_degrees
         The radius that holds its plane. [degrees]
     """
+    plane_error_degrees = round(plane_error_degrees, 2)  # as a fleet's table has it
     for quality, bad in ((Quality.POOR, POOR_FLAGS), (Quality.FAIR, FAIR_FLAGS)):
         for flag in bad:
             if flag in flags and (quality is Quality.POOR or plane_error_degrees <= FAIR_WITHIN):

@@ -16,6 +16,7 @@ from sunveil.estimate import (
     Estimate,
     Flag,
     Interval,
+    YearEstimate,
 )
 from sunveil.meters import Label
 from sunveil.site import Losses, Plane
@@ -40,12 +41,64 @@ def test_a_row_reads_as_value_and_interval():
     row = show_estimates([ROOF]).splitlines()[2]
     assert re.split(" {2,}", row) == [
         "roof",
-        "161.2° (159.0 to 163.4)",
-        "20.0° (18.5 to 21.5)",
+        "161.2° (159 to 163)",
+        "20.0° (18 to 22)",
         "5.32 kW (5.10 to 5.50)",
-        "62%",
+        "good",
         "-",
     ]
+
+
+def test_a_narrow_interval_is_told_to_tenths():
+    narrow = replace(ROOF, tilt_interval=Interval(19.6, 20.4))
+    assert "20.0° (19.6 to 20.4)" in show_estimates([narrow])
+    north = replace(ROOF, azimuth_interval=Interval(350.4, 9.6))
+    assert "161.2° (350 to 10)" in show_estimates([north])
+
+
+def test_a_table_fits_a_hundred_columns():
+    wide = replace(
+        ROOF,
+        system_id="sim-01",
+        plane=Plane(340.6, 21.0),
+        azimuth_interval=Interval(218.3, 298.1),
+        tilt_interval=Interval(10.5, 33.4),
+        dc_capacity_kw=15.8,
+        capacity_interval=Interval(14.4, 17.4),
+        flags=(Flag.NOT_ONE_PLANE,),
+    )
+    assert max(map(len, show_estimates([wide, ROOF]).splitlines()[:4])) <= 100
+
+
+def test_of_several_systems_it_is_said_what_quality_means_and_of_one_why():
+    alone, both = show_estimates([ROOF]), show_estimates([ROOF, replace(ROOF, system_id="b")])
+    assert "Quality good: the plane is known to within 2 degrees." in alone
+    assert "Quality: good where" not in alone
+    assert "Quality: good where the plane is known to within 7°, fair within 12°" in both
+    assert "Quality good:" not in both
+    flagged = show_estimates([replace(ROOF, flags=(Flag.SEASONAL_HAZE,))])
+    assert "Quality poor: seasonal_haze." in flagged
+
+
+def test_what_the_method_saw_is_told_of_a_system_alone():
+    years = (
+        YearEstimate(datetime.date(2015, 1, 1), 160.9, 19.2, 5.4),
+        YearEstimate(datetime.date(2016, 3, 9), 161.5, 20.8, 12.34),
+    )
+    skyline = (0.0,) * 20 + (20.0,) * 5 + (0.0,) * 5
+    seen = replace(
+        ROOF, clear_hours=1234.5, years=years, trend_percent_per_year=-0.74, skyline=skyline
+    )
+    for line in (
+        "It rests on 1,234 hours of clear days.",
+        "By year: 2015 160.9°, 19.2°, 5.40 kW; Mar 2016 161.5°, 20.8°, 12.3 kW.",
+        "Its output falls by 0.7% per year.",
+        "Something hides the sun below 20° in the west (240 to 300°).",
+    ):
+        assert line in show_estimates([seen]).splitlines()
+        assert line not in show_estimates([seen, ROOF])
+    for word in ("clear days", "By year", "output", "hides"):
+        assert word not in show_estimates([ROOF])
 
 
 def test_an_azimuth_that_could_be_any_is_said_to_be():
@@ -65,7 +118,7 @@ def test_a_flag_is_explained_where_it_is_raised_and_only_there(flag):
 
 
 def test_the_limit_of_a_clipping_inverter_is_told():
-    assert "roof: its inverter gives 3.90 kW at most." in show_estimates(
+    assert "roof: its inverter gives 3.90 kW at most (DC/AC 1.36)." in show_estimates(
         [replace(ROOF, ac_limit_kw=3.9, flags=(Flag.CLIPPING,))]
     )
 
@@ -110,8 +163,8 @@ def test_a_note_that_systems_share_is_told_once():
 def test_different_assumptions_are_all_named():
     other = replace(ROOF, assumptions=replace(ROOF.assumptions, losses=Losses(system=0.1)))
     told = show_estimates([ROOF, other])
-    assert "losses 14%" in told
-    assert "losses 10%" in told
+    assert "losses 5% (parts in --json), inverter" in told
+    assert "losses 10%, inverter" in told
 
 
 def test_columns_are_aligned():

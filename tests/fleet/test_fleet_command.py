@@ -3,11 +3,13 @@ from __future__ import annotations
 import json
 import sys
 
+import pyarrow.parquet as pq
 import pytest
 from fleet_folders import PLACES, estimates_of, write_systems
 
 from sunveil.cli import main
 from sunveil.errors import SourceError
+from sunveil.estimate import Flag, Quality
 from sunveil.fleet import infer_fleet, read_fleet
 from sunveil.fleet.results import is_fleet
 from sunveil.fleet.settings import IDENTITY
@@ -88,6 +90,21 @@ def test_systems_that_are_refused_are_told_of(call, layouts, tmp_path):
     code, said, err = call(layouts["file"], "--systems", systems, "--out", tmp_path / "out")
     assert (code, said.startswith("Wrote 5 of 6 systems")) == (0, True)
     assert "left out 1 systems" in err
+
+
+def test_the_summary_counts_systems_by_quality_and_every_flag(
+    call, layouts, systems_file, tmp_path
+):
+    out = tmp_path / "out"
+    assert call(layouts["file"], "--systems", systems_file, "--out", out)[0] == 0
+    summary = json.loads((out / "summary.json").read_text())
+    table = pq.ParquetDataset(out / "estimates").read(columns=["quality", "flags"]).to_pylist()
+    for quality in Quality:
+        found = sum(row["quality"] == quality for row in table)
+        assert summary["quality"][quality] == found
+    assert sum(summary["quality"].values()) == 6
+    for flag in Flag:
+        assert summary["flags"][flag] == sum(flag in row["flags"] for row in table)
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ def _row(rng: np.random.Generator, number: int) -> dict[str, object]:
         "clock_daylight_saving": "as_declared",
         "agreement": float(rng.uniform(0.3, 0.8)),
         "flags": flags,
+        "quality": ("good", "fair", "poor")[number % 3],
         "feeder": f"F{number % 4}",
     }
 

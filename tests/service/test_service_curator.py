@@ -29,7 +29,7 @@ from sunveil.ledger.records import Question
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import System
 from sunveil.service.curator.dataset_files import public_groups
-from sunveil.service.curator.fits import fit_days
+from sunveil.service.curator.fits import fit_days, row_findings
 from sunveil.service.curator.inference import (
     infer_now,
     inference_command,
@@ -364,6 +364,8 @@ def test_estimates_are_drawn_and_counted(fleet):
     assert sum(figures["tilts"]["data"][0]["y"]) == 120
     assert sum(figures["capacities"]["data"][0]["y"]) == 120
     assert "Systems inferred 120" in text_of(answer)
+    for quality in ("good", "fair", "poor"):
+        assert f'systems?quality={quality}">40 {quality}</a>' in answer.text
 
 
 def rows(answer: httpx.Response) -> list[str]:
@@ -386,6 +388,10 @@ def test_systems_are_filtered_by_name_flag_and_refusal(fleet):
     flagged = client.get("/curator/datasets/roofs/systems?show=flagged&flag=clipping")
     assert 0 < len(rows(flagged)) < 30
     assert all("clipping" in row for row in flagged.text.split('<th scope="row">')[1:])
+    fair = client.get("/curator/datasets/roofs/systems?quality=fair")
+    assert rows(fair)[:3] == ["s001", "s004", "s007"]
+    assert "40 systems" in text_of(fair)
+    assert len(rows(client.get("/curator/datasets/roofs/systems?quality=%27--"))) == 50
     refused = client.get("/curator/datasets/roofs/systems?show=refused")
     assert rows(refused) == ["r000", "r001", "r002"]
     assert "too little data: 3" in text_of(refused)
@@ -778,5 +784,14 @@ def test_the_fit_of_a_system_is_computed_from_its_readings(serve, clear_power, g
         measured, modelled = np.array(day.measured), np.array(day.modelled)
         assert len(measured) >= 8
         assert np.abs(measured - modelled).max() < 0.15 * measured.max()
+    year = {"first": "2019-01-01", "surface_azimuth": 201.0, "surface_tilt": 29.0}
+    seen = {"skyline": [0.0] * 29 + [10.0], "years": [{**year, "dc_capacity_kw": 5.0}]}
+    told = row_findings(service, made, {"system_id": "mine", **ROW, **seen, "clear_hours": 900.0})
+    assert told == [
+        ("Quality", "good: the plane is known to within 2 degrees"),
+        ("Clear days", "It rests on 900 hours of clear days."),
+        ("By year", "2019: 201.0°, 29.0°, 5 kW"),
+        ("Skyline", "Something hides the sun below 10° in the north (348 to 360°)."),
+    ]
     with pytest.raises(SourceError, match="not there any more"):
         fit_days(service, made, {"system_id": "other", **ROW})

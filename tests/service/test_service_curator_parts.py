@@ -6,6 +6,7 @@ import json
 import math
 
 import plotly.graph_objects as go
+import pyarrow.parquet as pq
 import pytest
 from curator_makers import write_results
 
@@ -144,6 +145,25 @@ def test_counts_of_bars_hold_every_system(tmp_path):
     summary = results.summary()
     assert (summary.inferred, summary.refused, summary.listed) == (200, 3, 202)
     assert summary.flagged <= sum(summary.flags.values())
+
+
+def test_estimates_are_counted_and_found_by_quality(tmp_path):
+    results = FleetResults(write_results(tmp_path / "r", 20))
+    assert results.summary().qualities == {"good": 7, "fair": 7, "poor": 6}
+    poor = results.estimates(quality="poor").rows
+    assert [row["system_id"] for row in poor] == [f"s{n:03d}" for n in range(2, 20, 3)]
+    assert {row["quality"] for row in poor} == {"poor"}
+
+
+def test_tables_of_a_version_without_quality_are_read(tmp_path):
+    folder = write_results(tmp_path / "r", 20)
+    for part in folder.glob("estimates/*.parquet"):
+        pq.write_table(pq.read_table(part).drop_columns(["quality"]), part)
+    results = FleetResults(folder)
+    assert results.summary().qualities == {}
+    assert {row["quality"] for row in results.estimates().rows} == {None}
+    assert results.estimates(quality="good").total == 0
+    assert results.summary().inferred == sum(results.tilts()) == 20
 
 
 def test_the_same_systems_are_drawn_each_time(tmp_path):

@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sunveil.cli.errors import Refusal, printable
-from sunveil.estimate import FLAG_MEANINGS, Assumptions, DaylightSaving, Estimate, Flag, Interval
+from sunveil.estimate import (
+    FAIR_WITHIN,
+    FLAG_MEANINGS,
+    GOOD_WITHIN,
+    Assumptions,
+    DaylightSaving,
+    Estimate,
+    Flag,
+    Interval,
+)
+from sunveil.findings import clear_hours_words, skyline_words, trend_words, year_name
 
-AGREEMENT = "Agreement: the share of bright readings within 15% of the model."
+QUALITY = (
+    f"Quality: good where the plane is known to within {GOOD_WITHIN:g}°, fair within"
+    f" {FAIR_WITHIN:g}°, poor beyond or with a flag that speaks against it."
+)
 WHOLE_CIRCLE = 360.0
+NARROW = 2.0  # ends of narrower intervals are told to tenths [degrees]
 MOST_NAMED = 5  # systems named in front of a note that they share
 LONGEST_REASON = 60  # letters of why a system is unknown; all of it is said beside the table
 
@@ -18,10 +32,12 @@ def show_estimates(outcomes: Sequence[Estimate | Refusal]) -> str:
 
     A system that could not be inferred has its row too, as unknown.
     """
-    head = ("system", "azimuth", "tilt", "DC capacity", "agreement", "flags")
+    head = ("system", "azimuth", "tilt", "DC capacity", "quality", "flags")
     rows = [_unknown(each) if isinstance(each, Refusal) else _row(each) for each in outcomes]
     estimates = [each for each in outcomes if not isinstance(each, Refusal)]
-    below = [AGREEMENT, *explanations(estimates)] if estimates else []
+    below = explanations(estimates) if estimates else []
+    if len(estimates) > 1:
+        below.insert(1, QUALITY)
     return "\n".join([aligned([head, *rows]), "", *below]).rstrip("\n")
 
 
@@ -31,7 +47,7 @@ def _row(estimate: Estimate) -> tuple[str, ...]:
         show_azimuth(estimate),
         show_tilt(estimate),
         show_capacity(estimate),
-        f"{100.0 * estimate.agreement:.0f}%",
+        estimate.quality.value,
         show_flags(estimate),
     )
 
@@ -61,6 +77,8 @@ def explanations(estimates: Sequence[Estimate]) -> list[str]:
     lines = ["In brackets: 90% intervals."]
     raised = {flag for estimate in estimates for flag in estimate.flags}
     lines += [f"{flag.value}: {FLAG_MEANINGS[flag]}." for flag in Flag if flag in raised]
+    if len(estimates) == 1:
+        lines += show_findings(estimates[0])
     said = [
         (estimate.system_id, line)
         for estimate in estimates
@@ -69,6 +87,33 @@ def explanations(estimates: Sequence[Estimate]) -> list[str]:
     lines += _grouped(said, everyone=len(estimates))
     lines += [show_assumptions(each) for each in _distinct(e.assumptions for e in estimates)]
     return lines
+
+
+def show_findings(estimate: Estimate) -> list[str]:
+    """Return what the method saw of one system, one line each."""
+    reason = estimate.quality_reason
+    # a flag that is the reason is explained already
+    reason = next((flag.value for flag in Flag if FLAG_MEANINGS[flag] == reason), reason)
+    lines = [
+        f"Quality {estimate.quality.value}: {reason}.",
+        clear_hours_words(estimate),
+        _years(estimate),
+        trend_words(estimate),
+        skyline_words(estimate),
+    ]
+    return [line for line in lines if line]
+
+
+def _years(estimate: Estimate) -> str:
+    """Return what the single years say, in one line; nothing for a record of one year."""
+    if not estimate.years:
+        return ""
+    told = (
+        f"{year_name(year)} {year.surface_azimuth:.1f}°, {year.surface_tilt:.1f}°,"
+        f" {year.dc_capacity_kw:.{_places(year.dc_capacity_kw)}f} kW"
+        for year in estimate.years
+    )
+    return f"By year: {'; '.join(told)}."
 
 
 def show_azimuth(estimate: Estimate) -> str:
@@ -99,8 +144,9 @@ def show_flags(estimate: Estimate) -> str:
 def show_assumptions(assumed: Assumptions) -> str:
     """Return what was assumed in one line."""
     losses = assumed.losses
+    parts = " (parts in --json)" if len(losses.parts) > 1 else ""
     return (
-        f"Assumed: system losses {100.0 * losses.system:g}%,"
+        f"Assumed: system losses {100.0 * losses.system:g}%{parts},"
         f" inverter efficiency {100.0 * losses.inverter_efficiency:g}%,"
         f" {100.0 * losses.gamma_pdc:g}% of power per °C, albedo {assumed.albedo:g},"
         f" mount {assumed.mount.value};"
@@ -140,12 +186,15 @@ def _clock(estimate: Estimate) -> list[str]:
 
 
 def _limit(estimate: Estimate) -> list[str]:
-    limit = estimate.ac_limit_kw
-    return [] if limit is None else [f"its inverter gives {limit:.{_places(limit)}f} kW at most"]
+    limit, ratio = estimate.ac_limit_kw, estimate.dc_ac_ratio
+    if limit is None or ratio is None:
+        return []
+    return [f"its inverter gives {limit:.{_places(limit)}f} kW at most (DC/AC {ratio:.2f})"]
 
 
 def _between(interval: Interval) -> str:
-    return f"({interval.low:.1f} to {interval.high:.1f})"
+    digits = 1 if 0.0 <= interval.width < NARROW else 0
+    return f"({interval.low:.{digits}f} to {interval.high:.{digits}f})"
 
 
 def _places(kilowatts: float) -> int:

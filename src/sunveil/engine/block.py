@@ -134,12 +134,12 @@ class BlockEstimates:
     clock_offset_minutes: Array
     clock_saving: NDArray[np.int8]
     clock_gain: Array
-    clock_steps: NDArray[np.object_]
+    clock_steps: NDArray[Any]
     agreement: Array
     clear_hours: Array
     trend: Array
     skyline: Matrix
-    years: NDArray[np.object_]
+    years: NDArray[Any]
     lit: NDArray[np.int32]
     flags: NDArray[np.uint32]
 

@@ -9,6 +9,8 @@ that much.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -82,7 +84,7 @@ def widened(
     few_days
         Which records are short.
     """
-    any_plane = {
+    any_plane: dict[str, Any] = {
         "azimuth_low": 0.0,
         "azimuth_high": 360.0,
         "tilt_low": 0.0,

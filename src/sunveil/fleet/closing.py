@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sunveil.estimate import Flag
+from sunveil.estimate import Flag, Quality
 from sunveil.files import write_whole
 from sunveil.fleet.done import UNREAD, estimates_file, read_part
 from sunveil.fleet.folder import SUMMARY, as_json
@@ -136,11 +136,13 @@ def _summary(
     context: RunContext, estimates: pa.Table, refused: pa.Table, unread: list[str]
 ) -> dict[str, Any]:
     flags = Counter(pc.list_flatten(estimates.column("flags")).to_pylist())
+    qualities = Counter(estimates.column("quality").to_pylist())
     kinds = Counter(refused.column("kind").to_pylist())
     return {
         "inferred": estimates.num_rows,
         "refused": refused.num_rows,
         "cells": len(context.cells.cells),
+        "quality": {quality.value: qualities[quality.value] for quality in Quality},
         "flags": {flag.value: flags[flag.value] for flag in Flag},
         "refused_by_kind": dict(sorted(kinds.items(), key=lambda each: (-each[1], each[0]))),
         "unread_files": unread,

@@ -16,7 +16,15 @@ from sunveil.meters.refusals import UNREAD as UNREAD
 # What reading a damaged file raises.
 DAMAGE = (duckdb.Error, pa.ArrowException, OSError)
 # The columns of the estimates that are summed up when all parts are done.
-SUMMED = ("system_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw", "agreement", "flags")
+SUMMED = (
+    "system_id",
+    "surface_azimuth",
+    "surface_tilt",
+    "dc_capacity_kw",
+    "agreement",
+    "quality",
+    "flags",
+)
 
 
 @dataclass(frozen=True, slots=True)

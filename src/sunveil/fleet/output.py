@@ -104,7 +104,8 @@ def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
         [
             judge(flags_of(each), error)[0].value
             for each, error in zip(bits.tolist(), radius, strict=True)
-        ]
+        ],
+        pa.string(),
     )
     columns["latitude"] = pa.array(systems.latitude[numbers])
     columns["longitude"] = pa.array(systems.longitude[numbers])
@@ -152,7 +153,7 @@ def _joined(parts: Sequence[NDArray[Any]], kind: Any) -> NDArray[Any]:
 
 def _skylines(elevations: NDArray[np.float32]) -> list[list[float]]:
     """Return the skyline of each system, empty where nothing hides the sun. [degrees]"""
-    hidden = elevations.any(axis=1).tolist()
+    hidden = elevations.max(axis=1) > 0.0
     return [row.tolist() if some else [] for row, some in zip(elevations, hidden, strict=True)]
 
 

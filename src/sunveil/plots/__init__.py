@@ -20,8 +20,10 @@ if TYPE_CHECKING:
         plot_yearly_irradiance,
     )
     from sunveil.plots.score_map import plot_score_map
+    from sunveil.plots.skyline import plot_skyline
     from sunveil.plots.style import mark_private
     from sunveil.plots.utility import plot_utility
+    from sunveil.plots.years import plot_years
 
 __all__ = [
     "mark_private",
@@ -30,8 +32,10 @@ __all__ = [
     "plot_irradiance_by_azimuth",
     "plot_irradiance_by_tilt",
     "plot_score_map",
+    "plot_skyline",
     "plot_utility",
     "plot_yearly_irradiance",
+    "plot_years",
 ]
 
 on_demand(
@@ -45,7 +49,9 @@ on_demand(
             "plot_yearly_irradiance",
         ),
         "sunveil.plots.score_map": ("plot_score_map",),
+        "sunveil.plots.skyline": ("plot_skyline",),
         "sunveil.plots.style": ("mark_private",),
         "sunveil.plots.utility": ("plot_utility",),
+        "sunveil.plots.years": ("plot_years",),
     },
 )

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 PANELS = 4
 # A day with fewer daylight readings than this share of its season's fullest is not looked at.
 NEARLY_WHOLE = 0.9
+# Nor is one with so little of the brightest day's energy: nothing was running.
+RUNNING = 0.03
 YEAR = 365
 # How much clearer a day at the end of its span must be than one in the middle.
 OFF_CENTRE = 0.4
@@ -115,7 +117,7 @@ def clear_days(data: SeenReadings, count: int) -> NDArray[np.int64]:
 
 
 def _clearness(power: Array, number: NDArray[np.intp]) -> Array:
-    """Return how bright and smooth each day is; -inf where it is dark or has gaps."""
+    """Return how bright and smooth each day is; -inf where nothing ran or it has gaps."""
     count = np.bincount(number)
     energy = np.bincount(number, weights=np.maximum(power, 0.0)).astype(np.float64)
     bends = np.zeros(len(power))
@@ -125,7 +127,8 @@ def _clearness(power: Array, number: NDArray[np.intp]) -> Array:
     rough = np.bincount(number, weights=np.where(inner, bends, 0.0))
     nearby = _running_top(energy)
     fullest = _running_top(count.astype(float))
-    usable = (energy > 0.0) & (count >= NEARLY_WHOLE * fullest)
+    running = (energy > 0.0) & (energy >= RUNNING * energy.max())
+    usable = running & (count >= NEARLY_WHOLE * fullest)
     bright = np.divide(energy, nearby, out=np.zeros(len(energy)), where=nearby > 0.0)
     roughness = np.divide(rough, energy, out=np.zeros(len(energy)), where=energy > 0.0)
     return np.where(usable, bright - roughness, -np.inf)

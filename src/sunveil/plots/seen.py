@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sunveil.engine import EngineOptions, SkyTable
 from sunveil.engine.assumed import CLEAR_HAZE, MEASURED_HAZE, numbers_of
 from sunveil.engine.envelope import points_of, profiles_of
+from sunveil.engine.model import HAZE_SEASON
 from sunveil.engine.prepared import PreparedSky
 from sunveil.engine.readings import on_long_grid
 from sunveil.engine.skytable import in_blocks
@@ -127,8 +128,11 @@ def _point(estimate: Estimate, *, clear: bool) -> Array:
     """Return an estimate as a point; what it does not know of haze and heat is as usual."""
     usual = (CLEAR_HAZE if clear else MEASURED_HAZE)[0]
     grid = Grid(np.array([estimate.surface_azimuth]), np.array([estimate.surface_tilt]))
-    return points_of(
+    point = points_of(
         grid,
         haze=usual if estimate.haze is None else estimate.haze,
         heat=estimate.assumptions.mount.heat if estimate.heat is None else estimate.heat,
     )
+    if estimate.haze_summer is not None and estimate.haze_winter is not None:
+        point[:, HAZE_SEASON] = 0.5 * (estimate.haze_winter - estimate.haze_summer)
+    return point

@@ -7,11 +7,17 @@ import math
 from pathlib import Path
 from typing import Any
 
-from sunveil.estimate import FLAG_MEANINGS, Flag
+from sunveil.estimate import FAIR_WITHIN, FLAG_MEANINGS, GOOD_WITHIN, Flag, Quality
 from sunveil.fleet.folder import PAGE, RUN, SUMMARY
 from sunveil.plots.embed import Drawing, embedded, loose_figure
 from sunveil.plots.fleet_summary import plot_fleet_azimuths, plot_fleet_classes
 from sunveil.report.page import page_template, write_page
+
+QUALITY_MEANINGS = {
+    Quality.GOOD: f"the plane is known to within {GOOD_WITHIN:g}°, and no flag speaks against it",
+    Quality.FAIR: f"to within {FAIR_WITHIN:g}°, or the unit or label is in doubt",
+    Quality.POOR: "less surely, or with a flag that speaks against it",
+}
 
 
 def write_fleet_page(folder: Path) -> None:
@@ -50,6 +56,15 @@ def render_fleet_page(summary: dict[str, Any], run: dict[str, Any]) -> str:
         rose=_draw_azimuths(summary["azimuth"]),
         tilts=_draw_tilts(summary["tilt"]),
         capacities=_draw_capacities(summary["capacity"]),
+        qualities=[
+            {
+                "name": quality,
+                "count": count,
+                "share": _share(count, inferred),
+                "meaning": QUALITY_MEANINGS[Quality(quality)],
+            }
+            for quality, count in summary["quality"].items()
+        ],
         flags=[
             {
                 "name": flag.replace("_", " "),
@@ -58,6 +73,7 @@ def render_fleet_page(summary: dict[str, Any], run: dict[str, Any]) -> str:
                 "meaning": FLAG_MEANINGS[Flag(flag)],
             }
             for flag, count in summary["flags"].items()
+            if count
         ],
         reasons=[
             {"kind": kind, "count": count, "share": _share(count, everybody)}

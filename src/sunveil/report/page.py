@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sunveil.errors import ParameterError, SunveilError
-from sunveil.estimate import Flag
+from sunveil.estimate import FAIR_WITHIN, GOOD_WITHIN, Estimate
 from sunveil.extras import require_extras
 from sunveil.files import write_whole
 from sunveil.infer import SiteSkies
@@ -16,7 +16,9 @@ from sunveil.plots import (
     plot_errors,
     plot_irradiance_by_azimuth,
     plot_irradiance_by_tilt,
+    plot_skyline,
     plot_yearly_irradiance,
+    plot_years,
 )
 from sunveil.plots.clear_days import draw_clear_days
 from sunveil.plots.embed import Drawing, embedded, loose_figure
@@ -25,7 +27,7 @@ from sunveil.plots.score_map import draw_score_map
 from sunveil.plots.seen import seen_readings
 from sunveil.plots.style import place_name
 from sunveil.report.case import Case
-from sunveil.report.words import assumptions, kilowatts, meanings, summary, table_row
+from sunveil.report.words import assumptions, facts, meanings, summary, table_row
 from sunveil.site import Site
 from sunveil.weather import WeatherCache
 
@@ -96,6 +98,8 @@ def render_report(cases: Sequence[Case], *, title: str, cache: WeatherCache | No
         place=place_name(site),
         shown=[_draw_case(case, cache=cache) for case in worth_drawing(cases)],
         near_flat=NEAR_FLAT,
+        good_within=GOOD_WITHIN,
+        fair_within=FAIR_WITHIN,
     )
 
 
@@ -169,13 +173,34 @@ def _draw_case(case: Case, *, cache: WeatherCache | None) -> dict[str, Any]:
     return {
         "row": table_row(case),
         "place": place_name(case.weather.site),
-        "several": Flag.NOT_ONE_PLANE in estimate.flags,
-        "radius": f"{estimate.plane_error_degrees:.1f}°",
-        "limit": None if estimate.ac_limit_kw is None else kilowatts(estimate.ac_limit_kw),
+        "reason": estimate.quality_reason,
+        "facts": facts(case),
         "notes": estimate.notes,
         "days": embedded(days, f"Measured and modelled power of {name} on four clear days"),
         "map": embedded(map_, f"Share of readings of {name} that each azimuth and tilt explains"),
+        "skyline": _draw_skyline(case),
+        "years": _draw_years(estimate),
     }
+
+
+def _draw_skyline(case: Case) -> Drawing | None:
+    """Return what hides the sun from a system, where something does."""
+    if not case.estimate.skyline:
+        return None
+    figure = loose_figure(7.2, 3.0)
+    plot_skyline(case.estimate, case.weather.site, ax=figure.subplots())
+    name = case.estimate.system_id
+    return embedded(figure, f"Skyline that hides the sun from {name}, before the sun's paths")
+
+
+def _draw_years(estimate: Estimate) -> Drawing | None:
+    """Return what the single years of a record say, where there are several."""
+    if not estimate.years:
+        return None
+    figure = loose_figure(10.0, 2.3)
+    plot_years(estimate, axes=figure.subplots(1, 3))
+    name = estimate.system_id
+    return embedded(figure, f"Azimuth, tilt and capacity of {name} by the single years")
 
 
 def write_page(path: Path, page: str) -> None:

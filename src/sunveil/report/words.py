@@ -8,11 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from sunveil.estimate import FLAG_MEANINGS, DaylightSaving, Flag, Interval
+from sunveil.estimate import FLAG_MEANINGS, DaylightSaving, Estimate, Flag, Interval
+from sunveil.findings import clear_hours_words, haze_words, skyline_words, trend_words
 from sunveil.plots.errors import NEAR_FLAT, azimuth_errors, capacity_errors, tilt_errors
 from sunveil.report.case import Case
 from sunveil.simulate import SystemTruth
+from sunveil.site import Losses, Mount
 
+_MOUNTS = {
+    Mount.UNKNOWN: "an unknown mount",
+    Mount.RACK: "an open rack",
+    Mount.ROOF: "a roof",
+}
 FLAG_WORDS = {flag: flag.value.replace("_", " ") for flag in Flag}
 
 
@@ -60,7 +67,7 @@ def table_row(case: Case) -> dict[str, Any]:
         "capacity_interval": _capacities(estimate.capacity_interval),
         "flags": [FLAG_WORDS[flag] for flag in estimate.flags if flag is not Flag.CLOCK_REPAIRED],
         "clock": clock_words(case),
-        "agreement": f"{100.0 * estimate.agreement:.0f}%",
+        "quality": estimate.quality.value,
         "truth": None,
     }
     if truth is not None:
@@ -72,6 +79,57 @@ def table_row(case: Case) -> dict[str, Any]:
             "angle": f"{truth.plane.angle_to(estimate.plane):.1f}°" if case.known else "",
         }
     return row
+
+
+def facts(case: Case) -> list[str]:
+    """Return what is to be known of one estimate, a sentence each, the weightiest first."""
+    estimate = case.estimate
+    sentences = [
+        _radius(case),
+        trend_words(estimate),
+        skyline_words(estimate),
+        _limit(estimate),
+        _clock(case),
+        clear_hours_words(estimate),
+        f"{100.0 * estimate.agreement:.0f}% of bright readings are within 15% of what it gives.",
+        haze_words(estimate),
+    ]
+    return [each for each in sentences if each]
+
+
+def _radius(case: Case) -> str:
+    """Return how sure the plane is, unless its quality says so, and how far off it is in truth."""
+    told = []
+    if Flag.NOT_ONE_PLANE in case.estimate.flags:
+        told.append(
+            "No single plane explains these readings: take the values above for a stand-in, not"
+            " for a plane that is there."
+        )
+    elif case.estimate.quality_reason in FLAG_MEANINGS.values():
+        told.append(
+            f"The true plane lies within {case.estimate.plane_error_degrees:.1f}° of the inferred"
+            " one with a confidence of 90%."
+        )
+    if case.known is not None:
+        angle = case.known.plane.angle_to(case.estimate.plane)
+        told.append(f"In truth it is {angle:.1f}° off.")
+    elif case.truth is not None:
+        told.append(f"In truth this is not one fixed plane ({_kind(case.truth)}).")
+    return " ".join(told)
+
+
+def _limit(estimate: Estimate) -> str:
+    if estimate.ac_limit_kw is None or estimate.dc_ac_ratio is None:
+        return ""
+    return (
+        f"The inverter cuts the power off at {kilowatts(estimate.ac_limit_kw)} kW, so that the"
+        f" ratio of DC to AC is {estimate.dc_ac_ratio:.2f}."
+    )
+
+
+def _clock(case: Case) -> str:
+    words = clock_words(case)
+    return words and f"The declared clock did not fit the sun and was repaired: {words}."
 
 
 def _kind(truth: SystemTruth) -> str:
@@ -131,10 +189,18 @@ def assumptions(cases: Sequence[Case]) -> list[str]:
         losses = made.losses
         method = "the paper's method" if made.method == "paper" else "the default method"
         sentences.append(
-            f"System losses of {100 * losses.system:.3g}%, an inverter efficiency of"
-            f" {100 * losses.inverter_efficiency:.3g}%, a temperature coefficient of"
+            f"System losses of {100 * losses.system:.3g}%{_parts(losses)}, an inverter efficiency"
+            f" of {100 * losses.inverter_efficiency:.3g}%, a temperature coefficient of"
             f" {100 * losses.gamma_pdc:.2g}% per °C, ground that reflects {100 * made.albedo:.3g}%"
-            f" of the light, modules on a {made.mount.value} mount, the {made.sky_model} sky,"
+            f" of the light, modules on {_MOUNTS[made.mount]}, the {made.sky_model} sky,"
             f" weather from {made.weather}, {method}."
         )
     return list(dict.fromkeys(sentences))
+
+
+def _parts(losses: Losses) -> str:
+    """Return what the losses are made of, in brackets; nothing where they were given as a whole."""
+    if len(losses.parts) == 1:
+        return ""
+    named = (f"{name} {100.0 * share:.3g}%" for name, share in losses.parts.items())
+    return f" ({', '.join(named)})"

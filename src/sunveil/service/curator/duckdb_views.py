@@ -19,11 +19,12 @@ CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-# What is there before an inference has finished its first part.
+# The columns that pages rely on: all there is before an inference has finished its first part, and
+# empty where a table of an earlier version lacks them.
 NO_ESTIMATES = (
     "SELECT '' AS system_id, 0.0 AS surface_azimuth, 0.0 AS surface_tilt, 0.0 AS dc_capacity_kw,"
     " 0.0 AS plane_error_degrees, 0.0 AS agreement, CAST([] AS VARCHAR[]) AS flags,"
-    " 0.0 AS latitude, 0.0 AS longitude"
+    " '' AS quality, 0.0 AS latitude, 0.0 AS longitude"
 )
 NO_REFUSED = "SELECT '' AS system_id, '' AS kind, '' AS reason, true AS in_systems"
 
@@ -46,9 +47,9 @@ def open_views(folder: Path) -> Iterator[DuckDBPyConnection]:
 
 def _view(database: DuckDBPyConnection, name: str, parts: Sequence[Path], *, empty: str) -> None:
     listed = ", ".join(_quoted(path) for path in parts)
-    source = f"SELECT * FROM read_parquet([{listed}], union_by_name=true)"
+    source = f" UNION ALL BY NAME SELECT * FROM read_parquet([{listed}], union_by_name=true)"
     database.execute(
-        f"CREATE VIEW {name} AS " + (source if parts else f"SELECT * FROM ({empty}) WHERE false")
+        f"CREATE VIEW {name} AS SELECT * FROM ({empty}) WHERE false" + (source if parts else "")
     )
 
 

@@ -39,6 +39,7 @@ def estimates(request: Request, name: str) -> Response:
     azimuth = drawn["surface_azimuth"]
     values |= {
         "summary": results.summary(),
+        "qualities": qualities(),
         "meanings": meanings(),
         "drawn": len(names),
         "most": MOST_DRAWN,
@@ -58,6 +59,7 @@ def systems(
     show: QueryText = "all",
     text: QueryText = "",
     flag: QueryText = "",
+    quality: QueryText = "",
     page: int = 1,
 ) -> Response:
     """Show systems page by page: all, flagged or refused."""
@@ -68,12 +70,19 @@ def systems(
         found = results.refused(text=text, number=page)
     else:
         wanted = flag if flag in meanings() else "any"
-        found = results.estimates(text=text, flag=wanted if show == "flagged" else "", number=page)
+        found = results.estimates(
+            text=text,
+            flag=wanted if show == "flagged" else "",
+            quality=quality if quality in qualities() else "",
+            number=page,
+        )
     values |= {
         "summary": results.summary(),
         "show": show,
         "text": text,
         "flag": flag if flag in meanings() else "",
+        "quality": quality if quality in qualities() else "",
+        "qualities": [("", "any"), *((each, each) for each in qualities())],
         "flags": [("", "any"), *((each, each.replace("_", " ")) for each in meanings())],
         "meanings": meanings(),
         "page": found,
@@ -90,10 +99,12 @@ def system(request: Request, name: str, system_id: QueryText = "") -> Response:
     reason = results.why_refused(system_id) if row is None else None
     if row is None and reason is None:
         raise Problem(404, "There is no such system in this dataset; look in the list.")
+    findings: list[tuple[str, str]] = []
     days: list[dict[str, Any]] = []
     problem = ""
     if row is not None:
         try:
+            findings = _findings(request, values, row)
             days = _days(request, values, row)
         except SunveilError as error:
             problem = str(error)
@@ -104,9 +115,18 @@ def system(request: Request, name: str, system_id: QueryText = "") -> Response:
         "days": days,
         "problem": problem,
         "intervals": [] if row is None else _intervals(row),
+        "findings": findings,
         "meanings": meanings(),
     }
     return render(request, "curator/system.html", **values)
+
+
+@cache
+def qualities() -> tuple[str, ...]:
+    """Return the words for how far an estimate can be relied on, the best first."""
+    from sunveil.estimate import Quality
+
+    return tuple(quality.value for quality in Quality)
 
 
 @cache
@@ -135,6 +155,14 @@ def _intervals(row: dict[str, Any]) -> list[tuple[str, float, float, str]]:
         if low is not None and high is not None:
             found.append((words, float(low), float(high), unit))
     return found
+
+
+def _findings(
+    request: Request, values: dict[str, Any], row: dict[str, Any]
+) -> list[tuple[str, str]]:
+    from sunveil.service.curator.fits import row_findings
+
+    return row_findings(service_of(request), values["dataset"], row)
 
 
 def _days(request: Request, values: dict[str, Any], row: dict[str, Any]) -> list[dict[str, Any]]:

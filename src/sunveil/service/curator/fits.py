@@ -11,6 +11,13 @@ import numpy as np
 
 from sunveil.errors import MeterError, SourceError
 from sunveil.estimate import Estimate
+from sunveil.findings import (
+    clear_hours_words,
+    haze_words,
+    skyline_words,
+    trend_words,
+    year_name,
+)
 from sunveil.fleet.layouts import FileLayout
 from sunveil.fleet.plain_files import iter_file_systems
 from sunveil.fleet.records import raws_of
@@ -33,6 +40,38 @@ from sunveil.service.store.datasets import Served
 from sunveil.site import Site
 
 
+def row_findings(service: Service, served: Served, row: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return what the method saw of a system: the name of each finding, and the finding in words.
+
+    Parameters
+    ----------
+    service, served
+        The dataset.
+    row
+        The system's estimate, as the inference wrote it.
+    """
+    estimate = _estimate(service, served, row)
+    years = (
+        f"{year_name(year)}: {year.surface_azimuth:.1f}°, {year.surface_tilt:.1f}°,"
+        f" {year.dc_capacity_kw:.3g} kW"
+        for year in estimate.years
+    )
+    found = (
+        ("Quality", f"{estimate.quality.value}: {estimate.quality_reason}"),
+        ("Clear days", clear_hours_words(estimate)),
+        ("By year", "; ".join(years)),
+        ("Trend", trend_words(estimate)),
+        ("Skyline", skyline_words(estimate)),
+        ("Air", haze_words(estimate)),
+    )
+    return [(name, words) for name, words in found if words]
+
+
+def _estimate(service: Service, served: Served, row: dict[str, Any]) -> Estimate:
+    folder = served.path(service.settings.datasets)
+    return Estimate.from_row(row, read_assumptions(folder / OUTPUT))
+
+
 def fit_days(service: Service, served: Served, row: dict[str, Any]) -> list[DayCurve]:
     """Return the clearest days of a system: what was measured, and what its estimate would give.
 
@@ -47,9 +86,8 @@ def fit_days(service: Service, served: Served, row: dict[str, Any]) -> list[DayC
     -------
     None: the curves are readings.
     """
-    folder = served.path(service.settings.datasets)
     record, site = read_one(service, served, row["system_id"])
-    estimate = Estimate.from_row(row, read_assumptions(folder / OUTPUT))
+    estimate = _estimate(service, served, row)
     skies = SiteSkies(site.latitude, site.longitude, site.altitude)
     data = seen_readings(record, skies, estimate)
     hours = solar_hour(site, data.sun)

@@ -36,7 +36,7 @@ SHOWN = (
     "surface_tilt",
     "dc_capacity_kw",
     "plane_error_degrees",
-    "agreement",
+    "quality",
     "flags",
 )
 
@@ -53,6 +53,8 @@ class FleetSummary:
         How many of them the table of systems names: public.
     flags
         How many systems have each flag.
+    qualities
+        How many systems are of each quality; of none in tables of version 0.1.
     capacity_kw
         All capacities together. [kW]
     plane_error
@@ -64,6 +66,7 @@ class FleetSummary:
     listed: int
     flagged: int
     flags: dict[str, int]
+    qualities: dict[str, int]
     capacity_kw: float
     plane_error: float
 
@@ -123,6 +126,9 @@ class FleetResults:
                 "SELECT flag, count(*) FROM (SELECT unnest(flags) AS flag FROM estimates)"
                 " GROUP BY flag ORDER BY count(*) DESC, flag"
             ).fetchall()
+            qualities = database.execute(
+                "SELECT quality, count(*) FROM estimates WHERE quality IS NOT NULL GROUP BY quality"
+            ).fetchall()
             refused = _one(database.execute("SELECT count(*) FROM refused"))
             listed = _one(database.execute("SELECT count(*) FROM refused WHERE in_systems"))
         assert numbers is not None
@@ -132,11 +138,14 @@ class FleetResults:
             listed=int(numbers[0]) + int(listed),
             flagged=int(numbers[1]),
             flags={str(flag): int(count) for flag, count in flags},
+            qualities={str(quality): int(count) for quality, count in qualities},
             capacity_kw=float(numbers[2] or 0.0),
             plane_error=float(numbers[3] or 0.0),
         )
 
-    def estimates(self, *, text: str = "", flag: str = "", number: int = 1) -> TablePage:
+    def estimates(
+        self, *, text: str = "", flag: str = "", quality: str = "", number: int = 1
+    ) -> TablePage:
         """Return a page of the estimates, by the systems' names.
 
         Parameters
@@ -145,6 +154,8 @@ class FleetResults:
             What the name begins with or holds.
         flag
             ``any`` for those with some flag, or the flag that they have.
+        quality
+            The quality that they are of; any when left out.
         number
             Which page.
         """
@@ -154,6 +165,9 @@ class FleetResults:
         elif flag:
             where.append("list_contains(flags, ?)")
             values.append(flag)
+        if quality:
+            where.append("quality = ?")
+            values.append(quality)
         return self._page("estimates", SHOWN, where, values, number=number)
 
     def refused(self, *, text: str = "", number: int = 1) -> TablePage:

@@ -1,0 +1,107 @@
+"""What the method saw of a system, in words that commands and pages share."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sunveil.estimate import Estimate, YearEstimate
+
+_COMPASS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
+# A change of the output below this cannot be told from none. [% per year]
+HARDLY = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenSky:
+    """Neighbouring sectors of the sky in which something hides the sun.
+
+    Parameters
+    ----------
+    first, last
+        Where they begin and end, clockwise from north; ``last`` exceeds 360 past north. [degrees]
+    lowest, highest
+        The least and the greatest elevation below which the sun is hidden in them. [degrees]
+    """
+
+    first: float
+    last: float
+    lowest: float
+    highest: float
+
+    def __str__(self) -> str:
+        high = f"{self.highest:g}°"
+        high = high if self.lowest == self.highest else f"{self.lowest:g} to {high}"
+        if self.last - self.first >= 360.0:
+            return f"below {high} all around"
+        way = _COMPASS[round((self.first + self.last) / 90.0) % 8]
+        return f"below {high} in the {way} ({self.first:g} to {self.last % 360.0 or 360.0:g}°)"
+
+
+def hidden_skies(skyline: Sequence[float]) -> list[HiddenSky]:
+    """Return what a skyline hides, each run of neighbouring sectors once, clockwise from north."""
+    count = len(skyline)
+    if not any(skyline):
+        return []
+    if all(skyline):
+        return [HiddenSky(0.0, 360.0, min(skyline), max(skyline))]
+    width = 360.0 / count
+    runs = []
+    for start in range(count):
+        if skyline[start] and not skyline[start - 1]:
+            size = next(n for n in range(1, count) if not skyline[(start + n) % count])
+            heights = [skyline[(start + n) % count] for n in range(size)]
+            runs.append(
+                HiddenSky(start * width, (start + size) * width, min(heights), max(heights))
+            )
+    return runs
+
+
+def skyline_words(estimate: Estimate) -> str:
+    """Return where something hides the sun, as a sentence; nothing where it is free."""
+    parts = [str(each) for each in hidden_skies(estimate.skyline)]
+    if not parts:
+        return ""
+    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"Something hides the sun {listed}."
+
+
+def trend_words(estimate: Estimate) -> str:
+    """Return how the output changes from year to year, as a sentence; nothing if unknown."""
+    trend = estimate.trend_percent_per_year
+    if trend is None:
+        return ""
+    if abs(trend) < HARDLY:
+        return "Its output hardly changes from year to year."
+    return f"Its output {'rises' if trend > 0.0 else 'falls'} by {abs(trend):.1f}% per year."
+
+
+def haze_words(estimate: Estimate) -> str:
+    """Return how hazy the air was beside its usual turbidity, as a sentence."""
+    if estimate.haze_summer is None or estimate.haze_winter is None:
+        return ""
+    summer, winter = (_signed(each) for each in (estimate.haze_summer, estimate.haze_winter))
+    return (
+        f"Haze beside the usual, as Linke turbidity: {summer} in midsummer, {winter} in midwinter."
+    )
+
+
+def clear_hours_words(estimate: Estimate) -> str:
+    """Return how many hours of clear days an estimate rests on, as a sentence."""
+    if estimate.clear_hours is None:
+        return ""
+    return f"It rests on {estimate.clear_hours:,.0f} hours of clear days."
+
+
+def year_name(year: YearEstimate) -> str:
+    """Return a year's name: its number where it begins with January, else its first month."""
+    # a reading or two into the new year does not make it another one
+    begins = year.first + dt.timedelta(days=3)
+    if (year.first - dt.timedelta(days=3)).year != begins.year:
+        return str(begins.year)
+    return f"{begins:%b %Y}"
+
+
+def _signed(value: float) -> str:
+    return "0.0" if abs(value) < 0.05 else f"{value:+.1f}".replace("-", "−")

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from plot_makers import estimate_of
+from sunveil.estimate import YearEstimate
+from sunveil.findings import (
+    clear_hours_words,
+    haze_words,
+    hidden_skies,
+    skyline_words,
+    trend_words,
+    year_name,
+)
+
+
+def skyline(**heights: float) -> tuple[float, ...]:
+    """Return thirty sectors, of which some, named by their number, are hidden."""
+    return tuple(heights.get(f"s{place}", 0.0) for place in range(30))
+
+
+@pytest.mark.parametrize(
+    ("heights", "words"),
+    [
+        ({"s20": 20.0, "s21": 20.0}, "below 20° in the west (240 to 264°)"),
+        ({"s8": 10.0, "s9": 5.0}, "below 5 to 10° in the east (96 to 120°)"),
+        ({"s29": 5.0, "s0": 15.0}, "below 5 to 15° in the north (348 to 12°)"),
+        ({"s29": 5.0}, "below 5° in the north (348 to 360°)"),
+        (
+            {"s8": 5.0, "s15": 10.0, "s21": 5.0},
+            "below 5° in the east (96 to 108°), below 10° in the south (180 to 192°)"
+            " and below 5° in the west (252 to 264°)",
+        ),
+        ({f"s{place}": 5.0 + place for place in range(30)}, "below 5 to 34° all around"),
+    ],
+)
+def test_a_skyline_is_told_by_where_and_how_high(heights: dict[str, float], words: str) -> None:
+    told = skyline_words(estimate_of(skyline=skyline(**heights)))
+    assert told == f"Something hides the sun {words}."
+
+
+def test_every_hidden_sector_is_in_one_run() -> None:
+    runs = hidden_skies(skyline(s29=5.0, s0=10.0, s1=5.0, s10=15.0))
+    assert [(run.first, run.last, run.highest) for run in runs] == [
+        (120.0, 132.0, 15.0),
+        (348.0, 384.0, 10.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("trend", "words"),
+    [
+        (None, ""),
+        (0.04, "Its output hardly changes from year to year."),
+        (-5.32, "Its output falls by 5.3% per year."),
+        (0.6, "Its output rises by 0.6% per year."),
+    ],
+)
+def test_a_trend_is_told_by_its_way(trend: float | None, words: str) -> None:
+    assert trend_words(estimate_of(trend_percent_per_year=trend)) == words
+
+
+def test_haze_has_its_seasons() -> None:
+    told = haze_words(estimate_of(haze_summer=-0.31, haze_winter=0.02))
+    assert told.endswith("−0.3 in midsummer, 0.0 in midwinter.")
+
+
+def test_what_was_not_seen_is_not_told() -> None:
+    nothing = estimate_of()
+    for words in (skyline_words, trend_words, haze_words, clear_hours_words):
+        assert words(nothing) == ""
+    assert skyline_words(estimate_of(skyline=(0.0,) * 30)) == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "name"),
+    [
+        (dt.date(2016, 1, 2), "2016"),
+        (dt.date(2016, 12, 30), "2017"),
+        (dt.date(2016, 3, 9), "Mar 2016"),
+        (dt.date(2016, 9, 28), "Oct 2016"),
+    ],
+)
+def test_a_year_is_named_by_where_it_begins(first: dt.date, name: str) -> None:
+    assert year_name(YearEstimate(first, 180.0, 30.0, 5.0)) == name
