@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.estimate import (
+    FAIR_FLAGS,
     FLAG_MEANINGS,
+    POOR_FLAGS,
     Assumptions,
     ClockFinding,
     ClockStep,
@@ -20,6 +22,7 @@ from sunveil.estimate import (
     Interval,
     Quality,
     YearEstimate,
+    judge,
 )
 from sunveil.meters.record import Label
 from sunveil.site import Losses, Plane
@@ -178,6 +181,29 @@ def test_quality_is_judged_by_flags_and_by_the_radius(estimate, flags, radius, q
     assert judged.quality is quality
     assert reason in judged.quality_reason
     assert judged.to_dict()["quality"] == quality
+
+
+def test_a_flag_makes_an_estimate_poor_or_fair_or_neither_but_not_both():
+    assert not set(POOR_FLAGS) & set(FAIR_FLAGS)
+    # what was cut off or repaired is known as well as anything else
+    assert set(Flag) - set(POOR_FLAGS) - set(FAIR_FLAGS) == {Flag.CLIPPING, Flag.CLOCK_REPAIRED}
+
+
+def test_the_worst_flag_is_the_reason():
+    flags = (Flag.LOW_AGREEMENT, Flag.NOT_GENERATION, Flag.LABEL_UNKNOWN)
+    assert judge(flags, 3.0) == (Quality.POOR, FLAG_MEANINGS[Flag.NOT_GENERATION])
+
+
+def test_haze_over_the_year_is_that_between_its_seasons(estimate):
+    hazy = replace(estimate, haze_summer=-0.2, haze_winter=0.8)
+    assert hazy.haze == pytest.approx(0.3)
+    assert replace(hazy, haze_winter=None).haze is None
+
+
+def test_the_ratio_of_dc_to_ac_is_told_where_a_limit_shows(estimate):
+    assert estimate.dc_ac_ratio == pytest.approx(5.4321987 / 4.4444444)
+    assert estimate.to_dict()["dc_ac_ratio"] == 1.22
+    assert replace(estimate, ac_limit_kw=None).to_dict()["dc_ac_ratio"] is None
 
 
 def test_assumptions_come_back_from_their_dictionary(estimate):

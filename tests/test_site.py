@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
 from sunveil.site import (
+    CALIBRATION,
+    LOSS_PARTS,
+    RUNNING_LOSSES,
     Losses,
     Plane,
     Site,
@@ -228,3 +231,17 @@ def test_losses_out_of_range_are_refused_by_name():
 
 def test_the_factor_of_losses_is_what_is_left_of_dc_power():
     assert Losses(system=0.2, inverter_efficiency=0.9).factor == pytest.approx(0.72)
+
+
+def test_the_default_losses_are_their_parts_multiplied():
+    parts = Losses().parts
+    assert {name: parts[name] for name in LOSS_PARTS} == dict(LOSS_PARTS)
+    kept = math.prod(1.0 - part for part in parts.values())
+    assert Losses().system == RUNNING_LOSSES == pytest.approx(1.0 - kept, abs=5e-4)
+    # without the correction they are PVWatts' own, less shading, snow and availability
+    pvwatts = pvlib.pvsystem.pvwatts_losses(shading=0.0, availability=0.0) / 100.0
+    assert 1.0 - kept / CALIBRATION == pytest.approx(pvwatts, abs=5e-4)
+
+
+def test_losses_that_were_given_have_one_part():
+    assert Losses(system=0.14).parts == {"given": 0.14}

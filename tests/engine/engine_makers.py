@@ -36,12 +36,14 @@ def point_of(
     *,
     haze: float = 0.0,
     heat: float = 1.0,
+    season: float = 0.0,
     limit: float | None = None,
 ) -> Array:
-    """Return the six numbers that a fit carries."""
+    """Return the seven numbers that a fit carries."""
     turn = np.radians(azimuth)
+    east, north = tilt * np.sin(turn), tilt * np.cos(turn)
     last = UNLIMITED if limit is None else np.log(limit)
-    return np.array([tilt * np.sin(turn), tilt * np.cos(turn), np.log(capacity), haze, heat, last])
+    return np.array([east, north, np.log(capacity), haze, heat, season, last])
 
 
 def plane_of(found: BlockEstimates, place: int) -> Plane:

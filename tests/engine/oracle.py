@@ -1,25 +1,28 @@
 """The oracle of the engine's kernels: model and fit, stated plainly in numpy.
 
 The power of a point is :func:`sunveil.sky.unit_power` at the two instants that stand for each
-interval; derivatives are differences; a fit is Gauss-Newton with Welsch's weights and two priors.
+interval; derivatives are differences; a fit is Gauss-Newton with Welsch's weights and three priors.
 Nothing of it is compiled, thinned, or laid out in blocks, and no skill of the kernels is used.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from engine_makers import point_of
+from numpy.typing import NDArray
 
 from sunveil.engine.assumed import ERRORS, EngineOptions, numbers_of
-from sunveil.engine.model import CAPACITY, HAZE, HEAT, LIMIT, NO_LIMIT, PARAMETERS
+from sunveil.engine.model import CAPACITY, HAZE, HAZE_SEASON, HEAT, LIMIT, NO_LIMIT, PARAMETERS
 from sunveil.engine.skytable import NODES, SkyTable, _clear_nodes, _clear_over
 from sunveil.site import Array, Losses, normals
-from sunveil.sky import Sky, sky_at, unit_power
+from sunveil.sky import LOWEST_SUN, Sky, sky_at, unit_power
 
-# Differences by which derivatives are told: degrees, logarithms, turbidity, heat.
-DIFFERENCES = np.array([0.02, 0.02, 1e-4, 0.01, 0.01, 1e-4])
+# Differences by which derivatives are told: degrees, logarithm, turbidity, heat, turbidity again,
+# logarithm.
+DIFFERENCES = np.array([0.02, 0.02, 1e-4, 0.05, 0.01, 0.05, 1e-4])
 
 
 @dataclass(frozen=True)
@@ -28,14 +31,21 @@ class Oracle:
 
     nodes: tuple[Sky, Sky]
     clear: bool
+    season: Array
+
+    def take(self, chosen: NDArray[np.intp]) -> Oracle:
+        """Return the oracle of some of the intervals."""
+        early, late = (sky.take(chosen) for sky in self.nodes)
+        return Oracle((early, late), self.clear, self.season[chosen])
 
     def power(self, point: Array) -> Array:
         """Return the mean power of a point over each interval, its limit applied. [kW]"""
         tilt = np.hypot(point[0], point[1])
         normal = normals(np.array([np.degrees(np.arctan2(point[0], point[1]))]), np.array([tilt]))
+        haze = point[HAZE] + point[HAZE_SEASON] * self.season
         free = np.mean(
             [
-                unit_power(sky.hazier(point[HAZE]), normal, losses=Losses(), heat=point[HEAT])[0]
+                unit_power(hazier(sky, haze), normal, losses=Losses(), heat=point[HEAT])[0]
                 for sky in self.nodes
             ],
             axis=0,
@@ -49,15 +59,26 @@ class Oracle:
         return np.hypot(relative * model, ERRORS.absolute * widen * bright)
 
     def slopes(self, point: Array) -> Array:
-        """Return the derivatives of the power by the six parameters, shape (6, n). [kW]"""
+        """Return the derivatives of the power by the parameters, shape (PARAMETERS, n). [kW]"""
         out = []
         for place in range(PARAMETERS):
             step = DIFFERENCES * (np.arange(PARAMETERS) == place)
             out.append((self.power(point + step) - self.power(point - step)) / (2.0 * step[place]))
         return np.array(out)
 
-    def fit(self, power: Array, start: Array, *, widen: float = 1.0, steps: int = 60) -> Array:
-        """Return the point that fits readings best near a start; NaN where there is no reading."""
+    def fit(
+        self,
+        power: Array,
+        start: Array,
+        *,
+        say: Array | float = 1.0,
+        widen: float = 1.0,
+        steps: int = 60,
+    ) -> Array:
+        """Return the point that fits readings best near a start; NaN where there is no reading.
+
+        ``say`` is how much each reading counts.
+        """
         have = np.isfinite(power)
         readings = np.where(have, power, 0.0)
         bright = float(np.quantile(power[have], 0.98))
@@ -68,7 +89,7 @@ class Oracle:
             model = self.power(point)
             scale = self.deviation(model, bright, widen)
             residual = (readings - model) / scale
-            weight = have * np.exp(-0.5 * (residual / ERRORS.reach) ** 2)
+            weight = say * have * np.exp(-0.5 * (residual / ERRORS.reach) ** 2)
             weight[model < priors.dimmest * bright] = 0.0
             jacobian = (self.slopes(point) / scale)[free].T
             information = (jacobian * weight[:, None]).T @ jacobian / ERRORS.correlated
@@ -76,6 +97,7 @@ class Oracle:
             for place, mean, deviation in (
                 (HAZE, priors.haze_mean, priors.haze_deviation),
                 (HEAT, priors.heat_mean, priors.heat_deviation),
+                (HAZE_SEASON, 0.0, priors.season_deviation),
             ):
                 information[place, place] += deviation**-2
                 gradient[place] -= (point[place] - mean) / deviation**2
@@ -89,6 +111,26 @@ class Oracle:
         return point
 
 
+def hazier(sky: Sky, turbidity: Array) -> Sky:
+    """Return a sky whose Linke turbidity is raised by an amount of its own at every instant.
+
+    By Beer's law, from what :meth:`Sky.hazier` does for one amount.
+    """
+    one = sky.hazier(1.0)
+    dni, ghi = (
+        now * np.divide(then, now, out=np.ones_like(now), where=now > 0.0) ** turbidity
+        for now, then in ((sky.dni, one.dni), (sky.ghi, one.ghi))
+    )
+    up = np.maximum(sky.sun[:, 2], LOWEST_SUN)
+    return replace(sky, dni=dni, ghi=ghi, dhi=np.maximum(ghi - dni * up, 0.3 * sky.dhi))
+
+
+def northern_winter(starts: NDArray[np.int64]) -> Array:
+    """Return 1 in the middle of January and -1 in that of July, for seconds since 1970."""
+    stamps = pd.to_datetime(starts, unit="s")
+    return np.cos(2.0 * np.pi * (stamps.day_of_year - 16 + stamps.hour / 24.0) / 365.25).to_numpy()
+
+
 def oracle_of(table: SkyTable) -> Oracle:
     """Return the oracle of a table, under the clear sky or under its weather."""
     starts, step = table.grid.long.starts[table.slot[: table.usable]], table.grid.long.step
@@ -100,7 +142,7 @@ def oracle_of(table: SkyTable) -> Oracle:
         early, late = (
             sky_at(table.weather, each.astype("datetime64[s]"), clear) for each in instants
         )
-    return Oracle((early, late), table.clear)
+    return Oracle((early, late), table.clear, northern_winter(starts))
 
 
 def angle_between(one: Array, other: Array) -> float:
@@ -113,13 +155,12 @@ def angle_between(one: Array, other: Array) -> float:
 
 def best_plane(oracle: Oracle, power: Array, *, widen: float = 1.5) -> Array:
     """Return the best fit whatever the start: from planes all around, on every seventh reading."""
-    some = np.where(np.arange(len(power)) % 7 == 0, power, np.nan)
+    some = np.arange(0, len(power), 7)
     capacity = float(np.nanquantile(power, 0.98)) / 0.75
     best, most = None, -1.0
     for azimuth in (90.0, 180.0, 270.0):
-        point = oracle.fit(
-            some, point_of(azimuth, 25.0, capacity, haze=-0.2, heat=1.25), widen=widen
-        )
+        start = point_of(azimuth, 25.0, capacity, haze=-0.2, heat=1.25)
+        point = oracle.take(some).fit(power[some], start, widen=widen)
         model = oracle.power(point)
         far = (power - model) / oracle.deviation(model, float(np.nanquantile(power, 0.98)))
         explained = np.nansum(np.exp(-0.5 * (far / ERRORS.reach) ** 2) * power)

@@ -62,7 +62,8 @@ def test_simulated_planes_are_recovered(four):
 
 
 def test_haze_and_heat_are_told(four, denver, rows):
-    assert (np.abs(four.haze) < 1.0).all()
+    assert (np.abs(four.haze_summer) < 1.0).all()
+    assert (np.abs(four.haze_winter) < 1.0).all()
     assert (np.abs(four.heat - Mount.UNKNOWN.heat) < 0.3).all()
     roof = infer_block(rows, denver, options=EngineOptions(mount=Mount.RACK))
     assert (roof.heat < four.heat - 0.1).all()
@@ -195,7 +196,7 @@ def test_too_little_data_is_told_and_stops_nobody(four, denver, rows):
     told = reason(int(found.outcome[3]), int(found.lit[3]), source=denver.source)
     assert told.startswith(f"there are {found.lit[3]} daylight readings")
     assert "60 are needed" in told
-    for field in ("surface_azimuth", "dc_capacity_kw", "tilt_low", "ac_limit_kw", "haze"):
+    for field in ("surface_azimuth", "dc_capacity_kw", "tilt_low", "ac_limit_kw", "haze_winter"):
         assert np.isnan(getattr(found, field)[[0, 2, 3]]).all()
     assert found.flags[[0, 2, 3]].tolist() == [0, 0, 0]
 
@@ -292,7 +293,8 @@ def test_places_beside_the_skys_own_turn_the_plane(four, denver, rows):
 
 
 def assert_same_but_planes(one: BlockEstimates, other: BlockEstimates) -> None:
-    for name in ("outcome", "dc_capacity_kw", "haze", "heat", "agreement", "lit", "flags"):
+    names = ("outcome", "dc_capacity_kw", "haze_summer", "haze_winter", "heat", "agreement")
+    for name in (*names, "clear_hours", "skyline", "lit", "flags"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 

@@ -64,7 +64,7 @@ def test_more_readings_make_a_surer_plane(prepared, rows):
     few = rows[0].copy()
     few[24 * 60 :] = np.nan
     fit = fit_finally(search(np.stack([rows[0], few]), prepared), prepared)
-    bare = SystematicErrors(clock_minutes=0.0, capacity=0.0, angle=0.0)
+    bare = SystematicErrors(clock_minutes=0.0, tilt=0.0, across=0.0, capacity=0.0)
     year, weeks = intervals_of(fit.points, fit.covariances(bare)).plane_error_degrees
     assert year < 0.7 * weeks
 

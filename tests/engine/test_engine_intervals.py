@@ -9,14 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.engine.assumed import SystematicErrors
-from sunveil.engine.intervals import DRAWS, Intervals, _draws, covariances, intervals_of
+from sunveil.engine.intervals import (
+    DRAWS,
+    Intervals,
+    _draws,
+    covariances,
+    in_plane_axes,
+    intervals_of,
+)
 from sunveil.site import normals
 
-BARE = SystematicErrors(clock_minutes=0.0, capacity=0.0, angle=0.0, stretch=1.0)
+BARE = SystematicErrors(clock_minutes=0.0, tilt=0.0, across=0.0, capacity=0.0, stretch=1.0)
 
 
 def spread(azimuth: float, tilt: float, *, angle: float = 1.0, capacity: float = 0.02) -> Intervals:
-    covariance = np.diag(np.square([angle, angle, capacity, 0.1, 0.1, 1.0]))
+    covariance = np.diag(np.square([angle, angle, capacity, 0.1, 0.1, 0.1, 1.0]))
     return intervals_of(point_of(azimuth, tilt, 5.0)[None], covariance[None])
 
 
@@ -43,7 +50,7 @@ def test_draws_are_standard_normal_and_do_not_go_together():
 )
 def test_intervals_are_those_of_many_normal_draws(azimuth, tilt, east, north, together):
     cross = together * east * north
-    covariance = np.diag([0.0, 0.0, 0.03**2, 0.1, 0.1, 1.0])
+    covariance = np.diag([0.0, 0.0, 0.03**2, 0.1, 0.1, 0.1, 1.0])
     covariance[:2, :2] = [[east**2, cross], [cross, north**2]]
     point = point_of(azimuth, tilt, 5.0)
     found = intervals_of(point[None], covariance[None])
@@ -101,36 +108,59 @@ def test_a_steep_plane_stays_within_the_vertical():
 
 def test_a_system_has_the_same_intervals_alone_and_among_others():
     points = np.array([point_of(180.0, 30.0, 5.0), point_of(90.0, 5.0, 2.0)])
-    covariance = np.array([np.eye(6), 4.0 * np.eye(6)])
+    covariance = np.array([np.eye(7), 4.0 * np.eye(7)])
     both = intervals_of(points, covariance)
     alone = intervals_of(points[1:], covariance[1:])
     assert both.tilt_high[1] == alone.tilt_high[0]
     assert both.azimuth_low[1] == alone.azimuth_low[0]
 
 
-def parts(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+POINTS = np.array([point_of(180.0, 30.0), point_of(90.0, 20.0), point_of(225.0, 5.0)])
+
+
+def parts(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
-    roots = rng.normal(size=(2, 3, 6, 6))
+    roots = rng.normal(size=(2, 3, 7, 7))
     information, scatter = np.einsum("psij,pskj->psik", roots, roots)
-    return information + 2.0 * np.eye(6), scatter, rng.normal(size=(3, 6))
+    return POINTS, information + 2.0 * np.eye(7), scatter, rng.normal(size=(3, 7))
+
+
+def test_axes_lie_along_the_tilt_and_across_it():
+    along, across = in_plane_axes(POINTS).transpose(1, 0, 2)
+    np.testing.assert_allclose(along, [[0, -1], [1, 0], [-(0.5**0.5), -(0.5**0.5)]], atol=1e-12)
+    np.testing.assert_allclose(np.einsum("si,si->s", along, across), 0.0, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(across, axis=1), 1.0)
+    # steeper by a degree, and turned by what a degree of the plane is
+    for point, up, side in zip(POINTS, along, across, strict=True):
+        tilt = np.hypot(*point[:2])
+        assert np.hypot(*(point[:2] + up)) == pytest.approx(tilt + 1.0)
+        assert np.hypot(*(point[:2] + 1e-3 * side)) == pytest.approx(tilt, abs=1e-6)
 
 
 def test_covariances_add_scatter_priors_and_the_clock():
-    information, scatter, clock = parts()
-    errors = SystematicErrors(clock_minutes=2.0, capacity=0.1, angle=0.5, stretch=1.3)
-    found = covariances(information, scatter, clock, correlated=7.0, errors=errors)
+    points, information, scatter, clock = parts()
+    errors = SystematicErrors(clock_minutes=2.0, tilt=0.5, across=0.3, capacity=0.1, stretch=1.3)
+    found = covariances(points, information, scatter, clock, correlated=7.0, errors=errors)
+    # along the tilt and across it, turned to east and north: south, east, and halfway between
+    turned = [
+        [[0.09, 0.0], [0.0, 0.25]],
+        [[0.25, 0.0], [0.0, 0.09]],
+        [[0.17, 0.08], [0.08, 0.17]],
+    ]
     for system in range(3):
         # and what is known of any system, which is little
-        inverse = np.linalg.inv(information[system] + np.diag([1e-4, 1e-4, 1 / 9, 0, 0, 0]))
+        inverse = np.linalg.inv(information[system] + np.diag([1e-4, 1e-4, 1 / 9, 0, 0, 0, 0]))
         moved = inverse @ clock[system] / 7.0
         expected = 1.3**2 * (inverse @ scatter[system] @ inverse / 49.0 + inverse)
         expected += 4.0 * np.outer(moved, moved)
-        expected += np.diag([0.25, 0.25, 0.01, 0.0, 0.0, 0.0])
+        expected[:2, :2] += turned[system]
+        expected[2, 2] += 0.01
         np.testing.assert_allclose(found[system], expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    "more", [{"clock_minutes": 5.0}, {"capacity": 0.05}, {"angle": 1.0}, {"stretch": 2.0}]
+    "more",
+    [{"clock_minutes": 5.0}, {"capacity": 0.05}, {"tilt": 1.0}, {"across": 1.0}, {"stretch": 2.0}],
 )
 def test_every_doubt_widens(more):
     bare, wide = (
@@ -144,10 +174,11 @@ def test_every_doubt_widens(more):
 
 
 def test_readings_that_say_nothing_give_wide_intervals():
-    nothing = np.diag([0.0, 0.0, 0.0, 6.0, 70.0, 1.0])[None]
+    nothing = np.diag([0.0, 0.0, 0.0, 6.0, 70.0, 11.0, 1.0])[None]
+    points = point_of(180.0, 30.0, 5.0)[None]
     total = covariances(
-        nothing, 0.0 * nothing, np.zeros((1, 6)), correlated=60.0, errors=SystematicErrors()
+        points, nothing, 0.0 * nothing, np.zeros((1, 7)), correlated=60.0, errors=SystematicErrors()
     )
-    found = intervals_of(point_of(180.0, 30.0, 5.0)[None], total)
+    found = intervals_of(points, total)
     assert found.plane_error_degrees[0] > 60.0
     assert found.capacity_high[0] / found.capacity_low[0] > 1000.0

@@ -136,6 +136,7 @@ def strangers(source: str) -> dict[str, set[str]]:
 def test_the_engines_kernels_are_among_those_that_are_read():
     names = {path.name for path in sources()}
     assert {"model.py", "envelope.py", "readings.py", "light.py", "shade.py", "mixture.py"} <= names
+    assert "clear.py" in names
     model = Module((PACKAGE / "engine" / "model.py").read_text(encoding="utf-8"))
     compiled = {each.name for each in model.compiled()}
     assert {"fill_profiles", "_linearise", "refine", "inform", "_solve"} <= compiled
@@ -183,9 +184,9 @@ copied = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(copied)
 power, have = np.full((1, 64), 0.5, np.float32), np.ones((1, 64), np.float32)
 model, kept, share = np.ones((1, 64), np.float32), np.empty((1, 64), np.float32), np.empty(1)
-patch = np.zeros(64, np.int32)
-copied._leave_out(power, have, model, np.zeros(1, np.float32), patch, copied.PATCHES,
-                  np.array([0.72, 8.0, 0.9]), kept, share)
+patch, skyline = np.zeros(64, np.int32), np.empty((1, 2), np.float32)
+copied._leave_out(power, have, model, np.zeros(1, np.float32), patch, (3, 2),
+                  np.array([0.72, 8.0, 0.9, 5.0]), kept, share, skyline)
 print(share[0], sum(copied._leave_out.stats.cache_hits.values()))
 """
 
@@ -207,7 +208,7 @@ def test_an_edited_kernel_is_compiled_anew_and_an_unedited_one_is_not(tmp_path):
     copied.write_text(original, encoding="utf-8")
     assert run() == (1.0, 0)
     assert run() == (1.0, 1)
-    edited = original.replace("share[s] = hidden /", "share[s] = 0.25 * hidden /")
+    edited = original.replace("share[s] = lost /", "share[s] = 0.25 * lost /")
     assert edited != original
     copied.write_text(edited, encoding="utf-8")
     assert run() == (0.25, 0)

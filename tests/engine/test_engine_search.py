@@ -8,6 +8,7 @@ from oracle import angle_between
 from sunveil.engine import EngineOptions, make_sky_table
 from sunveil.engine import search as searching
 from sunveil.engine.assumed import FEWEST_READINGS
+from sunveil.engine.model import PARAMETERS
 from sunveil.engine.prepared import prepare, shares_for
 from sunveil.engine.search import ENOUGH, refine_systems, search
 from sunveil.simulate import SystemTruth, simulate_power, simulate_sky
@@ -45,7 +46,7 @@ def test_each_system_is_refined_on_its_own_share_of_its_readings(prepared, rows)
     found = search(given, prepared)
     shares = shares_for(ENOUGH, found.readings.count)
     assert shares[1] > shares[0]
-    start = found.points + np.array([2.0, 1.0, 0.03, 0.0, 0.0, 0.0])
+    start = found.points + np.array([2.0, 1.0, 0.03, 0.0, 0.0, 0.0, 0.0])
     together = start.copy()
     explained = refine_systems(
         prepared, found.readings, together, shares, systems=np.arange(len(given))
@@ -90,4 +91,4 @@ def test_what_is_doubtful_is_looked_at_again_by_its_readings(monkeypatch):
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_no_system_and_one_system_are_searched_too(prepared, rows, count):
-    assert search(rows[:count], prepared).points.shape == (count, 6)
+    assert search(rows[:count], prepared).points.shape == (count, PARAMETERS)

@@ -13,19 +13,19 @@ from sunveil.engine.model import (
     CLOUD,
     COOLING,
     DNI,
+    DNI_FADE,
     DOME,
     GHI,
-    HAZE_LOW,
-    HAZE_STEP,
+    GHI_FADE,
     HORIZON,
-    LEVELS,
     ROWS,
+    SEASON,
     SUN_EAST,
     SUN_NORTH,
     SUN_UP,
     WARMTH,
 )
-from sunveil.engine.skytable import NODES, SHARES, in_blocks
+from sunveil.engine.skytable import NODES, SHARES, in_blocks, winter
 from sunveil.site import Site
 from sunveil.sky import LOWEST_FOR_DIFFUSE, LOWEST_SUN, Sky, sky_at
 from sunveil.timegrid import TimeGrid
@@ -50,15 +50,14 @@ def nodes(table: SkyTable, weather: Weather, clear: Weather | None = None) -> li
 
 def test_rows_are_the_clear_sky_at_two_instants(denver):
     weather = clearsky(denver.site, "2018-12-30", "2020-01-03", step_minutes=5)
-    rows, zero = denver.rows[:, : denver.usable], LEVELS // 2
-    assert HAZE_LOW + zero * HAZE_STEP == 0.0
+    rows = denver.rows[:, : denver.usable]
     for node, sky in enumerate(nodes(denver, weather)):
         np.testing.assert_allclose(rows[SUN_EAST + node], sky.sun[:, 0], atol=5e-5)
         np.testing.assert_allclose(rows[SUN_NORTH + node], sky.sun[:, 1], atol=5e-5)
         up = np.maximum(sky.sun[:, 2], LOWEST_SUN)
         np.testing.assert_allclose(rows[SUN_UP + node], up, atol=5e-5)
-        np.testing.assert_allclose(rows[DNI + 2 * zero + node], sky.dni, atol=0.5)
-        np.testing.assert_allclose(rows[GHI + 2 * zero + node], sky.ghi, atol=0.2)
+        np.testing.assert_allclose(rows[DNI + node], sky.dni, atol=0.5)
+        np.testing.assert_allclose(rows[GHI + node], sky.ghi, atol=0.2)
         share = rows[CIRCUMSOLAR + node] * np.maximum(sky.sun[:, 2], LOWEST_FOR_DIFFUSE)
         # taken once for both instants; at the horizon itself Perez's shares jump
         high = sky.sun[:, 2] > 0.3
@@ -71,15 +70,26 @@ def test_rows_are_the_clear_sky_at_two_instants(denver):
     assert (rows[COOLING] > 0.0).all()
 
 
-def test_each_level_of_haze_is_the_sky_made_hazier(denver):
+@pytest.mark.parametrize("haze", [-2.0, -0.5, 0.7, 2.0])
+def test_haze_fades_light_as_the_sky_made_hazier_does(denver, haze):
     weather = clearsky(denver.site, "2018-12-30", "2020-01-03", step_minutes=5)
-    early, _ = nodes(denver, weather)
-    high = early.sun[:, 2] > 0.1
     rows = denver.rows[:, : denver.usable]
-    for level in range(LEVELS):
-        hazier = early.hazier(HAZE_LOW + HAZE_STEP * level)
-        for row, values in ((DNI, hazier.dni), (GHI, hazier.ghi)):
-            np.testing.assert_allclose(rows[row + 2 * level][high], values[high], atol=0.6)
+    for node, sky in enumerate(nodes(denver, weather)):
+        high, hazier = sky.sun[:, 2] > 0.1, sky.hazier(haze)
+        for now, fade, values in ((DNI, DNI_FADE, hazier.dni), (GHI, GHI_FADE, hazier.ghi)):
+            faded = rows[now + node] * np.exp(-haze * rows[fade + node])
+            np.testing.assert_allclose(faded[high], values[high], atol=0.6)
+
+
+def test_winter_is_in_january_north_of_the_equator_and_in_july_south_of_it(denver):
+    times = np.array(["2019-01-16", "2019-04-17", "2020-07-16T12", "2021-10-16"], dtype="M8[s]")
+    north = winter(denver.site, times.astype(np.int64))
+    np.testing.assert_allclose(north, [1.0, 0.0, -1.0, 0.0], atol=0.03)
+    np.testing.assert_array_equal(winter(Site(-33.0, 18.0, 10.0), times.astype(np.int64)), -north)
+    starts = denver.grid.long.starts[denver.slot[: denver.usable]]
+    np.testing.assert_allclose(
+        denver.rows[SEASON, : denver.usable], winter(denver.site, starts), atol=1e-6
+    )
 
 
 def test_usable_intervals_come_first_in_the_order_of_time(denver):
@@ -168,10 +178,10 @@ def test_rows_of_measured_weather_are_those_of_the_plain_sky(measured, denver):
     assert table.source == measured.source
     clear = clearsky(measured.site, "2018-12-30", "2020-01-04")
     skies = nodes(table, measured, clear)
-    rows, zero = table.rows[:, : table.usable], LEVELS // 2
+    rows = table.rows[:, : table.usable]
     for node, sky in enumerate(skies):
-        np.testing.assert_allclose(rows[DNI + 2 * zero + node], sky.dni, atol=0.5)
-        np.testing.assert_allclose(rows[GHI + 2 * zero + node], sky.ghi, atol=0.5)
+        np.testing.assert_allclose(rows[DNI + node], sky.dni, atol=0.5)
+        np.testing.assert_allclose(rows[GHI + node], sky.ghi, atol=0.5)
     cloud = 1.0 - 0.5 * (skies[0].clearness + skies[1].clearness)
     np.testing.assert_allclose(rows[CLOUD], np.maximum(cloud, 0.0), atol=1e-3)
     assert (rows[CLOUD] > 0.5).sum() > 100

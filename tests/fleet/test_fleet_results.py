@@ -1,15 +1,27 @@
 from __future__ import annotations
 
+import datetime as dt
 import json
+from dataclasses import fields
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from sunveil.engine import BlockEstimates
+from sunveil.engine.block import flag_bits
 from sunveil.errors import ParameterError, SourceError
-from sunveil.estimate import Assumptions
+from sunveil.estimate import Assumptions, ClockStep, Estimate, Flag, YearEstimate
 from sunveil.fleet import FleetSettings
+from sunveil.fleet.blocks import BlockFrame
+from sunveil.fleet.fitting import Fitted
+from sunveil.fleet.output import estimates_table, write_table
 from sunveil.fleet.results import FleetRows, read_assumptions, read_fleet
+from sunveil.fleet.systems import SystemTable
+from sunveil.meters.record import Label
 from sunveil.site import Losses, Mount
+from sunveil.timegrid import TimeGrid
 
 HEADER = "system_id,surface_azimuth,surface_tilt,dc_capacity_kw"
 KINDS = ("json", "csv", "parquet")
@@ -146,3 +158,58 @@ def test_a_system_named_twice_is_refused(tmp_path):
     path.write_text(json.dumps([ROWS[0], ROWS[0]]))
     with pytest.raises(ValueError, match="twice"):
         read_fleet(path)
+
+
+def some_estimates() -> BlockEstimates:
+    """Two systems: one of which the method saw nothing, and one of several years under a hill."""
+    columns = {each.name: np.array([1.2345, 2.3456]) for each in fields(BlockEstimates)}
+    years = np.empty(2, dtype=object)
+    first, second = (dt.date(year, 3, 1) for year in (2019, 2020))
+    years[:] = [(), (YearEstimate(first, 181.0, 20.5, 5.1), YearEstimate(second, 183.0, 21.5, 5.2))]
+    steps = np.empty(2, dtype=object)
+    steps[:] = [(), (ClockStep(dt.date(2019, 10, 27), -60.0),)]
+    skyline = np.zeros((2, 30), dtype=np.float32)
+    skyline[1, 20:24] = 15.0
+    hazy = flag_bits(Flag.SEASONAL_HAZE, np.array([False, True]))
+    return BlockEstimates(
+        **columns
+        | {
+            "outcome": np.zeros(2, dtype=np.uint8),
+            "ac_limit_kw": np.array([np.nan, 4.0]),
+            "trend": np.array([np.nan, -0.512]),
+            "clock_offset_minutes": np.zeros(2),
+            "clock_saving": np.zeros(2, dtype=np.int8),
+            "lit": np.full(2, 4000, dtype=np.int32),
+            "skyline": skyline,
+            "years": years,
+            "clock_steps": steps,
+            "flags": hazy,
+        }
+    )
+
+
+def test_what_the_method_saw_comes_back_from_a_fleets_table(tmp_path):
+    systems = SystemTable(
+        pa.array(["a", "b"]), *np.zeros((3, 2)), ("UTC",), np.zeros(2, dtype=np.int32),
+        pa.table({"feeder": ["F1", "F2"]}), (), pa.table({}), (), "digest",
+    )  # fmt: skip
+    frame = BlockFrame(TimeGrid(0, 3600, 24), "UTC", Label.START, label_known=True)
+    # the second system first: the table is in the order of the systems
+    fitted = Fitted(frame, np.array([1, 0], dtype=np.int32), some_estimates())
+    write_table(tmp_path / "e.parquet", estimates_table([fitted], systems))
+    table = pq.read_table(tmp_path / "e.parquet")
+    assumed = Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default")
+    hill, bare = (Estimate.from_row(row, assumed) for row in table.to_pylist())
+    assert (bare.system_id, hill.system_id) == ("b", "a")
+    assert (bare.skyline, bare.years, bare.trend_percent_per_year) == ((), (), None)
+    assert (bare.clear_hours, bare.haze_summer, bare.haze_winter) == (1.23, 1.2345, 1.2345)
+    assert bare.quality == "good"
+    assert hill.skyline == tuple(15.0 * (20 <= sector < 24) for sector in range(30))
+    assert hill.years == tuple(some_estimates().years[1])
+    assert hill.trend_percent_per_year == -0.51
+    assert hill.clock.steps == (ClockStep(dt.date(2019, 10, 27), -60.0),)
+    assert hill.dc_ac_ratio == pytest.approx(2.3456 / 4.0)
+    assert (hill.flags, hill.quality) == ((Flag.SEASONAL_HAZE,), "poor")
+    # every column that an estimate has of its own is there, and says the same
+    for row, estimate in zip(table.to_pylist(), (hill, bare), strict=True):
+        assert {name: row[name] for name in estimate.to_row()} == estimate.to_row()

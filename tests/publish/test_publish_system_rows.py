@@ -3,7 +3,8 @@ from __future__ import annotations
 from sunveil.privacy.units import System
 from sunveil.publish.system_rows import about_system, systems_question
 from sunveil.publish.terms import ReleaseTerms
-from sunveil.site import Site
+from sunveil.releases.choices import Choices
+from sunveil.site import Losses, Site
 from sunveil.timegrid import TimeGrid
 
 
@@ -13,6 +14,10 @@ def test_a_question_has_the_digest_that_ledgers_of_the_first_version_hold():
         "a1": about_system("a1", site, True, TimeGrid(1552201200, 3600, 480)),
         "o'b": about_system("o'b", site, "clearsky", TimeGrid(1552201200, 900, 480)),
     }
-    question = systems_question(about, ReleaseTerms.of(System(), 4.0))
+    # the first version assumed these losses; with others it is another question
+    first = Choices(losses=Losses(system=0.14))
+    question = systems_question(about, ReleaseTerms.of(System(), 4.0, choices=first))
     digest = "0c91fd1e7920454a3dc6f71a526e323e85317f5d10e7a082d58f0004de9b9630"
     assert question.digest("d") == digest
+    now = systems_question(about, ReleaseTerms.of(System(), 4.0))
+    assert now.digest("d") != digest

@@ -71,7 +71,9 @@ def pvlib_power(truth: SystemTruth, sky: SimulatedSky, where: np.ndarray) -> np.
     cell = system.get_cell_temperature(
         poa, weather.temp_air[where], weather.wind_speed[where], model="sapm"
     )
-    return np.asarray(system.get_ac("pvwatts", system.pvwatts_dc(poa, cell) * 0.86))
+    return np.asarray(
+        system.get_ac("pvwatts", system.pvwatts_dc(poa, cell) * (1.0 - truth.losses.system))
+    )
 
 
 @pytest.mark.parametrize("plane", [Plane(180.0, 30.0), Plane(95.0, 15.0), Plane(250.0, 50.0)])

@@ -7,7 +7,7 @@ import pytest
 
 from sunveil.errors import ParameterError
 from sunveil.simulate import CITIES, SystemTruth, Tracker, draw_systems, east_west, tracking
-from sunveil.site import Mount, Plane
+from sunveil.site import RUNNING_LOSSES, Mount, Plane
 
 
 def test_the_same_seed_draws_the_same_systems() -> None:
@@ -54,7 +54,7 @@ def test_other_properties_stay_in_their_ranges() -> None:
     assert gamma.mean() == pytest.approx(-0.004, abs=1e-4)
     assert gamma.std() == pytest.approx(4e-4, rel=0.2)
     assert all(1.0 <= t.dc_ac_ratio <= 1.3 and 0.15 <= t.albedo <= 0.25 for t in fleet)
-    assert {t.losses.system for t in fleet} == {0.14}
+    assert {t.losses.system for t in fleet} == {RUNNING_LOSSES}
     assert {t.mount for t in fleet} == {Mount.ROOF, Mount.RACK}
     assert {t.site for t in fleet} == {city.site for city in CITIES}
 
