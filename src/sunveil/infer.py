@@ -26,9 +26,9 @@ from sunveil.engine import (
     reason,
 )
 from sunveil.engine.assumed import Clock as Clock
-from sunveil.engine.block import NO_FIT, NO_WEATHER, VAGUEST, flags_of, skyline_of
 from sunveil.engine.hypotheses import ClockHypothesis, FoundClock
 from sunveil.engine.metering import flag_meters, name_likelier_unit, refuse_net
+from sunveil.engine.outcomes import NO_FIT, NO_WEATHER, VAGUEST, flags_of, skyline_of
 from sunveil.engine.saving import ClockCalendar
 from sunveil.errors import MeterError, ParameterError, SunveilError, TooLittleData, WeatherError
 from sunveil.estimate import Assumptions, Estimate, Flag, Interval

@@ -160,7 +160,8 @@ class Losses:
     ----------
     system
         Soiling, wiring, mismatch and the like, as a fraction of DC power; the default is
-        :data:`LOSS_PARTS` together, corrected by :data:`CALIBRATION`.
+        :data:`LOSS_PARTS` together, corrected by :data:`CALIBRATION`. Below zero where a system
+        gives more than its nameplate says.
     inverter_efficiency
         Nominal inverter efficiency, as a fraction.
     gamma_pdc
@@ -172,8 +173,8 @@ class Losses:
     gamma_pdc: float = -0.004
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.system < 1.0:
-            raise ParameterError(f"system losses must be in [0, 1), and {self.system:g} is not")
+        if not -0.2 <= self.system < 1.0:
+            raise ParameterError(f"system losses must be in [-0.2, 1), and {self.system:g} is not")
         if not 0.5 <= self.inverter_efficiency <= 1.0:
             raise ParameterError(
                 f"inverter_efficiency must be in [0.5, 1], and {self.inverter_efficiency:g} is not"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from sunveil.engine.block import BlockEstimates, flags_of
 from sunveil.engine.model import UNLIMITED
+from sunveil.engine.outcomes import BlockEstimates, flags_of
 from sunveil.estimate import Flag
 from sunveil.site import Array, Plane
 from sunveil.timegrid import TimeGrid

@@ -18,7 +18,7 @@ from sunveil.engine import (
     make_sky_table,
     reason,
 )
-from sunveil.engine.block import INFERRED, NO_FIT, NO_WEATHER, TOO_LITTLE, flag_bits, flags_of
+from sunveil.engine.outcomes import INFERRED, NO_FIT, NO_WEATHER, TOO_LITTLE, flag_bits, flags_of
 from sunveil.engine.prepared import prepare
 from sunveil.errors import ParameterError
 from sunveil.estimate import Flag

@@ -6,10 +6,10 @@ import pytest
 from engine_makers import PLANES, flags, plane_of, point_of, row_of, rows_of
 
 from sunveil.engine import SAVINGS, EngineOptions, infer_block, make_sky_table
-from sunveil.engine.block import flags_of
 from sunveil.engine.clocks import NOBODY, find_clocks, propose
 from sunveil.engine.envelope import profiles_of
 from sunveil.engine.hypotheses import DECLARED
+from sunveil.engine.outcomes import flags_of
 from sunveil.engine.search import search
 from sunveil.estimate import DaylightSaving, Flag
 from sunveil.simulate import daylight_saving_stamps, fast_clock, western_horizon

@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.engine.block import _nothing, flags_of
 from sunveil.engine.metering import (
     flag_meters,
     has_unlikely_unit,
     name_likelier_unit,
     refuse_net,
 )
+from sunveil.engine.outcomes import flags_of, not_inferred
 from sunveil.estimate import Flag
 
 
 def estimates(*capacities, outcome=0):
     """Return estimates of some capacities. [kW]"""
     count = len(capacities)
-    found = _nothing(np.full(count, outcome), np.zeros(count, dtype=np.int32))
+    found = not_inferred(np.full(count, outcome), np.zeros(count, dtype=np.int32))
     found.dc_capacity_kw[:] = capacities
     return found
 

@@ -8,7 +8,7 @@ import pytest
 from engine_makers import flags, row_of
 
 from sunveil.engine import EngineOptions, SkyTable, infer_block, make_sky_table, reason
-from sunveil.engine.block import (
+from sunveil.engine.outcomes import (
     EXPORTED_ONLY,
     INFERRED,
     NO_FIT,

@@ -5,8 +5,8 @@ import pytest
 from engine_makers import plane_of, row_of
 
 from sunveil.engine import infer_block
-from sunveil.engine.block import skyline_of
 from sunveil.engine.final import fit_finally
+from sunveil.engine.outcomes import skyline_of
 from sunveil.engine.readings import padded
 from sunveil.engine.search import search
 from sunveil.engine.shade import (

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sunveil.engine import BlockEstimates
-from sunveil.engine.block import flag_bits
+from sunveil.engine.outcomes import flag_bits
 from sunveil.errors import ParameterError, SourceError
 from sunveil.estimate import Assumptions, ClockStep, Estimate, Flag, YearEstimate
 from sunveil.fleet import FleetSettings

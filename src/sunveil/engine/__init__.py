@@ -7,7 +7,8 @@ once; what depends on a system runs in a dozen small compiled kernels under a dr
 from __future__ import annotations
 
 from sunveil.engine.assumed import Clock, EngineOptions
-from sunveil.engine.block import SAVINGS, BlockEstimates, infer_block, reason
+from sunveil.engine.block import infer_block
+from sunveil.engine.outcomes import SAVINGS, BlockEstimates, reason
 from sunveil.engine.skytable import SkyTable, make_sky_table
 
 __all__ = [

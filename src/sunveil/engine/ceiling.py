@@ -24,7 +24,7 @@ from sunveil.site import Array
 # A fit that is in doubt may have so many times the capacity that the highest powers show, one above
 # its inverter's limit so many times, and any other so many: walls that face away from the sun are
 # real, and so are small inverters.
-IN_DOUBT, LIMITED, AT_MOST = 1.5, 1.8, 4.0
+IN_DOUBT, LIMITED, AT_MOST = 1.5, 2.2, 4.0
 # No model reaches so many times the record's top.
 OVERSHOOT = 1.15
 # A plane that stands in for an excluded one may have so many times the capacity that was shown.
@@ -38,6 +38,24 @@ def shown_capacity(fit: FinalFit) -> Array:
     """Return the capacity that highest powers show of what is turned to the sun. [kW]"""
     best = float(fit.prepared.groups.profiles.max(initial=1e-6))
     return np.asarray(fit.searched.readings.top / best)
+
+
+def largest_capacity(
+    fit: FinalFit, doubtful: NDArray[np.bool_], few_days: NDArray[np.bool_]
+) -> Array:
+    """Return the largest capacity that systems may have if their planes are excluded. [kW]
+
+    Parameters
+    ----------
+    fit
+        The fits, before any is excluded.
+    doubtful
+        Which of them something speaks against; what nothing speaks against may be right.
+    few_days
+        Which records are short.
+    """
+    shown = shown_capacity(fit) * np.where(few_days, SHORTLY_SHOWN, SHOWN_HIGH)
+    return np.asarray(np.where(doubtful, shown, np.exp(fit.points[:, CAPACITY])))
 
 
 def exclude(fit: FinalFit, doubtful: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -68,9 +86,7 @@ def exclude(fit: FinalFit, doubtful: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.asarray(out)
 
 
-def widened(
-    spread: Intervals, shown: Array, excluded: NDArray[np.bool_], few_days: NDArray[np.bool_]
-) -> Intervals:
+def widened(spread: Intervals, shown: Array, excluded: NDArray[np.bool_], most: Array) -> Intervals:
     """Return intervals in which the planes that were excluded can be any.
 
     Parameters
@@ -81,8 +97,8 @@ def widened(
         The capacity that the highest powers show. [kW]
     excluded
         Which planes were.
-    few_days
-        Which records are short.
+    most
+        The largest capacity that each may have. [kW]
     """
     any_plane: dict[str, Any] = {
         "azimuth_low": 0.0,
@@ -90,7 +106,7 @@ def widened(
         "tilt_low": 0.0,
         "tilt_high": 90.0,
         "capacity_low": SHOWN_LOW * shown,
-        "capacity_high": np.where(few_days, SHORTLY_SHOWN, SHOWN_HIGH) * shown,
+        "capacity_high": np.maximum(most, SHOWN_HIGH * shown),
         "plane_error_degrees": 90.0,
     }
     return Intervals(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.engine.block import BlockEstimates, flag_bits
+from sunveil.engine.outcomes import BlockEstimates, flag_bits
 from sunveil.errors import ask
 from sunveil.estimate import Flag
 from sunveil.site import Array

@@ -17,8 +17,8 @@ from sunveil.engine import (
     infer_block,
     reason,
 )
-from sunveil.engine.block import NO_WEATHER
 from sunveil.engine.metering import flag_meters
+from sunveil.engine.outcomes import NO_WEATHER
 from sunveil.errors import SunveilError, in_words
 from sunveil.fleet.blocks import BlockFrame, Matrix
 from sunveil.fleet.job import RunContext

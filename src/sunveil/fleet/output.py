@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from sunveil.engine.block import flags_of
 from sunveil.engine.hypotheses import ClockHypothesis, FoundClock
+from sunveil.engine.outcomes import flags_of
 from sunveil.estimate import DaylightSaving, judge
 from sunveil.files import write_whole
 from sunveil.fleet.systems import RefusedSystem, SystemTable

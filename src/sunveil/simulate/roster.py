@@ -222,7 +222,7 @@ def draw_roster(
         first_share=np.where(tracker == 0, share, 1.0),
         dc_capacity_kw=_draw_capacities(rng, cell.statistics, commercial=commercial),
         dc_ac_ratio=ratio,
-        losses=np.clip(usual + rates.loss_spread * rng.standard_normal(n), 0.0, 0.4),
+        losses=np.clip(usual + rates.loss_spread * rng.standard_normal(n), -0.15, 0.4),
         gamma_pdc=np.clip(rng.normal(-0.0040, 0.0004, n), -0.0055, -0.0025),
         albedo=rng.uniform(0.15, 0.25, n),
         mount=np.where(roof, MOUNTS.index(Mount.ROOF), MOUNTS.index(Mount.RACK)),

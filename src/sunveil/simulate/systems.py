@@ -261,7 +261,7 @@ def tracking(truth: SystemTruth, tracker: Tracker) -> SystemTruth:
 def _draw_system(rng: np.random.Generator, system_id: str, loss_spread: float) -> SystemTruth:
     city = CITIES[rng.integers(len(CITIES))]
     commercial = bool(rng.random() < city.statistics.commercial)
-    system = float(np.clip(Losses().system + loss_spread * rng.standard_normal(), 0.02, 0.4))
+    system = float(np.clip(Losses().system + loss_spread * rng.standard_normal(), -0.15, 0.4))
     gamma = float(np.clip(rng.normal(-0.0040, 0.0004), -0.0055, -0.0025))
     return SystemTruth(
         system_id=system_id,
