@@ -220,7 +220,7 @@ def test_ac_power_grows_in_proportion_to_the_size_of_the_system(capacity, load):
 def test_losses_out_of_range_are_refused_by_name():
     for fault, name in (
         ({"system": 1.0}, "system losses"),
-        ({"system": -0.1}, "system losses"),
+        ({"system": -0.3}, "system losses"),
         ({"inverter_efficiency": 1.2}, "inverter_efficiency"),
         ({"gamma_pdc": 0.004}, "gamma_pdc"),
         ({"gamma_pdc": math.nan}, "gamma_pdc"),

@@ -18,6 +18,7 @@ from sunveil.engine.ceiling import (
     SHOWN_HIGH,
     SHOWN_LOW,
     exclude,
+    largest_capacity,
     shown_capacity,
     widened,
 )
@@ -158,7 +159,7 @@ def test_intervals_of_what_was_excluded_hold_any_plane(fit):
     spread = intervals_of(fit.points, np.tile(0.01 * np.eye(PARAMETERS), (4, 1, 1)))
     shown = np.array([1.0, 2.0, 3.0, 4.0])
     excluded = np.array([False, True, False, True])
-    found = widened(spread, shown, excluded, np.array([False, False, True, True]))
+    found = widened(spread, shown, excluded, np.array([0.1, 0.1, 0.1, SHORTLY_SHOWN * 4.0]))
     for field in fields(Intervals):
         ours, theirs = getattr(found, field.name), getattr(spread, field.name)
         np.testing.assert_array_equal(ours[[0, 2]], theirs[[0, 2]])
@@ -167,3 +168,11 @@ def test_intervals_of_what_was_excluded_hold_any_plane(fit):
     # the highest powers of a few weeks show little
     assert found.capacity_high[1] == pytest.approx(SHOWN_HIGH * 2.0)
     assert found.capacity_high[3] == pytest.approx(SHORTLY_SHOWN * 4.0)
+
+
+def test_what_nothing_speaks_against_may_be_as_large_as_it_was_fitted(fit):
+    shown, fitted = shown_capacity(fit), np.exp(fit.points[:, CAPACITY])
+    nobody, everybody = np.zeros(4, dtype=bool), np.ones(4, dtype=bool)
+    np.testing.assert_allclose(largest_capacity(fit, nobody, nobody), fitted)
+    np.testing.assert_allclose(largest_capacity(fit, everybody, nobody), SHOWN_HIGH * shown)
+    np.testing.assert_allclose(largest_capacity(fit, everybody, everybody), SHORTLY_SHOWN * shown)

@@ -30,8 +30,9 @@ OVERSHOOT = 1.15
 # A plane that stands in for an excluded one may have so many times the capacity that was shown.
 STAND_IN = 1.3
 # What the capacity of a system that was not inferred lies within, as shares of what was shown; the
-# highest powers of a few weeks of winter show little.
-SHOWN_LOW, SHOWN_HIGH, SHORTLY_SHOWN = 0.9, 1.4, 5.0
+# highest powers of a few weeks of winter show little, and a fit that nothing else speaks against may
+# be right up to so many times.
+SHOWN_LOW, SHOWN_HIGH, SHORTLY_SHOWN, FITTED_HIGH = 0.9, 1.4, 5.0, 12.0
 
 
 def shown_capacity(fit: FinalFit) -> Array:
@@ -54,8 +55,10 @@ def largest_capacity(
     few_days
         Which records are short.
     """
-    shown = shown_capacity(fit) * np.where(few_days, SHORTLY_SHOWN, SHOWN_HIGH)
-    return np.asarray(np.where(doubtful, shown, np.exp(fit.points[:, CAPACITY])))
+    shown = shown_capacity(fit)
+    fitted = np.minimum(np.exp(fit.points[:, CAPACITY]), FITTED_HIGH * shown)
+    most = np.where(few_days, SHORTLY_SHOWN, SHOWN_HIGH) * shown
+    return np.asarray(np.where(doubtful, most, fitted))
 
 
 def exclude(fit: FinalFit, doubtful: NDArray[np.bool_]) -> NDArray[np.bool_]:
