@@ -30,8 +30,8 @@ OVERSHOOT = 1.15
 # A plane that stands in for an excluded one may have so many times the capacity that was shown.
 STAND_IN = 1.3
 # What the capacity of a system that was not inferred lies within, as shares of what was shown; the
-# highest powers of a few weeks of winter show little, and a fit that nothing else speaks against may
-# be right up to so many times.
+# highest powers of a few weeks of winter show little, and a fit that nothing else speaks against
+# may be right up to so many times.
 SHOWN_LOW, SHOWN_HIGH, SHORTLY_SHOWN, FITTED_HIGH = 0.9, 1.4, 5.0, 12.0
 
 
