@@ -30,6 +30,8 @@ Matrix = NDArray[np.float32]
 STEPS = 10
 # Rounds of looking for what hides the sun.
 ROUNDS = 2
+# Whether it is one plane is asked of readings that count at least so much.
+CLEAR_ENOUGH = 0.1
 # A limit that no model comes this close to is none.
 REACHED = 0.98
 
@@ -94,8 +96,10 @@ class FinalFit:
         for share in np.unique(counts[suspect]):
             here = np.flatnonzero(suspect & (counts == share))
             places, sheet = self.prepared.part(float(share))
+            power = readings.thinned(places, here)[0]
+            clear = padded(self.kept[here[:, None], places]) >= CLEAR_ENOUGH
             several[here] = several_planes(
-                readings.thinned(places, here)[0],
+                power * clear,
                 readings.bright[here],
                 self.points[here],
                 shares[here],
