@@ -2,8 +2,8 @@
 
 360 simulated systems and nine real series are given to both public ways of inferring them, one
 system at a time (:func:`sunveil.infer`) and as a fleet (:func:`sunveil.fleet.infer_fleet`).
-``golden.csv`` holds what each said when the two were still two methods. A run compares what is
-said now with the better of them, group by group; ``--record`` writes the file anew. Readings are
+``golden.csv`` holds what each said when it was recorded. A run compares what is said now with the
+better of them, group by group; ``--record`` writes the file anew. Readings are
 kept in the folder of ``--cache``, and none of them goes into the file.
 """
 
