@@ -77,10 +77,10 @@ def compare() -> Compared:
     constants = numbers_of(EngineOptions(), clear=True)
     points = points_of(grid)
     points[:, 3], points[:, 4] = 0.0, 1.0
-    sheet = in_blocks(make_rows((sky, sky)))
+    sheet = in_blocks(make_rows((sky, sky), np.zeros(len(sky))))
     profiles_of(sheet, points[:1], constants)  # compiled
     began = time.perf_counter()
-    sheet = in_blocks(make_rows((sky, sky)))
+    sheet = in_blocks(make_rows((sky, sky), np.zeros(len(sky))))
     for first in range(0, len(points), BLOCK):
         profiles_of(sheet, points[first : first + BLOCK], constants)
     mine = time.perf_counter() - began

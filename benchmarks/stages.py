@@ -124,7 +124,7 @@ def multiplied() -> float:
     from sunveil.engine.skytable import in_blocks, make_rows
 
     sky = daylight()
-    sheet = in_blocks(make_rows((sky, sky)))
+    sheet = in_blocks(make_rows((sky, sky), np.zeros(len(sky))))
     points, numbers = points_of(starting_grid()), numbers_of(EngineOptions(), clear=True)
     profiles_of(sheet, points, numbers)
     began = time.perf_counter()
