@@ -49,10 +49,15 @@ STAGES = {
     "steps of fits": [("sunveil.engine.search", "refine")],
     "first and last light": [
         ("sunveil.engine.clocks", "measured_daylight"),
-        ("sunveil.engine.clocks", "modelled_daylight"),
-        ("sunveil.engine.clocks", "typical_lead"),
+        ("sunveil.engine.clocks", "planes_light"),
+        ("sunveil.engine.clocks", "leads_by_season"),
+        ("sunveil.engine.stepping", "measured_daylight"),
+        ("sunveil.engine.stepping", "modelled_daylight"),
+        ("sunveil.engine.trials", "planes_light"),
     ],
-    "what hides the sun": [("sunveil.engine.final", "unhidden")],
+    "which days are clear": [("sunveil.engine.final", "find_clear_days")],
+    "what hides the sun": [("sunveil.engine.final", "find_shade")],
+    "is it PV, and here": [("sunveil.engine.block", "doubts")],
     "one plane, or a mixture": [
         ("sunveil.engine.final", "screen"),
         ("sunveil.engine.final", "several_planes"),
