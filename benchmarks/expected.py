@@ -59,7 +59,17 @@ def columns(found: dict[tuple[str, str, float], list[ErrorLaws]], kind: str, nam
             spread = Law.pooled(laws).spread
             out[quantity]["mean"].append(round(spread.mean, 3))
             out[quantity]["within"].append(round(spread.within, 3))
-    return out
+    return {
+        name: {kind: falling(values) for kind, values in each.items()} for name, each in out.items()
+    }
+
+
+def falling(errors: list[float]) -> list[float]:
+    """Return errors that never rise with ε: each at least as large as all that follow.
+
+    Where the model's own error is all that is left, it wanders by per mille; the larger is stated.
+    """
+    return [max(errors[place:]) for place in range(len(errors))]
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pvlib
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
-from sunveil.site import Array, Site
+from sunveil.site import LAPSE, Array, Losses, Site
 
 # Half of it is 0.2 minutes of the sun's time, far below what any clock is known to. [degrees]
 SIZE = 0.1
@@ -103,13 +103,13 @@ def as_placed(points: Array, site: Site, places: Places) -> Array:
     """Return what was fitted under the sky of a site, as it is at places nearby.
 
     What faces a direction of space at both has another azimuth and tilt at each, since up and north
-    differ by what the places are apart; and where the air is thinner, the same power comes from a
-    smaller capacity.
+    differ by what the places are apart; and where the air is thinner and cooler, the same power
+    comes from a smaller capacity.
 
     Parameters
     ----------
     points
-        What was fitted, shape (systems, 6); the first two are the plane as
+        What was fitted, shape (systems, PARAMETERS); the first two are the plane as
         ``tilt · (sin azimuth, cos azimuth)`` [degrees], the third is the logarithm of the capacity.
     site
         Whose sky they were fitted under.
@@ -129,6 +129,7 @@ def as_placed(points: Array, site: Site, places: Places) -> Array:
     out[:, 0], out[:, 1] = (new_tilt * part / np.maximum(flat, 1e-12) for part in (east, north))
     height = np.where(np.isnan(places.altitude), site.height, places.altitude)
     out[:, 2] -= np.log(_clear_light(height) / _clear_light(np.array([site.height])))
+    out[:, 2] += Losses().gamma_pdc * LAPSE * (height - site.height) / 1000.0
     return out
 
 

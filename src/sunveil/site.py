@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 
 # Wind at the modules over wind at 10 m, where weather services measure it.
 SHELTER = 0.5
+# By how much the air cools on each kilometre of height, near the ground over a year. [K/km]
+LAPSE = 5.5
 
 
 class SkyModel(StrEnum):

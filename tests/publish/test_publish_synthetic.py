@@ -193,3 +193,10 @@ def test_refusals_charge_nothing(ledger, found, monkeypatch):
     with pytest.raises(MissingExtra, match=r"pip install 'sunveil\[synthetic\]'"):
         publish_synthetic(ledger, "d", fleet(20), epsilon=1.0)
     assert ledger.entries("d") == before
+
+
+@pytest.mark.parametrize("left", [0.0, -3.0])
+def test_noise_that_leaves_nobody_leaves_no_correlation(left):
+    table = np.array([[2.0, -2.0], [1.0, left - 1.0]])
+    shares, x, y = report._standard(table, np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    assert float(x @ shares @ y) == 0.0

@@ -185,7 +185,8 @@ def _scores(axes: tuple[int, ...], bins: Bins) -> list[tuple[str, tuple[Array, A
 
 
 def _standard(table: Array, rows: Array, columns: Array) -> tuple[Array, Array, Array]:
-    shares = table / table.sum()
+    # noise may leave nobody, or fewer than nobody: then nothing is known of how axes go together
+    shares = table / table.sum() if table.sum() > 0.0 else np.zeros_like(table, dtype=np.float64)
     x = rows - (shares.sum(axis=1) @ rows)
     y = columns - (shares.sum(axis=0) @ columns)
     # noisy counts may leave no spread, or less than none
@@ -203,4 +204,5 @@ def _correlation_noise(marginal: Marginal, found: float, rows: Array, columns: A
     """Return the standard error of a correlation, to first order in the noise of the counts."""
     _, x, y = _standard(marginal.counts, rows, columns)
     moves = np.outer(x, y) - found * (x[:, None] ** 2 + y[None, :] ** 2) / 2.0
-    return float(marginal.deviation * np.sqrt((moves**2).sum()) / abs(marginal.counts.sum()))
+    people = max(abs(float(marginal.counts.sum())), 1.0)
+    return float(marginal.deviation * np.sqrt((moves**2).sum()) / people)

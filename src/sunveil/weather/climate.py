@@ -20,12 +20,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from sunveil.site import Array, Site
+from sunveil.site import LAPSE, Array, Site
 
 DATA = "normals.npz"
 SPACING = 2.5  # degrees between the normals, from the south pole and from 177.5° west
 STEP = 0.1  # K to a unit of the file
-LAPSE = 5.5  # K that the air cools on each kilometre of height, near the ground over a year
 WARMEST_HOUR = 14.0  # solar time; of the swing, which is highest before the warmest minute
 YEAR_DAYS = 365.25
 # Short winter days swing less than long summer days, by this share of their mean, where the year
@@ -88,8 +87,8 @@ def climate_of(site: Site) -> Climate:
     """Return the mean and the swings that :func:`climate_temperature` adds up.
 
     Bilinear between the four normals around. They hold at the mean height of the land around
-    them, so the mean falls by :data:`LAPSE` on each kilometre that the site is above it. The
-    day's swing grows with height, which here stands for dry inland air, and with the season.
+    them, so the mean falls by ``sunveil.site.LAPSE`` on each kilometre that the site is above it.
+    The day's swing grows with height, which here stands for dry inland air, and with the season.
     """
     mean, cosine, sine, cosine_2, sine_2, terrain = _between_normals(site.latitude, site.longitude)
     season = float(np.hypot(cosine, sine))
