@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
+from sunveil.score_kernels import LANES
 from sunveil.scores import (
     Capacities,
     RatioBins,
@@ -104,6 +105,76 @@ def test_votes_are_their_definition(seed):
     assert plain.max() > 2 * DAYS
     assert len(np.unique(plain)) > 5
     assert (found != plain).mean() < 0.01
+
+
+def exact_places(power: np.ndarray, profiles: np.ndarray, bins: RatioBins) -> np.ndarray:
+    """Return the bin of each reading in single precision, -1 where it has none."""
+    lowest, per_step, width, capacities = bins.numbers
+    with np.errstate(invalid="ignore"):
+        places = (power - profiles - lowest) * per_step
+        within = (places >= 0.0) & (places < capacities + width - 1)
+    return np.where(within, places, -1.0).astype(np.int64)
+
+
+def exact_agreement(places: np.ndarray, bins: RatioBins) -> np.ndarray:
+    """Return which readings agree, shape (planes, readings, capacities), by their bins."""
+    first = np.arange(bins.capacities)
+    of_reading = places[..., None]
+    return (of_reading >= 0) & (first <= of_reading) & (of_reading < first + bins.width)
+
+
+def long_world(planes: int, readings: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return logarithms of readings and profiles, with the dark and all that is no power."""
+    rng = np.random.default_rng(planes + readings)
+    profiles = rng.uniform(0.0, 1.0, (planes, readings)).astype(np.float32)
+    power = 4.0 * profiles[0] * rng.choice([1.0, 1.05, 0.9, 0.2, 40.0], readings)
+    odd = np.array([0.0, -1.0, np.nan, np.inf, -np.inf, 1e30, 1e-30, 1e300, 0.3, 500.0])
+    power = np.where(rng.random(readings) < 0.1, rng.choice(odd, readings), power)
+    return log_power(power), log_profiles(profiles, TOLERANCE.floor)
+
+
+# more planes than are taken side by side, and no whole number of turns
+@pytest.mark.parametrize(("planes", "readings"), [(LANES + 3, 8 * 70 + 5), (2, 3), (1, 1)])
+def test_counts_are_exact(planes, readings):
+    power, profiles = long_world(planes, readings)
+    plain = exact_agreement(exact_places(power, profiles, BINS), BINS).sum(axis=1)
+    np.testing.assert_array_equal(count_readings(power, profiles, BINS), plain)
+
+
+@pytest.mark.parametrize("thresholds", [(0.3,), THRESHOLDS, (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)])
+@pytest.mark.parametrize(
+    ("planes", "days", "per_day"),
+    # many days, whose votes must not run over; days of more readings than a byte can count
+    [(LANES + 3, 70, 6), (2, 300, 4), (2, 2, 254), (2, 2, 255), (2, 3, 700)],
+)
+def test_votes_are_exact(planes, days, per_day, thresholds):
+    power, profiles = long_world(planes, days * per_day)
+    starts = np.arange(0, days * per_day + 1, per_day)
+    agreeing = exact_agreement(exact_places(power, profiles, BINS), BINS)
+    agreeing = np.add.reduceat(agreeing, starts[:-1], axis=1, dtype=int)
+    lit = np.add.reduceat(profiles < np.inf, starts[:-1], axis=1, dtype=int)[..., None]
+    plain = sum(
+        (agreeing >= np.maximum(np.ceil(share * lit), 1)).sum(axis=1) for share in thresholds
+    )
+    found = count_days(power, profiles, BINS, days=starts, thresholds=thresholds, fewest=1)
+    np.testing.assert_array_equal(found, plain)
+    assert plain.any()
+
+
+def test_a_day_on_which_all_agree_has_all_votes_however_many_days_there_are():
+    profiles = np.full((1, 600), np.log(0.5), dtype=np.float32)
+    power = np.full(600, np.log(0.5 * CAPACITIES.values[30]), dtype=np.float32)
+    found = count_days(
+        power, profiles, BINS, days=np.arange(0, 601, 2), thresholds=THRESHOLDS, fewest=2
+    )
+    assert found[0, 30] == 300 * len(THRESHOLDS)
+
+
+def test_more_thresholds_than_can_be_counted_are_refused():
+    power, profiles = long_world(1, 9)
+    shares = tuple(np.arange(1, 65) / 64.0)
+    with pytest.raises(ParameterError, match="thresholds"):
+        count_days(power, profiles, BINS, days=np.array([0, 9]), thresholds=shares, fewest=1)
 
 
 def test_the_window_is_the_documented_one_to_half_a_step():

@@ -168,8 +168,37 @@ def count_days(
     """
     from sunveil.score_kernels import count_votes
 
-    shares = np.asarray(thresholds, dtype=np.float64)
-    return np.asarray(count_votes(power, profiles, days, shares, fewest, *bins.numbers))
+    asked = asked_readings(int(np.diff(days).max()), thresholds, fewest)
+    return np.asarray(count_votes(power, profiles, days, asked, *bins.numbers))
+
+
+def asked_readings(
+    longest: int, thresholds: tuple[float, ...], fewest: int
+) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    """Return how many readings of a day must agree for each vote, by how many intervals are lit.
+
+    Parameters
+    ----------
+    longest
+        Intervals of the longest day.
+    thresholds, fewest
+        As for :func:`count_days`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (votes, longest + 1). There are rows that ask for more than the day has, so that votes
+        come in whole passes of the kernel.
+    """
+    from sunveil.score_kernels import FOURS
+
+    if len(thresholds) > 63 or longest > 65_534:
+        raise ParameterError("days have at most 63 thresholds and 65,534 readings")
+    lit, never = np.arange(longest + 1), longest + 1
+    asked = np.full((-(-len(thresholds) // FOURS) * FOURS, never), never)
+    needed = np.ceil(np.multiply.outer(np.asarray(thresholds, dtype=np.float64), lit))
+    asked[: len(thresholds)] = np.clip(needed, fewest, never)
+    return asked.astype(np.uint8 if never < 256 else np.uint16)
 
 
 def fit_score(measured: Array, profiles: NDArray[np.floating]) -> Array:
