@@ -150,6 +150,18 @@ def test_power_of_planes_is_pvlibs_pvwatts_with_the_wind_of_a_roof(years):
         np.testing.assert_allclose(row, ac, atol=1e-4, rtol=0.0)
 
 
+@pytest.mark.parametrize("site", SITES)
+def test_single_precision_is_enough_for_the_power_of_planes(years, site):
+    weather = years[site]
+    sky = at_its_own_times(weather, SkyModel.PEREZ)
+    sky = sky.take(sky.sun[:, 2] > 0.0).hazier(0.3)
+    found, double = unit_power(sky.single(), NORMALS), unit_power(sky, NORMALS)
+    assert found.dtype == np.float32
+    assert double.dtype == np.float64
+    np.testing.assert_allclose(found, double, atol=3e-5)
+    assert (np.abs(found - double) < 1e-6).mean() > 0.99
+
+
 def test_the_inverters_curve_is_pvwatts_below_its_limit():
     dc = np.linspace(0.0, 0.99, 200)
     losses = Losses(inverter_efficiency=0.94)

@@ -124,9 +124,9 @@ def log_power(power: Array) -> Logs:
 
 def log_profiles(profiles: NDArray[np.floating], floor: float) -> Logs:
     """Return the logarithm of profiles; below the floor no reading agrees."""
-    lit = profiles >= floor
-    out = np.full(profiles.shape, np.inf, dtype=np.float32)
-    return np.asarray(np.log(profiles, where=lit, out=out, casting="same_kind"))
+    out = np.log(np.maximum(profiles, floor), dtype=np.float32, casting="same_kind")
+    out[~(profiles >= floor)] = np.inf
+    return np.asarray(out)
 
 
 def count_readings(power: Logs, profiles: Logs, bins: RatioBins) -> Counts:

@@ -23,7 +23,7 @@ from sunveil.releases.choices import Choices
 from sunveil.scores import Logs, RatioBins, log_power, log_profiles
 from sunveil.search.exhaustive import blocks
 from sunveil.site import Array
-from sunveil.sky import covered, sky_at, unit_power
+from sunveil.sky import covered, sky_at, sun_at, unit_power
 from sunveil.timegrid import DAY, TimeGrid
 from sunveil.weather import Weather, WeatherCache, clearsky
 
@@ -31,6 +31,8 @@ from sunveil.weather import Weather, WeatherCache, clearsky
 SHORTEST = 15.0
 # Readings are held to this and to zero, each alone, so that their sums are finite. [kW]
 LARGEST = 1e15
+# Planes that are modelled at once: few, so that what is made on the way stays in the cache.
+_TOGETHER = 32
 
 
 def time_grid_of(record: Record, *, longitude: float) -> TimeGrid:
@@ -245,7 +247,7 @@ def _clear_sky(weather: Weather, time_grid: TimeGrid, cache: WeatherCache | None
 def _lit(weather: Weather, clear: Weather, time_grid: TimeGrid) -> NDArray[np.bool_]:
     """Return which intervals have daylight in their middle, and weather."""
     middles = time_grid.times + np.timedelta64(round(time_grid.step / 2.0), "s")
-    sun = sky_at(weather, middles, clear).sun
+    sun = sun_at(clear, middles)
     lit: NDArray[np.bool_] = (sun[:, 2] > LOWEST) & covered(weather, middles)
     if not lit.any():
         raise MeterError("the readings and the weather have no daylight in common")
@@ -269,14 +271,15 @@ def _profiles(
     for place in places:
         offset = np.timedelta64(round((place + 1.0) / 2.0 * length), "s")
         sky = sky_at(weather, starts - early + offset, clear)
-        skies.append(sky.hazier(TYPICAL_HAZE) if weather.clear else sky)
+        skies.append((sky.hazier(TYPICAL_HAZE) if weather.clear else sky).single())
     out = np.empty((len(grid), len(starts)), dtype=np.float32)
-    for piece, part in blocks(grid, 256):
-        normals = part.normals
-        mean: Array = np.zeros((len(part), len(starts)))
+    for piece, part in blocks(grid, _TOGETHER):
+        mean = np.zeros((len(part), len(starts)), dtype=np.float32)
         for sky, weight in zip(skies, weights, strict=True):
-            mean += (weight / 2.0) * unit_power(
-                sky, normals, losses=choices.losses, albedo=choices.albedo, heat=choices.heat
+            power = unit_power(
+                sky, part.normals, losses=choices.losses, albedo=choices.albedo, heat=choices.heat
             )
-        out[piece] = log_profiles(mean.astype(np.float32), choices.tolerance.floor)
+            power *= weight / 2.0
+            mean += power
+        out[piece] = log_profiles(mean, choices.tolerance.floor)
     return out
