@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from openpyxl import load_workbook
 
 from sunveil.errors import MeterError
 from sunveil.meters.cells import RoleCells
@@ -32,6 +31,8 @@ def read_workbook(content: Content, options: MeterOptions) -> RoleCells:
     options
         What the curator says of it.
     """
+    from openpyxl import load_workbook  # for workbooks alone: it takes longer than reading a year
+
     try:
         with content.open() as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of cells that are no dates, and become no readings

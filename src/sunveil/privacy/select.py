@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -69,11 +70,16 @@ class LevelTable:
 
 @cache
 def opendp_prelude() -> Any:
-    """Return OpenDP with its mechanisms enabled; loaded at the first draw, since it takes long."""
-    import opendp.prelude as dp
+    """Return OpenDP with its mechanisms enabled, under the names of its prelude.
 
-    dp.enable_features("contrib")
-    return dp
+    The prelude itself would load scikit-learn, SciPy's statistics and more where they are
+    installed, which takes longer than all else of a release.
+    """
+    from opendp import domains, measurements, measures, metrics, mod
+
+    mod.enable_features("contrib")
+    names = {**vars(domains), **vars(metrics), **vars(measures)}
+    return SimpleNamespace(**names, m=measurements)
 
 
 def _noisy_max(levels: NDArray[np.int64], measure: Any, scale: float) -> int:

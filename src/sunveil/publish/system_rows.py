@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sunveil.ledger.ledger import Question
+from sunveil.ledger.records import Question
 from sunveil.privacy.units import unit_name
 from sunveil.publish.publication import Column, Publication, PublishedTable
 from sunveil.publish.terms import ReleaseTerms

@@ -12,11 +12,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sunveil.files import write_whole
 from sunveil.ledger.amounts import from_nano
-from sunveil.ledger.ledger import Ledger, Question
 from sunveil.publish.publication import Publication
 from sunveil.publish.system_rows import (
     SystemsPlan,
@@ -35,6 +34,9 @@ from sunveil.publish.terms import (
 from sunveil.releases.answer import ExpectedErrors, Release
 from sunveil.releases.drawing import Scored, draw_release
 from sunveil.releases.frame import Frame
+
+if TYPE_CHECKING:  # releases without a ledger need no database
+    from sunveil.ledger.ledger import Ledger, Question
 
 
 def cost_of_systems(ledger: Ledger, dataset: str, terms: ReleaseTerms) -> float:

@@ -98,11 +98,11 @@ class LedgerBroker:
         with self._loading:
             if self._data is not None:
                 return
-            import opendp.prelude  # noqa: F401
-
+            from sunveil.privacy.select import opendp_prelude
             from sunveil.service.answering import kinds  # noqa: F401
             from sunveil.service.answering.data import Data
 
+            opendp_prelude()
             self._data = Data(self._settings.datasets)
 
     def recover(self) -> None:
