@@ -13,6 +13,7 @@ import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -159,6 +160,42 @@ def costs() -> Iterator[str]:
     yield f"| {System()} | 4 | - | - | {timed(lambda: one(system, System(), 4.0)):.0f} |"
 
 
+def steady() -> Iterator[str]:
+    """Yield how long scores take by what was read, over those of the system's own record.
+
+    The scores are made in turn, so that other work on the machine meets all of them alike.
+    """
+    system = next(simulated_systems(measured=False))
+    frame, record = system.frame, system.record
+    rng, count = np.random.default_rng(18), len(record.power_kw)
+    own = record.power_kw
+    powers = {
+        "the system's own": own,
+        "zeros": np.zeros(count),
+        "noise": rng.uniform(0.0, 1.2 * own.max(), count),
+        "the same all day": np.full(count, own.max() / 2.0),
+        "far too much": np.full(count, 1e9),
+    }
+    records = {name: replace(record, power_kw=power) for name, power in powers.items()}
+    held = rng.random(count) < 0.1
+    records["nine in ten missing"] = replace(record, times=record.times[held], power_kw=own[held])
+    yield "CPU of a score over that of the system's own record; the shortest of 15 each."
+    yield ""
+    yield f"| unit | {' | '.join(records)} | [ms] |"
+    yield f"|---|{'---|' * (len(records) + 1)}"
+    for unit in (Readings(1), Days(1)):
+        spans: dict[str, list[float]] = {name: [] for name in records}
+        for _ in range(16):
+            for name, each in records.items():
+                begun = time.process_time()
+                unit_score(frame, each, unit)
+                spans[name].append(1e3 * (time.process_time() - begun))
+        least = {name: min(found[1:]) for name, found in spans.items()}
+        whole = least["the system's own"]
+        told = " | ".join(f"{least[name] / whole:.2f}" for name in records)
+        yield f"| {unit} | {told} | {whole:.1f} |"
+
+
 def one(system: KnownSystem, unit, epsilon: float) -> None:
     """Make one release."""
     release(system.record, system.frame.weather, unit=unit, epsilon=epsilon, frame=system.frame)
@@ -186,6 +223,7 @@ def main() -> None:
         ("Clear days, told within the day", day_votes.table()),
         ("Azimuth alone on a circle", circle()),
         ("Time", costs()),
+        ("Time and readings", steady()),
     ):
         lines.append(f"## {title}\n")
         print(lines[-1], flush=True)

@@ -119,7 +119,8 @@ class RatioBins:
 def log_power(power: Array) -> Logs:
     """Return the logarithm of readings; what is not above zero, or missing, agrees with nothing."""
     lit = power > 0.0
-    return np.log(power, where=lit, out=np.full(len(power), -np.inf)).astype(np.float32)
+    # all of them, so that the time tells nothing of how many are above zero
+    return np.where(lit, np.log(np.where(lit, power, 1.0)), -np.inf).astype(np.float32)
 
 
 def log_profiles(profiles: NDArray[np.floating], floor: float) -> Logs:
