@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sunveil.ledger.ledger import Question
-from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
+from sunveil.privacy.guarantee import ConcentratedGuarantee, ConditionalGuarantee, Guarantee
 from sunveil.privacy.units import System, Unit
 
 
@@ -15,6 +15,10 @@ def guarantee(epsilon: float = 1.0, unit: Unit | None = None, *, delta: float = 
 
 def conditional(epsilon: float = 1.0) -> ConditionalGuarantee:
     return ConditionalGuarantee(System(), epsilon, 0.1, "docs/proofs/dpbo.md", "a prior holds")
+
+
+def concentrated(rho: float = 0.01, unit: Unit | None = None) -> ConcentratedGuarantee:
+    return ConcentratedGuarantee(unit or System(), rho, "docs/proofs/discrete-gaussian.md")
 
 
 def question(

@@ -15,13 +15,13 @@ from ledger_makers import guarantee
 from sunveil.errors import ParameterError
 from sunveil.ledger.amounts import (
     NANO,
-    epsilon_to_rho,
     from_nano,
-    rho_to_epsilon,
+    plain_epsilon_to_rho,
     to_nano,
     to_nano_below,
 )
 from sunveil.ledger.promise import Promise
+from sunveil.privacy.concentrated import rho_to_epsilon
 from sunveil.privacy.units import System
 
 EPSILONS = st.floats(1e-4, 50.0)
@@ -63,10 +63,13 @@ def test_what_is_no_amount_is_refused(amount):
 
 
 @given(st.floats(1e-3, 1000.0), DELTAS)
-def test_the_whole_budget_of_rho_gives_no_more_than_the_promise(epsilon, delta):
-    rho = epsilon_to_rho(epsilon, delta)
-    assert rho_to_epsilon(rho, delta) <= epsilon
-    assert rho_to_epsilon(rho * (1.0 + 1e-9), delta) > epsilon * (1.0 - 1e-9)
+def test_the_whole_budget_of_an_old_promise_gives_no_more_than_it_said(epsilon, delta):
+    def plain(rho: float) -> float:
+        return rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
+
+    rho = plain_epsilon_to_rho(epsilon, delta)
+    assert rho_to_epsilon(rho, delta) < plain(rho) <= epsilon
+    assert plain(rho * (1.0 + 1e-9)) > epsilon * (1.0 - 1e-9)
 
 
 @given(EPSILONS)
@@ -91,9 +94,9 @@ def test_many_exponential_releases_cost_no_less_than_dp_accounting_says(epsilon,
 
     event = SelfComposedDpEvent(ZCDpEvent(epsilon**2 / 8.0), int(count))
     theirs = RdpAccountant().compose(event).get_epsilon(delta)
-    assert theirs <= ours
-    # and not by a wide margin: the two conversions differ by less than a third
-    assert theirs >= ours * 2.0 / 3.0
+    assert theirs <= ours * 1.02
+    # its orders are coarse, but it is the same conversion
+    assert theirs >= ours * (1.0 - 1e-6)
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])

@@ -1,29 +1,46 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.counting import Counts, DiscreteLaplace
+from sunveil.privacy.counting import Counts, DiscreteGaussian, DiscreteLaplace, Sensitivity
+from sunveil.privacy.guarantee import ConcentratedGuarantee
 from sunveil.privacy.units import System
 
 # Production randomness cannot be seeded: a right draw fails this once in ten million runs.
 FALSE_ALARM = 1e-7
 EPSILONS = st.floats(1e-4, 50.0)
+RHOS = st.floats(1e-9, 1250.0)
+ROW = Sensitivity(2, 2)
 
 
-def counts(values: list[int], sensitivity: int = 2) -> Counts:
+def total(move: int) -> Sensitivity:
+    return Sensitivity(move, move**2)
+
+
+def counts(values: list[int], sensitivity: Sensitivity = ROW) -> Counts:
     return Counts(np.array(values, dtype=np.int64), sensitivity, System(), "docs/proofs/counts.md")
+
+
+def draws_against(law: np.ndarray, drawn: np.ndarray, reach: int) -> float:
+    """Return the chi-square of drawn noise against the probabilities of -400 to 400."""
+    seen = np.bincount(np.clip(drawn, -reach, reach) + reach, minlength=2 * reach + 1)
+    bins = np.clip(np.arange(-400, 401), -reach, reach) + reach
+    expected = len(drawn) * np.bincount(bins, weights=law)
+    return float(((seen - expected) ** 2 / expected).sum())
 
 
 @given(EPSILONS, st.integers(1, 2**40))
 def test_the_scale_is_enough_for_epsilon_and_no_more_than_that(epsilon, sensitivity):
-    scale = DiscreteLaplace(epsilon).scale(sensitivity)
+    scale = DiscreteLaplace(epsilon).scale(total(sensitivity))
     (up, down), (over, under) = scale.as_integer_ratio(), epsilon.as_integer_ratio()
     # sensitivity / scale <= ε, in whole numbers
     assert sensitivity * down * under <= up * over
@@ -37,7 +54,7 @@ def test_a_quotient_that_rounds_down_is_raised(epsilon):
 
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-    scale = DiscreteLaplace(epsilon).scale(2)
+    scale = DiscreteLaplace(epsilon).scale(ROW)
     assert dp.m.make_laplace(*space, scale=scale).map(2) <= epsilon
     assert (scale > 2 / epsilon) == (epsilon in (0.7, 1 / 3))
 
@@ -50,7 +67,7 @@ def test_a_quotient_that_rounds_down_is_raised(epsilon):
 def test_neighbours_are_within_epsilon(cells, answer, epsilon):
     ours = np.array([value for value, _ in cells])
     theirs = ours + np.array([move for _, move in cells])
-    sensitivity = max(int(np.abs(ours - theirs).sum()), 1)
+    sensitivity = total(max(int(np.abs(ours - theirs).sum()), 1))
     mechanism, y = DiscreteLaplace(epsilon), np.array(answer[: len(cells)])
     p = mechanism.log_probabilities(y - ours, sensitivity).sum()
     q = mechanism.log_probabilities(y - theirs, sensitivity).sum()
@@ -60,25 +77,84 @@ def test_neighbours_are_within_epsilon(cells, answer, epsilon):
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(0.5, 2), (3.0, 2), (0.05, 1), (9.0, 1)])
 def test_the_law_adds_up_and_has_the_stated_deviation(epsilon, sensitivity):
     mechanism, noise = DiscreteLaplace(epsilon), np.arange(-4000, 4001)
-    law = mechanism.probabilities(noise, sensitivity)
+    law = mechanism.probabilities(noise, total(sensitivity))
     assert law.sum() == pytest.approx(1.0, abs=1e-9)
     deviation = math.sqrt((law * noise**2).sum())
-    assert mechanism.deviation(sensitivity) == pytest.approx(deviation, rel=1e-6)
+    assert mechanism.deviation(total(sensitivity)) == pytest.approx(deviation, rel=1e-6)
 
 
 def test_draws_follow_the_law():
     """Noise for a sensitivity of 1 instead of 2 would give over 1000; the limit is 59."""
-    mechanism, cells, reach = DiscreteLaplace(1.0), 20_000, 8
-    drawn = mechanism.draw(counts([1000] * cells)) - 1000
-    bins = np.clip(drawn, -reach, reach)
-    seen = np.bincount(bins + reach, minlength=2 * reach + 1)
+    far, reach = np.arange(-400, 401), 8
+    drawn = DiscreteLaplace(1.0).draw(counts([1000] * 20_000)) - 1000
+    law = DiscreteLaplace(1.0).probabilities(far, ROW)
+    assert draws_against(law, drawn, reach) < chi2.isf(FALSE_ALARM, 2 * reach)
+    wrong = DiscreteLaplace(2.0).probabilities(far, ROW)
+    assert draws_against(wrong, drawn, reach) > 1000.0
+
+
+@pytest.mark.parametrize("rho", [0.02, 2.0])
+def test_gaussian_draws_follow_the_law(rho):
+    """Noise for half of ρ, or for an L2 distance of 2 where it is √2, is far beyond the limit."""
     far = np.arange(-400, 401)
-    law = mechanism.probabilities(far, 2)
-    expected = cells * np.bincount(np.clip(far, -reach, reach) + reach, weights=law)
-    assert ((seen - expected) ** 2 / expected).sum() < chi2.isf(FALSE_ALARM, 2 * reach)
-    wrong = DiscreteLaplace(2.0).probabilities(far, 2)
-    tight = cells * np.bincount(np.clip(far, -reach, reach) + reach, weights=wrong)
-    assert ((tight - expected) ** 2 / expected).sum() > 1000.0
+    mechanism, reach = DiscreteGaussian(rho), (14 if rho < 1.0 else 2)
+    drawn = mechanism.draw(counts([1000] * 20_000)) - 1000
+    law = mechanism.probabilities(far, ROW)
+    assert draws_against(law, drawn, reach) < chi2.isf(FALSE_ALARM, 2 * reach)
+    for wrong in (
+        DiscreteGaussian(rho / 2.0).probabilities(far, ROW),
+        mechanism.probabilities(far, total(2)),
+    ):
+        assert draws_against(wrong, drawn, reach) > 1000.0
+
+
+@given(RHOS, st.integers(1, 2**20), st.integers(0, 2**20))
+def test_the_gaussian_scale_is_enough_for_rho_and_no_more_than_that(rho, absolute, more):
+    sensitivity = Sensitivity(absolute, min(absolute + more, absolute**2))
+    scale = Fraction(DiscreteGaussian(rho).scale(sensitivity))
+    # Δ₂² / 2σ² <= ρ, in whole numbers
+    assert sensitivity.squared <= 2 * scale**2 * Fraction(rho)
+    assert float(scale) == pytest.approx(math.sqrt(sensitivity.squared / (2 * rho)), rel=1e-14)
+
+
+@given(st.integers(1, 2**40), st.integers(0, 2**40))
+def test_the_euclidean_sensitivity_is_rounded_up(absolute, more):
+    sensitivity = Sensitivity(absolute, min(absolute + more, absolute**2))
+    root = sensitivity.euclidean
+    assert Fraction(root) ** 2 >= sensitivity.squared > Fraction(root * (1 - 1e-15)) ** 2
+
+
+@pytest.mark.parametrize(("rho", "sensitivity"), [(0.5, 2), (40.0, 1), (1e-4, 1), (0.003, 1)])
+def test_the_gaussian_law_adds_up_and_has_the_stated_deviation(rho, sensitivity):
+    mechanism, noise = DiscreteGaussian(rho), np.arange(-4000, 4001)
+    law = mechanism.probabilities(noise, total(sensitivity))
+    assert law.sum() == pytest.approx(1.0, abs=1e-12)
+    deviation = math.sqrt((law * noise**2).sum())
+    assert mechanism.deviation(total(sensitivity)) == pytest.approx(deviation, rel=1e-9)
+
+
+@pytest.mark.parametrize("rho", [0.01, 0.3, 4.0])
+@pytest.mark.parametrize("order", [1.1, 2.0, 8.0, 64.0])
+def test_the_renyi_divergence_of_neighbours_is_within_rho(rho, order):
+    """A row moves one cell up and another down: both at the largest move, exactly summed."""
+    mechanism, noise = DiscreteGaussian(rho), np.arange(-6000, 6001)
+    p = mechanism.log_probabilities(noise, ROW)
+    q = mechanism.log_probabilities(noise - 1, ROW)
+    one_cell = logsumexp(order * p + (1.0 - order) * q) / (order - 1.0)
+    assert 2.0 * one_cell <= order * rho * (1.0 + 1e-9)
+    # and it is tight, but for noise so small that whole numbers help
+    assert 2.0 * one_cell >= 0.95 * order * rho or rho > 1.0
+
+
+def test_gaussian_noise_for_three_histograms_is_smaller_than_laplace_at_the_same_rho():
+    laplace = DiscreteLaplace(1.0).deviation(Sensitivity(6, 6))
+    assert DiscreteGaussian(0.5).deviation(Sensitivity(6, 6)) < 0.35 * laplace
+
+
+def test_a_gaussian_draw_promises_the_unit_and_rho():
+    promised = DiscreteGaussian(0.5).guarantee(counts([1, 2]))
+    assert isinstance(promised, ConcentratedGuarantee)
+    assert (promised.unit, promised.rho) == (System(), 0.5)
 
 
 def test_cells_get_noise_of_their_own():
@@ -105,16 +181,26 @@ def test_counts_hide_their_values():
 )
 def test_counts_that_are_not_whole_numbers_in_one_row_are_refused_without_a_value(values):
     with pytest.raises(ParameterError) as caught:
-        Counts(values, 2, System(), "")
+        Counts(values, ROW, System(), "")
     assert "1.5" not in str(caught.value)
 
 
-@pytest.mark.parametrize("sensitivity", [0, -1, True, 1.0, 2**41])
-def test_a_sensitivity_that_is_none_is_refused(sensitivity):
-    with pytest.raises(ParameterError, match="sensitivity"):
-        counts([1], sensitivity)
-    with pytest.raises(ParameterError, match="sensitivity"):
-        DiscreteLaplace(1.0).scale(sensitivity)
+@pytest.mark.parametrize("absolute", [0, -1, True, 1.0, 2**41])
+def test_a_sensitivity_that_is_none_is_refused(absolute):
+    with pytest.raises(ParameterError, match="sensitivit"):
+        Sensitivity(absolute, 4)
+
+
+@pytest.mark.parametrize("squared", [0, 2, 10, True, 4.0])
+def test_a_squared_sensitivity_that_cannot_be_is_refused(squared):
+    with pytest.raises(ParameterError, match="sensitivit"):
+        Sensitivity(3, squared)
+
+
+@pytest.mark.parametrize("rho", [0.0, -1.0, math.inf, math.nan, 1e-10, 1251.0, True])
+def test_a_rho_that_means_nothing_is_refused(rho):
+    with pytest.raises(ParameterError, match="rho"):
+        DiscreteGaussian(rho)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan, 1e-5, 51.0])

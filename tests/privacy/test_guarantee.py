@@ -6,7 +6,8 @@ import math
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
+from sunveil.privacy.concentrated import rho_to_epsilon
+from sunveil.privacy.guarantee import ConcentratedGuarantee, ConditionalGuarantee, Guarantee
 from sunveil.privacy.units import Days, Readings, System
 
 SAME = {"unit": Readings(1), "epsilon": 0.1, "delta": 0.1, "proof": "docs/proof.md"}
@@ -22,6 +23,40 @@ def test_a_conditional_guarantee_is_never_taken_for_one_of_the_worst_case():
     assert not issubclass(ConditionalGuarantee, Guarantee)
     assert worst.to_dict()["kind"] != conditional.to_dict()["kind"]
     assert len({worst, conditional}) == 2
+
+
+def test_a_concentrated_guarantee_is_taken_for_neither_of_the_others():
+    concentrated = ConcentratedGuarantee(Readings(1), 0.1, "docs/proof.md")
+    for other in (Guarantee, ConditionalGuarantee):
+        assert not isinstance(concentrated, other)
+        assert not issubclass(ConcentratedGuarantee, other)
+        assert not issubclass(other, ConcentratedGuarantee)
+    # nothing that asks for an ε finds one
+    assert not hasattr(concentrated, "epsilon")
+    assert not hasattr(concentrated, "delta")
+
+
+def test_a_concentrated_guarantee_says_rho_and_is_an_epsilon_only_beside_a_delta():
+    concentrated = ConcentratedGuarantee(System(), 0.25, "docs/proof.md")
+    said = "ρ = 0.25 zero-concentrated DP in the worst case, for a system's whole record"
+    assert str(concentrated) == said
+    assert json.loads(json.dumps(concentrated.to_dict())) == {
+        "kind": "concentrated",
+        "unit": "a system's whole record",
+        "adjacency": "replacement",
+        "rho": 0.25,
+        "proof": "docs/proof.md",
+    }
+    assert concentrated.epsilon_at(1e-6) == rho_to_epsilon(0.25, 1e-6)
+    assert concentrated.epsilon_at(1e-6) < 0.25 + 2.0 * math.sqrt(0.25 * math.log(1e6))
+    with pytest.raises(ParameterError, match="delta between 0 and 1"):
+        concentrated.epsilon_at(0.0)
+
+
+@pytest.mark.parametrize("rho", [0.0, -1.0, math.nan, math.inf, 1e-10, 1251.0, True])
+def test_a_rho_out_of_range_is_refused(rho):
+    with pytest.raises(ParameterError, match="rho must be from"):
+        ConcentratedGuarantee(System(), rho, "docs/proof.md")
 
 
 def test_the_kind_is_the_first_thing_told_in_json():

@@ -27,8 +27,9 @@ def grouped(rows):
 def test_one_row_moves_one_total_by_the_clipping_at_most(pair):
     before, after = (group_totals(rows, grouped(rows), clip_kw=CLIP) for rows in pair)
     moved = np.abs(before.values - after.values)
-    assert before.sensitivity == 19_000
-    assert moved.sum() <= before.sensitivity
+    assert before.sensitivity.absolute == 19_000
+    assert moved.sum() <= before.sensitivity.absolute
+    assert (moved**2).sum() <= before.sensitivity.squared
     assert (moved > 0).sum() <= 1
 
 

@@ -40,13 +40,12 @@ def from_nano(amount: int) -> float:
     return amount / NANO
 
 
-def rho_to_epsilon(rho: float, delta: float) -> float:
-    """Return the ε that ρ of zero-concentrated DP gives at δ: ρ + 2 √(ρ log(1/δ))."""
-    return rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
+def plain_epsilon_to_rho(epsilon: float, delta: float) -> float:
+    """Return the ρ of ε at δ by ρ + 2 √(ρ log(1/δ)) = ε, a little less for rounding.
 
-
-def epsilon_to_rho(epsilon: float, delta: float) -> float:
-    """Return the largest ρ whose ε at δ does not exceed a promise, a little less for rounding."""
+    What promises of version 0.1 hold. Later ones hold more:
+    :func:`sunveil.privacy.concentrated.epsilon_to_rho`.
+    """
     log = math.log(1.0 / delta)
     # √(log + ε) - √log, written without a difference of nearly equal numbers
     root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))

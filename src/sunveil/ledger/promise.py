@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.amounts import as_fraction, epsilon_to_rho, to_nano, to_nano_below
+from sunveil.ledger.amounts import (
+    as_fraction,
+    from_nano,
+    plain_epsilon_to_rho,
+    to_nano,
+    to_nano_below,
+)
 from sunveil.ledger.chain import canonical
-from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
+from sunveil.privacy.concentrated import epsilon_to_rho, rho_to_epsilon
+from sunveil.privacy.guarantee import (
+    ConcentratedGuarantee,
+    ConditionalGuarantee,
+    Guarantee,
+    Guaranteed,
+)
 from sunveil.privacy.units import Unit, implies, parse_unit, unit_name
 
 LARGEST_PROMISE = 1000.0
@@ -29,15 +42,19 @@ class Promise:
     delta
         Zero: every release's ε is added up. Above zero: releases are added up as ρ of
         zero-concentrated DP, and (ε, δ) is what they give together, which lets many small releases
-        of the exponential mechanism cost less.
+        of the exponential mechanism cost less, and allows Gaussian noise.
     conditional
         Names of mechanisms whose guarantee is conditional and which are allowed all the same.
+    conversion
+        How ρ is turned into ε at δ: ``tight``, or ``plain`` for promises of version 0.1, whose
+        totals stay as they were. Without a δ nothing is converted.
     """
 
     unit: Unit
     epsilon: float
     delta: float = 0.0
     conditional: tuple[str, ...] = ()
+    conversion: str = "tight"
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and 0.0 < self.epsilon <= LARGEST_PROMISE):
@@ -48,6 +65,13 @@ class Promise:
         if not (self.delta == 0.0 or 1e-15 <= self.delta <= 1e-2):
             raise ParameterError(
                 f"a promise's delta is 0, or from 1e-15 to 0.01, and {self.delta:g} is not"
+            )
+        if self.conversion not in ("tight", "plain") or (self.conversion, self.delta) == (
+            "plain",
+            0.0,
+        ):
+            raise ParameterError(
+                "a promise's conversion is tight, or plain for an old one with delta"
             )
         if self.total < 1:
             raise ParameterError("the promise is too small to hold any release")
@@ -62,9 +86,10 @@ class Promise:
         """The whole budget in billionths of its measure, rounded down."""
         if self.delta == 0.0:
             return to_nano_below(self.epsilon)
-        return to_nano_below(epsilon_to_rho(self.epsilon, self.delta))
+        convert = epsilon_to_rho if self.conversion == "tight" else plain_epsilon_to_rho
+        return to_nano_below(convert(self.epsilon, self.delta))
 
-    def cost(self, guarantee: Guarantee | ConditionalGuarantee, *, mechanism: str) -> int:
+    def cost(self, guarantee: Guaranteed, *, mechanism: str) -> int:
         """Return what a release costs, or refuse one that the promise does not cover.
 
         Parameters
@@ -89,6 +114,13 @@ class Promise:
                 "a release with a delta of its own cannot be added up under this promise; use a"
                 " mechanism without one"
             )
+        if isinstance(guarantee, ConcentratedGuarantee):
+            if self.delta == 0.0:
+                raise ParameterError(
+                    "Gaussian noise has no epsilon of its own, and the dataset's promise has no"
+                    " delta to give it one; use Laplace noise, or promise a delta"
+                )
+            return to_nano(as_fraction(guarantee.rho))
         epsilon = as_fraction(guarantee.epsilon)
         if self.delta == 0.0:
             return to_nano(epsilon)
@@ -96,15 +128,29 @@ class Promise:
         bounded_range = mechanism == "exponential" and isinstance(guarantee, Guarantee)
         return to_nano(epsilon**2 / (8 if bounded_range else 2))
 
+    def spent_epsilon(self, spent: int) -> float:
+        """Return what has been spent, in billionths of the measure, as ε at the promise's δ.
+
+        With a δ by the tight conversion, whatever the promise was made with: it holds for every
+        sum of ρ.
+        """
+        if self.delta == 0.0:
+            return from_nano(spent)
+        return rho_to_epsilon(from_nano(spent), self.delta)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the promise as plain JSON types."""
-        return {
+        said: dict[str, Any] = {
             "unit": unit_name(self.unit),
             "epsilon": self.epsilon,
             "delta": self.delta,
             "measure": self.measure,
             "conditional": list(self.conditional),
         }
+        # promises of version 0.1 do not say it, and their text is bound by digests
+        if self.delta > 0.0 and self.conversion == "tight":
+            said["conversion"] = self.conversion
+        return said
 
     def __str__(self) -> str:
         amount = f"ε = {self.epsilon:g}"
@@ -125,5 +171,19 @@ def read_promise(text: str) -> Promise:
     """Return the promise that a text of JSON holds, beside whatever else."""
     fields = json.loads(text)
     return Promise(
-        parse_unit(fields["unit"]), fields["epsilon"], fields["delta"], tuple(fields["conditional"])
+        parse_unit(fields["unit"]),
+        fields["epsilon"],
+        fields["delta"],
+        tuple(fields["conditional"]),
+        conversion=fields.get("conversion", "plain" if fields["delta"] else "tight"),
     )
+
+
+def plain_sum(guarantees: Iterable[Guaranteed]) -> float | None:
+    """Return the sum of the ε of some releases; None where one is of ρ and has no ε."""
+    total = 0
+    for each in guarantees:
+        if isinstance(each, ConcentratedGuarantee):
+            return None
+        total += to_nano(each.epsilon)
+    return from_nano(total)

@@ -9,10 +9,9 @@ from sunveil.errors import ParameterError
 from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import canonical, digest_of
 from sunveil.ledger.promise import Promise
-from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
+from sunveil.privacy.guarantee import Guaranteed
 
 LONGEST_NAME = 200
-Guaranteed = Guarantee | ConditionalGuarantee
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""What a release promises, in two types that no code can take for each other.
+"""What a release promises, in three types that no code can take for each other.
 
-A :class:`Guarantee` holds for every pair of neighbours and whatever the data are. A
-:class:`ConditionalGuarantee` holds only if an assumption about the data does. Neither is a kind of
-the other, so that what asks for the first is not given the second.
+A :class:`Guarantee` holds for every pair of neighbours and whatever the data are; so does a
+:class:`ConcentratedGuarantee`, which counts in ρ and is an ε only beside a δ. A
+:class:`ConditionalGuarantee` holds only if an assumption about the data does. None is a kind of
+another, so that what asks for one is not given the others.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from numbers import Real
 from typing import Any
 
 from sunveil.errors import ParameterError
+from sunveil.privacy.concentrated import rho_to_epsilon
 from sunveil.privacy.units import Unit
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 50.0
+# ε²/2 of the largest ε, and the least that a ledger counts.
+SMALLEST_RHO, LARGEST_RHO = 1e-9, 1250.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,48 @@ class ConditionalGuarantee:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class ConcentratedGuarantee:
+    """Zero-concentrated differential privacy in the worst case: for all neighbours.
+
+    Parameters
+    ----------
+    unit
+        What neighbours differ in.
+    rho
+        For all neighbours and every α > 1, the Rényi divergence of order α is at most αρ.
+    proof
+        The page of the documentation that proves it.
+    """
+
+    unit: Unit
+    rho: float
+    proof: str
+
+    def __post_init__(self) -> None:
+        check_release_rho(self.rho)
+
+    def __str__(self) -> str:
+        return f"ρ = {self.rho:g} zero-concentrated DP in the worst case, for {self.unit}"
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the ε with which it is (ε, δ)-DP: ``docs/proofs/concentrated.md``."""
+        return rho_to_epsilon(self.rho, delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the guarantee as plain JSON types."""
+        return {
+            "kind": "concentrated",
+            "unit": str(self.unit),
+            "adjacency": "replacement",
+            "rho": self.rho,
+            "proof": self.proof,
+        }
+
+
+Guaranteed = Guarantee | ConditionalGuarantee | ConcentratedGuarantee
+
+
 def check_epsilon(epsilon: float) -> None:
     """Refuse an ε that is not a finite number above zero."""
     given: Any = epsilon
@@ -109,6 +155,17 @@ def check_release_epsilon(epsilon: float) -> None:
         raise ParameterError(
             f"epsilon must be from {SMALLEST_EPSILON:g} to {LARGEST_EPSILON:g}, and {epsilon:g} is"
             " not: less gives an answer of chance, more protects nobody"
+        )
+
+
+def check_release_rho(rho: float) -> None:
+    """Refuse a ρ that no release can mean: zero, not finite, too small or absurdly large."""
+    given: Any = rho
+    number = isinstance(given, Real) and not isinstance(given, bool)
+    if not (number and SMALLEST_RHO <= given <= LARGEST_RHO):
+        raise ParameterError(
+            f"rho must be from {SMALLEST_RHO:g} to {LARGEST_RHO:g}, and {rho} is not: less gives an"
+            " answer of chance, more protects nobody"
         )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.fleet.results import FleetRows
-from sunveil.privacy.counting import Counts, DiscreteLaplace
+from sunveil.privacy.counting import Counts, DiscreteLaplace, Sensitivity
 from sunveil.privacy.units import System
 from sunveil.publish.bins import UNKNOWN, Bins, FleetGroups
 from sunveil.publish.consistent import consistent
@@ -27,7 +27,7 @@ from sunveil.publish.publication import Column, PublishedTable
 Whole = NDArray[np.int64]
 
 # A replaced row leaves one cell and enters another.
-SENSITIVITY = 2
+SENSITIVITY = Sensitivity(absolute=2, squared=2)
 PROOF = "docs/proofs/counts.md"
 _AXES = (
     ("sector", "Sector of the compass that the modules face."),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sunveil.fleet.results import FleetRows
 from sunveil.ledger.ledger import Ledger, Question
-from sunveil.privacy.counting import Counts, DiscreteLaplace
+from sunveil.privacy.counting import Counts, DiscreteLaplace, Sensitivity
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
 from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins
@@ -40,7 +40,7 @@ PROOF = "docs/proofs/discrete-laplace.md"
 # Of ε, for the counts along single axes; the rest is for the pairs.
 SINGLES_SHARE = 0.25
 # Replacing a row moves one count down and another up, in each of three tables.
-SENSITIVITY = 6
+SENSITIVITY = Sensitivity(absolute=6, squared=6)
 BINS = Bins(
     sectors=16,
     tilt_edges=(0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 60.0, 90.0),

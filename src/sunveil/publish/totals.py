@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
 from sunveil.fleet.results import FleetRows
-from sunveil.privacy.counting import Counts, DiscreteLaplace
+from sunveil.privacy.counting import Counts, DiscreteLaplace, Sensitivity
 from sunveil.privacy.units import System
 from sunveil.publish.bins import FleetGroups
 from sunveil.publish.counts import PROOF, key_columns
@@ -59,16 +59,20 @@ def group_totals(rows: FleetRows, groups: FleetGroups, *, clip_kw: tuple[float, 
     width of the clipping: ``docs/proofs/counts.md``.
     """
     each = watts(rows.dc_capacity_kw, clip_kw)
-    low, high = check_clip(clip_kw)
     totals = np.zeros(len(groups.names), dtype=np.int64)
     np.add.at(totals, groups.place, each)
-    return Counts(totals, high - low, System(), PROOF)
+    return Counts(totals, total_sensitivity(clip_kw), System(), PROOF)
+
+
+def total_sensitivity(clip_kw: tuple[float, float]) -> Sensitivity:
+    """Return how far a replaced row moves the totals: one of them, by the width of the bounds."""
+    low, high = check_clip(clip_kw)
+    return Sensitivity(high - low, (high - low) ** 2)
 
 
 def total_deviation(*, clip_kw: tuple[float, float], epsilon: float) -> float:
     """Return the standard deviation of the noise of a total. [kW]"""
-    low, high = check_clip(clip_kw)
-    return DiscreteLaplace(epsilon).deviation(high - low) / 1e3
+    return DiscreteLaplace(epsilon).deviation(total_sensitivity(clip_kw)) / 1e3
 
 
 def draw_totals(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sunveil.ledger.amounts import epsilon_to_rho
+from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import Unit
 from sunveil.publish.bins import Bins
@@ -69,7 +69,7 @@ def epsilon_each(promise: Promise, questions: int) -> float:
         each = promise.epsilon / questions
     else:
         # each costs ε²/2 of ρ
-        each = math.sqrt(2.0 * epsilon_to_rho(promise.epsilon, promise.delta) / questions)
+        each = math.sqrt(2.0 * from_nano(promise.total) / questions)
     return min(max(each, SMALLEST_EPSILON), LARGEST_EPSILON)
 
 
