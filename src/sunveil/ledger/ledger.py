@@ -22,7 +22,8 @@ from sunveil.ledger.database import (
     translated_errors,
 )
 from sunveil.ledger.high_water import HighWaterMark, HighWaterMarks
-from sunveil.ledger.integrity import IntegrityCheck, conflict_of, faults_by_mark, kept_answer
+from sunveil.ledger.integrity import IntegrityCheck, conflict_of, kept_answer, verify_row
+from sunveil.ledger.moving import check_open
 from sunveil.ledger.opening import prepare
 from sunveil.ledger.pending import pending_charges, turns_of
 from sunveil.ledger.promise import Promise, promise_text
@@ -33,12 +34,11 @@ from sunveil.ledger.rows import (
     entries_after,
     find_row,
     now,
-    stored_state,
     write_entry,
 )
 from sunveil.ledger.schema import analysts, datasets
 from sunveil.ledger.shares import AnalystShare, shares_of_dataset
-from sunveil.ledger.verify import FORGOTTEN, ChainReplay, Verdict, verify
+from sunveil.ledger.verify import FORGOTTEN, Verdict
 
 __all__ = ["Answer", "Dataset", "Ledger", "Promise", "Question", "Verdict", "account_of"]
 
@@ -108,6 +108,7 @@ class Ledger:
             "head": first.digest,
         }
         with translated_errors(self._engine), self._engine.begin() as connection:
+            check_open(connection)
             try:
                 made = connection.execute(insert(datasets).values(values).returning(datasets.c.id))
                 write_entry(connection, made.scalar_one(), first)
@@ -325,12 +326,7 @@ class Ledger:
         # The mark is read first: a change in between may only make the ledger longer.
         known = mark or self._marks.get(dataset)
         with reading(self._engine) as connection:
-            row = find_row(connection, dataset)
-            replay = ChainReplay()
-            replay.extend(entries_after(connection, row.id, 0))
-            return verify(
-                stored_state(connection, row), replay, faults_by_mark(connection, row, known)
-            )
+            return verify_row(connection, find_row(connection, dataset), known)
 
     def forgotten(self) -> list[str]:
         """Return datasets that the marks know of and the ledger does not."""

@@ -47,7 +47,7 @@ def append_entry(connection: Connection, row: Row[Any], kind: str, body: dict[st
     connection, row
         A transaction, and the dataset's row that it holds.
     kind
-        ``charge``, ``answer`` or ``analyst``.
+        Of the entry, as :class:`~sunveil.ledger.chain.Entry` has it.
     body
         What happened, as plain JSON types; the time is added.
     """
