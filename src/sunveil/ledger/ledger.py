@@ -268,7 +268,7 @@ class Ledger:
             return pending_charges(connection, row).get(digest)
 
     def cost(self, dataset: str, question: Question) -> float:
-        """Return what a question costs, in the promise's measure, or refuse it."""
+        """Return what a question would cost, in the promise's measure, or refuse it."""
         promise = self.dataset(dataset).promise
         return from_nano(promise.cost(question.guarantee, mechanism=question.mechanism))
 

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Engine,
     MetaData,
     Table,
+    delete,
     func,
     insert,
     inspect,
@@ -201,6 +202,8 @@ class _Move:
                 config = config_of(group.migrations)
                 config.attributes["connection"] = new
                 command.upgrade(config, "head")
+                for table in reversed(group.metadata.sorted_tables):
+                    new.execute(delete(table))  # what the steps themselves have put in
                 for table in group.metadata.sorted_tables:
                     _copy_table(old, new, table)
             _check_all(new, self._old_marks)
@@ -272,7 +275,8 @@ def _changing(engine: Engine) -> Iterator[Connection]:
     with translated_errors(engine), engine.begin() as connection:
         if engine.dialect.name == "postgresql":
             # readers go on; SQLite's transaction is alone anyway
-            connection.execute(text("LOCK TABLE datasets, entries IN EXCLUSIVE MODE"))
+            tables = ", ".join(metadata.tables)
+            connection.execute(text(f"LOCK TABLE {tables} IN EXCLUSIVE MODE"))
         yield connection
 
 

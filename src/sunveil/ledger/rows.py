@@ -47,7 +47,7 @@ def append_entry(connection: Connection, row: Row[Any], kind: str, body: dict[st
     connection, row
         A transaction, and the dataset's row that it holds.
     kind
-        Of the entry, as :class:`~sunveil.ledger.chain.Entry` has it.
+        ``charge``, ``answer`` or ``analyst``.
     body
         What happened, as plain JSON types; the time is added.
     """
