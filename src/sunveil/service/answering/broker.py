@@ -11,6 +11,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -106,24 +107,27 @@ class LedgerBroker:
         """Finish what was charged before the service last ended, and not answered."""
         with self._store.reading() as connection:
             left = open_requests(connection)
-        for asked in left:
-            try:
-                question = QUESTIONS.validate_json(asked.asked)
-                self._recover(asked, self._case(asked.dataset, question, asked.analyst))
-            except Exception as error:
-                internal_problem(error)
+        # at once, since each is held for the time of its kind
+        with ThreadPoolExecutor(self._settings.asks_at_once) as pool:
+            for asked in left:
+                pool.submit(self._recover, asked)
 
-    def _recover(self, asked: StoredRequest, case: AnalystQuestion) -> None:
+    def _recover(self, asked: StoredRequest) -> None:
         """Answer what was paid for, by whomever; forget what was not: whoever asked has gone."""
-        question, name = self._question(case), asked.dataset
-        paid = self._ledger.kept(name, question) or self._ledger.pending(name, question)
-        if paid is None:
-            with self._store.changing() as connection:
-                drop_request(connection, asked)
-            return
-        # those who ask now wait for it, and so it is held as any other draw
-        with draws_held(time.monotonic(), self._settings.answer_seconds[case.question.kind]):
-            self._finish(asked, case)
+        try:
+            analyst_question = QUESTIONS.validate_json(asked.asked)
+            case = self._case(asked.dataset, analyst_question, asked.analyst)
+            question, name = self._question(case), asked.dataset
+            paid = self._ledger.kept(name, question) or self._ledger.pending(name, question)
+            if paid is None:
+                with self._store.changing() as connection:
+                    drop_request(connection, asked)
+                return
+            # those who ask now wait for it, and so it is held as any other draw
+            with draws_held(time.monotonic(), self._settings.answer_seconds[case.question.kind]):
+                self._finish(asked, case)
+        except Exception as error:
+            internal_problem(error)
 
     # -- what may be asked
 
