@@ -190,3 +190,30 @@ def test_an_export_never_spoils_the_ledger(sunveil, used, tmp_path):
 def test_a_group_by_itself_shows_its_commands(group, capsys):
     assert main([group]) == 0
     assert "Commands:" in capsys.readouterr().out
+
+
+def test_shares_are_given_changed_and_listed(sunveil, used):
+    assert "ada" in sunveil("dataset", "shares", "roofs")[1]
+    code, out, err = sunveil("dataset", "share", "roofs", "bob", "0.25")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[2].split() == ["bob", "ε", "0.25", "0", "0.25"]
+    assert sunveil("dataset", "share", "roofs", "ada", "1.5")[0] == 0
+    rows = [line.split() for line in sunveil("dataset", "shares", "roofs")[1].splitlines()[2:]]
+    assert rows == [["ada", "ε", "1.5", "0.5", "1"], ["bob", "ε", "0.25", "0", "0.25"]]
+    found = json.loads(sunveil("dataset", "shares", "roofs", "--json")[1])
+    assert (found["dataset"], found["measure"]) == ("roofs", "epsilon")
+    assert found["shares"][0] == {"analyst": "ada", "share": 1.5, "spent": 0.5, "remaining": 1.0}
+    one = json.loads(sunveil("dataset", "share", "roofs", "bob", "0.5", "--json")[1])
+    assert [each["share"] for each in one["shares"]] == [0.5]
+
+
+def test_a_share_is_at_most_the_promise_and_at_least_what_is_spent(sunveil, used):
+    for amount in ("3", "0.1"):
+        code, out, err = sunveil("dataset", "share", "roofs", "ada", amount)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+    assert sunveil("dataset", "shares", "other")[0] == 2
+
+
+def test_a_dataset_without_shares_says_so(sunveil):
+    sunveil("dataset", "create", "roofs", *PROMISE)
+    assert sunveil("dataset", "shares", "roofs")[1] == "no analyst has a share of roofs\n"

@@ -81,26 +81,6 @@ def test_a_draw_that_fails_leaves_a_charge_without_an_answer_to_be_seen(ledger):
     assert (verdict.charges, verdict.answered, verdict.spent) == (1, 0, 1.0)
 
 
-def test_a_charge_without_an_answer_is_taken_up_by_whoever_paid_it_and_by_nobody_else(ledger):
-    ledger.create_dataset("d", Promise(System(), 5.0))
-    ledger.set_share("d", "ann", 5.0)
-    asked, hers = question(epsilon=2.0), question(epsilon=2.0, analyst="ann")
-    assert ledger.unanswered("d", asked) is None
-    with pytest.raises(ZeroDivisionError):
-        ledger.ask("d", asked, lambda: 1 / 0)
-    left = ledger.unanswered("d", asked)
-    assert left == ledger.entries("d")[-1].place
-    assert ledger.unanswered("d", hers) is None
-    assert ledger.unanswered("d", question(1, epsilon=2.0)) is None
-    found = ledger.ask("d", asked, lambda: 7, resume=True)
-    assert (found.value, found.charge, found.fresh) == (7, left, True)
-    assert ledger.dataset("d").spent == 2.0
-    assert ledger.unanswered("d", asked) is None
-    again = ledger.ask("d", hers, lambda: pytest.fail("drawn"), resume=True)
-    assert (again.value, again.fresh) == (7, False)
-    assert ledger.verify("d").holds
-
-
 def test_an_answer_that_is_no_json_is_refused_without_being_told(ledger):
     ledger.create_dataset("d", TWO)
     with pytest.raises(ParameterError, match="an answer is plain JSON") as raised:

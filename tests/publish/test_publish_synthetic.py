@@ -89,6 +89,19 @@ def test_it_is_charged_once_and_kept(ledger, found, monkeypatch):
     assert found.guarantee == Guarantee(System(), 4.0, 0.0, "docs/proofs/discrete-laplace.md")
 
 
+def test_a_stopped_call_is_taken_up_without_a_second_charge(ledger, monkeypatch):
+    before = ledger.dataset("d").fleet_spent
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_draw", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            publish_synthetic(ledger, "d", fleet(), epsilon=0.5, bins=SMALL)
+    paid = ledger.dataset("d").fleet_spent
+    assert paid == before + 0.5
+    assert plan_synthetic(ledger, "d", SYSTEMS, epsilon=0.5, bins=SMALL).cost == 0.0
+    publish_synthetic(ledger, "d", fleet(), epsilon=0.5, bins=SMALL)
+    assert ledger.dataset("d").fleet_spent == paid
+
+
 def test_a_plan_says_cost_and_noise_and_spends_nothing(ledger, found):
     before = ledger.dataset("d").remaining
     plan = plan_synthetic(ledger, "d", SYSTEMS, epsilon=1.0, bins=SMALL)

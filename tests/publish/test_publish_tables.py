@@ -32,6 +32,18 @@ def test_tables_are_charged_once_and_the_same_ones_come_back(ledger):
     assert again.guarantee == first.guarantee
 
 
+def test_a_stopped_call_is_taken_up_without_a_second_charge(ledger, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("sunveil.publish.tables.fleet_tables", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            publish_fleet(ledger, "homes", ROWS, choices=CHOICES)
+    plan = plan_fleet(ledger, "homes", choices=CHOICES)
+    assert (plan.cost, plan.remaining, plan.kept) == (0.0, 1.5, False)
+    publish_fleet(ledger, "homes", ROWS, choices=CHOICES)
+    verdict = ledger.verify("homes")
+    assert (verdict.charges, verdict.answered, verdict.spent) == (1, 1, 1.0)
+
+
 def test_another_edition_is_another_question(ledger):
     publish_fleet(ledger, "homes", ROWS, choices=CHOICES)
     other = TableChoices(bins=Bins(), epsilon=1.0, edition="2026")

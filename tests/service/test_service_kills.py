@@ -69,7 +69,8 @@ def test_killed_50_times_under_load_it_answers_nothing_uncharged_and_loses_nothi
     add_dataset(service, epsilon=900.0)
     token = new_token(service)
     service.close()
-    with KillableService(folder) as killable:
+    # a short time for answers, so that many are given between two kills
+    with KillableService(folder, pad=0.01) as killable:
         load, chance = Load(killable.base, token), random.Random(5)
         load.start()
         for _ in range(KILLS):

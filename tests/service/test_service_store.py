@@ -9,6 +9,7 @@ from sqlalchemy import inspect, text
 from sunveil.errors import LedgerError, ParameterError, ReleaseNotFound
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
+from sunveil.ledger.shares import shares_of_analyst, shares_of_dataset
 from sunveil.privacy.units import System
 from sunveil.service.app import open_service
 from sunveil.service.store.accounts import (
@@ -27,8 +28,6 @@ from sunveil.service.store.datasets import (
     all_served,
     change_served,
     find_served,
-    shares_of_analyst,
-    shares_of_dataset,
 )
 from sunveil.service.store.schema import metadata
 

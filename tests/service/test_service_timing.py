@@ -1,35 +1,49 @@
+"""When answers leave: nobody learns how long a draw took, whoever waits for it."""
+
 from __future__ import annotations
 
-from functools import partial
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-from service_makers import PAD, key
+from service_makers import PAD, add_dataset, key
 
 from sunveil.publish import tables
-from sunveil.service.security.padding import pad_duration
+from sunveil.service.security.padding import RESERVE, draws_held, hold_draw, pad_duration
 
 ASK = "/datasets/roofs/releases"
 # How long a draw takes: flat, peaked, and one that outlasts its time. [pads]
-FLAT, PEAKED, SLOW = 0.02, 0.9, 1.5
+FLAT, PEAKED, SLOW = 0.02, 0.75, 1.5
 
 
 @pytest.fixture
 def clock(monkeypatch):
     """Let the service live by a clock that only draws and waiting move on, and note its waits."""
-    told = SimpleNamespace(now=1000.0, left=[])
+    told = SimpleNamespace(now=1000.0, left=[], took=[], held=[], on_hold=lambda: None)
 
     async def sleep(seconds):
         told.now += seconds
         told.left.append(told.now)
+
+    async def padded(started, pad):
+        passed = told.now - started
+        await pad_duration(started, pad, clock=now, sleep=sleep)
+        told.took.append((round(passed / pad, 6), pad))
+
+    def held(seconds):
+        told.on_hold()
+        told.now += seconds
+        told.held.append(told.now)
 
     def now():
         return told.now
 
     monkeypatch.setattr("sunveil.service.routing.time", SimpleNamespace(monotonic=now))
     monkeypatch.setattr(
-        "sunveil.service.analyst.asking.pad_duration", partial(pad_duration, clock=now, sleep=sleep)
+        "sunveil.service.security.padding.time", SimpleNamespace(monotonic=now, sleep=held)
     )
+    monkeypatch.setattr("sunveil.service.analyst.asking.pad_duration", padded)
     return told
 
 
@@ -62,8 +76,118 @@ def test_a_draw_that_outlasts_its_time_leaves_at_the_next_multiple(served, clock
     assert asked(served, clock, monkeypatch, works=(SLOW,)) == [pytest.approx(2.0)]
 
 
-def test_an_answer_that_is_there_already_is_not_held(served, clock, monkeypatch):
+@pytest.mark.parametrize("work", [FLAT, PEAKED, SLOW])
+def test_a_draw_is_let_go_shortly_before_a_multiple(served, clock, monkeypatch, work):
+    asked(served, clock, monkeypatch, works=(work,))
+    ends = (clock.held[-1] - 1000.0) / PAD
+    assert ends + RESERVE == pytest.approx(round(ends + RESERVE))
+    assert ends >= work
+
+
+def test_a_draw_without_a_request_is_not_held(clock):
+    hold_draw()
+    with draws_held(clock.now, PAD):
+        hold_draw()
+    assert clock.held == [pytest.approx(1000.0 + (1.0 - RESERVE) * PAD)]
+
+
+def test_kept_answers_and_refusals_take_a_multiple_too(served, clock, monkeypatch):
     asked(served, clock, monkeypatch, works=(FLAT,))
-    question = {"kind": "totals", "epsilon": 0.5, "clip_kw": 20.0}
-    assert served.api().post(ASK, json=question, headers=key()).status_code == 200
-    assert len(clock.left) == 1
+    api, question = served.api(), {"kind": "totals", "epsilon": 0.5, "clip_kw": 20.0}
+    for changes, status in (({}, 200), ({"epsilon": 19.0}, 403), ({"group_by": "zip"}, 404)):
+        began = clock.now
+        answer = api.post(ASK, json={**question, **changes}, headers=key())
+        assert answer.status_code == status
+        assert clock.left[-1] - began == pytest.approx(PAD)
+
+
+def test_what_is_refused_before_it_waits_is_answered_at_once(served, clock):
+    api, question = served.api(), {"kind": "totals", "epsilon": 0.5}
+    assert api.post(ASK, json={**question, "epsilon": 0}, headers=key()).status_code == 422
+    assert api.post(ASK, json=question).status_code == 422
+    assert clock.left == []
+
+
+def test_asking_the_same_question_twice_at_once_tells_nothing_of_the_draw(
+    served, clock, monkeypatch
+):
+    """The attack: whoever waits for a draw would see it end."""
+    served.service.broker.warm()
+    drawing, go_on, seen = threading.Event(), threading.Event(), []
+    real = tables.fleet_tables
+    question, mine = {"kind": "totals", "epsilon": 0.5}, key()
+
+    def draw(*args, **options):
+        drawing.set()
+        assert go_on.wait(60.0)
+        clock.now += PEAKED * PAD
+        return real(*args, **options)
+
+    def look():  # after the draw has ended, and before it is let go
+        api = served.api()
+        plan = api.post("/datasets/roofs/plans", json=question).json()
+        seen.append((plan["kept"], plan["cost"], api.get(ASK).json()["releases"], len(clock.left)))
+
+    monkeypatch.setattr(tables, "fleet_tables", draw)
+    clock.on_hold = look
+    apis = [served.api() for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(apis[0].post, ASK, json=question, headers=mine)
+        assert drawing.wait(60.0)
+        # under the same key, under another, and by way of files of a release that is not there
+        others = [
+            pool.submit(api.post, ASK, json=question, headers=header)
+            for api, header in zip(apis[1:3], (mine, key()), strict=True)
+        ]
+        missing = apis[3].get(f"/releases/{'0' * 32}/files/totals.csv")
+        go_on.set()
+        answers = [each.result() for each in (first, *others)]
+    assert missing.status_code == 404
+    # neither a plan nor a list nor any of the three requests has told that the draw had ended
+    assert seen == [(False, 0.0, [], 0)]
+    assert sorted(each.status_code for each in answers) == [200, 200, 201]
+    assert len({each.content for each in answers}) == 1
+    # each waited until the draw was let go, which is no function of its length, and was padded
+    assert len(clock.took) == 3
+    assert min(passed for passed, _ in clock.took) >= 1.0 - RESERVE - 1e-6
+    assert served.service.ledger.dataset("roofs").spent == 0.5
+
+
+def test_those_who_wait_for_a_draw_that_fails_learn_no_more(served, clock, monkeypatch):
+    served.service.broker.warm()
+
+    def fail(*_, **__):
+        clock.now += PEAKED * PAD
+        raise RuntimeError
+
+    monkeypatch.setattr(tables, "fleet_tables", fail)
+    began = clock.now
+    answer = served.api().post(ASK, json={"kind": "totals", "epsilon": 0.5}, headers=key())
+    assert answer.status_code == 500
+    assert (clock.held[-1] - began) / PAD == pytest.approx(1.0 - RESERVE)
+    assert (clock.left[-1] - began) / PAD == pytest.approx(1.0)
+
+
+def test_who_queues_for_a_slot_is_padded_though_refused(serve, clock, monkeypatch):
+    running = serve(asks_at_once=1)
+    add_dataset(running.service, epsilon=1.0)
+    running.service.broker.warm()
+    drawing, go_on = threading.Event(), threading.Event()
+    real = tables.fleet_tables
+
+    def draw(*args, **options):
+        drawing.set()
+        assert go_on.wait(60.0)
+        clock.now += FLAT * PAD
+        return real(*args, **options)
+
+    monkeypatch.setattr(tables, "fleet_tables", draw)
+    one, other = running.api(), running.api()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(one.post, ASK, json={"kind": "totals", "epsilon": 0.5}, headers=key())
+        assert drawing.wait(60.0)
+        much = {"kind": "totals", "epsilon": 5.0}
+        refused = pool.submit(other.post, ASK, json=much, headers=key())
+        go_on.set()
+        assert (first.result().status_code, refused.result().status_code) == (201, 403)
+    assert len(clock.took) == 2

@@ -12,6 +12,7 @@ from sunveil.cli.errors import printable
 
 if TYPE_CHECKING:
     from sunveil.ledger.records import Dataset
+    from sunveil.ledger.shares import AnalystShare
 
 ledger_option = click.option(
     "--ledger",
@@ -109,6 +110,59 @@ def show_command(name: str, *, where: str, as_json: bool) -> None:
 
     with Ledger(where) as ledger:
         _show([ledger.dataset(name)], as_json=as_json, one=True)
+
+
+@dataset_command.command("share")
+@click.argument("name")
+@click.argument("analyst")
+@click.argument("amount", type=float)
+@ledger_option
+@json_option
+def share_command(name: str, analyst: str, amount: float, *, where: str, as_json: bool) -> None:
+    """Let ANALYST spend up to AMOUNT of the dataset NAME, in the promise's measure; or change it.
+
+    Shares may add up to more than the promise; what is spent never does.
+    """
+    from sunveil.ledger.ledger import Ledger
+
+    with Ledger(where) as ledger:
+        ledger.set_share(name, analyst, amount)
+        mine = [share for share in ledger.shares(name) if share.analyst == analyst]
+        _show_shares(ledger.dataset(name), mine, as_json=as_json)
+
+
+@dataset_command.command("shares")
+@click.argument("name")
+@ledger_option
+@json_option
+def shares_command(name: str, *, where: str, as_json: bool) -> None:
+    """List the analysts' shares of the dataset NAME, with what each has spent and has left."""
+    from sunveil.ledger.ledger import Ledger
+
+    with Ledger(where) as ledger:
+        _show_shares(ledger.dataset(name), ledger.shares(name), as_json=as_json)
+
+
+def _show_shares(dataset: Dataset, shares: Sequence[AnalystShare], *, as_json: bool) -> None:
+    from sunveil.cli.show import aligned
+
+    if as_json:
+        listed = [share.to_dict() for share in shares]
+        measure = dataset.promise.measure
+        found = {"dataset": dataset.name, "measure": measure, "shares": listed}
+        click.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    head = ["analyst", "measure", "share", "spent", "left"]
+    rows = [
+        [each.analyst, _sign(dataset), *(f"{amount:.9g}" for amount in _amounts(each))]
+        for each in shares
+    ]
+    nobody = f"no analyst has a share of {printable(dataset.name)}"
+    click.echo(aligned([head, *rows]) if rows else nobody)
+
+
+def _amounts(share: AnalystShare) -> tuple[float, float, float]:
+    return share.share, share.spent, share.remaining
 
 
 def _show(datasets: Sequence[Dataset], *, as_json: bool, one: bool) -> None:

@@ -110,6 +110,34 @@ def export_command(where: str, *, name: str | None, out: Path) -> None:
     write_whole(out, _as_json({"datasets": exported}) + "\n", private=True)
 
 
+@ledger_command.command("move")
+@ledger_option
+@click.option(
+    "--to",
+    "target",
+    required=True,
+    metavar="FILE|URL",
+    help="An empty database: a file that is not there yet, or a postgresql:// URL.",
+)
+@json_option
+def move_command(where: str, *, target: str, as_json: bool) -> None:
+    """Move the ledger to another database, verify it there, and close the old one for good.
+
+    Stop the service first. A move that fails leaves the old ledger in use; one that was interrupted
+    is finished by the same command.
+    """
+    from sunveil.ledger.moving import MovedTables, move_ledger
+    from sunveil.service.store.opening import MIGRATIONS
+    from sunveil.service.store.schema import VERSION_TABLE, metadata
+
+    service = MovedTables(metadata, MIGRATIONS, VERSION_TABLE)
+    verdicts = move_ledger(where, target, beside=[service])
+    if as_json:
+        click.echo(_as_json({"datasets": [verdict.to_dict() for verdict in verdicts]}))
+    else:
+        click.echo("\n".join([*_verdict_lines(verdicts, []), "The old ledger is closed for good."]))
+
+
 def _names(ledger: Ledger, name: str | None, *, known: Sequence[str] = ()) -> list[str]:
     names = ledger.names()
     if name is None:
@@ -175,6 +203,10 @@ def _what(entry: Entry, facts: dict[str, Any]) -> str:
         return f"{facts['analyst']} has a share of {from_nano(facts['share']):.9g}"
     if entry.kind == "answer":
         return f"of entry {facts['charge']}"
+    if entry.kind == "moved":
+        return f"to {facts['to']}"
+    if entry.kind == "arrived":
+        return f"from {facts['from']}"
     about = "all systems" if facts["systems"] is None else f"{len(facts['systems'])} system(s)"
     who = "" if facts["analyst"] is None else f", asked by {facts['analyst']}"
     return (

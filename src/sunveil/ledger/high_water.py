@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +62,13 @@ class HighWaterMarks:
 
     @contextmanager
     def moving(self, dataset: str, mark: HighWaterMark) -> Iterator[None]:
-        """Move a dataset's mark forward, never back, once the ``with`` block has ended well.
+        """Move a dataset's mark forward, never back, once the ``with`` block has ended well."""
+        with self.moving_all({dataset: mark}):
+            yield
+
+    @contextmanager
+    def moving_all(self, marks: Mapping[str, HighWaterMark]) -> Iterator[None]:
+        """Move the marks of datasets forward, never back, once the ``with`` block has ended well.
 
         Everything that may fail is done before the block: what makes a change durable stands in it.
         """
@@ -73,8 +79,13 @@ class HighWaterMarks:
                     with _refusing(path):
                         locks.enter_context(_locked(path))
                         known = _read(path)
-                        if dataset not in known or known[dataset].length < mark.length:
-                            staged.append((_stage(path, {**known, dataset: mark}), path))
+                        higher = {
+                            name: mark
+                            for name, mark in marks.items()
+                            if name not in known or known[name].length < mark.length
+                        }
+                        if higher:
+                            staged.append((_stage(path, known | higher), path))
                 yield
                 for aside, path in staged:
                     with _refusing(path):

@@ -18,6 +18,7 @@ from sunveil.ledger.verify import (
     FORGOTTEN,
     NO_MARK,
     ChainReplay,
+    Verdict,
     counter_faults,
     mark_faults,
     verify,
@@ -57,6 +58,8 @@ class IntegrityCheck:
         faults = [fault for fault in faults if fault != NO_MARK]
         if faults:
             raise conflict_of(row.name, faults[0])
+        if replay.moved_to is not None:
+            raise moved_away(replay.moved_to)
         self._seen[row.name] = replay
 
 
@@ -65,6 +68,26 @@ def conflict_of(dataset: str, fault: str) -> LedgerConflict:
     return LedgerConflict(
         f"the ledger of {dataset!r} cannot be trusted: {fault}; put the newest whole copy back"
     )
+
+
+def moved_away(where: str) -> LedgerConflict:
+    """Return the error that refuses every change of a ledger that was moved."""
+    return LedgerConflict(f"this ledger was moved to {where} and is closed for good; use that one")
+
+
+def verify_row(connection: Connection, row: Row[Any], mark: HighWaterMark | None) -> Verdict:
+    """Recompute a dataset's spending from its whole chain, and compare.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row.
+    mark
+        The mark to hold it against.
+    """
+    replay = ChainReplay()
+    replay.extend(entries_after(connection, row.id, 0))
+    return verify(stored_state(connection, row), replay, faults_by_mark(connection, row, mark))
 
 
 def faults_by_mark(

@@ -22,22 +22,23 @@ from sunveil.ledger.database import (
     translated_errors,
 )
 from sunveil.ledger.high_water import HighWaterMark, HighWaterMarks
-from sunveil.ledger.integrity import IntegrityCheck, conflict_of, faults_by_mark, kept_answer
+from sunveil.ledger.integrity import IntegrityCheck, conflict_of, kept_answer, verify_row
+from sunveil.ledger.moving import check_open
 from sunveil.ledger.opening import prepare
+from sunveil.ledger.pending import pending_charges, turns_of
 from sunveil.ledger.promise import Promise, promise_text
 from sunveil.ledger.records import Answer, Dataset, Question, account_of, as_json, check_name
 from sunveil.ledger.rows import (
     append_entry,
     as_dataset,
-    charge_left,
     entries_after,
     find_row,
     now,
-    stored_state,
     write_entry,
 )
 from sunveil.ledger.schema import analysts, datasets
-from sunveil.ledger.verify import FORGOTTEN, ChainReplay, Verdict, verify
+from sunveil.ledger.shares import AnalystShare, shares_of_dataset
+from sunveil.ledger.verify import FORGOTTEN, Verdict
 
 __all__ = ["Answer", "Dataset", "Ledger", "Promise", "Question", "Verdict", "account_of"]
 
@@ -54,11 +55,20 @@ class Ledger:
     marks
         Where high-water marks are kept; beside the file and in the user's state folder when left
         out.
+    after_draw
+        Called between a draw and its keeping, also where the draw failed: until it returns, nobody
+        can see or wait for the end of the draw. The service holds draws back in it.
     """
 
     def __init__(
-        self, where: str | Path, *, create: bool = False, marks: HighWaterMarks | None = None
+        self,
+        where: str | Path,
+        *,
+        create: bool = False,
+        marks: HighWaterMarks | None = None,
+        after_draw: Callable[[], object] | None = None,
     ) -> None:
+        self._after_draw = after_draw
         self._engine: Engine = open_engine(where, create=create)
         self._marks = marks or default_marks(self._engine)
         self._integrity = IntegrityCheck(self._marks)
@@ -98,6 +108,7 @@ class Ledger:
             "head": first.digest,
         }
         with translated_errors(self._engine), self._engine.begin() as connection:
+            check_open(connection)
             try:
                 made = connection.execute(insert(datasets).values(values).returning(datasets.c.id))
                 write_entry(connection, made.scalar_one(), first)
@@ -159,17 +170,20 @@ class Ledger:
                 connection.execute(update(analysts).where(who).values(share=amount))
             append_entry(connection, row, "analyst", {"analyst": analyst, "share": amount})
 
+    def shares(self, dataset: str) -> list[AnalystShare]:
+        """Return the analysts' shares of a dataset, by name."""
+        with reading(self._engine) as connection:
+            find_row(connection, dataset)
+            return shares_of_dataset(connection, dataset)
+
     # -- questions
 
-    def ask(
-        self,
-        dataset: str,
-        question: Question,
-        draw: Callable[[], Any],
-        *,
-        resume: bool = False,
-    ) -> Answer:
+    def ask(self, dataset: str, question: Question, draw: Callable[[], Any]) -> Answer:
         """Return the answer of a question: the kept one at no cost, or a new one, charged first.
+
+        A charge that was paid for the question and left without an answer, by whomever, is drawn
+        on in place of a new one (:mod:`sunveil.ledger.pending` says why); so whatever was stopped
+        is taken up by asking again. Who asks while another draws waits for that answer.
 
         Parameters
         ----------
@@ -179,19 +193,15 @@ class Ledger:
             What is asked.
         draw
             Draws the answer, as plain JSON types; called once the charge is durable.
-        resume
-            Draw on a charge that was left without an answer, if there is one, in place of a new
-            one: whatever was drawn on it and not kept has been seen by nobody.
         """
-        left = self.unanswered(dataset, question) if resume else None
-        if left is not None:
-            return self.keep(dataset, question, left, draw())
         return self.ask_each(dataset, [question], lambda _: draw())[0]
 
     def ask_each(
         self, dataset: str, questions: Sequence[Question], draw: Callable[[Question], Any]
     ) -> list[Answer]:
         """Return the answers of many questions: all that are new are charged first, or none is.
+
+        What was asked before, and what was paid and left without an answer, is as for :meth:`ask`.
 
         Parameters
         ----------
@@ -203,40 +213,70 @@ class Ledger:
             Draws the answer of one of them; called once all charges are durable.
         """
         digests = [question.digest(dataset) for question in questions]
-        found: dict[str, Answer | None]
+        asked = dict(zip(digests, questions, strict=True))
         with reading(self._engine) as connection:
             row = find_row(connection, dataset)
-            found = {digest: kept_answer(connection, row, digest) for digest in digests}
-        new = {
-            digest: question
-            for digest, question in zip(digests, questions, strict=True)
-            if found[digest] is None
-        }
-        if not new:
-            return [answer for digest in digests if (answer := found[digest]) is not None]
-        with self._changing(dataset) as (connection, row):
-            charges = [charge_question(connection, row, question) for question in new.values()]
-        texts = [as_json({"answer": draw(each)}, "an answer is") for each in new.values()]
-        with self._changing(dataset) as (connection, row):
-            for digest, charge, text in zip(new, charges, texts, strict=True):
-                found[digest] = keep_answer(connection, row, digest, charge=charge, text=text)
+            found = {each: kept_answer(connection, row, each) for each in asked}
+        new = [digest for digest, answer in found.items() if answer is None]
+        if new:
+            with turns_of(self._engine, dataset, new):
+                found |= self._answer_new(dataset, {each: asked[each] for each in new}, draw)
         return [answer for digest in digests if (answer := found[digest]) is not None]
+
+    def _answer_new(
+        self, dataset: str, asked: dict[str, Question], draw: Callable[[Question], Any]
+    ) -> dict[str, Answer]:
+        """Charge, draw and keep what had no answer before its turn came, by digests."""
+        with self._changing(dataset) as (connection, row):
+            kept = {each: kept_answer(connection, row, each) for each in asked}
+            paid = pending_charges(connection, row)
+            charges = {
+                digest: paid.get(digest) or charge_question(connection, row, question)
+                for digest, question in asked.items()
+                if kept[digest] is None
+            }
+        try:
+            texts = {
+                digest: as_json({"answer": draw(asked[digest])}, "an answer is")
+                for digest in charges
+            }
+        finally:
+            if charges and self._after_draw is not None:
+                self._after_draw()
+        found = {digest: answer for digest, answer in kept.items() if answer is not None}
+        if texts:
+            with self._changing(dataset) as (connection, row):
+                for digest, text in texts.items():
+                    charge = charges[digest]
+                    found[digest] = keep_answer(connection, row, digest, charge=charge, text=text)
+        return found
 
     def kept(self, dataset: str, question: Question) -> Answer | None:
         """Return the answer of a question that was asked before."""
         with reading(self._engine) as connection:
             return kept_answer(connection, find_row(connection, dataset), question.digest(dataset))
 
-    def unanswered(self, dataset: str, question: Question) -> int | None:
-        """Return the place of a charge that whoever asks has paid, and that has no answer."""
+    def pending(self, dataset: str, question: Question) -> int | None:
+        """Return the place of a charge that was paid for a question and has no answer.
+
+        Whoever asks the question draws on it, whoever paid it.
+        """
         with reading(self._engine) as connection:
-            row = find_row(connection, dataset)
-            return charge_left(connection, row, question.digest(dataset), question.analyst)
+            row, digest = find_row(connection, dataset), question.digest(dataset)
+            if kept_answer(connection, row, digest) is not None:
+                return None
+            return pending_charges(connection, row).get(digest)
 
     def cost(self, dataset: str, question: Question) -> float:
         """Return what a question would cost, in the promise's measure, or refuse it."""
         promise = self.dataset(dataset).promise
         return from_nano(promise.cost(question.guarantee, mechanism=question.mechanism))
+
+    def due(self, dataset: str, question: Question) -> float:
+        """Return what asking would spend now: nothing where it is kept, or paid already."""
+        cost = self.cost(dataset, question)
+        paid = self.kept(dataset, question) or self.pending(dataset, question)
+        return cost if paid is None else 0.0
 
     def charge(self, dataset: str, question: Question) -> int:
         """Charge a question durably, and return the place of its charge.
@@ -286,12 +326,7 @@ class Ledger:
         # The mark is read first: a change in between may only make the ledger longer.
         known = mark or self._marks.get(dataset)
         with reading(self._engine) as connection:
-            row = find_row(connection, dataset)
-            replay = ChainReplay()
-            replay.extend(entries_after(connection, row.id, 0))
-            return verify(
-                stored_state(connection, row), replay, faults_by_mark(connection, row, known)
-            )
+            return verify_row(connection, find_row(connection, dataset), known)
 
     def forgotten(self) -> list[str]:
         """Return datasets that the marks know of and the ledger does not."""

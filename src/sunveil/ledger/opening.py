@@ -35,8 +35,7 @@ def prepare(engine: Engine, *, create: bool, migrations: Path = MIGRATIONS) -> N
     migrations
         The steps that lead there.
     """
-    config = Config()
-    config.set_main_option("script_location", str(migrations).replace("%", "%%"))
+    config = config_of(migrations)
     with reading(engine) as connection:
         tables = set(inspect(connection).get_table_names())
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
@@ -46,6 +45,13 @@ def prepare(engine: Engine, *, create: bool, migrations: Path = MIGRATIONS) -> N
         use_wal(engine)
     if current is None or current != ScriptDirectory.from_config(config).get_current_head():
         _migrate(engine, config)
+
+
+def config_of(migrations: Path) -> Config:
+    """Return alembic's configuration for the steps in a folder."""
+    config = Config()
+    config.set_main_option("script_location", str(migrations).replace("%", "%%"))
+    return config
 
 
 def _check_empty(engine: Engine, tables: set[str], *, create: bool) -> None:

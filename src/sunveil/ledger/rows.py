@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -130,36 +129,6 @@ def entry_at(connection: Connection, dataset_id: int, place: int) -> Entry | Non
         return None
     entry = Entry(found.place, found.kind, found.body, found.previous)
     return entry if entry.digest == found.digest else None
-
-
-def charge_left(
-    connection: Connection, row: Row[Any], asked: str, analyst: str | None
-) -> int | None:
-    """Return the place of a charge that was paid and has no answer, or None.
-
-    Parameters
-    ----------
-    connection, row
-        The database, and the dataset's row.
-    asked
-        Digest of the question.
-    analyst
-        Who paid; None for the curator.
-    """
-    # the canonical text is searched, since the accounts of a charge can be a million
-    found = connection.execute(
-        select(entries.c.place, entries.c.kind, entries.c.body)
-        .where(
-            entries.c.dataset_id == row.id,
-            entries.c.kind.in_(("charge", "answer")),
-            entries.c.body.contains(f'"question":"{asked}"'),
-        )
-        .order_by(entries.c.place)
-    ).all()
-    if any(each.kind == "answer" for each in found):
-        return None
-    places = [each.place for each in found if json.loads(each.body)["analyst"] == analyst]
-    return places[-1] if places else None
 
 
 def stored_state(connection: Connection, row: Row[Any]) -> StoredState:

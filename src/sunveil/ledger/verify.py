@@ -115,6 +115,7 @@ class ChainReplay:
     charges: dict[int, str] = field(default_factory=dict)
     answered: dict[int, tuple[str, str]] = field(default_factory=dict)
     largest: int = 0
+    moved_to: str | None = None
 
     def extend(self, found: Iterable[tuple[Entry, str]]) -> None:
         """Replay further entries, each with the digest that the database holds for it."""
@@ -140,6 +141,8 @@ class ChainReplay:
         facts = entry.facts()
         if (entry.kind == "promise") != (entry.place == 1):
             raise ValueError(entry.kind)
+        if (entry.kind == "arrived") != (self.moved_to is not None):
+            raise ValueError(entry.kind)
         if entry.kind == "promise":
             promise = read_promise(entry.body)
             self.promise, self.total = promise_text(promise), promise.total
@@ -150,6 +153,10 @@ class ChainReplay:
         elif entry.kind == "analyst":
             spent = self.shares.get(facts["analyst"], (0, 0))[1]
             self.shares[facts["analyst"]] = (facts["share"], spent)
+        elif entry.kind == "moved":
+            self.moved_to = str(facts["to"])
+        elif entry.kind == "arrived":
+            self.moved_to = None
         else:
             raise ValueError(entry.kind)
 

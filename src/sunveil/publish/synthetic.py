@@ -86,6 +86,8 @@ def publish_synthetic(
 ) -> Publication:
     """Return a synthetic table as long as the fleet's, and a report of how well it keeps to it.
 
+    A call that was stopped is taken up by the same call, on the charge that it has paid.
+
     Parameters
     ----------
     ledger, dataset
@@ -106,7 +108,9 @@ def publish_synthetic(
     ``ε``-DP for the whole record of a system: neighbours replace one row, which moves the counts of
     each of six marginals by two in all. Proof: ``docs/proofs/discrete-laplace.md``.
     """
-    question = _question(len(rows), epsilon, bins, analyst, edition)
+    question = synthetic_question(
+        len(rows), epsilon=epsilon, bins=bins, analyst=analyst, edition=edition
+    )
     if ledger.kept(dataset, question) is None:
         check_mbi()  # what is missing is told before anything is charged
         cells = cells_of(rows, bins)
@@ -157,17 +161,33 @@ def plan_synthetic(
     epsilon, bins, analyst, edition
         As for :func:`publish_synthetic`.
     """
-    question = _question(systems, epsilon, bins, analyst, edition)
+    question = synthetic_question(
+        systems, epsilon=epsilon, bins=bins, analyst=analyst, edition=edition
+    )
     kept = ledger.kept(dataset, question) is not None
-    cost = ledger.cost(dataset, question)
+    cost = ledger.due(dataset, question)
     empty = [np.zeros([bins.shape[a] for a in axes]) for axes in (*SINGLES, *PAIRS)]
     noise = {m.name: noise_distance(m, systems) for m in _marginals(empty, epsilon, bins)}
-    return SyntheticPlan(0.0 if kept else cost, ledger.dataset(dataset).remaining, kept, noise)
+    return SyntheticPlan(cost, ledger.dataset(dataset).remaining, kept, noise)
 
 
-def _question(
-    systems: int, epsilon: float, bins: Bins, analyst: str | None, edition: str
+def synthetic_question(
+    systems: int,
+    *,
+    epsilon: float,
+    bins: Bins = BINS,
+    analyst: str | None = None,
+    edition: str = "1",
 ) -> Question:
+    """Return the question that a synthetic table answers.
+
+    Parameters
+    ----------
+    systems
+        How many systems there are: public.
+    epsilon, bins, analyst, edition
+        As for :func:`publish_synthetic`.
+    """
     check_release_epsilon(epsilon * SINGLES_SHARE)
     parameters = {"systems": systems, "bins": _told(bins), "edition": edition}
     guarantee = _guarantee(epsilon)

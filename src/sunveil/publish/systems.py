@@ -74,15 +74,13 @@ def plan_systems(
     analyst
         Whose share would be charged too; None for the curator.
     """
-    cost = cost_of_systems(ledger, dataset, terms)
+    cost_of_systems(ledger, dataset, terms)  # refused before any system is looked at
     question = systems_question(systems.about(), terms, analyst=analyst)
-    kept = ledger.kept(dataset, question) is not None
-    free = kept or ledger.unanswered(dataset, question) is not None
     return SystemsPlan(
         systems=len(systems),
-        cost=0.0 if free else cost,
+        cost=ledger.due(dataset, question),
         remaining=ledger.dataset(dataset).remaining,
-        kept=kept,
+        kept=ledger.kept(dataset, question) is not None,
         expected=mean_errors(systems.expected(terms).values()),
     )
 
@@ -136,7 +134,7 @@ def publish_systems(
             on_progress(len(rows), len(systems))
         return sorted(rows)
 
-    answer = ledger.ask(dataset, question, draw, resume=True)
+    answer = ledger.ask(dataset, question, draw)
     return systems_publication(answer.value, question, terms.choices)
 
 

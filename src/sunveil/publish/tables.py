@@ -121,6 +121,8 @@ def publish_fleet(
 ) -> Publication:
     """Return a fleet's tables: charged first and drawn, or those that were drawn before.
 
+    A call that was stopped is taken up by the same call, on the charge that it has paid.
+
     Parameters
     ----------
     ledger, dataset
@@ -176,11 +178,9 @@ def plan_fleet(
     """
     question = fleet_question(choices, analyst=analyst)
     expected = dry_fleet_tables(**choices.options())
-    cost = ledger.cost(dataset, question)
-    kept = ledger.kept(dataset, question) is not None
     return TablesPlan(
-        cost=0.0 if kept else cost,
+        cost=ledger.due(dataset, question),
         remaining=ledger.dataset(dataset).remaining,
-        kept=kept,
+        kept=ledger.kept(dataset, question) is not None,
         expected=expected,
     )

@@ -23,6 +23,7 @@ from sunveil.service.jobs.watch import watch_jobs
 from sunveil.service.pages import problem_response
 from sunveil.service.routing import add_routers
 from sunveil.service.security.headers import SecurityHeaders
+from sunveil.service.security.padding import hold_draw
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.store.base import Store
 
@@ -31,7 +32,7 @@ def open_service(settings: ServiceSettings) -> Service:
     """Open the database, making its tables if need be, and what stands on it."""
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings.datasets.mkdir(exist_ok=True, mode=0o700)
-    ledger = Ledger(settings.where, create=True)
+    ledger = Ledger(settings.where, create=True, after_draw=hold_draw)
     try:
         store = Store(settings.where)
     except BaseException:

@@ -12,18 +12,12 @@ from sqlalchemy import Connection
 
 from sunveil.errors import ReleaseNotFound
 from sunveil.ledger.records import Dataset
+from sunveil.ledger.shares import AnalystShare, shares_of_analyst
 from sunveil.service.analyst.models import full_release
 from sunveil.service.context import Service
 from sunveil.service.problems import Problem
 from sunveil.service.sized_cache import SizedCache
-from sunveil.service.store.datasets import (
-    READY,
-    AnalystShare,
-    Served,
-    find_promised,
-    find_served,
-    shares_of_analyst,
-)
+from sunveil.service.store.datasets import READY, Served, find_promised, find_served
 from sunveil.service.store.releases import ReleaseRow, find_release, releases_of
 
 

@@ -22,7 +22,7 @@ from sunveil.service.context import service_of
 from sunveil.service.identity import check_rate
 from sunveil.service.pages import identity_of
 from sunveil.service.problems import Problem
-from sunveil.service.security.padding import pad_duration
+from sunveil.service.security.padding import draws_held, pad_duration
 
 
 async def make_plan(request: Request, dataset: str, question: Question) -> QuestionPlan:
@@ -55,9 +55,10 @@ async def put_question(
 ) -> Response:
     """Have a question answered, in a time that does not depend on what is drawn.
 
-    A refusal depends on public state alone, and so does whether an answer was there already: these
-    are answered at once. Whatever has drawn takes whole multiples of its kind's time, from when the
-    request came in until its response is ready.
+    From here on, every response takes whole multiples of its kind's time, from when the request
+    came in until the response is ready: drawn, kept, taken up, refused, or gone wrong. The draw
+    itself is held too, so that whoever waits for it learns no more (``security/padding.py`` has the
+    rule). What was refused before has waited for nothing.
 
     Parameters
     ----------
@@ -73,18 +74,15 @@ async def put_question(
     pad, started = service.settings.answer_seconds[question.kind], request.state.started
     try:
         async with service.ask_slots:
-            found = await run_in_threadpool(
-                service.broker.ask, dataset, question, analyst=analyst, key=key
-            )
-        response = await respond(found)
+            with draws_held(started, pad):
+                found = await run_in_threadpool(
+                    service.broker.ask, dataset, question, analyst=analyst, key=key
+                )
+        return await respond(found)
     except (QuestionRefused, LedgerError) as error:
         raise refusal(error) from None
-    except Exception:
+    finally:
         await pad_duration(started, pad)
-        raise
-    if found.fresh:
-        await pad_duration(started, pad)
-    return response
 
 
 def refusal(error: QuestionRefused | LedgerError) -> Problem:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +20,8 @@ from pydantic import TypeAdapter
 from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound, SourceError
 from sunveil.ledger.chain import canonical
 from sunveil.ledger.ledger import Ledger
+from sunveil.ledger.shares import shares_of_analyst
 from sunveil.service import broker as asked_for
-from sunveil.service.answering.question_ledger import NotCharged, QuestionLedger
 from sunveil.service.broker import (
     Answered,
     KeyReused,
@@ -31,16 +33,11 @@ from sunveil.service.broker import (
     ReleaseFile,
 )
 from sunveil.service.problems import internal_problem
+from sunveil.service.security.padding import draws_held
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.sized_cache import SizedCache
 from sunveil.service.store.base import Store, now
-from sunveil.service.store.datasets import (
-    READY,
-    Served,
-    find_promised,
-    find_served,
-    shares_of_analyst,
-)
+from sunveil.service.store.datasets import READY, Served, find_promised, find_served
 from sunveil.service.store.releases import (
     ReleaseRow,
     StoredRequest,
@@ -53,6 +50,7 @@ from sunveil.service.store.releases import (
 )
 
 if TYPE_CHECKING:
+    from sunveil.ledger.records import Question as LedgerQuestion
     from sunveil.publish.publication import Publication
     from sunveil.service.answering.kinds import AnalystQuestion
 
@@ -109,13 +107,27 @@ class LedgerBroker:
         """Finish what was charged before the service last ended, and not answered."""
         with self._store.reading() as connection:
             left = open_requests(connection)
-        for asked in left:
-            try:
-                question = QUESTIONS.validate_json(asked.asked)
-                case = self._case(asked.dataset, question, asked.analyst)
-                self._finish(asked, case, resumes=True, spends=False)
-            except Exception as error:
-                internal_problem(error)
+        # at once, since each is held for the time of its kind
+        with ThreadPoolExecutor(self._settings.asks_at_once) as pool:
+            for asked in left:
+                pool.submit(self._recover, asked)
+
+    def _recover(self, asked: StoredRequest) -> None:
+        """Answer what was paid for, by whomever; forget what was not: whoever asked has gone."""
+        try:
+            analyst_question = QUESTIONS.validate_json(asked.asked)
+            case = self._case(asked.dataset, analyst_question, asked.analyst)
+            question, name = self._question(case), asked.dataset
+            paid = self._ledger.kept(name, question) or self._ledger.pending(name, question)
+            if paid is None:
+                with self._store.changing() as connection:
+                    drop_request(connection, asked)
+                return
+            # those who ask now wait for it, and so it is held as any other draw
+            with draws_held(time.monotonic(), self._settings.answer_seconds[case.question.kind]):
+                self._finish(asked, case)
+        except Exception as error:
+            internal_problem(error)
 
     # -- what may be asked
 
@@ -134,12 +146,16 @@ class LedgerBroker:
     def _plan(self, case: AnalystQuestion) -> QuestionPlan:
         from sunveil.service.answering.kinds import plan
 
-        try:
+        with _public_refusals():
             return plan(case, self._ledger)
-        except ParameterError as error:  # of public choices only: no data have been looked at
-            raise QuestionRefused(str(error)) from None
-        except SourceError:  # for how files are written, and no reading; how is for the curator
-            raise QuestionRefused(UNREADABLE) from None
+
+    def _question(self, case: AnalystQuestion) -> LedgerQuestion:
+        """Return what the ledger is asked for a case, or refuse it as a plan would."""
+        from sunveil.service.answering.kinds import plan, question_of
+
+        with _public_refusals():
+            plan(case, self._ledger)
+            return question_of(case, self._ledger)
 
     def _case(self, dataset: str, question: Question, analyst: str) -> AnalystQuestion:
         self._load()
@@ -182,7 +198,7 @@ class LedgerBroker:
         asked = StoredRequest(analyst, key, dataset, text, None)
         with self._turn(f"{dataset} {text}"):
             with self._store.changing() as connection:
-                known, fresh = begin_request(connection, asked)
+                known = begin_request(connection, asked)
             if (known.dataset, known.asked) != (dataset, text):
                 raise KeyReused(
                     "this idempotency key was used for another question; take a new one"
@@ -190,33 +206,27 @@ class LedgerBroker:
             if known.release is not None:
                 return Answered(known.release, fresh=False)
             try:
-                return self._finish(known, case, resumes=not fresh, spends=True)
+                return self._finish(known, case)
             except QuestionRefused:
                 with self._store.changing() as connection:
                     drop_request(connection, asked)
                 raise
 
-    def _finish(
-        self, asked: StoredRequest, case: AnalystQuestion, *, resumes: bool, spends: bool
-    ) -> Answered:
+    def _finish(self, asked: StoredRequest, case: AnalystQuestion) -> Answered:
         """Answer what was asked, and keep the answer where it is served from."""
         from sunveil.service.answering.kinds import answer
 
-        cost = self._plan(case).cost
-        ledger = QuestionLedger(self._ledger, resumes=resumes, spends=spends)
+        question = self._question(case)
+        fresh = self._ledger.kept(asked.dataset, question) is None
         try:
-            publication = answer(case, ledger)
-        except NotCharged:  # whoever asked has gone, and has paid nothing
-            with self._store.changing() as connection:
-                drop_request(connection, asked)
-            return Answered("", fresh=False)
+            publication = answer(case, self._ledger)
         except BudgetExceeded as error:
             raise OverBudget(
                 str(error), requested=error.requested, remaining=error.remaining
             ) from None
         except ReleaseNotFound:
             raise NotServed(f"you have no share of the dataset {asked.dataset!r}") from None
-        return self._keep(asked, case, publication, ledger=ledger, cost=cost)
+        return Answered(self._keep(asked, case, publication, question=question), fresh=fresh)
 
     def _keep(
         self,
@@ -224,25 +234,24 @@ class LedgerBroker:
         case: AnalystQuestion,
         publication: Publication,
         *,
-        ledger: QuestionLedger,
-        cost: float,
-    ) -> Answered:
-        assert ledger.question is not None
-        digest = ledger.question.digest(asked.dataset)
+        question: LedgerQuestion,
+    ) -> str:
+        """Keep an answer as a release, and return its id."""
+        digest = question.digest(asked.dataset)
         row = ReleaseRow(
             id=release_id(asked.dataset, digest),
             dataset=asked.dataset,
             kind=case.question.kind,
             title=asked_for.TITLES[case.question.kind],
             epsilon=case.question.epsilon,
-            cost=cost,
+            cost=self._ledger.cost(asked.dataset, question),
             made=now(),
         )
         body = body_of(publication, asked=json.loads(asked.asked), edition=case.dataset.edition)
         with self._store.changing() as connection:
             keep_release(connection, row, question=digest, body=body)
             end_request(connection, asked, row.id)
-        return Answered(row.id, fresh=ledger.drawn)
+        return row.id
 
     @contextmanager
     def _turn(self, question: str) -> Iterator[None]:
@@ -270,7 +279,9 @@ class LedgerBroker:
         """Return a file of a release."""
         files = self._files.get(release)
         if files is None:
-            with self._turn(f"files of {release}"):  # many who come at once are served by one
+            # Many who come at once are served by one. What is written was public before, so that
+            # nobody who waits here learns of a draw.
+            with self._turn(f"files of {release}"):
                 files = self._files.get(release) or self._write(release)
         if name not in files:
             raise NotServed("the release has no such file")
@@ -287,6 +298,17 @@ class LedgerBroker:
         made = files_of(*found)
         self._files.put(release, made, sum(map(len, made.values())))
         return made
+
+
+@contextmanager
+def _public_refusals() -> Iterator[None]:
+    """Refuse in words that are for the analyst."""
+    try:
+        yield
+    except ParameterError as error:  # of public choices only: no data have been looked at
+        raise QuestionRefused(str(error)) from None
+    except SourceError:  # for how files are written, and no reading; how is for the curator
+        raise QuestionRefused(UNREADABLE) from None
 
 
 def release_id(dataset: str, digest: str) -> str:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sunveil.ledger.ledger import Ledger
+from sunveil.ledger.records import Question
 from sunveil.publish.bins import Bins
 from sunveil.publish.fleet import QUANTILES, Expected
 from sunveil.publish.publication import Publication
-from sunveil.publish.synthetic import plan_synthetic, publish_synthetic
-from sunveil.publish.systems import cost_of_systems, plan_systems, publish_systems
-from sunveil.publish.tables import TableChoices, plan_fleet, publish_fleet
+from sunveil.publish.synthetic import plan_synthetic, publish_synthetic, synthetic_question
+from sunveil.publish.system_rows import systems_question
+from sunveil.publish.systems import plan_systems, publish_systems
+from sunveil.publish.tables import TableChoices, fleet_question, plan_fleet, publish_fleet
 from sunveil.publish.terms import ReleaseTerms
 from sunveil.service.answering.data import Data
 from sunveil.service.broker import (
@@ -64,6 +66,16 @@ def plan(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
 def answer(case: AnalystQuestion, ledger: Ledger) -> Publication:
     """Answer a question: the ledger is charged before anything is drawn."""
     return _KINDS[type(case.question)][1](case, ledger)
+
+
+def question_of(case: AnalystQuestion, ledger: Ledger) -> Question:
+    """Return what :func:`answer` asks the ledger."""
+    if isinstance(case.question, SyntheticQuestion):
+        return synthetic_question(len(case.data.rows(case.dataset)), **_synthetic_options(case))
+    if isinstance(case.question, SystemsQuestion):
+        asked = _systems_asked(case, ledger)
+        return systems_question(asked["systems"].about(), asked["terms"], analyst=case.analyst)
+    return fleet_question(table_choices(case.dataset, case.question), analyst=case.analyst)
 
 
 def table_choices(
@@ -153,9 +165,7 @@ def _plan_systems(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
         ExpectedError("systems", column, mean, sign, OFF)
         for (column, sign), mean in zip(COLUMNS.items(), means, strict=True)
     )
-    # the price of a release, also where a service that was stopped has charged it before
-    price = cost_of_systems(ledger, case.dataset.name, asked["terms"])
-    return QuestionPlan(0.0 if found.kept else price, found.kept, expected)
+    return QuestionPlan(found.cost, found.kept, expected)
 
 
 def _answer_systems(case: AnalystQuestion, ledger: Ledger) -> Publication:

@@ -9,13 +9,14 @@ from starlette.responses import Response
 
 from sunveil.errors import ParameterError
 from sunveil.ledger.records import check_name
+from sunveil.ledger.shares import shares_of_analyst, shares_of_dataset
 from sunveil.service.context import Service, service_of
 from sunveil.service.curator.forms import ShortText, dataset_view, measure_sign, parse_number
 from sunveil.service.pages import redirect, render
 from sunveil.service.problems import Problem
 from sunveil.service.routing import curator_router
 from sunveil.service.store.accounts import TokenRow, issue_token, revoke_token, token_rows
-from sunveil.service.store.datasets import all_served, shares_of_analyst, shares_of_dataset
+from sunveil.service.store.datasets import all_served
 from sunveil.service.store.sessions import end_sessions_of
 
 router = curator_router()

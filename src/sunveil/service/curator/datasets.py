@@ -7,13 +7,14 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from sunveil.ledger.shares import shares_of_dataset
 from sunveil.service.context import service_of
 from sunveil.service.curator import dataset_files
 from sunveil.service.curator.forms import dataset_view, dataset_view_of
 from sunveil.service.curator.inference import job_id, jobs_of, results_of, start_inference
 from sunveil.service.pages import redirect, render
 from sunveil.service.routing import curator_router
-from sunveil.service.store.datasets import all_served, shares_of_dataset
+from sunveil.service.store.datasets import all_served
 
 router = curator_router()
 

@@ -118,6 +118,10 @@ def _words(kind: str, facts: dict[str, Any]) -> tuple[str, str]:
         return CURATOR, f"gave {facts['analyst']} a share of {from_nano(facts['share']):.6g}"
     if kind == "answer":
         return "", f"answer of entry {facts['charge']}"
+    if kind == "moved":
+        return CURATOR, f"moved the ledger to {facts['to']}"
+    if kind == "arrived":
+        return CURATOR, f"moved the ledger here from {facts['from']}"
     if kind != "charge":
         raise ValueError(kind)
     about = "all systems" if facts["systems"] is None else f"{len(facts['systems'])} systems"

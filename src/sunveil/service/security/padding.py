@@ -1,11 +1,34 @@
-"""The time that answers take: whole multiples of a fixed one, whatever was drawn."""
+"""The time that answers take: whole multiples of a fixed one, whatever was drawn.
+
+How long a draw takes depends on the data, so nobody may see when it ends:
+
+- **A draw is held.** Between a draw and the keeping of its answer, the service waits until shortly
+  before a whole multiple of the time of its kind, counted from when the request that caused it came
+  in (:func:`hold_draw`); a draw that fails is held alike. Only then does its answer exist for
+  anybody: for lists of releases, for plans, and for those who asked the same question meanwhile,
+  under the same key or another, who wait for the draw itself.
+- **Every response to a question is padded** to a whole multiple of the same time, counted from when
+  it came in (:func:`pad_duration`): whether it was drawn, found, taken up, refused or went wrong.
+
+The second alone would not do: of many requests for one draw, sent shortly after one another, each
+would be answered at the multiple of its own that follows the draw's end, which together tell it.
+What is refused before a question waits for anything (who asks, how often, what makes no sense) is
+answered at once.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+# The part of the time that is left for keeping an answer and responding once its draw is let go.
+RESERVE = 0.2
+
+_held: ContextVar[tuple[float, float] | None] = ContextVar("held", default=None)
 
 
 async def pad_duration(
@@ -28,3 +51,31 @@ async def pad_duration(
     """
     passed = clock() - started
     await sleep(max(1, math.ceil(passed / pad)) * pad - passed)
+
+
+@contextmanager
+def draws_held(started: float, pad: float) -> Iterator[None]:
+    """Have draws within the block, and in threads that it starts, held by :func:`hold_draw`.
+
+    Parameters
+    ----------
+    started
+        When the request came in, by the monotonic clock. [s]
+    pad
+        The time of its kind. [s]
+    """
+    token = _held.set((started, pad))
+    try:
+        yield
+    finally:
+        _held.reset(token)
+
+
+def hold_draw() -> None:
+    """Wait until shortly before a whole multiple of the time that :func:`draws_held` was given."""
+    held = _held.get()
+    if held is not None:
+        started, pad = held
+        passed = time.monotonic() - started
+        multiples = max(1, math.ceil(passed / pad + RESERVE))
+        time.sleep((multiples - RESERVE) * pad - passed)

@@ -1,4 +1,4 @@
-"""Datasets that are served, and analysts' shares of them."""
+"""Datasets that are served."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from sunveil.errors import ParameterError, ReleaseNotFound
 from sunveil.ledger import schema as ledger
-from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.records import Dataset
 from sunveil.ledger.rows import as_dataset
 from sunveil.service.store.base import now
@@ -121,30 +120,6 @@ class Served:
         return datasets / self.folder
 
 
-@dataclass(frozen=True, slots=True)
-class AnalystShare:
-    """What an analyst may spend of a dataset, and has spent, in billionths of its measure."""
-
-    analyst: str
-    share_nano: int
-    spent_nano: int
-
-    @property
-    def share(self) -> float:
-        """The whole share, in the promise's measure."""
-        return from_nano(self.share_nano)
-
-    @property
-    def spent(self) -> float:
-        """What was spent of it, in the promise's measure."""
-        return from_nano(self.spent_nano)
-
-    @property
-    def remaining(self) -> float:
-        """What is left of it, in the promise's measure."""
-        return from_nano(self.share_nano - self.spent_nano)
-
-
 def add_served(connection: Connection, dataset: Served) -> None:
     """Insert a new dataset, whose name must be free."""
     if connection.execute(select(served.c.name).where(served.c.name == dataset.name)).scalar():
@@ -189,30 +164,6 @@ def find_promised(connection: Connection, name: str) -> Dataset | None:
         select(ledger.datasets).where(ledger.datasets.c.name == name)
     ).one_or_none()
     return None if row is None else as_dataset(row)
-
-
-def shares_of_dataset(connection: Connection, name: str) -> list[AnalystShare]:
-    """Return the shares of a dataset, by analyst."""
-    query = _shares().where(ledger.datasets.c.name == name).order_by(ledger.analysts.c.name)
-    return [AnalystShare(row.analyst, row.share, row.spent) for row in connection.execute(query)]
-
-
-def shares_of_analyst(connection: Connection, analyst: str) -> dict[str, AnalystShare]:
-    """Return an analyst's shares, by the name of the dataset."""
-    query = _shares().where(ledger.analysts.c.name == analyst)
-    return {
-        row.dataset: AnalystShare(analyst, row.share, row.spent)
-        for row in connection.execute(query)
-    }
-
-
-def _shares() -> Any:
-    return select(
-        ledger.datasets.c.name.label("dataset"),
-        ledger.analysts.c.name.label("analyst"),
-        ledger.analysts.c.share,
-        ledger.analysts.c.spent,
-    ).join_from(ledger.analysts, ledger.datasets)
 
 
 def _values(dataset: Served) -> dict[str, Any]:

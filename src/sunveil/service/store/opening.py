@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from alembic import command
-from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util.exc import CommandError
@@ -13,7 +12,7 @@ from sqlalchemy import Engine, text
 
 from sunveil.errors import LedgerError
 from sunveil.ledger.database import location_of, reading, translated_errors
-from sunveil.ledger.opening import OPENING_LOCK
+from sunveil.ledger.opening import OPENING_LOCK, config_of
 from sunveil.service.store.schema import VERSION_TABLE
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -21,8 +20,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 def prepare(engine: Engine) -> None:
     """Take the steps that a database lacks, all of them or none; a ledger stands there already."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config = config_of(MIGRATIONS)
     with reading(engine) as connection:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
         current = context.get_current_revision()

@@ -127,8 +127,8 @@ def releases_of(connection: Connection, dataset: str, *, limit: int = 200) -> li
     return [ReleaseRow(*row) for row in connection.execute(query)]
 
 
-def begin_request(connection: Connection, request: StoredRequest) -> tuple[StoredRequest, bool]:
-    """Keep what is asked under a key; return what the key stands for, and whether it is new."""
+def begin_request(connection: Connection, request: StoredRequest) -> StoredRequest:
+    """Keep what is asked under a key, unless the key is taken; return what the key stands for."""
     values = {
         "analyst": request.analyst,
         "key": request.key,
@@ -136,10 +136,10 @@ def begin_request(connection: Connection, request: StoredRequest) -> tuple[Store
         "asked": request.asked,
         "made": now(),
     }
-    fresh = insert_new(connection, requests, values)
+    insert_new(connection, requests, values)
     found = _find(connection, request)
     assert found is not None
-    return found, fresh
+    return found
 
 
 def end_request(connection: Connection, request: StoredRequest, release: str) -> None:

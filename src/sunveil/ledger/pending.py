@@ -1,0 +1,134 @@
+"""Charges that were paid and have no answer, and whose turn it is to draw on one.
+
+**Who may take up a charge.** Whoever asks the same question. An answer leaves only once it is kept,
+so that whatever was drawn on a charge without an answer has been seen by nobody, and the question
+may be drawn under it again. The answer is then kept and given to whoever asks, at no cost: it does
+not matter for privacy who paid, and asking twice would spend twice for one answer. The share that
+was debited stays debited to whoever paid, who gets the answer too.
+
+**One draws at a time.** A charge without an answer may be one whose draw is running. Two draws
+under one charge, of which the faster is kept, would be more than one draw; so whoever draws holds
+the question's turn, and others wait for the answer. A process that ends lets go of its turn,
+however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, func, select
+
+from sunveil.errors import LedgerError
+from sunveil.ledger.chain import Entry
+from sunveil.ledger.database import READING, location_of, translated_errors
+from sunveil.ledger.integrity import conflict_of
+from sunveil.ledger.schema import answers, entries
+
+# Questions asked together hold a turn each, up to this many; more of them hold one for all, since
+# every turn is an open file or connection.
+MOST_TURNS = 32
+
+
+def pending_charges(connection: Connection, row: Row[Any]) -> dict[str, int]:
+    """Return the place of a charge without an answer, by its question's digest; the oldest.
+
+    Charges are found by the unique index of answers: those without one are few.
+
+    Parameters
+    ----------
+    connection, row
+        The database, and the dataset's row.
+    """
+    answered = select(answers.c.charge).where(answers.c.dataset_id == row.id)
+    found = connection.execute(
+        select(entries)
+        .where(
+            entries.c.dataset_id == row.id,
+            entries.c.kind == "charge",
+            entries.c.place.not_in(answered),
+        )
+        .order_by(entries.c.place)
+    )
+    places: dict[str, int] = {}
+    for each in found:
+        entry = Entry(each.place, each.kind, each.body, each.previous)
+        if entry.digest != each.digest:
+            raise conflict_of(row.name, f"entry {each.place} was changed")
+        places.setdefault(entry.facts()["question"], entry.place)
+    return places
+
+
+@contextmanager
+def turns_of(engine: Engine, dataset: str, questions: Iterable[str]) -> Iterator[None]:
+    """Hold the turns of questions: whoever else asks one of them waits until the block has ended.
+
+    Parameters
+    ----------
+    engine
+        The ledger's database.
+    dataset
+        Its name.
+    questions
+        Their digests.
+    """
+    names = sorted(set(questions))
+    if len(names) > MOST_TURNS:
+        names = ["many"]
+    turn = _turn_in_postgresql if engine.dialect.name == "postgresql" else _turn_in_file
+    with ExitStack() as held:
+        for name in names:  # in one order, so that no two wait for each other
+            key = hashlib.sha256(f"{dataset}\n{name}".encode()).digest()
+            held.enter_context(turn(engine, key))
+        yield
+
+
+@contextmanager
+def _turn_in_postgresql(engine: Engine, key: bytes) -> Iterator[None]:
+    """Hold an advisory lock by a connection of its own, which ends with the process."""
+    number = int.from_bytes(key[:8], signed=True)
+    with ExitStack() as opened:
+        with translated_errors(engine):
+            connection = opened.enter_context(engine.connect())
+            # READING: a change would not wait for longer than a minute
+            options: dict[str, Any] = {READING: True, "isolation_level": "AUTOCOMMIT"}
+            connection.execution_options(**options)
+            connection.detach()  # from the pool, which many turns would use up
+            connection.execute(select(func.pg_advisory_lock(number)))
+        yield
+
+
+@contextmanager
+def _turn_in_file(engine: Engine, key: bytes) -> Iterator[None]:
+    """Hold a lock on a file beside the ledger, which is removed afterwards."""
+    ledger = Path(location_of(engine))
+    path = ledger.with_name(f"{ledger.name}.turn-{key.hex()[:16]}")
+    lock = _lock(path)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()
+        os.close(lock)
+
+
+def _lock(path: Path) -> int:
+    """Return the locked file at a path: not one that its last holder has removed meanwhile."""
+    while True:
+        try:
+            lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            raise LedgerError(
+                f"the folder {path.parent} cannot be written:"
+                f" {(error.strerror or 'refused').lower()}; check its rights and the disk"
+            ) from None
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with suppress(FileNotFoundError):
+            if path.stat().st_ino == os.fstat(lock).st_ino:
+                return lock
+        os.close(lock)

@@ -1,0 +1,68 @@
+"""Analysts' shares of datasets' budgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, select
+
+from sunveil.ledger.amounts import from_nano
+from sunveil.ledger.schema import analysts, datasets
+
+
+@dataclass(frozen=True, slots=True)
+class AnalystShare:
+    """What an analyst may spend of a dataset, and has spent, in billionths of its measure."""
+
+    analyst: str
+    share_nano: int
+    spent_nano: int
+
+    @property
+    def share(self) -> float:
+        """The whole share, in the promise's measure."""
+        return from_nano(self.share_nano)
+
+    @property
+    def spent(self) -> float:
+        """What was spent of it, in the promise's measure."""
+        return from_nano(self.spent_nano)
+
+    @property
+    def remaining(self) -> float:
+        """What is left of it, in the promise's measure."""
+        return from_nano(self.share_nano - self.spent_nano)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the share as plain JSON types."""
+        return {
+            "analyst": self.analyst,
+            "share": self.share,
+            "spent": self.spent,
+            "remaining": self.remaining,
+        }
+
+
+def shares_of_dataset(connection: Connection, name: str) -> list[AnalystShare]:
+    """Return the shares of a dataset, by analyst."""
+    query = _shares().where(datasets.c.name == name).order_by(analysts.c.name)
+    return [AnalystShare(row.analyst, row.share, row.spent) for row in connection.execute(query)]
+
+
+def shares_of_analyst(connection: Connection, analyst: str) -> dict[str, AnalystShare]:
+    """Return an analyst's shares, by the name of the dataset."""
+    query = _shares().where(analysts.c.name == analyst)
+    return {
+        row.dataset: AnalystShare(analyst, row.share, row.spent)
+        for row in connection.execute(query)
+    }
+
+
+def _shares() -> Any:
+    return select(
+        datasets.c.name.label("dataset"),
+        analysts.c.name.label("analyst"),
+        analysts.c.share,
+        analysts.c.spent,
+    ).join_from(analysts, datasets)
