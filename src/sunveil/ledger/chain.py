@@ -29,7 +29,7 @@ class Entry:
     place
         Its number within its dataset, from 1.
     kind
-        ``promise``, ``charge``, ``answer`` or ``analyst``.
+        ``promise``, ``households``, ``charge``, ``answer`` or ``analyst``.
     body
         What happened, as canonical JSON.
     previous

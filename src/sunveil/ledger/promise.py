@@ -14,11 +14,12 @@ from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
 from sunveil.privacy.units import Unit, implies, parse_unit, unit_name
 
 LARGEST_PROMISE = 1000.0
+MOST_METERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """No unit of any customer's record changes what is published by more than this, ever.
+    """No unit of any household's records changes what is published by more than this, ever.
 
     Parameters
     ----------
@@ -32,12 +33,15 @@ class Promise:
         of the exponential mechanism cost less.
     conditional
         Names of mechanisms whose guarantee is conditional and which are allowed all the same.
+    meters
+        The largest number of meters that a household has: they count as one.
     """
 
     unit: Unit
     epsilon: float
     delta: float = 0.0
     conditional: tuple[str, ...] = ()
+    meters: int = 1
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and 0.0 < self.epsilon <= LARGEST_PROMISE):
@@ -48,6 +52,10 @@ class Promise:
         if not (self.delta == 0.0 or 1e-15 <= self.delta <= 1e-2):
             raise ParameterError(
                 f"a promise's delta is 0, or from 1e-15 to 0.01, and {self.delta:g} is not"
+            )
+        if not 1 <= self.meters <= MOST_METERS:
+            raise ParameterError(
+                f"a household has 1 to {MOST_METERS} meters, and {self.meters} is not"
             )
         if self.total < 1:
             raise ParameterError("the promise is too small to hold any release")
@@ -96,6 +104,14 @@ class Promise:
         bounded_range = mechanism == "exponential" and isinstance(guarantee, Guarantee)
         return to_nano(epsilon**2 / (8 if bounded_range else 2))
 
+    def cost_of_all(self, cost: int) -> int:
+        """Return what a release about all systems costs a household: all its meters are in it.
+
+        Neighbours differ in all records of a household: ε grows with their number, and ρ with its
+        square. Proof: ``docs/proofs/households.md``.
+        """
+        return cost * self.meters ** (1 if self.delta == 0.0 else 2)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the promise as plain JSON types."""
         return {
@@ -104,26 +120,36 @@ class Promise:
             "delta": self.delta,
             "measure": self.measure,
             "conditional": list(self.conditional),
+            "meters": self.meters,
         }
 
     def __str__(self) -> str:
         amount = f"ε = {self.epsilon:g}"
         if self.delta > 0.0:
             amount = f"({amount}, δ = {self.delta:g})"
-        said = f"nothing that is ever published depends on {self.unit} by more than {amount}"
+        whose = f"{self.unit} of any household, with at most {self.meters} meter"
+        whose += "" if self.meters == 1 else "s"
+        said = f"nothing that is ever published depends on {whose}, by more than {amount}"
         if not self.conditional:
             return said
         return f"{said}, on condition for what is drawn by: {', '.join(self.conditional)}"
 
 
 def promise_text(promise: Promise) -> str:
-    """Return a promise as canonical JSON."""
-    return canonical(promise.to_dict())
+    """Return a promise as canonical JSON, as version 0.1 wrote it where it could make it."""
+    fields = promise.to_dict()
+    if promise.meters == 1:
+        del fields["meters"]
+    return canonical(fields)
 
 
 def read_promise(text: str) -> Promise:
     """Return the promise that a text of JSON holds, beside whatever else."""
     fields = json.loads(text)
     return Promise(
-        parse_unit(fields["unit"]), fields["epsilon"], fields["delta"], tuple(fields["conditional"])
+        parse_unit(fields["unit"]),
+        fields["epsilon"],
+        fields["delta"],
+        tuple(fields["conditional"]),
+        int(fields.get("meters", 1)),
     )
