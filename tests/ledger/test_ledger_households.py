@@ -125,7 +125,7 @@ def test_registering_again_changes_nothing(ledger):
 
 def test_meters_of_one_home_count_as_one(ledger):
     ledger.create_dataset("one", ONE)
-    with pytest.raises(ParameterError, match="^rows 1 and 2 below .*more meters than the 1"):
+    with pytest.raises(ParameterError, match=r"^rows 1 and 2 below .*more meters than the 1"):
         ledger.register("one", homes("x", "x", "y"))
     ledger.create_dataset("two", Promise(System(), 1.0, meters=2))
     ledger.register("two", homes("x", "x", "y"))
@@ -181,13 +181,13 @@ def test_a_home_with_more_meters_than_were_promised_once_is_counted_in_full(ledg
 
 def test_one_meter_has_one_name(ledger):
     ledger.create_dataset("one", Promise(System(), 1.0, meters=3))
-    with pytest.raises(ParameterError, match="^rows 1 and 2 below .*one meter"):
+    with pytest.raises(ParameterError, match=r"^rows 1 and 2 below .*one meter"):
         ledger.register("one", homes("x", "x", meters=("m", "m")))
-    with pytest.raises(ParameterError, match="^rows 1 and 2 below .*one meter"):
+    with pytest.raises(ParameterError, match=r"^rows 1 and 2 below .*one meter"):
         ledger.register("one", homes("x", "y", meters=("m", "m")))
     ledger.register("one", homes("x", meters=("m",)))
     renamed = [SystemHome("renamed", "y", "m", 7)]
-    with pytest.raises(ParameterError, match="^row 7 below .*one meter") as refusal:
+    with pytest.raises(ParameterError, match=r"^row 7 below .*one meter") as refusal:
         ledger.register("one", renamed)
     assert "renamed" not in str(refusal.value)
     ledger.create_dataset("two", Promise(System(), 1.0, meters=3))
@@ -209,7 +209,22 @@ def test_a_table_says_of_households_what_ids_alone_did_not(ledger):
     with pytest.raises(BudgetExceeded):
         ledger.charge("two", question(3, systems=("s1",), epsilon=0.1))
     with pytest.raises(ParameterError, match="differ in the household"):
-        ledger.register("one", homes("y"))
+        ledger.register("two", homes("y"))
+    assert holds(ledger)
+
+
+def test_ids_that_meet_by_chance_are_told_apart_by_tables(ledger):
+    for name in ("one", "two", "three"):
+        ledger.create_dataset(name, ONE)
+    ledger.register("one", homes("x"))
+    ledger.register("two", homes("y"))
+    ledger.charge("one", question(systems=("s1",)))
+    ledger.charge("two", question(systems=("s1",)))
+    with pytest.raises(ParameterError, match="two tables give"):
+        ledger.register("three", ("s1",))
+    ledger.register("three", homes("x"))
+    with pytest.raises(BudgetExceeded):
+        ledger.charge("three", question(systems=("s1",)))
     assert holds(ledger)
 
 

@@ -1,8 +1,8 @@
 """Whose a system is: what a curator says, and the digests that the ledger keeps of it.
 
-A household is named by the curator's own key, such as a customer's or a premises' number; without
-one, each system is a household of its own, by its id. Either is the same in all datasets of a
-ledger. No id and no key is kept, only digests of them.
+A household is named by the curator's own key, such as a customer's or a premises' number, which is
+the same in all datasets of a ledger. A system without a key is the household that another dataset's
+table says of its id, or one of its own by that id. No id and no key is kept, only digests of them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from sunveil.ledger.households import (
 )
 from sunveil.ledger.promise import Promise
 from sunveil.ledger.records import account_of
-from sunveil.ledger.rosters import household_count, is_shared, sharing
+from sunveil.ledger.rosters import household_count, household_of_member, is_shared, sharing
 from sunveil.ledger.rows import append_entry, promise_of
 from sunveil.ledger.schema import accounts, datasets, members, system_keys
 from sunveil.ledger.spending import household_spending
@@ -45,17 +45,17 @@ def register_systems(
         renamed file would open an account.
     """
     homes = distinct_homes(systems)
-    mine = select(members.c.name).where(members.c.dataset_id == row.id)
-    known = set(connection.execute(mine).scalars())
+    known = set(connection.execute(_names_of(row)).scalars())
     fresh = {name: home for name, home in homes.items() if name not in known}
     if not add:
         _check_first(connection, row, fresh.values(), known=bool(known))
-    keys = _new_keys(connection, homes)
+    keys = _new_keys(connection, row, homes)
     if not fresh and not keys:
         return
     _write(connection, row, fresh, keys)
     promise = promise_of(row)
     _check_meters(connection, row, homes, promise)
+    _check_ids(connection, row, homes)
     _check_promises(connection, row, promise)
     spending = household_spending(connection, row, squared=promise.measure == "rho")
     if spending.left < 0:
@@ -83,13 +83,19 @@ def _check_first(
         )
 
 
-def _new_keys(connection: Connection, homes: Mapping[str, SystemHome]) -> list[tuple[str, ...]]:
+def _new_keys(
+    connection: Connection, row: Row[Any], homes: Mapping[str, SystemHome]
+) -> list[tuple[str, ...]]:
     """Return name, kind and key of what was not said before, and refuse what contradicts it."""
     said = {(name, kind): key for name, home in homes.items() for kind, key in home.keys().items()}
     before = {
         (each.name, each.kind): each.key
         for some in chunks(sorted({name for name, _ in said}))
-        for each in connection.execute(select(system_keys).where(system_keys.c.name.in_(some)))
+        for each in connection.execute(
+            select(system_keys).where(
+                system_keys.c.chain_id == row.id, system_keys.c.name.in_(some)
+            )
+        )
     }
     for at, key in said.items():
         if before.get(at, key) != key:
@@ -121,12 +127,11 @@ def _write(
     said = [{"name": name, "kind": kind, "key": key, **by} for name, kind, key in keys]
     for some in chunks(said):
         connection.execute(insert(system_keys), some)
-    own = (system_keys.c.name == members.c.name) & (system_keys.c.kind == HOUSEHOLD)
-    key = select(system_keys.c.key).where(own).scalar_subquery()
+    right = household_of_member()
     connection.execute(
         update(members)
-        .where(members.c.household == members.c.name, exists().where(own))
-        .values(household=key)
+        .where(members.c.name.in_(_names_of(row)), members.c.household != right)
+        .values(household=right)
     )
     _count(connection, row)
     digest = roster_digest([(each["system"], each["name"]) for each in rows], keys)
@@ -193,7 +198,8 @@ def _check_meters(
             f" the {promise.meters} that the promise of {row.name!r} names; make a dataset with"
             " more --meters"
         )
-    keyed = members.join(system_keys, system_keys.c.name == members.c.name)
+    same = (system_keys.c.name == members.c.name) & (system_keys.c.chain_id == members.c.dataset_id)
+    keyed = members.join(system_keys, same)
     meters = select(system_keys.c.key).select_from(keyed).where(system_keys.c.kind == METER)
     twice = meters.where(here).group_by(system_keys.c.key)
     twice = twice.having(func.count(distinct(members.c.name)) > 1)
@@ -207,6 +213,32 @@ def _check_meters(
                 f"{rows_text(homes.get(name) for name in found)} name one meter under two ids; a"
                 " meter is one system: keep the id that it had first"
             )
+
+
+def _check_ids(connection: Connection, row: Row[Any], homes: Mapping[str, SystemHome]) -> None:
+    """Refuse an id that tables give to two households, and that is somewhere without a table."""
+    two = (
+        select(system_keys.c.name)
+        .where(system_keys.c.kind == HOUSEHOLD, system_keys.c.name.in_(_names_of(row)))
+        .group_by(system_keys.c.name)
+        .having(func.count(distinct(system_keys.c.key)) > 1)
+    )
+    said = (
+        (system_keys.c.name == members.c.name)
+        & (system_keys.c.kind == HOUSEHOLD)
+        & (system_keys.c.chain_id == members.c.dataset_id)
+    )
+    found = select(members.c.name).where(members.c.name.in_(two), ~exists().where(said))
+    names = _rows_of(connection, found)
+    if names:
+        raise ParameterError(
+            f"{rows_text(homes.get(name) for name in names)} have an id that two tables give to"
+            " different households; register a table for every dataset that it is in"
+        )
+
+
+def _names_of(row: Row[Any]) -> Select[tuple[str]]:
+    return select(members.c.name).where(members.c.dataset_id == row.id)
 
 
 def _rows_of(connection: Connection, names: Select[tuple[str]]) -> list[str]:

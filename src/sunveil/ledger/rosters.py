@@ -40,12 +40,10 @@ def household_faults(connection: Connection, row: Row[Any], *, squared: bool) ->
     squared
         As for :func:`~sunveil.ledger.spending.household_spending`.
     """
-    own = (system_keys.c.name == members.c.name) & (system_keys.c.kind == HOUSEHOLD)
-    right = func.coalesce(system_keys.c.key, members.c.name)
     wrong = (
         select(func.count())
-        .select_from(members.outerjoin(system_keys, own))
-        .where(members.c.dataset_id == row.id, members.c.household != right)
+        .select_from(members)
+        .where(members.c.dataset_id == row.id, members.c.household != household_of_member())
     )
     counted = select(household_count(row.id), is_shared(row.id))
     if connection.execute(wrong).scalar_one() or connection.execute(counted).one() != (
@@ -55,6 +53,18 @@ def household_faults(connection: Connection, row: Row[Any], *, squared: bool) ->
         yield "the households are not those that were registered"
     elif row.shared and household_spending(connection, row, squared=squared).left < 0:
         yield "a household has spent more, over all its datasets, than is promised"
+
+
+def household_of_member() -> Any:
+    """Return the household of a member: by its dataset's table, another's, or its own id."""
+    said = (system_keys.c.name == members.c.name) & (system_keys.c.kind == HOUSEHOLD)
+    here = said & (system_keys.c.chain_id == members.c.dataset_id)
+    key = select(func.min(system_keys.c.key))
+    return func.coalesce(
+        key.where(here).correlate(members).scalar_subquery(),
+        key.where(said).correlate(members).scalar_subquery(),
+        members.c.name,
+    )
 
 
 def household_count(dataset_id: int) -> Any:

@@ -75,15 +75,15 @@ members = Table(
     Column("place", BigInteger, nullable=False),
 )
 
-# What the curator's tables say of systems, for all datasets: the digest of a household's or of a
+# What a curator's table says of the systems of a dataset: the digest of a household's or of a
 # meter's key, once each.
 system_keys = Table(
     "system_keys",
     metadata,
-    Column("name", String(64), primary_key=True),
+    Column("chain_id", Integer, ForeignKey("datasets.id"), primary_key=True),
+    Column("name", String(64), primary_key=True, index=True),
     Column("kind", String(10), primary_key=True),
     Column("key", String(64), nullable=False, index=True),
-    Column("chain_id", Integer, ForeignKey("datasets.id"), nullable=False),
     Column("place", BigInteger, nullable=False),
 )
 

@@ -32,10 +32,10 @@ def upgrade() -> None:
     )
     op.create_table(
         "system_keys",
-        sa.Column("name", sa.String(64), primary_key=True),
+        sa.Column("chain_id", sa.Integer, sa.ForeignKey("datasets.id"), primary_key=True),
+        sa.Column("name", sa.String(64), primary_key=True, index=True),
         sa.Column("kind", sa.String(10), primary_key=True),
         sa.Column("key", sa.String(64), nullable=False, index=True),
-        sa.Column("chain_id", sa.Integer, sa.ForeignKey("datasets.id"), nullable=False),
         sa.Column("place", sa.BigInteger, nullable=False),
     )
 
