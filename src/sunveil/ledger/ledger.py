@@ -28,7 +28,7 @@ from sunveil.ledger.opening import prepare
 from sunveil.ledger.promise import Promise, promise_text
 from sunveil.ledger.records import Answer, Dataset, Question, account_of, as_json, check_name
 from sunveil.ledger.registering import register_systems
-from sunveil.ledger.rosters import sharing
+from sunveil.ledger.rosters import member_rows, sharing
 from sunveil.ledger.rows import (
     append_entry,
     as_dataset,
@@ -297,6 +297,11 @@ class Ledger:
         with reading(self._engine) as connection:
             row = find_row(connection, dataset)
             return [entry for entry, _ in entries_after(connection, row.id, 0)]
+
+    def members(self, dataset: str) -> list[dict[str, Any]]:
+        """Return the registered systems of a dataset and whose they are, as digests."""
+        with reading(self._engine) as connection:
+            return member_rows(connection, find_row(connection, dataset))
 
     def verify(self, dataset: str, *, mark: HighWaterMark | None = None) -> Verdict:
         """Recompute a dataset's spending from its chain, and compare.

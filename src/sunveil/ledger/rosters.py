@@ -30,6 +30,15 @@ def stored_rosters(connection: Connection, row: Row[Any]) -> dict[int, str]:
     return {place: roster_digest(registered[place], said[place]) for place in {*registered, *said}}
 
 
+def member_rows(connection: Connection, row: Row[Any]) -> list[dict[str, Any]]:
+    """Return account, name, household, and the entry that registered it, of each system."""
+    columns = (members.c.system, members.c.name, members.c.household, members.c.place)
+    found = select(*columns, datasets.c.name.label("chain"))
+    found = found.join_from(members, datasets, datasets.c.id == members.c.chain_id)
+    found = found.where(members.c.dataset_id == row.id).order_by(members.c.system)
+    return [each._asdict() for each in connection.execute(found)]
+
+
 def household_faults(connection: Connection, row: Row[Any], *, squared: bool) -> Iterator[str]:
     """Yield what is wrong with whose the systems of a dataset are, and with what these have spent.
 

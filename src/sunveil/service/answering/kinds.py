@@ -11,7 +11,8 @@ from sunveil.publish.bins import Bins
 from sunveil.publish.fleet import QUANTILES, Expected
 from sunveil.publish.publication import Publication
 from sunveil.publish.synthetic import plan_synthetic, publish_synthetic
-from sunveil.publish.systems import cost_of_systems, plan_systems, publish_systems
+from sunveil.publish.system_rows import systems_question
+from sunveil.publish.systems import plan_systems, publish_systems
 from sunveil.publish.tables import TableChoices, plan_fleet, publish_fleet
 from sunveil.publish.terms import ReleaseTerms
 from sunveil.service.answering.data import Data
@@ -115,6 +116,7 @@ def _answer_tables(case: AnalystQuestion, ledger: Ledger) -> Publication:
         case.data.rows(case.dataset),
         choices=table_choices(case.dataset, case.question),
         analyst=case.analyst,
+        homes=case.data.homes(case.dataset),
     )
 
 
@@ -131,8 +133,9 @@ def _plan_synthetic(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
 
 
 def _answer_synthetic(case: AnalystQuestion, ledger: Ledger) -> Publication:
-    rows = case.data.rows(case.dataset)
-    return publish_synthetic(ledger, case.dataset.name, rows, **_synthetic_options(case))
+    rows, homes = case.data.rows(case.dataset), case.data.homes(case.dataset)
+    options = _synthetic_options(case)
+    return publish_synthetic(ledger, case.dataset.name, rows, **options, homes=homes)
 
 
 def _synthetic_options(case: AnalystQuestion) -> dict[str, Any]:
@@ -154,12 +157,14 @@ def _plan_systems(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
         for (column, sign), mean in zip(COLUMNS.items(), means, strict=True)
     )
     # the price of a release, also where a service that was stopped has charged it before
-    price = cost_of_systems(ledger, case.dataset.name, asked["terms"])
+    about = asked["systems"].about()
+    price = ledger.cost(case.dataset.name, systems_question(about, asked["terms"]))
     return QuestionPlan(0.0 if found.kept else price, found.kept, expected)
 
 
 def _answer_systems(case: AnalystQuestion, ledger: Ledger) -> Publication:
-    return publish_systems(ledger, case.dataset.name, **_systems_asked(case, ledger))
+    homes = case.data.homes(case.dataset)
+    return publish_systems(ledger, case.dataset.name, **_systems_asked(case, ledger), homes=homes)
 
 
 def _systems_asked(case: AnalystQuestion, ledger: Ledger) -> dict[str, Any]:
