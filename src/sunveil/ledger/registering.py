@@ -237,11 +237,11 @@ def _check_ids(connection: Connection, row: Row[Any], homes: Mapping[str, System
         )
 
 
-def _names_of(row: Row[Any]) -> Select[tuple[str]]:
+def _names_of(row: Row[Any]) -> Select[str]:
     return select(members.c.name).where(members.c.dataset_id == row.id)
 
 
-def _rows_of(connection: Connection, names: Select[tuple[str]]) -> list[str]:
+def _rows_of(connection: Connection, names: Select[str]) -> list[str]:
     return list(connection.execute(names).scalars())
 
 
