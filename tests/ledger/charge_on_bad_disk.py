@@ -17,7 +17,7 @@ def main() -> None:
     limit, where = sys.argv[1], Path(sys.argv[2])
     if limit == "full":
         size = where.stat().st_size
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, size // 2))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size // 4, size // 4))
     else:
         Ledger(where).close()  # what is imported late must be readable still
         for each in where.parent.rglob("*"):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from sunveil.cli.errors import printable
+from sunveil.errors import SourceError
+from sunveil.ledger.amounts import from_nano
 
 if TYPE_CHECKING:
     from sunveil.ledger.records import Dataset
@@ -63,6 +66,12 @@ def dataset_command(context: click.Context) -> None:
     help="A mechanism whose guarantee is conditional and which is allowed all the same, such as"
     " paper.",
 )
+@click.option(
+    "--meters",
+    type=int,
+    default=1,
+    help="The largest number of meters that a household has; they count as one.",
+)
 @json_option
 def create_command(
     name: str,
@@ -72,6 +81,7 @@ def create_command(
     epsilon: float,
     delta: float,
     allow: tuple[str, ...],
+    meters: int,
     as_json: bool,
 ) -> None:
     """Promise, for the new dataset NAME, what publishing it may ever cost a household.
@@ -83,10 +93,45 @@ def create_command(
     from sunveil.privacy.units import parse_unit
 
     # all of it before a file is made
-    promise = Promise(parse_unit(unit), epsilon, delta, tuple(dict.fromkeys(allow)))
+    promise = Promise(parse_unit(unit), epsilon, delta, tuple(dict.fromkeys(allow)), meters)
     check_name("dataset", name)
     with Ledger(where, create=True) as ledger:
         _show([ledger.create_dataset(name, promise)], as_json=as_json, one=True)
+
+
+@dataset_command.command("households")
+@click.argument("name")
+@ledger_option
+@click.option(
+    "--table",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="CSV or Parquet with system_id, household (a key of yours) and, if known, meter.",
+)
+@click.option(
+    "--add", multiple=True, metavar="SYSTEM", help="A system that is a household of its own."
+)
+@json_option
+def households_command(
+    name: str, *, where: str, table: Path | None, add: tuple[str, ...], as_json: bool
+) -> None:
+    """Register the households of the dataset NAME, by a table or one by one.
+
+    An account is a household's, in all datasets of a ledger. The first publication registers its
+    systems, each as a household of its own; whoever comes later is registered here first. The
+    ledger keeps digests only.
+    """
+    from sunveil.ledger.ledger import Ledger
+    from sunveil.publish.households import read_households
+
+    if table is None and not add:
+        raise click.UsageError("give a --table, or systems to --add")
+    homes = [] if table is None else read_households(table)
+    if table is not None and not homes:
+        raise SourceError(f"{table.name} has neither a column household nor meter; add one")
+    with Ledger(where) as ledger:
+        ledger.register(name, [*homes, *add], add=True)
+        _show([ledger.dataset(name)], as_json=as_json, one=True)
 
 
 @dataset_command.command("list")
@@ -181,7 +226,21 @@ def _paragraph(dataset: Dataset) -> str:
         f"{printable(dataset.name)}: {printable(str(dataset.promise))}.\n"
         f"Spent {sign} = {dataset.spent:.9g} of {dataset.total:.9g}"
         f" ({dataset.fleet_spent:.9g} on all systems together, and {dataset.largest_spent:.9g} on"
-        f" the system that was released most); {dataset.remaining:.9g} is left."
+        f" the system that was released most); {dataset.remaining:.9g} is left.\n"
+        f"{_households(dataset)}"
+    )
+
+
+def _households(dataset: Dataset) -> str:
+    if not dataset.households:
+        return "No household is registered yet: the first publication registers its systems."
+    said = f"{dataset.households:,} household{'s are' if dataset.households > 1 else ' is'}"
+    said += " registered"
+    if dataset.elsewhere is None:
+        return f"{said}, each with one meter and in no other dataset."
+    return (
+        f"{said}; over all its meters and datasets, one of them has spent"
+        f" {from_nano(dataset.elsewhere.most):.9g} at most."
     )
 
 

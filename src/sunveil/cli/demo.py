@@ -148,6 +148,7 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     from sunveil.cli.run import SiteWeather
     from sunveil.infer import record_span
     from sunveil.ledger.high_water import HighWaterMarks
+    from sunveil.ledger.households import SystemHome
     from sunveil.ledger.ledger import Ledger
     from sunveil.ledger.promise import Promise
     from sunveil.meters import MeterOptions, read_meters
@@ -171,8 +172,10 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
         if name not in {each.name for each in ledger.datasets()}:
             ledger.create_dataset(name, Promise(Days(1), PROMISED))
         systems = MemorySystems(records, lambda record: weather[record.system_id])
+        # simulated ids are the same in every fleet, and their households are not
+        homes = [SystemHome(each, f"{name}: {each}") for each in systems.about()]
         publication = publish_systems(
-            ledger, name, systems, terms=ReleaseTerms.of(Days(1), PUBLISHED)
+            ledger, name, systems, terms=ReleaseTerms.of(Days(1), PUBLISHED), homes=homes
         )
         dataset = ledger.dataset(name)
     write_publication(folder, publication, figures=publication_figures(publication))

@@ -38,7 +38,7 @@ def ledger_command(context: click.Context) -> None:
 @dataset_option
 @json_option
 def show_command(where: str, *, name: str | None, as_json: bool) -> None:
-    """Show the entries: promises, shares, charges and answers, in their order."""
+    """Show the entries: promises, households, shares, charges and answers, in their order."""
     from sunveil.ledger.ledger import Ledger
 
     with Ledger(where) as ledger:
@@ -60,6 +60,8 @@ def show_command(where: str, *, name: str | None, as_json: bool) -> None:
 @json_option
 def verify_command(where: str, *, name: str | None, mark: str | None, as_json: bool) -> int:
     """Recompute all spending from the entries and compare it with what the ledger says.
+
+    What a household has spent is added up over all its meters and datasets.
 
     The exit code is 0 when everything holds, and 1 with the faults when something does not.
     """
@@ -104,6 +106,7 @@ def export_command(where: str, *, name: str | None, out: Path) -> None:
                 **ledger.dataset(each).to_dict(),
                 "verdict": ledger.verify(each).to_dict(),
                 "entries": [_plain(entry) for entry in ledger.entries(each)],
+                "members": ledger.members(each),
             }
             for each in _names(ledger, name)
         ]
@@ -201,6 +204,8 @@ def _what(entry: Entry, facts: dict[str, Any]) -> str:
         return f"{facts['unit']}, epsilon {facts['epsilon']:g}, delta {facts['delta']:g}"
     if entry.kind == "analyst":
         return f"{facts['analyst']} has a share of {from_nano(facts['share']):.9g}"
+    if entry.kind == "households":
+        return f"{facts['systems']} system(s) registered, and {facts['keys']} key(s) of them"
     if entry.kind == "answer":
         return f"of entry {facts['charge']}"
     if entry.kind == "moved":
@@ -209,9 +214,8 @@ def _what(entry: Entry, facts: dict[str, Any]) -> str:
         return f"from {facts['from']}"
     about = "all systems" if facts["systems"] is None else f"{len(facts['systems'])} system(s)"
     who = "" if facts["analyst"] is None else f", asked by {facts['analyst']}"
-    return (
-        f"{from_nano(facts['cost']):.9g} for {facts['kind']} by {facts['mechanism']}, {about}{who}"
-    )
+    cost = facts["cost"] * facts.get("meters", 1)
+    return f"{from_nano(cost):.9g} for {facts['kind']} by {facts['mechanism']}, {about}{who}"
 
 
 def _verdict_lines(verdicts: Sequence[Verdict], forgotten: Sequence[str]) -> list[str]:

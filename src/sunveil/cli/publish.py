@@ -91,6 +91,7 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
     run that was stopped is taken up by the same command, without a second charge.
     """
     from sunveil.privacy.units import parse_unit
+    from sunveil.publish.households import read_households
     from sunveil.publish.systems import cost_of_systems, plan_systems, publish_systems
     from sunveil.publish.terms import ReleaseTerms
 
@@ -121,8 +122,11 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
         if out is None:
             say_systems(plan_systems(ledger, dataset, systems, **asked))
             return
+        homes = read_households(given["systems"], given["system_column"]) if whole else ()
         with counting("drawing") as show:
-            publication = publish_systems(ledger, dataset, systems, **asked, on_progress=show)
+            publication = publish_systems(
+                ledger, dataset, systems, **asked, homes=homes, on_progress=show
+            )
         _finish(ledger, dataset, out, publication, {})
 
 

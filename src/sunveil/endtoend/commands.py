@@ -139,9 +139,10 @@ def _published(
     place: Workplace, asked: list[str], path: Path, *, epsilon: float, unit: str
 ) -> Outcome:
     dataset, out = place.new_dataset(unit), place.folder / place.new_name()
-    charged = ("--ledger", str(place.ledger), "--dataset", dataset, "--epsilon", str(epsilon))
+    ledger = place.ledger_of(dataset)
+    charged = ("--ledger", str(ledger), "--dataset", dataset, "--epsilon", str(epsilon))
     said = run_command(place, [*asked, *charged, "--out", str(out)])
-    hidden = (path.parent, out, dataset)
+    hidden = (path.parent, out, ledger, dataset)
     public = {
         "exit code": str(said.code),
         "stderr": masked_text(said.err, *hidden),

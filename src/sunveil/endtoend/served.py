@@ -19,15 +19,18 @@ import requests
 from sunveil.endtoend.cells import SITE
 from sunveil.endtoend.outcomes import Outcome, masked_json, masked_text, rows_of
 from sunveil.endtoend.workplace import PROMISED, Entry, Workplace
+from sunveil.errors import SunveilError
+from sunveil.ledger.households import SystemHome
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import parse_unit
+from sunveil.service.answering.data import Data
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
 from sunveil.service.curator.inference import infer_now
 from sunveil.service.running import base_url, bind, server_of
 from sunveil.service.settings import ANSWER_SECONDS, Rates, ServiceSettings
 from sunveil.service.store.accounts import issue_token
-from sunveil.service.store.datasets import READY, Served, add_served
+from sunveil.service.store.datasets import READY, Served, add_served, find_served
 
 ANALYST = "auditor"
 # Answers are padded to a time, as ever, but to a short one.
@@ -211,10 +214,22 @@ def _asked_of_new(
     return _asked(door, dataset.name, unit, question)
 
 
+def _register(service: Service, name: str) -> None:
+    """Register a dataset's systems as households of its own: their ids come again in every run."""
+    data = Data(service.settings.datasets)
+    with service.store.reading() as connection:
+        dataset = find_served(connection, name)
+    with contextlib.suppress(SunveilError):  # what cannot be read is refused when it is asked for
+        known = dataset.estimates is not None
+        ids = data.rows(dataset).system_ids if known else data.systems(dataset).about()
+        service.ledger.register(name, [SystemHome(each, f"{name} {each}") for each in ids])
+
+
 def _asked(door: ServiceDoor, name: str, unit: str, question: Mapping[str, Any]) -> Outcome:
     service = door.service
     service.ledger.create_dataset(name, Promise(parse_unit(unit), PROMISED))
     service.ledger.set_share(name, ANALYST, PROMISED)
+    _register(service, name)
     public: dict[str, str] = {}
     drawn: list[Mapping[str, Any]] = []
     for path in ("plans", "releases"):

@@ -28,7 +28,7 @@ PROMISED = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Workplace:
-    """A folder of an audit's own, with a ledger in it; nothing outside is read or written.
+    """A folder of an audit's own, with ledgers in it; nothing outside is read or written.
 
     Parameters
     ----------
@@ -42,10 +42,9 @@ class Workplace:
     command: Command
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(10_000))
 
-    @property
-    def ledger(self) -> Path:
-        """The ledger that publications are charged to."""
-        return self.folder / "ledger.db"
+    def ledger_of(self, dataset: str) -> Path:
+        """Return the ledger of a dataset, of its own: the same ids come again in every run."""
+        return self.folder / f"{dataset}.db"
 
     def new_name(self) -> str:
         """Return a name that was not used before, as long as all others."""
@@ -60,7 +59,7 @@ class Workplace:
     def new_dataset(self, unit: str) -> str:
         """Return the name of a new dataset under a large promise."""
         name = self.new_name()
-        with Ledger(str(self.ledger), create=True) as ledger:
+        with Ledger(str(self.ledger_of(name)), create=True) as ledger:
             ledger.create_dataset(name, Promise(parse_unit(unit), PROMISED))
         return name
 

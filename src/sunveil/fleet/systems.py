@@ -116,7 +116,7 @@ def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemT
         is among ``refused``, with the reason.
     """
     path = Path(path)
-    table = _read(path)
+    table = read_plain_table(path)
     where = path.name
     roles = _roles(table.column_names, options.system_column, where)
     picked = {role: table.column(name) for role, name in roles.items() if name is not None}
@@ -167,7 +167,7 @@ _RESERVED = (
 )
 
 
-def _read(path: Path) -> pa.Table:
+def read_plain_table(path: Path) -> pa.Table:
     """Return a table as it is written: of a CSV file, every cell is a text, such as the id 007."""
     if not path.is_file():
         raise SourceError(f"there is no table of systems {str(path)!r}; give a CSV or Parquet file")

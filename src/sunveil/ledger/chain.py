@@ -29,8 +29,8 @@ class Entry:
     place
         Its number within its dataset, from 1.
     kind
-        ``promise``, ``charge``, ``answer`` or ``analyst``; ``moved`` where the chain goes on in
-        another ledger, and there ``arrived``.
+        ``promise``, ``households``, ``charge``, ``answer`` or ``analyst``; ``moved`` where the
+        chain goes on in another ledger, and there ``arrived``.
     body
         What happened, as canonical JSON.
     previous

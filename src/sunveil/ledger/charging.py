@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert
+from sqlalchemy import Connection, Row, insert, select
 
 from sunveil.errors import ParameterError
 from sunveil.ledger.chain import digest_of
-from sunveil.ledger.debit import debit_analyst, debit_fleet, debit_systems
+from sunveil.ledger.debit import CHUNK, debit_analyst, debit_fleet, debit_systems, refuse
 from sunveil.ledger.integrity import kept_answer
 from sunveil.ledger.records import Answer, Question
 from sunveil.ledger.rows import append_entry, entry_at, promise_of
-from sunveil.ledger.schema import answers
+from sunveil.ledger.schema import answers, members
+from sunveil.ledger.spending import household_spending
 
 
 def charge_question(connection: Connection, row: Row[Any], question: Question) -> int:
@@ -27,15 +30,13 @@ def charge_question(connection: Connection, row: Row[Any], question: Question) -
         What is asked: about the whole fleet, or about some systems' accounts.
     """
     names = question.accounts(row.name)
-    cost = promise_of(row).cost(question.guarantee, mechanism=question.mechanism)
-    if names is None:
-        debit_fleet(connection, row, cost)
-    else:
-        debit_systems(connection, row, names=names, cost=cost)
+    cost, meters = cost_to_household(connection, row, question)
+    _debit_households(connection, row, names, cost=cost, meters=meters)
     if question.analyst is not None:
-        debit_analyst(connection, row, analyst=question.analyst, cost=cost)
+        debit_analyst(connection, row, analyst=question.analyst, cost=cost * meters)
     body = {
         "cost": cost,
+        "meters": meters,
         "question": question.digest(row.name),
         "kind": question.kind,
         "mechanism": question.mechanism,
@@ -44,6 +45,66 @@ def charge_question(connection: Connection, row: Row[Any], question: Question) -
         "systems": names,
     }
     return append_entry(connection, row, "charge", body)
+
+
+def cost_to_household(connection: Connection, row: Row[Any], question: Question) -> tuple[int, int]:
+    """Return what a question costs each account, and how many accounts of one household, at most.
+
+    A release about all systems costs one amount, which counts all meters of a household. One about
+    some systems is a release of each, and costs a household as many as it has among them.
+
+    Parameters
+    ----------
+    connection, row
+        The database, and the dataset's row.
+    question
+        What is asked.
+    """
+    promise = promise_of(row)
+    cost = promise.cost(question.guarantee, mechanism=question.mechanism)
+    names = question.accounts(row.name)
+    if names is None:
+        return promise.cost_of_all(cost), 1
+    return cost, _meters_of_one(connection, row, names)
+
+
+def _meters_of_one(connection: Connection, row: Row[Any], names: Sequence[str]) -> int:
+    """Return how many of some accounts one household has, at most; refuse who is unregistered."""
+    if not row.households:  # nobody was registered, as in a ledger of version 0.1
+        return 1
+    counted: Counter[str] = Counter()
+    for start in range(0, len(names), CHUNK):
+        some = members.c.system.in_(names[start : start + CHUNK])
+        here = select(members.c.household).where(members.c.dataset_id == row.id, some)
+        counted.update(connection.execute(here).scalars())
+    if counted.total() < len(names):
+        raise ParameterError(
+            f"{len(names) - counted.total()} of the systems are not registered in {row.name!r};"
+            " register them first"
+        )
+    return max(counted.values())
+
+
+def _debit_households(
+    connection: Connection, row: Row[Any], names: list[str] | None, *, cost: int, meters: int
+) -> None:
+    """Charge accounts, or the fleet, if every household that is concerned has it left.
+
+    The ledger is held, so that what is added up after the debit is what stands when it is durable.
+    """
+    saved = connection.begin_nested()
+    if names is None:
+        debit_fleet(connection, row, cost)
+    else:
+        debit_systems(connection, row, names=names, cost=cost)
+    if row.shared:
+        some = names if names is not None and len(names) <= CHUNK else None
+        squared = promise_of(row).measure == "rho"
+        if household_spending(connection, row, some, squared=squared).left < 0:
+            saved.rollback()
+            left = household_spending(connection, row, some, squared=squared).left
+            refuse(cost * meters, left)
+    saved.commit()
 
 
 def keep_answer(

@@ -1,6 +1,6 @@
 """Taking a cost off a budget: conditional updates, whose row counts decide.
 
-Each runs in a transaction that holds the dataset's row (:meth:`Ledger.charge`); what is refused is
+Each runs in a transaction that holds the ledger (:meth:`Ledger.charge`); what is refused is
 rolled back as a whole. The conditions stand in the updates all the same: none of them relies on
 what was read before.
 """
@@ -40,7 +40,7 @@ def debit_fleet(connection: Connection, row: Row[Any], cost: int) -> None:
     )
     if done.rowcount != 1:
         left = datasets.c.total - datasets.c.fleet_spent - datasets.c.largest_spent
-        _refuse(cost, connection.execute(select(left).where(datasets.c.id == row.id)).scalar_one())
+        refuse(cost, connection.execute(select(left).where(datasets.c.id == row.id)).scalar_one())
 
 
 def debit_systems(
@@ -97,7 +97,7 @@ def _debit_some(connection: Connection, row: Row[Any], *, names: Sequence[str], 
     if done.rowcount != len(names):
         # as it stood before the update: those that could pay have paid, in what is rolled back now
         most = max(known.values(), default=0)
-        _refuse(cost, connection.execute(select(free - most)).scalar_one())
+        refuse(cost, connection.execute(select(free - most)).scalar_one())
     highest: int = connection.execute(select(func.max(accounts.c.spent)).where(mine)).scalar_one()
     return highest
 
@@ -127,10 +127,11 @@ def debit_analyst(connection: Connection, row: Row[Any], *, analyst: str, cost: 
         raise ReleaseNotFound(
             f"{analyst!r} has no share of the dataset {row.name!r}; give one first"
         )
-    _refuse(cost, found.share - found.spent)
+    refuse(cost, found.share - found.spent)
 
 
-def _refuse(cost: int, left: int) -> NoReturn:
+def refuse(cost: int, left: int) -> NoReturn:
+    """Refuse a cost that is more than what is left, both in billionths."""
     left = max(left, 0)
     raise BudgetExceeded(
         f"this would spend {from_nano(cost):.9g}, and {from_nano(left):.9g} is left; ask for"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from sunveil.errors import LedgerConflict, ParameterError
 from sunveil.ledger.amounts import from_nano, to_nano
 from sunveil.ledger.chain import GENESIS, Entry, canonical
-from sunveil.ledger.charging import charge_question, keep_answer
+from sunveil.ledger.charging import charge_question, cost_to_household, keep_answer
 from sunveil.ledger.database import (
     default_marks,
     location_of,
@@ -22,12 +22,15 @@ from sunveil.ledger.database import (
     translated_errors,
 )
 from sunveil.ledger.high_water import HighWaterMark, HighWaterMarks
+from sunveil.ledger.households import SystemHome
 from sunveil.ledger.integrity import IntegrityCheck, conflict_of, kept_answer, verify_row
 from sunveil.ledger.moving import check_open
 from sunveil.ledger.opening import prepare
 from sunveil.ledger.pending import pending_charges, turns_of
 from sunveil.ledger.promise import Promise, promise_text
 from sunveil.ledger.records import Answer, Dataset, Question, account_of, as_json, check_name
+from sunveil.ledger.registering import register_systems
+from sunveil.ledger.rosters import member_rows, sharing
 from sunveil.ledger.rows import (
     append_entry,
     as_dataset,
@@ -36,7 +39,7 @@ from sunveil.ledger.rows import (
     now,
     write_entry,
 )
-from sunveil.ledger.schema import analysts, datasets
+from sunveil.ledger.schema import analysts, datasets, turns
 from sunveil.ledger.shares import AnalystShare, shares_of_dataset
 from sunveil.ledger.verify import FORGOTTEN, Verdict
 
@@ -106,6 +109,7 @@ class Ledger:
             "largest_spent": 0,
             "length": 1,
             "head": first.digest,
+            "meters": promise.meters,
         }
         with translated_errors(self._engine), self._engine.begin() as connection:
             check_open(connection)
@@ -126,13 +130,13 @@ class Ledger:
     def dataset(self, name: str) -> Dataset:
         """Return a dataset by its name, with its promise and what is spent."""
         with reading(self._engine) as connection:
-            return as_dataset(find_row(connection, name))
+            return as_dataset(connection, find_row(connection, name))
 
     def datasets(self) -> list[Dataset]:
         """Return all datasets, sorted by name."""
         with reading(self._engine) as connection:
             rows = connection.execute(select(datasets).order_by(datasets.c.name)).all()
-            return [as_dataset(row) for row in rows]
+            return [as_dataset(connection, row) for row in rows]
 
     def names(self) -> list[str]:
         """Return the names of all datasets, also of those whose promise cannot be read."""
@@ -140,6 +144,26 @@ class Ledger:
             return list(
                 connection.execute(select(datasets.c.name).order_by(datasets.c.name)).scalars()
             )
+
+    def register(
+        self, dataset: str, systems: Iterable[SystemHome | str], *, add: bool = False
+    ) -> None:
+        """Register the systems of a dataset, and whose they are, before they are published.
+
+        What is registered already stays as it is. The first call registers whoever is named; a
+        later one takes a further system only with its household's key.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        systems
+            Ids of systems, each a household of its own, or systems with their households.
+        add
+            Take further systems without a key, too: they are other households.
+        """
+        with self._changing(dataset) as (connection, row):
+            register_systems(connection, row, systems, add=add)
 
     def set_share(self, dataset: str, analyst: str, share: float) -> None:
         """Give an analyst a share of a dataset's budget, or change it.
@@ -268,9 +292,10 @@ class Ledger:
             return pending_charges(connection, row).get(digest)
 
     def cost(self, dataset: str, question: Question) -> float:
-        """Return what a question would cost, in the promise's measure, or refuse it."""
-        promise = self.dataset(dataset).promise
-        return from_nano(promise.cost(question.guarantee, mechanism=question.mechanism))
+        """Return what a question would cost a household at most, or refuse it."""
+        with reading(self._engine) as connection:
+            cost, meters = cost_to_household(connection, find_row(connection, dataset), question)
+            return from_nano(cost * meters)
 
     def due(self, dataset: str, question: Question) -> float:
         """Return what asking would spend now: nothing where it is kept, or paid already."""
@@ -313,6 +338,11 @@ class Ledger:
             row = find_row(connection, dataset)
             return [entry for entry, _ in entries_after(connection, row.id, 0)]
 
+    def members(self, dataset: str) -> list[dict[str, Any]]:
+        """Return the registered systems of a dataset and whose they are, as digests."""
+        with reading(self._engine) as connection:
+            return member_rows(connection, find_row(connection, dataset))
+
     def verify(self, dataset: str, *, mark: HighWaterMark | None = None) -> Verdict:
         """Recompute a dataset's spending from its chain, and compare.
 
@@ -337,17 +367,19 @@ class Ledger:
 
     @contextmanager
     def _changing(self, dataset: str) -> Iterator[tuple[Connection, Row[Any]]]:
-        """Yield a transaction that holds the dataset's row, and move the mark as it is durable."""
+        """Yield a transaction that holds the ledger, and move the mark as it is durable."""
         with translated_errors(self._engine), self._engine.begin() as connection:
-            # Taking the row's lock first makes changes of one dataset follow one another, and
-            # lets every later statement see what the one before has left.
-            held = connection.execute(
-                update(datasets).where(datasets.c.name == dataset).values(name=datasets.c.name)
-            )
-            if held.rowcount == 0 and self._marks.get(dataset) is not None:
+            # Taking the ledger's lock first makes changes follow one another, of whichever dataset,
+            # and lets every later statement see what the one before has left.
+            connection.execute(update(turns).values(changes=turns.c.changes + 1))
+            found = connection.execute(select(datasets.c.id).where(datasets.c.name == dataset))
+            if found.first() is None and self._marks.get(dataset) is not None:
                 raise conflict_of(dataset, FORGOTTEN)
             row = find_row(connection, dataset)
             self._integrity.check(connection, row)
+            if row.shared:  # what its households have spent elsewhere counts here
+                for other in connection.execute(select(datasets).where(sharing(row))).all():
+                    self._integrity.check(connection, other)
             yield connection, row
             after = find_row(connection, dataset)
             with self._marks.moving(dataset, HighWaterMark(after.length, after.head)):

@@ -27,11 +27,12 @@ from sunveil.privacy.guarantee import (
 from sunveil.privacy.units import Unit, implies, parse_unit, unit_name
 
 LARGEST_PROMISE = 1000.0
+MOST_METERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """No unit of any customer's record changes what is published by more than this, ever.
+    """No unit of any household's records changes what is published by more than this, ever.
 
     Parameters
     ----------
@@ -48,6 +49,8 @@ class Promise:
     conversion
         How ρ is turned into ε at δ: ``tight``, or ``plain`` for promises of version 0.1, whose
         totals stay as they were. Without a δ nothing is converted.
+    meters
+        The largest number of meters that a household has: they count as one.
     """
 
     unit: Unit
@@ -55,6 +58,7 @@ class Promise:
     delta: float = 0.0
     conditional: tuple[str, ...] = ()
     conversion: str = "tight"
+    meters: int = 1
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and 0.0 < self.epsilon <= LARGEST_PROMISE):
@@ -72,6 +76,10 @@ class Promise:
         ):
             raise ParameterError(
                 "a promise's conversion is tight, or plain for an old one with delta"
+            )
+        if not 1 <= self.meters <= MOST_METERS:
+            raise ParameterError(
+                f"a household has 1 to {MOST_METERS} meters, and {self.meters} is not"
             )
         if self.total < 1:
             raise ParameterError("the promise is too small to hold any release")
@@ -138,6 +146,14 @@ class Promise:
             return from_nano(spent)
         return rho_to_epsilon(from_nano(spent), self.delta)
 
+    def cost_of_all(self, cost: int) -> int:
+        """Return what a release about all systems costs a household: all its meters are in it.
+
+        Neighbours differ in all records of a household: ε grows with their number, and ρ with its
+        square. Proof: ``docs/proofs/households.md``.
+        """
+        return cost * self.meters ** (1 if self.delta == 0.0 else 2)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the promise as plain JSON types."""
         said: dict[str, Any] = {
@@ -146,6 +162,7 @@ class Promise:
             "delta": self.delta,
             "measure": self.measure,
             "conditional": list(self.conditional),
+            "meters": self.meters,
         }
         # promises of version 0.1 do not say it, and their text is bound by digests
         if self.delta > 0.0 and self.conversion == "tight":
@@ -156,15 +173,20 @@ class Promise:
         amount = f"ε = {self.epsilon:g}"
         if self.delta > 0.0:
             amount = f"({amount}, δ = {self.delta:g})"
-        said = f"nothing that is ever published depends on {self.unit} by more than {amount}"
+        whose = f"{self.unit} of any household, with at most {self.meters} meter"
+        whose += "" if self.meters == 1 else "s"
+        said = f"nothing that is ever published depends on {whose}, by more than {amount}"
         if not self.conditional:
             return said
         return f"{said}, on condition for what is drawn by: {', '.join(self.conditional)}"
 
 
 def promise_text(promise: Promise) -> str:
-    """Return a promise as canonical JSON."""
-    return canonical(promise.to_dict())
+    """Return a promise as canonical JSON, as version 0.1 wrote it where it could make it."""
+    fields = promise.to_dict()
+    if promise.meters == 1:
+        del fields["meters"]
+    return canonical(fields)
 
 
 def read_promise(text: str) -> Promise:
@@ -176,6 +198,7 @@ def read_promise(text: str) -> Promise:
         fields["delta"],
         tuple(fields["conditional"]),
         conversion=fields.get("conversion", "plain" if fields["delta"] else "tight"),
+        meters=int(fields.get("meters", 1)),
     )
 
 

@@ -9,6 +9,7 @@ from sunveil.errors import ParameterError
 from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import canonical, digest_of
 from sunveil.ledger.promise import Promise
+from sunveil.ledger.spending import HouseholdSpending
 from sunveil.privacy.guarantee import Guaranteed
 
 LONGEST_NAME = 200
@@ -27,12 +28,19 @@ class Dataset:
     fleet_nano, largest_nano
         What releases about all systems together have spent, and what single releases of the system
         that had most of them have, in billionths of the promise's measure.
+    households
+        How many households are registered.
+    elsewhere
+        The most that one of them has spent over all its meters and datasets, and the least that is
+        left of the smallest promise of one, in billionths; None where none of them has several.
     """
 
     name: str
     promise: Promise
     fleet_nano: int
     largest_nano: int
+    households: int = 0
+    elsewhere: HouseholdSpending | None = None
 
     @property
     def fleet_spent(self) -> float:
@@ -46,8 +54,9 @@ class Dataset:
 
     @property
     def spent(self) -> float:
-        """The most that any household has spent."""
-        return from_nano(self.fleet_nano + self.largest_nano)
+        """The most that any household has spent, over all its meters and datasets."""
+        across = 0 if self.elsewhere is None else self.elsewhere.most
+        return from_nano(max(self.fleet_nano + self.largest_nano, across))
 
     @property
     def total(self) -> float:
@@ -57,7 +66,8 @@ class Dataset:
     @property
     def remaining(self) -> float:
         """What a release about all systems could still spend."""
-        return from_nano(self.promise.total - self.fleet_nano - self.largest_nano)
+        here = self.promise.total - self.fleet_nano - self.largest_nano
+        return from_nano(here if self.elsewhere is None else min(here, max(self.elsewhere.left, 0)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the dataset as plain JSON types."""
@@ -69,6 +79,7 @@ class Dataset:
             "largest_spent": self.largest_spent,
             "spent": self.spent,
             "remaining": self.remaining,
+            "households": self.households,
         }
 
 

@@ -12,7 +12,9 @@ from sunveil.errors import LedgerConflict, ReleaseNotFound
 from sunveil.ledger.chain import Entry, canonical, digest_of
 from sunveil.ledger.promise import Promise, read_promise
 from sunveil.ledger.records import Dataset
+from sunveil.ledger.rosters import household_faults, stored_rosters
 from sunveil.ledger.schema import accounts, analysts, answers, datasets, entries
+from sunveil.ledger.spending import household_spending
 from sunveil.ledger.verify import StoredState
 
 
@@ -34,9 +36,12 @@ def promise_of(row: Row[Any]) -> Promise:
         ) from None
 
 
-def as_dataset(row: Row[Any]) -> Dataset:
-    """Return a dataset's row as a dataset."""
-    return Dataset(row.name, promise_of(row), row.fleet_spent, row.largest_spent)
+def as_dataset(connection: Connection, row: Row[Any]) -> Dataset:
+    """Return a dataset's row as a dataset, with what its households have spent elsewhere."""
+    promise, spending = promise_of(row), None
+    if row.shared:
+        spending = household_spending(connection, row, squared=promise.measure == "rho")
+    return Dataset(row.name, promise, row.fleet_spent, row.largest_spent, row.households, spending)
 
 
 def append_entry(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any]) -> int:
@@ -47,7 +52,7 @@ def append_entry(connection: Connection, row: Row[Any], kind: str, body: dict[st
     connection, row
         A transaction, and the dataset's row that it holds.
     kind
-        ``charge``, ``answer`` or ``analyst``.
+        ``households``, ``charge``, ``answer`` or ``analyst``.
     body
         What happened, as plain JSON types; the time is added.
     """
@@ -142,6 +147,7 @@ def stored_state(connection: Connection, row: Row[Any]) -> StoredState:
         )
     ).all()
     kept = connection.execute(select(answers).where(answers.c.dataset_id == row.id)).all()
+    squared = '"measure":"rho"' in row.promise
     return StoredState(
         name=row.name,
         promise=row.promise,
@@ -153,6 +159,9 @@ def stored_state(connection: Connection, row: Row[Any]) -> StoredState:
         accounts={system: spent for system, spent in owed if spent},
         shares={name: (share, spent) for name, share, spent in shares},
         answers={each.charge: (each.question, digest_of(each.answer)) for each in kept},
+        meters=row.meters,
+        rosters=stored_rosters(connection, row),
+        household_faults=tuple(household_faults(connection, row, squared=squared)),
     )
 
 

@@ -20,8 +20,18 @@ metadata = MetaData()
 # Where alembic keeps which step a ledger is at; its presence makes a database a ledger.
 VERSION_TABLE = "sunveil_ledger"
 
-# One row per dataset: its promise, and what has been spent. Every change of a dataset updates its
-# row first, so that changes of one dataset follow one another.
+# One row, which every change of a ledger updates first: a household's account is in all datasets,
+# so that changes follow one another whichever dataset they are of.
+turns = Table(
+    "turns",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("changes", BigInteger, nullable=False),
+)
+
+# One row per dataset: its promise, what has been spent, how many meters of a household its promise
+# counts as one, how many households it has, and whether any of them is elsewhere too or has several
+# meters: then what households have spent is added up (spending.py).
 datasets = Table(
     "datasets",
     metadata,
@@ -33,11 +43,15 @@ datasets = Table(
     Column("largest_spent", BigInteger, nullable=False, default=0),
     Column("length", BigInteger, nullable=False, default=0),
     Column("head", String(64), nullable=False),
+    Column("meters", Integer, nullable=False, default=1),
+    Column("households", BigInteger, nullable=False, default=0),
+    Column("shared", Integer, nullable=False, default=0),
     CheckConstraint("fleet_spent >= 0 AND largest_spent >= 0", name="never_negative"),
     CheckConstraint("fleet_spent + largest_spent <= total", name="promise_kept"),
 )
 
-# What single systems have spent beside the fleet's releases; systems are named by a digest.
+# What single systems have spent beside the fleet's releases; systems are named by a digest of
+# dataset and id.
 accounts = Table(
     "accounts",
     metadata,
@@ -45,6 +59,32 @@ accounts = Table(
     Column("system", String(64), primary_key=True),
     Column("spent", BigInteger, nullable=False, default=0),
     CheckConstraint("spent >= 0", name="account_never_negative"),
+)
+
+# Which systems a dataset has, and whose they are: the account, a digest of the id that is the same
+# in all datasets, the household, and the entry that registered it. That of another dataset stands
+# in for a version 0.1 dataset, which has accounts and has registered nobody.
+members = Table(
+    "members",
+    metadata,
+    Column("dataset_id", Integer, ForeignKey("datasets.id"), primary_key=True),
+    Column("system", String(64), primary_key=True),
+    Column("name", String(64), nullable=False, index=True),
+    Column("household", String(64), nullable=False, index=True),
+    Column("chain_id", Integer, ForeignKey("datasets.id"), nullable=False),
+    Column("place", BigInteger, nullable=False),
+)
+
+# What a curator's table says of the systems of a dataset: the digest of a household's or of a
+# meter's key, once each.
+system_keys = Table(
+    "system_keys",
+    metadata,
+    Column("chain_id", Integer, ForeignKey("datasets.id"), primary_key=True),
+    Column("name", String(64), primary_key=True, index=True),
+    Column("kind", String(10), primary_key=True),
+    Column("key", String(64), nullable=False, index=True),
+    Column("place", BigInteger, nullable=False),
 )
 
 analysts = Table(

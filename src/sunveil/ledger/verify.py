@@ -35,6 +35,12 @@ class StoredState:
         The share of each analyst and what is said to be spent of it, in billionths.
     answers
         Question and digest of each kept answer, by the place of its charge.
+    meters
+        How many meters of a household are said to count as one.
+    rosters
+        Digest of what each entry is said to have registered, by its place.
+    household_faults
+        What is wrong with households over all datasets.
     """
 
     name: str
@@ -47,6 +53,9 @@ class StoredState:
     accounts: dict[str, int]
     shares: dict[str, tuple[int, int]]
     answers: dict[int, tuple[str, str]]
+    meters: int = 1
+    rosters: dict[int, str] = field(default_factory=dict)
+    household_faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +118,7 @@ class ChainReplay:
     fault: str | None = None
     promise: str = ""
     total: int = 0
+    meters: int = 1
     fleet: int = 0
     accounts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     shares: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -116,6 +126,7 @@ class ChainReplay:
     answered: dict[int, tuple[str, str]] = field(default_factory=dict)
     largest: int = 0
     moved_to: str | None = None
+    rosters: dict[int, str] = field(default_factory=dict)
 
     def extend(self, found: Iterable[tuple[Entry, str]]) -> None:
         """Replay further entries, each with the digest that the database holds for it."""
@@ -146,6 +157,9 @@ class ChainReplay:
         if entry.kind == "promise":
             promise = read_promise(entry.body)
             self.promise, self.total = promise_text(promise), promise.total
+            self.meters = promise.meters
+        elif entry.kind == "households":
+            self.rosters[entry.place] = facts["digest"]
         elif entry.kind == "charge":
             self._charge(entry.place, facts)
         elif entry.kind == "answer":
@@ -171,7 +185,7 @@ class ChainReplay:
                 self.largest = max(self.largest, self.accounts[name])
         if facts["analyst"] is not None:
             share, spent = self.shares[facts["analyst"]]
-            self.shares[facts["analyst"]] = (share, spent + cost)
+            self.shares[facts["analyst"]] = (share, spent + cost * int(facts.get("meters", 1)))
 
 
 def verify(state: StoredState, replay: ChainReplay, mark_faults: Iterable[str]) -> Verdict:
@@ -206,6 +220,9 @@ def _faults(state: StoredState, replay: ChainReplay) -> Iterator[str]:
     yield from counter_faults(state, replay)
     if dict(replay.accounts) != state.accounts:
         yield "the accounts of single systems do not add up to the charges"
+    if replay.rosters != state.rosters:
+        yield "the households are not those that were registered"
+    yield from state.household_faults
     if replay.shares != state.shares:
         yield "the analysts' shares, or what they spent, are not what the entries say"
     if replay.answered != state.answers:
@@ -216,7 +233,7 @@ def _faults(state: StoredState, replay: ChainReplay) -> Iterator[str]:
 
 def counter_faults(row: Any, replay: ChainReplay) -> Iterator[str]:
     """Return what is wrong with a dataset's own row: its promise, its counters, its end."""
-    if (row.promise, row.total) != (replay.promise, replay.total):
+    if (row.promise, row.total, row.meters) != (replay.promise, replay.total, replay.meters):
         yield "the promise is not the one that was made"
     if (row.length, row.head) != (replay.length, replay.head):
         yield "the chain does not end where the ledger says"

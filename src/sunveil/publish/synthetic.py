@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.fleet.results import FleetRows
+from sunveil.ledger.households import SystemHome
 from sunveil.ledger.ledger import Ledger, Question
 from sunveil.privacy.counting import Counts, DiscreteLaplace, Sensitivity
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
 from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins
 from sunveil.publish.fitting import check_mbi, sample_model
+from sunveil.publish.households import register_published
 from sunveil.publish.publication import Column, Publication, PublishedTable
 from sunveil.publish.survival import (
     PAIRS,
@@ -83,6 +85,7 @@ def publish_synthetic(
     bins: Bins = BINS,
     analyst: str | None = None,
     edition: str = "1",
+    homes: Sequence[SystemHome] = (),
 ) -> Publication:
     """Return a synthetic table as long as the fleet's, and a report of how well it keeps to it.
 
@@ -102,6 +105,8 @@ def publish_synthetic(
         Whose share is charged too; None for the curator.
     edition
         A public name of the data: another edition is another question.
+    homes
+        What is known of the systems' households; without, each system is one by its name.
 
     Privacy
     -------
@@ -114,6 +119,7 @@ def publish_synthetic(
     if ledger.kept(dataset, question) is None:
         check_mbi()  # what is missing is told before anything is charged
         cells = cells_of(rows, bins)
+        register_published(ledger, dataset, rows.system_ids, homes)
         answer = ledger.ask(dataset, question, lambda: _draw(cells, epsilon, bins))
     else:
         answer = ledger.ask(dataset, question, _never)

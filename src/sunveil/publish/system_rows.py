@@ -37,8 +37,8 @@ class SystemsPlan:
     systems
         How many systems there are.
     cost, remaining
-        What each system would be charged, and what the ledger could still spend on all systems, in
-        the promise's measure. The cost is 0 where the answer has been kept.
+        What a household would be charged at most, and what the ledger could still spend on all
+        systems, in the promise's measure. The cost is 0 where the answer has been kept.
     kept
         Whether the same was asked before.
     expected

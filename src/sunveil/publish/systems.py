@@ -9,13 +9,15 @@ that are left, on the charge that it has paid. The same question asked again cos
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sunveil.files import write_whole
 from sunveil.ledger.amounts import from_nano
+from sunveil.ledger.households import SystemHome
+from sunveil.publish.households import register_published
 from sunveil.publish.publication import Publication
 from sunveil.publish.system_rows import (
     SystemsPlan,
@@ -92,6 +94,7 @@ def publish_systems(
     *,
     terms: ReleaseTerms,
     analyst: str | None = None,
+    homes: Sequence[SystemHome] = (),
     on_progress: OnProgress = ignore_progress,
 ) -> Publication:
     """Release every system once, charged together beforehand, and return the rows.
@@ -110,6 +113,8 @@ def publish_systems(
         What is asked of every system.
     analyst
         Whose share is charged too; None for the curator.
+    homes
+        What is known of the systems' households; without, each system is one by its name.
     on_progress
         Called with how many systems have been drawn, and of how many.
 
@@ -125,6 +130,7 @@ def publish_systems(
     if ledger.kept(dataset, question) is None:
         # what cannot be released is refused before anything is spent
         expected = systems.expected(terms)
+        register_published(ledger, dataset, systems.about(), homes)
 
     def draw() -> list[list[Any]]:
         folder = _folder_of_question(systems, question.digest(dataset))

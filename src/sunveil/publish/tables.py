@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sunveil.fleet.results import FleetRows
+from sunveil.ledger.households import SystemHome
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.records import Question
 from sunveil.privacy.guarantee import Guarantee
@@ -20,6 +21,7 @@ from sunveil.publish.fleet import (
     dry_fleet_tables,
     fleet_tables,
 )
+from sunveil.publish.households import register_published
 from sunveil.publish.publication import Publication, PublishedTable
 
 
@@ -118,6 +120,7 @@ def publish_fleet(
     *,
     choices: TableChoices,
     analyst: str | None = None,
+    homes: Sequence[SystemHome] = (),
 ) -> Publication:
     """Return a fleet's tables: charged first and drawn, or those that were drawn before.
 
@@ -133,6 +136,8 @@ def publish_fleet(
         The public choices.
     analyst
         Whose share is charged too; None for the curator.
+    homes
+        What is known of the systems' households; without, each system is one by its name.
 
     Privacy
     -------
@@ -140,8 +145,10 @@ def publish_fleet(
     """
     question = fleet_question(choices, analyst=analyst)
     # what is public and can be refused is refused before anything is spent
-    plan_fleet(ledger, dataset, choices=choices, analyst=analyst)
+    plan = plan_fleet(ledger, dataset, choices=choices, analyst=analyst)
     groups_of(rows, key=choices.key, keys=choices.keys)
+    if not plan.kept:
+        register_published(ledger, dataset, rows.system_ids, homes)
 
     def draw() -> dict[str, Any]:
         drawn = fleet_tables(rows, **choices.options())

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 UNREADABLE = "the files of this dataset cannot be read for releases as they are; ask its curator"
+UNREGISTERED = "the households of this dataset must be registered first; ask its curator"
 
 
 class LedgerBroker:
@@ -224,6 +225,8 @@ class LedgerBroker:
             raise OverBudget(
                 str(error), requested=error.requested, remaining=error.remaining
             ) from None
+        except ParameterError:  # of who is in which dataset, which is for the curator
+            raise QuestionRefused(UNREGISTERED) from None
         except ReleaseNotFound:
             raise NotServed(f"you have no share of the dataset {asked.dataset!r}") from None
         return Answered(self._keep(asked, case, publication, question=question), fresh=fresh)

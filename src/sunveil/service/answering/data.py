@@ -15,8 +15,10 @@ from sunveil.errors import SourceError
 from sunveil.fleet.results import FleetRows, read_fleet
 from sunveil.fleet.settings import FleetSettings
 from sunveil.infer import record_span
+from sunveil.ledger.households import SystemHome
 from sunveil.meters import MeterOptions, Record
 from sunveil.publish.fleet_records import HeldRecord, open_records, site_records
+from sunveil.publish.households import read_households
 from sunveil.publish.memory_systems import MemorySystems
 from sunveil.service.reading import meter_options
 from sunveil.service.store.datasets import Served
@@ -64,6 +66,7 @@ class Data:
         self._folder = folder
         self._rows = DatasetCache(self._read_rows)
         self._systems = DatasetCache(self._read_systems)
+        self._homes = DatasetCache(self._read_homes)
 
     def rows(self, dataset: Served) -> FleetRows:
         """Return the inferred rows of a fleet: private."""
@@ -72,6 +75,16 @@ class Data:
     def systems(self, dataset: Served) -> MemorySystems:
         """Return the meters of a fleet, and their weather: private."""
         return self._systems.get(dataset)
+
+    def homes(self, dataset: Served) -> list[SystemHome]:
+        """Return whose the systems are, as far as the dataset's table of systems says."""
+        return self._homes.get(dataset)
+
+    def _read_homes(self, dataset: Served) -> list[SystemHome]:
+        if dataset.table is None:
+            return []
+        path, options = dataset.path(self._folder) / dataset.table, meter_options(dataset)
+        return read_households(path, options.system_column)
 
     def _read_rows(self, dataset: Served) -> FleetRows:
         assert dataset.estimates is not None

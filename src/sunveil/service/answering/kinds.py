@@ -127,6 +127,7 @@ def _answer_tables(case: AnalystQuestion, ledger: Ledger) -> Publication:
         case.data.rows(case.dataset),
         choices=table_choices(case.dataset, case.question),
         analyst=case.analyst,
+        homes=case.data.homes(case.dataset),
     )
 
 
@@ -143,8 +144,9 @@ def _plan_synthetic(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
 
 
 def _answer_synthetic(case: AnalystQuestion, ledger: Ledger) -> Publication:
-    rows = case.data.rows(case.dataset)
-    return publish_synthetic(ledger, case.dataset.name, rows, **_synthetic_options(case))
+    rows, homes = case.data.rows(case.dataset), case.data.homes(case.dataset)
+    options = _synthetic_options(case)
+    return publish_synthetic(ledger, case.dataset.name, rows, **options, homes=homes)
 
 
 def _synthetic_options(case: AnalystQuestion) -> dict[str, Any]:
@@ -169,7 +171,8 @@ def _plan_systems(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
 
 
 def _answer_systems(case: AnalystQuestion, ledger: Ledger) -> Publication:
-    return publish_systems(ledger, case.dataset.name, **_systems_asked(case, ledger))
+    homes = case.data.homes(case.dataset)
+    return publish_systems(ledger, case.dataset.name, **_systems_asked(case, ledger), homes=homes)
 
 
 def _systems_asked(case: AnalystQuestion, ledger: Ledger) -> dict[str, Any]:

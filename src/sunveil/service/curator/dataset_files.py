@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete
 
 from sunveil.errors import ParameterError
+from sunveil.ledger.households import HOUSEHOLD, METER
 from sunveil.service.context import Service
 from sunveil.service.curator.inference import OPTIONS, OUTPUT, job_id, job_of, jobs_of
 from sunveil.service.curator.systems_table import cached_systems
@@ -196,6 +197,8 @@ def public_groups(path: Path) -> dict[str, list[str]]:
     systems = cached_systems(path)
     found = {}
     for name in systems.keys.column_names:
+        if name.strip().lower() in (HOUSEHOLD, METER):  # keys of customers divide nothing
+            continue
         texts = [
             str(text) if text is not None else ""
             for table in (systems.keys, systems.refused_keys)

@@ -27,7 +27,7 @@ class EntryText:
     at
         When it was made, in UTC.
     kind
-        ``promise``, ``charge``, ``answer`` or ``analyst``.
+        ``promise``, ``households``, ``charge``, ``answer`` or ``analyst``.
     who
         The curator, or the analyst who asked.
     what
@@ -66,7 +66,7 @@ def describe_entry(entry: Entry) -> EntryText:
         facts = entry.facts()
         at, who, what = str(facts["at"]), *_words(entry.kind, facts)
         charged = entry.kind == "charge"
-        cost = from_nano(int(facts["cost"])) if charged else None
+        cost = from_nano(int(facts["cost"]) * int(facts.get("meters", 1))) if charged else None
         question = str(facts["question"]) if charged else None
     except (KeyError, TypeError, ValueError):
         at, who, what, cost = "–", "–", "changed: it cannot be understood", None
@@ -116,6 +116,8 @@ def _words(kind: str, facts: dict[str, Any]) -> tuple[str, str]:
         return CURATOR, f"promised ε = {facts['epsilon']:g}{delta} for {facts['unit']}"
     if kind == "analyst":
         return CURATOR, f"gave {facts['analyst']} a share of {from_nano(facts['share']):.6g}"
+    if kind == "households":
+        return CURATOR, f"registered {facts['systems']} systems, and {facts['keys']} keys of them"
     if kind == "answer":
         return "", f"answer of entry {facts['charge']}"
     if kind == "moved":

@@ -31,7 +31,7 @@ UNITS = (
     ("readings", "any so many readings of a household"),
 )
 CONDITIONAL = "paper"
-START = {"unit": "system", "k": "1", "epsilon": "2", "delta": "0", "allow": ""}
+START = {"unit": "system", "k": "1", "epsilon": "2", "delta": "0", "allow": "", "meters": "1"}
 
 
 @router.get("/datasets/{name}/promise")
@@ -43,10 +43,12 @@ def promise(
     epsilon: QueryText = "2",
     delta: QueryText = "0",
     allow: QueryText = "",
+    meters: QueryText = "1",
 ) -> Response:
     """Show the promise that was made, or one that is considered, with the errors to expect."""
     found = dataset_view(request, name)
     given = {"unit": unit, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
+    given["meters"] = meters
     return _page(request, found, given)
 
 
@@ -59,11 +61,13 @@ def make(
     epsilon: ShortText = "",
     delta: ShortText = "0",
     allow: ShortText = "",
+    meters: ShortText = "1",
     sure: ShortText = "",
 ) -> Response:
     """Make the promise, for ever."""
     found = dataset_view(request, name)
     given = {"unit": unit, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
+    given["meters"] = meters
     try:
         made = parse_promise(given)
         _check_meant(found, sure=bool(sure))
@@ -90,7 +94,13 @@ def parse_promise(given: dict[str, str]) -> Promise:
     except Problem as problem:
         raise ParameterError(problem.detail) from None
     allowed = (CONDITIONAL,) if given["allow"] else ()
-    return Promise(_unit(given), epsilon, delta, allowed)
+    return Promise(_unit(given), epsilon, delta, allowed, _meters(given["meters"]))
+
+
+def _meters(text: str) -> int:
+    if not (text.strip().isdecimal() and len(text.strip()) < 6):
+        raise ParameterError("the largest number of meters of a household is a whole number")
+    return int(text)
 
 
 def _check_meant(found: DatasetView, *, sure: bool) -> None:
@@ -161,6 +171,10 @@ def _system_curves(unit: Unit) -> list[ErrorCurve]:
     return system_curves(unit)
 
 
+def _most_meters(meters: int) -> str:
+    return "one meter" if meters == 1 else f"up to {meters} meters"
+
+
 def promise_sentences(promise: Promise) -> list[str]:
     """Return a promise as sentences for a curator."""
     unit = promise.unit
@@ -182,7 +196,8 @@ def promise_sentences(promise: Promise) -> list[str]:
     sentences = [
         f"{kept} changes what is published by a bounded chance: no answer, nor all answers"
         f" together, becomes more than {_times(promise.epsilon)} as likely by it.",
-        "This holds for ever, against anybody, whatever else they know.",
+        "This holds for ever, against anybody, whatever else they know, for households with"
+        f" {_most_meters(promise.meters)}, whose meters count as one.",
     ]
     if not isinstance(unit, System):
         sentences.append(

@@ -163,7 +163,7 @@ def find_promised(connection: Connection, name: str) -> Dataset | None:
     row = connection.execute(
         select(ledger.datasets).where(ledger.datasets.c.name == name)
     ).one_or_none()
-    return None if row is None else as_dataset(row)
+    return None if row is None else as_dataset(connection, row)
 
 
 def _values(dataset: Served) -> dict[str, Any]:
