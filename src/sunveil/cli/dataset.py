@@ -93,7 +93,7 @@ def create_command(
     from sunveil.privacy.units import parse_unit
 
     # all of it before a file is made
-    promise = Promise(parse_unit(unit), epsilon, delta, tuple(dict.fromkeys(allow)), meters)
+    promise = Promise(parse_unit(unit), epsilon, delta, tuple(dict.fromkeys(allow)), meters=meters)
     check_name("dataset", name)
     with Ledger(where, create=True) as ledger:
         _show([ledger.create_dataset(name, promise)], as_json=as_json, one=True)
