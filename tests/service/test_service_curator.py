@@ -470,6 +470,7 @@ def test_a_promise_is_made_once_and_for_ever(serve):
         "delta": 1e-9,
         "measure": "rho",
         "conditional": ["paper"],
+        "meters": 1,
     }
     page = text_of(client.get("/curator/datasets/roofs/promise"))
     assert "A promise is never changed." in page
