@@ -8,6 +8,7 @@ from typing import Any
 from sunveil.errors import ParameterError
 from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import canonical, digest_of
+from sunveil.ledger.households import SystemHome
 from sunveil.ledger.promise import Promise
 from sunveil.ledger.spending import HouseholdSpending
 from sunveil.privacy.guarantee import Guaranteed
@@ -101,6 +102,9 @@ class Question:
         The systems it is about; None where it is about all of them.
     analyst
         Who asks; None for the curator.
+    homes
+        Systems that are registered with the charge, if they are not yet: those that are published.
+        As who asks, they are no part of what is asked.
     """
 
     kind: str
@@ -109,6 +113,7 @@ class Question:
     guarantee: Guaranteed
     systems: tuple[str, ...] | None = None
     analyst: str | None = None
+    homes: tuple[SystemHome, ...] = ()
 
     def __repr__(self) -> str:
         return f"Question({self.kind!r}, {self.mechanism!r})"
