@@ -66,9 +66,9 @@ def test_a_mechanism_takes_offsets_for_a_prior(frame, record):
     """Draws are as likely as those without a prior, times the prior, to a level's rounding."""
     epsilon, bare = 0.1, replace(frame, choices=replace(frame.choices, planes=None))
     chances = [
-        Exponential(epsilon).probabilities(
-            unit_score(each.settled(Readings(1), epsilon), record, Readings(1))
-        ).reshape(frame.shape)
+        Exponential(epsilon)
+        .probabilities(unit_score(each.settled(Readings(1), epsilon), record, Readings(1)))
+        .reshape(frame.shape)
         for each in (frame, bare)
     ]
     prior = PlanePrior().offsets(frame.grid, 39.74, levels_per_nat=1e6) / 1e6
@@ -79,11 +79,13 @@ def test_a_mechanism_takes_offsets_for_a_prior(frame, record):
 
 def test_the_offset_is_the_same_for_every_record_and_moves_no_sensitivity(frame, record, changed):
     settled = frame.settled(Readings(3), 0.2)
-    empty = changed({place: 0.0 for place in range(len(record.power_kw))})
+    empty = changed(dict.fromkeys(range(len(record.power_kw)), 0.0))
     for each in (record, empty):
         score, count = unit_score(settled, each, Readings(3)), reading_score(settled, each, 3)
         added = (score.levels - count.levels).reshape(frame.shape)
-        np.testing.assert_array_equal(added, np.broadcast_to(settled.offsets()[:, None], added.shape))
+        np.testing.assert_array_equal(
+            added, np.broadcast_to(settled.offsets()[:, None], added.shape)
+        )
         assert score.sensitivity == count.sensitivity == 3
 
 

@@ -70,6 +70,7 @@ def test_there_are_as_many_votes_as_thresholds():
     [
         (Days(1), 0.2, 365, False, 1),
         (Days(1), 0.3, 365, False, 2),
+        (Days(1), 0.5, 365, False, 3),
         (Days(1), 1.0, 365, False, 4),
         (Days(1), 1.0, 60, False, 1),
         (Days(1), 0.2, 4 * 365, False, 4),
@@ -103,7 +104,7 @@ def test_readings_need_no_votes_and_whole_records_no_prior():
 def test_choices_tell_by_which_rule_days_vote():
     told = Choices().to_dict()
     assert (told["thresholds"], told["fewest"]) == (None, None)
-    assert [rule["worth"] for rule in told["votes_by_worth"]] == [0.0, 0.25, 0.7]
+    assert [rule["worth"] for rule in told["votes_by_worth"]] == [0.0, 0.25, 0.5, 0.7]
     assert told["planes_prior"] == PlanePrior().to_dict()
     settled = Choices().settled(Days(1), 0.3, YEAR, differenced=False).to_dict()
     assert (settled["thresholds"], settled["fewest"]) == ([0.3, 0.5], 4)

@@ -54,7 +54,9 @@ class PlanePrior:
         if not 0.0 <= self.concentration <= 20.0:
             raise ParameterError("the concentration of azimuths is from 0 to 20")
         if not (0.0 <= self.tilt <= STEEPEST and 1.0 <= self.spread <= 1e6):
-            raise ParameterError("tilts have a middle from 0 to 90 degrees and a spread of 1 or more")
+            raise ParameterError(
+                "tilts have a middle from 0 to 90 degrees and a spread of 1 or more"
+            )
         if not 0.001 <= self.anywhere <= 1.0:
             raise ParameterError("the share of planes that lie anywhere is from 0.001 to 1")
 
@@ -72,9 +74,7 @@ class PlanePrior:
         usual = self._bell(grid.surface_tilt) / self._bell(tilts).mean()
         return np.asarray((1.0 - self.anywhere) * facing * usual + self.anywhere)
 
-    def offsets(
-        self, grid: Grid, latitude: float, *, levels_per_nat: float
-    ) -> NDArray[np.int64]:
+    def offsets(self, grid: Grid, latitude: float, *, levels_per_nat: float) -> NDArray[np.int64]:
         """Return what is added to the levels of every plane's candidates.
 
         Parameters
@@ -87,7 +87,7 @@ class PlanePrior:
             How many levels a mechanism takes for one nat: twice the sensitivity over ε.
         """
         logs = np.log(self.density(grid, latitude) * _cells(grid))
-        return np.rint(levels_per_nat * (logs - logs.max())).astype(np.int64)
+        return np.asarray(np.rint(levels_per_nat * (logs - logs.max())), dtype=np.int64)
 
     def to_dict(self) -> dict[str, float]:
         """Return the prior as plain JSON types."""
