@@ -6,8 +6,10 @@ on simulated systems with a real fleet's faults.
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,10 +23,11 @@ from sunveil.infer import record_span
 from sunveil.meters import from_pandas
 from sunveil.meters.coarsen import coarsen
 from sunveil.privacy.mechanisms import PermuteAndFlip
+from sunveil.privacy.score import Score
 from sunveil.privacy.units import Days, Readings
 from sunveil.releases.choices import Choices
 from sunveil.releases.errors import framed_laws
-from sunveil.releases.frame import Frame, frame_of
+from sunveil.releases.frame import frame_of
 from sunveil.releases.score import unit_score
 from sunveil.releases.utility import KnownSystem
 from sunveil.releases.worth import VOTE_RULES
@@ -43,11 +46,12 @@ RELEASES = [(Readings(1), e) for e in (0.03, 0.1, 0.3)] + [
     (Days(1), e) for e in (0.1, 0.2, 0.3, 1.0, 3.0)
 ]
 DEFAULT, FINER = "the default", "the default, planes 2° apart"
+BEFORE_NAME, NO_PRIOR = "four votes, no prior (version 0.1)", "no prior"
 BEFORE = Choices(thresholds=(0.3, 0.5, 0.7, 0.9), fewest=4, planes=None)
 # For both units; how days vote makes no difference to readings.
 VARIANTS = {
-    "four votes, no prior (version 0.1)": BEFORE,
-    "no prior": Choices(planes=None),
+    BEFORE_NAME: BEFORE,
+    NO_PRIOR: Choices(planes=None),
     DEFAULT: Choices(),
 }
 BALLOTS = {
@@ -65,6 +69,9 @@ systems, medians behind the stroke; capacities are medians. Days vote by what a 
 LEFT_OUT = """\
 Whether the rules hold for systems that nobody looked at: for each real system the votes that are
 best for the mean azimuth of the others are taken; beside it what the rules give."""
+RARE = """\
+What the prior costs the {} simulated systems that face away from the equator by more than 100° or
+are steeper than 55°, mean azimuth and tilt:"""
 Errors = pd.DataFrame
 
 
@@ -126,42 +133,60 @@ def simulated() -> Iterator[tuple[str, frozenset[str], KnownSystem]]:
 
 
 def draw_errors(
-    frame: Frame, system: KnownSystem, unit: Readings | Days, epsilon: float
-) -> tuple[float, float, float]:
-    """Return the expected errors of one release.
+    system: KnownSystem, variants: dict[str, Choices]
+) -> Iterator[tuple[Readings | Days, float, str, tuple[float, ...]]]:
+    """Yield the expected errors of every release and variant, each score counted once.
 
     Parameters
     ----------
-    frame
-        The frame, with the choices that are tried.
     system
-        The system.
-    unit, epsilon
-        Of the release.
+        The system, in a frame for all variants.
+    variants
+        The choices that are tried.
     """
-    settled = frame.settled(unit, epsilon, differenced=system.record.differenced)
-    score = unit_score(settled, system.record, unit)
-    chances = PermuteAndFlip(epsilon).probabilities(score)
-    return framed_laws(settled, chances, system.plane, system.dc_capacity_kw).means
+    counts: dict[tuple, Score] = {}
+    known: dict[tuple, tuple[float, ...]] = {}
+    for (unit, epsilon), (told, choices) in itertools.product(RELEASES, variants.items()):
+        if isinstance(unit, Readings) and told in (*BALLOTS, NO_PRIOR):
+            continue
+        frame = replace(system.frame, choices=choices).settled(unit, epsilon)
+        ballot = unit, frame.choices.thresholds, frame.choices.fewest
+        if ballot not in counts:
+            bare = replace(frame, choices=replace(frame.choices, planes=None))
+            counts[ballot] = unit_score(bare, system.record, unit)
+        key = *ballot, epsilon, choices.planes
+        if key not in known:
+            levels = counts[ballot].levels.reshape(frame.shape) + frame.offsets()[:, np.newaxis]
+            score = replace(counts[ballot], levels=levels.ravel())
+            chances = PermuteAndFlip(epsilon).probabilities(score)
+            known[key] = framed_laws(frame, chances, system.plane, system.dc_capacity_kw).means
+        yield unit, epsilon, told, known[key]
 
 
-def errors(
-    systems: Iterator[tuple[str, frozenset[str], KnownSystem]], variants: dict[str, Choices]
-) -> Errors:
-    """Return expected errors by release, variant and system, the mean of its years."""
+def errors(what: str) -> Errors:
+    """Return expected errors by release, variant and system, the mean of its years.
+
+    ``what`` is ``real``, ``finer``, which is the real ones in a finer grid, or ``simulated``.
+    """
+    finer = what == "finer"
+    choices = Choices(step=2.0) if finer else Choices()
+    variants = {FINER: choices} if finer else {**VARIANTS, **BALLOTS}
     rows = []
-    for name, counts, system in systems:
-        for unit, epsilon in RELEASES:
-            for told, choices in variants.items():
-                if isinstance(unit, Readings) and told in (*BALLOTS, "no prior"):
-                    continue
-                frame = replace(system.frame, choices=choices)
-                found = zip(QUANTITIES, draw_errors(frame, system, unit, epsilon), strict=True)
-                kept = {each: error for each, error in found if each in counts}
-                keys = {"unit": str(unit), "epsilon": epsilon, "variant": told, "system": name}
-                rows.append(keys | kept)
+    for name, counts, system in simulated() if what == "simulated" else real_years(choices):
+        for unit, epsilon, told, means in draw_errors(system, variants):
+            found = zip(QUANTITIES, means, strict=True)
+            kept = {each: error for each, error in found if each in counts}
+            keys = {"unit": str(unit), "epsilon": epsilon, "variant": told, "system": name}
+            rows.append(keys | {"rare": rare(system)} | kept)
     keys = ["unit", "epsilon", "variant", "system"]
-    return pd.DataFrame(rows, columns=[*keys, *QUANTITIES]).groupby(keys, sort=False).mean()
+    return pd.DataFrame(rows, columns=[*keys, *QUANTITIES, "rare"]).groupby(keys).mean()
+
+
+def rare(system: KnownSystem) -> bool:
+    """Return whether few systems have such a plane: turned from the equator, or steep."""
+    north = system.frame.weather.site.latitude >= 0.0
+    away = abs((system.plane.surface_azimuth - (180.0 if north else 0.0) + 180.0) % 360.0 - 180.0)
+    return away > 100.0 or system.plane.surface_tilt > 55.0
 
 
 def cells(part: Errors | None) -> str:
@@ -189,23 +214,35 @@ def left_out(found: Errors) -> Iterator[str]:
         yield f"| {epsilon:g} | {' | '.join(told)} |"
 
 
+def rare_planes(found: Errors) -> Iterator[str]:
+    """Yield the table of what the prior costs systems that it calls unlikely."""
+    few = found[found["rare"] > 0.0]
+    yield RARE.format(few.index.get_level_values("system").nunique())
+    yield from ("", "| unit | ε | no prior | the default |", "|---|---|---|---|")
+    for unit, epsilon in RELEASES:
+        bare = BEFORE_NAME if isinstance(unit, Readings) else NO_PRIOR
+        means = [few.loc[(str(unit), epsilon, told)].mean() for told in (bare, DEFAULT)]
+        told = [f"{each['azimuth']:.1f}° / {each['tilt']:.1f}°" for each in means]
+        yield f"| {unit} | {epsilon:g} | {' | '.join(told)} |"
+
+
 def table() -> Iterator[str]:
     """Yield the tables; the columns of real series are empty where there are none."""
-    tried = {**VARIANTS, **BALLOTS}
-    seen = errors(real_years(Choices()), tried)
-    finer = errors(real_years(Choices(step=2.0)), {FINER: Choices(step=2.0)})
-    seen, made = pd.concat([seen, finer]), errors(simulated(), tried)
+    with ProcessPoolExecutor(2) as pool:
+        made, seen, finer = pool.map(errors, ("simulated", "real", "finer"))
+    seen = pd.concat([seen, finer]).sort_index()
     yield from (*NOTE.splitlines(), "")
     yield "| unit | ε | choices | azimuth, real | tilt | capacity | simulated | tilt | capacity |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for unit, epsilon in RELEASES:
-        for told in (*tried, FINER):
+        for told in (*VARIANTS, *BALLOTS, FINER):
             at = str(unit), epsilon, told
             parts = [
                 each.loc[at] if at in each.index.droplevel(3) else None for each in (seen, made)
             ]
             if any(part is not None for part in parts):
                 yield f"| {unit} | {epsilon:g} | {told} | {cells(parts[0])} | {cells(parts[1])} |"
+    yield from ("", *rare_planes(made))
     if len(seen):
         yield from ("", *LEFT_OUT.splitlines(), "", *left_out(seen))
 
