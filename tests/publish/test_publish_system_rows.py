@@ -14,8 +14,10 @@ def test_a_question_has_the_digest_that_ledgers_of_the_first_version_hold():
         "a1": about_system("a1", site, True, TimeGrid(1552201200, 3600, 480)),
         "o'b": about_system("o'b", site, "clearsky", TimeGrid(1552201200, 900, 480)),
     }
-    # the first version assumed these losses; with others it is another question
-    first = Choices(losses=Losses(system=0.14))
+    # the first version assumed these losses and votes; with others it is another question
+    first = Choices(
+        losses=Losses(system=0.14), thresholds=(0.3, 0.5, 0.7, 0.9), fewest=4, planes=None
+    )
     question = systems_question(about, ReleaseTerms.of(System(), 4.0, choices=first))
     digest = "0c91fd1e7920454a3dc6f71a526e323e85317f5d10e7a082d58f0004de9b9630"
     assert question.digest("d") == digest
