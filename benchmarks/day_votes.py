@@ -120,7 +120,13 @@ def votes(frame: Frame, power: Logs, thresholds: tuple[float, ...]) -> Score:
     fewest = frame.choices.fewest
     (profiles,) = frame.profiles
     levels = count_days(
-        power, profiles, frame.bins, days=frame.days, thresholds=thresholds, fewest=fewest
+        power,
+        profiles,
+        frame.bins,
+        days=frame.days,
+        least=frame.lit_flat(profiles),
+        thresholds=thresholds,
+        fewest=fewest,
     )
     proof = "docs/proofs/day-votes.md"
     return Score(levels.ravel().astype(np.int64), len(thresholds), Days(1), proof)

@@ -34,7 +34,8 @@ class Choices:
     tolerance
         When a reading agrees with a candidate.
     thresholds
-        Shares of a day's lit intervals that must agree for its first, second, ... vote.
+        Shares of a day's intervals, those in which the candidate has light and at least as many as
+        a flat plane has light in, that must agree for its first, second, ... vote.
     fewest
         Readings of a day that must agree for any vote.
     clocks
@@ -52,7 +53,7 @@ class Choices:
     step: float = 4.0
     highest_tilt: float = 84.0
     capacities: Capacities = field(default_factory=Capacities)
-    tolerance: Tolerance = field(default_factory=lambda: Tolerance(relative=0.08, floor=0.1))
+    tolerance: Tolerance = field(default_factory=lambda: Tolerance(relative=0.1, floor=0.1))
     thresholds: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
     fewest: int = 4
     clocks: tuple[float, ...] = (0.0,)

@@ -110,6 +110,11 @@ class Frame:
             digest.update(np.ascontiguousarray(profiles).tobytes())
         return digest.hexdigest()
 
+    def lit_flat(self, profiles: Logs) -> NDArray[np.int64]:
+        """Return in how many intervals of each day a flat plane has light, the first candidate."""
+        lit = np.isfinite(profiles[0]).astype(np.int64)
+        return np.add.reduceat(lit, self.days[:-1])
+
     def readings(self, record: Record) -> Logs:
         """Return the logarithm of a record's readings in the lit intervals."""
         return log_power(power_on(self.time_grid, record)[self.lit])

@@ -92,6 +92,7 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
             profiles,
             frame.bins,
             days=frame.days,
+            least=frame.lit_flat(profiles),
             thresholds=choices.thresholds,
             fewest=choices.fewest,
         )
