@@ -118,18 +118,20 @@ VARIANTS: dict[str, tuple[tuple[float, ...], Rule | None]] = {
 def votes(frame: Frame, power: Logs, thresholds: tuple[float, ...]) -> Score:
     """Return the votes of days under other thresholds."""
     fewest = frame.choices.fewest
-    (profiles,) = frame.profiles
-    levels = count_days(
-        power,
-        profiles,
-        frame.bins,
-        days=frame.days,
-        least=frame.lit_flat(profiles),
-        thresholds=thresholds,
-        fewest=fewest,
-    )
-    proof = "docs/proofs/day-votes.md"
-    return Score(levels.ravel().astype(np.int64), len(thresholds), Days(1), proof)
+    counts = [
+        count_days(
+            power,
+            profiles,
+            frame.bins,
+            days=frame.days,
+            least=frame.lit_flat(profiles),
+            thresholds=thresholds,
+            fewest=fewest,
+        )
+        for profiles in frame.skies[0]
+    ]
+    levels = np.maximum.reduce(counts).ravel().astype(np.int64)
+    return Score(levels, len(thresholds), Days(1), "docs/proofs/day-votes.md")
 
 
 def scores(frame: Frame, record: Record) -> Iterator[tuple[str, float, Score]]:

@@ -230,3 +230,21 @@ def test_candidates_under_a_clear_sky_have_the_winter_of_their_place():
     ours, theirs = (make_frame(sky, grid, choices).profiles[0] for sky in (weather, warm))
     both = np.isfinite(ours) & np.isfinite(theirs)
     assert np.median(ours[both] - theirs[both]) > 0.03
+
+
+def test_hazier_candidates_have_less_of_a_low_sun(frame):
+    usual, clearer, hazier = (np.where(np.isfinite(sky), sky, np.nan) for sky in frame.skies[0])
+    assert np.nanmedian(clearer - usual) > 0.005
+    assert np.nanmedian(hazier - usual) < -0.005
+
+
+def test_measured_weather_has_its_own_haze(record, weather, choices):
+    measured = frame_of(record, replace(weather, clear=False, source="nsrdb"), choices)
+    assert [len(hazes) for hazes in measured.skies] == [1]
+
+
+def test_a_fingerprint_changes_with_any_haze(frame):
+    (one, *rest) = frame.skies[0]
+    rest[1] = rest[1] + np.float32(0.01)
+    other = replace(frame, profiles=(one,), other_hazes=(tuple(rest),))
+    assert other.fingerprint() != frame.fingerprint()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -77,6 +78,17 @@ def test_k_replaced_solar_days_move_a_level_by_at_most_k_times_the_votes(
     replaced = replace(record, power_kw=np.where(other, factor * record.power_kw, record.power_kw))
     one, two = (day_score(frame, each).levels for each in (record, replaced))
     assert np.abs(one - two).max() <= 4 * len(days)
+
+
+@pytest.mark.parametrize("score", [reading_score, day_score])
+def test_a_level_is_the_highest_under_any_haze(frame, record, score):
+    alone = [
+        score(replace(frame, profiles=(sky,), other_hazes=()), record).levels
+        for sky in frame.skies[0]
+    ]
+    assert len(alone) == 3
+    assert all((one != other).any() for one, other in itertools.combinations(alone, 2))
+    np.testing.assert_array_equal(score(frame, record).levels, np.max(alone, axis=0))
 
 
 def test_the_best_explained_candidate_is_near_the_truth(frame, record):

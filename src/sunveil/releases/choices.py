@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sunveil.engine.assumed import TYPICAL_HEAT
+from sunveil.engine.assumed import TYPICAL_HAZE, TYPICAL_HEAT
 from sunveil.errors import ParameterError
 from sunveil.grids import Grid
 from sunveil.privacy.score import Axis
@@ -41,6 +41,10 @@ class Choices:
     clocks
         How far the declared clock may run ahead of the sun's; more than one makes the clock one
         more dimension of the candidates. [minutes]
+    hazes
+        How much hazier than the monthly maps clear skies may be, the usual first; a candidate's
+        level is the highest that it has under any of them. Measured weather has its own.
+        [Linke turbidity]
     losses, albedo, heat
         What stands between light and meter.
     window_steps
@@ -57,6 +61,8 @@ class Choices:
     thresholds: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
     fewest: int = 4
     clocks: tuple[float, ...] = (0.0,)
+    # the maps err by 0.73 (Remund et al. 2003), more by place and season than from day to day
+    hazes: tuple[float, ...] = (TYPICAL_HAZE, TYPICAL_HAZE - 0.6, TYPICAL_HAZE + 0.6)
     losses: Losses = field(default_factory=Losses)
     albedo: float = 0.2
     heat: float = TYPICAL_HEAT
@@ -77,6 +83,8 @@ class Choices:
             raise ParameterError("at least one reading must agree for a vote")
         if not self.clocks or any(not abs(clock) <= 720.0 for clock in self.clocks):
             raise ParameterError("clocks are one or more numbers of minutes within half a day")
+        if not self.hazes or any(not abs(haze) <= 5.0 for haze in self.hazes):
+            raise ParameterError("hazes are one or more numbers within 5 of the maps' turbidity")
         if not 0.0 <= self.albedo <= 1.0:
             raise ParameterError(f"albedo must be between 0 and 1, and {self.albedo:g} is not")
         if not 0.0 <= self.heat <= 10.0:
@@ -139,6 +147,7 @@ class Choices:
             "thresholds": list(self.thresholds),
             "fewest": self.fewest,
             "clocks_minutes": list(self.clocks),
+            "hazes": list(self.hazes),
             "losses": self.losses.system,
             "inverter_efficiency": self.losses.inverter_efficiency,
             "gamma_pdc": self.losses.gamma_pdc,

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.engine.assumed import TYPICAL_HAZE
 from sunveil.engine.skytable import LOWEST
 from sunveil.errors import MeterError
 from sunveil.grids import Grid
@@ -78,6 +79,8 @@ class Frame:
         Where each solar day begins among the lit intervals, and where the last ends.
     profiles
         Logarithm of every plane's profile in the lit intervals, one array per clock.
+    other_hazes
+        The same under each haze after the first, for every clock; none where weather was measured.
     """
 
     weather: Weather
@@ -87,6 +90,7 @@ class Frame:
     lit: NDArray[np.bool_]
     days: NDArray[np.int64]
     profiles: tuple[Logs, ...]
+    other_hazes: tuple[tuple[Logs, ...], ...] = ()
 
     def __len__(self) -> int:
         return len(self.profiles) * len(self.grid) * len(self.choices.capacities)
@@ -95,6 +99,17 @@ class Frame:
     def bins(self) -> RatioBins:
         """The capacities under their tolerance."""
         return RatioBins.of(self.choices.capacities, self.choices.tolerance)
+
+    @property
+    def skies(self) -> tuple[tuple[Logs, ...], ...]:
+        """Every clock's profiles under every haze."""
+        others = self.other_hazes or ((),) * len(self.profiles)
+        return tuple((one, *rest) for one, rest in zip(self.profiles, others, strict=True))
+
+    @property
+    def nbytes(self) -> int:
+        """What the profiles take in memory. [bytes]"""
+        return sum(each.nbytes for each in chain.from_iterable(self.skies))
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -106,7 +121,7 @@ class Frame:
         digest = hashlib.sha256(self.choices.fingerprint().encode())
         for part in (self.grid.surface_azimuth, self.grid.surface_tilt, self.lit, self.days):
             digest.update(np.ascontiguousarray(part).tobytes())
-        for profiles in self.profiles:
+        for profiles in chain.from_iterable(self.skies):
             digest.update(np.ascontiguousarray(profiles).tobytes())
         return digest.hexdigest()
 
@@ -194,12 +209,12 @@ def make_frame(
     solar = times[lit].astype(np.int64) + round(weather.site.longitude * 240.0)
     begins = np.flatnonzero(np.diff(solar // DAY, prepend=-1))
     grid = choices.grid()
-    profiles = tuple(
-        _profiles(weather, clear, times[lit], grid, choices=choices, ahead=ahead, length=length)
-        for ahead in choices.clocks
-    )
+    hazes = choices.hazes if weather.clear else (0.0,)
+    under = partial(_profiles, weather, clear, times[lit], grid, choices=choices, length=length)
+    skies = [[under(ahead=ahead, haze=haze) for haze in hazes] for ahead in choices.clocks]
+    profiles, others = tuple(one for one, *_ in skies), tuple(tuple(rest) for _, *rest in skies)
     days = np.append(begins, int(lit.sum())).astype(np.int64)
-    return Frame(weather, time_grid, choices, grid, lit, days, profiles)
+    return Frame(weather, time_grid, choices, grid, lit, days, profiles, others)
 
 
 def check_daylight(
@@ -267,6 +282,7 @@ def _profiles(
     *,
     choices: Choices,
     ahead: float,
+    haze: float,
     length: float,
 ) -> Logs:
     """Return the logarithm of every plane's mean profile over each interval."""
@@ -276,7 +292,7 @@ def _profiles(
     for place in places:
         offset = np.timedelta64(round((place + 1.0) / 2.0 * length), "s")
         sky = sky_at(weather, starts - early + offset, clear)
-        skies.append((sky.hazier(TYPICAL_HAZE) if weather.clear else sky).single())
+        skies.append(sky.hazier(haze).single())
     out = np.empty((len(grid), len(starts)), dtype=np.float32)
     for piece, part in blocks(grid, _TOGETHER):
         mean = np.zeros((len(part), len(starts)), dtype=np.float32)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sunveil.meters.record import Record
 from sunveil.privacy.score import Placement, Score
 from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.releases.frame import Frame
-from sunveil.scores import count_days, count_readings
+from sunveil.scores import Counts, Logs, count_days, count_readings
 
 # One count of a register is part of the differences before and after it. The counts of a day are
 # part of the differences of that day and, at its ends, of the days before and after.
@@ -58,8 +61,7 @@ def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
     """
     unit = Readings(k)
     power = frame.readings(record)
-    counts = [count_readings(power, profiles, frame.bins) for profiles in frame.profiles]
-    levels = np.stack(counts).ravel().astype(np.int64)
+    levels = _highest(frame, lambda profiles: count_readings(power, profiles, frame.bins))
     sensitivity = k * reach(unit, differenced=record.differenced)
     return Score(levels, sensitivity, unit, "docs/proofs/agreement.md")
 
@@ -86,21 +88,23 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
     unit = Days(k)
     power = frame.readings(record)
     choices = frame.choices
-    counts = [
-        count_days(
-            power,
-            profiles,
-            frame.bins,
-            days=frame.days,
-            least=frame.lit_flat(profiles),
-            thresholds=choices.thresholds,
-            fewest=choices.fewest,
-        )
-        for profiles in frame.profiles
-    ]
-    levels = np.stack(counts).ravel().astype(np.int64)
+    votes = partial(
+        count_days,
+        power,
+        bins=frame.bins,
+        days=frame.days,
+        thresholds=choices.thresholds,
+        fewest=choices.fewest,
+    )
+    levels = _highest(frame, lambda profiles: votes(profiles, least=frame.lit_flat(profiles)))
     sensitivity = k * choices.votes * reach(unit, differenced=record.differenced)
     return Score(levels, sensitivity, unit, "docs/proofs/day-votes.md")
+
+
+def _highest(frame: Frame, count: Callable[[Logs], Counts]) -> NDArray[np.int64]:
+    """Return the highest count of every candidate under any haze: no neighbour moves it further."""
+    counts = [np.maximum.reduce([count(sky) for sky in hazes]) for hazes in frame.skies]
+    return np.stack(counts).ravel().astype(np.int64)
 
 
 def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
