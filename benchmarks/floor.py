@@ -115,7 +115,9 @@ def simulated_years(count: int) -> Iterator[Labelled]:
     rates = replace(REAL_SINGLE, short=0.0, late=0.0, **dict.fromkeys(CLOCKS, 0.0))
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "fleet"
-        for _ in write_fleet(out, FleetSpec.of(count, seed=SEED, cells=30, rates=rates)):
+        for _ in write_fleet(
+            out, FleetSpec.of(count, seed=SEED, cells=min(30, count), rates=rates)
+        ):
             pass
         truth, systems = (
             pd.read_parquet(out / f"{name}.parquet").set_index("system_id")
