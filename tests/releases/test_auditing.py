@@ -268,7 +268,9 @@ def own_clear_days(frame: Frame, record: Record) -> Frame:
     energy = np.add.reduceat(power, frame.days[:-1])
     lengths = np.diff(frame.days)
     dim = np.repeat(energy < np.median(energy), lengths)
-    profiles = tuple(np.where(dim, np.float32(np.inf), each) for each in frame.profiles)
+    profiles = tuple(
+        tuple(np.where(dim, np.float32(np.inf), each) for each in hazes) for hazes in frame.profiles
+    )
     return replace(frame, profiles=profiles)
 
 

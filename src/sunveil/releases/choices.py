@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sunveil.engine.assumed import TYPICAL_HEAT
+from sunveil.engine.assumed import TYPICAL_HAZE, TYPICAL_HEAT
 from sunveil.errors import ParameterError
 from sunveil.grids import Grid
 from sunveil.privacy.score import Axis
@@ -39,13 +39,18 @@ class Choices:
     tolerance
         When a reading agrees with a candidate.
     thresholds
-        Shares of a day's lit intervals that must agree for its first, second, ... vote; by what
-        the release is worth (:data:`~sunveil.releases.worth.VOTE_RULES`) when left out.
+        Shares of a day's intervals, those in which the candidate has light and at least as many as
+        a flat plane has light in, that must agree for its first, second, ... vote; by what the
+        release is worth (:data:`~sunveil.releases.worth.VOTE_RULES`) when left out.
     fewest
         Readings of a day that must agree for any vote; likewise.
     clocks
         How far the declared clock may run ahead of the sun's; more than one makes the clock one
         more dimension of the candidates. [minutes]
+    hazes
+        How much hazier than the monthly maps clear skies may be, the usual first; a candidate's
+        level is the highest that it has under any of them. Measured weather has its own.
+        [Linke turbidity]
     losses, albedo, heat
         What stands between light and meter.
     window_steps
@@ -66,6 +71,8 @@ class Choices:
     thresholds: tuple[float, ...] | None = None
     fewest: int | None = None
     clocks: tuple[float, ...] = (0.0,)
+    # the maps err by 0.73 (Remund et al. 2003), more by place and season than from day to day
+    hazes: tuple[float, ...] = (TYPICAL_HAZE, TYPICAL_HAZE - 0.6, TYPICAL_HAZE + 0.6)
     losses: Losses = field(default_factory=Losses)
     albedo: float = 0.2
     heat: float = TYPICAL_HEAT
@@ -82,6 +89,8 @@ class Choices:
         self._check_votes()
         if not self.clocks or any(not abs(clock) <= 720.0 for clock in self.clocks):
             raise ParameterError("clocks are one or more numbers of minutes within half a day")
+        if not self.hazes or any(not abs(haze) <= 5.0 for haze in self.hazes):
+            raise ParameterError("hazes are one or more numbers within 5 of the maps' turbidity")
         if not 0.0 <= self.albedo <= 1.0:
             raise ParameterError(f"albedo must be between 0 and 1, and {self.albedo:g} is not")
         if not 0.0 <= self.heat <= 10.0:
@@ -210,6 +219,8 @@ class Choices:
             "window_steps": list(self.window_steps),
             "prior": None if self.prior is None else [list(weights) for weights in self.prior],
         }
+        if self.hazes != (TYPICAL_HAZE,):
+            found["hazes"] = list(self.hazes)
         if self.thresholds is None or self.fewest is None:
             found["votes_by_worth"] = [rule.to_dict() for rule in VOTE_RULES]
         if self.planes is not None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.engine.assumed import TYPICAL_HAZE
 from sunveil.engine.skytable import LOWEST
 from sunveil.errors import MeterError
 from sunveil.grids import Grid
@@ -78,7 +79,7 @@ class Frame:
     days
         Where each solar day begins among the lit intervals, and where the last ends.
     profiles
-        Logarithm of every plane's profile in the lit intervals, one array per clock.
+        Logarithm of every plane's profile in the lit intervals, for every clock under every haze.
     """
 
     weather: Weather
@@ -87,7 +88,7 @@ class Frame:
     grid: Grid
     lit: NDArray[np.bool_]
     days: NDArray[np.int64]
-    profiles: tuple[Logs, ...]
+    profiles: tuple[tuple[Logs, ...], ...]
 
     def __len__(self) -> int:
         return len(self.profiles) * len(self.grid) * len(self.choices.capacities)
@@ -96,6 +97,11 @@ class Frame:
     def bins(self) -> RatioBins:
         """The capacities under their tolerance."""
         return RatioBins.of(self.choices.capacities, self.choices.tolerance)
+
+    @property
+    def nbytes(self) -> int:
+        """What the profiles take in memory. [bytes]"""
+        return sum(each.nbytes for each in chain.from_iterable(self.profiles))
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -108,7 +114,7 @@ class Frame:
         grid = self.grid.surface_azimuth, self.grid.surface_tilt
         for part in (*grid, self.lit, self.days, self.offsets()):
             digest.update(np.ascontiguousarray(part).tobytes())
-        for profiles in self.profiles:
+        for profiles in chain.from_iterable(self.profiles):
             digest.update(np.ascontiguousarray(profiles).tobytes())
         return digest.hexdigest()
 
@@ -143,6 +149,11 @@ class Frame:
         return choices.planes.offsets(
             self.grid, self.weather.site.latitude, levels_per_nat=choices.levels_per_nat
         )
+
+    def lit_flat(self, profiles: Logs) -> NDArray[np.int64]:
+        """Return in how many intervals of each day a flat plane has light, the first candidate."""
+        lit = np.isfinite(profiles[0]).astype(np.int64)
+        return np.add.reduceat(lit, self.days[:-1])
 
     def readings(self, record: Record) -> Logs:
         """Return the logarithm of a record's readings in the lit intervals."""
@@ -223,9 +234,10 @@ def make_frame(
     solar = times[lit].astype(np.int64) + round(weather.site.longitude * 240.0)
     begins = np.flatnonzero(np.diff(solar // DAY, prepend=-1))
     grid = choices.grid()
+    hazes = choices.hazes if weather.clear else (0.0,)
+    under = partial(_profiles, weather, clear, times[lit], grid, choices=choices, length=length)
     profiles = tuple(
-        _profiles(weather, clear, times[lit], grid, choices=choices, ahead=ahead, length=length)
-        for ahead in choices.clocks
+        tuple(under(ahead=ahead, haze=haze) for haze in hazes) for ahead in choices.clocks
     )
     days = np.append(begins, int(lit.sum())).astype(np.int64)
     return Frame(weather, time_grid, choices, grid, lit, days, profiles)
@@ -296,6 +308,7 @@ def _profiles(
     *,
     choices: Choices,
     ahead: float,
+    haze: float,
     length: float,
 ) -> Logs:
     """Return the logarithm of every plane's mean profile over each interval."""
@@ -305,7 +318,7 @@ def _profiles(
     for place in places:
         offset = np.timedelta64(round((place + 1.0) / 2.0 * length), "s")
         sky = sky_at(weather, starts - early + offset, clear)
-        skies.append((sky.hazier(TYPICAL_HAZE) if weather.clear else sky).single())
+        skies.append(sky.hazier(haze).single())
     out = np.empty((len(grid), len(starts)), dtype=np.float32)
     for piece, part in blocks(grid, _TOGETHER):
         mean = np.zeros((len(part), len(starts)), dtype=np.float32)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sunveil.meters.record import Record
 from sunveil.privacy.score import Placement, Score
 from sunveil.privacy.units import Days, Readings
 from sunveil.releases.frame import Frame
 from sunveil.releases.worth import reach
-from sunveil.scores import count_days, count_readings
+from sunveil.scores import Counts, Logs, count_days, count_readings
 
 
 def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
@@ -35,8 +38,7 @@ def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
     """
     unit = Readings(k)
     power = frame.readings(record)
-    counts = [count_readings(power, profiles, frame.bins) for profiles in frame.profiles]
-    levels = np.stack(counts).ravel().astype(np.int64)
+    levels = _highest(frame, lambda profiles: count_readings(power, profiles, frame.bins))
     sensitivity = k * reach(unit, differenced=record.differenced)
     return Score(levels, sensitivity, unit, "docs/proofs/agreement.md")
 
@@ -63,20 +65,27 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
     unit = Days(k)
     power = frame.readings(record)
     thresholds, fewest = frame.choices.ballot
-    counts = [
-        count_days(
-            power,
-            profiles,
-            frame.bins,
-            days=frame.days,
-            thresholds=thresholds,
-            fewest=fewest,
-        )
-        for profiles in frame.profiles
-    ]
-    levels = np.stack(counts).ravel().astype(np.int64)
+    votes = partial(
+        count_days,
+        power,
+        bins=frame.bins,
+        days=frame.days,
+        thresholds=thresholds,
+        fewest=fewest,
+    )
+    levels = _highest(frame, lambda profiles: votes(profiles, least=frame.lit_flat(profiles)))
     sensitivity = k * len(thresholds) * reach(unit, differenced=record.differenced)
     return Score(levels, sensitivity, unit, "docs/proofs/day-votes.md")
+
+
+def _highest(frame: Frame, count: Callable[[Logs], Counts]) -> NDArray[np.int64]:
+    """Return the highest count of every candidate under any haze: no neighbour moves it further."""
+    out = np.empty(frame.shape, dtype=np.int64)
+    for clock, hazes in enumerate(frame.profiles):
+        out[clock] = count(hazes[0])
+        for profiles in hazes[1:]:
+            np.maximum(out[clock], count(profiles), out=out[clock])
+    return out.ravel()
 
 
 def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
