@@ -150,7 +150,7 @@ def test_the_slack_covers_what_rounding_can_add():
 def test_a_window_really_draws_within_epsilon(monkeypatch):
     axes = (Axis(360, 1.0, wraps=True), Axis(19), Axis(84))
     for epsilon in (SMALLEST_EPSILON, 1.0, LARGEST_EPSILON):
-        window = Window(epsilon, axes, (31, 4, 9))
+        window = Window(epsilon, axes, 31 * 4 * 9)
         drawn = drawn_with(monkeypatch, window, Placement((7, 0, 83), axes))
         inside, outside = math.log(window.inside), math.log(window.size - window.inside)
         ratio = (drawn[0] - inside) - (drawn[1] - outside)

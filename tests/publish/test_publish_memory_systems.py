@@ -83,7 +83,7 @@ def test_every_system_is_one_row_near_the_truth_under_a_random_name(publish, rec
     assert all(abs(azimuth - 200.0) <= 10.0 for azimuth in table.column("surface_azimuth"))
     assert np.allclose(table.column("dc_capacity_kw"), 5.0, rtol=0.25)
     assert found.guarantee == Guarantee(System(), 20.0, 0.0, "docs/proofs/window.md")
-    assert found.public["window_widths"] == list(CHOICES.window(20.0).widths)
+    assert found.public["window_candidates"] == CHOICES.window(20.0).inside
     told = json.dumps([table.rows, found.public, found.title, found.mechanism])
     assert not any(record.system_id in told for record in records)
 

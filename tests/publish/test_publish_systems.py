@@ -302,11 +302,6 @@ def test_releases_without_a_ledger_come_in_random_order_with_all_that_is_public(
     assert np.abs(np.subtract(drawn, truth)).max() <= 25.0
 
 
-def test_what_systems_are_not_published_by_is_refused():
-    with pytest.raises(ParameterError, match="single releases"):
-        ReleaseTerms.of(Readings(1), 1.0, mechanism="paper")
-
-
 def test_a_fleet_that_changes_while_it_is_read_is_noticed(frame, systems, ledger, tmp_path):
     folder = write_readings(tmp_path / "readings", frame)
     with opened(folder, systems) as one:

@@ -58,8 +58,8 @@ def test_every_unit_and_mechanism_gives_a_candidate_and_a_guarantee(
     assert told["public"].items() >= frame.choices.to_dict().items()
     if name == "window":
         assert found.surface_azimuth % 5.0 == found.surface_tilt % 5.0 == 0.0
-        assert told["public"]["window_widths"] == list(
-            best_window(0.7, frame.choices.axes()).widths
+        assert told["public"]["window_candidates"] == (
+            best_window(0.7, frame.choices.axes()).inside
         )
     else:
         planes = zip(frame.grid.surface_azimuth, frame.grid.surface_tilt, strict=True)

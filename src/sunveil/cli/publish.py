@@ -72,9 +72,10 @@ def publish_command() -> None:
         ),
         click.option(
             "--mechanism",
-            type=click.Choice(("default", "exponential"), case_sensitive=False),
+            type=click.Choice(("default", "exponential", "permute-and-flip"), case_sensitive=False),
             default="default",
-            help="exponential: cheaper where the promise adds up many releases.",
+            help="default: exponential under a promise with δ, where it costs a quarter, else"
+            " permute-and-flip; the window for a whole record.",
         ),
         CAPACITIES,
     ),
@@ -96,15 +97,17 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
     out = _target(given)
     whole = is_fleet_asked(context)
     dataset = given["dataset"]
-    terms = ReleaseTerms.of(
-        parse_unit(given["unit"]),
-        given["epsilon"],
-        mechanism=given["mechanism"],
-        choices=make_choices(given),
-    )
-    asked: dict[str, Any] = {"terms": terms, "analyst": given["analyst"]}
+    unit, choices = parse_unit(given["unit"]), make_choices(given)
     with ExitStack() as held:
         ledger = held.enter_context(_opened(given["ledger"]))
+        terms = ReleaseTerms.of(
+            unit,
+            given["epsilon"],
+            mechanism=given["mechanism"],
+            choices=choices,
+            promise=ledger.dataset(dataset).promise,
+        )
+        asked: dict[str, Any] = {"terms": terms, "analyst": given["analyst"]}
         cost_of_systems(ledger, dataset, terms)  # refused before any reading is looked at
         systems: SystemsToRelease
         if whole:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PLANES = {"surface_azimuth", "surface_tilt", "dc_capacity_kw"}
 SURVIVAL = {"kind", "of", "difference", "noise_error"}
-SHARES = {"quantity", "group", "share", "share_error", "likeliest_share"}
+SHARES = {"quantity", "group", "share", "share_error"}
 # Of a dot, for a system of the middle capacity. [square points]
 _DOT = 14.0
 
@@ -83,27 +83,20 @@ def plot_shares(table: PublishedTable, quantity: str, *, ax: Axes | None = None)
         Plain axes; new ones when left out.
     """
     _need(table, SHARES)
-    names = ("group", "share", "share_error", "likeliest_share")
+    names = ("group", "share", "share_error")
     columns = zip(table.column("quantity"), *(table.column(n) for n in names), strict=True)
     rows = [row[1:] for row in columns if row[0] == quantity]
     if not rows:
         raise ParameterError(f"the table {table.name} has no shares of {quantity}")
     ax = new_axes() if ax is None else ax
     dress(ax)
-    labels, share, error, likeliest = zip(*rows, strict=True)
+    labels, share, error = zip(*rows, strict=True)
     places = np.arange(len(labels))
-    heights = [100.0 * each for each in likeliest]
+    heights = [100.0 * each for each in share]
     ax.bar(places, heights, width=0.7, color=ACCENT, alpha=0.35, label="likeliest")
-    ax.errorbar(
-        places,
-        [100.0 * each for each in share],
-        yerr=[100.0 * each for each in error],
-        fmt="o",
-        ms=3.5,
-        lw=1.0,
-        color=CONTRAST,
-        label="unbiased, ± one standard error",
-    )
+    spans = [100.0 * each for each in error]
+    name = "± one standard error"
+    ax.errorbar(places, heights, yerr=spans, fmt="o", ms=3.5, lw=1.0, color=CONTRAST, label=name)
     ax.set_xticks(places, labels)
     ax.legend(frameon=False, fontsize=SMALL)
     name_axes(ax, x=quantity.replace("_", " "), y="Share of systems [%]")

@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
+from sunveil.privacy.guarantee import (
+    ConcentratedGuarantee,
+    ConditionalGuarantee,
+    Guarantee,
+    Guaranteed,
+)
 
 Array = NDArray[np.float64]
 Input = TypeVar("Input")
@@ -36,7 +41,7 @@ FEWEST_DRAWS = 200
 class AuditedMechanism(Protocol[AnyInput]):
     """What can be audited exactly: it says what it promises, and how likely each output is."""
 
-    def guarantee(self, score: AnyInput, /) -> Guarantee | ConditionalGuarantee:
+    def guarantee(self, score: AnyInput, /) -> Guaranteed:
         """Return what one draw promises."""
 
     def probabilities(self, score: AnyInput, /) -> Array:
@@ -163,6 +168,10 @@ class ExactAudit(Generic[Input]):
         """Take one more pair of neighbours into account."""
         for each in (first, second):
             claim = self._mechanism.guarantee(each)
+            if isinstance(claim, ConcentratedGuarantee):
+                raise ParameterError(
+                    "a claim of ρ has no largest ratio; audit_gaussian looks at it"
+                )
             if self._claim not in (None, claim):
                 raise ParameterError("an audit's pairs must all be under one claim")
             self._claim = claim

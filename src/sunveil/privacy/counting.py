@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -141,8 +142,7 @@ class DiscreteLaplace:
 
     def scale(self, sensitivity: Sensitivity) -> float:
         """Return b: the smallest near Δ/ε whose loss, by OpenDP's own map, is within ε."""
-        moved = sensitivity.absolute
-        return _enough(moved / self.epsilon, lambda b: _laplace(b).map(moved) <= self.epsilon)
+        return _laplace_scale(self.epsilon, sensitivity.absolute)
 
     def deviation(self, sensitivity: Sensitivity) -> float:
         """Return the standard deviation of the noise of one cell."""
@@ -189,9 +189,7 @@ class DiscreteGaussian:
 
     def scale(self, sensitivity: Sensitivity) -> float:
         """Return σ: the smallest near Δ₂/√(2ρ) whose ρ, by OpenDP's own map, is within ρ."""
-        moved = sensitivity.euclidean
-        start = math.sqrt(sensitivity.squared / (2.0 * self.rho)) * (1.0 - 2.0**-50)
-        return _enough(start, lambda sigma: _gaussian(sigma).map(moved) <= self.rho)
+        return _gaussian_scale(self.rho, sensitivity)
 
     def deviation(self, sensitivity: Sensitivity) -> float:
         """Return the standard deviation of the noise of one cell."""
@@ -229,6 +227,18 @@ def _enough(scale: float, holds: Callable[[float], bool]) -> float:
     while not holds(scale):
         scale = math.nextafter(scale, math.inf)
     return scale
+
+
+@lru_cache(maxsize=256)
+def _laplace_scale(epsilon: float, moved: int) -> float:
+    return _enough(moved / epsilon, lambda b: _laplace(b).map(moved) <= epsilon)
+
+
+@lru_cache(maxsize=256)
+def _gaussian_scale(rho: float, sensitivity: Sensitivity) -> float:
+    moved = sensitivity.euclidean
+    start = math.sqrt(sensitivity.squared / (2.0 * rho)) * (1.0 - 2.0**-50)
+    return _enough(start, lambda sigma: _gaussian(sigma).map(moved) <= rho)
 
 
 def _reach(scale: float) -> Whole:

@@ -150,7 +150,7 @@ def systems_publication(
         "choices": choices.to_dict(),
     }
     if question.mechanism == "window":
-        public["window_widths"] = list(choices.window(guarantee.epsilon).widths)
+        public["window_candidates"] = choices.window(guarantee.epsilon).inside
     table = PublishedTable(
         name="systems",
         about="Azimuth, tilt and DC capacity of single systems, each drawn under the promise.",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sunveil.errors import ParameterError
+from sunveil.ledger.promise import Promise
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
 from sunveil.privacy.units import System, Unit
 from sunveil.releases.answer import ExpectedErrors
@@ -52,6 +53,7 @@ class ReleaseTerms:
         *,
         mechanism: Mechanism | str = Mechanism.DEFAULT,
         choices: Choices | None = None,
+        promise: Promise | None = None,
     ) -> ReleaseTerms:
         """Return the terms of releases.
 
@@ -60,11 +62,17 @@ class ReleaseTerms:
         unit, epsilon
             What each release protects, and what it costs.
         mechanism
-            ``default`` or ``exponential``, as for :func:`sunveil.releases.release.release`.
+            ``default``, ``exponential`` or ``permute-and-flip``.
         choices
             The public choices; the defaults when left out.
+        promise
+            What the releases are charged to. Under one with a δ the default is the exponential
+            mechanism, which costs a quarter of permute-and-flip there.
         """
         check_release_epsilon(epsilon)
+        concentrated = promise is not None and promise.delta > 0.0
+        if mechanism == Mechanism.DEFAULT and concentrated and not isinstance(unit, System):
+            mechanism = Mechanism.EXPONENTIAL
         return cls(unit, epsilon, mechanism_name(mechanism, unit), choices or Choices())
 
     @property
@@ -113,19 +121,18 @@ class SystemsToRelease(Protocol):
 
 def mechanism_name(mechanism: Mechanism | str, unit: Unit) -> str:
     """Return the name under which a mechanism is charged; the paper's is none of them."""
-    if mechanism not in (Mechanism.DEFAULT, Mechanism.EXPONENTIAL):
+    if mechanism not in (Mechanism.DEFAULT, Mechanism.EXPONENTIAL, "permute-and-flip"):
         raise ParameterError(
-            "systems are published by the default or the exponential mechanism; the paper's is for"
-            " single releases"
+            "systems are published by the default mechanism, the exponential one or"
+            " permute-and-flip; the paper's is for single releases"
         )
-    exponential = mechanism == Mechanism.EXPONENTIAL
     if isinstance(unit, System):
-        if exponential:
+        if mechanism != Mechanism.DEFAULT:
             raise ParameterError(
                 "a whole system is released by the window, which is the default mechanism"
             )
         return "window"
-    return "exponential" if exponential else "permute-and-flip"
+    return "exponential" if mechanism == Mechanism.EXPONENTIAL else "permute-and-flip"
 
 
 def ignore_progress(done: int, total: int) -> None:

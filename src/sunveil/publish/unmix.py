@@ -1,19 +1,18 @@
 """What an analyst does with many releases of whole systems: estimate the fleet behind them.
 
 A release by the window answers y with probability (1 + g [y in the window of x]) / Z, where x is
-the system's own place, g = e^ε - 1, and Z is the same for every system. Along one axis the shares h
-of answers and f of systems are therefore bound by
-
-    Z h = r + g i W f,
-
-where r values and i values of a window lie beside each value of the axis, and W says which values
-are in whose window. ``unbiased`` solves this for shares of groups. ``em`` finds the shares, none of
-them negative, under which the answers are likeliest. Nothing here is private: only releases are
-looked at, so that no privacy is spent.
+the system's own place, g = e^ε - 1, and Z is the same for every system. The window is a ball around
+x, whose shape depends on how near x is to the ends of the ranges: one axis cannot be looked at
+without the others. So the fleet is estimated over cells of all axes together: how likely a release
+is in each cell, by the cell that the system is in, is a public table, and expectation maximisation
+finds the shares, none of them negative, under which the releases are likeliest. Nothing here is
+private: only releases are looked at, so that no privacy is spent.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,19 +23,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.score import Axis
+from sunveil.privacy.score import Axis, Placement
 from sunveil.privacy.select import SLACK
-from sunveil.privacy.window import Window, window_members
+from sunveil.privacy.window import Window
 from sunveil.publish.publication import Column, PublishedTable
 
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 QUANTITIES = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
-METHODS = ("unbiased", "em")
-# Directions of the channel that carry less than this share of its strongest are not looked along.
-_WEAKEST = 1e-9
-_STEPS, _STILL = 500, 1e-9
+# Cells along each of up to three axes: azimuth, tilt and capacity.
+_MOST_CELLS = (18, 10, 14)
+# More steps follow the noise of the releases, fewer leave the shares too even.
+_STEPS = 150
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,31 +45,48 @@ class Shares:
     Parameters
     ----------
     share
-        Of each group; the unbiased ones may be negative.
+        Of each group; none is negative, and they add up to one.
     standard_error
-        Of each share, over the draws of the releases.
-    worst_bias
-        How far a share can be off on average, whatever the fleet: windows that are moved inwards at
-        the ends of a range, or that fit the circle a whole number of times, hide some differences.
-        None where it is not known.
+        Of each share, over the draws of the releases, by simulation: it leaves out that the shares
+        are drawn towards even ones where ε is small.
     """
 
     share: Array
     standard_error: Array
-    worst_bias: Array | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cells:
+    """The values of an axis in cells of neighbours: the cell of each, and each cell's middle."""
+
+    of_value: NDArray[np.intp]
+    middles: NDArray[np.intp]
+
+    @classmethod
+    def along(cls, axis: Axis, most: int) -> _Cells:
+        """Return cells of equal size, on a circle exactly so."""
+        fits = [count for count in range(1, min(most, axis.size) + 1) if axis.size % count == 0]
+        count = max(fits) if axis.wraps else min(most, axis.size)
+        of_value = np.arange(axis.size) * count // axis.size
+        starts = np.searchsorted(of_value, np.arange(count + 1))
+        return cls(of_value, (starts[:-1] + starts[1:] - 1) // 2)
+
+    def in_groups(self, groups: Places) -> Array:
+        """Return which share of each cell's values (columns) is in each group (rows)."""
+        members = np.zeros((int(groups.max()) + 1, len(self.middles)))
+        np.add.at(members, (groups, self.of_value), 1.0)
+        return np.asarray(members / members.sum(axis=0))
 
 
 def unmix(
     places: Places,
     window: Window,
-    axis: int,
+    groups: Sequence[Places],
     *,
-    groups: Places | None = None,
-    method: str = "unbiased",
-    replicates: int = 60,
+    replicates: int = 12,
     seed: int = 0,
-) -> Shares:
-    """Return the shares of a fleet along one axis, from one release of each of its systems.
+) -> list[Shares]:
+    """Return the shares of a fleet along every axis, from one release of each of its systems.
 
     Parameters
     ----------
@@ -78,29 +94,30 @@ def unmix(
         Where each release lies: one row per system, one column per axis.
     window
         The mechanism that drew them.
-    axis
-        Which axis.
     groups
-        The group of each value of the axis, counted from 0; every value alone when left out.
-    method
-        ``unbiased`` or ``em``.
+        For every axis, the group of each of its values, counted from 0.
     replicates, seed
-        How many fleets the error of ``em`` is found from, by simulation.
+        How many fleets the errors are found from, by simulation.
     """
-    if method not in METHODS:
-        raise ParameterError(f"method is one of {', '.join(METHODS)}, and {method!r} is not")
-    counts = _counts(places, window, axis)
-    chosen = np.arange(len(counts)) if groups is None else np.asarray(groups)
-    if chosen.shape != counts.shape or chosen.dtype.kind != "i" or chosen.min() < 0:
-        raise ParameterError("groups name one group, 0 or above, for every value of the axis")
-    members = (np.arange(int(chosen.max()) + 1)[:, None] == chosen[None, :]).astype(np.float64)
-    if method == "unbiased":
-        return _unbiased(counts, window, axis, members)
-    return _likeliest(counts, window, axis, members, replicates=replicates, seed=seed)
+    cells = _cells(window)
+    _check(places, window, groups)
+    found, law = _likeliest(_seen(places, cells), window)
+    number = len(places)
+    again = np.random.default_rng(seed).multinomial(number, law / law.sum(), size=replicates)
+    others, _ = _likeliest(again.T / number, window)
+    shape = tuple(len(each.middles) for each in cells)
+    out = []
+    for axis, (each, chosen) in enumerate(zip(cells, groups, strict=True)):
+        beside = tuple(n for n in range(len(shape)) if n != axis)
+        members = each.in_groups(chosen)
+        share = members @ found.reshape(shape).sum(axis=beside)
+        spread = members @ others.reshape(*shape, -1).sum(axis=beside)
+        out.append(Shares(share, spread.std(axis=1, ddof=1)))
+    return out
 
 
-def unmix_joint(places: Places, window: Window, *, steps: int = 200) -> Array:
-    """Return the likeliest shares of a fleet over all axes together, in their shape.
+def unmix_joint(places: Places, window: Window) -> Array:
+    """Return the likeliest shares of a fleet over cells of all axes together, in their shape.
 
     Parameters
     ----------
@@ -108,30 +125,39 @@ def unmix_joint(places: Places, window: Window, *, steps: int = 200) -> Array:
         Where each release lies: one row per system, one column per axis.
     window
         The mechanism that drew them.
-    steps
-        How often the shares are improved; fewer leave them smoother.
     """
-    for axis in range(len(window.axes)):
-        _counts(places, window, axis)
-    shape = tuple(axis.size for axis in window.axes)
-    flat = np.ravel_multi_index(tuple(places.T), shape)
-    seen = np.bincount(flat, minlength=window.size).reshape(shape) / len(places)
-    inside = [_inside(a, w) for a, w in zip(window.axes, window.widths, strict=True)]
-    gain, total = _gain(window)
-    found = np.full(shape, 1.0 / window.size)
-    for _ in range(steps):
-        ratio = seen / (1.0 + gain * _along(inside, found)) * total
-        found *= (ratio.sum() + gain * _along([w.T for w in inside], ratio)) / total
-    return np.asarray(found / found.sum())
+    cells = _cells(window)
+    _check(places, window, None)
+    found, _ = _likeliest(_seen(places, cells), window)
+    return found.reshape([len(each.middles) for each in cells])
 
 
-def channel(window: Window, axis: int) -> Array:
-    """Return how likely each value of an axis (rows) is released where each is true (columns)."""
-    gain, total = _gain(window)
-    beside = window.size / window.axes[axis].size
-    within = window.inside / window.widths[axis]
-    inside = _inside(window.axes[axis], window.widths[axis])
-    return np.asarray((beside + gain * within * inside) / total)
+@functools.lru_cache(maxsize=2)
+def channel(window: Window) -> Array:
+    """Return how likely a release in each cell (rows) is for a system in each (columns).
+
+    For a system in the middle of its cell.
+    """
+    cells = _cells(window)
+    shape = tuple(len(each.middles) for each in cells)
+    cell_of = np.ravel_multi_index(np.ix_(*(each.of_value for each in cells)), shape)
+    size = np.bincount(cell_of.ravel(), minlength=math.prod(shape))
+    held = np.empty((len(size), *shape))
+    # every place on a circle is like its first: there the window only turns
+    turning = [n for n, axis in enumerate(window.axes) if axis.wraps]
+    still = [range(1) if n in turning else range(many) for n, many in enumerate(shape)]
+    for at in itertools.product(*still):
+        place = tuple(int(each.middles[k]) for each, k in zip(cells, at, strict=True))
+        members = window.members(Placement(place, window.axes))
+        counts = np.bincount(cell_of[members], minlength=len(size)).reshape(shape)
+        for turn in itertools.product(*(range(shape[n]) for n in turning)):
+            there = list(at)
+            for n, k in zip(turning, turn, strict=True):
+                there[n] = k
+            held[(slice(None), *there)] = np.roll(counts, turn, axis=tuple(turning)).ravel()
+    gain = math.expm1(window.epsilon - SLACK)
+    laws = size[:, None] + gain * held.reshape(len(size), -1)
+    return np.asarray(laws / (window.size + gain * window.inside))
 
 
 def window_of(public: Mapping[str, Any]) -> Window:
@@ -145,7 +171,12 @@ def window_of(public: Mapping[str, Any]) -> Window:
             Axis(math.floor(90.0 / tilt) + 1, tilt),
             Axis(math.ceil(math.log(high / low) / capacity) + 1, capacity),
         )
-        return Window(float(public["epsilon"]), axes, tuple(public["window_widths"]))
+        if "window_widths" in public:
+            raise ParameterError(
+                "these systems were released by the window of version 0.1, which had another shape;"
+                " estimate their fleet with that version"
+            )
+        return Window(float(public["epsilon"]), axes, int(public["window_candidates"]))
     except (KeyError, TypeError):
         raise ParameterError(
             "these are no releases of whole systems: their public choices name no window"
@@ -203,15 +234,13 @@ def unmix_systems(
             _spans(capacity_edges_kw, " kW"),
         ),
     ]
-    places, window = places_of(table, public), window_of(public)
-    rows: list[tuple[Any, ...]] = []
-    for axis, (groups, labels) in enumerate(cut):
-        kinds = [
-            unmix(places, window, axis, groups=groups.astype(np.int64), method=m, seed=seed)
-            for m in METHODS
-        ]
-        for number, label in enumerate(labels[: len(kinds[0].share)]):
-            rows.append((QUANTITIES[axis], label, *_numbers(kinds, number)))
+    groups = [np.asarray(chosen, dtype=np.int64) for chosen, _ in cut]
+    found = unmix(places_of(table, public), window_of(public), groups, seed=seed)
+    rows = [
+        (name, label, round(float(share), 6), round(float(error), 6))
+        for name, (_, labels), each in zip(QUANTITIES, cut, found, strict=True)
+        for label, share, error in zip(labels, each.share, each.standard_error, strict=False)
+    ]
     return PublishedTable(
         "shares",
         "Shares of the fleet, estimated from the releases of its systems.",
@@ -223,25 +252,9 @@ def unmix_systems(
 _COLUMNS = (
     Column("quantity", "string", "What the group is a group of."),
     Column("group", "string", "Middle of a sector, or the span of a band or class."),
-    Column("share", "number", "Unbiased share of the systems; may be negative."),
-    Column("share_error", "number", "Its standard error."),
-    Column("share_worst_bias", "number", "How far it can be off on average, whatever the fleet."),
-    Column("likeliest_share", "number", "Likeliest share, none negative, adding up to one."),
-    Column("likeliest_share_error", "number", "Its standard error, by simulation."),
+    Column("share", "number", "Likeliest share of the systems: none negative, adding up to one."),
+    Column("share_error", "number", "Its standard error, by simulation."),
 )
-
-
-def _numbers(kinds: Sequence[Shares], number: int) -> tuple[float, ...]:
-    unbiased, likeliest = kinds
-    assert unbiased.worst_bias is not None
-    found = (
-        unbiased.share,
-        unbiased.standard_error,
-        unbiased.worst_bias,
-        likeliest.share,
-        likeliest.standard_error,
-    )
-    return tuple(round(float(column[number]), 6) for column in found)
 
 
 def _spans(edges: Sequence[float], unit: str) -> list[str]:
@@ -249,75 +262,39 @@ def _spans(edges: Sequence[float], unit: str) -> list[str]:
     return [f"below {edges[0]:g}{unit}", *between, f"{edges[-1]:g}{unit} and above"]
 
 
-def _unbiased(counts: Places, window: Window, axis: int, members: Array) -> Shares:
-    matrix = channel(window, axis)
-    # weighed as is best for a fleet that is spread evenly; so they also add up to one
-    scale = 1.0 / np.sqrt(matrix.mean(axis=1))
-    # what one release at each value adds to each share
-    adds = members @ np.linalg.pinv(scale[:, None] * matrix, rcond=_WEAKEST) * scale
-    number = counts.sum()
-    share = adds @ counts / number
-    means = adds @ matrix
-    # the spread of what systems at each value add: this fleet's lies between the least and the most
-    spreads = adds**2 @ matrix - means**2
-    spread = adds**2 @ counts / number - share
-    spread = np.clip(spread, spreads.min(axis=1), spreads.max(axis=1))
-    bias = np.abs(members - means).max(axis=1)
-    return Shares(
-        share, np.sqrt(np.maximum(spread, 0.0) / number), np.where(bias < 1e-7, 0.0, bias)
-    )
+def _cells(window: Window) -> list[_Cells]:
+    return [_Cells.along(a, most) for a, most in zip(window.axes, _MOST_CELLS, strict=False)]
 
 
-def _likeliest(
-    counts: Places, window: Window, axis: int, members: Array, *, replicates: int, seed: int
-) -> Shares:
-    matrix = channel(window, axis)
-    number = int(counts.sum())
-    found = _climb(matrix, counts[:, None] / number)
-    law = matrix @ found[:, 0]
-    again = np.random.default_rng(seed).multinomial(number, law / law.sum(), size=replicates)
-    others = members @ _climb(matrix, again.T / number)
-    return Shares((members @ found)[:, 0], others.std(axis=1, ddof=1), None)
+def _seen(places: Places, cells: Sequence[_Cells]) -> Array:
+    """Return the share of releases in every cell, as one column."""
+    inside = tuple(each.of_value[at] for each, at in zip(cells, places.T, strict=True))
+    shape = tuple(len(each.middles) for each in cells)
+    flat = np.ravel_multi_index(inside, shape)
+    return np.asarray(np.bincount(flat, minlength=math.prod(shape))[:, None] / len(places))
 
 
-def _climb(matrix: Array, seen: Array) -> Array:
-    """Return the likeliest shares behind each column of shares of answers."""
+def _likeliest(seen: Array, window: Window) -> tuple[Array, Array]:
+    """Return the likeliest shares behind each column of shares of releases, and the first's law."""
+    matrix = channel(window)
     found = np.full((matrix.shape[1], seen.shape[1]), 1.0 / matrix.shape[1])
     for _ in range(_STEPS):
-        better = found * (matrix.T @ (seen / (matrix @ found)))
-        still = np.abs(better - found).max() < _STILL
-        found = better
-        if still:
-            break
-    return np.asarray(found / found.sum(axis=0))
+        found *= matrix.T @ (seen / (matrix @ found))
+    found /= found.sum(axis=0)
+    return found, matrix @ found[:, 0]
 
 
-def _counts(places: Places, window: Window, axis: int) -> Places:
+def _check(places: Places, window: Window, groups: Sequence[Places] | None) -> None:
+    if len(window.axes) > len(_MOST_CELLS):
+        raise ParameterError("a fleet is estimated along three axes at most")
     if places.ndim != 2 or places.shape[1] != len(window.axes) or len(places) == 0:
         raise ParameterError("give one row of places per release, with one column per axis")
-    size = window.axes[axis].size
-    column = places[:, axis]
-    if column.min() < 0 or column.max() >= size:
+    sizes = [axis.size for axis in window.axes]
+    if places.min() < 0 or (places.max(axis=0) >= sizes).any():
         raise ParameterError("a release lies outside the axes of the window; give its own window")
-    return np.bincount(column, minlength=size)
-
-
-def _gain(window: Window) -> tuple[float, float]:
-    """Return g, and Z."""
-    gain = math.expm1(window.epsilon - SLACK)
-    return gain, window.size + gain * window.inside
-
-
-def _inside(axis: Axis, width: int) -> Array:
-    """Return which values (rows) are in the window of which (columns)."""
-    found = np.zeros((axis.size, axis.size))
-    for place in range(axis.size):
-        found[window_members(axis, width, place), place] = 1.0
-    return found
-
-
-def _along(matrices: Sequence[Array], values: Array) -> Array:
-    """Return values with each matrix applied along its own axis."""
-    for number, matrix in enumerate(matrices):
-        values = np.moveaxis(np.tensordot(matrix, values, axes=(1, number)), 0, number)
-    return values
+    if groups is None:
+        return
+    for size, chosen in itertools.zip_longest(sizes, groups):
+        given = np.asarray(chosen)
+        if given.shape != (size,) or given.dtype.kind != "i" or given.min() < 0:
+            raise ParameterError("groups name one group, 0 or above, for every value of each axis")

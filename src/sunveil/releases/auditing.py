@@ -20,10 +20,12 @@ from sunveil.privacy.audit import (
     audit_exact,
     audit_sampler,
 )
+from sunveil.privacy.counting import DiscreteGaussian, DiscreteLaplace
 from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from sunveil.privacy.guarantee import check_release_epsilon
 from sunveil.privacy.independence import IndependenceFinding, audit_independence
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
+from sunveil.privacy.noise_audit import NoiseNeighbours, audit_noise
 from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.privacy.window import Window, best_window
 from sunveil.releases.frame import Frame
@@ -233,6 +235,9 @@ def _samplers(
     placed = placement(frame, record)
     yield audit_sampler(_window(stage, epsilon), placed, draws, name="window")
     yield audit_sampler(paper, belief, draws, name="paper")
+    row = NoiseNeighbours(2, 1).sensitivity
+    yield audit_noise(DiscreteLaplace(epsilon), row, draws, name="discrete-laplace")
+    yield audit_noise(DiscreteGaussian(epsilon**2 / 2.0), row, draws, name="discrete-gaussian")
 
 
 def _independence(

@@ -102,7 +102,7 @@ def _by_window(
     azimuth, tilt, capacity = (
         place * axis.step for place, axis in zip(window.draw(placed), placed.axes, strict=True)
     )
-    public: dict[str, Any] = {**frame.choices.to_dict(), "window_widths": list(window.widths)}
+    public: dict[str, Any] = {**frame.choices.to_dict(), "window_candidates": window.inside}
     return Release(
         surface_azimuth=azimuth,
         surface_tilt=tilt,

@@ -68,9 +68,9 @@ def public_of(frame: Frame, record: Record, *, epsilon: float) -> PublicInputs:
     epsilon
         Of the release.
     """
-    widths = best_window(epsilon, frame.choices.axes()).widths
+    inside = best_window(epsilon, frame.choices.axes()).inside
     digest = hashlib.sha256(frame.choices.fingerprint().encode())
-    for part in (frame.grid.surface_azimuth, frame.grid.surface_tilt, np.array(widths)):
+    for part in (frame.grid.surface_azimuth, frame.grid.surface_tilt, np.array(inside)):
         digest.update(np.ascontiguousarray(part).tobytes())
     digest.update(f"{record.interval_minutes} {record.label} {record.timezone}".encode())
     return PublicInputs(digest.hexdigest(), repr(frame.time_grid), frame.fingerprint())

@@ -173,10 +173,10 @@ def _answer_systems(case: AnalystQuestion, ledger: Ledger) -> Publication:
 
 
 def _systems_asked(case: AnalystQuestion, ledger: Ledger) -> dict[str, Any]:
-    unit = ledger.dataset(case.dataset.name).promise.unit
+    promise = ledger.dataset(case.dataset.name).promise
     return {
         "systems": case.data.systems(case.dataset),
-        "terms": ReleaseTerms.of(unit, case.question.epsilon),
+        "terms": ReleaseTerms.of(promise.unit, case.question.epsilon, promise=promise),
         "analyst": case.analyst,
     }
 
