@@ -82,14 +82,15 @@ def test_bounds_that_are_none_are_refused(clip):
 
 
 def test_a_drawn_clip_is_said_and_errors_are_of_noise_and_cut_together():
-    """At this ε the clip is the lowest above both systems but with a probability below e^-40."""
+    """At this ε forty systems are cut off with a probability below e^-200."""
     rows = fleet([(0, 0, 2)] * 40 + [(0, 0, 90)] * 40, ["F1"] * 40 + ["F2"] * 40)
     groups = grouped(rows)
     rule = ClipRule(ladder(2000.0), Spending(20.0), 80)
     found = draw_clipped_totals(rows, groups, rule)
-    assert found.clip_kw == (0.0, 4 * LOWEST_KW)
+    clip = found.clip_kw[1]
+    assert clip >= 4 * LOWEST_KW
     table = total_table(found, groups)
-    assert "between 0 and 100 kW" in table.about
+    assert f"between 0 and {clip:g} kW" in table.about
     assert "drawn" in table.about
     for size, mean, nine in zip(
         table.column("systems"), table.column("error_kw"), table.column("error_90_kw"), strict=True

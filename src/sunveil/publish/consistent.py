@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 # Sums of tables are met this well before they are rounded. [systems]
-_NEAR, _MOST_TURNS = 0.02, 2000
+_NEAR, _MOST_TURNS = 0.02, 500
 
 
 def consistent(noisy: Whole | Array, totals: Whole) -> Whole:

@@ -91,7 +91,7 @@ def table_choices(
         made,
         bins=Bins(sectors=asked.sectors),
         tables=tuple(asked.tables),
-        shares=None if asked.shares is None else dict(asked.shares),
+        shares=None if asked.shares is None else {**asked.shares},
         clip_kw=clip,
         quantiles=quantiles,
     )
