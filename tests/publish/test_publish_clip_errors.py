@@ -75,6 +75,12 @@ def test_errors_fall_with_epsilon_and_with_the_number_of_systems():
     assert error(1.0, 100) > error(1.0, 1000) > error(1.0, 20_000)
 
 
+def test_groups_share_the_cut_and_each_has_the_whole_noise():
+    rule = ClipRule((25.0,), Spending(1.0), 900)
+    one, ten = expected_error(rule), expected_error(rule, groups=10)
+    assert one < ten < 10.0 * one
+
+
 def test_a_group_s_error_has_its_share_of_the_cut():
     rule = ClipRule(RUNGS, Spending(1.0), 900)
     whole, part = stated_errors(rule, 25.0), stated_errors(rule, 25.0, share=0.1)

@@ -66,11 +66,19 @@ def _fleets(size: int) -> tuple[Array, ...]:
     )
 
 
-def expected_error(rule: ClipRule) -> float:
-    """Return the mean error of a total before its clip is chosen, as a share of it."""
+def expected_error(rule: ClipRule, *, groups: int = 1) -> float:
+    """Return the mean error of a total before its clip is chosen, as a share of it.
+
+    Parameters
+    ----------
+    rule
+        How the clip is chosen.
+    groups
+        How many groups the fleet is divided into; the total is that of one, as large as the others.
+    """
     chances, cuts, totals = _outlook(rule)
-    missed = np.array([_mean_missed(rule, cut, rule.deviations()) for cut in cuts])
-    return float(((chances * missed).sum(axis=1) / totals).mean())
+    missed = np.array([_mean_missed(rule, cut / groups, rule.deviations()) for cut in cuts])
+    return float((groups * (chances * missed).sum(axis=1) / totals).mean())
 
 
 def mix_error(rule: ClipRule, capacities_kw: Array) -> float:

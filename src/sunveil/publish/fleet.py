@@ -24,7 +24,6 @@ from sunveil.publish.counts import (
 )
 from sunveil.publish.publication import Publication, PublishedTable
 from sunveil.publish.quantiles import draw_quantiles, grids, part_of, rank_error
-from sunveil.publish.spending import Spending
 from sunveil.publish.totals import (
     check_clip,
     draw_clipped_totals,
@@ -37,7 +36,7 @@ QUANTILES = (0.25, 0.5, 0.75)
 PROOF = "docs/proofs/counts.md"
 NOISE = "standard deviation of the noise in every cell"
 CUT = "standard deviation of the noise; what is above the clip is cut off, and not known"
-MIXES = "mean error, noise and what is cut off together, over public mixes of {} systems"
+MIXES = "mean error, noise and what is cut off together, over public mixes of {} systems{}"
 RANKS = "expected error, at most, in places of the sorted list"
 # What the errors of totals are said for where nobody says how many systems there are.
 SYSTEMS = 300
@@ -224,7 +223,7 @@ def dry_fleet_tables(
     systems
         How many systems the fleet has, for the errors of totals; 300 where it is not said.
     """
-    check_keys(key, keys)
+    groups = len(check_keys(key, keys))
     check_largest(largest_kw)
     if clip_kw is not None:
         check_clip(clip_kw)
@@ -233,7 +232,13 @@ def dry_fleet_tables(
     )
     found = _expected_counts(bought, bins)
     if (part := bought.parts.get("totals")) is not None:
-        found.append(_expected_totals(part, clip_kw, largest_kw, systems))
+        if clip_kw is None:
+            many = SYSTEMS if systems is None else max(systems, 1)
+            rule = ClipRule(ladder(largest_kw), part, many)
+            found.append(_expected_totals(rule, groups))
+        else:
+            noise = total_deviation(clip_kw=clip_kw, spending=part)
+            found.append(Expected("totals", "total_kw", part.amount, noise, "kW", CUT))
     if (part := bought.parts.get("quantiles")) is not None:
         each = part_of(part, len(bought.quantiles))
         for quantity, grid in grids(largest_kw).items():
@@ -252,15 +257,10 @@ def _expected_counts(bought: Bought, bins: Bins) -> list[Expected]:
     return found
 
 
-def _expected_totals(
-    part: Spending, clip_kw: tuple[float, float] | None, largest_kw: float, systems: int | None
-) -> Expected:
-    if clip_kw is not None:
-        error = total_deviation(clip_kw=clip_kw, spending=part)
-        return Expected("totals", "total_kw", part.amount, error, "kW", CUT)
-    many = SYSTEMS if systems is None else max(systems, 1)
-    error = 100.0 * expected_error(ClipRule(ladder(largest_kw), part, many))
-    return Expected("totals", "total_kw", part.amount, error, "%", MIXES.format(many))
+def _expected_totals(rule: ClipRule, groups: int) -> Expected:
+    error = 100.0 * expected_error(rule, groups=groups)
+    meaning = MIXES.format(rule.systems, f" in {groups} groups" if groups > 1 else "")
+    return Expected("totals", "total_kw", rule.spending.amount, error, "%", meaning)
 
 
 def _words(bought: Bought) -> str:

@@ -91,7 +91,7 @@ def table_choices(
         made,
         bins=Bins(sectors=asked.sectors),
         tables=tuple(asked.tables),
-        shares=None if asked.shares is None else {**asked.shares},
+        shares=asked.shares and {str(name): share for name, share in asked.shares.items()},
         clip_kw=clip,
         quantiles=quantiles,
     )
