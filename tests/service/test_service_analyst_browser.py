@@ -225,6 +225,7 @@ def test_tables_are_bought_by_their_boxes_and_the_cost_follows(page: Page) -> No
     page.get_by_role("link", name=re.compile("^Fleet table")).click()
     page.get_by_label("Privacy loss ε", exact=True).fill("0.5")
     plan = page.locator("#plan")
+    expect(page.locator("#plan .cost")).to_have_text("ε = 0.5")
     expect(plan).to_contain_text("quantiles: surface_tilt")
     check_everywhere(page)
     picture(page, "ask-tables-usual")

@@ -243,7 +243,8 @@ def dry_fleet_tables(
         each = part_of(part, len(bought.quantiles))
         for quantity, grid in grids(largest_kw).items():
             error = rank_error(grid, spending=each)
-            found.append(Expected("quantiles", quantity, each.amount, error, "ranks", RANKS))
+            cost = each.amount * len(bought.quantiles)
+            found.append(Expected("quantiles", quantity, cost, error, "ranks", RANKS))
     return tuple(found)
 
 

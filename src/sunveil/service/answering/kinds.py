@@ -91,7 +91,7 @@ def table_choices(
         made,
         bins=Bins(sectors=asked.sectors),
         tables=tuple(asked.tables),
-        shares=asked.shares and {str(name): share for name, share in asked.shares.items()},
+        shares=None if asked.shares is None else dict[str, float](asked.shares.items()),
         clip_kw=clip,
         quantiles=quantiles,
     )
