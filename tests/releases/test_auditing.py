@@ -59,7 +59,8 @@ def scored(
 
 def test_every_mechanism_and_unit_is_audited(found):
     assert [(each.mechanism, each.unit) for each in found.exact] == ROWS
-    assert [(each.mechanism, each.unit) for each in found.samplers] == ROWS
+    noise = [(name, str(System())) for name in ("discrete-laplace", "discrete-gaussian")]
+    assert [(each.mechanism, each.unit) for each in found.samplers] == [*ROWS, *noise]
     units = [str(unit) for unit in (Readings(1), Days(1), System())]
     assert [each.unit for each in found.independence] == 2 * units
 

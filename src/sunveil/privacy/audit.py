@@ -166,15 +166,12 @@ class ExactAudit(Generic[Input]):
 
     def add_pair(self, first: Input, second: Input) -> None:
         """Take one more pair of neighbours into account."""
-        for each in (first, second):
-            claim = self._mechanism.guarantee(each)
-            if isinstance(claim, ConcentratedGuarantee):
-                raise ParameterError(
-                    "a claim of ρ has no largest ratio; audit_gaussian looks at it"
-                )
-            if self._claim not in (None, claim):
-                raise ParameterError("an audit's pairs must all be under one claim")
-            self._claim = claim
+        claim, other = self._mechanism.guarantee(first), self._mechanism.guarantee(second)
+        if isinstance(claim, ConcentratedGuarantee):
+            raise ParameterError("a claim of ρ has no largest ratio; audit_gaussian looks at it")
+        if claim != other or self._claim not in (None, claim):
+            raise ParameterError("an audit's pairs must all be under one claim")
+        self._claim = claim
         if self._last is None or self._last[0] is not first:
             self._last = first, _logs(self._mechanism, first)
         ours, theirs = self._last[1], _logs(self._mechanism, second)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sunveil.ledger.ledger import Question
+from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import unit_name
 from sunveil.publish.publication import Column, Publication, PublishedTable
 from sunveil.publish.terms import ReleaseTerms
@@ -86,7 +87,10 @@ def systems_question(
         Who asks; None for the curator.
     """
     digest = hashlib.sha256("\n".join(sorted(about.values())).encode()).hexdigest()
-    parameters = {"choices": terms.choices.to_dict(), "about": digest}
+    parameters: dict[str, Any] = {"choices": terms.choices.to_dict(), "about": digest}
+    if terms.mechanism == "window":
+        # what another shape of window has drawn answers another question
+        parameters["window_candidates"] = terms.choices.window(terms.epsilon).inside
     return Question("system", parameters, terms.mechanism, terms.guarantee, tuple(about), analyst)
 
 
@@ -143,6 +147,7 @@ def systems_publication(
         The public choices that they were drawn with.
     """
     guarantee = question.guarantee
+    assert isinstance(guarantee, Guarantee)  # as the terms of releases have it
     public: dict[str, Any] = {
         "systems": len(rows),
         "unit": unit_name(guarantee.unit),

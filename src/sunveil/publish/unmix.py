@@ -142,7 +142,7 @@ def channel(window: Window) -> Array:
     shape = tuple(len(each.middles) for each in cells)
     cell_of = np.ravel_multi_index(np.ix_(*(each.of_value for each in cells)), shape)
     size = np.bincount(cell_of.ravel(), minlength=math.prod(shape))
-    held = np.empty((len(size), *shape))
+    held = np.empty((len(size), len(size)))
     # every place on a circle is like its first: there the window only turns
     turning = [n for n, axis in enumerate(window.axes) if axis.wraps]
     still = [range(1) if n in turning else range(many) for n, many in enumerate(shape)]
@@ -151,12 +151,11 @@ def channel(window: Window) -> Array:
         members = window.members(Placement(place, window.axes))
         counts = np.bincount(cell_of[members], minlength=len(size)).reshape(shape)
         for turn in itertools.product(*(range(shape[n]) for n in turning)):
-            there = list(at)
-            for n, k in zip(turning, turn, strict=True):
-                there[n] = k
-            held[(slice(None), *there)] = np.roll(counts, turn, axis=tuple(turning)).ravel()
+            by = dict(zip(turning, turn, strict=True))
+            there = np.ravel_multi_index([by.get(n, k) for n, k in enumerate(at)], shape)
+            held[:, there] = np.roll(counts, turn, axis=tuple(turning)).ravel()
     gain = math.expm1(window.epsilon - SLACK)
-    laws = size[:, None] + gain * held.reshape(len(size), -1)
+    laws = size[:, None] + gain * held
     return np.asarray(laws / (window.size + gain * window.inside))
 
 
