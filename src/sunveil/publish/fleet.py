@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from sunveil.fleet.results import FleetRows
 from sunveil.privacy.units import System, unit_name
 from sunveil.publish.bins import Bins, FleetGroups, check_keys, groups_of
@@ -132,7 +134,7 @@ def fleet_tables(
         title="Tables of a fleet of PV systems",
         tables=tuple(_drawn(rows, bought, bins, groups, clip_kw, largest_kw)),
         guarantee=bought.whole.guarantee(PROOF),
-        mechanism=_words(bought),
+        mechanism=_words(bought, drawn_clip=clip_kw is None and len(ladder(largest_kw)) > 1),
         public={
             "unit": unit_name(System()),
             "epsilon": float(epsilon),
@@ -170,8 +172,8 @@ def _drawn(
             tables.append(total_table(draw_clipped_totals(rows, groups, rule), groups))
         else:
             found = draw_totals(rows, groups, clip_kw=clip_kw, spending=part)
-            cut = _cut(tables, bins, clip_kw[1], largest_kw)
-            tables.append(total_table(found, groups, cut=cut))
+            cut = _cut(tables, bins, clip_kw[1], largest_kw, len(groups.names))
+            tables.append(total_table(found, groups, cut_kw=cut))
     if (part := bought.parts.get("quantiles")) is not None:
         tables.append(
             draw_quantiles(
@@ -181,20 +183,17 @@ def _drawn(
     return tables
 
 
-def _cut(tables: Sequence[PublishedTable], bins: Bins, high: float, largest_kw: float) -> str:
-    """Return what published classes say of the capacity above a given clip. [kW]"""
+def _cut(
+    tables: Sequence[PublishedTable], bins: Bins, clip_kw: float, largest_kw: float, groups: int
+) -> list[float] | None:
+    """Return what a given clip cuts off at most by the published classes, by group. [kW]"""
     classes = next((table for table in tables if table.name == "capacities"), None)
-    if classes is None or largest_kw <= high:
-        return ""
-    reach = [edge > high for edge in (*bins.capacity_edges_kw[1:-1], largest_kw)]
-    names = {name for name, far in zip(bins.labels[2], reach, strict=True) if far}
-    counted = zip(classes.column("capacity_class"), classes.column("systems"), strict=True)
-    systems = sum(many for name, many in counted if name in names)
-    return (
-        f"By `capacities`, {systems} systems, give or take its noise, are in classes that reach"
-        f" above it: with none larger than {largest_kw:g} kW, at most"
-        f" {systems * (largest_kw - high):g} kW is cut off."
-    )
+    if classes is None:
+        return None
+    counts = np.array(classes.column("systems")).reshape(groups, -1)[:, :-1]
+    reach = np.array([*bins.capacity_edges_kw[1:-1], largest_kw])
+    above = counts[:, reach > clip_kw].sum(axis=1)
+    return [float(systems * max(largest_kw - clip_kw, 0.0)) for systems in above]
 
 
 def dry_fleet_tables(
@@ -264,11 +263,14 @@ def _expected_totals(rule: ClipRule, groups: int) -> Expected:
     return Expected("totals", "total_kw", rule.spending.amount, error, "%", meaning)
 
 
-def _words(bought: Bought) -> str:
+def _words(bought: Bought, *, drawn_clip: bool) -> str:
     noisy = [name for name in (*MARGINS, "totals") if name in bought.parts]
     kind = "Gaussian" if bought.whole.concentrated else "Laplace"
     said = [f"discrete {kind} noise ({', '.join(noisy)})"] if noisy else []
-    if "quantiles" in bought.parts or "totals" in bought.parts:
+    chosen = ["quantiles by their ranks"] if "quantiles" in bought.parts else []
+    if "totals" in bought.parts and drawn_clip:
+        chosen.append("the clip of totals by what is above it")
+    if chosen:
         kind = "the exponential mechanism" if bought.whole.concentrated else "permute-and-flip"
-        said.append(f"{kind} (quantiles by their ranks, the clip of totals by what is above it)")
+        said.append(f"{kind} ({', '.join(chosen)})")
     return ", ".join(said)

@@ -8,7 +8,7 @@ Proof: ``docs/proofs/counts.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,7 +141,9 @@ def draw_clipped_totals(rows: FleetRows, groups: FleetGroups, rule: ClipRule) ->
     return DrawnTotals(found.totals, clip, found.deviation_kw, rule)
 
 
-def total_table(found: DrawnTotals, groups: FleetGroups, *, cut: str = "") -> PublishedTable:
+def total_table(
+    found: DrawnTotals, groups: FleetGroups, *, cut_kw: Sequence[float] | None = None
+) -> PublishedTable:
     """Return the table of totals and means, each with its error.
 
     Parameters
@@ -150,45 +152,58 @@ def total_table(found: DrawnTotals, groups: FleetGroups, *, cut: str = "") -> Pu
         The drawn totals.
     groups
         Public.
-    cut
-        What is known of the part above the upper bound, in a sentence; for given bounds.
+    cut_kw
+        What is known of the part above given bounds: how much it is at most, by group. [kW]
     """
     columns = (
         *key_columns(groups),
         Column("systems", "integer", "Systems of the group: public."),
         Column("total_kw", "number", "Total DC capacity, within what the bounds allow [kW]."),
         Column("noisy_total_kw", "number", "The same as drawn: unbiased for held capacities [kW]."),
+        Column("held_at_kw", "number", "What larger systems were held at [kW]."),
         Column("total_sd_kw", "number", "Standard deviation of the noise in it [kW]."),
         Column("error_kw", "number", "Mean error of the total, noise and what is cut off together,"
-               " as in public mixes of systems [kW]."),
+               " as in public mixes of systems; none where the bounds were given [kW]."),
         Column("error_90_kw", "number", "What nine in ten such errors are within [kW]."),
+        Column("cut_at_most_kw", "number", "What given bounds cut off at most, by the drawn classes"
+               " of capacity; none where these do not tell [kW]."),
         Column("mean_kw", "number", "Mean DC capacity [kW]."),
         Column("mean_sd_kw", "number", "Standard deviation of its noise before the bounds [kW]."),
     )  # fmt: skip
-    return PublishedTable("totals", _about(found, cut), columns, tuple(_rows(found, groups)))
+    rows = tuple(_rows(found, groups, cut_kw))
+    return PublishedTable("totals", _about(found), columns, rows)
 
 
-def _about(found: DrawnTotals, cut: str) -> str:
+def _about(found: DrawnTotals) -> str:
+    """Return what the table is: public choices only, since what is drawn is in its cells."""
     low, high = (f"{bound:g}" for bound in found.clip_kw)
     about = f"DC capacity, each system's held between {low} and {high} kW."
     if found.rule is None:
         unknown = "What systems have above that is cut off; how much is not known, so that no error"
-        return f"{about} {unknown} of the whole is stated.{' ' if cut else ''}{cut}"
+        return f"{about} {unknown} of the whole is stated."
     if found.rule.chosen_with is None:
         return f"{about} No system is taken to be larger."
-    rungs = f"{len(found.rule.rungs)} from {found.rule.rungs[0]:g} to {found.rule.rungs[-1]:g} kW"
-    return f"{about} The upper bound was drawn, by how many systems are above it, among {rungs}."
+    rungs = found.rule.rungs
+    ladder = f"a public ladder of {len(rungs)} from {rungs[0]:g} to {rungs[-1]:g} kW"
+    return (
+        f"DC capacity, each system's held at `held_at_kw`, which was drawn from {ladder} by how"
+        " many systems are above it."
+    )
 
 
-def _rows(found: DrawnTotals, groups: FleetGroups) -> Iterator[tuple[Any, ...]]:
+def _rows(
+    found: DrawnTotals, groups: FleetGroups, cut_kw: Sequence[float] | None
+) -> Iterator[tuple[Any, ...]]:
     low, high = check_clip(found.clip_kw)
     deviation, sizes = found.deviation_kw, [int(size) for size in groups.sizes]
     errors = {size: _errors(found, size, sum(sizes)) for size in set(sizes)}
-    for name, size, total in zip(groups.names, sizes, found.totals, strict=True):
+    cuts = [None] * len(sizes) if cut_kw is None else list(cut_kw)
+    for name, size, total, cut in zip(groups.names, sizes, found.totals, cuts, strict=True):
         held = int(np.clip(total, size * low, size * high)) / 1e3
         mean = (held / size, round(deviation / size, 6)) if size else (None, None)
         head = () if groups.key is None else (name,)
-        yield (*head, size, held, int(total) / 1e3, round(deviation, 6), *errors[size], *mean)
+        noise = high / 1e3, round(deviation, 6)
+        yield (*head, size, held, int(total) / 1e3, *noise, *errors[size], cut, *mean)
 
 
 def _errors(found: DrawnTotals, size: int, systems: int) -> tuple[float | None, float | None]:
