@@ -149,10 +149,11 @@ def test_given_bounds_say_what_they_cut_off_as_far_as_classes_tell():
     asked = {"bins": BINS, "epsilon": 40.0, "clip_kw": (0.0, 25.0), "largest_kw": 500.0}
     found = {t.name: t for t in fleet_tables(rows, tables=("capacities", "totals"), **asked).tables}
     assert found["totals"].column("cut_at_most_kw") == [47500.0]
-    assert found["totals"].column("error_kw") == [None]
+    names = [column.name for column in found["totals"].columns]
+    assert "error_kw" not in names
     (alone,) = fleet_tables(rows, tables=("totals",), **asked).tables
     assert "how much is not known" in alone.about
-    assert alone.column("cut_at_most_kw") == [None]
+    assert len(alone.columns) == len(names) - 1
 
 
 def test_no_quantile_is_cut_off_at_the_clip():

@@ -155,6 +155,16 @@ def total_table(
     cut_kw
         What is known of the part above given bounds: how much it is at most, by group. [kW]
     """
+    errors = (
+        Column("error_kw", "number", "Mean error of the total, noise and what is cut off together,"
+               " as in public mixes of systems [kW]."),
+        Column("error_90_kw", "number", "What nine in ten such errors are within [kW]."),
+    )  # fmt: skip
+    cut = Column(
+        "cut_at_most_kw",
+        "number",
+        "What is cut off at most, by the drawn classes of capacity [kW].",
+    )
     columns = (
         *key_columns(groups),
         Column("systems", "integer", "Systems of the group: public."),
@@ -162,14 +172,11 @@ def total_table(
         Column("noisy_total_kw", "number", "The same as drawn: unbiased for held capacities [kW]."),
         Column("held_at_kw", "number", "What larger systems were held at [kW]."),
         Column("total_sd_kw", "number", "Standard deviation of the noise in it [kW]."),
-        Column("error_kw", "number", "Mean error of the total, noise and what is cut off together,"
-               " as in public mixes of systems; none where the bounds were given [kW]."),
-        Column("error_90_kw", "number", "What nine in ten such errors are within [kW]."),
-        Column("cut_at_most_kw", "number", "What given bounds cut off at most, by the drawn classes"
-               " of capacity; none where these do not tell [kW]."),
+        *(errors if found.rule is not None else ()),
+        *((cut,) if cut_kw is not None else ()),
         Column("mean_kw", "number", "Mean DC capacity [kW]."),
         Column("mean_sd_kw", "number", "Standard deviation of its noise before the bounds [kW]."),
-    )  # fmt: skip
+    )
     rows = tuple(_rows(found, groups, cut_kw))
     return PublishedTable("totals", _about(found), columns, rows)
 
@@ -197,18 +204,20 @@ def _rows(
     low, high = check_clip(found.clip_kw)
     deviation, sizes = found.deviation_kw, [int(size) for size in groups.sizes]
     errors = {size: _errors(found, size, sum(sizes)) for size in set(sizes)}
-    cuts = [None] * len(sizes) if cut_kw is None else list(cut_kw)
+    cuts: list[tuple[float, ...]] = [
+        () if cut_kw is None else (cut_kw[i],) for i in range(len(sizes))
+    ]
     for name, size, total, cut in zip(groups.names, sizes, found.totals, cuts, strict=True):
         held = int(np.clip(total, size * low, size * high)) / 1e3
         mean = (held / size, round(deviation / size, 6)) if size else (None, None)
         head = () if groups.key is None else (name,)
         noise = high / 1e3, round(deviation, 6)
-        yield (*head, size, held, int(total) / 1e3, *noise, *errors[size], cut, *mean)
+        yield (*head, size, held, int(total) / 1e3, *noise, *errors[size], *cut, *mean)
 
 
-def _errors(found: DrawnTotals, size: int, systems: int) -> tuple[float | None, float | None]:
+def _errors(found: DrawnTotals, size: int, systems: int) -> tuple[float, ...]:
     if found.rule is None:
-        return None, None
+        return ()
     if size == 0:
         return 0.0, 0.0
     errors = stated_errors(found.rule, found.clip_kw[1], share=size / systems)

@@ -175,7 +175,7 @@ def _capacities(table: Table) -> list[CaptionedFigure]:
 
 def _totals(table: Table) -> list[CaptionedFigure]:
     names = column(table, _names(table)[0]) if _names(table)[0] != "systems" else ["all"]
-    told = "error_kw" in _names(table) and None not in column(table, "error_kw")
+    told = "error_kw" in _names(table)
     whisker = "error_kw" if told else "total_sd_kw"
     made = figure(
         [
