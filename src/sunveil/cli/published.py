@@ -45,12 +45,13 @@ def expected_table(expected: Sequence[Expected]) -> str:
     """Return the errors to expect of a fleet's tables, as a table."""
     from sunveil.cli.show import aligned
 
-    head = ("table", "column", "ε", "standard error")
+    head = ("table", "column", "cost", "error")
     rows = [
-        (each.table, each.value, f"{each.epsilon:g}", f"{each.error:.3g} {each.unit}")
+        (each.table, each.value, f"{each.cost:g}", f"{each.error:.3g} {each.unit}")
         for each in expected
     ]
-    return aligned([head, *rows])
+    meanings = dict.fromkeys(f"Error in {each.unit}: {each.meaning}." for each in expected)
+    return "\n".join([aligned([head, *rows]), *meanings])
 
 
 def fleet_figures(publication: Publication) -> Mapping[str, Callable[[Any], None]]:
