@@ -18,8 +18,8 @@ from sunveil.privacy.units import Days, Readings, System
 from sunveil.privacy.window import best_window
 from sunveil.releases.answer import ExpectedErrors, Spread
 from sunveil.releases.choices import Choices
+from sunveil.releases.errors import release_laws
 from sunveil.releases.frame import frame_of, prepared
-from sunveil.releases.reference import error_laws
 from sunveil.releases.release import Mechanism, release
 from sunveil.simulate import SystemTruth
 from sunveil.site import Plane, Site
@@ -108,12 +108,12 @@ def test_the_expected_errors_are_small_at_the_epsilon_hoped_for(
     record, frame, unit, epsilon, azimuth, tilt, capacity
 ):
     """Exact expectations over two months on a grid of ten degrees: a year and four do better."""
-    truth = truth_at(frame.weather.site)
-    means = error_laws(frame, record, truth, unit=unit, epsilon=epsilon).means
+    truth, asked = (Plane(200.0, 30.0), TRUTH_KW), {"unit": unit, "epsilons": [epsilon]}
+    means = release_laws(frame, record, *truth, **asked)[0].means
     assert means[0] < azimuth
     assert means[1] < tilt
     assert means[2] < capacity
-    other = error_laws(frame, record, truth, unit=unit, epsilon=epsilon, exponential=True).means
+    other = release_laws(frame, record, *truth, **asked, exponential=True)[0].means
     assert means[0] <= other[0]
 
 

@@ -9,7 +9,6 @@ that are left, on the charge that it has paid. The same question asked again cos
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from sunveil.ledger.ledger import Ledger, Question
 from sunveil.publish.publication import Publication
 from sunveil.publish.system_rows import (
     SystemsPlan,
-    mean_errors,
     row_of,
     systems_publication,
     systems_question,
@@ -32,7 +30,7 @@ from sunveil.publish.terms import (
     SystemsToRelease,
     ignore_progress,
 )
-from sunveil.releases.answer import ExpectedErrors, Release
+from sunveil.releases.answer import Release
 from sunveil.releases.drawing import Scored, draw_release
 from sunveil.releases.frame import Frame
 
@@ -73,6 +71,7 @@ def plan_systems(
         Whose share would be charged too; None for the curator.
     """
     cost = cost_of_systems(ledger, dataset, terms)
+    systems.check()
     question = systems_question(systems.about(), terms, analyst=analyst)
     kept = ledger.kept(dataset, question) is not None
     free = kept or ledger.unanswered(dataset, question) is not None
@@ -81,7 +80,7 @@ def plan_systems(
         cost=0.0 if free else cost,
         remaining=ledger.dataset(dataset).remaining,
         kept=kept,
-        expected=mean_errors(systems.expected(terms).values()),
+        expected=systems.expected(terms),
     )
 
 
@@ -121,21 +120,22 @@ def publish_systems(
     for one charge, as :meth:`~sunveil.ledger.ledger.Ledger.keep` sees to.
     """
     question = systems_question(systems.about(), terms, analyst=analyst)
-    expected: Mapping[str, ExpectedErrors] = {}
     if ledger.kept(dataset, question) is None:
         # what cannot be released is refused before anything is spent
-        expected = systems.expected(terms)
+        systems.check()
 
     def draw() -> list[list[Any]]:
         folder = _folder_of_question(systems, question.digest(dataset))
         rows: list[list[Any]] = []
         for part in systems.parts(terms):
-            rows += _rows(part, terms, expected, question, folder=folder)
+            rows += _rows(part, terms, question, folder=folder)
             on_progress(len(rows), len(systems))
         return sorted(rows)
 
     answer = ledger.ask(dataset, question, draw, resume=True)
-    return systems_publication(answer.value, question, terms.choices)
+    return systems_publication(
+        answer.value, question, terms.choices, expected=systems.expected(terms)
+    )
 
 
 def release_systems(
@@ -158,14 +158,15 @@ def release_systems(
     -------
     ``ε``-DP for the unit of every system. Draws are made in the thread that calls.
     """
+    systems.check()
     expected = systems.expected(terms)
     found: list[Release] = []
     for part in systems.parts(terms):
-        for name, frame, scored in part.scores():
+        for _, frame, scored in part.scores():
             drawn = _draw(scored, frame, terms)
             # what all of them have in common is held once
             public = found[0].public if found else drawn.public
-            found.append(replace(drawn, public=public, expected=expected[name]))
+            found.append(replace(drawn, public=public, expected=expected))
         on_progress(len(found), len(systems))
     return sorted(found, key=lambda each: each.release_id)
 
@@ -187,7 +188,6 @@ def _folder_of_question(systems: SystemsToRelease, digest: str) -> Path | None:
 def _rows(
     part: SystemsPart,
     terms: ReleaseTerms,
-    expected: Mapping[str, ExpectedErrors],
     question: Question,
     *,
     folder: Path | None,
@@ -196,10 +196,7 @@ def _rows(
     path = None if folder is None else folder / f"part-{part.number:05d}.json"
     rows = None if path is None else _drawn_before(path, part.size)
     if rows is None:
-        rows = [
-            row_of(_draw(scored, frame, terms), expected[name], question)
-            for name, frame, scored in part.scores()
-        ]
+        rows = [row_of(_draw(scored, frame, terms), question) for _, frame, scored in part.scores()]
         if path is not None:
             write_whole(path, json.dumps(sorted(rows)), private=True)
     return rows
