@@ -19,11 +19,17 @@ import pandas as pd
 import pvlib
 from scipy.interpolate import RegularGridInterpolator
 
-from benchmarks.independent_sky import PLACES, SKY_MINUTES, IndependentSky, independent_sky
+from benchmarks.independent_sky import (
+    PLACES,
+    SKY_MINUTES,
+    SMOGGY,
+    IndependentSky,
+    independent_sky,
+)
 from sunveil.simulate.sky import days_since, dull_days
 from sunveil.simulate.skyline import draw_skylines, sectors_of
 from sunveil.simulate.systems import SystemTruth, draw_systems
-from sunveil.site import Array, Mount, Plane
+from sunveil.site import Array, Mount, Plane, Site
 from sunveil.weather import Weather
 
 # As many systems stand under each sky.
@@ -31,6 +37,9 @@ UNDER_ONE_SKY = 4
 HOUR = 60 // SKY_MINUTES
 # Share of systems with something on their horizon, as the simulated fleets of `sunveil simulate`.
 SHADED = 0.5
+# Plants of China's plains face south, a few degrees flatter than their latitude (PVOD, doi
+# 10.11922/sciencedb.01094). [degrees]
+PLANT_AZIMUTHS, PLANT_TILTS = 5.0, (-5.0, 4.0)
 # As built against the drawings, one standard deviation, and a logger's clock. [degrees, minutes]
 AZIMUTH_BUILT, TILT_BUILT, CLOCK = 1.0, 0.75, 1.0
 # Labels: of the PV Validation Hub's, a third of azimuths are in steps of five degrees.
@@ -97,8 +106,11 @@ def independent_fleet(count: int, *, seed: int) -> Iterator[IndependentSystem]:
         sky = independent_sky(site, seed=_seed(seed, 1, which))
         first = which * UNDER_ONE_SKY
         for number in range(first, min(first + UNDER_ONE_SKY, count)):
+            rng = np.random.default_rng(_seed(seed, 2, number))
             truth = replace(systems[number], site=site)
-            yield _system(truth, sky, np.random.default_rng(_seed(seed, 2, number)))
+            if site in SMOGGY:
+                truth = replace(truth, planes=((_plant(site, rng), 1.0),))
+            yield _system(truth, sky, rng)
 
 
 def _system(truth: SystemTruth, sky: IndependentSky, rng: np.random.Generator) -> IndependentSystem:
@@ -110,6 +122,11 @@ def _system(truth: SystemTruth, sky: IndependentSky, rng: np.random.Generator) -
         power=_power(truth, _as_built(truth.plane, rng), sky, rng),
         satellite=sky.satellite,
     )
+
+
+def _plant(site: Site, rng: np.random.Generator) -> Plane:
+    tilt = site.latitude + rng.normal(*PLANT_TILTS)
+    return Plane(180.0 + PLANT_AZIMUTHS * rng.standard_normal(), tilt)
 
 
 def _as_built(plane: Plane, rng: np.random.Generator) -> Plane:

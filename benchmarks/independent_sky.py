@@ -34,10 +34,10 @@ SMOGGY = (
     Site(45.46, 9.19, 120.0),
 )
 PLACES = tuple(city.site for city in CITIES) + SMOGGY
-# Aerosol optical depth at 700 nm: yearly medians of AERONET's sites are 0.03 to 0.15 in North
+# Aerosol optical depth at 700 nm: yearly medians of AERONET's sites are 0.02 to 0.15 in North
 # America and Europe, and 0.2 to 0.5 in the plains of China and India (Holben et al. 2001,
 # doi 10.1029/2001JD900014; Wei et al. 2019, doi 10.1016/j.atmosenv.2019.116954).
-CLEAN_AOD, SMOGGY_AOD = (0.03, 0.14), (0.2, 0.45)
+CLEAN_AOD, SMOGGY_AOD = (0.02, 0.15), (0.2, 0.45)
 # What Solis holds for (Ineichen 2008, doi 10.1016/j.solener.2007.08.003).
 LARGEST_AOD = 0.45
 # Of the light that aerosol takes from the beam, what still comes down as diffuse.
@@ -117,7 +117,7 @@ def draw_aerosol(rng: np.random.Generator, calendar: SolarCalendar, *, smoggy: b
     """
     low, high = SMOGGY_AOD if smoggy else CLEAN_AOD
     middle = np.exp(rng.uniform(np.log(low), np.log(high)))
-    swing = -rng.uniform(0.3, 0.8) if smoggy else rng.normal(0.45, 0.25)
+    swing = -rng.uniform(0.3, 0.8) if smoggy else rng.normal(0.45, 0.4)
     spells = 0.4 * autoregressive(rng, calendar.days, correlation=0.7)
     return np.asarray(np.clip(middle * np.exp(swing * calendar.summer + spells), 0.01, 2.0))
 
