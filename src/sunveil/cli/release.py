@@ -27,6 +27,7 @@ from sunveil.cli.options import (
 )
 from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet
 from sunveil.cli.progress import counting, progress
+from sunveil.cli.published import errors_line
 from sunveil.errors import MeterError, ParameterError, speak, spoken
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from sunveil.meters import MeterOptions, Record
     from sunveil.privacy.units import Unit
     from sunveil.publish.memory_systems import MemorySystems
-    from sunveil.releases.answer import ExpectedErrors, Release
+    from sunveil.releases.answer import Release
     from sunveil.releases.choices import Choices
 
 PRIVACY_OPTIONS = (
@@ -246,15 +247,5 @@ def _as_table(found: Sequence[Release]) -> str:
     first = found[0]
     lines = [aligned([head, *rows]), "", f"{first.mechanism}: {first.guarantee}."]
     if first.expected is not None:
-        lines.append(_errors_line(first.expected))
+        lines.append(errors_line(first.expected))
     return "\n".join(lines)
-
-
-def _errors_line(expected: ExpectedErrors) -> str:
-    parts = [
-        f"azimuth {expected.azimuth.mean:.1f}° ({expected.azimuth.within:.0f}°)",
-        f"tilt {expected.tilt.mean:.1f}° ({expected.tilt.within:.0f}°)",
-    ]
-    if expected.capacity is not None:
-        parts.append(f"capacity {expected.capacity.mean:.0f}% ({expected.capacity.within:.0f}%)")
-    return f"Errors to expect, mean (nine in ten within): {', '.join(parts)}; {expected.basis}."

@@ -31,6 +31,10 @@ ERROR_COLUMNS = (
     Column("unit", "string", "Unit of the errors."),
     Column("basis", "string", "What they were computed from."),
 )
+FLAT = (
+    "The errors are those of all planes together: the azimuth of one that is flatter than 15"
+    " degrees is less certain than they say."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,7 @@ def systems_publication(
         "unit": unit_name(guarantee.unit),
         "epsilon": guarantee.epsilon,
         "choices": choices.to_dict(),
+        "cautions": [FLAT],
     }
     if question.mechanism == "window":
         public["window_widths"] = list(choices.window(guarantee.epsilon).widths)
