@@ -206,7 +206,8 @@ def measured(
         for name, unit in UNITS.items():
             asked = {epsilon: epsilon for epsilon in epsilons.get(name, ())}
             if not isinstance(unit, System):
-                one_worth = worth(one.frame.time_grid, unit=unit, epsilon=1.0)
+                differenced = one.record.differenced
+                one_worth = worth(unit, 1.0, one.frame.time_grid, differenced=differenced)
                 asked |= {-each: each / one_worth for each in worths}
             for key, laws in zip(asked, _laws(one, unit, list(asked.values())), strict=True):
                 for quantity in one.counts:

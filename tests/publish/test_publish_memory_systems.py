@@ -109,6 +109,7 @@ def test_nothing_in_a_row_depends_on_the_record_but_the_draw(publish, records, m
 def test_rows_that_the_first_version_kept_are_published_without_their_errors(publish, ledger):
     question_of = module.systems_question
     asked = []
+
     def watch(*args, **options):
         asked.append(question_of(*args, **options))
         return asked[-1]

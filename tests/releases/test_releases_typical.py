@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -53,7 +54,7 @@ def test_stated_errors_never_rise_with_epsilon():
                     values = [getattr(getattr(each, name), part) for each in found]
                     # a window is chosen for all axes at once, and one may give way to another
                     slack = 1.0 if unit != System() else 1.1
-                    pairs = zip(values, values[1:], strict=False)
+                    pairs = pairwise(values)
                     assert all(after <= slack * before + 1e-9 for before, after in pairs)
 
 

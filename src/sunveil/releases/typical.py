@@ -64,7 +64,7 @@ def typical_errors(
     rows = (table or typical_table())["clear" if clear else "measured"]
     if not isinstance(unit, Readings | Days):
         return _of_window(choices, rows, epsilon)
-    each = worth(time_grid, unit=unit, epsilon=epsilon, differenced=differenced)
+    each = worth(unit, epsilon, time_grid, differenced=differenced)
     name = "readings" if isinstance(unit, Readings) else "days"
     where, places = math.log(each), np.log(rows["worth"])
 
@@ -78,16 +78,16 @@ def typical_errors(
 
 
 def worth(
-    time_grid: TimeGrid, *, unit: Readings | Days, epsilon: float, differenced: bool = False
+    unit: Readings | Days, epsilon: float, time_grid: TimeGrid, *, differenced: bool
 ) -> float:
     """Return the ε at which a year of hours is worth as much for one reading, or one day.
 
     Parameters
     ----------
-    time_grid
-        The intervals of the record.
     unit, epsilon
         Of the release.
+    time_grid
+        The intervals of the record.
     differenced
         Whether the record holds differences of a register.
     """
