@@ -23,7 +23,7 @@ from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.releases.errors import ErrorLaws, Law, release_laws
 from sunveil.releases.frame import Frame, frame_of
 from sunveil.releases.score import placement
-from sunveil.releases.typical import worth
+from sunveil.releases.worth import worth
 from sunveil.site import Array, Plane
 from sunveil.weather import get_weather
 

@@ -259,7 +259,11 @@ def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fle
             for each in one.records.of(part)
             if isinstance(each, HeldRecord) and each.number == member.number
         )
-    ours, theirs = (score_record(each, record, unit) for each in (shared, own))
+    frames = (
+        shared.settled(unit, 1.0, time_grid=member.time_grid),
+        own.settled(unit, 1.0),
+    )
+    ours, theirs = (score_record(each, record, unit) for each in frames)
     if isinstance(unit, System):
         assert ours.place == theirs.place
     else:
@@ -301,7 +305,8 @@ def test_releases_without_a_ledger_come_in_random_order_with_all_that_is_public(
     assert len(set(names)) == 6
     assert names == sorted(names)
     assert {each.guarantee.epsilon for each in found} == {20.0}
-    assert all(each.public == CHOICES.to_dict() and each.expected for each in found)
+    told = {**CHOICES.to_dict(), "levels_per_nat": 0.1}
+    assert all(each.public == told and each.expected for each in found)
     drawn = sorted(each.surface_azimuth for each in found)
     truth = sorted(azimuth for azimuth, _ in PLANES.values())
     assert np.abs(np.subtract(drawn, truth)).max() <= 25.0

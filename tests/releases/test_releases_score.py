@@ -12,7 +12,8 @@ from sunveil.meters import Record, read_meters
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.releases.choices import Choices
 from sunveil.releases.frame import frame_of, prepared
-from sunveil.releases.score import day_score, placement, reach, reading_score, unit_score
+from sunveil.releases.score import day_score, placement, reading_score, unit_score
+from sunveil.releases.worth import reach
 from sunveil.scores import Capacities, Tolerance
 from sunveil.site import Site
 from sunveil.weather import clearsky
@@ -186,7 +187,11 @@ def test_where_the_sun_shines_at_midnight_a_day_of_counts_moves_the_votes_of_its
     times = np.arange("2019-06-20", "2019-06-23", dtype="datetime64[h]").astype("datetime64[s]")
     empty = Record("a", times, np.zeros(len(times)), 60.0)
     choices = Choices(
-        step=30.0, capacities=Capacities(1.0, 30.0, 0.05), tolerance=Tolerance(0.15, 0.01)
+        step=30.0,
+        capacities=Capacities(1.0, 30.0, 0.05),
+        tolerance=Tolerance(0.15, 0.01),
+        thresholds=(0.3, 0.5, 0.7, 0.9),
+        fewest=4,
     )
     frame = frame_of(empty, clearsky(site, "2019-06-15", "2019-06-28"), choices)
     assert frame.lit.all()

@@ -9,11 +9,11 @@ import numpy as np
 
 from sunveil.meters.record import Record
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
-from sunveil.privacy.score import Axis
+from sunveil.privacy.score import Axis, Score
 from sunveil.privacy.units import System, Unit
 from sunveil.releases.answer import Spread
 from sunveil.releases.frame import Frame
-from sunveil.releases.score import placement, unit_score
+from sunveil.releases.score import count_score, placement, with_prior
 from sunveil.site import Array, Plane
 
 
@@ -113,12 +113,18 @@ def release_laws(
         return [
             window_laws(placed.axes, each, truth, capacity_kw, lowest_kw=lowest) for each in chances
         ]
-    score = unit_score(frame, record, unit)
     mechanism = Exponential if exponential else PermuteAndFlip
-    return [
-        framed_laws(frame, mechanism(each).probabilities(score), truth, capacity_kw)
-        for each in epsilons
-    ]
+    counted: dict[tuple[float, ...] | None, Score] = {}
+    found = []
+    for each in epsilons:
+        own = frame.settled(unit, each, differenced=record.differenced)
+        # counts depend on how days vote alone, and take longest
+        votes = own.choices.thresholds
+        if votes not in counted:
+            counted[votes] = count_score(own, record, unit)
+        chances = mechanism(each).probabilities(with_prior(own, counted[votes]))
+        found.append(framed_laws(own, chances, truth, capacity_kw))
+    return found
 
 
 def framed_laws(frame: Frame, probabilities: Array, truth: Plane, capacity_kw: float) -> ErrorLaws:

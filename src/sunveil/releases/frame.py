@@ -19,6 +19,7 @@ from sunveil.errors import MeterError
 from sunveil.grids import Grid
 from sunveil.meters.coarsen import coarsen
 from sunveil.meters.record import Cleaning, Record
+from sunveil.privacy.units import Unit
 from sunveil.releases.choices import Choices
 from sunveil.scores import Logs, RatioBins, log_power, log_profiles
 from sunveil.search.exhaustive import blocks
@@ -67,7 +68,7 @@ class Frame:
     time_grid
         The intervals, whole solar days of them.
     choices
-        Grids, tolerances and thresholds.
+        Grids, tolerances and thresholds; those of scores are settled (:meth:`settled`).
     grid
         The candidate planes.
     lit
@@ -102,11 +103,44 @@ class Frame:
     def fingerprint(self) -> str:
         """Return a digest of all that a score is made with, besides the readings."""
         digest = hashlib.sha256(self.choices.fingerprint().encode())
-        for part in (self.grid.surface_azimuth, self.grid.surface_tilt, self.lit, self.days):
+        grid = self.grid.surface_azimuth, self.grid.surface_tilt
+        for part in (*grid, self.lit, self.days, self.offsets()):
             digest.update(np.ascontiguousarray(part).tobytes())
         for profiles in self.profiles:
             digest.update(np.ascontiguousarray(profiles).tobytes())
         return digest.hexdigest()
+
+    def settled(
+        self,
+        unit: Unit,
+        epsilon: float,
+        *,
+        differenced: bool = False,
+        time_grid: TimeGrid | None = None,
+    ) -> Frame:
+        """Return the frame with choices settled for a release; nothing is modelled anew.
+
+        Parameters
+        ----------
+        unit, epsilon
+            Of the release.
+        differenced
+            Whether the record holds differences of a register.
+        time_grid
+            The intervals of the record, where the frame is made for longer ones too.
+        """
+        grid = time_grid or self.time_grid
+        choices = self.choices.settled(unit, epsilon, grid, differenced=differenced)
+        return replace(self, choices=choices)
+
+    def offsets(self) -> NDArray[np.int64]:
+        """Return what the public prior adds to every level, one number for each plane."""
+        choices = self.choices
+        if choices.planes is None or choices.levels_per_nat is None:
+            return np.zeros(len(self.grid), dtype=np.int64)
+        return choices.planes.offsets(
+            self.grid, self.weather.site.latitude, levels_per_nat=choices.levels_per_nat
+        )
 
     def readings(self, record: Record) -> Logs:
         """Return the logarithm of a record's readings in the lit intervals."""

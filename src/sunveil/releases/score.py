@@ -3,39 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from sunveil.meters.record import Record
 from sunveil.privacy.score import Placement, Score
-from sunveil.privacy.units import Days, Readings, System, Unit
+from sunveil.privacy.units import Days, Readings
 from sunveil.releases.frame import Frame
+from sunveil.releases.worth import reach
 from sunveil.scores import count_days, count_readings
-
-# One count of a register is part of the differences before and after it. The counts of a day are
-# part of the differences of that day and, at its ends, of the days before and after.
-REGISTER_READINGS, REGISTER_DAYS = 2, 3
-
-
-def reach(unit: Unit, *, differenced: bool) -> int:
-    """Return how many of a record's readings, or days, one of the source's can change.
-
-    Parameters
-    ----------
-    unit
-        What neighbours differ in, in the source.
-    differenced
-        Whether the record holds differences of a register.
-
-    Privacy
-    -------
-    Public. A score of differences moves that many times as far as one of readings, so that a
-    release of a register is worth what one of readings is at ε divided by this. Proof:
-    ``docs/proofs/agreement.md``, ``docs/proofs/day-votes.md``.
-    """
-    if not differenced or isinstance(unit, System):
-        return 1
-    return REGISTER_READINGS if isinstance(unit, Readings) else REGISTER_DAYS
 
 
 def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
@@ -70,7 +47,7 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
     Parameters
     ----------
     frame
-        The public frame.
+        The public frame, settled for the release.
     record
         The readings.
     k
@@ -85,38 +62,61 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
     """
     unit = Days(k)
     power = frame.readings(record)
-    choices = frame.choices
+    thresholds, fewest = frame.choices.ballot
     counts = [
         count_days(
             power,
             profiles,
             frame.bins,
             days=frame.days,
-            thresholds=choices.thresholds,
-            fewest=choices.fewest,
+            thresholds=thresholds,
+            fewest=fewest,
         )
         for profiles in frame.profiles
     ]
     levels = np.stack(counts).ravel().astype(np.int64)
-    sensitivity = k * choices.votes * reach(unit, differenced=record.differenced)
+    sensitivity = k * len(thresholds) * reach(unit, differenced=record.differenced)
     return Score(levels, sensitivity, unit, "docs/proofs/day-votes.md")
 
 
 def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
-    """Return the score that protects a unit.
+    """Return the score that protects a unit, with what the public prior adds to it.
 
     Parameters
     ----------
     frame
-        The public frame.
+        The public frame, settled for the release.
     record
         The readings.
     unit
         How many readings, or how many days, neighbours differ in.
+
+    Privacy
+    -------
+    What is added is the same for neighbours, so that the sensitivity is that of the counts. Proof:
+    ``docs/proofs/prior.md``.
     """
-    if isinstance(unit, Readings):
-        return reading_score(frame, record, unit.k)
-    return day_score(frame, record, unit.k)
+    return with_prior(frame, count_score(frame, record, unit))
+
+
+def count_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
+    """Return the score that protects a unit, without the public prior.
+
+    Parameters
+    ----------
+    frame, record
+        The public frame, settled for the release, and the readings.
+    unit
+        How many readings, or how many days, neighbours differ in.
+    """
+    count = reading_score if isinstance(unit, Readings) else day_score
+    return count(frame, record, unit.k)
+
+
+def with_prior(frame: Frame, score: Score) -> Score:
+    """Return a score with what the public prior of a settled frame adds to it."""
+    levels = score.levels.reshape(frame.shape) + frame.offsets()[:, np.newaxis]
+    return replace(score, levels=levels.ravel())
 
 
 def placement(frame: Frame, record: Record) -> Placement:

@@ -23,11 +23,10 @@ from sunveil.privacy.units import Days, Readings, Unit
 from sunveil.releases.answer import ExpectedErrors, Spread
 from sunveil.releases.choices import Choices
 from sunveil.releases.errors import Law
-from sunveil.releases.score import reach
+from sunveil.releases.worth import worth
 from sunveil.site import Array, Plane
 from sunveil.timegrid import TimeGrid
 
-YEAR, HOUR = 365.0, 3600.0
 # Where the window is laid whose errors are told: those of others differ at the ends of axes alone.
 TYPICAL_PLANE, TYPICAL_KW = Plane(180.0, 25.0), 6.0
 QUANTITIES = ("azimuth", "tilt", "capacity")
@@ -75,24 +74,6 @@ def typical_errors(
 
     azimuth, tilt, capacity = map(look_up, QUANTITIES)
     return ExpectedErrors(azimuth, tilt, capacity, basis=rows["basis"])
-
-
-def worth(
-    unit: Readings | Days, epsilon: float, time_grid: TimeGrid, *, differenced: bool
-) -> float:
-    """Return the ε at which a year of hours is worth as much for one reading, or one day.
-
-    Parameters
-    ----------
-    unit, epsilon
-        Of the release.
-    time_grid
-        The intervals of the record.
-    differenced
-        Whether the record holds differences of a register.
-    """
-    found = epsilon * time_grid.days / YEAR / unit.k / reach(unit, differenced=differenced)
-    return found * HOUR / time_grid.step if isinstance(unit, Readings) else found
 
 
 def _of_window(choices: Choices, rows: ErrorTable, epsilon: float) -> ExpectedErrors:
