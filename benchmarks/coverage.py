@@ -57,8 +57,10 @@ def main() -> None:
     lines = list(section(real, known, fresh))
     print("\n".join(lines))
     if page is not None:
-        before = page.read_text(encoding="utf-8").partition(TITLE)[0].rstrip()
-        page.write_text("\n".join([before, "", *lines, ""]), encoding="utf-8")
+        before, _, after = page.read_text(encoding="utf-8").partition(TITLE)
+        _, mark, others = after.partition("\n## ")
+        text = "\n".join([before.rstrip(), "", *lines, ""])
+        page.write_text(text + mark + others, encoding="utf-8")
 
 
 def section(

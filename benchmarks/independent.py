@@ -35,8 +35,9 @@ from sunveil.weather import Weather
 # As many systems stand under each sky.
 UNDER_ONE_SKY = 4
 HOUR = 60 // SKY_MINUTES
-# Share of systems with something on their horizon, as the simulated fleets of `sunveil simulate`.
-SHADED = 0.5
+# Share of systems with something on their horizon, and of those planned to face south: 24 of the
+# 44 labels of the PV Validation Hub.
+SHADED, DUE_SOUTH = 0.5, 0.55
 # Plants of China's plains face south, a few degrees flatter than their latitude (PVOD, doi
 # 10.11922/sciencedb.01094). [degrees]
 PLANT_AZIMUTHS, PLANT_TILTS = 5.0, (-5.0, 4.0)
@@ -108,9 +109,8 @@ def independent_fleet(count: int, *, seed: int) -> Iterator[IndependentSystem]:
         for number in range(first, min(first + UNDER_ONE_SKY, count)):
             rng = np.random.default_rng(_seed(seed, 2, number))
             truth = replace(systems[number], site=site)
-            if site in SMOGGY:
-                truth = replace(truth, planes=((_plant(site, rng), 1.0),))
-            yield _system(truth, sky, rng)
+            plane = _plane(truth.plane, site, rng)
+            yield _system(replace(truth, planes=((plane, 1.0),)), sky, rng)
 
 
 def _system(truth: SystemTruth, sky: IndependentSky, rng: np.random.Generator) -> IndependentSystem:
@@ -124,9 +124,12 @@ def _system(truth: SystemTruth, sky: IndependentSky, rng: np.random.Generator) -
     )
 
 
-def _plant(site: Site, rng: np.random.Generator) -> Plane:
-    tilt = site.latitude + rng.normal(*PLANT_TILTS)
-    return Plane(180.0 + PLANT_AZIMUTHS * rng.standard_normal(), tilt)
+def _plane(drawn: Plane, site: Site, rng: np.random.Generator) -> Plane:
+    """Return a plane that was drawn for a fleet, or one that was planned to face south."""
+    if site in SMOGGY:
+        tilt = site.latitude + rng.normal(*PLANT_TILTS)
+        return Plane(180.0 + PLANT_AZIMUTHS * rng.standard_normal(), tilt)
+    return replace(drawn, surface_azimuth=180.0) if rng.random() < DUE_SOUTH else drawn
 
 
 def _as_built(plane: Plane, rng: np.random.Generator) -> Plane:
