@@ -244,6 +244,18 @@ def test_a_system_in_two_files_is_joined_unless_it_has_a_time_in_both(
             assert "a1.csv, more.csv" in one.refused[0].reason
 
 
+def test_how_a_systems_days_vote_depends_on_its_own_days_alone(fleet, systems):
+    with opened(fleet, systems) as one:
+        member = one.roster.members["b1"]
+        shared = one.roster.time_grids[member.frame]
+        # between what its own days and those of the frame are worth, a second vote begins
+        epsilon = 2.0 * 0.25 * 365.0 / (member.time_grid.days + shared.days)
+        terms = ReleaseTerms.of(Days(1), epsilon, choices=CHOICES)
+        frames = {name: frame for part in one.parts(terms) for name, frame, _ in part.scores()}
+    assert frames["b1"].choices.votes == 1
+    assert CHOICES.settled(Days(1), epsilon, shared, differenced=False).votes == 2
+
+
 @pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])
 def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fleet, systems, unit):
     with opened(fleet, systems) as one:

@@ -150,6 +150,8 @@ def test_choices_are_plain_json():
         ("thresholds", (math.nan,)),
         ("thresholds", (0.2, math.nan)),
         ("fewest", 0),
+        ("levels_per_nat", 0.0),
+        ("levels_per_nat", math.nan),
         ("clocks", ()),
         ("clocks", (0.0, 721.0)),
         ("clocks", (math.nan,)),

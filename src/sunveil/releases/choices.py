@@ -97,6 +97,8 @@ class Choices:
                 raise ParameterError("thresholds are shares above 0 and at most 1")
         if self.fewest is not None and self.fewest < 1:
             raise ParameterError("at least one reading must agree for a vote")
+        if self.levels_per_nat is not None and not 0.0 < self.levels_per_nat < math.inf:
+            raise ParameterError("a nat of the prior counts some levels of a score, above 0")
 
     def _check_window(self) -> None:
         azimuth, tilt, capacity = self.window_steps
