@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks import real
-from benchmarks.day_votes import SCALES, on_true_clock
+from benchmarks.draws import SCALES, on_true_clock
 from benchmarks.independent import independent_fleet
 from benchmarks.real_scores import SEEN, SMOG
 from sunveil.infer import record_span
