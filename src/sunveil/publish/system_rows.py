@@ -168,7 +168,8 @@ def systems_publication(
         public["window_widths"] = list(choices.window(guarantee.epsilon).widths)
     table = PublishedTable(
         name="systems",
-        about="Azimuth, tilt and DC capacity of single systems, each drawn under the promise.",
+        about="Azimuth, tilt and DC capacity of single systems, each drawn under the promise; the"
+        " errors to expect stand in the table errors.",
         columns=COLUMNS,
         rows=tuple(tuple(row[: len(COLUMNS)]) for row in rows),
     )
