@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sunveil.publish.fleet import Expected
     from sunveil.publish.publication import Publication
     from sunveil.publish.system_rows import SystemsPlan
+    from sunveil.releases.answer import ExpectedErrors
 
 
 def say_plan(cost: float, remaining: float, *, kept: bool) -> None:
@@ -33,12 +34,19 @@ def say_plan(cost: float, remaining: float, *, kept: bool) -> None:
 
 def say_systems(plan: SystemsPlan) -> None:
     """Say what a publication of systems would cost and give."""
-    errors = plan.expected
     say_plan(plan.cost, plan.remaining, kept=plan.kept)
-    words = [f"azimuth {errors.azimuth.mean:.1f}°", f"tilt {errors.tilt.mean:.1f}°"]
-    if errors.capacity is not None:
-        words.append(f"capacity {errors.capacity.mean:.0f}%")
-    click.echo(f"{plan.systems} systems; errors to expect: {', '.join(words)}.")
+    click.echo(f"{plan.systems} systems. {errors_line(plan.expected)}")
+
+
+def errors_line(expected: ExpectedErrors) -> str:
+    """Return the errors to expect of single systems as a sentence."""
+    parts = [
+        f"azimuth {expected.azimuth.mean:.1f}° ({expected.azimuth.within:.0f}°)",
+        f"tilt {expected.tilt.mean:.1f}° ({expected.tilt.within:.0f}°)",
+    ]
+    if expected.capacity is not None:
+        parts.append(f"capacity {expected.capacity.mean:.0f}% ({expected.capacity.within:.0f}%)")
+    return f"Errors to expect, mean (nine in ten within): {', '.join(parts)}; {expected.basis}."
 
 
 def expected_table(expected: Sequence[Expected]) -> str:

@@ -9,7 +9,7 @@ that are left, on the charge that it has paid. The same question asked again cos
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ from sunveil.publish.households import published_homes
 from sunveil.publish.publication import Publication
 from sunveil.publish.system_rows import (
     SystemsPlan,
-    mean_errors,
     row_of,
     systems_publication,
     systems_question,
@@ -33,7 +32,7 @@ from sunveil.publish.terms import (
     SystemsToRelease,
     ignore_progress,
 )
-from sunveil.releases.answer import ExpectedErrors, Release
+from sunveil.releases.answer import Release
 from sunveil.releases.drawing import Scored, draw_release
 from sunveil.releases.frame import Frame
 
@@ -77,13 +76,14 @@ def plan_systems(
         Whose share would be charged too; None for the curator.
     """
     cost_of_systems(ledger, dataset, terms)  # refused before any system is looked at
+    systems.check()
     question = systems_question(systems.about(), terms, analyst=analyst)
     return SystemsPlan(
         systems=len(systems),
         cost=ledger.due(dataset, question),
         remaining=ledger.dataset(dataset).remaining,
         kept=ledger.kept(dataset, question) is not None,
-        expected=mean_errors(systems.expected(terms).values()),
+        expected=systems.expected(terms),
     )
 
 
@@ -126,22 +126,23 @@ def publish_systems(
     for one charge, as :meth:`~sunveil.ledger.ledger.Ledger.keep` sees to.
     """
     question = systems_question(systems.about(), terms, analyst=analyst)
-    expected: Mapping[str, ExpectedErrors] = {}
     if ledger.kept(dataset, question) is None:
         # what cannot be released is refused before anything is spent
-        expected = systems.expected(terms)
+        systems.check()
         question = replace(question, homes=published_homes(systems.about(), homes))
 
     def draw() -> list[list[Any]]:
         folder = _folder_of_question(systems, question.digest(dataset))
         rows: list[list[Any]] = []
         for part in systems.parts(terms):
-            rows += _rows(part, terms, expected, question, folder=folder)
+            rows += _rows(part, terms, question, folder=folder)
             on_progress(len(rows), len(systems))
         return sorted(rows)
 
     answer = ledger.ask(dataset, question, draw)
-    return systems_publication(answer.value, question, terms.choices)
+    return systems_publication(
+        answer.value, question, terms.choices, expected=systems.expected(terms)
+    )
 
 
 def release_systems(
@@ -164,14 +165,15 @@ def release_systems(
     -------
     ``ε``-DP for the unit of every system. Draws are made in the thread that calls.
     """
+    systems.check()
     expected = systems.expected(terms)
     found: list[Release] = []
     for part in systems.parts(terms):
-        for name, frame, scored in part.scores():
+        for _, frame, scored in part.scores():
             drawn = _draw(scored, frame, terms)
             # what all of them have in common is held once
             public = found[0].public if found else drawn.public
-            found.append(replace(drawn, public=public, expected=expected[name]))
+            found.append(replace(drawn, public=public, expected=expected))
         on_progress(len(found), len(systems))
     return sorted(found, key=lambda each: each.release_id)
 
@@ -193,7 +195,6 @@ def _folder_of_question(systems: SystemsToRelease, digest: str) -> Path | None:
 def _rows(
     part: SystemsPart,
     terms: ReleaseTerms,
-    expected: Mapping[str, ExpectedErrors],
     question: Question,
     *,
     folder: Path | None,
@@ -202,10 +203,7 @@ def _rows(
     path = None if folder is None else folder / f"part-{part.number:05d}.json"
     rows = None if path is None else _drawn_before(path, part.size)
     if rows is None:
-        rows = [
-            row_of(_draw(scored, frame, terms), expected[name], question)
-            for name, frame, scored in part.scores()
-        ]
+        rows = [row_of(_draw(scored, frame, terms), question) for _, frame, scored in part.scores()]
         if path is not None:
             write_whole(path, json.dumps(sorted(rows)), private=True)
     return rows
