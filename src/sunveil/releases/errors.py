@@ -122,8 +122,8 @@ def release_laws(
         votes = own.choices.thresholds
         if votes not in counted:
             counted[votes] = count_score(own, record, unit)
-        chances = mechanism(each).probabilities(with_prior(own, counted[votes]))
-        found.append(framed_laws(own, chances, truth, capacity_kw))
+        law = mechanism(each).probabilities(with_prior(own, counted[votes]))
+        found.append(framed_laws(own, law, truth, capacity_kw))
     return found
 
 
