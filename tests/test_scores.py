@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -176,6 +177,20 @@ def test_votes_are_exact(planes, days, per_day, thresholds):
     found = count_days(power, profiles, BINS, days=starts, thresholds=thresholds, fewest=1)
     np.testing.assert_array_equal(found, plain)
     assert plain.any()
+
+
+@pytest.mark.parametrize("thresholds", [(0.3,), THRESHOLDS])
+def test_counts_and_votes_made_before_are_raised_where_these_are_higher(thresholds):
+    power, hazy = long_world(LANES + 3, 60)
+    clear = np.roll(hazy, 1, axis=0)
+    ballot = {"days": np.arange(0, 61, 6), "thresholds": thresholds, "fewest": 1}
+    for count in (count_readings, functools.partial(count_days, **ballot)):
+        one, other = (count(power, profiles, BINS) for profiles in (hazy, clear))
+        assert (one > other).any()
+        assert (one < other).any()
+        found = one.copy()
+        assert count(power, clear, BINS, highest=found) is found
+        np.testing.assert_array_equal(found, np.maximum(one, other))
 
 
 def test_a_day_on_which_all_agree_has_all_votes_however_many_days_there_are():

@@ -16,8 +16,8 @@ kernel = njit(cache=True, nogil=True)
 # Tallies that take readings in turn.
 TURNS = 8
 # Planes whose days are counted side by side.
-LANES = 128
-# Votes that are counted in one pass: fewer cost as much as all of them.
+LANES = 256
+# Votes that are counted in one pass, unless there is one alone: fewer cost as much as all of them.
 FOURS = 4
 
 
@@ -53,8 +53,8 @@ def find_slots(power, profile, lowest, per_step, bins, out):  # type: ignore[no-
 
 
 @kernel
-def count_agreeing(power, profiles, lowest, per_step, width, capacities):  # type: ignore[no-untyped-def]
-    """Count the readings that agree with every plane and capacity.
+def count_agreeing(power, profiles, lowest, per_step, width, capacities, out):  # type: ignore[no-untyped-def]
+    """Count the readings that agree with every plane and capacity, and raise what is less to that.
 
     Parameters
     ----------
@@ -67,15 +67,11 @@ def count_agreeing(power, profiles, lowest, per_step, width, capacities):  # typ
         How many bins a capacity's tolerance spans.
     capacities
         How many capacities there are: capacity c has bins c to c + width - 1.
-
-    Returns
-    -------
-    counts
-        Shape (planes, capacities) int32.
+    out
+        The highest counts so far, shape (planes, capacities) int64; written to.
     """
     planes, readings = profiles.shape
     bins = capacities + width - 1
-    out = np.empty((planes, capacities), dtype=np.int32)
     slots = np.zeros((-(-readings // TURNS), TURNS), dtype=np.uint32)
     tallies = np.empty((TURNS, bins + 3), dtype=np.int32)
     tally = np.empty(bins + 3, dtype=np.int32)
@@ -93,20 +89,19 @@ def count_agreeing(power, profiles, lowest, per_step, width, capacities):  # typ
             running += tally[b]
         for c in range(capacities):
             running += tally[c + width]
-            out[plane, c] = running
+            out[plane, c] = max(out[plane, c], running)
             running -= tally[c + 1]
-    return out
 
 
 @kernel
 def count_votes(  # type: ignore[no-untyped-def]
-    power, profiles, days, least, asked, lowest, per_step, width, capacities
+    power, profiles, days, least, asked, lowest, per_step, width, capacities, out
 ):
-    """Count the votes that every plane and capacity has from the days.
+    """Count the votes of every plane and capacity from the days, and raise what is less to that.
 
     Parameters
     ----------
-    power, profiles, lowest, per_step, width, capacities
+    power, profiles, lowest, per_step, width, capacities, out
         As for :func:`count_agreeing`.
     days
         Where each day begins among the readings, and where the last ends, shape (days + 1,) int64.
@@ -114,17 +109,11 @@ def count_votes(  # type: ignore[no-untyped-def]
         How many intervals of each day are taken to be lit at least, shape (days,) int64.
     asked
         How many readings must agree for each vote of a day, by vote and by how many of its
-        intervals are lit, shape (votes, longest day + 1): FOURS of votes, at most 63 of them. The
+        intervals are lit, shape (votes, longest day + 1): one vote, or FOURS of them up to 64. The
         type is unsigned and can count the longest day and one more.
-
-    Returns
-    -------
-    votes
-        Shape (planes, capacities) int32.
     """
     planes = profiles.shape[0]
     bins = capacities + width - 1
-    out = np.empty((planes, capacities), dtype=np.int32)
     slots = np.zeros((LANES, len(power)), dtype=np.uint32)
     tally = np.empty((bins + 3, LANES), dtype=asked.dtype)
     needed = np.zeros((len(asked), LANES), dtype=asked.dtype)
@@ -145,15 +134,17 @@ def count_votes(  # type: ignore[no-untyped-def]
                 lit = max(days[d + 1] - days[d] - tally[bins + 2, lane], least[d])
                 for vote in range(len(asked)):
                     needed[vote, lane] = asked[vote, lit]
-            _vote(tally, needed, width, few)
+            if len(asked) == 1:
+                _vote_once(tally, needed[0], width, few)
+            else:
+                _vote(tally, needed, width, few)
             if (d + 1) % (255 // len(asked)) == 0:  # before the few can be too many
                 votes += few
                 few[:] = 0
         votes += few
         for lane in range(len(strip)):
             for c in range(capacities):
-                out[first + lane, c] = votes[c, lane]
-    return out
+                out[first + lane, c] = max(out[first + lane, c], votes[c, lane])
 
 
 @kernel
@@ -186,3 +177,24 @@ def _vote(tally, needed, width, votes):  # type: ignore[no-untyped-def]
                     + (n >= needed[vote + 2, lane])
                     + (n >= needed[vote + 3, lane])
                 )
+
+
+@kernel
+def _vote_once(tally, needed, width, votes):  # type: ignore[no-untyped-def]
+    """Add the votes of one day that has one vote at most.
+
+    Parameters
+    ----------
+    tally, width, votes
+        As for :func:`_vote`.
+    needed
+        How many must agree for the vote, shape (LANES,).
+    """
+    agreeing = np.zeros(LANES, dtype=tally.dtype)
+    for b in range(width):
+        agreeing += tally[b]
+    for c in range(len(votes)):
+        for lane in range(LANES):
+            n = tally.dtype.type(agreeing[lane] + tally[c + width, lane] - tally[c, lane])
+            agreeing[lane] = n
+            votes[c, lane] += n >= needed[lane]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sunveil.errors import ParameterError
 from sunveil.site import Array
 
-Counts = NDArray[np.int32]
+Counts = NDArray[np.int64]
 Logs = NDArray[np.float32]
 
 
@@ -130,7 +130,9 @@ def log_profiles(profiles: NDArray[np.floating], floor: float) -> Logs:
     return np.asarray(out)
 
 
-def count_readings(power: Logs, profiles: Logs, bins: RatioBins) -> Counts:
+def count_readings(
+    power: Logs, profiles: Logs, bins: RatioBins, *, highest: Counts | None = None
+) -> Counts:
     """Return how many readings agree with every plane and capacity, shape (planes, capacities).
 
     Parameters
@@ -139,10 +141,20 @@ def count_readings(power: Logs, profiles: Logs, bins: RatioBins) -> Counts:
         Logarithms of the readings, shape (n,), and of the planes' profiles, shape (planes, n).
     bins
         The capacities and their tolerance.
+    highest
+        Counts that were made before with other profiles: they are raised, where these are higher,
+        and returned.
     """
     from sunveil.score_kernels import count_agreeing  # numba takes a second to load
 
-    return np.asarray(count_agreeing(power, profiles, *bins.numbers))
+    out = _begun(highest, profiles, bins)
+    count_agreeing(power, profiles, *bins.numbers, out)
+    return out
+
+
+def _begun(highest: Counts | None, profiles: Logs, bins: RatioBins) -> Counts:
+    shape = len(profiles), bins.capacities
+    return np.zeros(shape, dtype=np.int64) if highest is None else highest
 
 
 def count_days(
@@ -154,6 +166,7 @@ def count_days(
     thresholds: tuple[float, ...],
     fewest: int,
     least: NDArray[np.int64] | None = None,
+    highest: Counts | None = None,
 ) -> Counts:
     """Return the votes of days for every plane and capacity, shape (planes, capacities).
 
@@ -170,12 +183,16 @@ def count_days(
     least
         How many intervals of each day count as lit at least, however few a plane has light in: else
         a plane that is dark for half of the day has its votes for half of the readings.
+    highest
+        As for :func:`count_readings`.
     """
     from sunveil.score_kernels import count_votes
 
     lit = np.zeros(len(days) - 1, dtype=np.int64) if least is None else least
     asked = asked_readings(int(np.diff(days).max()), thresholds, fewest)
-    return np.asarray(count_votes(power, profiles, days, lit, asked, *bins.numbers))
+    out = _begun(highest, profiles, bins)
+    count_votes(power, profiles, days, lit, asked, *bins.numbers, out)
+    return out
 
 
 def asked_readings(
@@ -193,15 +210,16 @@ def asked_readings(
     Returns
     -------
     numpy.ndarray
-        Shape (votes, longest + 1). There are rows that ask for more than the day has, so that votes
-        come in whole passes of the kernel.
+        Shape (votes, longest + 1): one vote, or whole passes of the kernel, which has rows that ask
+        for more than the day has.
     """
     from sunveil.score_kernels import FOURS
 
     if len(thresholds) > 63 or longest > 65_534:
         raise ParameterError("days have at most 63 thresholds and 65,534 readings")
     lit, never = np.arange(longest + 1), longest + 1
-    asked = np.full((-(-len(thresholds) // FOURS) * FOURS, never), never)
+    votes = 1 if len(thresholds) == 1 else -(-len(thresholds) // FOURS) * FOURS
+    asked = np.full((votes, never), never)
     needed = np.ceil(np.multiply.outer(np.asarray(thresholds, dtype=np.float64), lit))
     asked[: len(thresholds)] = np.clip(needed, fewest, never)
     return asked.astype(np.uint8) if never < 256 else asked.astype(np.uint16)

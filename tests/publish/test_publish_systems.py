@@ -40,6 +40,7 @@ from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.drawing import score_record
 from sunveil.releases.frame import make_frame
 from sunveil.releases.typical import typical_errors
+from sunveil.releases.worth import VOTE_RULES
 
 HERE = Path(__file__).parent
 
@@ -317,11 +318,24 @@ def test_releases_without_a_ledger_come_in_random_order_with_all_that_is_public(
     assert len(set(names)) == 6
     assert names == sorted(names)
     assert {each.guarantee.epsilon for each in found} == {20.0}
-    told = {**CHOICES.to_dict(), "levels_per_nat": 0.1}
-    assert all(each.public == told and each.expected for each in found)
+    assert all(each.public == CHOICES.to_dict() and each.expected for each in found)
     drawn = sorted(each.surface_azimuth for each in found)
     truth = sorted(azimuth for azimuth, _ in PLANES.values())
     assert np.abs(np.subtract(drawn, truth)).max() <= 25.0
+
+
+def test_releases_of_records_of_different_lengths_tell_the_rule_by_which_their_days_vote(
+    fleet, systems
+):
+    terms = ReleaseTerms.of(Days(1), 20.0, choices=CHOICES)
+    with opened(fleet, systems) as one:
+        grids = {member.time_grid for member in one.roster.members.values()}
+        found = release_systems(one, terms=terms)
+    own = [CHOICES.settled(Days(1), 20.0, grid, differenced=False) for grid in grids]
+    assert len({each.thresholds for each in own}) > 1
+    for each in found:
+        assert each.public["thresholds"] is None
+        assert each.public["votes_by_worth"] == [rule.to_dict() for rule in VOTE_RULES]
 
 
 def test_a_fleet_that_changes_while_it_is_read_is_noticed(frame, systems, ledger, tmp_path):

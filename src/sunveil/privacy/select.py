@@ -125,9 +125,21 @@ def draw_weighted(log_weights: Array) -> int:
 
 
 def draw_uniform(count: int) -> int:
-    """Return one of ``count`` indices, all equally likely."""
+    """Return one of ``count`` indices, all equally likely.
+
+    Two digits are drawn, so that the time grows with the square root of the count only, and drawn
+    anew where they are no index, which happens less than once in that root.
+    """
     if count == 1:
         return 0
+    base = math.isqrt(count - 1) + 1
+    while True:
+        index = _draw_equal(-(-count // base)) * base + _draw_equal(base)
+        if index < count:
+            return index
+
+
+def _draw_equal(count: int) -> int:
     return _noisy_max(np.zeros(count, dtype=np.int64), opendp_prelude().max_divergence(), 1.0)
 
 

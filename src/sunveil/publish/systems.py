@@ -167,12 +167,14 @@ def release_systems(
     """
     systems.check()
     expected = systems.expected(terms)
+    # held once, and true of all: how days vote is settled by each record's own days, by this rule
+    public = terms.choices.to_dict()
+    if terms.mechanism == "window":
+        public["window_candidates"] = terms.choices.window(terms.epsilon).inside
     found: list[Release] = []
     for part in systems.parts(terms):
         for _, frame, scored in part.scores():
             drawn = _draw(scored, frame, terms)
-            # what all of them have in common is held once
-            public = found[0].public if found else drawn.public
             found.append(replace(drawn, public=public, expected=expected))
         on_progress(len(found), len(systems))
     return sorted(found, key=lambda each: each.release_id)

@@ -312,7 +312,8 @@ def _profiles(
     length: float,
 ) -> Logs:
     """Return the logarithm of every plane's mean profile over each interval."""
-    places, weights = np.polynomial.legendre.leggauss(2 if length > 900.0 else 1)
+    # at one or two places of Gauss-Legendre, which count alike
+    places, _ = np.polynomial.legendre.leggauss(2 if length > 900.0 else 1)
     early = np.timedelta64(round(ahead * 60.0), "s")
     skies = []
     for place in places:
@@ -321,12 +322,14 @@ def _profiles(
         skies.append(sky.hazier(haze).single())
     out = np.empty((len(grid), len(starts)), dtype=np.float32)
     for piece, part in blocks(grid, _TOGETHER):
-        mean = np.zeros((len(part), len(starts)), dtype=np.float32)
-        for sky, weight in zip(skies, weights, strict=True):
-            power = unit_power(
+        mean, *others = (
+            unit_power(
                 sky, part.normals, losses=choices.losses, albedo=choices.albedo, heat=choices.heat
             )
-            power *= weight / 2.0
+            for sky in skies
+        )
+        for power in others:
             mean += power
+        mean /= len(skies)
         out[piece] = log_profiles(mean, choices.tolerance.floor)
     return out

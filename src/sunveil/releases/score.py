@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sunveil.meters.record import Record
 from sunveil.privacy.score import Placement, Score
@@ -38,7 +37,7 @@ def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
     """
     unit = Readings(k)
     power = frame.readings(record)
-    levels = _highest(frame, lambda profiles: count_readings(power, profiles, frame.bins))
+    levels = _highest(frame, partial(count_readings, power, bins=frame.bins))
     sensitivity = k * reach(unit, differenced=record.differenced)
     return Score(levels, sensitivity, unit, "docs/proofs/agreement.md")
 
@@ -65,26 +64,30 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
     unit = Days(k)
     power = frame.readings(record)
     thresholds, fewest = frame.choices.ballot
-    votes = partial(
-        count_days,
-        power,
-        bins=frame.bins,
-        days=frame.days,
-        thresholds=thresholds,
-        fewest=fewest,
-    )
-    levels = _highest(frame, lambda profiles: votes(profiles, least=frame.lit_flat(profiles)))
+
+    def votes(profiles: Logs, *, highest: Counts) -> Counts:
+        return count_days(
+            power,
+            profiles,
+            frame.bins,
+            days=frame.days,
+            thresholds=thresholds,
+            fewest=fewest,
+            least=frame.lit_flat(profiles),
+            highest=highest,
+        )
+
+    levels = _highest(frame, votes)
     sensitivity = k * len(thresholds) * reach(unit, differenced=record.differenced)
     return Score(levels, sensitivity, unit, "docs/proofs/day-votes.md")
 
 
-def _highest(frame: Frame, count: Callable[[Logs], Counts]) -> NDArray[np.int64]:
+def _highest(frame: Frame, count: Callable[..., Counts]) -> Counts:
     """Return the highest count of every candidate under any haze: no neighbour moves it further."""
-    out = np.empty(frame.shape, dtype=np.int64)
-    for clock, hazes in enumerate(frame.profiles):
-        out[clock] = count(hazes[0])
-        for profiles in hazes[1:]:
-            np.maximum(out[clock], count(profiles), out=out[clock])
+    out = np.zeros(frame.shape, dtype=np.int64)
+    for highest, hazes in zip(out, frame.profiles, strict=True):
+        for profiles in hazes:
+            count(profiles, highest=highest)
     return out.ravel()
 
 
