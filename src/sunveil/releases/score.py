@@ -108,7 +108,7 @@ def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
     What is added is the same for neighbours, so that the sensitivity is that of the counts. Proof:
     ``docs/proofs/prior.md``.
     """
-    return with_prior(frame, count_score(frame, record, unit))
+    return with_prior(frame, count_score(frame, record, unit), in_place=True)
 
 
 def count_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
@@ -125,10 +125,20 @@ def count_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
     return count(frame, record, unit.k)
 
 
-def with_prior(frame: Frame, score: Score) -> Score:
-    """Return a score with what the public prior of a settled frame adds to it."""
-    levels = score.levels.reshape(frame.shape) + frame.offsets()[:, np.newaxis]
-    return replace(score, levels=levels.ravel())
+def with_prior(frame: Frame, score: Score, *, in_place: bool = False) -> Score:
+    """Return a score with what the public prior of a settled frame adds to it.
+
+    Parameters
+    ----------
+    frame, score
+        The settled frame, and a score that was made in it.
+    in_place
+        Whether the score's own levels are added to: it is not to be used any more.
+    """
+    levels = score.levels.reshape(frame.shape)
+    out = levels if in_place else np.empty_like(levels)
+    np.add(levels, frame.offsets()[:, np.newaxis], out=out)
+    return replace(score, levels=out.ravel())
 
 
 def placement(frame: Frame, record: Record) -> Placement:
