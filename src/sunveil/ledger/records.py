@@ -33,6 +33,9 @@ class Dataset:
     elsewhere
         The most that one of them has spent over all its meters and datasets, and the least that is
         left of the smallest promise of one, in billionths; None where none of them has several.
+    allowed_nano
+        What the promise's schedule lets be spent by the end of this year, in billionths; None where
+        that is all of it.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Dataset:
     largest_nano: int
     households: int = 0
     elsewhere: HouseholdSpending | None = None
+    allowed_nano: int | None = None
 
     @property
     def fleet_spent(self) -> float:
@@ -65,9 +69,12 @@ class Dataset:
 
     @property
     def remaining(self) -> float:
-        """What a release about all systems could still spend."""
-        here = self.promise.total - self.fleet_nano - self.largest_nano
-        return from_nano(here if self.elsewhere is None else min(here, max(self.elsewhere.left, 0)))
+        """What a release about all systems could spend now."""
+        allowed = self.promise.total if self.allowed_nano is None else self.allowed_nano
+        here = allowed - self.fleet_nano - self.largest_nano
+        if self.elsewhere is not None:
+            here = min(here, self.elsewhere.left, allowed - self.elsewhere.most)
+        return from_nano(max(here, 0))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the dataset as plain JSON types."""
@@ -101,6 +108,9 @@ class Question:
         The systems it is about; None where it is about all of them.
     analyst
         Who asks; None for the curator.
+    series
+        Digest that answers to be found together have in common, such as rows that were drawn in
+        several years.
     """
 
     kind: str
@@ -109,6 +119,7 @@ class Question:
     guarantee: Guaranteed
     systems: tuple[str, ...] | None = None
     analyst: str | None = None
+    series: str | None = None
 
     def __repr__(self) -> str:
         return f"Question({self.kind!r}, {self.mechanism!r})"
