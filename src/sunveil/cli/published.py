@@ -35,6 +35,9 @@ def say_systems(plan: SystemsPlan) -> None:
     """Say what a publication of systems would cost and give."""
     errors = plan.expected
     say_plan(plan.cost, plan.remaining, kept=plan.kept)
+    if plan.again is not None:
+        say = f"{plan.again:,} rows are given again; {plan.new:,} systems are new"
+        click.echo(f"{say}, and each of them costs {plan.cost:g}." if plan.new else f"{say}.")
     words = [f"azimuth {errors.azimuth.mean:.1f}°", f"tilt {errors.tilt.mean:.1f}°"]
     if errors.capacity is not None:
         words.append(f"capacity {errors.capacity.mean:.0f}%")

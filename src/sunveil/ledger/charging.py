@@ -14,8 +14,8 @@ from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import digest_of
 from sunveil.ledger.debit import CHUNK, debit_analyst, debit_fleet, debit_systems, refuse
 from sunveil.ledger.integrity import kept_answer
-from sunveil.ledger.records import Answer, Question
 from sunveil.ledger.promise import Promise
+from sunveil.ledger.records import Answer, Question
 from sunveil.ledger.rows import append_entry, entry_at, present_year, promise_of
 from sunveil.ledger.schema import answers, members
 from sunveil.ledger.spending import household_spending

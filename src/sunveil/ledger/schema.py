@@ -109,7 +109,7 @@ entries = Table(
     Column("digest", String(64), nullable=False, unique=True),
 )
 
-# What was answered: the place of the charge that paid for it, and of the entry that tells of it; and
+# What was answered: the place of the charge that paid for it, of the entry that tells of it, and
 # the series that it belongs to, if any (standing.py).
 answers = Table(
     "answers",

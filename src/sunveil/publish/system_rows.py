@@ -43,6 +43,10 @@ class SystemsPlan:
         Whether the same was asked before.
     expected
         The errors to expect, averaged over the systems: public.
+    again
+        How many rows of earlier years are given again at no cost; None where rows do not stand.
+    new
+        How many systems are drawn for standing rows.
     """
 
     systems: int
@@ -50,6 +54,8 @@ class SystemsPlan:
     remaining: float
     kept: bool
     expected: ExpectedErrors
+    again: int | None = None
+    new: int = 0
 
 
 def about_system(name: str, site: Site, weather: bool | str, time_grid: TimeGrid) -> str:

@@ -9,7 +9,7 @@ that are left, on the charge that it has paid. The same question asked again cos
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,8 +37,11 @@ from sunveil.releases.answer import ExpectedErrors, Release
 from sunveil.releases.drawing import Scored, draw_release
 from sunveil.releases.frame import Frame
 
+# Draws the row of a system from its name, its frame and its score.
+RowOf = Callable[[str, Frame, Scored], list[Any]]
+
 if TYPE_CHECKING:  # releases without a ledger need no database
-    from sunveil.ledger.ledger import Ledger, Question
+    from sunveil.ledger.ledger import Ledger
 
 
 def cost_of_systems(ledger: Ledger, dataset: str, terms: ReleaseTerms) -> float:
@@ -132,13 +135,12 @@ def publish_systems(
         expected = systems.expected(terms)
         register_published(ledger, dataset, systems.about(), homes)
 
+    def row(name: str, frame: Frame, scored: Scored) -> list[Any]:
+        return row_of(draw_row(scored, frame, terms), expected[name], question)
+
     def draw() -> list[list[Any]]:
-        folder = _folder_of_question(systems, question.digest(dataset))
-        rows: list[list[Any]] = []
-        for part in systems.parts(terms):
-            rows += _rows(part, terms, expected, question, folder=folder)
-            on_progress(len(rows), len(systems))
-        return sorted(rows)
+        digest = question.digest(dataset)
+        return draw_rows(systems, terms, row, digest=digest, on_progress=on_progress)
 
     answer = ledger.ask(dataset, question, draw)
     return systems_publication(answer.value, question, terms.choices)
@@ -168,7 +170,7 @@ def release_systems(
     found: list[Release] = []
     for part in systems.parts(terms):
         for name, frame, scored in part.scores():
-            drawn = _draw(scored, frame, terms)
+            drawn = draw_row(scored, frame, terms)
             # what all of them have in common is held once
             public = found[0].public if found else drawn.public
             found.append(replace(drawn, public=public, expected=expected[name]))
@@ -176,9 +178,47 @@ def release_systems(
     return sorted(found, key=lambda each: each.release_id)
 
 
-def _draw(scored: Scored, frame: Frame, terms: ReleaseTerms) -> Release:
+def draw_row(scored: Scored, frame: Frame, terms: ReleaseTerms) -> Release:
+    """Draw the release of one system.
+
+    Parameters
+    ----------
+    scored, frame
+        Its scores, which are private, and the frame that they were made in.
+    terms
+        What is asked.
+    """
     exponential = terms.mechanism == "exponential"
     return draw_release(scored, frame, epsilon=terms.epsilon, exponential=exponential)
+
+
+def draw_rows(
+    systems: SystemsToRelease,
+    terms: ReleaseTerms,
+    row: RowOf,
+    *,
+    digest: str,
+    on_progress: OnProgress = ignore_progress,
+) -> list[list[Any]]:
+    """Draw every system once, part by part, in the thread that calls, and return the rows sorted.
+
+    Parameters
+    ----------
+    systems, terms
+        Whose rows, and what is asked of them.
+    row
+        Draws one of them.
+    digest
+        Of the question that was charged: what was drawn for it before is taken as it is.
+    on_progress
+        Called with how many systems have been drawn, and of how many.
+    """
+    folder = _folder_of_question(systems, digest)
+    rows: list[list[Any]] = []
+    for part in systems.parts(terms):
+        rows += _rows(part, row, folder=folder)
+        on_progress(len(rows), len(systems))
+    return sorted(rows)
 
 
 def _folder_of_question(systems: SystemsToRelease, digest: str) -> Path | None:
@@ -190,22 +230,12 @@ def _folder_of_question(systems: SystemsToRelease, digest: str) -> Path | None:
     return folder
 
 
-def _rows(
-    part: SystemsPart,
-    terms: ReleaseTerms,
-    expected: Mapping[str, ExpectedErrors],
-    question: Question,
-    *,
-    folder: Path | None,
-) -> list[list[Any]]:
+def _rows(part: SystemsPart, row: RowOf, *, folder: Path | None) -> list[list[Any]]:
     """Return the rows of a part: those that were put aside before, or drawn now and put aside."""
     path = None if folder is None else folder / f"part-{part.number:05d}.json"
     rows = None if path is None else _drawn_before(path, part.size)
     if rows is None:
-        rows = [
-            row_of(_draw(scored, frame, terms), expected[name], question)
-            for name, frame, scored in part.scores()
-        ]
+        rows = [row(*each) for each in part.scores()]
         if path is not None:
             write_whole(path, json.dumps(sorted(rows)), private=True)
     return rows
