@@ -79,7 +79,11 @@ def about_system(name: str, site: Site, weather: bool | str, time_grid: TimeGrid
 
 
 def systems_question(
-    about: Mapping[str, str], terms: ReleaseTerms, *, analyst: str | None = None
+    about: Mapping[str, str],
+    terms: ReleaseTerms,
+    *,
+    analyst: str | None = None,
+    edition: str | None = None,
 ) -> Question:
     """Return the question that a publication of systems puts to the ledger.
 
@@ -91,9 +95,13 @@ def systems_question(
         What is asked of every system.
     analyst
         Who asks; None for the curator.
+    edition
+        Public name of the readings, where there are others of the same days; None for the first.
     """
     digest = hashlib.sha256("\n".join(sorted(about.values())).encode()).hexdigest()
     parameters: dict[str, Any] = {"choices": terms.choices.to_dict(), "about": digest}
+    if edition is not None:
+        parameters["edition"] = edition
     if terms.mechanism == "window":
         # what another shape of window has drawn answers another question
         parameters["window_candidates"] = terms.choices.window(terms.epsilon).inside

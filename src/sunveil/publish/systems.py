@@ -65,6 +65,7 @@ def plan_systems(
     *,
     terms: ReleaseTerms,
     analyst: str | None = None,
+    edition: str | None = None,
 ) -> SystemsPlan:
     """Return what :func:`publish_systems` would cost, and the errors to expect; spend nothing.
 
@@ -78,9 +79,11 @@ def plan_systems(
         What is asked of every system.
     analyst
         Whose share would be charged too; None for the curator.
+    edition
+        Public name of the readings, where there are others of the same days.
     """
     cost_of_systems(ledger, dataset, terms)  # refused before any system is looked at
-    question = systems_question(systems.about(), terms, analyst=analyst)
+    question = systems_question(systems.about(), terms, analyst=analyst, edition=edition)
     return SystemsPlan(
         systems=len(systems),
         cost=ledger.due(dataset, question),
@@ -97,6 +100,7 @@ def publish_systems(
     *,
     terms: ReleaseTerms,
     analyst: str | None = None,
+    edition: str | None = None,
     homes: Sequence[SystemHome] = (),
     on_progress: OnProgress = ignore_progress,
 ) -> Publication:
@@ -116,6 +120,8 @@ def publish_systems(
         What is asked of every system.
     analyst
         Whose share is charged too; None for the curator.
+    edition
+        Public name of the readings, where there are others of the same days.
     homes
         What is known of the systems' households; without, each system is one by its name.
     on_progress
@@ -128,7 +134,7 @@ def publish_systems(
     thread that calls. Whatever was drawn and not kept has been seen by nobody: one answer leaves
     for one charge, as :meth:`~sunveil.ledger.ledger.Ledger.keep` sees to.
     """
-    question = systems_question(systems.about(), terms, analyst=analyst)
+    question = systems_question(systems.about(), terms, analyst=analyst, edition=edition)
     expected: Mapping[str, ExpectedErrors] = {}
     if ledger.kept(dataset, question) is None:
         # what cannot be released is refused before anything is spent
