@@ -35,8 +35,8 @@ def main() -> None:
         for kind, weather in (("clear", clear), ("measured", satellite)):
             frame = frame_of(record, weather)
             for name, unit in (("readings", Readings(1)), ("days", Days(1))):
-                score = unit_score(frame, record, unit)
                 for epsilon in EPSILONS:
+                    score = unit_score(frame.settled(unit, epsilon), record, unit)
                     chances = PermuteAndFlip(epsilon).probabilities(score)
                     laws = framed_laws(frame, chances, truth.plane, truth.dc_capacity_kw)
                     found.setdefault((kind, name, epsilon), []).append(laws)

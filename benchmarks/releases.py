@@ -3,7 +3,7 @@
 Expected errors, exact and not sampled, of releases on real systems under the clear sky alone, on a
 simulated fleet, and of the window on a circle; and what a release costs in time. Real series are
 read from the folder that ``SUNVEIL_DATA`` names; without it their rows are left out. With ``--page
-FILE`` the tables are written there too.
+FILE`` the tables are written there too; ``--only draws`` measures one part of it anew.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import itertools
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmarks import day_votes, real
+from benchmarks import draws, real
 from sunveil.infer import record_span
 from sunveil.meters import from_pandas
 from sunveil.meters.coarsen import coarsen
@@ -89,7 +89,8 @@ def simulated_systems(*, measured: bool) -> Iterator[KnownSystem]:
 
 def means(system: KnownSystem, unit: Readings | Days, mechanism) -> tuple[float, float, float]:
     """Return the expected errors of one release."""
-    score = unit_score(system.frame, system.record, unit)
+    frame = system.frame.settled(unit, mechanism.epsilon)
+    score = unit_score(frame, system.record, unit)
     law = framed_laws(
         system.frame, mechanism.probabilities(score), system.plane, system.dc_capacity_kw
     )
@@ -182,8 +183,9 @@ def costs() -> Iterator[str]:
     yield "|---|---|---|---|---|"
     for unit in (Readings(1), Days(1)):
         for epsilon in (0.1, 1.0, 4.0):
-            score = unit_score(frame, record, unit)
-            scoring = timed(lambda unit=unit: unit_score(frame, record, unit))
+            settled = frame.settled(unit, epsilon)
+            score = unit_score(settled, record, unit)
+            scoring = timed(lambda f=settled, unit=unit: unit_score(f, record, unit))
             drawing = timed(lambda score=score, e=epsilon: PermuteAndFlip(e).draw(score))
             whole = timed(lambda unit=unit, e=epsilon: one(system, unit, e))
             yield f"| {unit} | {epsilon:g} | {scoring:.0f} | {drawing:.0f} | {whole:.0f} |"
@@ -214,11 +216,12 @@ def steady() -> Iterator[str]:
     yield f"| unit | {' | '.join(records)} | [ms] |"
     yield f"|---|{'---|' * (len(records) + 1)}"
     for unit in (Readings(1), Days(1)):
+        settled = frame.settled(unit, 1.0)
         spans: dict[str, list[float]] = {name: [] for name in records}
         for _ in range(16):
             for name, each in records.items():
                 begun = time.process_time()
-                unit_score(frame, each, unit)
+                unit_score(settled, each, unit)
                 spans[name].append(1e3 * (time.process_time() - begun))
         least = {name: min(found[1:]) for name, found in spans.items()}
         whole = least["the system's own"]
@@ -242,28 +245,43 @@ def timed(work, *, times: int = 9) -> float:
     return float(np.median(spans))
 
 
+PARTS: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
+    "accuracy": ("Accuracy", accuracy),
+    "draws": ("Votes, prior and grid", draws.table),
+    "circle": ("Azimuth alone on a circle", circle),
+    "records": ("Whole records", whole_records),
+    "time": ("Time", costs),
+    "steady": ("Time and readings", steady),
+}
+
+
+def put(page: Path, title: str, section: str) -> None:
+    """Put a section into a page in the place of the one with its title, or at the end."""
+    text = page.read_text(encoding="utf-8") if page.exists() else NOTE + "\n"
+    begin = text.find(f"## {title}\n")
+    if begin < 0:
+        page.write_text(text + section, encoding="utf-8")
+        return
+    end = text.find("\n## ", begin)
+    rest = "" if end < 0 else text[end + 1 :]
+    page.write_text(text[:begin] + section + rest, encoding="utf-8")
+
+
 def main() -> None:
-    """Print the tables, and write them to a page where one is named."""
+    """Print the tables, and put them into a page where one is named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--page", type=Path)
-    page = parser.parse_args().page
-    lines = [NOTE]
-    for title, rows in (
-        ("Accuracy", accuracy()),
-        ("Clear days, told within the day", day_votes.table()),
-        ("Azimuth alone on a circle", circle()),
-        ("Whole records", whole_records()),
-        ("Time", costs()),
-        ("Time and readings", steady()),
-    ):
-        lines.append(f"## {title}\n")
-        print(lines[-1], flush=True)
-        for row in rows:
+    parser.add_argument("--only", choices=PARTS, nargs="+", default=list(PARTS))
+    given = parser.parse_args()
+    for name in given.only:
+        title, rows = PARTS[name]
+        lines = [f"## {title}\n"]
+        print(lines[0], flush=True)
+        for row in rows():
             print(row, flush=True)
             lines.append(row)
-        lines.append("")
-    if page is not None:
-        page.write_text("\n".join(lines), encoding="utf-8")
+        if given.page is not None:
+            put(given.page, title, "\n".join([*lines, "", ""]))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ THRESHOLDS, FEWEST = (0.3, 0.5, 0.7, 0.9), 2
 PLANES, DAYS, PER_DAY = 4, 6, 7
 READINGS = DAYS * PER_DAY
 STARTS = np.arange(0, READINGS + 1, PER_DAY)
+LEAST = np.array([0, 2, 6, 7, 6, 0])
 
 
 def world(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -55,10 +56,11 @@ def plain_counts(power, profiles, **options) -> np.ndarray:
     return plain_agreement(power, profiles, **options).sum(axis=1)
 
 
-def plain_votes(power: np.ndarray, profiles: np.ndarray) -> np.ndarray:
+def plain_votes(power: np.ndarray, profiles: np.ndarray, least=None) -> np.ndarray:
     """Return the votes from their definition: a share of the lit intervals of one day."""
     agreeing = np.add.reduceat(plain_agreement(power, profiles), STARTS[:-1], axis=1, dtype=int)
     lit = np.add.reduceat(profiles >= TOLERANCE.floor, STARTS[:-1], axis=1, dtype=int)[..., None]
+    lit = np.maximum(lit, 0 if least is None else least[:, None])
     needed = [np.maximum(np.ceil(share * lit), FEWEST) for share in THRESHOLDS]
     return sum((agreeing >= each).sum(axis=1) for each in needed)
 
@@ -68,12 +70,15 @@ def counted(power, profiles, capacities=CAPACITIES, tolerance=TOLERANCE) -> np.n
     return count_readings(log_power(power), logs, RatioBins.of(capacities, tolerance))
 
 
-def voted(power: np.ndarray, profiles: np.ndarray, days=STARTS, fewest=FEWEST) -> np.ndarray:
+def voted(
+    power: np.ndarray, profiles: np.ndarray, days=STARTS, fewest=FEWEST, least=None
+) -> np.ndarray:
     return count_days(
         log_power(power),
         log_profiles(profiles.astype(np.float32), TOLERANCE.floor),
         BINS,
         days=days,
+        least=least,
         thresholds=THRESHOLDS,
         fewest=fewest,
     )
@@ -97,14 +102,26 @@ def test_counts_are_their_definition(seed, tolerance):
     assert np.abs(found - plain).max() <= 1
 
 
+@pytest.mark.parametrize("least", [None, LEAST], ids=["own", "least"])
 @pytest.mark.parametrize("seed", range(3))
-def test_votes_are_their_definition(seed):
+def test_votes_are_their_definition(seed, least):
     power, profiles = (single(each) for each in world(seed))
-    found = voted(power, profiles)
-    plain = plain_votes(power, profiles)
+    found = voted(power, profiles, least=least)
+    plain = plain_votes(power, profiles, least)
     assert plain.max() > 2 * DAYS
     assert len(np.unique(plain)) > 5
     assert (found != plain).mean() < 0.01
+
+
+def test_a_plane_gains_no_votes_by_being_dark():
+    profiles = np.full((2, READINGS), 0.5)
+    profiles[1].reshape(DAYS, PER_DAY)[:, 3:] = 0.0
+    power = 4.0 * profiles[1]
+    own = voted(power, profiles, fewest=1).max(axis=1)
+    least = voted(power, profiles, fewest=1, least=np.full(DAYS, PER_DAY)).max(axis=1)
+    # three readings of seven agree with both: all that the second has light for
+    np.testing.assert_array_equal(own, [DAYS, 4 * DAYS])
+    np.testing.assert_array_equal(least, [DAYS, DAYS])
 
 
 def exact_places(power: np.ndarray, profiles: np.ndarray, bins: RatioBins) -> np.ndarray:

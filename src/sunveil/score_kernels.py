@@ -99,7 +99,9 @@ def count_agreeing(power, profiles, lowest, per_step, width, capacities):  # typ
 
 
 @kernel
-def count_votes(power, profiles, days, asked, lowest, per_step, width, capacities):  # type: ignore[no-untyped-def]
+def count_votes(  # type: ignore[no-untyped-def]
+    power, profiles, days, least, asked, lowest, per_step, width, capacities
+):
     """Count the votes that every plane and capacity has from the days.
 
     Parameters
@@ -108,6 +110,8 @@ def count_votes(power, profiles, days, asked, lowest, per_step, width, capacitie
         As for :func:`count_agreeing`.
     days
         Where each day begins among the readings, and where the last ends, shape (days + 1,) int64.
+    least
+        How many intervals of each day are taken to be lit at least, shape (days,) int64.
     asked
         How many readings must agree for each vote of a day, by vote and by how many of its
         intervals are lit, shape (votes, longest day + 1): FOURS of votes, at most 63 of them. The
@@ -138,7 +142,7 @@ def count_votes(power, profiles, days, asked, lowest, per_step, width, capacitie
                 for lane in range(LANES):
                     tally[slots[lane, k], lane] += 1
             for lane in range(LANES):
-                lit = days[d + 1] - days[d] - tally[bins + 2, lane]
+                lit = max(days[d + 1] - days[d] - tally[bins + 2, lane], least[d])
                 for vote in range(len(asked)):
                     needed[vote, lane] = asked[vote, lit]
             _vote(tally, needed, width, few)

@@ -153,6 +153,7 @@ def count_days(
     days: NDArray[np.int64],
     thresholds: tuple[float, ...],
     fewest: int,
+    least: NDArray[np.int64] | None = None,
 ) -> Counts:
     """Return the votes of days for every plane and capacity, shape (planes, capacities).
 
@@ -166,11 +167,15 @@ def count_days(
         Shares of a day's lit intervals; each that is reached is one vote.
     fewest
         Readings that must agree for any vote.
+    least
+        How many intervals of each day count as lit at least, however few a plane has light in: else
+        a plane that is dark for half of the day has its votes for half of the readings.
     """
     from sunveil.score_kernels import count_votes
 
+    lit = np.zeros(len(days) - 1, dtype=np.int64) if least is None else least
     asked = asked_readings(int(np.diff(days).max()), thresholds, fewest)
-    return np.asarray(count_votes(power, profiles, days, asked, *bins.numbers))
+    return np.asarray(count_votes(power, profiles, days, lit, asked, *bins.numbers))
 
 
 def asked_readings(

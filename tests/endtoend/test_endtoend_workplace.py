@@ -10,8 +10,8 @@ def test_a_workplace_leaves_nothing_behind(monkeypatch):
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     with open_workplace(lambda _: 0) as place:
         assert os.environ["XDG_STATE_HOME"].startswith(str(place.folder))
-        place.new_dataset("days:1")
-        assert place.ledger.is_file()
+        name = place.new_dataset("days:1")
+        assert place.ledger_of(name).is_file()
     assert (os.environ["XDG_STATE_HOME"], "XDG_CACHE_HOME" in os.environ) == ("before", False)
     assert not place.folder.exists()
 

@@ -217,3 +217,40 @@ def test_a_share_is_at_most_the_promise_and_at_least_what_is_spent(sunveil, used
 def test_a_dataset_without_shares_says_so(sunveil):
     sunveil("dataset", "create", "roofs", *PROMISE)
     assert sunveil("dataset", "shares", "roofs")[1] == "no analyst has a share of roofs\n"
+
+
+def test_households_are_registered_by_a_table_or_one_by_one(sunveil, tmp_path):
+    sunveil("dataset", "create", "roofs", *PROMISE, "--meters", "2")
+    table = tmp_path / "homes.csv"
+    table.write_text("system_id,household,meter\ns1,40031,m1\ns2,40031,m2\ns3,51774,\n")
+    code, out, _ = sunveil("dataset", "households", "roofs", "--table", table)
+    assert code == 0
+    assert "of any household, with at most 2 meters, by more than" in out
+    assert "2 households are registered; over all" in out
+    assert sunveil("dataset", "households", "roofs", "--add", "s4", "--add", "s5")[0] == 0
+    shown = json.loads(sunveil("dataset", "show", "roofs", "--json")[1])
+    assert (shown["households"], shown["promise"]["meters"]) == (4, 2)
+    assert "3 system(s) registered, and 5 key(s) of them" in sunveil("ledger", "show")[1]
+    exported = tmp_path / "ledger.json"
+    assert sunveil("ledger", "export", "--out", exported)[0] == 0
+    written = exported.read_text()
+    assert len(json.loads(written)["datasets"][0]["members"]) == 5
+    assert "40031" not in written
+    assert sunveil("ledger", "verify")[0] == 0
+
+
+def test_a_table_that_cannot_be_right_is_refused_without_a_name(sunveil, tmp_path):
+    sunveil("dataset", "create", "roofs", *PROMISE, "--meters", "9")
+    table = tmp_path / "homes.csv"
+    for text, said in (
+        ("system_id,household,meter\nanna,40031,m1\nbert,51774,m1\n", "rows 1 and 2"),
+        ("system_id,household\nanna,40031\nanna,51774\n", "rows 1 and 2"),
+        ("system_id,latitude\nanna,1\n", "neither a column household nor meter"),
+    ):
+        table.write_text(text)
+        code, _, err = sunveil("dataset", "households", "roofs", "--table", table)
+        assert (code, err.count("\n")) == (2, 1)
+        assert said in err
+        assert not any(each in err for each in ("anna", "40031", "m1"))
+    assert sunveil("dataset", "households", "roofs")[0] == 2
+    assert "No household is registered yet" in sunveil("dataset", "show", "roofs")[1]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from ledger_makers import question
@@ -327,3 +328,19 @@ def test_a_ledger_of_its_own_is_another_world(tmp_path):
             one.register("one", (" ",))
         with pytest.raises(ParameterError, match="two households"):
             one.register("one", [SystemHome("a", "x", None, 1), SystemHome("a", "y", None, 2)])
+
+
+def test_what_is_refused_registers_nobody(ledger):
+    ledger.create_dataset("one", ONE)
+    before = ledger.entries("one")
+    homes_of_two = (SystemHome("a"), SystemHome("b"))
+    for asked in (question(epsilon=2.0), question(epsilon=2.0, systems=("a", "b"))):
+        with pytest.raises(BudgetExceeded):
+            ledger.charge("one", replace(asked, homes=homes_of_two))
+    assert ledger.entries("one") == before
+    assert ledger.dataset("one").households == 0
+    ledger.charge("one", replace(question(epsilon=1.0), homes=homes_of_two))
+    assert ledger.dataset("one").households == 2
+    # whose they are is no part of what is asked
+    assert ledger.unanswered("one", question(epsilon=1.0)) is not None
+    assert holds(ledger)

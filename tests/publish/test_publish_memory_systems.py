@@ -148,6 +148,7 @@ def test_another_question_is_another_charge(publish, ledger, records):
 def test_what_exceeds_the_promise_is_refused_for_all_and_draws_nothing(
     publish, ledger, records, monkeypatch
 ):
+    ledger.register("d", [record.system_id for record in records])
     publish(records[:1])
     before = ledger.entries("d")
     monkeypatch.setattr(module, "draw_release", lambda *_, **__: pytest.fail("drawn"))

@@ -126,9 +126,12 @@ def test_the_same_again_costs_nothing_and_other_choices_leave_what_stands(
     assert again.tables[0].rows == first.tables[0].rows
     assert len(draws) == 2
     # another ε is another series
-    assert plan_standing(
-        ledger, "d", systems_of(2019), terms=ReleaseTerms.of(System(), 2.0, choices=CHOICES)
-    ).new == 2
+    assert (
+        plan_standing(
+            ledger, "d", systems_of(2019), terms=ReleaseTerms.of(System(), 2.0, choices=CHOICES)
+        ).new
+        == 2
+    )
 
 
 def test_who_has_left_is_given_only_where_that_is_asked(ledger, systems_of):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from sunveil.engine.assumed import TYPICAL_HAZE
 from sunveil.privacy.units import Days, System
 from sunveil.publish.system_rows import about_system, systems_question
 from sunveil.publish.terms import ReleaseTerms
@@ -14,8 +15,14 @@ def test_a_question_has_the_digest_that_ledgers_of_the_first_version_hold():
         "a1": about_system("a1", site, True, TimeGrid(1552201200, 3600, 480)),
         "o'b": about_system("o'b", site, "clearsky", TimeGrid(1552201200, 900, 480)),
     }
-    # the first version assumed these losses; with others it is another question
-    first = Choices(losses=Losses(system=0.14))
+    # the first version assumed these losses, votes and haze; with others it is another question
+    first = Choices(
+        losses=Losses(system=0.14),
+        thresholds=(0.3, 0.5, 0.7, 0.9),
+        fewest=4,
+        planes=None,
+        hazes=(TYPICAL_HAZE,),
+    )
     question = systems_question(about, ReleaseTerms.of(Days(1), 4.0, choices=first))
     digest = "508ccaff5d423e28768ac1529816ea3f109fdd4d20cebe7da4c93070f1b11ff9"
     assert question.digest("d") == digest

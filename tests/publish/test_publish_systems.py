@@ -243,6 +243,18 @@ def test_a_system_in_two_files_is_joined_unless_it_has_a_time_in_both(
             assert "a1.csv, more.csv" in one.refused[0].reason
 
 
+def test_how_a_systems_days_vote_depends_on_its_own_days_alone(fleet, systems):
+    with opened(fleet, systems) as one:
+        member = one.roster.members["b1"]
+        shared = one.roster.time_grids[member.frame]
+        # between what its own days and those of the frame are worth, a second vote begins
+        epsilon = 2.0 * 0.25 * 365.0 / (member.time_grid.days + shared.days)
+        terms = ReleaseTerms.of(Days(1), epsilon, choices=CHOICES)
+        frames = {name: frame for part in one.parts(terms) for name, frame, _ in part.scores()}
+    assert frames["b1"].choices.votes == 1
+    assert CHOICES.settled(Days(1), epsilon, shared, differenced=False).votes == 2
+
+
 @pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])
 def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fleet, systems, unit):
     with opened(fleet, systems) as one:
@@ -258,7 +270,11 @@ def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fle
             for each in one.records.of(part)
             if isinstance(each, HeldRecord) and each.number == member.number
         )
-    ours, theirs = (score_record(each, record, unit) for each in (shared, own))
+    frames = (
+        shared.settled(unit, 1.0, time_grid=member.time_grid),
+        own.settled(unit, 1.0),
+    )
+    ours, theirs = (score_record(each, record, unit) for each in frames)
     if isinstance(unit, System):
         assert ours.place == theirs.place
     else:
@@ -296,7 +312,8 @@ def test_releases_without_a_ledger_come_in_random_order_with_all_that_is_public(
     assert len(set(names)) == 6
     assert names == sorted(names)
     assert {each.guarantee.epsilon for each in found} == {20.0}
-    assert all(each.public == CHOICES.to_dict() and each.expected for each in found)
+    told = {**CHOICES.to_dict(), "levels_per_nat": 0.1}
+    assert all(each.public == told and each.expected for each in found)
     drawn = sorted(each.surface_azimuth for each in found)
     truth = sorted(azimuth for azimuth, _ in PLANES.values())
     assert np.abs(np.subtract(drawn, truth)).max() <= 25.0

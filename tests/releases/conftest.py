@@ -16,7 +16,12 @@ from sunveil.weather import Weather, clearsky
 
 @pytest.fixture(scope="session")
 def choices() -> Choices:
-    return Choices(step=10.0, capacities=Capacities(1.0, 30.0, 0.05))
+    return Choices(
+        step=10.0,
+        capacities=Capacities(1.0, 30.0, 0.05),
+        thresholds=(0.3, 0.5, 0.7, 0.9),
+        fewest=4,
+    )
 
 
 @pytest.fixture(scope="session")

@@ -20,11 +20,12 @@ from sunveil.privacy.independence import (
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
 from sunveil.privacy.score import Score
 from sunveil.privacy.units import Days, Readings, System
-from sunveil.releases.auditing import Audit, run_audit
+from sunveil.releases.auditing import MANY_VOTES, Audit, run_audit
 from sunveil.releases.frame import Frame, frame_of
 from sunveil.releases.neighbours import Setting, make_setting, neighbour_pairs
+from sunveil.releases.prior import PlanePrior
 from sunveil.releases.replay import as_read, make_replay, public_of
-from sunveil.releases.score import day_score, reading_score
+from sunveil.releases.score import day_score, reading_score, unit_score
 from sunveil.scores import Tolerance
 
 SELECTORS = [PermuteAndFlip, Exponential]
@@ -48,18 +49,26 @@ def hourly() -> Setting:
     return make_setting(epsilon=1.0, seed=2)
 
 
+@pytest.fixture(scope="module")
+def many_votes() -> Setting:
+    """A setting whose days have four votes, as those of worthier releases."""
+    return make_setting(epsilon=1.0, seed=2, choices=MANY_VOTES)
+
+
 def scored(
     setting: Setting, unit: Readings | Days, score: Callable[[Frame, Record], Score], pairs: int
 ) -> list[tuple[Score, Score]]:
+    frame = setting.frame.settled(unit, 1.0)
     return [
-        (score(setting.frame, ours), score(setting.frame, theirs))
+        (score(frame, ours), score(frame, theirs))
         for ours, theirs in neighbour_pairs(setting, unit, pairs=pairs)
     ]
 
 
 def test_every_mechanism_and_unit_is_audited(found):
     assert [(each.mechanism, each.unit) for each in found.exact] == ROWS
-    assert [(each.mechanism, each.unit) for each in found.samplers] == ROWS
+    noise = [(name, str(System())) for name in ("discrete-laplace", "discrete-gaussian")]
+    assert [(each.mechanism, each.unit) for each in found.samplers] == [*ROWS, *noise]
     units = [str(unit) for unit in (Readings(1), Days(1), System())]
     assert [each.unit for each in found.independence] == 2 * units
 
@@ -167,10 +176,34 @@ def tolerance_by_spread(frame: Frame, record: Record) -> Score:
     return reading_score(replace(frame, choices=choices), record)
 
 
+def votes_by_energy(frame: Frame, record: Record) -> Score:
+    """Chooses how days vote after it has looked at how bright the record is."""
+    bright = float(np.minimum(record.power_kw, 1e3).mean()) > 5.0
+    choices = replace(frame.choices, thresholds=(0.1,) if bright else (0.9,))
+    return unit_score(replace(frame, choices=choices), record, Days(1))
+
+
+def prior_about_the_best(frame: Frame, record: Record) -> Score:
+    """Offsets planes by how many readings they have, which is no prior."""
+    honest = unit_score(frame, record, Readings(1))
+    counts = reading_score(frame, record).levels.reshape(frame.shape)
+    offsets = np.broadcast_to(counts.max(axis=(0, 2))[:, np.newaxis], frame.shape)
+    return replace(honest, levels=honest.levels + offsets.ravel())
+
+
+def test_votes_counted_as_one_are_caught(many_votes):
+    pairs = scored(many_votes, Days(1), votes_for_one, 220)
+    for mechanism in SELECTORS:
+        found = audit_exact(mechanism(1.0), pairs)
+        assert not found.holds
+        assert found.share > 1.2
+
+
 @pytest.mark.parametrize(
     ("unit", "fault"),
     [
-        (Days(1), votes_for_one),
+        (Days(1), votes_by_energy),
+        (Readings(1), prior_about_the_best),
         (Readings(1), counted_twice),
         (Readings(1), clearest_days),
         (Readings(1), scaled_to_largest),
@@ -188,8 +221,7 @@ def test_a_score_that_moves_more_than_it_says_is_caught(unit, fault, hourly):
 
 @pytest.mark.parametrize("unit", [Readings(1), Readings(3), Days(2)], ids=str)
 def test_honest_scores_hold_for_larger_units_too(unit, hourly):
-    score = day_score if isinstance(unit, Days) else reading_score
-    pairs = scored(hourly, unit, lambda frame, record: score(frame, record, unit.k), 110)
+    pairs = scored(hourly, unit, lambda frame, record: unit_score(frame, record, unit), 110)
     for mechanism in SELECTORS:
         found = audit_exact(mechanism(1.0), pairs)
         assert found.holds
@@ -206,10 +238,13 @@ def replaying(
 
     def replay(record: Record) -> ReleaseReplay[Record]:
         read = as_read(setting, record)
-        honest = frame_of(read, setting.frame.weather, setting.frame.choices)
+        bare = frame_of(read, setting.frame.weather, setting.frame.choices)
+        honest = bare.settled(Days(1), 1.0)
         frame = choose(honest, read)
         public = public_of(frame if tell else honest, read, epsilon=1.0)
-        return ReleaseReplay(public, lambda other: reading_score(frame, as_read(setting, other)))
+        return ReleaseReplay(
+            public, lambda other: unit_score(frame, as_read(setting, other), Days(1))
+        )
 
     return replay
 
@@ -233,12 +268,30 @@ def own_clear_days(frame: Frame, record: Record) -> Frame:
     energy = np.add.reduceat(power, frame.days[:-1])
     lengths = np.diff(frame.days)
     dim = np.repeat(energy < np.median(energy), lengths)
-    profiles = tuple(np.where(dim, np.float32(np.inf), each) for each in frame.profiles)
+    profiles = tuple(
+        tuple(np.where(dim, np.float32(np.inf), each) for each in hazes) for hazes in frame.profiles
+    )
     return replace(frame, profiles=profiles)
 
 
+def own_votes(frame: Frame, record: Record) -> Frame:
+    """Settles how days vote by how many readings there are."""
+    few = float(np.minimum(record.power_kw, 1e3).mean()) < 3.0
+    choices = replace(frame.choices, thresholds=(0.1,) if few else (0.2,), fewest=1)
+    return replace(frame, choices=choices)
+
+
+def own_prior(frame: Frame, record: Record) -> Frame:
+    """Takes the prior's middle of tilts from the record."""
+    steep = float(np.minimum(record.power_kw, 1e3).mean()) < 3.0
+    prior = replace(PlanePrior(), tilt=60.0 if steep else 20.0)
+    return replace(frame, choices=replace(frame.choices, planes=prior))
+
+
 @pytest.mark.parametrize("tell", [True, False], ids=["told", "hidden"])
-@pytest.mark.parametrize("choose", [own_capacities, own_tolerance, own_clear_days])
+@pytest.mark.parametrize(
+    "choose", [own_capacities, own_tolerance, own_clear_days, own_votes, own_prior]
+)
 def test_a_frame_that_is_taken_from_the_data_is_caught(choose, tell, hourly):
     pairs = neighbour_pairs(hourly, Days(1), pairs=33)
     replay = replaying(hourly, choose, tell=tell)
@@ -263,9 +316,10 @@ def test_a_replay_reads_rows_as_a_curator_has_them(hourly):
     assert np.array_equal(read.power_kw, record.power_kw)
     replay = make_replay(hourly, Readings(1), epsilon=1.0)(record)
     assert isinstance(replay.public, PublicInputs)
-    honest = reading_score(hourly.frame, record)
+    settled = hourly.frame.settled(Readings(1), 1.0)
+    honest = unit_score(settled, record, Readings(1))
     assert np.array_equal(replay.score(record).levels, honest.levels)
-    assert replay.public.frame == hourly.frame.fingerprint()
+    assert replay.public.frame == settled.fingerprint() != hourly.frame.fingerprint()
 
 
 def test_a_replay_makes_the_frame_of_the_record_it_is_given(hourly):

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from sunveil.errors import ParameterError
+from sunveil.privacy.units import Days, Readings, System
 from sunveil.releases.choices import Choices
+from sunveil.releases.prior import PlanePrior
 from sunveil.scores import Capacities, Tolerance
 from sunveil.site import Losses
+from sunveil.timegrid import TimeGrid
 
 OTHERS = {
     "step": 5.0,
@@ -20,12 +23,16 @@ OTHERS = {
     "thresholds": (0.4, 0.8),
     "fewest": 3,
     "clocks": (0.0, 60.0),
+    "hazes": (0.0, 0.5),
     "losses": Losses(system=0.1),
     "albedo": 0.3,
     "heat": 1.0,
     "window_steps": (10.0, 5.0, 0.1),
     "prior": ((1.0,) * 72, (1.0,) * 18 + (0.0,), (1.0,) * 84),
+    "planes": PlanePrior(concentration=1.0),
+    "levels_per_nat": 3.0,
 }
+YEAR = TimeGrid(0, 3600, 365 * 24)
 
 
 def test_the_default_grids_are_fine_and_hold_enough_candidates():
@@ -54,8 +61,61 @@ def test_the_axes_of_whole_records_wrap_in_azimuth_only_and_span_all_capacities(
 
 
 def test_there_are_as_many_votes_as_thresholds():
-    assert Choices().votes == 4
-    assert Choices(thresholds=(0.5,)).votes == 1
+    assert Choices(thresholds=(0.3, 0.5, 0.7), fewest=4).votes == 3
+    with pytest.raises(ParameterError, match="settle the frame"):
+        _ = Choices().votes
+
+
+@pytest.mark.parametrize(
+    ("unit", "epsilon", "days", "differenced", "votes"),
+    [
+        (Days(1), 0.2, 365, False, 1),
+        (Days(1), 0.3, 365, False, 2),
+        (Days(1), 0.5, 365, False, 3),
+        (Days(1), 1.0, 365, False, 4),
+        (Days(1), 1.0, 60, False, 1),
+        (Days(1), 0.2, 4 * 365, False, 4),
+        (Days(5), 1.0, 365, False, 1),
+        (Days(1), 1.0, 365, True, 2),
+    ],
+)
+def test_how_days_vote_depends_on_what_the_release_is_worth(
+    unit, epsilon, days, differenced, votes
+):
+    grid = TimeGrid(0, 900, days * 96)
+    settled = Choices().settled(unit, epsilon, grid, differenced=differenced)
+    assert settled.votes == votes
+    reached = 3 if differenced else 1
+    assert settled.levels_per_nat == pytest.approx(2 * unit.k * votes * reached / epsilon)
+
+
+def test_what_was_chosen_by_hand_stays_chosen():
+    mine = Choices(thresholds=(0.6,), fewest=2, planes=None)
+    assert mine.settled(Days(1), 5.0, YEAR, differenced=False) == mine
+    partly = Choices(thresholds=(0.6, 0.8)).settled(Days(1), 0.1, YEAR, differenced=False)
+    assert partly.ballot == ((0.6, 0.8), 3)
+
+
+def test_readings_need_no_votes_and_whole_records_no_prior():
+    readings = Choices().settled(Readings(2), 0.1, YEAR, differenced=True)
+    assert (readings.thresholds, readings.levels_per_nat) == (None, pytest.approx(80.0))
+    assert Choices().settled(System(), 1.0, YEAR, differenced=False) == Choices()
+
+
+def test_choices_tell_by_which_rule_days_vote():
+    told = Choices().to_dict()
+    assert (told["thresholds"], told["fewest"]) == (None, None)
+    assert [rule["worth"] for rule in told["votes_by_worth"]] == [0.0, 0.25, 0.5, 0.7]
+    assert told["planes_prior"] == PlanePrior().to_dict()
+    settled = Choices().settled(Days(1), 0.3, YEAR, differenced=False).to_dict()
+    assert (settled["thresholds"], settled["fewest"]) == ([0.3, 0.5], 4)
+    assert "votes_by_worth" not in settled
+    assert settled["levels_per_nat"] == pytest.approx(4 / 0.3)
+
+
+def test_the_choices_of_version_0_1_are_the_same_question():
+    old = Choices(thresholds=(0.3, 0.5, 0.7, 0.9), fewest=4, planes=None).to_dict()
+    assert not {"votes_by_worth", "planes_prior", "levels_per_nat"} & set(old)
 
 
 def test_every_choice_has_its_place_in_the_fingerprint():
@@ -91,9 +151,14 @@ def test_choices_are_plain_json():
         ("thresholds", (math.nan,)),
         ("thresholds", (0.2, math.nan)),
         ("fewest", 0),
+        ("levels_per_nat", 0.0),
+        ("levels_per_nat", math.nan),
         ("clocks", ()),
         ("clocks", (0.0, 721.0)),
         ("clocks", (math.nan,)),
+        ("hazes", ()),
+        ("hazes", (0.0, 5.1)),
+        ("hazes", (math.nan,)),
         ("albedo", -0.1),
         ("albedo", math.nan),
         ("heat", -1.0),

@@ -37,9 +37,11 @@ def frame(golden_site, record):
 def test_a_score_is_drawn_from_by_the_mechanism_of_its_unit(
     frame, record, unit, exponential, name, kind
 ):
-    scored = score_record(frame, record, unit)
+    settled = frame.settled(unit, 3.0)
+    scored = score_record(settled, record, unit)
     assert isinstance(scored, kind)
-    drawn = draw_release(scored, frame, epsilon=3.0, exponential=exponential)
+    drawn = draw_release(scored, settled, epsilon=3.0, exponential=exponential)
+    assert drawn.public.items() >= settled.choices.to_dict().items()
     assert (drawn.mechanism, drawn.guarantee.unit, drawn.guarantee.epsilon) == (name, unit, 3.0)
 
 

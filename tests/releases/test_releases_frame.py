@@ -214,7 +214,7 @@ def test_a_frame_without_choices_takes_the_defaults(record, weather):
 
 def test_candidates_lose_what_running_systems_lose(frame, record, weather):
     dusty = replace(frame.choices, losses=Losses(system=0.14))
-    ours, theirs = frame.profiles[0], frame_of(record, weather, dusty).profiles[0]
+    ours, theirs = frame.profiles[0][0], frame_of(record, weather, dusty).profiles[0][0]
     both = np.isfinite(ours) & np.isfinite(theirs)
     gained = np.exp(ours[both] - theirs[both])
     assert frame.choices.losses == Losses()
@@ -227,6 +227,24 @@ def test_candidates_under_a_clear_sky_have_the_winter_of_their_place():
     grid = TimeGrid(int(pd.Timestamp("2019-01-08 05:00").timestamp()), 3600, 7 * 24)
     choices = Choices(step=30.0)
     warm = replace(weather, temp_air=np.full_like(weather.temp_air, 6.0))
-    ours, theirs = (make_frame(sky, grid, choices).profiles[0] for sky in (weather, warm))
+    ours, theirs = (make_frame(sky, grid, choices).profiles[0][0] for sky in (weather, warm))
     both = np.isfinite(ours) & np.isfinite(theirs)
     assert np.median(ours[both] - theirs[both]) > 0.03
+
+
+def test_hazier_candidates_have_less_of_a_low_sun(frame):
+    usual, clearer, hazier = (np.where(np.isfinite(sky), sky, np.nan) for sky in frame.profiles[0])
+    assert np.nanmedian(clearer - usual) > 0.005
+    assert np.nanmedian(hazier - usual) < -0.005
+
+
+def test_measured_weather_has_its_own_haze(record, weather, choices):
+    measured = frame_of(record, replace(weather, clear=False, source="nsrdb"), choices)
+    assert [len(hazes) for hazes in measured.profiles] == [1]
+
+
+def test_a_fingerprint_changes_with_any_haze(frame):
+    (one, *rest) = frame.profiles[0]
+    rest[1] = rest[1] + np.float32(0.01)
+    other = replace(frame, profiles=((one, *rest),))
+    assert other.fingerprint() != frame.fingerprint()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,8 @@ from sunveil.meters import Record, read_meters
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.releases.choices import Choices
 from sunveil.releases.frame import frame_of, prepared
-from sunveil.releases.score import day_score, placement, reach, reading_score, unit_score
+from sunveil.releases.score import day_score, placement, reading_score, unit_score
+from sunveil.releases.worth import reach
 from sunveil.scores import Capacities, Tolerance
 from sunveil.site import Site
 from sunveil.weather import clearsky
@@ -77,6 +79,14 @@ def test_k_replaced_solar_days_move_a_level_by_at_most_k_times_the_votes(
     replaced = replace(record, power_kw=np.where(other, factor * record.power_kw, record.power_kw))
     one, two = (day_score(frame, each).levels for each in (record, replaced))
     assert np.abs(one - two).max() <= 4 * len(days)
+
+
+@pytest.mark.parametrize("score", [reading_score, day_score])
+def test_a_level_is_the_highest_under_any_haze(frame, record, score):
+    alone = [score(replace(frame, profiles=((sky,),)), record).levels for sky in frame.profiles[0]]
+    assert len(alone) == 3
+    assert all((one != other).any() for one, other in itertools.combinations(alone, 2))
+    np.testing.assert_array_equal(score(frame, record).levels, np.max(alone, axis=0))
 
 
 def test_the_best_explained_candidate_is_near_the_truth(frame, record):
@@ -186,12 +196,16 @@ def test_where_the_sun_shines_at_midnight_a_day_of_counts_moves_the_votes_of_its
     times = np.arange("2019-06-20", "2019-06-23", dtype="datetime64[h]").astype("datetime64[s]")
     empty = Record("a", times, np.zeros(len(times)), 60.0)
     choices = Choices(
-        step=30.0, capacities=Capacities(1.0, 30.0, 0.05), tolerance=Tolerance(0.15, 0.01)
+        step=30.0,
+        capacities=Capacities(1.0, 30.0, 0.05),
+        tolerance=Tolerance(0.15, 0.01),
+        thresholds=(0.3, 0.5, 0.7, 0.9),
+        fewest=4,
     )
     frame = frame_of(empty, clearsky(site, "2019-06-15", "2019-06-28"), choices)
     assert frame.lit.all()
     flat = int(np.argmin(frame.grid.surface_tilt))
-    full = replace(empty, power_kw=5.0 * np.exp(frame.profiles[0][flat].astype(np.float64)))
+    full = replace(empty, power_kw=5.0 * np.exp(frame.profiles[0][0][flat].astype(np.float64)))
     # the day before the one that is blanked holds as many readings as a threshold asks for
     moves = []
     for kept in range(12, 25):

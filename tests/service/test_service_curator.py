@@ -472,6 +472,7 @@ def test_a_promise_is_made_once_and_for_ever(serve):
         "delta": 1e-9,
         "measure": "rho",
         "conditional": ["paper"],
+        "meters": 1,
     }
     page = text_of(client.get("/curator/datasets/roofs/promise"))
     assert "A promise is never changed." in page
@@ -518,10 +519,10 @@ def test_public_groups_are_chosen_from_the_table_of_systems(serve):
 def test_only_columns_that_give_every_system_a_group_are_offered(tmp_path):
     path = tmp_path / "systems.csv"
     path.write_text(
-        "system_id,latitude,longitude,feeder,zip,half,same,name\n"
-        "a,40,-105,F1,80401,x,s,Ann\n"
-        "b,40,-105,F2,80402,,s,Bob\n"
-        "c,,-105,F3,80401,y,s,Cid\n"
+        "system_id,latitude,longitude,feeder,zip,half,same,name,household,Meter\n"
+        "a,40,-105,F1,80401,x,s,Ann,k1,m1\n"
+        "b,40,-105,F2,80402,,s,Bob,k2,m2\n"
+        "c,,-105,F3,80401,y,s,Cid,k2,m3\n"
     )
     assert public_groups(path) == {
         "feeder": ["F1", "F2", "F3"],  # of the system without a place too

@@ -13,6 +13,7 @@ import pytest
 from curator_makers import write_results
 from service_makers import Running, csrf, key, new_token, post
 
+from sunveil.fleet.folder import RUN
 from sunveil.service.curator.inference import job_id, jobs_of
 from sunveil.service.store.datasets import Served, add_served, find_served
 
@@ -29,6 +30,12 @@ def table(extra: tuple[str, ...] = (), *, keys: bool = True) -> bytes:
         for number, name in enumerate([*(f"s{at:03d}" for at in range(SYSTEMS)), *extra])
     ]
     return "\n".join([HEADER, *rows]).encode()
+
+
+def write_finished(folder: Path, **options: Any) -> None:
+    """Write what a run over a fleet leaves at its end; whoever it refused is not in the table."""
+    write_results(folder / "inferred", SYSTEMS, refused=1, **options)
+    (folder / "inferred" / RUN).write_text("{}")
 
 
 def served_of(running: Running) -> Served:
@@ -57,7 +64,7 @@ def running(serve) -> Running:
     folder = made.service.settings.datasets / "roofs"
     (folder / "meters").mkdir(parents=True)
     (folder / "systems.csv").write_bytes(table())
-    write_results(folder / "inferred", SYSTEMS, refused=0)
+    write_finished(folder)
     extra = {"systems_table": "systems.csv", "listed": SYSTEMS, "options": {"timezone": "UTC"}}
     served = Served("roofs", "Roofs", "roofs", meters="meters", extra=extra, edition="2025")
     with made.service.store.changing() as connection:
@@ -100,7 +107,7 @@ def test_an_edition_is_inferred_beside_the_one_that_answers_and_takes_its_place(
     assert running.service.ledger.dataset("roofs").households == SYSTEMS + 1
     folder = running.service.settings.datasets / "roofs" / "edition-2"
     assert (folder / "meters" / "readings.csv").read_bytes() == READINGS
-    write_results(folder / "inferred", SYSTEMS, refused=0, seed=2)
+    write_finished(folder, seed=2)
     end_inference(running)
     wait_for(lambda: served_of(running).edition == "2026")
     assert served_of(running).extra["editions"] == ["2025"]

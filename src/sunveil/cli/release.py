@@ -218,7 +218,7 @@ def read_site(meters: Path, given: dict[str, Any]) -> MemorySystems:
 def _simulated_errors(systems: MemorySystems, terms: ReleaseTerms) -> ExpectedErrors:
     """Return the errors to expect, from systems simulated at the place, for the first's days."""
     from sunveil.releases.reference import expected_errors, make_reference
-    from sunveil.releases.score import reach
+    from sunveil.releases.worth import reach
 
     weather, time_grid = systems.first
     reference = make_reference(

@@ -16,13 +16,16 @@ from sunveil.ledger.debit import CHUNK, debit_analyst, debit_fleet, debit_system
 from sunveil.ledger.integrity import kept_answer
 from sunveil.ledger.promise import Promise
 from sunveil.ledger.records import Answer, Question
-from sunveil.ledger.rows import append_entry, entry_at, present_year, promise_of
+from sunveil.ledger.registering import register_systems
+from sunveil.ledger.rows import append_entry, entry_at, find_row, present_year, promise_of
 from sunveil.ledger.schema import answers, members
 from sunveil.ledger.spending import household_spending
 
 
 def charge_question(connection: Connection, row: Row[Any], question: Question) -> int:
     """Charge a question to all that it concerns, and return the place of its charge.
+
+    Its systems are registered first; where either is refused, neither is done.
 
     Parameters
     ----------
@@ -31,8 +34,11 @@ def charge_question(connection: Connection, row: Row[Any], question: Question) -
     question
         What is asked: about the whole fleet, or about some systems' accounts.
     """
+    if question.homes:
+        register_systems(connection, row, question.homes, add=False)
+    row = find_row(connection, row.name)
     names = question.accounts(row.name)
-    cost, meters = cost_to_household(connection, row, question)
+    cost, meters = cost_to_household(connection, row, question, registered=True)
     _debit_households(connection, row, names, cost=cost, meters=meters)
     if question.analyst is not None:
         debit_analyst(connection, row, analyst=question.analyst, cost=cost * meters)
@@ -51,7 +57,9 @@ def charge_question(connection: Connection, row: Row[Any], question: Question) -
     return append_entry(connection, row, "charge", body)
 
 
-def cost_to_household(connection: Connection, row: Row[Any], question: Question) -> tuple[int, int]:
+def cost_to_household(
+    connection: Connection, row: Row[Any], question: Question, *, registered: bool = False
+) -> tuple[int, int]:
     """Return what a question costs each account, and how many accounts of one household, at most.
 
     A release about all systems costs one amount, which counts all meters of a household. One about
@@ -63,30 +71,31 @@ def cost_to_household(connection: Connection, row: Row[Any], question: Question)
         The database, and the dataset's row.
     question
         What is asked.
+    registered
+        Whether systems that are not registered are refused.
     """
     promise = promise_of(row)
     cost = promise.cost(question.guarantee, mechanism=question.mechanism)
     names = question.accounts(row.name)
     if names is None:
         return promise.cost_of_all(cost), 1
-    return cost, _meters_of_one(connection, row, names)
-
-
-def _meters_of_one(connection: Connection, row: Row[Any], names: Sequence[str]) -> int:
-    """Return how many of some accounts one household has, at most; refuse who is unregistered."""
-    if not row.households:  # nobody was registered, as in a ledger of version 0.1
-        return 1
-    counted: Counter[str] = Counter()
-    for start in range(0, len(names), CHUNK):
-        some = members.c.system.in_(names[start : start + CHUNK])
-        here = select(members.c.household).where(members.c.dataset_id == row.id, some)
-        counted.update(connection.execute(here).scalars())
-    if counted.total() < len(names):
+    counted = _households_of(connection, row, names)
+    if registered and row.households and counted.total() < len(names):
         raise ParameterError(
             f"{len(names) - counted.total()} of the systems are not registered in {row.name!r};"
             " register them first"
         )
-    return max(counted.values())
+    return cost, max(counted.values(), default=1)
+
+
+def _households_of(connection: Connection, row: Row[Any], names: Sequence[str]) -> Counter[str]:
+    """Return how many of some accounts each household has; nobody's, where none is registered."""
+    counted: Counter[str] = Counter()
+    for start in range(0, len(names) if row.households else 0, CHUNK):
+        some = members.c.system.in_(names[start : start + CHUNK])
+        here = select(members.c.household).where(members.c.dataset_id == row.id, some)
+        counted.update(connection.execute(here).scalars())
+    return counted
 
 
 def _debit_households(

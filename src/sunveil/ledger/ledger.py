@@ -36,7 +36,7 @@ from sunveil.ledger.pending import pending_charges, turns_of
 from sunveil.ledger.promise import Promise, promise_text
 from sunveil.ledger.records import Answer, Dataset, Question, account_of, as_json, check_name
 from sunveil.ledger.registering import register_systems
-from sunveil.ledger.rosters import member_rows, sharing
+from sunveil.ledger.rosters import member_rows
 from sunveil.ledger.rows import (
     append_entry,
     as_dataset,
@@ -401,7 +401,8 @@ class Ledger:
             row = find_row(connection, dataset)
             self._integrity.check(connection, row)
             if row.shared:  # what its households have spent elsewhere counts here
-                for other in connection.execute(select(datasets).where(sharing(row))).all():
+                others = (datasets.c.shared == 1) & (datasets.c.id != row.id)
+                for other in connection.execute(select(datasets).where(others)).all():
                     self._integrity.check(connection, other)
             yield connection, row
             after = find_row(connection, dataset)

@@ -8,6 +8,7 @@ from typing import Any
 from sunveil.errors import ParameterError
 from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import canonical, digest_of
+from sunveil.ledger.households import SystemHome
 from sunveil.ledger.promise import Promise
 from sunveil.ledger.spending import HouseholdSpending
 from sunveil.privacy.guarantee import Guaranteed
@@ -111,6 +112,9 @@ class Question:
     series
         Digest that answers to be found together have in common, such as rows that were drawn in
         several years.
+    homes
+        Systems that are registered with the charge, if they are not yet: those that are published.
+        As who asks, they are no part of what is asked.
     """
 
     kind: str
@@ -120,6 +124,7 @@ class Question:
     systems: tuple[str, ...] | None = None
     analyst: str | None = None
     series: str | None = None
+    homes: tuple[SystemHome, ...] = ()
 
     def __repr__(self) -> str:
         return f"Question({self.kind!r}, {self.mechanism!r})"

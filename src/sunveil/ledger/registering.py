@@ -21,7 +21,7 @@ from sunveil.ledger.households import (
 from sunveil.ledger.promise import Promise
 from sunveil.ledger.records import account_of
 from sunveil.ledger.rosters import household_count, household_of_member, is_shared, sharing
-from sunveil.ledger.rows import append_entry, promise_of
+from sunveil.ledger.rows import append_entry, find_row, promise_of
 from sunveil.ledger.schema import accounts, datasets, members, system_keys
 from sunveil.ledger.spending import household_spending
 from sunveil.privacy.units import unit_name
@@ -56,6 +56,8 @@ def register_systems(
     promise = promise_of(row)
     _check_meters(connection, row, homes, promise)
     _check_ids(connection, row, homes)
+    if not find_row(connection, row.name).shared:
+        return
     _check_promises(connection, row, promise)
     spending = household_spending(connection, row, squared=promise.measure == "rho")
     if spending.left < 0:

@@ -129,7 +129,7 @@ class FrameCache:
         return frame
 
     def _size(self) -> int:
-        return sum(each.nbytes for frame in self._kept.values() for each in frame.profiles)
+        return sum(frame.nbytes for frame in self._kept.values())
 
 
 def expected_errors(

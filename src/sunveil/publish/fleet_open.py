@@ -95,7 +95,7 @@ class OpenFleet:
                 self.roster,
                 part,
                 frames=frames,
-                unit=terms.unit,
+                terms=terms,
                 workers=self.workers,
             )
             yield SystemsPart(part.number, self.roster.sizes.get(part.number, 0), scores)

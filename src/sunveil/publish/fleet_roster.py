@@ -70,7 +70,8 @@ class ReleaseRoster:
         By the system's name.
     time_grids
         Of every frame: one that holds the days of all its members. A record in a longer frame
-        than its own has the same score, since what is missing agrees with nothing.
+        than its own has the same score, since what is missing agrees with nothing, and since how
+        its days vote is settled by its own days.
     refused
         Who is not released, and why: public in itself, but for the curator, who can change it.
     sizes

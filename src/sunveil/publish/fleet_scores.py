@@ -10,10 +10,10 @@ from functools import partial
 from sunveil.errors import SourceError
 from sunveil.fleet.plan import Part
 from sunveil.meters.record import Record
-from sunveil.privacy.units import Unit
 from sunveil.publish.fleet_frames import FrameCache
 from sunveil.publish.fleet_records import FleetRecords, HeldRecord
-from sunveil.publish.fleet_roster import ReleaseRoster
+from sunveil.publish.fleet_roster import Member, ReleaseRoster
+from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.drawing import Scored, score_record
 from sunveil.releases.frame import Frame
 
@@ -26,7 +26,7 @@ def score_part(
     part: Part,
     *,
     frames: FrameCache,
-    unit: Unit,
+    terms: ReleaseTerms,
     workers: int,
 ) -> Iterator[ScoredSystem]:
     """Yield the scores of a part, systems that share a frame one after another.
@@ -39,8 +39,8 @@ def score_part(
         Which part of it.
     frames
         The public frames.
-    unit
-        What the releases are to protect.
+    terms
+        What is asked of every system.
     workers
         How many scores are made at a time.
 
@@ -61,11 +61,19 @@ def score_part(
         raise SourceError("the fleet was changed while it was being read; start again")
     cases.sort(key=lambda case: (repr(case[1].frame), case[1].number))
 
-    def one(name: str, frame: Frame, record: Record) -> ScoredSystem:
-        return name, frame, score_record(frame, record, unit)
+    def one(name: str, frame: Frame, member: Member, record: Record) -> ScoredSystem:
+        # by the member's own days, so that no other system's change how its days vote
+        own = frame.settled(
+            terms.unit,
+            terms.epsilon,
+            differenced=member.differenced,
+            time_grid=member.time_grid,
+        )
+        return name, own, score_record(own, record, terms.unit)
 
     jobs = (
-        partial(one, name, frames.of(member.frame), each.record) for name, member, each in cases
+        partial(one, name, frames.of(member.frame), member, each.record)
+        for name, member, each in cases
     )
     yield from _in_order(jobs, workers)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from sunveil.errors import SourceError
 from sunveil.fleet.systems import SYSTEM_NAMES, read_plain_table
 from sunveil.ledger.households import HOUSEHOLD, METER, SystemHome
-from sunveil.ledger.ledger import Ledger
 
 
 def read_households(path: Path | str, system_column: str | None = None) -> list[SystemHome]:
@@ -48,19 +47,17 @@ def _key(cell: object) -> str | None:
     return text or None
 
 
-def register_published(
-    ledger: Ledger, dataset: str, names: Iterable[str], homes: Sequence[SystemHome] = ()
-) -> None:
-    """Register the systems that are about to be published, before anything is charged for them.
+def published_homes(
+    names: Iterable[str], homes: Iterable[SystemHome] = ()
+) -> tuple[SystemHome, ...]:
+    """Return whose the systems are that are about to be published.
 
     Parameters
     ----------
-    ledger, dataset
-        Where, and the name of the dataset.
     names
         The systems.
     homes
         What is known of their households; who is not among them has one of its own.
     """
     known = {home.system_id: home for home in homes}
-    ledger.register(dataset, [known.get(name, SystemHome(name)) for name in names])
+    return tuple(known.get(name) or SystemHome(name) for name in names)

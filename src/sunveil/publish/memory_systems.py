@@ -150,4 +150,5 @@ class MemorySystems:
     ) -> Iterator[tuple[str, Frame, Scored]]:
         frame = make_frame(group.weather, group.time_grid, terms.choices, cache=self._cache)
         for record in group.records:
-            yield record.system_id, frame, score_record(frame, record, terms.unit)
+            own = frame.settled(terms.unit, terms.epsilon, differenced=record.differenced)
+            yield record.system_id, own, score_record(own, record, terms.unit)

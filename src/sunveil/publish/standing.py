@@ -19,7 +19,7 @@ from sunveil.ledger.households import SystemHome
 from sunveil.ledger.records import Answer, Question, account_of
 from sunveil.ledger.rows import present_year
 from sunveil.privacy.units import unit_name
-from sunveil.publish.households import register_published
+from sunveil.publish.households import published_homes
 from sunveil.publish.publication import Publication
 from sunveil.publish.system_rows import SystemsPlan, mean_errors, row_of, systems_publication
 from sunveil.publish.systems import cost_of_systems, draw_row, draw_rows
@@ -169,7 +169,7 @@ def publish_standing(
             some = systems.only(turn.changed)
             # what cannot be released is refused before anything is spent
             expected = some.expected(terms)
-            register_published(ledger, dataset, turn.changed, homes)
+            question = replace(question, homes=published_homes(turn.changed, homes))
 
             def row(name: str, frame: Frame, scored: Scored) -> list[Any]:
                 drawn = row_of(draw_row(scored, frame, terms), expected[name], question)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
 from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins
 from sunveil.publish.fitting import check_mbi, sample_model
-from sunveil.publish.households import register_published
+from sunveil.publish.households import published_homes
 from sunveil.publish.publication import Column, Publication, PublishedTable
 from sunveil.publish.survival import (
     PAIRS,
@@ -119,7 +119,7 @@ def publish_synthetic(
     if ledger.kept(dataset, question) is None:
         check_mbi()  # what is missing is told before anything is charged
         cells = cells_of(rows, bins)
-        register_published(ledger, dataset, rows.system_ids, homes)
+        question = replace(question, homes=published_homes(rows.system_ids, homes))
         answer = ledger.ask(dataset, question, lambda: _draw(cells, epsilon, bins))
     else:
         answer = ledger.ask(dataset, question, _never)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from sunveil.files import write_whole
 from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.households import SystemHome
-from sunveil.publish.households import register_published
+from sunveil.publish.households import published_homes
 from sunveil.publish.publication import Publication
 from sunveil.publish.system_rows import (
     SystemsPlan,
@@ -139,7 +139,7 @@ def publish_systems(
     if ledger.kept(dataset, question) is None:
         # what cannot be released is refused before anything is spent
         expected = systems.expected(terms)
-        register_published(ledger, dataset, systems.about(), homes)
+        question = replace(question, homes=published_homes(systems.about(), homes))
 
     def row(name: str, frame: Frame, scored: Scored) -> list[Any]:
         return row_of(draw_row(scored, frame, terms), expected[name], question)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sunveil.fleet.results import FleetRows
@@ -21,7 +21,7 @@ from sunveil.publish.fleet import (
     dry_fleet_tables,
     fleet_tables,
 )
-from sunveil.publish.households import register_published
+from sunveil.publish.households import published_homes
 from sunveil.publish.publication import Publication, PublishedTable
 
 
@@ -148,7 +148,7 @@ def publish_fleet(
     plan = plan_fleet(ledger, dataset, choices=choices, analyst=analyst)
     groups_of(rows, key=choices.key, keys=choices.keys)
     if not plan.kept:
-        register_published(ledger, dataset, rows.system_ids, homes)
+        question = replace(question, homes=published_homes(rows.system_ids, homes))
 
     def draw() -> dict[str, Any]:
         drawn = fleet_tables(rows, **choices.options())

@@ -29,10 +29,11 @@ from sunveil.privacy.noise_audit import NoiseNeighbours, audit_noise
 from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.privacy.window import Window, best_window
 from sunveil.releases.frame import Frame
-from sunveil.releases.neighbours import Setting, make_setting, neighbour_pairs
+from sunveil.releases.neighbours import SMALL, Setting, make_setting, neighbour_pairs
 from sunveil.releases.release import DELTA, posterior
 from sunveil.releases.replay import make_replay
 from sunveil.releases.score import placement, unit_score
+from sunveil.releases.worth import VOTE_RULES
 from sunveil.weather import WeatherCache
 
 PAIRS, DRAWS = 2000, 1000
@@ -44,6 +45,8 @@ FINE, REPLAYED, PAPER = 4, 40, 500
 FEWEST_PAPER, MOST_PAPER = 2, 40
 FEWEST_REPLAYED = 11
 FINE_MINUTES = 5.0
+# Records of audits are short and worth one vote; the fine ones vote as long records do.
+MANY_VOTES = replace(SMALL, thresholds=VOTE_RULES[-1].thresholds, fewest=VOTE_RULES[-1].fewest)
 UNITS = (Readings(1), Days(1))
 
 Given = TypeVar("Given")
@@ -132,8 +135,14 @@ def run_audit(
     stage = _Stage(
         make_setting(epsilon=epsilon, seed=seed, cache=cache),
         make_setting(
-            epsilon=epsilon, interval_minutes=FINE_MINUTES, measured=True, seed=seed, cache=cache
+            epsilon=epsilon,
+            interval_minutes=FINE_MINUTES,
+            measured=True,
+            seed=seed,
+            choices=MANY_VOTES,
+            cache=cache,
         ),
+        epsilon=epsilon,
         pairs=pairs,
         seed=seed,
         watch=watch or (lambda pairs, doing, total: pairs),
@@ -159,6 +168,7 @@ class _Stage:
 
     hourly: Setting
     fine: Setting
+    epsilon: float
     pairs: int
     seed: int
     watch: Watch
@@ -168,11 +178,12 @@ class _Stage:
     ) -> Iterator[tuple[Given, Given]]:
         """Yield what a mechanism takes for neighbours, made once for a record with many."""
         made = neighbour_pairs(setting, unit, pairs=pairs, seed=self.seed)
+        frame = setting.frame.settled(unit, self.epsilon)
         base: tuple[Record, Given] | None = None
         for record, neighbour in self.watch(made, f"pairs for {unit}", pairs):
             if base is None or base[0] is not record:
-                base = record, score(setting.frame, record)
-            yield base[1], score(setting.frame, neighbour)
+                base = record, score(frame, record)
+            yield base[1], score(frame, neighbour)
 
     def show_all(
         self, unit: Unit, score: Callable[[Frame, Record], Given]
@@ -229,7 +240,7 @@ def _samplers(
     setting = stage.hourly
     frame, record = setting.frame, setting.record(setting.sparse[-1])
     for unit in UNITS:
-        score = unit_score(frame, record, unit)
+        score = unit_score(frame.settled(unit, epsilon), record, unit)
         yield audit_sampler(PermuteAndFlip(epsilon), score, draws, name="permute-and-flip")
         yield audit_sampler(Exponential(epsilon), score, draws, name="exponential")
     placed = placement(frame, record)

@@ -5,18 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from sunveil.engine.assumed import TYPICAL_HEAT
+from sunveil.engine.assumed import TYPICAL_HAZE, TYPICAL_HEAT
 from sunveil.errors import ParameterError
 from sunveil.grids import Grid
 from sunveil.privacy.score import Axis
+from sunveil.privacy.units import Days, System, Unit
 from sunveil.privacy.window import Window, best_window
+from sunveil.releases.prior import PlanePrior
+from sunveil.releases.worth import VOTE_RULES, reach, votes_for, worth
 from sunveil.scores import Capacities, Tolerance
 from sunveil.site import Losses
+from sunveil.timegrid import TimeGrid
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +39,18 @@ class Choices:
     tolerance
         When a reading agrees with a candidate.
     thresholds
-        Shares of a day's lit intervals that must agree for its first, second, ... vote.
+        Shares of a day's intervals, those in which the candidate has light and at least as many as
+        a flat plane has light in, that must agree for its first, second, ... vote; by what the
+        release is worth (:data:`~sunveil.releases.worth.VOTE_RULES`) when left out.
     fewest
-        Readings of a day that must agree for any vote.
+        Readings of a day that must agree for any vote; likewise.
     clocks
         How far the declared clock may run ahead of the sun's; more than one makes the clock one
         more dimension of the candidates. [minutes]
+    hazes
+        How much hazier than the monthly maps clear skies may be, the usual first; a candidate's
+        level is the highest that it has under any of them. Measured weather has its own.
+        [Linke turbidity]
     losses, albedo, heat
         What stands between light and meter.
     window_steps
@@ -47,40 +58,56 @@ class Choices:
     prior
         Public weights of the values of these three axes, for the window's widths; all values are
         taken to be alike when left out. Never take them from the readings.
+    planes
+        How likely planes are, for releases of readings and days; None to take all for alike.
+    levels_per_nat
+        What a nat of that counts in a score, from ε; set by :meth:`settled`.
     """
 
     step: float = 4.0
     highest_tilt: float = 84.0
     capacities: Capacities = field(default_factory=Capacities)
     tolerance: Tolerance = field(default_factory=lambda: Tolerance(relative=0.08, floor=0.1))
-    thresholds: tuple[float, ...] = (0.3, 0.5, 0.7, 0.9)
-    fewest: int = 4
+    thresholds: tuple[float, ...] | None = None
+    fewest: int | None = None
     clocks: tuple[float, ...] = (0.0,)
+    # the maps err by 0.73 (Remund et al. 2003), more by place and season than from day to day
+    hazes: tuple[float, ...] = (TYPICAL_HAZE, TYPICAL_HAZE - 0.6, TYPICAL_HAZE + 0.6)
     losses: Losses = field(default_factory=Losses)
     albedo: float = 0.2
     heat: float = TYPICAL_HEAT
     window_steps: tuple[float, float, float] = (5.0, 5.0, 0.1)
     prior: tuple[tuple[float, ...], ...] | None = None
+    planes: PlanePrior | None = field(default_factory=PlanePrior)
+    levels_per_nat: float | None = None
 
     def __post_init__(self) -> None:
         if not (1.0 <= self.step <= 30.0 and math.isclose(360.0 % self.step, 0.0, abs_tol=1e-9)):
             raise ParameterError("the step of planes is from 1 to 30 degrees and divides 360")
         if not 0.0 < self.highest_tilt <= 90.0:
             raise ParameterError("the highest tilt is above 0 and at most 90 degrees")
-        rising = all(a < b for a, b in zip(self.thresholds, self.thresholds[1:], strict=False))
-        if not self.thresholds or not rising:
-            raise ParameterError("thresholds are one or more shares, each above the one before")
-        if not (self.thresholds[0] > 0.0 and self.thresholds[-1] <= 1.0):
-            raise ParameterError("thresholds are shares above 0 and at most 1")
-        if self.fewest < 1:
-            raise ParameterError("at least one reading must agree for a vote")
+        self._check_votes()
         if not self.clocks or any(not abs(clock) <= 720.0 for clock in self.clocks):
             raise ParameterError("clocks are one or more numbers of minutes within half a day")
+        if not self.hazes or any(not abs(haze) <= 5.0 for haze in self.hazes):
+            raise ParameterError("hazes are one or more numbers within 5 of the maps' turbidity")
         if not 0.0 <= self.albedo <= 1.0:
             raise ParameterError(f"albedo must be between 0 and 1, and {self.albedo:g} is not")
         if not 0.0 <= self.heat <= 10.0:
             raise ParameterError(f"heat must be between 0 and 10, and {self.heat:g} is not")
         self._check_window()
+
+    def _check_votes(self) -> None:
+        if self.thresholds is not None:
+            rising = all(a < b for a, b in pairwise(self.thresholds))
+            if not self.thresholds or not rising:
+                raise ParameterError("thresholds are one or more shares, each above the one before")
+            if not (self.thresholds[0] > 0.0 and self.thresholds[-1] <= 1.0):
+                raise ParameterError("thresholds are shares above 0 and at most 1")
+        if self.fewest is not None and self.fewest < 1:
+            raise ParameterError("at least one reading must agree for a vote")
+        if self.levels_per_nat is not None and not 0.0 < self.levels_per_nat < math.inf:
+            raise ParameterError("a nat of the prior counts some levels of a score, above 0")
 
     def _check_window(self) -> None:
         azimuth, tilt, capacity = self.window_steps
@@ -95,9 +122,51 @@ class Choices:
             )
 
     @property
+    def ballot(self) -> tuple[tuple[float, ...], int]:
+        """The thresholds and the fewest readings of a day's votes, once they are settled."""
+        if self.thresholds is None or self.fewest is None:
+            raise ParameterError(
+                "how days vote depends on ε and on the record's days: settle the frame for them"
+            )
+        return self.thresholds, self.fewest
+
+    @property
     def votes(self) -> int:
         """How many votes a day has at most for one candidate."""
-        return len(self.thresholds)
+        return len(self.ballot[0])
+
+    def settled(
+        self, unit: Unit, epsilon: float, time_grid: TimeGrid, *, differenced: bool
+    ) -> Choices:
+        """Return the choices with what was left to the worth of a release.
+
+        Parameters
+        ----------
+        unit, epsilon
+            Of the release.
+        time_grid
+            The intervals of the record that is released.
+        differenced
+            Whether it holds differences of a register.
+
+        Privacy
+        -------
+        Public: no reading is looked at.
+        """
+        if isinstance(unit, System):
+            return self
+        sensitivity, found = unit.k * reach(unit, differenced=differenced), self
+        if isinstance(unit, Days):
+            rule = votes_for(worth(unit, epsilon, time_grid, differenced=differenced))
+            found = replace(
+                self,
+                thresholds=self.thresholds or rule.thresholds,
+                fewest=self.fewest or rule.fewest,
+            )
+            sensitivity *= found.votes
+        if self.planes is None:
+            return found
+        return replace(found, levels_per_nat=2.0 * sensitivity / epsilon)
 
     def grid(self) -> Grid:
         """Return the candidate planes: one that is flat, and rings of azimuths around it."""
@@ -127,15 +196,19 @@ class Choices:
         return best_window(epsilon, self.axes(), priors=priors)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the choices as plain JSON types."""
-        return {
+        """Return the choices as plain JSON types.
+
+        What version 0.1 did not know of is left out where it is not used, so that the same
+        choices are the same question to a ledger.
+        """
+        found: dict[str, Any] = {
             "planes_step_degrees": self.step,
             "highest_tilt_degrees": self.highest_tilt,
             "capacities_kw": [self.capacities.low, self.capacities.high],
             "capacities_log_step": self.capacities.step,
             "tolerance": self.tolerance.relative,
             "floor": self.tolerance.floor,
-            "thresholds": list(self.thresholds),
+            "thresholds": None if self.thresholds is None else list(self.thresholds),
             "fewest": self.fewest,
             "clocks_minutes": list(self.clocks),
             "losses": self.losses.system,
@@ -146,6 +219,15 @@ class Choices:
             "window_steps": list(self.window_steps),
             "prior": None if self.prior is None else [list(weights) for weights in self.prior],
         }
+        if self.hazes != (TYPICAL_HAZE,):
+            found["hazes"] = list(self.hazes)
+        if self.thresholds is None or self.fewest is None:
+            found["votes_by_worth"] = [rule.to_dict() for rule in VOTE_RULES]
+        if self.planes is not None:
+            found["planes_prior"] = self.planes.to_dict()
+        if self.levels_per_nat is not None:
+            found["levels_per_nat"] = self.levels_per_nat
+        return found
 
     def fingerprint(self) -> str:
         """Return a digest that changes with any of the choices."""

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.engine.assumed import TYPICAL_HAZE
 from sunveil.engine.skytable import LOWEST
 from sunveil.errors import MeterError
 from sunveil.grids import Grid
 from sunveil.meters.coarsen import coarsen
 from sunveil.meters.record import Cleaning, Record
+from sunveil.privacy.units import Unit
 from sunveil.releases.choices import Choices
 from sunveil.scores import Logs, RatioBins, log_power, log_profiles
 from sunveil.search.exhaustive import blocks
@@ -69,7 +71,7 @@ class Frame:
     time_grid
         The intervals, whole solar days of them.
     choices
-        Grids, tolerances and thresholds.
+        Grids, tolerances and thresholds; those of scores are settled (:meth:`settled`).
     grid
         The candidate planes.
     lit
@@ -77,7 +79,7 @@ class Frame:
     days
         Where each solar day begins among the lit intervals, and where the last ends.
     profiles
-        Logarithm of every plane's profile in the lit intervals, one array per clock.
+        Logarithm of every plane's profile in the lit intervals, for every clock under every haze.
     """
 
     weather: Weather
@@ -86,7 +88,7 @@ class Frame:
     grid: Grid
     lit: NDArray[np.bool_]
     days: NDArray[np.int64]
-    profiles: tuple[Logs, ...]
+    profiles: tuple[tuple[Logs, ...], ...]
 
     def __len__(self) -> int:
         return len(self.profiles) * len(self.grid) * len(self.choices.capacities)
@@ -97,6 +99,11 @@ class Frame:
         return RatioBins.of(self.choices.capacities, self.choices.tolerance)
 
     @property
+    def nbytes(self) -> int:
+        """What the profiles take in memory. [bytes]"""
+        return sum(each.nbytes for each in chain.from_iterable(self.profiles))
+
+    @property
     def shape(self) -> tuple[int, int, int]:
         """How many clocks, planes and capacities there are."""
         return len(self.profiles), len(self.grid), len(self.choices.capacities)
@@ -104,11 +111,49 @@ class Frame:
     def fingerprint(self) -> str:
         """Return a digest of all that a score is made with, besides the readings."""
         digest = hashlib.sha256(self.choices.fingerprint().encode())
-        for part in (self.grid.surface_azimuth, self.grid.surface_tilt, self.lit, self.days):
+        grid = self.grid.surface_azimuth, self.grid.surface_tilt
+        for part in (*grid, self.lit, self.days, self.offsets()):
             digest.update(np.ascontiguousarray(part).tobytes())
-        for profiles in self.profiles:
+        for profiles in chain.from_iterable(self.profiles):
             digest.update(np.ascontiguousarray(profiles).tobytes())
         return digest.hexdigest()
+
+    def settled(
+        self,
+        unit: Unit,
+        epsilon: float,
+        *,
+        differenced: bool = False,
+        time_grid: TimeGrid | None = None,
+    ) -> Frame:
+        """Return the frame with choices settled for a release; nothing is modelled anew.
+
+        Parameters
+        ----------
+        unit, epsilon
+            Of the release.
+        differenced
+            Whether the record holds differences of a register.
+        time_grid
+            The intervals of the record, where the frame is made for longer ones too.
+        """
+        grid = time_grid or self.time_grid
+        choices = self.choices.settled(unit, epsilon, grid, differenced=differenced)
+        return replace(self, choices=choices)
+
+    def offsets(self) -> NDArray[np.int64]:
+        """Return what the public prior adds to every level, one number for each plane."""
+        choices = self.choices
+        if choices.planes is None or choices.levels_per_nat is None:
+            return np.zeros(len(self.grid), dtype=np.int64)
+        return choices.planes.offsets(
+            self.grid, self.weather.site.latitude, levels_per_nat=choices.levels_per_nat
+        )
+
+    def lit_flat(self, profiles: Logs) -> NDArray[np.int64]:
+        """Return in how many intervals of each day a flat plane has light, the first candidate."""
+        lit = np.isfinite(profiles[0]).astype(np.int64)
+        return np.add.reduceat(lit, self.days[:-1])
 
     def readings(self, record: Record) -> Logs:
         """Return the logarithm of a record's readings in the lit intervals."""
@@ -189,9 +234,10 @@ def make_frame(
     solar = times[lit].astype(np.int64) + round(weather.site.longitude * 240.0)
     begins = np.flatnonzero(np.diff(solar // DAY, prepend=-1))
     grid = choices.grid()
+    hazes = choices.hazes if weather.clear else (0.0,)
+    under = partial(_profiles, weather, clear, times[lit], grid, choices=choices, length=length)
     profiles = tuple(
-        _profiles(weather, clear, times[lit], grid, choices=choices, ahead=ahead, length=length)
-        for ahead in choices.clocks
+        tuple(under(ahead=ahead, haze=haze) for haze in hazes) for ahead in choices.clocks
     )
     days = np.append(begins, int(lit.sum())).astype(np.int64)
     return Frame(weather, time_grid, choices, grid, lit, days, profiles)
@@ -262,6 +308,7 @@ def _profiles(
     *,
     choices: Choices,
     ahead: float,
+    haze: float,
     length: float,
 ) -> Logs:
     """Return the logarithm of every plane's mean profile over each interval."""
@@ -271,7 +318,7 @@ def _profiles(
     for place in places:
         offset = np.timedelta64(round((place + 1.0) / 2.0 * length), "s")
         sky = sky_at(weather, starts - early + offset, clear)
-        skies.append((sky.hazier(TYPICAL_HAZE) if weather.clear else sky).single())
+        skies.append(sky.hazier(haze).single())
     out = np.empty((len(grid), len(starts)), dtype=np.float32)
     for piece, part in blocks(grid, _TOGETHER):
         mean = np.zeros((len(part), len(starts)), dtype=np.float32)

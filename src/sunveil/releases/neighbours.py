@@ -101,7 +101,7 @@ class Setting:
     def fitting(self, candidate: int) -> Array:
         """Return readings that one candidate explains, every one."""
         clock, plane, capacity = np.unravel_index(candidate, self.frame.shape)
-        logs = self.frame.profiles[clock][plane].astype(np.float64)
+        logs = self.frame.profiles[clock][0][plane].astype(np.float64)
         shares = np.exp(logs, where=np.isfinite(logs), out=np.zeros(len(logs)))
         power = np.zeros(self.frame.time_grid.count)
         power[self.frame.lit] = self.frame.choices.capacities.values[capacity] * shares

@@ -162,7 +162,8 @@ def error_laws(
             truth.dc_capacity_kw,
             lowest_kw=lowest,
         )
-    score = unit_score(frame, record, unit)
+    settled = frame.settled(unit, epsilon, differenced=record.differenced)
+    score = unit_score(settled, record, unit)
     mechanism = Exponential(epsilon) if exponential else PermuteAndFlip(epsilon)
     return framed_laws(frame, mechanism.probabilities(score), truth.plane, truth.dc_capacity_kw)
 

@@ -101,6 +101,7 @@ def release(
         raise ParameterError("give the choices or a frame made with them, not two that differ")
     elif (frame.weather.site, frame.weather.clear) != (weather.site, weather.clear):
         raise ParameterError("the frame was made for another place or another kind of weather")
+    frame = frame.settled(unit, epsilon, differenced=record.differenced)
     expected = expected or typical_errors(
         frame.time_grid,
         frame.choices,

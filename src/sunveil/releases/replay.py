@@ -40,7 +40,8 @@ def make_replay(
 
     def replay(record: Record) -> ReleaseReplay[Record]:
         read = as_read(setting, record)
-        own = frame_of(read, frame.weather, frame.choices, cache=cache)
+        bare = frame_of(read, frame.weather, frame.choices, cache=cache)
+        own = bare.settled(unit, epsilon, differenced=read.differenced)
         return ReleaseReplay(
             public_of(own, read, epsilon=epsilon),
             lambda other: score_record(own, as_read(setting, other), unit),

@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sunveil.meters.record import Record
 from sunveil.privacy.score import Placement, Score
-from sunveil.privacy.units import Days, Readings, System, Unit
+from sunveil.privacy.units import Days, Readings
 from sunveil.releases.frame import Frame
-from sunveil.scores import count_days, count_readings
-
-# One count of a register is part of the differences before and after it. The counts of a day are
-# part of the differences of that day and, at its ends, of the days before and after.
-REGISTER_READINGS, REGISTER_DAYS = 2, 3
-
-
-def reach(unit: Unit, *, differenced: bool) -> int:
-    """Return how many of a record's readings, or days, one of the source's can change.
-
-    Parameters
-    ----------
-    unit
-        What neighbours differ in, in the source.
-    differenced
-        Whether the record holds differences of a register.
-
-    Privacy
-    -------
-    Public. A score of differences moves that many times as far as one of readings, so that a
-    release of a register is worth what one of readings is at ε divided by this. Proof:
-    ``docs/proofs/agreement.md``, ``docs/proofs/day-votes.md``.
-    """
-    if not differenced or isinstance(unit, System):
-        return 1
-    return REGISTER_READINGS if isinstance(unit, Readings) else REGISTER_DAYS
+from sunveil.releases.worth import reach
+from sunveil.scores import Counts, Logs, count_days, count_readings
 
 
 def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
@@ -58,8 +38,7 @@ def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
     """
     unit = Readings(k)
     power = frame.readings(record)
-    counts = [count_readings(power, profiles, frame.bins) for profiles in frame.profiles]
-    levels = np.stack(counts).ravel().astype(np.int64)
+    levels = _highest(frame, lambda profiles: count_readings(power, profiles, frame.bins))
     sensitivity = k * reach(unit, differenced=record.differenced)
     return Score(levels, sensitivity, unit, "docs/proofs/agreement.md")
 
@@ -70,7 +49,7 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
     Parameters
     ----------
     frame
-        The public frame.
+        The public frame, settled for the release.
     record
         The readings.
     k
@@ -85,38 +64,51 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
     """
     unit = Days(k)
     power = frame.readings(record)
-    choices = frame.choices
-    counts = [
-        count_days(
-            power,
-            profiles,
-            frame.bins,
-            days=frame.days,
-            thresholds=choices.thresholds,
-            fewest=choices.fewest,
-        )
-        for profiles in frame.profiles
-    ]
-    levels = np.stack(counts).ravel().astype(np.int64)
-    sensitivity = k * choices.votes * reach(unit, differenced=record.differenced)
+    thresholds, fewest = frame.choices.ballot
+    votes = partial(
+        count_days,
+        power,
+        bins=frame.bins,
+        days=frame.days,
+        thresholds=thresholds,
+        fewest=fewest,
+    )
+    levels = _highest(frame, lambda profiles: votes(profiles, least=frame.lit_flat(profiles)))
+    sensitivity = k * len(thresholds) * reach(unit, differenced=record.differenced)
     return Score(levels, sensitivity, unit, "docs/proofs/day-votes.md")
 
 
+def _highest(frame: Frame, count: Callable[[Logs], Counts]) -> NDArray[np.int64]:
+    """Return the highest count of every candidate under any haze: no neighbour moves it further."""
+    out = np.empty(frame.shape, dtype=np.int64)
+    for clock, hazes in enumerate(frame.profiles):
+        out[clock] = count(hazes[0])
+        for profiles in hazes[1:]:
+            np.maximum(out[clock], count(profiles), out=out[clock])
+    return out.ravel()
+
+
 def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
-    """Return the score that protects a unit.
+    """Return the score that protects a unit, with what the public prior adds to it.
 
     Parameters
     ----------
     frame
-        The public frame.
+        The public frame, settled for the release.
     record
         The readings.
     unit
         How many readings, or how many days, neighbours differ in.
+
+    Privacy
+    -------
+    What is added is the same for neighbours, so that the sensitivity is that of the counts. Proof:
+    ``docs/proofs/prior.md``.
     """
-    if isinstance(unit, Readings):
-        return reading_score(frame, record, unit.k)
-    return day_score(frame, record, unit.k)
+    count = reading_score if isinstance(unit, Readings) else day_score
+    score = count(frame, record, unit.k)
+    levels = score.levels.reshape(frame.shape) + frame.offsets()[:, np.newaxis]
+    return replace(score, levels=levels.ravel())
 
 
 def placement(frame: Frame, record: Record) -> Placement:

@@ -21,7 +21,7 @@ from sunveil.privacy.units import Days, Readings, Unit
 from sunveil.releases.answer import ExpectedErrors, Spread
 from sunveil.releases.choices import Choices
 from sunveil.releases.errors import window_laws
-from sunveil.releases.score import reach
+from sunveil.releases.worth import reach
 from sunveil.site import Plane
 from sunveil.timegrid import TimeGrid
 

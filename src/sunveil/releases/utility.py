@@ -135,16 +135,14 @@ def _all_means(
     frame, record = system.frame, system.record
     out: dict[tuple[str, str, str], list[tuple[float, float, float]]] = {}
     for unit, name in ((Readings(1), "readings:1"), (Days(1), "days:1")):
-        score = unit_score(frame, record, unit)
-        for kind in (PermuteAndFlip, Exponential):
-            label = "permute-and-flip" if kind is PermuteAndFlip else "exponential"
-            laws = [
-                framed_laws(
-                    frame, kind(e).probabilities(score), system.plane, system.dc_capacity_kw
-                )
-                for e in epsilons
-            ]
-            out[name, label, "worst-case"] = [each.means for each in laws]
+        for epsilon in epsilons:
+            settled = frame.settled(unit, epsilon, differenced=record.differenced)
+            score = unit_score(settled, record, unit)
+            for kind in (PermuteAndFlip, Exponential):
+                label = "permute-and-flip" if kind is PermuteAndFlip else "exponential"
+                chances = kind(epsilon).probabilities(score)
+                laws = framed_laws(frame, chances, system.plane, system.dc_capacity_kw)
+                out.setdefault((name, label, "worst-case"), []).append(laws.means)
     out["system", "window", "worst-case"] = [window_error(system, e).means for e in epsilons]
     if not record.differenced:  # which the paper's mechanism does not take
         out["readings:1", "paper", "conditional"] = paper_means(system, epsilons)

@@ -94,7 +94,7 @@ def parse_promise(given: dict[str, str]) -> Promise:
     except Problem as problem:
         raise ParameterError(problem.detail) from None
     allowed = (CONDITIONAL,) if given["allow"] else ()
-    return Promise(_unit(given), epsilon, delta, allowed, meters=_meters(given["meters"]))
+    return Promise(_unit(given), epsilon, delta, allowed, meters=_meters(given.get("meters", "1")))
 
 
 def _meters(text: str) -> int:
