@@ -212,9 +212,9 @@ def test_a_kept_row_that_was_changed_is_noticed(
     if "2018" in statement:
         with pytest.raises(LedgerConflict, match="an answer was changed"):
             ledger.kept_series("d", series_of(TERMS))
-    with Ledger(tmp_path / "l.db", marks=HighWaterMarks(tmp_path / "l.db.mark")) as anew:
-        with pytest.raises(LedgerConflict):
-            publish_standing(anew, "d", systems_of(2020), terms=TERMS)
+    marks = HighWaterMarks(tmp_path / "l.db.mark")
+    with Ledger(tmp_path / "l.db", marks=marks) as anew, pytest.raises(LedgerConflict):
+        publish_standing(anew, "d", systems_of(2020), terms=TERMS)
 
 
 def test_of_a_fleet_only_new_systems_are_scored_and_others_need_no_readings(
