@@ -37,6 +37,8 @@ def ask(ledger, number, epsilon, **options):
 def test_each_year_allows_one_part_more_and_never_more_than_all():
     schedule = YearlySchedule(2026, 3)
     assert [schedule.allowed(10, year) for year in range(2025, 2031)] == [0, 3, 6, 10, 10, 10]
+    later = YearlySchedule(2026, 3, start=4e-9)
+    assert [later.allowed(10, year) for year in range(2025, 2029)] == [0, 6, 8, 10]
     assert [schedule.more_after(year) for year in (2020, 2026, 2027, 2028)] == [
         2026,
         2027,
@@ -45,15 +47,20 @@ def test_each_year_allows_one_part_more_and_never_more_than_all():
     ]
 
 
-@pytest.mark.parametrize(("first", "years"), [(2026, 0), (2026, 101), (1999, 2)])
-def test_a_schedule_that_cannot_be_is_refused(first, years):
+@pytest.mark.parametrize(
+    "given", [(2026, 0), (2026, 101), (1999, 2), (2026, 2, -1.0), (2026, 2, 3.0)]
+)
+def test_a_schedule_that_cannot_be_is_refused(given):
     with pytest.raises(ParameterError, match="schedule"):
-        YearlySchedule(first, years)
+        Promise(System(), 2.0, schedule=YearlySchedule(*given))
 
 
 def test_only_a_promise_with_a_schedule_says_so():
     assert read_promise(promise_text(TEN)) == TEN
     assert str(TEN).endswith("by more than ε = 2, in even parts over 10 years from 2026")
+    half = Promise(System(), 2.0, schedule=YearlySchedule(2026, 10, 1.0))
+    assert read_promise(promise_text(half)) == half
+    assert "1 of it at the start and the rest in even parts" in str(half)
     assert "schedule" not in promise_text(Promise(System(), 2.0))
 
 
@@ -140,6 +147,15 @@ def test_the_command_shows_a_schedule_and_plans_one(tmp_path, year):
     promised = ("--unit", "system", "--epsilon", "2")
     made = run("create", "ten", *promised, "--years", "10")
     assert "0.2 is left of what its schedule allows this year" in made.output
+    run("create", "half", *promised, "--years", "10", "--start", "1")
+    assert run("schedule", "half").output.splitlines()[-10].split() == [
+        "2026",
+        "ε",
+        "1.1",
+        "0",
+        "1.1",
+    ]
+    assert run("create", "odd", *promised, "--start", "1").exit_code == 2
     run("create", "free", *promised)
     table = run("schedule", "ten").output.splitlines()
     assert table[0].split() == ["year", "measure", "may", "be", "spent", "spent", "left"]

@@ -78,6 +78,12 @@ def dataset_command(context: click.Context) -> None:
     help="Spend it in even parts, one for each of so many years from this one; at any time when"
     " left out.",
 )
+@click.option(
+    "--start",
+    type=float,
+    help="With --years: so much of it may be spent at once, in the promise's measure, and the rest"
+    " in even parts.",
+)
 @json_option
 def create_command(
     name: str,
@@ -89,6 +95,7 @@ def create_command(
     allow: tuple[str, ...],
     meters: int,
     years: int | None,
+    start: float | None,
     as_json: bool,
 ) -> None:
     """Promise, for the new dataset NAME, what publishing it may ever cost a household.
@@ -101,6 +108,8 @@ def create_command(
     from sunveil.ledger.schedule import YearlySchedule
     from sunveil.privacy.units import parse_unit
 
+    if start is not None and years is None:
+        raise click.UsageError("--start is for a promise over --years")
     # all of it before a file is made
     promise = Promise(
         parse_unit(unit),
@@ -108,7 +117,7 @@ def create_command(
         delta,
         tuple(dict.fromkeys(allow)),
         meters=meters,
-        schedule=None if years is None else YearlySchedule(present_year(), years),
+        schedule=None if years is None else YearlySchedule(present_year(), years, start or 0.0),
     )
     check_name("dataset", name)
     with Ledger(where, create=True) as ledger:

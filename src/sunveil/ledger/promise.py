@@ -87,6 +87,8 @@ class Promise:
             )
         if self.total < 1:
             raise ParameterError("the promise is too small to hold any release")
+        if self.schedule is not None and to_nano_below(self.schedule.start) > self.total:
+            raise ParameterError("a schedule's start is at most what is promised; give less")
 
     @property
     def measure(self) -> str:

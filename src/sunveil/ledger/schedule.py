@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.amounts import from_nano
+from sunveil.ledger.amounts import from_nano, to_nano_below
 from sunveil.ledger.chain import Entry
 
 MOST_YEARS = 100
@@ -15,9 +16,10 @@ MOST_YEARS = 100
 
 @dataclass(frozen=True, slots=True)
 class YearlySchedule:
-    """When a promise may be spent: by the end of its n-th year, at most n of its parts.
+    """When a promise may be spent: a start, and by the end of its n-th year n of its even parts.
 
-    What is left of a year can be spent in later ones.
+    What is left of a year can be spent in later ones. The start is for what is drawn once and then
+    stands, such as rows of single systems.
 
     Parameters
     ----------
@@ -25,12 +27,17 @@ class YearlySchedule:
         The first year, by the ledger's clock in UTC.
     years
         How many years, and so how many parts.
+    start
+        What may be spent from the first year on beside the parts, in the promise's measure.
     """
 
     first: int
     years: int
+    start: float = 0.0
 
     def __post_init__(self) -> None:
+        if not 0.0 <= self.start < math.inf:
+            raise ParameterError("the start of a schedule is a part of its promise, or 0")
         if not (1 <= self.years <= MOST_YEARS and 2000 <= self.first <= 9000):
             raise ParameterError(
                 f"a schedule has 1 to {MOST_YEARS} years and begins with a year such as 2026"
@@ -46,19 +53,23 @@ class YearlySchedule:
         year
             A calendar year; nothing may be spent before the first.
         """
-        return total * min(max(year - self.first + 1, 0), self.years) // self.years
+        if year < self.first:
+            return 0
+        start = min(to_nano_below(self.start), total)
+        return start + (total - start) * min(year - self.first + 1, self.years) // self.years
 
     def more_after(self, year: int) -> int | None:
         """Return the next year that allows more, if there is one."""
         following = max(year + 1, self.first)
         return following if following < self.first + self.years else None
 
-    def to_dict(self) -> dict[str, int]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the schedule as plain JSON types."""
-        return {"first": self.first, "years": self.years}
+        return {"first": self.first, "years": self.years, "start": self.start}
 
     def __str__(self) -> str:
-        return f"in even parts over {self.years} years from {self.first}"
+        start = f"{self.start:g} of it at the start and the rest " if self.start else ""
+        return f"{start}in even parts over {self.years} years from {self.first}"
 
 
 @dataclass(frozen=True, slots=True)
