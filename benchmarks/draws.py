@@ -67,7 +67,8 @@ Real: single years of twelve labelled systems, averaged to hours, on their true 
 clear sky, each system the mean of its years. Simulated: {SYSTEMS} systems with a real fleet's
 faults, wrong clocks and flat planes among them, which have large errors at any ε. Means over
 systems, medians behind the stroke; capacities are medians. Days vote by what a release is worth
-(`sunveil.releases.worth`), and the prior is `sunveil.releases.prior.PlanePrior`."""
+(`sunveil.releases.worth`), and the prior is `sunveil.releases.prior.PlanePrior`. Planes 2° apart
+are four times the work and gain 0.2° of azimuth at most, where ε is large: the step is 4°."""
 LEFT_OUT = """\
 Whether the rules hold for systems that nobody looked at: for each real system the votes that are
 best for the mean azimuth of the others are taken; beside it what the rules give."""
@@ -207,7 +208,7 @@ def errors(cases: Iterable[LabelledRecord], variants: dict[str, Choices]) -> Err
 def cells(part: Errors | None) -> str:
     """Return the errors of some systems as cells: mean and median angles, median capacities."""
     if part is None or not len(part):
-        return " - | - | -"
+        return "- | - | -"
     mean, middle = part.mean(), part.median()
     angles = [f"{mean[a]:.1f}° / {middle[a]:.1f}°" for a in ("azimuth", "tilt")]
     return f"{' | '.join(angles)} | {middle['capacity']:.1f}%"

@@ -18,8 +18,8 @@ from sunveil.publish.folder import write_publication
 from sunveil.publish.memory_systems import MemorySystems
 from sunveil.publish.systems import publish_systems
 from sunveil.publish.terms import ReleaseTerms
-from sunveil.releases.reference import make_reference
 from sunveil.releases.score import placement
+from sunveil.releases.utility import simulated_systems
 from sunveil.site import Site
 
 SYSTEMS, BASES = 1000, 10
@@ -27,9 +27,9 @@ SYSTEMS, BASES = 1000, 10
 
 def main() -> None:
     """Print the milliseconds of each step, per system."""
-    reference = make_reference(Site(39.74, -105.17), measured=False, systems=BASES)
-    frame = reference.frame
-    records = [replace(reference.records[i % BASES], system_id=f"s{i:04}") for i in range(SYSTEMS)]
+    bases = simulated_systems(Site(39.74, -105.17), systems=BASES, seed=1)
+    frame = bases[0].frame
+    records = [replace(bases[i % BASES].record, system_id=f"s{i:04}") for i in range(SYSTEMS)]
     placement(frame, records[0])
     begun = time.perf_counter()
     for record in records[:100]:

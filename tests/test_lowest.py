@@ -70,7 +70,7 @@ def test_a_file_is_inferred_and_released(tmp_path, clear_power, capsys):
     assert abs(found["surface_azimuth"] - 200.0) < 3.0
     ledger = ("--ledger", tmp_path / "l.db")
     done("dataset", "create", "d", *ledger, "--unit", "days:1", "--epsilon", 2)
-    done("release", file, *place, "--unit", "days:1", "--epsilon", 1, "--json", "--no-expected")
+    done("release", file, *place, "--unit", "days:1", "--epsilon", 1, "--json")
     done("publish", "system", file, *place, *ledger, *LEDGER, "--unit", "days:1",
          "--out", tmp_path / "out")  # fmt: skip
     done("ledger", "verify", *ledger)

@@ -204,7 +204,7 @@ def asked_readings(
     asked = np.full((-(-len(thresholds) // FOURS) * FOURS, never), never)
     needed = np.ceil(np.multiply.outer(np.asarray(thresholds, dtype=np.float64), lit))
     asked[: len(thresholds)] = np.clip(needed, fewest, never)
-    return asked.astype(np.uint8 if never < 256 else np.uint16)
+    return asked.astype(np.uint8) if never < 256 else asked.astype(np.uint16)
 
 
 def fit_score(measured: Array, profiles: NDArray[np.floating]) -> Array:

@@ -85,7 +85,7 @@ def test_groups_need_their_keys_in_advance(sunveil, ledger, estimates, tmp_path)
 def test_rows_of_systems_are_charged_to_each(sunveil, ledger, three_systems, place, tmp_path):
     rows = ("publish", "system", three_systems, *place, "--dataset", "days", "--unit", "days:1")
     dry = sunveil(*rows, "--epsilon", "1", "--dry-run")
-    assert "3 systems; errors to expect: azimuth" in dry.out
+    assert "3 systems. Errors to expect, mean (nine in ten within): azimuth" in dry.out
     said = sunveil(*rows, "--epsilon", "1", "--out", tmp_path / "rows")
     assert said.code == 0, said.err
     text = (tmp_path / "rows" / "systems.csv").read_text()

@@ -7,7 +7,7 @@ import pytest
 
 from sunveil.site import Plane
 
-UNIT = ("--unit", "days:1", "--epsilon", "10", "--no-expected")
+UNIT = ("--unit", "days:1", "--epsilon", "10")
 
 
 def near(told: dict, planes: dict[str, tuple[float, float]]) -> set[str]:
@@ -60,7 +60,7 @@ def test_a_whole_record_is_released_by_the_window(sunveil, three_systems, place)
         "release",
         three_systems,
         *place,
-        *("--unit", "system", "--epsilon", "2", "--no-expected", "--json"),
+        *("--unit", "system", "--epsilon", "2", "--json"),
         *("--capacities", "1", "50"),
     )
     told = json.loads(said.out)
@@ -104,7 +104,7 @@ def test_releases_are_written_whole(sunveil, three_systems, place, tmp_path):
     ],
 )
 def test_bad_choices_are_told_in_one_sentence(sunveil, three_systems, place, given, words):
-    said = sunveil("release", three_systems, *place, *given, "--no-expected")
+    said = sunveil("release", three_systems, *place, *given)
     assert said.code == 2
     assert said.out == ""
     assert words in said.err

@@ -42,7 +42,7 @@ def test_a_file_that_does_not_say_how_it_is_written_is_inferred_by_its_schema(
 def test_a_release_without_a_schema_says_how_to_get_one_and_with_it_is_made(
     sunveil, foreign, schema, place
 ):
-    words = ("release", foreign, *place, *RELEASE, "--no-expected")
+    words = ("release", foreign, *place, *RELEASE)
     said = sunveil(*words)
     assert (said.code, said.out) == (2, "")
     assert f"with --schema FILE, which sunveil schema {foreign} proposes" in said.err

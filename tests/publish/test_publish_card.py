@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import datetime
+import math
 from dataclasses import replace
 
 import pytest
 import yaml
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
+from sunveil.privacy.guarantee import ConcentratedGuarantee, ConditionalGuarantee, Guarantee
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.publish.card import Curator, card_yaml, readme, release_card, slug
 from sunveil.publish.publication import Column, Publication, PublishedTable
@@ -110,6 +111,11 @@ def test_the_card_says_which_kind_of_privacy_it_is(publication):
     assert card(publication.guarantee)[0] == "Pure DP"
     name, loss = card(Guarantee(System(), 1.0, 1e-6, "docs/proofs/window.md"))
     assert (name, loss["privacy_parameters"]) == ("Approximate DP", {"epsilon": 1.0, "delta": 1e-6})
+    many = ConcentratedGuarantee(System(), 0.5, "docs/proofs/counts.md")
+    assert card(many)[1]["privacy_parameters"] == {"rho": 0.5}
+    said = readme(replace(publication, guarantee=many), [], published=DAY)
+    assert f"{math.exp(many.epsilon_at(1e-6)):.3g} times" in said
+    assert "but with a probability of 1e-06" in said
     weak = ConditionalGuarantee(Readings(1), 1.0, 0.1, "docs/proofs/window.md", "If it rains.")
     assert card(weak)[0] == "Custom"
     assert "If it rains." in readme(replace(publication, guarantee=weak), [], published=DAY)

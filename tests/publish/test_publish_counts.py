@@ -3,20 +3,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from fleet_makers import KEYS, fleet, neighbours, random_fleet
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from sunveil.privacy.counting import DiscreteLaplace
 from sunveil.publish.bins import Bins, groups_of
 from sunveil.publish.counts import (
+    MARGINS,
     SENSITIVITY,
+    agreed_counts,
     cell_counts,
-    consistent_counts,
     count_deviation,
     count_tables,
     draw_counts,
+    sources,
 )
+from sunveil.publish.spending import Spending
 
 BINS = Bins(4, (0.0, 20.0, 40.0, 90.0), (0.0, 5.0, 10.0))
 NAN = float("nan")
@@ -59,17 +62,62 @@ def test_counts_are_those_of_the_rows():
     assert joint[0, 1, 0, 1] == 1
 
 
-@given(
-    st.lists(st.integers(-40, 90), min_size=48, max_size=48),
-    st.lists(st.integers(-40, 90), min_size=2, max_size=2),
-    st.lists(st.integers(0, 700), min_size=2, max_size=2),
-)
-def test_consistent_counts_are_whole_non_negative_and_add_up(noisy, unknown, sizes):
-    cells = np.array(noisy).reshape(2, 4, 3, 2)
-    found, lacking = consistent_counts(cells, np.array(unknown), np.array(sizes))
-    assert (found >= 0).all()
-    assert (lacking >= 0).all()
-    assert (found.sum(axis=(1, 2, 3)) + lacking).tolist() == sizes
+@given(neighbours(), st.sampled_from(list(MARGINS)))
+def test_one_row_moves_every_margin_by_two_at_most(pair, table):
+    before, after = (cell_counts(rows, BINS, grouped(rows), table=table).values for rows in pair)
+    assert np.abs(before - after).sum() in (0, SENSITIVITY.absolute)
+    assert ((before - after) ** 2).sum() in (0, SENSITIVITY.squared)
+
+
+def test_margins_are_those_of_the_joint_counts():
+    rows = random_fleet(300)
+    joint = cell_counts(rows, BINS, grouped(rows)).values.reshape(3, -1)
+    cells = joint[:, :-1].reshape(3, *BINS.shape)
+    for name, axes in MARGINS.items():
+        added = tuple(axis + 1 for axis in range(3) if axis not in axes)
+        found = cell_counts(rows, BINS, grouped(rows), table=name).values.reshape(3, -1)
+        np.testing.assert_array_equal(found[:, :-1], cells.sum(axis=added).reshape(3, -1))
+        np.testing.assert_array_equal(found[:, -1], joint[:, -1])
+
+
+BUYS = st.sets(st.sampled_from(list(MARGINS)), min_size=1)
+
+
+@given(BUYS, st.sampled_from([0.05, 0.5, 5.0]), st.integers(0, 60), st.booleans())
+@settings(max_examples=40)
+def test_tables_agree_to_the_last_system_whatever_is_bought(names, epsilon, count, concentrated):
+    rows = random_fleet(count, seed=count)
+    groups = grouped(rows)
+    spending = Spending.asked(epsilon, concentrated=concentrated)
+    drawn = {name: draw_counts(rows, BINS, groups, spending=spending, table=name) for name in names}
+    tables = agreed_counts(drawn, BINS, groups)
+    assert names <= set(tables)
+    for name, table in tables.items():
+        assert table.systems.dtype == np.int64
+        assert (table.systems >= 0).all()
+        assert (table.unknown >= 0).all()
+        whole = table.systems.reshape(3, -1).sum(axis=1) + table.unknown
+        np.testing.assert_array_equal(whole, groups.sizes)
+        for other, axes in MARGINS.items():
+            if set(axes) < set(MARGINS[name]):
+                added = tuple(
+                    1 + place for place, axis in enumerate(MARGINS[name]) if axis not in axes
+                )
+                np.testing.assert_array_equal(table.systems.sum(axis=added), tables[other].systems)
+        if name in names:
+            np.testing.assert_array_equal(table.drawn.noisy, drawn[name].noisy)
+
+
+def test_a_table_that_is_bought_alone_has_less_noise_than_the_sum_of_a_joint_one():
+    sd = Spending(1.0).noise.deviation(SENSITIVITY)
+    assert sources({"sectors": sd}, BINS) == {"sectors": "sectors"}
+    assert sources({"counts": sd}, BINS) == dict.fromkeys(MARGINS, "counts")
+    # what is not bought is added up from whichever gives the least noise
+    both = sources({"counts": sd, "planes": 3.0 * sd}, BINS)
+    assert (both["planes"], both["sectors"], both["capacities"]) == ("planes", "counts", "counts")
+    assert sources({"counts": sd, "planes": sd}, BINS)["sectors"] == "planes"
+    joint = count_deviation("sectors", BINS, sd)
+    assert joint / count_deviation("sectors", BINS, sd, source="sectors") == pytest.approx(6**0.5)
 
 
 def test_the_drawn_noise_follows_its_law_in_every_group():
@@ -77,7 +125,7 @@ def test_the_drawn_noise_follows_its_law_in_every_group():
     rows, epsilon, reach = random_fleet(400), 0.5, 6
     bins, groups = Bins(16, tuple(range(0, 100, 10)), (0.0, 5.0, 7.0, 9.0, 20.0)), grouped(rows)
     true = cell_counts(rows, bins, groups).values.reshape(3, -1)
-    found = draw_counts(rows, bins, groups, epsilon=epsilon)
+    found = draw_counts(rows, bins, groups, spending=Spending(epsilon))
     noise = found.noisy.reshape(3, -1) - true[:, :-1]
     far = np.arange(-600, 601)
     law = DiscreteLaplace(epsilon).probabilities(far, SENSITIVITY)
@@ -91,8 +139,8 @@ def test_the_drawn_noise_follows_its_law_in_every_group():
 def test_each_table_is_a_sum_of_the_joint_one():
     rows = random_fleet(300)
     groups = grouped(rows)
-    found = draw_counts(rows, BINS, groups, epsilon=1.0)
-    tables = {table.name: table for table in count_tables(found, BINS, groups)}
+    found = draw_counts(rows, BINS, groups, spending=Spending(1.0))
+    tables = {table.name: table for table in count_tables({"counts": found}, BINS, groups)}
     assert list(tables) == ["counts", "planes", "sectors", "tilts", "capacities"]
     for column in ("systems", "noisy"):
         sums: dict[tuple, int] = {}
@@ -110,8 +158,8 @@ def test_each_table_is_a_sum_of_the_joint_one():
 def test_an_empty_group_is_published_like_the_others():
     rows = fleet([(180, 30, 4)] * 20, ["F1"] * 20)
     groups = grouped(rows)
-    found = draw_counts(rows, BINS, groups, epsilon=0.1)
-    table = count_tables(found, BINS, groups)[0]
+    found = draw_counts(rows, BINS, groups, spending=Spending(0.1))
+    table = count_tables({"counts": found}, BINS, groups)[0]
     empty = [row for row in table.rows if row[0] == "F3"]
     assert len(empty) == BINS.size + 1
     assert {row[4] for row in empty} == {0}
@@ -121,8 +169,9 @@ def test_an_empty_group_is_published_like_the_others():
 def test_a_fleet_without_rows_has_tables_too():
     rows = fleet([])
     whole = groups_of(rows, key=None, keys=None)
-    found = draw_counts(rows, BINS, whole, epsilon=1.0)
-    assert found.systems.sum() == 0
+    found = draw_counts(rows, BINS, whole, spending=Spending(1.0))
+    tables = agreed_counts({"counts": found}, BINS, whole)
+    assert [table.systems.sum() for table in tables.values()] == [0] * 5
 
 
 def test_the_error_of_a_sum_grows_with_the_root_of_what_is_added():
@@ -137,7 +186,7 @@ def test_drawn_margins_miss_by_what_is_stated():
     rows = random_fleet(500)
     groups = groups_of(rows, key=None, keys=None)
     true = cell_counts(rows, BINS, groups).values[:-1].reshape(BINS.shape).sum(axis=2)
-    runs = [draw_counts(rows, BINS, groups, epsilon=1.0) for _ in range(300)]
+    runs = [draw_counts(rows, BINS, groups, spending=Spending(1.0)) for _ in range(300)]
     missed = np.array([run.noisy[0].sum(axis=2) - true for run in runs])
     stated = count_deviation("planes", BINS, runs[0].deviation)
     assert missed.std() == pytest.approx(stated, rel=10.0 * 1.2 / np.sqrt(missed.size))

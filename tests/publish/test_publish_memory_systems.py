@@ -58,16 +58,15 @@ def publish(ledger, records, weather):
 
 
 def test_the_errors_to_expect_of_a_register_are_those_of_half_the_epsilon(records, weather):
-    mixed = [replace(records[0], differenced=True), records[1]]
-    systems = MemorySystems(mixed, lambda _: weather)
-    assert systems.differenced
-    assert not MemorySystems(records, lambda _: weather).differenced
-    found = [
-        systems.expected(ReleaseTerms.of(Readings(1), epsilon, choices=CHOICES))
-        for epsilon in (0.1, 0.2)
-    ]
-    assert found[1]["customer-0"] == found[0]["customer-1"]
-    assert found[1]["customer-1"] != found[0]["customer-1"]
+    def found(systems, epsilon):
+        terms = ReleaseTerms.of(Readings(1), epsilon, choices=CHOICES)
+        return MemorySystems(systems, lambda _: weather).expected(terms)
+
+    register, plain = replace(records[0], differenced=True), records[1]
+    assert found([register], 0.2) == found([plain], 0.1) != found([plain], 0.2)
+    mixed, apart = found([register, plain], 0.2), [found([plain], e) for e in (0.1, 0.2)]
+    assert mixed.tilt.mean == pytest.approx(np.mean([each.tilt.mean for each in apart]))
+    assert mixed.tilt.within == pytest.approx(np.mean([each.tilt.within for each in apart]))
 
 
 def charges(ledger, dataset="d"):
@@ -76,7 +75,7 @@ def charges(ledger, dataset="d"):
 
 def test_every_system_is_one_row_near_the_truth_under_a_random_name(publish, records):
     found = publish()
-    (table,) = found.tables
+    table, _ = found.tables
     assert len(table.rows) == 5
     assert len(set(table.column("release_id"))) == 5
     assert table.column("release_id") == sorted(table.column("release_id"))
@@ -86,6 +85,43 @@ def test_every_system_is_one_row_near_the_truth_under_a_random_name(publish, rec
     assert found.public["window_candidates"] == CHOICES.window(20.0).inside
     told = json.dumps([table.rows, found.public, found.title, found.mechanism])
     assert not any(record.system_id in told for record in records)
+
+
+def test_nothing_in_a_row_depends_on_the_record_but_the_draw(publish, records, monkeypatch):
+    """So that rows of two publications can be linked by their values alone."""
+    short = replace(records[1], times=records[1].times[:480], power_kw=records[1].power_kw[:480])
+    register = replace(records[2], differenced=True)
+
+    def draw(scored, frame, **options):
+        drawn = real(scored, frame, **options)
+        return replace(drawn, surface_azimuth=190.0, surface_tilt=20.0, dc_capacity_kw=4.0)
+
+    real = module.draw_release
+    monkeypatch.setattr(module, "draw_release", draw)
+    for systems in ([records[0], short, register], [register, records[0]]):
+        table, errors = publish(systems, unit=System(), epsilon=2.0).tables
+        names = {column.name for column in table.columns}
+        assert names == {"release_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw"}
+        assert {row[1:] for row in table.rows} == {(190.0, 20.0, 4.0)}
+        assert len(errors.rows) == 3
+
+
+def test_rows_that_the_first_version_kept_are_published_without_their_errors(publish, ledger):
+    question_of = module.systems_question
+    asked = []
+
+    def watch(*args, **options):
+        asked.append(question_of(*args, **options))
+        return asked[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "systems_question", watch)
+        publish(act=plan_systems)
+    old = [["a", 180.0, 25.0, 5.0, 1.9, 1.6, 3.9], ["b", 190.0, 30.0, 4.0, 1.9, 1.6, 3.9]]
+    ledger.ask("d", asked[0], lambda: old)
+    table, errors = publish().tables
+    assert table.rows == (("a", 180.0, 25.0, 5.0), ("b", 190.0, 30.0, 4.0))
+    assert len(errors.rows) == 3
 
 
 def test_all_systems_are_charged_once_before_the_first_is_drawn(publish, ledger, monkeypatch):
@@ -201,9 +237,12 @@ def test_a_plan_says_cost_and_error_and_spends_nothing(publish, ledger):
     plan = publish(act=plan_systems, epsilon=4.0)
     assert (plan.systems, plan.cost, plan.remaining, plan.kept) == (5, 4.0, 30.0, False)
     assert charges(ledger) == []
-    rows = publish(epsilon=4.0).tables[0]
-    assert set(rows.column("surface_azimuth_error")) == {round(plan.expected.azimuth.mean, 3)}
-    assert set(rows.column("dc_capacity_error")) == {round(plan.expected.capacity.mean, 3)}
+    errors = publish(epsilon=4.0).tables[1]
+    spreads = plan.expected.azimuth, plan.expected.tilt, plan.expected.capacity
+    assert errors.column("mean") == [round(each.mean, 3) for each in spreads]
+    assert errors.column("within_90_percent") == [round(each.within, 3) for each in spreads]
+    assert errors.column("quantity") == ["surface_azimuth", "surface_tilt", "dc_capacity_kw"]
+    assert errors.column("basis") == [plan.expected.basis] * 3
     after = publish(act=plan_systems, epsilon=4.0)
     assert (after.cost, after.remaining, after.kept) == (0.0, 26.0, True)
     with pytest.raises(ParameterError, match="protects only"):

@@ -20,6 +20,7 @@ from sunveil.publish.quantiles import (
     rank_error,
     rank_score,
 )
+from sunveil.publish.spending import Spending
 
 GRID = QuantileGrid(0.0, 20.0, 40)
 VALUES = st.lists(ANY, min_size=1, max_size=15)
@@ -49,7 +50,7 @@ def test_the_quantile_itself_and_nothing_else_has_level_zero(values, probability
 def test_the_expected_error_is_within_the_stated_bound(values, epsilon):
     score = rank_score(np.array(values), GRID, probability=0.5)
     law = PermuteAndFlip(epsilon).probabilities(score)
-    assert -(law * score.levels).sum() <= rank_error(GRID, epsilon=epsilon)
+    assert -(law * score.levels).sum() <= rank_error(GRID, spending=Spending(epsilon))
 
 
 def test_values_are_moved_to_the_nearest_of_the_grid():
@@ -57,18 +58,35 @@ def test_values_are_moved_to_the_nearest_of_the_grid():
     assert moved.tolist() == [0, 1, 40, 40, 0, 40]
 
 
-def test_grids_follow_the_bounds_and_stay_of_a_size():
-    assert grids((0.0, 25.0))["dc_capacity_kw"] == QuantileGrid(0.0, 25.0, 250)
-    assert grids((0.0, 1e6))["dc_capacity_kw"].steps == 20_000
-    assert grids((0.0, 0.01))["dc_capacity_kw"].steps == 1
-    assert grids((0.0, 25.0))["surface_tilt"] == QuantileGrid(0.0, 90.0, 180)
+def test_capacities_have_a_grid_that_cuts_no_system_off():
+    grid = grids(2000.0)["dc_capacity_kw"]
+    assert (grid.low, grid.high, grid.geometric) == (0.5, 2000.0, True)
+    ratios = grid.values[1:] / grid.values[:-1]
+    assert 1.019 < ratios.min() <= ratios.max() <= 1.02 + 1e-12
+    places = grid.places(np.array([0.0, np.nan, 0.5, 640.0, 2000.0, 1e9]))
+    assert places[[0, 1, 2, 4, 5]].tolist() == [0, 0, 0, grid.steps, grid.steps]
+    assert grid.values[places[3]] == pytest.approx(640.0, rel=0.01)
+    assert grids(2000.0)["surface_tilt"] == QuantileGrid(0.0, 90.0, 180)
+
+
+@given(st.lists(ANY, min_size=1, max_size=9))
+def test_any_value_has_a_place_in_a_geometric_grid(values):
+    grid = grids(2000.0)["dc_capacity_kw"]
+    places = grid.places(np.array(values))
+    assert ((places >= 0) & (places <= grid.steps)).all()
 
 
 @given(st.floats(0.01, 50.0), st.integers(1, 30))
 def test_the_parts_stay_within_the_whole(epsilon, many):
-    each = part_of(epsilon, many)
+    each = part_of(Spending(epsilon), many).amount
     assert Fraction(each) * 2 * many <= Fraction(epsilon)
     assert each == pytest.approx(epsilon / (2 * many))
+
+
+def test_under_a_promise_with_delta_quantiles_are_drawn_by_the_exponential_mechanism():
+    part = part_of(Spending(0.5, concentrated=True), 3)
+    assert part.selection.rho == pytest.approx(0.5 / 6)
+    assert rank_error(GRID, spending=part) == pytest.approx(2 * math.log(41) / (4 / 6) ** 0.5)
 
 
 def test_a_large_fleet_has_its_quantiles_and_in_order():
@@ -76,7 +94,7 @@ def test_a_large_fleet_has_its_quantiles_and_in_order():
     rows = random_fleet(4000)
     groups = groups_of(rows, key=None, keys=None)
     table = draw_quantiles(
-        rows, groups, clip_kw=(0.0, 25.0), probabilities=(0.75, 0.25, 0.5), epsilon=6.0
+        rows, groups, largest_kw=25.0, probabilities=(0.75, 0.25, 0.5), spending=Spending(6.0)
     )
     assert table.column("quantity") == ["dc_capacity_kw"] * 3 + ["surface_tilt"] * 3
     assert table.column("probability") == [0.25, 0.5, 0.75] * 2
@@ -90,7 +108,9 @@ def test_a_large_fleet_has_its_quantiles_and_in_order():
 def test_an_empty_group_has_no_quantiles():
     rows = fleet([(180, 30, 4)] * 9, ["F1"] * 9)
     groups = groups_of(rows, key="feeder", keys=KEYS)
-    table = draw_quantiles(rows, groups, clip_kw=(0.0, 25.0), probabilities=(0.5,), epsilon=1.0)
+    table = draw_quantiles(
+        rows, groups, largest_kw=25.0, probabilities=(0.5,), spending=Spending(1.0)
+    )
     values = {row[:2]: row[3] for row in table.rows}
     assert values["F1", "surface_tilt"] is not None
     assert values["F2", "surface_tilt"] is None
@@ -102,4 +122,6 @@ def test_probabilities_that_are_none_are_refused(probabilities):
     rows = random_fleet(9)
     groups = groups_of(rows, key=None, keys=None)
     with pytest.raises(ParameterError, match="quantiles"):
-        draw_quantiles(rows, groups, clip_kw=(0.0, 25.0), probabilities=probabilities, epsilon=1.0)
+        draw_quantiles(
+            rows, groups, largest_kw=25.0, probabilities=probabilities, spending=Spending(1.0)
+        )

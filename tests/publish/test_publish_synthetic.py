@@ -18,6 +18,7 @@ from sunveil.publish import survival as report
 from sunveil.publish import synthetic as module
 from sunveil.publish.bins import Bins
 from sunveil.publish.fitting import sample_model
+from sunveil.publish.spending import Spending
 from sunveil.publish.survival import Marginal, cells_of, noise_distance, private_survival
 from sunveil.publish.synthetic import BINS, plan_synthetic, publish_synthetic
 
@@ -115,9 +116,22 @@ def test_a_plan_says_cost_and_noise_and_spends_nothing(ledger, found):
 
 def test_the_noise_of_all_counts_costs_epsilon_and_no_more():
     for epsilon in (0.1, 0.7, 1.0, 3.3):
-        parts = [mechanism.epsilon for mechanism, _ in module._mechanisms(epsilon)]
+        parts = [mechanism.epsilon for mechanism, _ in module._mechanisms(Spending(epsilon))]
         total = sum(Fraction(part) for part in parts)
         assert Fraction(epsilon) * (1 - Fraction(1, 10**12)) < total <= Fraction(epsilon)
+
+
+def test_under_a_promise_with_delta_noise_is_gaussian_and_rho_is_charged(ledger):
+    parts = [noise.rho for noise, _ in module._mechanisms(Spending.asked(1.0, concentrated=True))]
+    assert sum(map(Fraction, parts)) <= Fraction(1, 2)
+    assert sum(parts) == pytest.approx(0.5)
+    ledger.create_dataset("many", Promise(System(), 9.0, 1e-6))
+    ledger.create_dataset("few", Promise(System(), 9.0))
+    rho, epsilon = (
+        plan_synthetic(ledger, name, SYSTEMS, epsilon=1.0, bins=SMALL) for name in ("many", "few")
+    )
+    assert (rho.cost, epsilon.cost) == (0.5, 1.0)
+    assert all(rho.noise[name] < 0.5 * noise for name, noise in epsilon.noise.items())
 
 
 def test_replacing_any_row_moves_each_kind_of_counts_by_at_most_the_sensitivity():
@@ -139,9 +153,9 @@ def test_replacing_any_row_moves_each_kind_of_counts_by_at_most_the_sensitivity(
 
 
 def test_the_stated_noise_is_what_the_noise_does():
-    mechanism, _ = module._mechanisms(1.0)[1]
+    mechanism, _ = module._mechanisms(Spending(1.0))[1]
     empty = np.zeros(2000, dtype=np.int64)
-    counts = module.Counts(empty, module.SENSITIVITY, System(), module.PROOF)
+    counts = module.Counts(empty, module.SENSITIVITY, System(), module.PROOFS[0])
     marginal = Marginal((0, 1), empty.astype(float), mechanism.deviation(module.SENSITIVITY))
     seen = np.abs(mechanism.draw(counts)).sum() / 2.0 / 500
     assert seen == pytest.approx(noise_distance(marginal, 500), rel=0.15)

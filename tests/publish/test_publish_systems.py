@@ -39,6 +39,7 @@ from sunveil.publish.systems import (
 from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.drawing import score_record
 from sunveil.releases.frame import make_frame
+from sunveil.releases.typical import typical_errors
 
 HERE = Path(__file__).parent
 
@@ -88,7 +89,7 @@ def test_every_system_is_one_row_near_the_truth_under_a_random_name(fleet, syste
     with opened(fleet, systems) as one:
         found = publish_systems(ledger, "d", one, terms=TERMS)
         assert one.refused == ()
-    (table,) = found.tables
+    table, _ = found.tables
     names = table.column("release_id")
     assert len(set(names)) == 6
     assert names == sorted(names)
@@ -294,11 +295,15 @@ def test_frames_are_kept_as_long_as_there_is_room(fleet, systems):
         assert len(narrow) == 1
 
 
-def test_errors_to_expect_are_those_of_a_records_own_length(fleet, systems):
+def test_errors_to_expect_are_averaged_over_records_of_their_own_lengths(fleet, systems):
+    terms = ReleaseTerms.of(Days(1), 1.0, choices=CHOICES)
     with opened(fleet, systems) as one:
-        found = one.expected(ReleaseTerms.of(Days(1), 1.0, choices=CHOICES))
-        long, short = found["b2"], found["b1"]
-    assert short.azimuth.mean > long.azimuth.mean
+        found = one.expected(terms)
+        grids = [member.time_grid for member in one.roster.members.values()]
+    asked = {"clear": True, "unit": Days(1), "epsilon": 1.0}
+    errors = [typical_errors(each, CHOICES, **asked) for each in grids]
+    assert len({each.azimuth for each in errors}) > 1
+    assert found.azimuth.mean == pytest.approx(np.mean([each.azimuth.mean for each in errors]))
 
 
 @pytest.mark.parametrize("mechanism", ["default", "exponential"])

@@ -6,6 +6,7 @@ from fleet_makers import KEYS, random_fleet
 from sunveil.errors import BudgetExceeded, ParameterError
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
+from sunveil.privacy.guarantee import ConcentratedGuarantee
 from sunveil.privacy.units import Days, System
 from sunveil.publish.bins import Bins
 from sunveil.publish.tables import TableChoices, plan_fleet, publish_fleet
@@ -85,3 +86,27 @@ def test_groups_come_back_with_their_names(ledger):
     found = publish_fleet(ledger, "homes", ROWS, choices=choices)
     totals = next(table for table in found.tables if table.name == "totals")
     assert totals.column("feeder") == list(KEYS)
+
+
+def test_what_is_bought_is_another_question(ledger):
+    for tables in (("sectors",), ("sectors", "totals")):
+        choices = TableChoices(bins=Bins(), epsilon=1.0, tables=tables)
+        found = publish_fleet(ledger, "homes", ROWS, choices=choices)
+        assert [table.name for table in found.tables] == list(tables)
+    assert ledger.dataset("homes").remaining == pytest.approx(0.5)
+    same = TableChoices(bins=Bins(), epsilon=1.0, tables=("totals", "sectors"))
+    assert plan_fleet(ledger, "homes", choices=same).kept
+
+
+def test_under_a_promise_with_delta_rho_is_charged_and_noise_is_gaussian(ledger):
+    ledger.create_dataset("many", Promise(System(), 9.0, 1e-6))
+    before = ledger.dataset("many").remaining
+    plan = plan_fleet(ledger, "many", choices=CHOICES, systems=200)
+    assert plan.cost == pytest.approx(0.5)
+    first = publish_fleet(ledger, "many", ROWS, choices=CHOICES)
+    assert first.guarantee == ConcentratedGuarantee(System(), 0.5, "docs/proofs/counts.md")
+    assert "Gaussian" in first.mechanism
+    assert ledger.dataset("many").remaining == pytest.approx(before - 0.5)
+    again = publish_fleet(ledger, "many", ROWS, choices=CHOICES)
+    assert [t.rows for t in again.tables] == [t.rows for t in first.tables]
+    assert ledger.dataset("many").remaining == pytest.approx(before - 0.5)

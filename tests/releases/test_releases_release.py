@@ -18,20 +18,15 @@ from sunveil.privacy.units import Days, Readings, System
 from sunveil.privacy.window import best_window
 from sunveil.releases.answer import ExpectedErrors, Spread
 from sunveil.releases.choices import Choices
+from sunveil.releases.errors import release_laws
 from sunveil.releases.frame import frame_of, prepared
-from sunveil.releases.reference import error_laws
 from sunveil.releases.release import Mechanism, release
-from sunveil.simulate import SystemTruth
 from sunveil.site import Plane, Site
 from sunveil.weather import clearsky
 
 PLANTED = 1234.5678
 FLIP, EXPONENTIAL = "docs/proofs/permute-and-flip.md", "docs/proofs/exponential.md"
 TRUTH_KW = 5.0
-
-
-def truth_at(site: Site) -> SystemTruth:
-    return SystemTruth("a", site, ((Plane(200.0, 30.0), 1.0),), TRUTH_KW)
 
 
 @pytest.mark.parametrize(
@@ -108,12 +103,12 @@ def test_the_expected_errors_are_small_at_the_epsilon_hoped_for(
     record, frame, unit, epsilon, azimuth, tilt, capacity
 ):
     """Exact expectations over two months on a grid of ten degrees: a year and four do better."""
-    truth = truth_at(frame.weather.site)
-    means = error_laws(frame, record, truth, unit=unit, epsilon=epsilon).means
+    truth, asked = (Plane(200.0, 30.0), TRUTH_KW), {"unit": unit, "epsilons": [epsilon]}
+    means = release_laws(frame, record, *truth, **asked)[0].means
     assert means[0] < azimuth
     assert means[1] < tilt
     assert means[2] < capacity
-    other = error_laws(frame, record, truth, unit=unit, epsilon=epsilon, exponential=True).means
+    other = release_laws(frame, record, *truth, **asked, exponential=True)[0].means
     assert means[0] <= other[0]
 
 
@@ -321,8 +316,8 @@ def test_nothing_that_a_release_passes_through_shows_a_reading(weather, choices)
     record = from_pandas(power, label="start", cleaning="each")
     frame = frame_of(record, weather, choices)
     found = release(record, weather, unit=Readings(1), epsilon=1.0, frame=frame)
-    truth = truth_at(weather.site)
-    laws = error_laws(frame, record, truth, unit=Readings(1), epsilon=1.0)
+    truth = Plane(200.0, 30.0), TRUTH_KW
+    (laws,) = release_laws(frame, record, *truth, unit=Readings(1), epsilons=[1.0])
     shown = [record, *record.notes, frame.time_grid, frame.choices, found, found.to_json(), laws]
     assert len(shown) >= 6
     for each in shown:

@@ -11,8 +11,7 @@ from sunveil.errors import ParameterError
 from sunveil.plots import plot_utility
 from sunveil.plots.embed import loose_figure
 from sunveil.releases.choices import Choices
-from sunveil.releases.reference import make_reference
-from sunveil.releases.utility import Curve, KnownSystem, utility_curves
+from sunveil.releases.utility import Curve, KnownSystem, simulated_systems, utility_curves
 from sunveil.scores import Capacities
 from sunveil.site import Site
 
@@ -22,11 +21,7 @@ EPSILONS = (0.05, 0.5, 5.0)
 @pytest.fixture(scope="module")
 def systems() -> list[KnownSystem]:
     coarse = Choices(step=10.0, capacities=Capacities(1.0, 40.0, 0.05))
-    made = make_reference(Site(39.74, -105.17), measured=True, systems=2, choices=coarse)
-    return [
-        KnownSystem(made.frame, record, truth.plane, truth.dc_capacity_kw)
-        for record, truth in zip(made.records, made.truths, strict=True)
-    ]
+    return simulated_systems(Site(39.74, -105.17), systems=2, seed=1, choices=coarse)
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +53,16 @@ def test_a_curve_is_the_mean_over_its_systems(systems, curves):
     for name, curve in curves.items():
         mean = np.mean([each[name].tilt for each in alone], axis=0)
         np.testing.assert_allclose(curve.tilt, mean, rtol=1e-9)
+
+
+def test_simulated_systems_are_the_same_for_the_same_seed_and_share_a_frame(systems):
+    site, choices = systems[0].frame.weather.site, systems[0].frame.choices
+    again = simulated_systems(site, systems=2, seed=1, choices=choices)
+    assert [each.plane for each in again] == [each.plane for each in systems]
+    assert (again[1].record.power_kw == systems[1].record.power_kw).all()
+    assert systems[0].frame is systems[1].frame
+    other = simulated_systems(site, systems=1, seed=2, choices=choices)
+    assert other[0].plane != systems[0].plane
 
 
 def test_known_systems_hide_their_readings(systems):

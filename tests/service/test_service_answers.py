@@ -215,7 +215,8 @@ def test_single_systems_are_released_under_the_promises_own_unit(metered):
     assert answer.status_code == 201
     release = answer.json()
     assert release["guarantee"]["unit"] == "any one day"
-    (table,) = release["tables"]
+    table, errors_to_expect = release["tables"]
+    assert [row[0] for row in errors_to_expect["rows"]] == list(errors)
     assert len(table["rows"]) == 3
     assert "secret" not in answer.text
     names = [column["name"] for column in table["columns"]]

@@ -57,7 +57,7 @@ def test_fewer_questions_are_worth_more_each():
     found = answer_errors(Promise(Days(1), 2.0))
     assert [each.questions for each in found] == [1, 5, 20]
     assert [each.epsilon for each in found] == [2.0, 0.4, 0.1]
-    for name in ("sector", "total_kw", "azimuth", "tilt", "capacity"):
+    for name in ("sector", "total", "azimuth", "tilt", "capacity"):
         errors = [getattr(each, name) for each in found]
         assert errors == sorted(errors)
 

@@ -161,17 +161,37 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
         click.option("--tilt-edges", default="0,10,20,30,40,50,90", help="Bands. [degrees]"),
         click.option("--capacity-edges", default="0,3,5,7,10,20,1000", help="Classes. [kW]"),
         click.option(
+            "--tables",
+            default="counts,totals,quantiles",
+            help="What is bought, separated by commas: counts (sector, tilt and capacity together,"
+            " with all their sums), planes, sectors, tilts, capacities, totals, quantiles. ε goes"
+            " to these alone.",
+        ),
+        click.option(
+            "--shares",
+            help="How ε is divided among them: sectors=1,totals=3, say; by default 2 to counts and"
+            " 1 to each other.",
+        ),
+        click.option(
             "--clip",
             nargs=2,
             type=float,
-            default=(0.0, 25.0),
             metavar="LOW HIGH",
-            help="Public bounds of capacity in totals and quantiles. [kW]",
+            help="Public bounds that capacities in totals are held between [kW]. Not given, the"
+            " upper one is chosen privately, by a third of what totals cost.",
+        ),
+        click.option(
+            "--largest",
+            type=float,
+            default=2000.0,
+            metavar="KW",
+            help="The largest capacity that a system may have: public, such as the largest"
+            " connection allowed. [kW]",
         ),
     ),
 )
 def fleet_command(estimates: Path, **given: Any) -> None:
-    """Publish tables of the fleet in ESTIMATES: counts, totals and quantiles.
+    """Publish the tables of the fleet in ESTIMATES that are bought: counts, totals, quantiles.
 
     ESTIMATES is what infer --json --out wrote, the folder that infer --systems wrote, or a CSV or
     Parquet table with system_id, surface_azimuth, surface_tilt, dc_capacity_kw and the key's
@@ -183,15 +203,15 @@ def fleet_command(estimates: Path, **given: Any) -> None:
     choices = _table_choices(given)
     out = _target(given)
     with _opened(given["ledger"]) as ledger:
-        plan = plan_fleet(ledger, given["dataset"], choices=choices, analyst=given["analyst"])
+        asked: dict[str, Any] = {"choices": choices, "analyst": given["analyst"]}
+        plan_fleet(ledger, given["dataset"], **asked)  # refused before any row is looked at
+        rows = read_fleet(estimates, keys=[choices.key] if choices.key else [])
         if out is None:
+            plan = plan_fleet(ledger, given["dataset"], **asked, systems=len(rows))
             say_plan(plan.cost, plan.remaining, kept=plan.kept)
             click.echo(expected_table(plan.expected))
             return
-        rows = read_fleet(estimates, keys=[choices.key] if choices.key else [])
-        publication = publish_fleet(
-            ledger, given["dataset"], rows, choices=choices, analyst=given["analyst"]
-        )
+        publication = publish_fleet(ledger, given["dataset"], rows, **asked)
         _finish(ledger, given["dataset"], out, publication, fleet_figures(publication))
 
 
@@ -249,7 +269,10 @@ def _table_choices(given: dict[str, Any]) -> TableChoices:
         epsilon=given["epsilon"],
         key=given["key"],
         keys=None if keys is None else tuple(each.strip() for each in keys.split(",")),
+        tables=tuple(each.strip() for each in given["tables"].split(",")),
+        shares=None if given["shares"] is None else _shares(given["shares"]),
         clip_kw=given["clip"],
+        largest_kw=given["largest"],
         edition=given["edition"],
     )
 
@@ -259,6 +282,14 @@ def _edges(name: str, text: str) -> tuple[float, ...]:
         return tuple(float(each) for each in text.split(","))
     except ValueError:
         raise ParameterError(f"{name} is numbers separated by commas") from None
+
+
+def _shares(text: str) -> dict[str, float]:
+    try:
+        pairs = [each.split("=") for each in text.split(",")]
+        return {name.strip(): float(share) for name, share in pairs}
+    except ValueError:
+        raise ParameterError("--shares is NAME=NUMBER, separated by commas") from None
 
 
 def _target(given: dict[str, Any], *extras: str) -> Path | None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sunveil.publish.fleet import Expected
     from sunveil.publish.publication import Publication
     from sunveil.publish.system_rows import SystemsPlan
+    from sunveil.releases.answer import ExpectedErrors
 
 
 def say_plan(cost: float, remaining: float, *, kept: bool) -> None:
@@ -33,27 +34,35 @@ def say_plan(cost: float, remaining: float, *, kept: bool) -> None:
 
 def say_systems(plan: SystemsPlan) -> None:
     """Say what a publication of systems would cost and give."""
-    errors = plan.expected
     say_plan(plan.cost, plan.remaining, kept=plan.kept)
     if plan.again is not None:
         say = f"{plan.again:,} rows are given again; {plan.new:,} systems are new"
         click.echo(f"{say}, and each of them costs {plan.cost:g}." if plan.new else f"{say}.")
-    words = [f"azimuth {errors.azimuth.mean:.1f}°", f"tilt {errors.tilt.mean:.1f}°"]
-    if errors.capacity is not None:
-        words.append(f"capacity {errors.capacity.mean:.0f}%")
-    click.echo(f"{plan.systems} systems; errors to expect: {', '.join(words)}.")
+    click.echo(f"{plan.systems} systems. {errors_line(plan.expected)}")
+
+
+def errors_line(expected: ExpectedErrors) -> str:
+    """Return the errors to expect of single systems as a sentence."""
+    parts = [
+        f"azimuth {expected.azimuth.mean:.1f}° ({expected.azimuth.within:.0f}°)",
+        f"tilt {expected.tilt.mean:.1f}° ({expected.tilt.within:.0f}°)",
+    ]
+    if expected.capacity is not None:
+        parts.append(f"capacity {expected.capacity.mean:.0f}% ({expected.capacity.within:.0f}%)")
+    return f"Errors to expect, mean (nine in ten within): {', '.join(parts)}; {expected.basis}."
 
 
 def expected_table(expected: Sequence[Expected]) -> str:
     """Return the errors to expect of a fleet's tables, as a table."""
     from sunveil.cli.show import aligned
 
-    head = ("table", "column", "ε", "standard error")
+    head = ("table", "column", "cost", "error")
     rows = [
-        (each.table, each.value, f"{each.epsilon:g}", f"{each.error:.3g} {each.unit}")
+        (each.table, each.value, f"{each.cost:g}", f"{each.error:.3g} {each.unit}")
         for each in expected
     ]
-    return aligned([head, *rows])
+    meanings = dict.fromkeys(f"Error in {each.unit}: {each.meaning}." for each in expected)
+    return "\n".join([aligned([head, *rows]), *meanings])
 
 
 def fleet_figures(publication: Publication) -> Mapping[str, Callable[[Any], None]]:

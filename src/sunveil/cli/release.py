@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from sunveil.cli.options import (
 )
 from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet
 from sunveil.cli.progress import counting, progress
+from sunveil.cli.published import errors_line
 from sunveil.errors import MeterError, ParameterError, speak, spoken
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from sunveil.meters import MeterOptions, Record
     from sunveil.privacy.units import Unit
     from sunveil.publish.memory_systems import MemorySystems
-    from sunveil.publish.terms import ReleaseTerms
-    from sunveil.releases.answer import ExpectedErrors, Release
+    from sunveil.releases.answer import Release
     from sunveil.releases.choices import Choices
 
 PRIVACY_OPTIONS = (
@@ -65,11 +64,6 @@ PRIVACY_OPTIONS = (
         multiple=True,
         metavar="MINUTES",
         help="How far the declared clock may run ahead; several make it part of the answer. [0]",
-    ),
-    click.option(
-        "--expected/--no-expected",
-        default=True,
-        help="Say the errors to expect, from simulated systems at the place.",
     ),
 )
 # A rule that looks at a record as a whole has no place here, and --unit means something else.
@@ -138,10 +132,8 @@ def _of_site(meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choice
         raise ParameterError("delta is for the paper's mechanism only; the others have none")
     terms = ReleaseTerms.of(unit, given["epsilon"], mechanism=given["mechanism"], choices=choices)
     systems = read_site(meters, given)
-    expected = _simulated_errors(systems, terms) if given["expected"] else None
     with counting("releasing") as show:
-        found = release_systems(systems, terms=terms, on_progress=show)
-    return found if expected is None else [replace(each, expected=expected) for each in found]
+        return release_systems(systems, terms=terms, on_progress=show)
 
 
 def _of_fleet(
@@ -215,27 +207,6 @@ def read_site(meters: Path, given: dict[str, Any]) -> MemorySystems:
     return MemorySystems(records, lambda record: sky.over(record_span(record)))
 
 
-def _simulated_errors(systems: MemorySystems, terms: ReleaseTerms) -> ExpectedErrors:
-    """Return the errors to expect, from systems simulated at the place, for the first's days."""
-    from sunveil.releases.reference import expected_errors, make_reference
-    from sunveil.releases.worth import reach
-
-    weather, time_grid = systems.first
-    reference = make_reference(
-        weather.site,
-        measured=not weather.clear,
-        days=time_grid.days,
-        interval_minutes=time_grid.step / 60.0,
-        choices=terms.choices,
-    )
-    return expected_errors(
-        reference,
-        unit=terms.unit,
-        epsilon=terms.epsilon / reach(terms.unit, differenced=systems.differenced),
-        exponential=terms.mechanism == "exponential",
-    )
-
-
 def _by_paper(meters: Path, given: dict[str, Any], *, unit: Unit) -> list[Release]:
     """Return one release per system by the paper's mechanism, in an order that says nothing."""
     from sunveil.infer import record_span
@@ -262,7 +233,6 @@ def _as_json(found: Sequence[Release]) -> str:
 
 def _as_table(found: Sequence[Release]) -> str:
     from sunveil.cli.show import aligned
-    from sunveil.publish.system_rows import mean_errors
 
     head = ("release", "azimuth", "tilt", "DC capacity")
     rows = [
@@ -276,18 +246,6 @@ def _as_table(found: Sequence[Release]) -> str:
     ]
     first = found[0]
     lines = [aligned([head, *rows]), "", f"{first.mechanism}: {first.guarantee}."]
-    expected = [each.expected for each in found if each.expected is not None]
-    if expected:
-        # the records of a fleet are not all equally long
-        lines.append(_errors_line(mean_errors(expected)))
+    if first.expected is not None:
+        lines.append(errors_line(first.expected))
     return "\n".join(lines)
-
-
-def _errors_line(expected: ExpectedErrors) -> str:
-    parts = [
-        f"azimuth {expected.azimuth.mean:.1f}° ({expected.azimuth.within:.0f}°)",
-        f"tilt {expected.tilt.mean:.1f}° ({expected.tilt.within:.0f}°)",
-    ]
-    if expected.capacity is not None:
-        parts.append(f"capacity {expected.capacity.mean:.0f}% ({expected.capacity.within:.0f}%)")
-    return f"Errors to expect, mean (nine in ten within): {', '.join(parts)}; {expected.basis}."

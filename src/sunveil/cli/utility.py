@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from sunveil.releases.utility import Curve, KnownSystem
 
 PRIVATE = "PRIVATE TO THE CURATOR: drawn from meter readings; do not publish it or pass it on."
-PUBLIC = "Public: drawn from simulated systems alone."
+PUBLIC = (
+    "Public: drawn from simulated systems alone, whose physics is the inference's own; real systems"
+    " err by more where ε is large, as release says."
+)
 SIMULATED_PLACE = (39.74, -105.17)
 
 OWN_OPTIONS = (
@@ -111,8 +114,7 @@ def _check_out(out: Path, meters: Path | None, weather: str) -> None:
 
 
 def _simulated(given: dict[str, Any], context: click.Context) -> list[KnownSystem]:
-    from sunveil.releases.reference import make_reference
-    from sunveil.releases.utility import KnownSystem
+    from sunveil.releases.utility import simulated_systems
     from sunveil.site import Site
 
     for name in ("azimuth", "tilt", "capacity"):
@@ -125,17 +127,12 @@ def _simulated(given: dict[str, Any], context: click.Context) -> list[KnownSyste
     latitude, longitude = SIMULATED_PLACE
     if given["latitude"] is not None:
         latitude, longitude = given["latitude"], given["longitude"]
-    reference = make_reference(
+    return simulated_systems(
         Site(latitude, longitude, given["altitude"]),
-        measured=True,
-        choices=make_choices(given),
         systems=given["systems"],
         seed=given["seed"],
+        choices=make_choices(given),
     )
-    return [
-        KnownSystem(reference.frame, record, truth.plane, truth.dc_capacity_kw)
-        for record, truth in zip(reference.records, reference.truths, strict=True)
-    ]
 
 
 def _metered(meters: Path, given: dict[str, Any]) -> KnownSystem:

@@ -29,6 +29,13 @@ DRAWN = frozenset(
         "total_kw",
         "noisy_total_kw",
         "mean_kw",
+        # follow from the clip, which is drawn
+        "held_at_kw",
+        "total_sd_kw",
+        "error_kw",
+        "error_90_kw",
+        "cut_at_most_kw",
+        "mean_sd_kw",
         "value",
         "measured",
         "synthetic",

@@ -34,9 +34,9 @@ _PANELS, _NODES = 56, 14
 _DEEPEST = 2.0**22
 
 
-def _gaps(table: LevelTable, sensitivity: int, epsilon: float) -> Array:
-    """Return how far each level is below the top, in nats."""
-    nats = (epsilon - SLACK) / (2.0 * sensitivity)
+def _gaps(table: LevelTable, apart: int, epsilon: float) -> Array:
+    """Return how far each level is below the top, in nats; ε is what moving apart may cost."""
+    nats = (epsilon - SLACK) / apart
     deepest = min(math.floor(_DEEPEST / nats), np.iinfo(np.int64).max)
     below = np.maximum(table.levels - table.levels[-1], -deepest)
     return np.asarray(nats * below.astype(np.float64))
@@ -111,7 +111,7 @@ class Selection(ABC):
     def log_probabilities(self, score: Score) -> Array:
         """Return the logarithm of the probability of every candidate, finite for all."""
         table = LevelTable.of(score.levels)
-        return table.spread(self._log(table, score.sensitivity), score.levels)
+        return table.spread(self._log(table, score.range), score.levels)
 
     def probabilities(self, score: Score) -> Array:
         """Return the probability of every candidate."""
@@ -120,15 +120,15 @@ class Selection(ABC):
     def draw(self, score: Score) -> int:
         """Return the index of one candidate: one release."""
         table = LevelTable.of(score.levels)
-        return draw_level(table, self._log(table, score.sensitivity), score.levels)
+        return draw_level(table, self._log(table, score.range), score.levels)
 
-    def _log(self, table: LevelTable, sensitivity: int) -> Array:
-        return self.group_log_probabilities(_gaps(table, sensitivity, self.epsilon), table.counts)
+    def _log(self, table: LevelTable, apart: int) -> Array:
+        return self.group_log_probabilities(_gaps(table, apart, self.epsilon), table.counts)
 
 
 @dataclass(frozen=True, slots=True)
 class Exponential(Selection):
-    """The exponential mechanism: Pr[i] ∝ exp(ε level_i / 2Δ).
+    """The exponential mechanism: Pr[i] ∝ exp(ε level_i / 2Δ), without the 2 for one-sided scores.
 
     Parameters
     ----------

@@ -28,12 +28,16 @@ class Score:
         What neighbours differ in.
     proof
         The page of the documentation that proves the sensitivity.
+    one_sided
+        Whether neighbours move all levels the same way, up or down: then no two levels move apart
+        by more than the sensitivity, and a draw may be twice as sharp (``docs/proofs/clip.md``).
     """
 
     levels: NDArray[np.int64]
     sensitivity: int
     unit: Unit
     proof: str
+    one_sided: bool = False
 
     def __post_init__(self) -> None:
         if self.levels.dtype != np.int64 or self.levels.ndim != 1 or len(self.levels) == 0:
@@ -44,6 +48,11 @@ class Score:
             raise ParameterError("the sensitivity of a score is 1 or more, and at most 2**62")
         if self.levels.min() < -_LARGEST or self.levels.max() > _LARGEST:
             raise ParameterError("the levels of a score lie within 2**62 of zero")
+
+    @property
+    def range(self) -> int:
+        """How far neighbours can move two levels apart."""
+        return self.sensitivity if self.one_sided else 2 * self.sensitivity
 
     def __len__(self) -> int:
         return len(self.levels)

@@ -16,6 +16,7 @@ from sunveil.errors import ParameterError
 from sunveil.fleet.results import FleetRows
 from sunveil.publish.bins import FleetGroups
 from sunveil.publish.rule import rule_15_15
+from sunveil.publish.spending import Spending
 from sunveil.publish.totals import draw_totals, total_deviation
 
 Array = NDArray[np.float64]
@@ -110,7 +111,7 @@ def differencing_attack(
         np.asarray(rows.dc_capacity_kw, dtype=np.float64)[list(targets)],
         np.array(rule),
         np.array(private),
-        float(np.sqrt(2.0) * total_deviation(clip_kw=clip_kw, epsilon=epsilon)),
+        float(np.sqrt(2.0) * total_deviation(clip_kw=clip_kw, spending=Spending(epsilon))),
     )
 
 
@@ -120,4 +121,5 @@ def _difference(later: float | None, earlier: float | None) -> float:
 
 def _private_total(rows: FleetRows, epsilon: float, clip_kw: tuple[float, float]) -> float:
     whole = FleetGroups(None, ("all",), np.zeros(len(rows), dtype=np.int64))
-    return int(draw_totals(rows, whole, clip_kw=clip_kw, epsilon=epsilon)[0]) / 1e3
+    drawn = draw_totals(rows, whole, clip_kw=clip_kw, spending=Spending(epsilon))
+    return int(drawn.totals[0]) / 1e3

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sunveil.errors import ParameterError
-from sunveil.privacy.guarantee import ConditionalGuarantee
+from sunveil.privacy.guarantee import ConcentratedGuarantee, ConditionalGuarantee
 from sunveil.privacy.units import System, unit_name
 from sunveil.publish.publication import Publication, PublishedTable
 
@@ -37,6 +37,9 @@ CAUTIONS = (
     "Other publications about the same systems add to the privacy loss; the curator's ledger says"
     " how much was spent in all.",
 )
+
+# The δ at which a guarantee in ρ is told as a factor.
+DELTA = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +157,7 @@ def _product(publication: Publication) -> str:
 
 
 def _variant(publication: Publication) -> str:
-    if isinstance(publication.guarantee, ConditionalGuarantee):
+    if isinstance(publication.guarantee, ConditionalGuarantee | ConcentratedGuarantee):
         return "Custom"
     return "Pure DP" if publication.guarantee.delta == 0.0 else "Approximate DP"
 
@@ -167,9 +170,12 @@ def _unprotected(publication: Publication) -> str:
 
 def _privacy_loss(publication: Publication) -> dict[str, Any]:
     guarantee = publication.guarantee
-    parameters = {"epsilon": guarantee.epsilon}
-    if guarantee.delta > 0.0:
-        parameters["delta"] = guarantee.delta
+    if isinstance(guarantee, ConcentratedGuarantee):
+        parameters = {"rho": guarantee.rho}
+    else:
+        parameters = {"epsilon": guarantee.epsilon}
+        if guarantee.delta > 0.0:
+            parameters["delta"] = guarantee.delta
     fields: dict[str, Any] = {
         "privacy_unit": str(guarantee.unit),
         "privacy_unit_details": f"Adjacent datasets differ in {guarantee.unit}, replaced by any"
@@ -217,12 +223,15 @@ def readme(publication: Publication, files: list[str], *, published: datetime.da
 
 def _protected(publication: Publication) -> str:
     guarantee = publication.guarantee
-    factor = math.exp(guarantee.epsilon)
+    if isinstance(guarantee, ConcentratedGuarantee):
+        epsilon, failing = guarantee.epsilon_at(DELTA), f", but with a probability of {DELTA:g}"
+    else:
+        epsilon, failing = guarantee.epsilon, ""
     lines = [
         f"The unit of protection is **{guarantee.unit}** of any one customer.",
         f"{guarantee}.",
-        f"If it were replaced by any other, nothing here would be more than {factor:.3g} times as"
-        " likely or as unlikely to be published.",
+        "If it were replaced by any other, nothing here would be more than"
+        f" {math.exp(epsilon):.3g} times as likely or as unlikely to be published{failing}.",
     ]
     if not isinstance(guarantee.unit, System):
         lines.append(

@@ -1,8 +1,7 @@
 """Counts of systems by sector, band and class, optionally by a public key.
 
-One joint table is drawn. Its margins are added up from it, which costs nothing: measured apart, at
-half the ε each, the sector x tilt table would be a quarter less noisy with six classes and every
-joint cell twice as noisy.
+Each table that is bought is drawn by itself. Tables that can be added up from a bought one come
+with it, which costs nothing.
 
 Proof: ``docs/proofs/counts.md``.
 """
@@ -10,7 +9,7 @@ Proof: ``docs/proofs/counts.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.fleet.results import FleetRows
-from sunveil.privacy.counting import Counts, DiscreteLaplace, Sensitivity
+from sunveil.privacy.counting import Counts, Sensitivity
 from sunveil.privacy.units import System
 from sunveil.publish.bins import UNKNOWN, Bins, FleetGroups
-from sunveil.publish.consistent import consistent
+from sunveil.publish.combine import DrawnTable, agreed
 from sunveil.publish.publication import Column, PublishedTable
+from sunveil.publish.spending import Spending
 
 Whole = NDArray[np.int64]
 
@@ -45,30 +45,29 @@ MARGINS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyCounts:
-    """Drawn counts, and the consistent table made of them: public.
+class CountTable:
+    """One table of counts as it is published: drawn, and made to agree with the others.
 
     Parameters
     ----------
-    noisy
-        Drawn counts by group, sector, band and class.
-    noisy_unknown
-        Drawn counts of rows that lack a value, by group.
-    systems, systems_unknown
-        The same, non-negative and with the public size of every group.
-    deviation
-        Standard deviation of the noise of one drawn count.
+    drawn
+        As drawn, or added up from what was.
+    systems, unknown
+        The same, non-negative, whole and in agreement with all tables.
+    source
+        The table that was drawn.
     """
 
-    noisy: Whole
-    noisy_unknown: Whole
+    drawn: DrawnTable
     systems: Whole
-    systems_unknown: Whole
-    deviation: float
+    unknown: Whole
+    source: str
 
 
-def cell_counts(rows: FleetRows, bins: Bins, groups: FleetGroups) -> Counts:
-    """Return how many systems are in every cell of every group: private.
+def cell_counts(
+    rows: FleetRows, bins: Bins, groups: FleetGroups, *, table: str = "counts"
+) -> Counts:
+    """Return how many systems are in every cell of a table, in every group: private.
 
     Parameters
     ----------
@@ -76,20 +75,28 @@ def cell_counts(rows: FleetRows, bins: Bins, groups: FleetGroups) -> Counts:
         The fleet.
     bins, groups
         The public bins, and which group each system is in.
+    table
+        Which table. A row that lacks any of the three values is in the cell for unknown ones.
 
     Privacy
     -------
     Neighbours replace the values of one row and leave its key. Sensitivity 2, over all cells of all
     groups together: ``docs/proofs/counts.md``.
     """
-    cells = bins.size + 1
-    flat = groups.place * cells + bins.cells(rows)
-    values = np.bincount(flat, minlength=cells * len(groups.names)).astype(np.int64)
+    shape = [bins.shape[axis] for axis in MARGINS[table]]
+    size = math.prod(shape)
+    cells = bins.cells(rows)
+    known = np.unravel_index(np.minimum(cells, bins.size - 1), bins.shape)
+    place = np.ravel_multi_index([known[axis] for axis in MARGINS[table]], shape)
+    flat = groups.place * (size + 1) + np.where(cells == bins.size, size, place)
+    values = np.bincount(flat, minlength=(size + 1) * len(groups.names)).astype(np.int64)
     return Counts(values, SENSITIVITY, System(), PROOF)
 
 
-def draw_counts(rows: FleetRows, bins: Bins, groups: FleetGroups, *, epsilon: float) -> NoisyCounts:
-    """Draw the joint table once, and make it consistent.
+def draw_counts(
+    rows: FleetRows, bins: Bins, groups: FleetGroups, *, spending: Spending, table: str = "counts"
+) -> DrawnTable:
+    """Draw a table of counts once.
 
     Parameters
     ----------
@@ -97,43 +104,39 @@ def draw_counts(rows: FleetRows, bins: Bins, groups: FleetGroups, *, epsilon: fl
         The fleet: private.
     bins, groups
         Public.
-    epsilon
+    spending
         What the draw costs.
+    table
+        Which table.
     """
-    mechanism = DiscreteLaplace(epsilon)
-    drawn = mechanism.draw(cell_counts(rows, bins, groups))
-    by_group = drawn.reshape(len(groups.names), bins.size + 1)
-    noisy = by_group[:, :-1].reshape(-1, *bins.shape)
-    unknown = by_group[:, -1]
-    systems, systems_unknown = consistent_counts(noisy, unknown, groups.sizes)
-    return NoisyCounts(noisy, unknown, systems, systems_unknown, mechanism.deviation(SENSITIVITY))
+    shape = [bins.shape[axis] for axis in MARGINS[table]]
+    counts = cell_counts(rows, bins, groups, table=table)
+    drawn = spending.noise.draw(counts).reshape(len(groups.names), -1)
+    cells = drawn[:, :-1].reshape(-1, *shape)
+    return DrawnTable(cells, drawn[:, -1], spending.noise.deviation(SENSITIVITY))
 
 
-def consistent_counts(noisy: Whole, unknown: Whole, sizes: Whole) -> tuple[Whole, Whole]:
-    """Return non-negative whole counts that add up to the public sizes of the groups.
-
-    From the top down: the planes first, each the unbiased sum of its classes, then the classes
-    within each plane. All cells at once would move systems from full cells into the many empty
-    ones, since cutting noise at zero only ever adds.
+def sources(bought: Mapping[str, float], bins: Bins) -> dict[str, str]:
+    """Return every table that bought ones give, with the one that it is drawn as or added up from.
 
     Parameters
     ----------
-    noisy
-        By group, sector, band and class.
-    unknown
-        By group.
-    sizes
-        How many systems each group has.
+    bought
+        The standard deviation of a cell of every bought table.
+    bins
+        The bins.
     """
-    groups, sectors, bands, classes = noisy.shape
-    planes = noisy.sum(axis=3).reshape(groups, -1)
-    top = consistent(np.column_stack([planes, unknown]), sizes)
-    within = consistent(noisy.reshape(-1, classes), top[:, :-1].ravel())
-    return within.reshape(groups, sectors, bands, classes), top[:, -1]
+    found: dict[str, str] = {}
+    for name, axes in MARGINS.items():
+        finer = [each for each in bought if set(axes) <= set(MARGINS[each])]
+        if finer:
+            noise = {each: count_deviation(name, bins, bought[each], source=each) for each in finer}
+            found[name] = name if name in bought else min(finer, key=noise.__getitem__)
+    return found
 
 
-def count_deviation(name: str, bins: Bins, deviation: float) -> float:
-    """Return the standard deviation of a cell of a margin before it was made consistent.
+def count_deviation(name: str, bins: Bins, deviation: float, *, source: str = "counts") -> float:
+    """Return the standard deviation of a cell of a table before it was made to agree.
 
     Parameters
     ----------
@@ -142,23 +145,54 @@ def count_deviation(name: str, bins: Bins, deviation: float) -> float:
     bins
         The bins.
     deviation
-        That of a cell of the joint table.
+        That of a cell of the table that it is added up from.
+    source
+        Which that is.
     """
-    added = math.prod(size for i, size in enumerate(bins.shape) if i not in MARGINS[name])
+    added = math.prod(bins.shape[i] for i in MARGINS[source] if i not in MARGINS[name])
     return deviation * math.sqrt(added)
 
 
-def count_tables(found: NoisyCounts, bins: Bins, groups: FleetGroups) -> tuple[PublishedTable, ...]:
-    """Return the joint table and its margins, each cell with its error.
+def agreed_counts(
+    drawn: Mapping[str, DrawnTable], bins: Bins, groups: FleetGroups
+) -> dict[str, CountTable]:
+    """Return all tables that drawn ones give, made to agree to the last system.
 
     Parameters
     ----------
-    found
+    drawn
         What :func:`draw_counts` drew.
     bins, groups
         What it was drawn in.
     """
-    return tuple(_table(name, found, bins, groups) for name in MARGINS)
+    together = agreed({MARGINS[name]: table for name, table in drawn.items()}, bins.shape,
+                      groups.sizes)  # fmt: skip
+    found: dict[str, CountTable] = {}
+    noise = {name: table.deviation for name, table in drawn.items()}
+    for name, source in sources(noise, bins).items():
+        finer, axes = drawn[source], MARGINS[source]
+        added = tuple(1 + axes.index(axis) for axis in axes if axis not in MARGINS[name])
+        error = count_deviation(name, bins, finer.deviation, source=source)
+        cells = DrawnTable(finer.noisy.sum(axis=added), finer.unknown, error)
+        found[name] = CountTable(cells, together.systems[MARGINS[name]], together.unknown, source)
+    return found
+
+
+def count_tables(
+    drawn: Mapping[str, DrawnTable], bins: Bins, groups: FleetGroups
+) -> tuple[PublishedTable, ...]:
+    """Return all tables that drawn ones give, each cell with its error.
+
+    Parameters
+    ----------
+    drawn, bins, groups
+        As for :func:`agreed_counts`.
+    """
+    found = agreed_counts(drawn, bins, groups)
+    return tuple(
+        _table(name, table, drawn[table.source].deviation, bins, groups)
+        for name, table in found.items()
+    )
 
 
 def key_columns(groups: FleetGroups) -> tuple[Column, ...]:
@@ -168,7 +202,9 @@ def key_columns(groups: FleetGroups) -> tuple[Column, ...]:
     return (Column(groups.key, "string", "Public group of the systems."),)
 
 
-def _table(name: str, found: NoisyCounts, bins: Bins, groups: FleetGroups) -> PublishedTable:
+def _table(
+    name: str, found: CountTable, deviation: float, bins: Bins, groups: FleetGroups
+) -> PublishedTable:
     kept = MARGINS[name]
     columns = (
         *key_columns(groups),
@@ -178,23 +214,24 @@ def _table(name: str, found: NoisyCounts, bins: Bins, groups: FleetGroups) -> Pu
         Column("sd", "number", "Standard deviation of the noise in `noisy`."),
     )
     words = ", ".join(_AXES[i][0].replace("_", " ") for i in kept)
-    return PublishedTable(
-        name, f"Systems by {words}.", columns, tuple(_rows(kept, found, bins, groups, name))
+    how = "drawn by itself" if found.source == name else f"added up from `{found.source}`"
+    about = (
+        f"Systems by {words}. `noisy` was {how}; `systems` was made from all drawn tables of counts"
+        " by weighted least squares, then made whole and non-negative so that all tables agree."
     )
+    rows = tuple(_rows(kept, found, deviation, bins, groups))
+    return PublishedTable(name, about, columns, rows)
 
 
 def _rows(
-    kept: tuple[int, ...], found: NoisyCounts, bins: Bins, groups: FleetGroups, name: str
+    kept: tuple[int, ...], found: CountTable, deviation: float, bins: Bins, groups: FleetGroups
 ) -> Iterator[tuple[Any, ...]]:
-    added = tuple(i + 1 for i in range(3) if i not in kept)
-    systems, noisy = found.systems.sum(axis=added), found.noisy.sum(axis=added)
-    error = round(count_deviation(name, bins, found.deviation), 4)
-    labels = bins.labels
+    error, labels = round(found.drawn.deviation, 4), bins.labels
     for group, title in enumerate(groups.names):
         head = () if groups.key is None else (title,)
-        for place in np.ndindex(systems.shape[1:]):
+        for place in np.ndindex(found.systems.shape[1:]):
             names = tuple(labels[axis][i] for axis, i in zip(kept, place, strict=True))
             at = (group, *place)
-            yield (*head, *names, int(systems[at]), int(noisy[at]), error)
-        last = int(found.systems_unknown[group]), int(found.noisy_unknown[group])
-        yield (*head, *(UNKNOWN,) * len(kept), *last, round(found.deviation, 4))
+            yield (*head, *names, int(found.systems[at]), int(found.drawn.noisy[at]), error)
+        last = int(found.unknown[group]), int(found.drawn.unknown[group])
+        yield (*head, *(UNKNOWN,) * len(kept), *last, round(deviation, 4))

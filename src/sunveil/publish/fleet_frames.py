@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +13,7 @@ import pandas as pd
 from sunveil.cell import Cell
 from sunveil.errors import SourceError, SunveilError
 from sunveil.publish.fleet_roster import FrameKey, ReleaseRoster
+from sunveil.publish.system_rows import mean_errors
 from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.answer import ExpectedErrors
 from sunveil.releases.choices import Choices
@@ -54,12 +55,10 @@ class FleetWeather:
         span = first - _MARGIN, last + _MARGIN
         return get_weather(self.weather, site, *span, cache=self.cache, **self.server)
 
-    def checked(self, key: FrameKey, time_grid: TimeGrid) -> Weather:
-        """Return the weather of a frame, or refuse where no frame can be made under it."""
+    def check(self, key: FrameKey, time_grid: TimeGrid) -> None:
+        """Refuse a frame that cannot be made."""
         with self._named(key):
-            weather = self.over(key.cell, time_grid)
-            check_daylight(weather, time_grid, cache=self.cache)
-            return weather
+            check_daylight(self.over(key.cell, time_grid), time_grid, cache=self.cache)
 
     def frame(self, key: FrameKey, time_grid: TimeGrid, choices: Choices) -> Frame:
         """Return a frame, or say in one sentence where none can be had.
@@ -132,10 +131,22 @@ class FrameCache:
         return sum(frame.nbytes for frame in self._kept.values())
 
 
+def check_frames(roster: ReleaseRoster, weather: FleetWeather) -> None:
+    """Refuse a roster of which a frame cannot be made.
+
+    Parameters
+    ----------
+    roster, weather
+        Who is released, under which weather.
+    """
+    for key, time_grid in roster.time_grids.items():
+        weather.check(key, time_grid)
+
+
 def expected_errors(
     roster: ReleaseRoster, weather: FleetWeather, terms: ReleaseTerms
-) -> dict[str, ExpectedErrors]:
-    """Return the errors to expect of each system by name, and see that every frame can be made.
+) -> ExpectedErrors:
+    """Return the errors to expect, averaged over the systems.
 
     Parameters
     ----------
@@ -144,24 +155,18 @@ def expected_errors(
     terms
         What is asked of every system.
     """
-    clear = {
-        key: weather.checked(key, time_grid).clear for key, time_grid in roster.time_grids.items()
-    }
-    # the errors depend on how long a record is, on how long its intervals are, on its weather and
-    # on whether a register was read
-    known: dict[tuple[int, int, bool, bool], ExpectedErrors] = {}
-    found: dict[str, ExpectedErrors] = {}
-    for name, member in roster.members.items():
-        grid, sky = member.time_grid, clear[member.frame]
-        alike = grid.days, grid.step, sky, member.differenced
-        if alike not in known:
-            known[alike] = typical_errors(
-                grid,
-                terms.choices,
-                clear=sky,
-                unit=terms.unit,
-                epsilon=terms.epsilon,
-                differenced=member.differenced,
-            )
-        found[name] = known[alike]
-    return found
+    # they depend on a record's days, on the length of its intervals, and on whether it is a
+    # register's
+    alike = Counter((each.time_grid, each.differenced) for each in roster.members.values())
+    found: Counter[ExpectedErrors] = Counter()
+    for (time_grid, differenced), count in alike.items():
+        errors = typical_errors(
+            time_grid,
+            terms.choices,
+            clear=weather.weather == "clearsky",
+            unit=terms.unit,
+            epsilon=terms.epsilon,
+            differenced=differenced,
+        )
+        found[errors] += count
+    return mean_errors(found)

@@ -16,7 +16,12 @@ from sunveil.errors import ParameterError, SourceError
 from sunveil.fleet.folder import held
 from sunveil.fleet.settings import FleetSettings
 from sunveil.fleet.systems import RefusedSystem
-from sunveil.publish.fleet_frames import FleetWeather, FrameCache, expected_errors
+from sunveil.publish.fleet_frames import (
+    FleetWeather,
+    FrameCache,
+    check_frames,
+    expected_errors,
+)
 from sunveil.publish.fleet_records import FleetRecords, open_records
 from sunveil.publish.fleet_roster import ReleaseRoster, make_roster
 from sunveil.publish.fleet_scores import score_part
@@ -79,8 +84,12 @@ class OpenFleet:
             for name, member in self.roster.members.items()
         }
 
-    def expected(self, terms: ReleaseTerms) -> dict[str, ExpectedErrors]:
-        """Return the errors to expect by name, and refuse places where nothing can be released."""
+    def check(self) -> None:
+        """Refuse places where nothing can be released."""
+        check_frames(self.roster, self.weather)
+
+    def expected(self, terms: ReleaseTerms) -> ExpectedErrors:
+        """Return the errors to expect, averaged over the systems."""
         return expected_errors(self.roster, self.weather, terms)
 
     def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:

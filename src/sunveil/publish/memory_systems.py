@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from functools import partial
 
 from sunveil.errors import ParameterError
 from sunveil.meters.record import Record
-from sunveil.publish.system_rows import about_system
+from sunveil.publish.system_rows import about_system, mean_errors
 from sunveil.publish.terms import ReleaseTerms, SystemsPart
 from sunveil.releases.answer import ExpectedErrors
 from sunveil.releases.drawing import Scored, score_record
@@ -82,16 +83,6 @@ class MemorySystems:
     def __repr__(self) -> str:
         return f"MemorySystems({len(self.records)} systems, private)"
 
-    @property
-    def first(self) -> tuple[Weather, TimeGrid]:
-        """The weather and the times of the first record: public."""
-        return self._groups[0].weather, self._groups[0].time_grid
-
-    @property
-    def differenced(self) -> bool:
-        """Whether any record holds differences of a register: public."""
-        return any(record.differenced for record in self.records)
-
     def listed(self) -> list[str]:
         """Return the names of the systems."""
         return [record.system_id for record in self.records]
@@ -117,16 +108,23 @@ class MemorySystems:
             for record in group.records
         }
 
-    def expected(self, terms: ReleaseTerms) -> dict[str, ExpectedErrors]:
-        """Return the errors to expect by name, and refuse records that could not be released."""
-        found: dict[str, ExpectedErrors] = {}
+    def check(self) -> None:
+        """Refuse records that could not be released."""
+        if self._checked:
+            return
         for group in self._groups:
-            if not self._checked:
-                check_daylight(group.weather, group.time_grid, cache=self._cache)
-                for record in group.records:
-                    power_on(group.time_grid, record)
-            errors = {
-                differenced: typical_errors(
+            check_daylight(group.weather, group.time_grid, cache=self._cache)
+            for record in group.records:
+                power_on(group.time_grid, record)
+        self._checked = True
+
+    def expected(self, terms: ReleaseTerms) -> ExpectedErrors:
+        """Return the errors to expect, averaged over the records."""
+        found: Counter[ExpectedErrors] = Counter()
+        for group in self._groups:
+            kinds = Counter(record.differenced for record in group.records)
+            for differenced, count in kinds.items():
+                errors = typical_errors(
                     group.time_grid,
                     terms.choices,
                     clear=group.weather.clear,
@@ -134,11 +132,8 @@ class MemorySystems:
                     epsilon=terms.epsilon,
                     differenced=differenced,
                 )
-                for differenced in {record.differenced for record in group.records}
-            }
-            found |= {record.system_id: errors[record.differenced] for record in group.records}
-        self._checked = True
-        return found
+                found[errors] += count
+        return mean_errors(found)
 
     def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:
         """Yield the systems that share a frame as one part."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
+from sunveil.privacy.guarantee import Guaranteed
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,6 @@ class Publication:
 
     title: str
     tables: tuple[PublishedTable, ...]
-    guarantee: Guarantee | ConditionalGuarantee
+    guarantee: Guaranteed
     mechanism: str
     public: dict[str, Any] = field(default_factory=dict)

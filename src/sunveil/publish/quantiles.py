@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,24 +16,26 @@ from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
 from sunveil.fleet.results import FleetRows
-from sunveil.privacy.mechanisms import PermuteAndFlip
 from sunveil.privacy.score import Score
 from sunveil.privacy.units import System
 from sunveil.publish.bins import FleetGroups
+from sunveil.publish.clip import check_largest
 from sunveil.publish.counts import key_columns
 from sunveil.publish.publication import Column, PublishedTable
-from sunveil.publish.totals import check_clip
+from sunveil.publish.spending import Spending
 
 Array = NDArray[np.float64]
 
 PROOF = "docs/proofs/quantiles.md"
 QUANTITIES = ("dc_capacity_kw", "surface_tilt")
-_STEP_KW, _STEP_DEGREES, _MOST_STEPS = 0.1, 0.5, 20_000
+# The lowest capacity of the grid, and the least that each is above the last.
+_SMALLEST_KW, _STEP_SHARE = 0.5, 0.02
+_STEP_DEGREES = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class QuantileGrid:
-    """Evenly spaced public values.
+    """Public values, evenly spaced or with even ratios.
 
     Parameters
     ----------
@@ -40,30 +43,40 @@ class QuantileGrid:
         The first and the last.
     steps
         How many steps lie between them.
+    geometric
+        Whether ratios are even, rather than differences.
     """
 
     low: float
     high: float
     steps: int
+    geometric: bool = False
 
     @property
     def values(self) -> Array:
         """The values, from the lowest to the highest."""
-        return np.linspace(self.low, self.high, self.steps + 1)
+        return (np.geomspace if self.geometric else np.linspace)(
+            self.low, self.high, self.steps + 1
+        )
 
     def places(self, values: Array) -> NDArray[np.int64]:
         """Return the nearest place of each value; a missing one is at the first."""
-        width = (self.high - self.low) / self.steps
-        held = np.clip(np.nan_to_num(values, nan=-np.inf), self.low, self.high)
-        return np.rint((held - self.low) / width).astype(np.int64)
+        low, high = self.low, self.high
+        held = np.clip(np.nan_to_num(values, nan=-np.inf), low, high)
+        if self.geometric:
+            held, low, high = np.log(held), math.log(low), math.log(high)
+        return np.clip(np.rint((held - low) * self.steps / (high - low)), 0, self.steps).astype(
+            np.int64
+        )
 
 
-def grids(clip_kw: tuple[float, float]) -> dict[str, QuantileGrid]:
-    """Return the public grid of each quantity."""
-    low, high = (bound / 1e3 for bound in check_clip(clip_kw))
-    steps = min(max(round((high - low) / _STEP_KW), 1), _MOST_STEPS)
+def grids(largest_kw: float) -> dict[str, QuantileGrid]:
+    """Return the public grid of each quantity: capacities up to the largest that there may be."""
+    ratio = check_largest(largest_kw) / _SMALLEST_KW
+    steps = math.ceil(math.log(ratio) / math.log1p(_STEP_SHARE))
+    capacity = QuantileGrid(_SMALLEST_KW, float(largest_kw), steps, geometric=True)
     tilt = QuantileGrid(0.0, 90.0, round(90.0 / _STEP_DEGREES))
-    return dict(zip(QUANTITIES, (QuantileGrid(low, high, steps), tilt), strict=True))
+    return dict(zip(QUANTITIES, (capacity, tilt), strict=True))
 
 
 def check_quantiles(quantiles: Sequence[float]) -> tuple[float, ...]:
@@ -96,18 +109,18 @@ def rank_score(values: Array, grid: QuantileGrid, *, probability: float) -> Scor
     return Score(-missed.astype(np.int64), 1, System(), PROOF)
 
 
-def rank_error(grid: QuantileGrid, *, epsilon: float) -> float:
+def rank_error(grid: QuantileGrid, *, spending: Spending) -> float:
     """Return what the expected error in ranks is at most, whatever the data. [systems]"""
-    return 2.0 * math.log(grid.steps + 1) / epsilon
+    return 2.0 * math.log(grid.steps + 1) / spending.selection.epsilon
 
 
 def draw_quantiles(
     rows: FleetRows,
     groups: FleetGroups,
     *,
-    clip_kw: tuple[float, float],
+    largest_kw: float,
     probabilities: Sequence[float],
-    epsilon: float,
+    spending: Spending,
 ) -> PublishedTable:
     """Draw every quantile of both quantities in every group.
 
@@ -117,16 +130,16 @@ def draw_quantiles(
         The fleet: private.
     groups
         Public.
-    clip_kw
-        Public bounds of the capacities' grid. [kW]
+    largest_kw
+        Where the public grid of capacities ends. [kW]
     probabilities
         Which quantiles.
-    epsilon
+    spending
         What all of them cost together; each is drawn with an equal part. Groups are disjoint, so
         that they cost no more than one.
     """
     ordered = check_quantiles(probabilities)
-    each = part_of(epsilon, len(ordered))
+    each = part_of(spending, len(ordered))
     columns = (
         *key_columns(groups),
         Column("quantity", "string", "dc_capacity_kw [kW] or surface_tilt [degrees]."),
@@ -134,21 +147,13 @@ def draw_quantiles(
         Column("value", "number", "The quantile, a value of a public grid; none in empty groups."),
         Column("rank_error", "number", "Expected error, at most, in ranks of the group [systems]."),
     )
-    found = tuple(_rows(rows, groups, grids(clip_kw), ordered, each))
+    found = tuple(_rows(rows, groups, grids(largest_kw), ordered, each))
     return PublishedTable("quantiles", "Quantiles of capacity and tilt.", columns, found)
 
 
-def part_of(epsilon: float, quantiles: int) -> float:
-    """Return the ε of one quantile of one quantity: together they stay within the whole."""
-    parts = len(QUANTITIES) * quantiles
-    each = epsilon / parts
-    # by the exact sum, not the rounded one
-    return each if _fits(each, parts, epsilon) else math.nextafter(each, 0.0)
-
-
-def _fits(each: float, parts: int, epsilon: float) -> bool:
-    (up, down), (most, over) = each.as_integer_ratio(), epsilon.as_integer_ratio()
-    return parts * up * over <= most * down
+def part_of(spending: Spending, quantiles: int) -> Spending:
+    """Return what one quantile of one quantity costs: together they stay within the whole."""
+    return spending.part(Fraction(1, len(QUANTITIES) * quantiles))
 
 
 def _rows(
@@ -156,9 +161,9 @@ def _rows(
     groups: FleetGroups,
     public: dict[str, QuantileGrid],
     probabilities: tuple[float, ...],
-    epsilon: float,
+    spending: Spending,
 ) -> Iterator[tuple[Any, ...]]:
-    mechanism = PermuteAndFlip(epsilon)
+    mechanism = spending.selection
     for group, name in enumerate(groups.names):
         head = () if groups.key is None else (name,)
         inside = groups.place == group
@@ -167,7 +172,7 @@ def _rows(
             scores = [rank_score(values, grid, probability=p) for p in probabilities]
             # in order, as quantiles are: sorting what was drawn costs nothing
             places = sorted(mechanism.draw(score) for score in scores) if len(values) else None
-            error = round(rank_error(grid, epsilon=epsilon), 4)
+            error = round(rank_error(grid, spending=spending), 4)
             for i, p in enumerate(probabilities):
-                value = None if places is None else round(float(grid.values[places[i]]), 6)
+                value = None if places is None else float(f"{grid.values[places[i]]:.6g}")
                 yield (*head, quantity, p, value, error)

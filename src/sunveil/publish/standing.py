@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from sunveil.publish.publication import Publication
 from sunveil.publish.system_rows import SystemsPlan, mean_errors, row_of, systems_publication
 from sunveil.publish.systems import cost_of_systems, draw_row, draw_rows
 from sunveil.publish.terms import OnProgress, ReleaseTerms, SystemsToRelease, ignore_progress
+from sunveil.releases.answer import ExpectedErrors, Spread
 from sunveil.releases.drawing import Scored
 from sunveil.releases.frame import Frame
 
@@ -107,7 +108,7 @@ def plan_standing(
         cost=0.0 if paid else cost,
         remaining=ledger.dataset(dataset).remaining,
         kept=not turn.changed,
-        expected=mean_errors(looked_at.expected(terms).values()),
+        expected=looked_at.expected(terms),
         again=len(turn.given),
         new=len(turn.changed),
     )
@@ -167,18 +168,17 @@ def publish_standing(
         question = _question(dataset, terms, turn.changed, analyst)
         if turn.changed:
             some = systems.only(turn.changed)
-            # what cannot be released is refused before anything is spent
-            expected = some.expected(terms)
+            some.check()  # what cannot be released is refused before anything is spent
             question = replace(question, homes=published_homes(turn.changed, homes))
 
             def row(name: str, frame: Frame, scored: Scored) -> list[Any]:
-                drawn = row_of(draw_row(scored, frame, terms), expected[name], question)
+                drawn = row_of(draw_row(scored, frame, terms), question)
                 return [account_of(dataset, name), *drawn]
 
             def draw() -> dict[str, Any]:
                 digest = question.digest(dataset)
                 rows = draw_rows(some, terms, row, digest=digest, on_progress=on_progress)
-                return _kept_value(rows, question)
+                return _kept_value(rows, question, some.expected(terms))
 
             ledger.ask(dataset, question, draw)
         answers = ledger.kept_series(dataset, series)
@@ -246,10 +246,23 @@ def _question(
     )
 
 
-def _kept_value(rows: Sequence[Sequence[Any]], question: Question) -> dict[str, Any]:
+def _kept_value(
+    rows: Sequence[Sequence[Any]], question: Question, expected: ExpectedErrors
+) -> dict[str, Any]:
     """Return rows that were drawn as the ledger keeps them: by the digests of their systems."""
-    by_account = {account: rest for account, *rest in rows}
-    return {**question.parameters, "year": present_year(), "rows": by_account}
+    return {
+        **question.parameters,
+        "year": present_year(),
+        "expected": asdict(expected),
+        "rows": {account: rest for account, *rest in rows},
+    }
+
+
+def _expected_of(answer: Answer) -> ExpectedErrors:
+    """Return the errors to expect of rows that were drawn together, as they were stated then."""
+    kept = answer.value["expected"]
+    spreads = (Spread(**kept[name]) for name in ("azimuth", "tilt", "capacity"))
+    return ExpectedErrors(*spreads, basis=kept["basis"])
 
 
 def _rows_of(answers: Sequence[Answer]) -> dict[str, StandingRow]:
@@ -270,8 +283,18 @@ def _publication(
 ) -> Publication:
     """Return rows that stand as a publication, which says when they were drawn, and how."""
     rows = list(given)
-    made = systems_publication(sorted(each.row for each in rows), question, terms.choices)
+    if not rows:
+        raise ParameterError("none of the systems has a row, or readings to draw one from")
     counted = Counter(each.charge for each in rows)
+    errors = Counter[ExpectedErrors]()
+    for answer in answers:
+        errors[_expected_of(answer)] += counted[answer.charge]
+    made = systems_publication(
+        sorted(each.row for each in rows),
+        question,
+        terms.choices,
+        expected=mean_errors(+errors),
+    )
     drawn = [
         {
             "year": answer.value["year"],

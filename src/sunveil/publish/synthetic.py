@@ -7,9 +7,9 @@ sampled from it. All after the noise is post-processing and spends nothing.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from sunveil.fleet.results import FleetRows
 from sunveil.ledger.households import SystemHome
 from sunveil.ledger.ledger import Ledger, Question
-from sunveil.privacy.counting import Counts, DiscreteLaplace, Sensitivity
-from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
+from sunveil.privacy.counting import CountNoise, Counts, Sensitivity
 from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins
 from sunveil.publish.fitting import check_mbi, sample_model
 from sunveil.publish.households import published_homes
 from sunveil.publish.publication import Column, Publication, PublishedTable
+from sunveil.publish.spending import Spending
 from sunveil.publish.survival import (
     PAIRS,
     SINGLES,
@@ -38,9 +38,10 @@ from sunveil.publish.survival import (
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-PROOF = "docs/proofs/discrete-laplace.md"
+# By whether ρ is spent, rather than ε.
+PROOFS = ("docs/proofs/discrete-laplace.md", "docs/proofs/discrete-gaussian.md")
 # Of ε, for the counts along single axes; the rest is for the pairs.
-SINGLES_SHARE = 0.25
+SINGLES_SHARE = Fraction(1, 4)
 # Replacing a row moves one count down and another up, in each of three tables.
 SENSITIVITY = Sensitivity(absolute=6, squared=6)
 BINS = Bins(
@@ -111,19 +112,19 @@ def publish_synthetic(
     Privacy
     -------
     ``ε``-DP for the whole record of a system: neighbours replace one row, which moves the counts of
-    each of six marginals by two in all. Proof: ``docs/proofs/discrete-laplace.md``.
+    each of six marginals by two in all; ρ-zCDP with ρ = ε²/2 where the promise has a δ. Proof:
+    ``docs/proofs/discrete-laplace.md``, ``docs/proofs/discrete-gaussian.md``.
     """
-    question = synthetic_question(
-        len(rows), epsilon=epsilon, bins=bins, analyst=analyst, edition=edition
-    )
+    spending = _spending(ledger, dataset, epsilon)
+    question = _question(len(rows), spending, bins, analyst, edition)
     if ledger.kept(dataset, question) is None:
         check_mbi()  # what is missing is told before anything is charged
         cells = cells_of(rows, bins)
         question = replace(question, homes=published_homes(rows.system_ids, homes))
-        answer = ledger.ask(dataset, question, lambda: _draw(cells, epsilon, bins))
+        answer = ledger.ask(dataset, question, lambda: _draw(cells, spending, bins))
     else:
         answer = ledger.ask(dataset, question, _never)
-    marginals = _marginals([np.array(each) for each in answer.value["counts"]], epsilon, bins)
+    marginals = _marginals([np.array(each) for each in answer.value["counts"]], spending, bins)
     table = PublishedTable(
         "synthetic-systems",
         "Synthetic systems: none of them exists, and together they are like the fleet.",
@@ -133,9 +134,9 @@ def publish_synthetic(
     return Publication(
         title="Synthetic solar PV systems",
         tables=(table, survival(table, marginals, bins)),
-        guarantee=_guarantee(epsilon),
-        mechanism="Discrete Laplace noise on the counts of all single axes and pairs of axes; a"
-        " graphical model fitted to them by mbi, and sampled",
+        guarantee=question.guarantee,
+        mechanism=f"Discrete {_kind(spending)} noise on the counts of all single axes and pairs of"
+        " axes; a graphical model fitted to them by mbi, and sampled",
         public={
             "systems": len(table.rows),
             "epsilon": epsilon,
@@ -167,13 +168,12 @@ def plan_synthetic(
     epsilon, bins, analyst, edition
         As for :func:`publish_synthetic`.
     """
-    question = synthetic_question(
-        systems, epsilon=epsilon, bins=bins, analyst=analyst, edition=edition
-    )
+    spending = _spending(ledger, dataset, epsilon)
+    question = _question(systems, spending, bins, analyst, edition)
     kept = ledger.kept(dataset, question) is not None
     cost = ledger.due(dataset, question)
     empty = [np.zeros([bins.shape[a] for a in axes]) for axes in (*SINGLES, *PAIRS)]
-    noise = {m.name: noise_distance(m, systems) for m in _marginals(empty, epsilon, bins)}
+    noise = {m.name: noise_distance(m, systems) for m in _marginals(empty, spending, bins)}
     return SyntheticPlan(cost, ledger.dataset(dataset).remaining, kept, noise)
 
 
@@ -181,6 +181,7 @@ def synthetic_question(
     systems: int,
     *,
     epsilon: float,
+    concentrated: bool = False,
     bins: Bins = BINS,
     analyst: str | None = None,
     edition: str = "1",
@@ -191,17 +192,33 @@ def synthetic_question(
     ----------
     systems
         How many systems there are: public.
+    concentrated
+        Whether the dataset's promise has a δ.
     epsilon, bins, analyst, edition
         As for :func:`publish_synthetic`.
     """
-    check_release_epsilon(epsilon * SINGLES_SHARE)
+    spending = Spending.asked(epsilon, concentrated=concentrated)
+    return _question(systems, spending, bins, analyst, edition)
+
+
+def _question(
+    systems: int, spending: Spending, bins: Bins, analyst: str | None, edition: str
+) -> Question:
+    _mechanisms(spending)  # refused if a part is too little
     parameters = {"systems": systems, "bins": _told(bins), "edition": edition}
-    guarantee = _guarantee(epsilon)
-    return Question("synthetic", parameters, "discrete-laplace", guarantee, analyst=analyst)
+    mechanism = f"discrete-{_kind(spending).lower()}"
+    guarantee = spending.guarantee(PROOFS[spending.concentrated])
+    return Question("synthetic", parameters, mechanism, guarantee, analyst=analyst)
 
 
-def _guarantee(epsilon: float) -> Guarantee:
-    return Guarantee(System(), epsilon, 0.0, PROOF)
+def _spending(ledger: Ledger, dataset: str, epsilon: float) -> Spending:
+    """Return what an ε means under the dataset's promise: public."""
+    concentrated = ledger.dataset(dataset).promise.delta > 0.0
+    return Spending.asked(epsilon, concentrated=concentrated)
+
+
+def _kind(spending: Spending) -> str:
+    return "Gaussian" if spending.concentrated else "Laplace"
 
 
 def _told(bins: Bins) -> dict[str, Any]:
@@ -211,23 +228,22 @@ def _told(bins: Bins) -> dict[str, Any]:
     }
 
 
-def _mechanisms(epsilon: float) -> list[tuple[DiscreteLaplace, tuple[tuple[int, ...], ...]]]:
-    """Return the noise of single axes and of pairs, which together cost no more than ε."""
-    first = epsilon * SINGLES_SHARE
-    rest = math.nextafter(epsilon - first, 0.0)
-    return [(DiscreteLaplace(first), SINGLES), (DiscreteLaplace(rest), PAIRS)]
+def _mechanisms(spending: Spending) -> list[tuple[CountNoise, tuple[tuple[int, ...], ...]]]:
+    """Return the noise of single axes and of pairs, which together cost no more than the whole."""
+    first, rest = spending.part(SINGLES_SHARE), spending.part(1 - SINGLES_SHARE)
+    return [(first.noise, SINGLES), (rest.noise, PAIRS)]
 
 
-def _draw(cells: Whole, epsilon: float, bins: Bins) -> dict[str, Any]:
+def _draw(cells: Whole, spending: Spending, bins: Bins) -> dict[str, Any]:
     counts: list[Whole] = []
-    for mechanism, many in _mechanisms(epsilon):
+    for mechanism, many in _mechanisms(spending):
         tables = [tally(cells, axes, bins) for axes in many]
         flat = np.concatenate([table.ravel() for table in tables]).astype(np.int64)
-        drawn = mechanism.draw(Counts(flat, SENSITIVITY, System(), PROOF))
+        drawn = mechanism.draw(Counts(flat, SENSITIVITY, System(), PROOFS[spending.concentrated]))
         ends = np.cumsum([table.size for table in tables])[:-1]
         parts = zip(np.split(drawn, ends), tables, strict=True)
         counts += [np.asarray(part.reshape(table.shape)) for part, table in parts]
-    measured = _marginals(counts, epsilon, bins)
+    measured = _marginals(counts, spending, bins)
     places = sample_model(measured, cells.shape[1], shape=bins.shape)
     return {"counts": [table.tolist() for table in counts], "rows": _spread(places, bins)}
 
@@ -236,8 +252,8 @@ def _never() -> Any:
     raise AssertionError("a kept answer is never drawn again")
 
 
-def _marginals(counts: Sequence[Array | Whole], epsilon: float, bins: Bins) -> list[Marginal]:
-    deviations = [m.deviation(SENSITIVITY) for m, many in _mechanisms(epsilon) for _ in many]
+def _marginals(counts: Sequence[Array | Whole], spending: Spending, bins: Bins) -> list[Marginal]:
+    deviations = [m.deviation(SENSITIVITY) for m, many in _mechanisms(spending) for _ in many]
     found = zip((*SINGLES, *PAIRS), counts, deviations, strict=True)
     return [Marginal(axes, np.asarray(table, float), sigma) for axes, table, sigma in found]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,19 @@ COLUMNS = (
     Column("surface_azimuth", "number", "Azimuth of the plane, clockwise from north. [degrees]"),
     Column("surface_tilt", "number", "Tilt of the plane from the horizontal. [degrees]"),
     Column("dc_capacity_kw", "number", "DC nameplate capacity. [kW]"),
-    Column("surface_azimuth_error", "number", "Mean absolute error to expect. [degrees]"),
-    Column("surface_tilt_error", "number", "Mean absolute error to expect. [degrees]"),
-    Column("dc_capacity_error", "number", "Mean absolute error to expect. [%]"),
+)
+# Errors are stated once for all systems: what a record's own days would say of it beside its row
+# would tell which rows of two publications are the same system's.
+ERROR_COLUMNS = (
+    Column("quantity", "string", "A column of the table systems."),
+    Column("mean", "number", "Mean absolute error to expect, mechanism and model together."),
+    Column("within_90_percent", "number", "What nine in ten releases are expected to stay within."),
+    Column("unit", "string", "Unit of the errors."),
+    Column("basis", "string", "What they were computed from."),
+)
+FLAT = (
+    "The errors are those of all planes together: the azimuth of one that is flatter than 15"
+    " degrees is less certain than they say."
 )
 
 
@@ -108,57 +118,61 @@ def systems_question(
     return Question("system", parameters, terms.mechanism, terms.guarantee, tuple(about), analyst)
 
 
-def row_of(drawn: Release, expected: ExpectedErrors, question: Question) -> list[Any]:
+def row_of(drawn: Release, question: Question) -> list[Any]:
     """Return a release as a row of the published table, if it is what was charged.
 
     Parameters
     ----------
     drawn
         The release.
-    expected
-        The errors to expect of it.
     question
         What was charged.
     """
     if (drawn.guarantee, drawn.mechanism) != (question.guarantee, question.mechanism):
         raise AssertionError("a release was drawn otherwise than it was charged")
-    assert expected.capacity is not None
-    return [
-        drawn.release_id,
-        drawn.surface_azimuth,
-        drawn.surface_tilt,
-        drawn.dc_capacity_kw,
-        *(round(each.mean, 3) for each in (expected.azimuth, expected.tilt, expected.capacity)),
-    ]
+    return [drawn.release_id, drawn.surface_azimuth, drawn.surface_tilt, drawn.dc_capacity_kw]
 
 
-def mean_errors(errors: Iterable[ExpectedErrors]) -> ExpectedErrors:
-    """Return the errors to expect of several systems, averaged over them."""
-    found = list(errors)
+def mean_errors(errors: Mapping[ExpectedErrors, int]) -> ExpectedErrors:
+    """Return the errors to expect of several systems, averaged over them.
 
-    def mean(name: str) -> Spread:
-        spreads = [getattr(each, name) for each in found]
-        return Spread(
-            sum(spread.mean for spread in spreads) / len(spreads),
-            sum(spread.within for spread in spreads) / len(spreads),
-        )
+    Parameters
+    ----------
+    errors
+        How many systems have which errors.
+    """
+    count = sum(errors.values())
 
-    return ExpectedErrors(mean("azimuth"), mean("tilt"), mean("capacity"), found[0].basis)
+    def mean(name: str, part: str) -> float:
+        own = ((getattr(getattr(each, name), part), times) for each, times in errors.items())
+        return float(sum(error * times for error, times in own)) / count
+
+    azimuth, tilt, capacity = (
+        Spread(mean(name, "mean"), mean(name, "within")) for name in ("azimuth", "tilt", "capacity")
+    )
+    return ExpectedErrors(azimuth, tilt, capacity, next(iter(errors)).basis)
 
 
 def systems_publication(
-    rows: Sequence[Sequence[Any]], question: Question, choices: Choices
+    rows: Sequence[Sequence[Any]],
+    question: Question,
+    choices: Choices,
+    *,
+    expected: ExpectedErrors,
 ) -> Publication:
     """Return rows that were drawn for a question as a publication.
 
     Parameters
     ----------
     rows
-        As :func:`row_of` made them.
+        As :func:`row_of` made them; those that version 0.1 kept have errors at their ends, which
+        are left away.
     question
         What was charged for them.
     choices
         The public choices that they were drawn with.
+    expected
+        The errors to expect of them, the same for all.
     """
     guarantee = question.guarantee
     assert isinstance(guarantee, Guarantee)  # as the terms of releases have it
@@ -167,19 +181,40 @@ def systems_publication(
         "unit": unit_name(guarantee.unit),
         "epsilon": guarantee.epsilon,
         "choices": choices.to_dict(),
+        "cautions": [FLAT],
     }
     if question.mechanism == "window":
         public["window_candidates"] = choices.window(guarantee.epsilon).inside
     table = PublishedTable(
         name="systems",
-        about="Azimuth, tilt and DC capacity of single systems, each drawn under the promise.",
+        about="Azimuth, tilt and DC capacity of single systems, each drawn under the promise; the"
+        " errors to expect stand in the table errors.",
         columns=COLUMNS,
-        rows=tuple(tuple(row) for row in rows),
+        rows=tuple(tuple(row[: len(COLUMNS)]) for row in rows),
     )
     return Publication(
         title="Solar PV systems",
-        tables=(table,),
+        tables=(table, errors_table(expected)),
         guarantee=guarantee,
         mechanism=f"One draw per system by the mechanism {question.mechanism}",
         public=public,
+    )
+
+
+def errors_table(expected: ExpectedErrors) -> PublishedTable:
+    """Return the errors to expect of a publication's systems as a table of their own."""
+    assert expected.capacity is not None
+    spreads = (
+        ("surface_azimuth", expected.azimuth, "degrees"),
+        ("surface_tilt", expected.tilt, "degrees"),
+        ("dc_capacity_kw", expected.capacity, "%"),
+    )
+    return PublishedTable(
+        name="errors",
+        about="The errors to expect of the systems' rows, the same for all of them.",
+        columns=ERROR_COLUMNS,
+        rows=tuple(
+            (name, round(each.mean, 3), round(each.within, 3), unit, expected.basis)
+            for name, each, unit in spreads
+        ),
     )

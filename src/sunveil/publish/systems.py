@@ -9,7 +9,7 @@ that are left, on the charge that it has paid. The same question asked again cos
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ from sunveil.publish.households import published_homes
 from sunveil.publish.publication import Publication
 from sunveil.publish.system_rows import (
     SystemsPlan,
-    mean_errors,
     row_of,
     systems_publication,
     systems_question,
@@ -33,7 +32,7 @@ from sunveil.publish.terms import (
     SystemsToRelease,
     ignore_progress,
 )
-from sunveil.releases.answer import ExpectedErrors, Release
+from sunveil.releases.answer import Release
 from sunveil.releases.drawing import Scored, draw_release
 from sunveil.releases.frame import Frame
 
@@ -83,13 +82,14 @@ def plan_systems(
         Public name of the readings, where there are others of the same days.
     """
     cost_of_systems(ledger, dataset, terms)  # refused before any system is looked at
+    systems.check()
     question = systems_question(systems.about(), terms, analyst=analyst, edition=edition)
     return SystemsPlan(
         systems=len(systems),
         cost=ledger.due(dataset, question),
         remaining=ledger.dataset(dataset).remaining,
         kept=ledger.kept(dataset, question) is not None,
-        expected=mean_errors(systems.expected(terms).values()),
+        expected=systems.expected(terms),
     )
 
 
@@ -135,21 +135,22 @@ def publish_systems(
     for one charge, as :meth:`~sunveil.ledger.ledger.Ledger.keep` sees to.
     """
     question = systems_question(systems.about(), terms, analyst=analyst, edition=edition)
-    expected: Mapping[str, ExpectedErrors] = {}
     if ledger.kept(dataset, question) is None:
         # what cannot be released is refused before anything is spent
-        expected = systems.expected(terms)
+        systems.check()
         question = replace(question, homes=published_homes(systems.about(), homes))
 
-    def row(name: str, frame: Frame, scored: Scored) -> list[Any]:
-        return row_of(draw_row(scored, frame, terms), expected[name], question)
+    def row(_: str, frame: Frame, scored: Scored) -> list[Any]:
+        return row_of(draw_row(scored, frame, terms), question)
 
     def draw() -> list[list[Any]]:
         digest = question.digest(dataset)
         return draw_rows(systems, terms, row, digest=digest, on_progress=on_progress)
 
     answer = ledger.ask(dataset, question, draw)
-    return systems_publication(answer.value, question, terms.choices)
+    return systems_publication(
+        answer.value, question, terms.choices, expected=systems.expected(terms)
+    )
 
 
 def release_systems(
@@ -172,14 +173,15 @@ def release_systems(
     -------
     ``ε``-DP for the unit of every system. Draws are made in the thread that calls.
     """
+    systems.check()
     expected = systems.expected(terms)
     found: list[Release] = []
     for part in systems.parts(terms):
-        for name, frame, scored in part.scores():
+        for _, frame, scored in part.scores():
             drawn = draw_row(scored, frame, terms)
             # what all of them have in common is held once
             public = found[0].public if found else drawn.public
-            found.append(replace(drawn, public=public, expected=expected[name]))
+            found.append(replace(drawn, public=public, expected=expected))
         on_progress(len(found), len(systems))
     return sorted(found, key=lambda each: each.release_id)
 

@@ -10,11 +10,9 @@ from sunveil.fleet.results import FleetRows
 from sunveil.ledger.households import SystemHome
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.records import Question
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins, groups_of
+from sunveil.publish.clip import LARGEST_KW
 from sunveil.publish.fleet import (
-    CLIP_KW,
     PROOF,
     QUANTILES,
     Expected,
@@ -23,6 +21,7 @@ from sunveil.publish.fleet import (
 )
 from sunveil.publish.households import published_homes
 from sunveil.publish.publication import Publication, PublishedTable
+from sunveil.publish.spending import Spending
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +33,20 @@ class TableChoices:
     bins
         Sectors, bands and classes.
     epsilon
-        What all tables cost together.
+        What all tables cost together. Under a promise with δ it means ρ = ε²/2, what an ε-DP
+        release costs there.
+    tables
+        What is bought, by name; None for the usual ones (:mod:`sunveil.publish.buying`).
+    shares
+        How ε is divided among them; None for the usual shares.
     key, keys
         A public column that divides the fleet, and every group there may be, in advance.
     clip_kw
-        Public bounds of capacity. [kW]
+        Public bounds of capacity in totals; None to have the upper one chosen privately. [kW]
+    largest_kw
+        The largest capacity that a system may have: public. [kW]
     quantiles
         Which quantiles.
-    shares
-        How ε is divided.
     edition
         A public name of the data that the tables are made from: another edition is another
         question.
@@ -50,11 +54,13 @@ class TableChoices:
 
     bins: Bins
     epsilon: float
+    tables: tuple[str, ...] | None = None
+    shares: Mapping[str, float] | None = None
     key: str | None = None
     keys: tuple[str, ...] | None = None
-    clip_kw: tuple[float, float] = CLIP_KW
+    clip_kw: tuple[float, float] | None = None
+    largest_kw: float = LARGEST_KW
     quantiles: tuple[float, ...] = tuple(QUANTILES)
-    shares: Mapping[str, float] | None = None
     edition: str = "1"
 
     def options(self) -> dict[str, Any]:
@@ -62,10 +68,12 @@ class TableChoices:
         return {
             "bins": self.bins,
             "epsilon": self.epsilon,
+            "tables": self.tables,
             "shares": self.shares,
             "key": self.key,
             "keys": self.keys,
             "clip_kw": self.clip_kw,
+            "largest_kw": self.largest_kw,
             "quantiles": self.quantiles,
         }
 
@@ -90,9 +98,21 @@ class TablesPlan:
     expected: Sequence[Expected]
 
 
-def fleet_question(choices: TableChoices, *, analyst: str | None = None) -> Question:
-    """Return the question that a fleet's tables answer."""
-    bins = choices.bins
+def fleet_question(
+    choices: TableChoices, *, concentrated: bool = False, analyst: str | None = None
+) -> Question:
+    """Return the question that a fleet's tables answer.
+
+    Parameters
+    ----------
+    choices
+        The public choices.
+    concentrated
+        Whether the dataset's promise has a δ.
+    analyst
+        Whose share is charged too; None for the curator.
+    """
+    bins, clip = choices.bins, choices.clip_kw
     return Question(
         kind="fleet-tables",
         parameters={
@@ -100,15 +120,17 @@ def fleet_question(choices: TableChoices, *, analyst: str | None = None) -> Ques
             "tilt_edges": list(bins.tilt_edges),
             "capacity_edges_kw": list(bins.capacity_edges_kw),
             "epsilon": choices.epsilon,
+            "tables": None if choices.tables is None else sorted(choices.tables),
             "shares": None if choices.shares is None else dict(choices.shares),
             "key": choices.key,
             "keys": None if choices.keys is None else list(choices.keys),
-            "clip_kw": list(choices.clip_kw),
+            "clip_kw": None if clip is None else list(clip),
+            "largest_kw": choices.largest_kw,
             "quantiles": list(choices.quantiles),
             "edition": choices.edition,
         },
         mechanism="fleet-tables",
-        guarantee=Guarantee(System(), float(choices.epsilon), 0.0, PROOF),
+        guarantee=Spending.asked(choices.epsilon, concentrated=concentrated).guarantee(PROOF),
         analyst=analyst,
     )
 
@@ -141,9 +163,11 @@ def publish_fleet(
 
     Privacy
     -------
-    ε-DP for ``System()``, charged durably before the first draw. Proof: ``docs/proofs/counts.md``.
+    ε-DP for ``System()``, or ρ-zCDP where the promise has a δ, charged durably before the first
+    draw. Proof: ``docs/proofs/counts.md``.
     """
-    question = fleet_question(choices, analyst=analyst)
+    concentrated = _concentrated(ledger, dataset)
+    question = fleet_question(choices, concentrated=concentrated, analyst=analyst)
     # what is public and can be refused is refused before anything is spent
     plan = plan_fleet(ledger, dataset, choices=choices, analyst=analyst)
     groups_of(rows, key=choices.key, keys=choices.keys)
@@ -151,7 +175,7 @@ def publish_fleet(
         question = replace(question, homes=published_homes(rows.system_ids, homes))
 
     def draw() -> dict[str, Any]:
-        drawn = fleet_tables(rows, **choices.options())
+        drawn = fleet_tables(rows, **choices.options(), concentrated=concentrated)
         return {
             "title": drawn.title,
             "tables": [table.to_dict() for table in drawn.tables],
@@ -170,7 +194,12 @@ def publish_fleet(
 
 
 def plan_fleet(
-    ledger: Ledger, dataset: str, *, choices: TableChoices, analyst: str | None = None
+    ledger: Ledger,
+    dataset: str,
+    *,
+    choices: TableChoices,
+    systems: int | None = None,
+    analyst: str | None = None,
 ) -> TablesPlan:
     """Return what the tables would cost and their errors; spend nothing, and look at no row.
 
@@ -180,14 +209,22 @@ def plan_fleet(
         What would be charged, and the name of the dataset in it.
     choices
         The public choices.
+    systems
+        How many systems there are: public, and only used for the errors of totals.
     analyst
         Whose share would be charged too; None for the curator.
     """
-    question = fleet_question(choices, analyst=analyst)
-    expected = dry_fleet_tables(**choices.options())
+    concentrated = _concentrated(ledger, dataset)
+    question = fleet_question(choices, concentrated=concentrated, analyst=analyst)
+    expected = dry_fleet_tables(**choices.options(), concentrated=concentrated, systems=systems)
     return TablesPlan(
         cost=ledger.due(dataset, question),
         remaining=ledger.dataset(dataset).remaining,
         kept=ledger.kept(dataset, question) is not None,
         expected=expected,
     )
+
+
+def _concentrated(ledger: Ledger, dataset: str) -> bool:
+    """Whether releases are added up as ρ, which the promise decides: public."""
+    return ledger.dataset(dataset).promise.delta > 0.0

@@ -118,8 +118,11 @@ class SystemsToRelease(Protocol):
     def about(self) -> Mapping[str, str]:
         """Return what is public of each system by its name: another text is another question."""
 
-    def expected(self, terms: ReleaseTerms) -> Mapping[str, ExpectedErrors]:
-        """Return the errors to expect by name, and refuse systems that could not be released."""
+    def check(self) -> None:
+        """Refuse systems that could not be released."""
+
+    def expected(self, terms: ReleaseTerms) -> ExpectedErrors:
+        """Return the errors to expect, averaged over the systems, from what is public of them."""
 
     def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:
         """Yield the systems part by part."""

@@ -76,7 +76,8 @@ class Release:
     mechanism
         Which mechanism drew it.
     expected
-        The errors to expect, where they were asked for.
+        The errors to expect, the same for all systems released together; None where they are not
+        known, as for the paper's mechanism.
     public
         The public choices it was made with.
     release_id

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sunveil.privacy.score import Axis
+from sunveil.meters.record import Record
+from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
+from sunveil.privacy.score import Axis, Score
+from sunveil.privacy.units import System, Unit
 from sunveil.releases.answer import Spread
 from sunveil.releases.frame import Frame
+from sunveil.releases.score import count_score, placement, with_prior
 from sunveil.site import Array, Plane
 
 
@@ -73,6 +77,54 @@ class ErrorLaws:
     def means(self) -> tuple[float, float, float]:
         """The expected errors of azimuth, tilt [degrees] and capacity [%]."""
         return self.azimuth.mean, self.tilt.mean, self.capacity.mean
+
+
+def release_laws(
+    frame: Frame,
+    record: Record,
+    truth: Plane,
+    capacity_kw: float,
+    *,
+    unit: Unit,
+    epsilons: Sequence[float],
+    exponential: bool = False,
+) -> list[ErrorLaws]:
+    """Return the exact laws of a release's errors at each ε, for a system whose truth is known.
+
+    Parameters
+    ----------
+    frame, record
+        The public frame, and the readings.
+    truth, capacity_kw
+        What errors are measured against. [kW]
+    unit, epsilons
+        Of the releases.
+    exponential
+        Whether the exponential mechanism draws, in place of permute-and-flip.
+
+    Privacy
+    -------
+    None: made of a record, they are as private as it is.
+    """
+    if isinstance(unit, System):
+        placed = placement(frame, record)
+        lowest = frame.choices.capacities.low
+        chances = [frame.choices.window(each).probabilities(placed) for each in epsilons]
+        return [
+            window_laws(placed.axes, each, truth, capacity_kw, lowest_kw=lowest) for each in chances
+        ]
+    mechanism = Exponential if exponential else PermuteAndFlip
+    counted: dict[tuple[float, ...] | None, Score] = {}
+    found = []
+    for each in epsilons:
+        own = frame.settled(unit, each, differenced=record.differenced)
+        # counts depend on how days vote alone, and take longest
+        votes = own.choices.thresholds
+        if votes not in counted:
+            counted[votes] = count_score(own, record, unit)
+        law = mechanism(each).probabilities(with_prior(own, counted[votes]))
+        found.append(framed_laws(own, law, truth, capacity_kw))
+    return found
 
 
 def framed_laws(frame: Frame, probabilities: Array, truth: Plane, capacity_kw: float) -> ErrorLaws:

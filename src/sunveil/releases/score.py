@@ -105,8 +105,25 @@ def unit_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
     What is added is the same for neighbours, so that the sensitivity is that of the counts. Proof:
     ``docs/proofs/prior.md``.
     """
+    return with_prior(frame, count_score(frame, record, unit))
+
+
+def count_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
+    """Return the score that protects a unit, without the public prior.
+
+    Parameters
+    ----------
+    frame, record
+        The public frame, settled for the release, and the readings.
+    unit
+        How many readings, or how many days, neighbours differ in.
+    """
     count = reading_score if isinstance(unit, Readings) else day_score
-    score = count(frame, record, unit.k)
+    return count(frame, record, unit.k)
+
+
+def with_prior(frame: Frame, score: Score) -> Score:
+    """Return a score with what the public prior of a settled frame adds to it."""
     levels = score.levels.reshape(frame.shape) + frame.offsets()[:, np.newaxis]
     return replace(score, levels=levels.ravel())
 

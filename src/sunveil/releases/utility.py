@@ -1,27 +1,35 @@
-"""What releases are worth: expected errors against ε, for every unit and mechanism."""
+"""What releases are worth: expected errors against ε, for every unit and mechanism.
+
+Curves compare units and mechanisms on the same systems. Simulated systems share the inference's
+physics, so that real ones err by more where ε is large: what is stated beside a release comes from
+:mod:`sunveil.releases.typical`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sunveil.errors import ParameterError
+from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
 from sunveil.paper import paper_grid
 from sunveil.privacy.dpbo import DPBO
 from sunveil.privacy.guarantee import check_release_epsilon
-from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
-from sunveil.privacy.units import Days, Readings
-from sunveil.releases.errors import ErrorLaws, Law, azimuth_errors, framed_laws, window_laws
-from sunveil.releases.frame import Frame
+from sunveil.privacy.units import Days, Readings, System, Unit
+from sunveil.releases.choices import Choices
+from sunveil.releases.errors import Law, azimuth_errors, release_laws
+from sunveil.releases.frame import Frame, frame_of
 from sunveil.releases.release import DELTA, posterior
-from sunveil.releases.score import placement, unit_score
-from sunveil.site import Plane
+from sunveil.simulate import draw_systems, simulate_power, simulate_sky
+from sunveil.site import Plane, Site
 
 EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+# The year that systems are simulated over, and the steps of its sky. [minutes]
+SIMULATED_YEAR, SKY_MINUTES = 2019, 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,37 +137,54 @@ def utility_curves(
     return curves
 
 
+def simulated_systems(
+    site: Site, *, systems: int, seed: int, choices: Choices | None = None
+) -> list[KnownSystem]:
+    """Return systems simulated at a place over a year of hours, with a satellite's weather.
+
+    Parameters
+    ----------
+    site
+        Where.
+    systems, seed
+        How many, and which.
+    choices
+        The public choices of their releases.
+    """
+    sky = simulate_sky(site, SIMULATED_YEAR, seed=seed, step_minutes=SKY_MINUTES)
+    found: list[KnownSystem] = []
+    for number, drawn in enumerate(draw_systems(systems, seed=seed)):
+        truth = replace(drawn, site=site)
+        power = simulate_power(truth, sky, seed=seed + number)
+        record = from_pandas(power, system_id=truth.system_id, label="start", cleaning="each")
+        frame = found[0].frame if found else frame_of(record, sky.satellite, choices)
+        found.append(KnownSystem(frame, record, truth.plane, truth.dc_capacity_kw))
+    return found
+
+
 def _all_means(
     system: KnownSystem, epsilons: Sequence[float]
 ) -> dict[tuple[str, str, str], list[tuple[float, float, float]]]:
-    frame, record = system.frame, system.record
+    def means(unit: Unit, *, exponential: bool = False) -> list[tuple[float, float, float]]:
+        laws = release_laws(
+            system.frame,
+            system.record,
+            system.plane,
+            system.dc_capacity_kw,
+            unit=unit,
+            epsilons=epsilons,
+            exponential=exponential,
+        )
+        return [each.means for each in laws]
+
     out: dict[tuple[str, str, str], list[tuple[float, float, float]]] = {}
     for unit, name in ((Readings(1), "readings:1"), (Days(1), "days:1")):
-        for epsilon in epsilons:
-            settled = frame.settled(unit, epsilon, differenced=record.differenced)
-            score = unit_score(settled, record, unit)
-            for kind in (PermuteAndFlip, Exponential):
-                label = "permute-and-flip" if kind is PermuteAndFlip else "exponential"
-                chances = kind(epsilon).probabilities(score)
-                laws = framed_laws(frame, chances, system.plane, system.dc_capacity_kw)
-                out.setdefault((name, label, "worst-case"), []).append(laws.means)
-    out["system", "window", "worst-case"] = [window_error(system, e).means for e in epsilons]
-    if not record.differenced:  # which the paper's mechanism does not take
+        out[name, "permute-and-flip", "worst-case"] = means(unit)
+        out[name, "exponential", "worst-case"] = means(unit, exponential=True)
+    out["system", "window", "worst-case"] = means(System())
+    if not system.record.differenced:  # which the paper's mechanism does not take
         out["readings:1", "paper", "conditional"] = paper_means(system, epsilons)
     return out
-
-
-def window_error(system: KnownSystem, epsilon: float) -> ErrorLaws:
-    """Return the laws of a whole record's release."""
-    placed = placement(system.frame, system.record)
-    probabilities = system.frame.choices.window(epsilon).probabilities(placed)
-    return window_laws(
-        placed.axes,
-        probabilities,
-        system.plane,
-        system.dc_capacity_kw,
-        lowest_kw=system.frame.choices.capacities.low,
-    )
 
 
 def paper_means(

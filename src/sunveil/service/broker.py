@@ -8,7 +8,7 @@ alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal, Protocol, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -29,8 +29,19 @@ GroupBy = Annotated[
     ),
 ]
 Clip = Annotated[
-    float,
-    Field(ge=0.5, le=1000.0, description="Capacities are held at or below this. [kW]"),
+    float | None,
+    Field(
+        ge=0.5,
+        le=1000.0,
+        description="Capacities are held at or below this; null to have it chosen privately, from"
+        " a public ladder up to 2000 kW, by a third of what totals cost. [kW]",
+    ),
+]
+TableName = Literal["counts", "planes", "sectors", "tilts", "capacities", "totals", "quantiles"]
+TABLES: tuple[TableName, ...] = get_args(TableName)
+Percents = Annotated[
+    list[Annotated[int, Field(ge=1, le=99)]],
+    Field(min_length=1, max_length=9, description="Which percentiles, in any order."),
 ]
 
 
@@ -41,12 +52,27 @@ class _Question(BaseModel):
 
 
 class FleetTableQuestion(_Question):
-    """Counts by sector, tilt and capacity; totals and quantiles with them."""
+    """The tables of the fleet that are named: ε goes to these alone."""
 
     kind: Literal["fleet-table"]
     group_by: GroupBy = None
+    tables: Annotated[
+        list[TableName],
+        Field(
+            min_length=1,
+            max_length=len(TABLES),
+            description="What is bought. counts: sector, band of tilt and class of capacity"
+            " together, with all their sums; planes: sector and band; sectors, tilts, capacities:"
+            " one of them, with the least noise; totals; quantiles.",
+        ),
+    ] = ["counts", "totals", "quantiles"]
+    shares: Annotated[
+        dict[TableName, Annotated[float, Field(gt=0.0, le=1e6)]] | None,
+        Field(description="How ε is divided; null for 2 to counts and 1 to each other table."),
+    ] = None
     sectors: Annotated[Literal[4, 8, 16], Field(description="Sectors of the compass.")] = 8
-    clip_kw: Clip = 25.0
+    percents: Percents = [25, 50, 75]
+    clip_kw: Clip = None
 
 
 class TotalsQuestion(_Question):
@@ -54,7 +80,7 @@ class TotalsQuestion(_Question):
 
     kind: Literal["totals"]
     group_by: GroupBy = None
-    clip_kw: Clip = 25.0
+    clip_kw: Clip = None
 
 
 class QuantilesQuestion(_Question):
@@ -62,11 +88,11 @@ class QuantilesQuestion(_Question):
 
     kind: Literal["quantiles"]
     group_by: GroupBy = None
-    clip_kw: Clip = 25.0
-    percents: Annotated[
-        list[Annotated[int, Field(ge=1, le=99)]],
-        Field(min_length=1, max_length=9, description="Which percentiles, in any order."),
-    ] = [25, 50, 75]
+    clip_kw: Annotated[
+        float | None,
+        Field(ge=0.5, le=1000.0, description="Where the grid of capacities ends; null: 2000. [kW]"),
+    ] = None
+    percents: Percents = [25, 50, 75]
 
 
 class SyntheticQuestion(_Question):
@@ -119,6 +145,9 @@ class ExpectedError:
         Its unit, such as ``systems`` or ``%``.
     meaning
         What kind of error it is, such as the standard deviation of the noise.
+    cost
+        The part of the question's cost that is spent on it, in the promise's measure; None where
+        parts are not told apart.
     """
 
     table: str
@@ -126,6 +155,7 @@ class ExpectedError:
     error: float
     unit: str
     meaning: str
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

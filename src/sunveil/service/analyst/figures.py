@@ -175,6 +175,8 @@ def _capacities(table: Table) -> list[CaptionedFigure]:
 
 def _totals(table: Table) -> list[CaptionedFigure]:
     names = column(table, _names(table)[0]) if _names(table)[0] != "systems" else ["all"]
+    told = "error_kw" in _names(table)
+    whisker = "error_kw" if told else "total_sd_kw"
     made = figure(
         [
             {
@@ -182,16 +184,15 @@ def _totals(table: Table) -> list[CaptionedFigure]:
                 "x": names,
                 "y": column(table, "total_kw"),
                 "width": [min(0.8, 0.2 * len(names))] * len(names),
-                "error_y": {"type": "data", "array": column(table, "total_sd_kw"), "thickness": 1},
+                "error_y": {"type": "data", "array": column(table, whisker), "thickness": 1},
                 "hovertemplate": "%{x}: %{y:.0f} kW<extra></extra>",
             }
         ],
         xaxis=axis("group", type="category"),
         yaxis=axis("total DC capacity [kW]", rangemode="nonnegative"),
     )
-    return [
-        CaptionedFigure("totals", "Total capacity by group; whiskers are one standard error.", made)
-    ]
+    words = "the mean error, noise and what is cut off" if told else "one standard error of noise"
+    return [CaptionedFigure("totals", f"Total capacity by group; whiskers are {words}.", made)]
 
 
 def _quantiles(table: Table) -> list[CaptionedFigure]:

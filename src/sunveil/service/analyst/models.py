@@ -69,6 +69,10 @@ class ExpectedBody(BaseModel):
     error: float
     unit: str
     meaning: str
+    cost: Annotated[
+        float | None,
+        Field(description="Part of the cost that is spent on it; null where none is told apart."),
+    ] = None
 
 
 class PlanAnswerBody(BaseModel):
@@ -242,6 +246,7 @@ def plan_answer(plan: QuestionPlan, *, measure: str, budget: float, share: float
                 "error": each.error,
                 "unit": each.unit,
                 "meaning": each.meaning,
+                "cost": each.cost,
             }
             for each in plan.expected
         ],

@@ -21,7 +21,7 @@ from sunveil.service.analyst.api import IMMUTABLE, FileName, Id, Name, send_file
 from sunveil.service.analyst.asking import make_plan, put_question
 from sunveil.service.analyst.figures import figures_of
 from sunveil.service.analyst.models import file_names, plan_answer
-from sunveil.service.analyst.words import ABOUT, promise_sentences
+from sunveil.service.analyst.words import ABOUT, TABLE_WORDS, promise_sentences
 from sunveil.service.broker import LARGEST_EPSILON, SMALLEST_EPSILON, TITLES, Answered, Question
 from sunveil.service.context import service_of
 from sunveil.service.pages import identity_of, redirect, render, render_part
@@ -31,8 +31,14 @@ from sunveil.service.routing import analyst_router
 router = analyst_router()
 
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
-FIELDS = ("epsilon", "group_by", "sectors", "clip_kw", "percents")
-DEFAULTS = {"group_by": "", "sectors": "8", "clip_kw": "25", "percents": "25, 50, 75"}
+FIELDS = ("epsilon", "group_by", "sectors", "clip_kw", "percents", "tables")
+DEFAULTS = {
+    "group_by": "",
+    "sectors": "8",
+    "clip_kw": "",
+    "percents": "25, 50, 75",
+    "tables": "counts,totals,quantiles",
+}
 # Rows of a table that a page shows; the files have all of them.
 MOST_ROWS = 200
 
@@ -135,6 +141,7 @@ async def _form(
             kind=kind,
             title=TITLES[kind],
             about=ABOUT[kind],
+            tables=TABLE_WORDS,
             given=given,
             smallest=SMALLEST_EPSILON,
             largest=most,
@@ -203,17 +210,22 @@ def _given(form: Any, found: SharedDataset) -> dict[str, str]:
     # a modest first suggestion: a tenth of what is left to this analyst
     left = min(found.promised.remaining, found.share.remaining)
     usual = {"epsilon": f"{max(SMALLEST_EPSILON, round(left / 10.0, 2)):g}", **DEFAULTS}
-    return {name: str(form.get(name, usual[name]))[:200] for name in FIELDS}
+    # boxes that are ticked come one by one; where the form was sent, none is none
+    ticked = ",".join(map(str, form.getlist("tables")))
+    given = {name: str(form.get(name, usual[name]))[:200] for name in FIELDS}
+    return {**given, "tables": ticked[:200]} if ticked or "epsilon" in form else given
 
 
 def _question(kind: str, given: dict[str, str]) -> Question:
     """Return the question that a form means, or say what is wrong with it."""
     fields: dict[str, Any] = {"kind": kind, "epsilon": given["epsilon"]}
     if kind in ("fleet-table", "totals", "quantiles"):
-        fields |= {"group_by": given["group_by"] or None, "clip_kw": given["clip_kw"]}
-    if kind == "fleet-table" and given["sectors"].isdecimal():
-        fields["sectors"] = int(given["sectors"])
-    if kind == "quantiles":
+        fields |= {"group_by": given["group_by"] or None, "clip_kw": given["clip_kw"] or None}
+    if kind == "fleet-table":
+        fields["tables"] = [each for each in given["tables"].split(",") if each]
+        if given["sectors"].isdecimal():
+            fields["sectors"] = int(given["sectors"])
+    if kind == "quantiles" or "quantiles" in fields.get("tables", ()):
         fields["percents"] = [each.strip() for each in given["percents"].split(",")]
     try:
         return QUESTIONS.validate_python(fields)

@@ -8,12 +8,23 @@ from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import Days, System
 
 ABOUT = {
-    "fleet-table": "How many systems face where, at which tilt, and how large they are; with totals"
-    " and quantiles.",
+    "fleet-table": "How many systems face where, at which tilt, and how large they are; totals and"
+    " quantiles: you choose which tables to buy, and ε goes to these alone.",
     "totals": "Total and mean capacity of the fleet, or of each public group.",
     "quantiles": "Below which capacity and which tilt a quarter, half, … of the systems lie.",
     "synthetic": "A table of systems that do not exist, but together are like the fleet.",
     "systems": "One row per system under a random name, each with its error.",
+}
+
+# What can be bought of a fleet, in the order that it is offered in.
+TABLE_WORDS = {
+    "counts": "Sector, tilt and capacity together, with all their sums",
+    "planes": "Sector and tilt",
+    "sectors": "Sectors alone",
+    "tilts": "Tilts alone",
+    "capacities": "Capacities alone",
+    "totals": "Total and mean capacity",
+    "quantiles": "Quantiles of capacity and tilt",
 }
 
 

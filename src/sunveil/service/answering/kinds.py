@@ -9,7 +9,8 @@ from typing import Any
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.records import Question
 from sunveil.publish.bins import Bins
-from sunveil.publish.fleet import QUANTILES, Expected
+from sunveil.publish.clip import LARGEST_KW
+from sunveil.publish.fleet import Expected
 from sunveil.publish.publication import Publication
 from sunveil.publish.synthetic import plan_synthetic, publish_synthetic, synthetic_question
 from sunveil.publish.system_rows import systems_question
@@ -29,8 +30,6 @@ from sunveil.service.broker import (
 )
 from sunveil.service.store.datasets import Served
 
-NOISE = "standard deviation of the noise in every cell"
-RANKS = "expected error, at most, in places of the sorted list"
 MOVED = "share of systems that would have to move to make up for the noise"
 OFF = "mean absolute error of one system"
 COLUMNS = {"surface_azimuth": "°", "surface_tilt": "°", "dc_capacity_kw": "%"}
@@ -70,12 +69,15 @@ def answer(case: AnalystQuestion, ledger: Ledger) -> Publication:
 
 def question_of(case: AnalystQuestion, ledger: Ledger) -> Question:
     """Return what :func:`answer` asks the ledger."""
+    concentrated = ledger.dataset(case.dataset.name).promise.delta > 0.0
     if isinstance(case.question, SyntheticQuestion):
-        return synthetic_question(len(case.data.rows(case.dataset)), **_synthetic_options(case))
+        systems = len(case.data.rows(case.dataset))
+        return synthetic_question(systems, concentrated=concentrated, **_synthetic_options(case))
     if isinstance(case.question, SystemsQuestion):
         asked = _systems_asked(case, ledger)
         return systems_question(asked.pop("systems").about(), **asked)
-    return fleet_question(table_choices(case.dataset, case.question), analyst=case.analyst)
+    choices = table_choices(case.dataset, case.question)
+    return fleet_question(choices, concentrated=concentrated, analyst=case.analyst)
 
 
 def table_choices(
@@ -91,33 +93,44 @@ def table_choices(
         epsilon=asked.epsilon,
         key=group,
         keys=None if group is None else tuple(dataset.keys[group]),
-        clip_kw=(0.0, asked.clip_kw),
         edition=dataset.edition,
     )
-    if isinstance(asked, FleetTableQuestion):
-        return replace(made, bins=Bins(sectors=asked.sectors), quantiles=tuple(QUANTILES))
+    clip = None if asked.clip_kw is None else (0.0, asked.clip_kw)
     if isinstance(asked, TotalsQuestion):
-        return replace(made, shares={"totals": 1.0}, quantiles=())
+        return replace(made, tables=("totals",), clip_kw=clip, quantiles=())
     quantiles = tuple(percent / 100.0 for percent in sorted(set(asked.percents)))
-    return replace(made, shares={"quantiles": 1.0}, quantiles=quantiles)
+    if isinstance(asked, QuantilesQuestion):
+        largest = asked.clip_kw or LARGEST_KW
+        return replace(made, tables=("quantiles",), largest_kw=largest, quantiles=quantiles)
+    return replace(
+        made,
+        bins=Bins(sectors=asked.sectors),
+        tables=tuple(asked.tables),
+        shares=None if asked.shares is None else dict[str, float](asked.shares.items()),
+        clip_kw=clip,
+        quantiles=quantiles,
+    )
 
 
 def _plan_tables(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
     choices = table_choices(case.dataset, case.question)
-    found = plan_fleet(ledger, case.dataset.name, choices=choices, analyst=case.analyst)
+    systems = case.dataset.systems
+    found = plan_fleet(
+        ledger, case.dataset.name, choices=choices, systems=systems, analyst=case.analyst
+    )
     return QuestionPlan(
         found.cost,
         found.kept,
-        tuple(_expected(each, case.dataset.systems) for each in found.expected),
+        tuple(_expected(each, systems) for each in found.expected),
     )
 
 
 def _expected(each: Expected, systems: int | None) -> ExpectedError:
     if each.unit != "ranks":
-        return ExpectedError(each.table, each.value, each.error, each.unit, NOISE)
+        return ExpectedError(each.table, each.value, each.error, each.unit, each.meaning, each.cost)
     # nothing is further off than the whole list is long
     error = each.error if systems is None else min(each.error, float(systems))
-    return ExpectedError(each.table, each.value, error, "places", RANKS)
+    return ExpectedError(each.table, each.value, error, "places", each.meaning, each.cost)
 
 
 def _answer_tables(case: AnalystQuestion, ledger: Ledger) -> Publication:

@@ -41,8 +41,8 @@ class AnswerErrors:
         What each of them costs.
     sector
         Standard error of the count of systems that face one of eight sectors. [systems]
-    total_kw
-        Standard error of the fleet's total capacity. [kW]
+    total
+        Mean error of the total capacity of 300 systems, noise and what the clip cuts off. [%]
     azimuth, tilt
         Mean error of one system's plane. [degrees]
     capacity
@@ -52,7 +52,7 @@ class AnswerErrors:
     questions: int
     epsilon: float
     sector: float
-    total_kw: float
+    total: float
     azimuth: float
     tilt: float
     capacity: float
@@ -94,22 +94,25 @@ def system_curves(unit: Unit, epsilons: Sequence[float] = EPSILONS) -> list[Erro
 
 def _answer_errors(promise: Promise, questions: int) -> AnswerErrors:
     epsilon = epsilon_each(promise, questions)
-    tables, system = _table_errors(epsilon), _system_errors(promise.unit, epsilon)
+    tables = _table_errors(epsilon, tables=("counts", "totals"), concentrated=promise.delta > 0.0)
+    system = _system_errors(promise.unit, epsilon)
     assert system.capacity is not None
     return AnswerErrors(
         questions=questions,
         epsilon=epsilon,
         sector=tables["sectors"],
-        total_kw=tables["totals"],
+        total=tables["totals"],
         azimuth=system.azimuth.mean,
         tilt=system.tilt.mean,
         capacity=system.capacity.mean,
     )
 
 
-def _table_errors(epsilon: float) -> dict[str, float]:
+def _table_errors(
+    epsilon: float, *, tables: Sequence[str] = ("counts",), concentrated: bool = False
+) -> dict[str, float]:
     """Return the error of each table; the whole fleet is one group, or each group has as much."""
-    found = dry_fleet_tables(bins=Bins(), epsilon=epsilon, quantiles=())
+    found = dry_fleet_tables(bins=Bins(), epsilon=epsilon, tables=tables, concentrated=concentrated)
     return {each.table: each.error for each in found}
 
 

@@ -1,0 +1,167 @@
+"""How far totals are off, noise and what the clip cuts off together, as in public mixes of systems.
+
+What lies above a clip is private. What is stated is what a fleet of as many systems would see if it
+were one of some public mixes, each as likely as it is to have had this clip chosen. Random numbers
+here make up public fleets; nothing private is drawn from them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.publish.clip import ClipRule
+
+Array = NDArray[np.float64]
+
+_SEED, _EACH, _MOST = 18, 6, 2000
+# Of the systems, how many are commercial: evenly spread in the logarithm from 50 to 500 kW.
+_COMMERCIAL = {"1%": 0.01, "3%": 0.03, "5%": 0.05, "8%": 0.08, "10%": 0.10}
+
+
+def mixes() -> tuple[str, ...]:
+    """Return the names of the public mixes."""
+    shares = (f"homes, {share} of 50 to 500 kW" for share in _COMMERCIAL)
+    return ("homes", "large homes", *shares, "homes, 4.5% of 20 to 1000 kW", "homes and one large",
+            "log-normal, σ 1", "log-normal, σ 1.5", "log-normal, σ 2")  # fmt: skip
+
+
+def make_mix(name: str, systems: int, rng: np.random.Generator) -> Array:
+    """Return the capacities of a fleet of a public mix. [kW]
+
+    Parameters
+    ----------
+    name
+        Which of :func:`mixes`.
+    systems
+        How many systems.
+    rng
+        Makes the fleet up.
+    """
+    homes = np.clip(5.0 * np.exp(0.5 * rng.standard_normal(systems)), 1.0, 20.0)
+    place, draw = rng.random(systems), rng.random(systems)
+    if name == "large homes":
+        return np.asarray(np.minimum(1.8 * homes, 25.0))
+    if name.startswith("log-normal"):
+        spread = float(name.split()[-1])
+        return np.clip(5.0 * np.exp(spread * rng.standard_normal(systems)), 0.3, 2000.0)
+    if name == "homes and one large":
+        return np.where(np.arange(systems) == 0, 100.0 + 500.0 * draw, homes)
+    if "20 to 1000" in name:
+        return np.where(place < 0.045, 20.0 * 50.0**draw, homes)
+    share = next((s for words, s in _COMMERCIAL.items() if f" {words} " in name), 0.0)
+    return np.where(place < share, 50.0 * 10.0**draw, homes)
+
+
+@lru_cache(maxsize=16)
+def _fleets(size: int) -> tuple[Array, ...]:
+    return tuple(
+        make_mix(name, size, np.random.default_rng((_SEED, size, place, each)))
+        for place, name in enumerate(mixes())
+        for each in range(_EACH)
+    )
+
+
+def expected_error(rule: ClipRule, *, groups: int = 1) -> float:
+    """Return the mean error of a total before its clip is chosen, as a share of it.
+
+    Parameters
+    ----------
+    rule
+        How the clip is chosen.
+    groups
+        How many groups the fleet is divided into; the total is that of one, as large as the others.
+    """
+    chances, cuts, totals = _outlook(rule)
+    missed = np.array([_mean_missed(rule, cut / groups, rule.deviations()) for cut in cuts])
+    return float((groups * (chances * missed).sum(axis=1) / totals).mean())
+
+
+def mix_error(rule: ClipRule, capacities_kw: Array) -> float:
+    """Return the exact mean error of a fleet's total, as a share of it: private.
+
+    Parameters
+    ----------
+    rule
+        How the clip is chosen; its number of systems may be larger than the fleet's, which is then
+        taken for a sample of it.
+    capacities_kw
+        The fleet's. [kW]
+    """
+    chances, cuts = _chances(rule, capacities_kw)
+    missed = _mean_missed(rule, cuts, rule.deviations())
+    scale = rule.systems / len(capacities_kw)
+    return float((chances * missed).sum() / (scale * capacities_kw.sum()))
+
+
+def stated_errors(rule: ClipRule, clip_kw: float, *, share: float = 1.0) -> Mapping[str, float]:
+    """Return the ``mean`` error of a total with a chosen clip, and what ``nine`` in ten are within.
+
+    Parameters
+    ----------
+    rule
+        How the clip was chosen.
+    clip_kw
+        Which it is. [kW]
+    share
+        The share of the fleet's systems that the total is of.
+    """
+    place = rule.rungs.index(clip_kw)
+    chances, lost, _ = _outlook(rule)
+    weights = chances[:, place] / chances[:, place].sum()
+    cuts = share * lost[:, place]
+    deviation = rule.deviations()[place]
+    mean = float((weights * _mean_missed(rule, cuts, deviation)).sum())
+    low, high = 0.0, float(cuts.max()) + 50.0 * deviation
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        inside = float((weights * _within(rule, cuts, deviation, middle)).sum())
+        low, high = (middle, high) if inside < 0.9 else (low, middle)
+    return {"mean": mean, "nine": float(high)}
+
+
+@lru_cache(maxsize=64)
+def _outlook(rule: ClipRule) -> tuple[Array, Array, Array]:
+    """Return chances and cuts of every rung, and the total, of every public fleet. [-, kW, kW]"""
+    fleets = _fleets(min(max(rule.systems, 1), _MOST))
+    found = [_chances(rule, fleet) for fleet in fleets]
+    totals = [fleet.sum() * rule.systems / len(fleet) for fleet in fleets]
+    return np.array([p for p, _ in found]), np.array([cut for _, cut in found]), np.array(totals)
+
+
+def _chances(rule: ClipRule, capacities_kw: Array) -> tuple[Array, Array]:
+    """Return how likely each rung is, and what it cuts off. [kW]"""
+    scale = rule.systems / len(capacities_kw)
+    above = np.rint(scale * rule.above(capacities_kw)).astype(np.int64)
+    cuts = [np.maximum(capacities_kw - rung, 0.0).sum() for rung in rule.rungs]
+    return rule.probabilities(above), scale * np.array(cuts)
+
+
+def _mean_missed(rule: ClipRule, cuts: Array, deviation: Array | float) -> Array:
+    """Return the mean of |noise - cut|. [kW]"""
+    if rule.spending.concentrated:
+        far = cuts / (math.sqrt(2.0) * deviation)
+        bell = math.sqrt(2.0 / math.pi) * deviation * np.exp(-(far**2))
+        return np.asarray(bell + cuts * _erf(far))
+    scale = deviation / math.sqrt(2.0)
+    return np.asarray(cuts + scale * np.exp(-cuts / scale))
+
+
+def _within(rule: ClipRule, cuts: Array, deviation: float, missed: float) -> Array:
+    """Return how likely |noise - cut| is to be at most something."""
+
+    def up_to(noise: Array) -> Array:
+        if rule.spending.concentrated:
+            return np.asarray(0.5 * (1.0 + _erf(noise / (math.sqrt(2.0) * deviation))))
+        tail = 0.5 * np.exp(-np.abs(noise) * math.sqrt(2.0) / deviation)
+        return np.where(noise < 0.0, tail, 1.0 - tail)
+
+    return up_to(cuts + missed) - up_to(cuts - missed)
+
+
+def _erf(values: Array) -> Array:
+    return np.array([math.erf(value) for value in np.atleast_1d(values)])
