@@ -34,10 +34,13 @@ def say_plan(cost: float, remaining: float, *, kept: bool) -> None:
 
 def say_systems(plan: SystemsPlan) -> None:
     """Say what a publication of systems would cost and give."""
-    say_plan(plan.cost, plan.remaining, kept=plan.kept)
-    if plan.again is not None:
-        say = f"{plan.again:,} rows are given again; {plan.new:,} systems are new"
-        click.echo(f"{say}, and each of them costs {plan.cost:g}." if plan.new else f"{say}.")
+    if plan.again is None:
+        say_plan(plan.cost, plan.remaining, kept=plan.kept)
+    else:
+        click.echo(
+            f"{plan.again:,} rows are given again at no cost; {plan.new:,} are drawn,"
+            f" each at a cost of {plan.cost:g} to its own household."
+        )
     click.echo(f"{plan.systems} systems. {errors_line(plan.expected)}")
 
 

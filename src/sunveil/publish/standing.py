@@ -158,7 +158,8 @@ def publish_standing(
     A system's row is one draw, however often it is given: ``ε``-DP for its unit, and once more for
     every redraw, which is charged. Which systems are listed, and which roofs have changed, is taken
     to be public, and must not come from readings. Rows keep their random names, so that two years'
-    rows of a system are known to be one system's: they are the same draw.
+    rows of a system are known to be one system's: they are the same draw. Proof:
+    ``docs/proofs/standing.md``.
     """
     series = series_of(terms)
     # two publications at once would draw a system that is new to both twice
