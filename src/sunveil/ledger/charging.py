@@ -116,11 +116,12 @@ def _debit_households(
         if row.shared:
             some = names if names is not None and len(names) <= CHUNK else None
             squared = promise.measure == "rho"
-            after = household_spending(connection, row, some, squared=squared)
-            if after.left < 0 or after.most > allowed:
+            # by a schedule a household has spent so much, over all datasets, by now
+            held = allowed if promise.schedule is not None else None
+            if household_spending(connection, row, some, squared=squared).within(held) < 0:
                 saved.rollback()
                 before = household_spending(connection, row, some, squared=squared)
-                refuse(cost * meters, min(before.left, allowed - before.most))
+                refuse(cost * meters, before.within(held))
     except BudgetExceeded as error:
         _refuse_until(error, promise, year)
         raise

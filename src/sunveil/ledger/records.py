@@ -74,7 +74,7 @@ class Dataset:
         allowed = self.promise.total if self.allowed_nano is None else self.allowed_nano
         here = allowed - self.fleet_nano - self.largest_nano
         if self.elsewhere is not None:
-            here = min(here, self.elsewhere.left, allowed - self.elsewhere.most)
+            here = min(here, self.elsewhere.within(self.allowed_nano))
         return from_nano(max(here, 0))
 
     def to_dict(self) -> dict[str, Any]:

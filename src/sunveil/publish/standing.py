@@ -103,6 +103,7 @@ def plan_standing(
     question = _question(dataset, terms, turn.changed, analyst)
     paid = not turn.changed or ledger.pending(dataset, question) is not None
     looked_at = systems.only(turn.changed) if turn.changed else systems
+    looked_at.check()
     return SystemsPlan(
         systems=len(turn.given) + len(turn.changed),
         cost=0.0 if paid else cost,
@@ -262,8 +263,8 @@ def _kept_value(
 def _expected_of(answer: Answer) -> ExpectedErrors:
     """Return the errors to expect of rows that were drawn together, as they were stated then."""
     kept = answer.value["expected"]
-    spreads = (Spread(**kept[name]) for name in ("azimuth", "tilt", "capacity"))
-    return ExpectedErrors(*spreads, basis=kept["basis"])
+    azimuth, tilt, capacity = (Spread(**kept[name]) for name in ("azimuth", "tilt", "capacity"))
+    return ExpectedErrors(azimuth, tilt, capacity, kept["basis"])
 
 
 def _rows_of(answers: Sequence[Answer]) -> dict[str, StandingRow]:
