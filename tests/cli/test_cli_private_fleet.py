@@ -119,3 +119,28 @@ def test_options_of_a_fleet_need_its_systems(sunveil, fleet, tmp_path):
     said = sunveil("release", fleet[0], *PRIVATE)
     assert said.code == 2
     assert "--latitude" in said.err
+
+
+def test_rows_stand_and_new_systems_alone_are_charged(sunveil, ledger, fleet, tmp_path):
+    readings, option, table = fleet
+    head, *rows = table.read_text().splitlines()
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join([f"{head},household", *(f"{row},home-{row[:2]}" for row in rows[:2])]))
+    many = tmp_path / "many.csv"
+    many.write_text("\n".join([f"{head},household", *(f"{row},home-{row[:2]}" for row in rows)]))
+    asked = ("--dataset", "homes", *PRIVATE)
+    command = ("publish", "system", readings, option)
+    for path, name in ((few, "2026"), (many, "2027")):
+        said = sunveil(*command, path, *asked, "--standing", "--out", tmp_path / name)
+        assert said.code == 0, said.err
+    first, second = (
+        set((tmp_path / name / "systems.csv").read_text().splitlines()) for name in ("2026", "2027")
+    )
+    assert (len(first), len(second), first < second) == (3, 4, True)
+    anew = (*command, many, *asked, "--standing", "--redraw", "r1", "2028-05-01")
+    planned = sunveil(*anew, "--dry-run")
+    assert planned.out.startswith("2 rows are given again at no cost; 1 are drawn, each at a cost")
+    refused = sunveil(*anew, "--out", tmp_path / "2028")
+    assert (refused.code, "0 is left" in refused.err) == (2, True)
+    odd = sunveil(*command, many, *asked, "--keep-gone", "--dry-run")
+    assert (odd.code, "add --standing" in odd.err) == (2, True)

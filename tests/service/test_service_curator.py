@@ -336,6 +336,8 @@ def test_an_inference_is_begun_from_nothing_only_before_the_promise(serve):
     assert answer.status_code == 303
     assert not (folder / "inferred" / "summary.json").exists()
     jobs_of(running.service).cancel(job_id("roofs"))
+    with running.service.store.changing() as connection:
+        connection.exec_driver_sql("UPDATE service_datasets SET state = 'ready'")
     make_promise(client)
     answer = post(client, f"{page}/restart", page=page)
     assert "its estimates stay as they are" in text_of(answer)

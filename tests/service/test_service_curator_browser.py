@@ -80,6 +80,7 @@ def test_a_new_curator_uploads_infers_promises_and_invites(opened, readings):
     token = _invites(page)
     assert running.client(token).get("/datasets").json()["datasets"][0]["name"] == "roofs"
     _sees_the_ledger(page)
+    _adds_an_edition(page, readings)
     _revokes(page)
     assert running.client(token).get("/datasets").status_code == 401
 
@@ -180,6 +181,22 @@ def _sees_the_ledger(page: Page) -> None:
     assert download.value.suggested_filename == "roofs-ledger.json"
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Ledger").click()
     check_everywhere(page)
+
+
+def _adds_an_edition(page: Page, readings: Path) -> None:
+    page.goto(page.url.replace("/curator/ledger", "/curator/datasets/roofs"))
+    page.get_by_role("link", name="Add another edition").click()
+    check_everywhere(page)
+    form = page.locator("form", has=page.get_by_role("heading", name="Upload files"))
+    form.get_by_label("Public name of the edition").fill("2027")
+    form.get_by_label("Readings", exact=True).set_input_files(readings)
+    form.get_by_role("button", name="Upload").click()
+    page.wait_for_url("**/curator/datasets/roofs")
+    expect(page.get_by_role("status")).to_contain_text("Edition 2027 is here: 4 systems")
+    check_everywhere(page)
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Drop this edition").click()
+    expect(page.get_by_role("link", name="Add another edition")).to_be_visible()
 
 
 def _revokes(page: Page) -> None:

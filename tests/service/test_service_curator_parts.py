@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from curator_makers import write_results
 
-from sunveil.errors import SourceError
+from sunveil.errors import ParameterError, SourceError
 from sunveil.ledger.chain import GENESIS, Entry
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.guarantee import Guarantee
@@ -207,3 +207,18 @@ def test_a_figure_is_one_that_plotly_understands(made):
 
 def test_figures_of_readings_hide_them_in_repr():
     assert "1.25" not in repr(DayCurve("1 May", (12.0,), (1.25,), (1.25,)))
+
+
+def test_a_form_may_promise_over_years_with_a_part_at_once():
+    given = {"unit": "system", "k": "", "epsilon": "2", "delta": "0", "allow": "", "meters": "1"}
+    assert parse_promise(given).schedule is None
+    made = parse_promise({**given, "years": "10", "start": "1,5"})
+    assert (made.schedule.years, made.schedule.start) == (10, 1.5)
+    assert "over 10 years" in " ".join(promise_sentences(made))
+    for wrong, why in (
+        ({"years": "ten"}, "whole number"),
+        ({"start": "1"}, "over some years"),
+        ({"years": "10", "start": "3"}, "at most what is promised"),
+    ):
+        with pytest.raises(ParameterError, match=why):
+            parse_promise({**given, **wrong})

@@ -72,6 +72,18 @@ def dataset_command(context: click.Context) -> None:
     default=1,
     help="The largest number of meters that a household has; they count as one.",
 )
+@click.option(
+    "--years",
+    type=int,
+    help="Spend it in even parts, one for each of so many years from this one; at any time when"
+    " left out.",
+)
+@click.option(
+    "--start",
+    type=float,
+    help="With --years: so much of it may be spent at once, in the promise's measure, and the rest"
+    " in even parts.",
+)
 @json_option
 def create_command(
     name: str,
@@ -82,6 +94,8 @@ def create_command(
     delta: float,
     allow: tuple[str, ...],
     meters: int,
+    years: int | None,
+    start: float | None,
     as_json: bool,
 ) -> None:
     """Promise, for the new dataset NAME, what publishing it may ever cost a household.
@@ -90,10 +104,21 @@ def create_command(
     """
     from sunveil.ledger.ledger import Ledger, Promise
     from sunveil.ledger.records import check_name
+    from sunveil.ledger.rows import present_year
+    from sunveil.ledger.schedule import YearlySchedule
     from sunveil.privacy.units import parse_unit
 
+    if start is not None and years is None:
+        raise click.UsageError("--start is for a promise over --years")
     # all of it before a file is made
-    promise = Promise(parse_unit(unit), epsilon, delta, tuple(dict.fromkeys(allow)), meters=meters)
+    promise = Promise(
+        parse_unit(unit),
+        epsilon,
+        delta,
+        tuple(dict.fromkeys(allow)),
+        meters=meters,
+        schedule=None if years is None else YearlySchedule(present_year(), years, start or 0.0),
+    )
     check_name("dataset", name)
     with Ledger(where, create=True) as ledger:
         _show([ledger.create_dataset(name, promise)], as_json=as_json, one=True)
@@ -155,6 +180,24 @@ def show_command(name: str, *, where: str, as_json: bool) -> None:
 
     with Ledger(where) as ledger:
         _show([ledger.dataset(name)], as_json=as_json, one=True)
+
+
+@dataset_command.command("schedule")
+@click.argument("name")
+@click.option("--over", type=int, metavar="YEARS", help="Years to plan for, without a schedule.")
+@ledger_option
+@json_option
+def schedule_command(name: str, *, over: int | None, where: str, as_json: bool) -> None:
+    """Show year by year what may be spent of the dataset NAME, what was, and what is left.
+
+    Amounts are those from the beginning to each year's end, of its own releases, for the household
+    that spent most. --over shows a plan for a promise without a schedule; nothing holds to it.
+    """
+    from sunveil.cli.schedule import show_schedule
+    from sunveil.ledger.ledger import Ledger
+
+    with Ledger(where) as ledger:
+        show_schedule(ledger.dataset(name), ledger.entries(name), over=over, as_json=as_json)
 
 
 @dataset_command.command("share")
@@ -226,7 +269,8 @@ def _paragraph(dataset: Dataset) -> str:
         f"{printable(dataset.name)}: {printable(str(dataset.promise))}.\n"
         f"Spent {sign} = {dataset.spent:.9g} of {dataset.total:.9g}"
         f" ({dataset.fleet_spent:.9g} on all systems together, and {dataset.largest_spent:.9g} on"
-        f" the system that was released most); {dataset.remaining:.9g} is left.\n"
+        f" the system that was released most); {dataset.remaining:.9g} is left"
+        f"{'' if dataset.promise.schedule is None else ' of what its schedule allows this year'}.\n"
         f"{_households(dataset)}"
     )
 

@@ -20,6 +20,7 @@ from sunveil.extras import require_extras
 if TYPE_CHECKING:
     from sunveil.ledger.ledger import Ledger
     from sunveil.publish.publication import Publication
+    from sunveil.publish.system_rows import SystemsPlan
     from sunveil.publish.tables import TableChoices
     from sunveil.publish.terms import SystemsToRelease
 
@@ -78,6 +79,24 @@ def publish_command() -> None:
             " permute-and-flip; the window for a whole record.",
         ),
         CAPACITIES,
+        click.option(
+            "--standing",
+            is_flag=True,
+            help="Give the rows of earlier years again; draw and charge new systems alone.",
+        ),
+        click.option(
+            "--redraw",
+            nargs=2,
+            multiple=True,
+            metavar="SYSTEM DAY",
+            help="Draw a standing row anew, since the roof is publicly known to have changed on"
+            " that day; charged again.",
+        ),
+        click.option(
+            "--keep-gone",
+            is_flag=True,
+            help="Give standing rows of systems that are no longer listed, too.",
+        ),
     ),
     PLACES_OPTIONS,
     READING_OPTIONS,
@@ -88,11 +107,12 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
     """Publish one row per system in METERS, each named by a random release id.
 
     With --systems, METERS is a whole fleet, as for infer, each system released at its own place. A
-    run that was stopped is taken up by the same command, without a second charge.
+    run that was stopped is taken up by the same command, without a second charge. With --standing,
+    the same command each year gives the rows that were drawn before and charges new systems alone.
     """
     from sunveil.privacy.units import parse_unit
     from sunveil.publish.households import read_households
-    from sunveil.publish.systems import cost_of_systems, plan_systems, publish_systems
+    from sunveil.publish.systems import cost_of_systems
     from sunveil.publish.terms import ReleaseTerms
 
     out = _target(given)
@@ -109,6 +129,7 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
             promise=ledger.dataset(dataset).promise,
         )
         asked: dict[str, Any] = {"terms": terms, "analyst": given["analyst"]}
+        plan, publish = _standing_or_not(given, asked)
         cost_of_systems(ledger, dataset, terms)  # refused before any reading is looked at
         systems: SystemsToRelease
         if whole:
@@ -120,13 +141,11 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
         else:
             systems = read_site(meters, given)
         if out is None:
-            say_systems(plan_systems(ledger, dataset, systems, **asked))
+            say_systems(plan(ledger, dataset, systems, **asked))
             return
         homes = read_households(given["systems"], given["system_column"]) if whole else ()
         with counting("drawing") as show:
-            publication = publish_systems(
-                ledger, dataset, systems, **asked, homes=homes, on_progress=show
-            )
+            publication = publish(ledger, dataset, systems, **asked, homes=homes, on_progress=show)
         _finish(ledger, dataset, out, publication, {})
 
 
@@ -219,6 +238,21 @@ def synthetic_command(estimates: Path, **given: Any) -> None:
             return
         publication = publish_synthetic(ledger, given["dataset"], rows, **options)
         _finish(ledger, given["dataset"], out, publication, {})
+
+
+def _standing_or_not(
+    given: dict[str, Any], asked: dict[str, Any]
+) -> tuple[Callable[..., SystemsPlan], Callable[..., Publication]]:
+    """Return what plans and publishes, and put options of standing rows to what is asked."""
+    from sunveil.publish.standing import plan_standing, publish_standing
+    from sunveil.publish.systems import plan_systems, publish_systems
+
+    if given["standing"]:
+        asked |= {"redraw": dict(given["redraw"]), "keep_gone": given["keep_gone"]}
+        return plan_standing, publish_standing
+    if given["redraw"] or given["keep_gone"]:
+        raise ParameterError("--redraw and --keep-gone are for standing rows; add --standing")
+    return plan_systems, publish_systems
 
 
 def _table_choices(given: dict[str, Any]) -> TableChoices:

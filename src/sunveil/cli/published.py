@@ -34,7 +34,13 @@ def say_plan(cost: float, remaining: float, *, kept: bool) -> None:
 
 def say_systems(plan: SystemsPlan) -> None:
     """Say what a publication of systems would cost and give."""
-    say_plan(plan.cost, plan.remaining, kept=plan.kept)
+    if plan.again is None:
+        say_plan(plan.cost, plan.remaining, kept=plan.kept)
+    else:
+        click.echo(
+            f"{plan.again:,} rows are given again at no cost; {plan.new:,} are drawn,"
+            f" each at a cost of {plan.cost:g} to its own household."
+        )
     click.echo(f"{plan.systems} systems. {errors_line(plan.expected)}")
 
 

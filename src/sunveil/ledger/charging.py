@@ -9,13 +9,15 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select
 
-from sunveil.errors import ParameterError
+from sunveil.errors import BudgetExceeded, ParameterError
+from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import digest_of
 from sunveil.ledger.debit import CHUNK, debit_analyst, debit_fleet, debit_systems, refuse
 from sunveil.ledger.integrity import kept_answer
+from sunveil.ledger.promise import Promise
 from sunveil.ledger.records import Answer, Question
 from sunveil.ledger.registering import register_systems
-from sunveil.ledger.rows import append_entry, entry_at, find_row, promise_of
+from sunveil.ledger.rows import append_entry, entry_at, find_row, present_year, promise_of
 from sunveil.ledger.schema import answers, members
 from sunveil.ledger.spending import household_spending
 
@@ -50,6 +52,8 @@ def charge_question(connection: Connection, row: Row[Any], question: Question) -
         "analyst": question.analyst,
         "systems": names,
     }
+    if question.series is not None:
+        body["series"] = question.series
     return append_entry(connection, row, "charge", body)
 
 
@@ -101,19 +105,41 @@ def _debit_households(
 
     The ledger is held, so that what is added up after the debit is what stands when it is durable.
     """
+    promise, year = promise_of(row), present_year()
+    allowed = promise.allowed(year)
     saved = connection.begin_nested()
-    if names is None:
-        debit_fleet(connection, row, cost)
-    else:
-        debit_systems(connection, row, names=names, cost=cost)
-    if row.shared:
-        some = names if names is not None and len(names) <= CHUNK else None
-        squared = promise_of(row).measure == "rho"
-        if household_spending(connection, row, some, squared=squared).left < 0:
-            saved.rollback()
-            left = household_spending(connection, row, some, squared=squared).left
-            refuse(cost * meters, left)
+    try:
+        if names is None:
+            debit_fleet(connection, row, cost=cost, allowed=allowed)
+        else:
+            debit_systems(connection, row, names=names, cost=cost, allowed=allowed)
+        if row.shared:
+            some = names if names is not None and len(names) <= CHUNK else None
+            squared = promise.measure == "rho"
+            # by a schedule a household has spent so much, over all datasets, by now
+            held = allowed if promise.schedule is not None else None
+            if household_spending(connection, row, some, squared=squared).within(held) < 0:
+                saved.rollback()
+                before = household_spending(connection, row, some, squared=squared)
+                refuse(cost * meters, before.within(held))
+    except BudgetExceeded as error:
+        _refuse_until(error, promise, year)
+        raise
     saved.commit()
+
+
+def _refuse_until(error: BudgetExceeded, promise: Promise, year: int) -> None:
+    """Say when more may be spent, where a schedule holds it back."""
+    later = None if promise.schedule is None else promise.schedule.more_after(year)
+    if later is None:
+        return
+    more = from_nano(promise.allowed(later) - promise.allowed(year))
+    raise BudgetExceeded(
+        f"this would spend {error.requested:.9g}, and {error.remaining:.9g} is free by the schedule"
+        f" in {year}; {more:.9g} more comes with {later}",
+        requested=error.requested,
+        remaining=error.remaining,
+    ) from None
 
 
 def keep_answer(
@@ -138,8 +164,11 @@ def keep_answer(
     paid = entry_at(connection, row.id, charge)
     if paid is None or paid.kind != "charge" or paid.facts()["question"] != question_digest:
         raise ParameterError(f"entry {charge} of {row.name!r} is no charge of this question")
+    series = paid.facts().get("series")
     body = {"charge": charge, "question": question_digest, "answer": digest_of(text)}
+    if series is not None:
+        body["series"] = series
     place = append_entry(connection, row, "answer", body)
     values = {"question": question_digest, "charge": charge, "place": place, "answer": text}
-    connection.execute(insert(answers).values(dataset_id=row.id, **values))
+    connection.execute(insert(answers).values(dataset_id=row.id, series=series, **values))
     return Answer(json.loads(text)["answer"], charge, fresh=True)

@@ -20,31 +20,29 @@ from sunveil.ledger.schema import accounts, analysts, datasets
 CHUNK = 5000
 
 
-def debit_fleet(connection: Connection, row: Row[Any], cost: int) -> None:
+def debit_fleet(connection: Connection, row: Row[Any], *, cost: int, allowed: int) -> None:
     """Charge every household at once, by one conditional update.
 
     Parameters
     ----------
     connection, row
         A transaction, and the dataset's row that it holds.
-    cost
-        In billionths of the promise's measure.
+    cost, allowed
+        What it costs, and what may be spent by now, in billionths of the promise's measure.
     """
+    spent = datasets.c.fleet_spent + datasets.c.largest_spent
     done = connection.execute(
         update(datasets)
-        .where(
-            datasets.c.id == row.id,
-            datasets.c.fleet_spent + datasets.c.largest_spent + cost <= datasets.c.total,
-        )
+        .where(datasets.c.id == row.id, spent + cost <= _at_most(allowed))
         .values(fleet_spent=datasets.c.fleet_spent + cost)
     )
     if done.rowcount != 1:
-        left = datasets.c.total - datasets.c.fleet_spent - datasets.c.largest_spent
-        refuse(cost, connection.execute(select(left).where(datasets.c.id == row.id)).scalar_one())
+        left = select(_at_most(allowed) - spent).where(datasets.c.id == row.id)
+        refuse(cost, connection.execute(left).scalar_one())
 
 
 def debit_systems(
-    connection: Connection, row: Row[Any], *, names: Sequence[str], cost: int
+    connection: Connection, row: Row[Any], *, names: Sequence[str], cost: int, allowed: int
 ) -> None:
     """Charge the accounts of some systems, each by the same conditional update; all or none.
 
@@ -54,13 +52,14 @@ def debit_systems(
         A transaction, and the dataset's row that it holds.
     names
         The accounts, each once.
-    cost
-        Of each account, in billionths of the promise's measure.
+    cost, allowed
+        Of each account, in billionths of the promise's measure, and what each household may have
+        spent by now.
     """
     top = 0
     for start in range(0, len(names), CHUNK):
         some = names[start : start + CHUNK]
-        top = max(top, _debit_some(connection, row, names=some, cost=cost))
+        top = max(top, _debit_some(connection, row, names=some, cost=cost, allowed=allowed))
     connection.execute(
         update(datasets)
         .where(datasets.c.id == row.id)
@@ -72,7 +71,9 @@ def debit_systems(
     )
 
 
-def _debit_some(connection: Connection, row: Row[Any], *, names: Sequence[str], cost: int) -> int:
+def _debit_some(
+    connection: Connection, row: Row[Any], *, names: Sequence[str], cost: int, allowed: int
+) -> int:
     """Charge some accounts, and return what the highest of them has spent."""
     mine = (accounts.c.dataset_id == row.id) & accounts.c.system.in_(names)
     known = {
@@ -85,7 +86,7 @@ def _debit_some(connection: Connection, row: Row[Any], *, names: Sequence[str], 
     if fresh:
         connection.execute(insert(accounts), fresh)
     free = (
-        select(datasets.c.total - datasets.c.fleet_spent)
+        select(_at_most(allowed) - datasets.c.fleet_spent)
         .where(datasets.c.id == row.id)
         .scalar_subquery()
     )
@@ -100,6 +101,11 @@ def _debit_some(connection: Connection, row: Row[Any], *, names: Sequence[str], 
         refuse(cost, connection.execute(select(free - most)).scalar_one())
     highest: int = connection.execute(select(func.max(accounts.c.spent)).where(mine)).scalar_one()
     return highest
+
+
+def _at_most(allowed: int) -> Any:
+    """Return the smaller of a dataset's total and what may be spent by now."""
+    return case((datasets.c.total < allowed, datasets.c.total), else_=allowed)
 
 
 def debit_analyst(connection: Connection, row: Row[Any], *, analyst: str, cost: int) -> None:

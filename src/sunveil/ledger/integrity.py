@@ -121,8 +121,29 @@ def kept_answer(connection: Connection, row: Row[Any], question_digest: str) -> 
     ).one_or_none()
     if found is None:
         return None
+    return _unchanged(connection, row, found)
+
+
+def answers_of_series(connection: Connection, row: Row[Any], series: str) -> list[Answer]:
+    """Return the kept answers of a series, oldest charge first; refuse one that was changed since.
+
+    Parameters
+    ----------
+    connection, row
+        A transaction, and the dataset's row.
+    series
+        Digest that they have in common.
+    """
+    mine = (answers.c.dataset_id == row.id) & (answers.c.series == series)
+    found = connection.execute(select(answers).where(mine).order_by(answers.c.charge)).all()
+    return [_unchanged(connection, row, each) for each in found]
+
+
+def _unchanged(connection: Connection, row: Row[Any], found: Row[Any]) -> Answer:
+    """Return the answer in a row of the table, if it is the one that its entry tells of."""
     entry = entry_at(connection, row.id, found.place)
     facts = {} if entry is None or entry.kind != "answer" else entry.facts()
-    if (facts.get("question"), facts.get("answer")) != (question_digest, digest_of(found.answer)):
+    told = facts.get("question"), facts.get("answer"), facts.get("series")
+    if told != (found.question, digest_of(found.answer), found.series):
         raise conflict_of(row.name, "an answer was changed")
     return Answer(json.loads(found.answer)["answer"], found.charge, fresh=False)

@@ -23,7 +23,13 @@ from sunveil.ledger.database import (
 )
 from sunveil.ledger.high_water import HighWaterMark, HighWaterMarks
 from sunveil.ledger.households import SystemHome
-from sunveil.ledger.integrity import IntegrityCheck, conflict_of, kept_answer, verify_row
+from sunveil.ledger.integrity import (
+    IntegrityCheck,
+    answers_of_series,
+    conflict_of,
+    kept_answer,
+    verify_row,
+)
 from sunveil.ledger.moving import check_open
 from sunveil.ledger.opening import prepare
 from sunveil.ledger.pending import pending_charges, turns_of
@@ -279,6 +285,23 @@ class Ledger:
         """Return the answer of a question that was asked before."""
         with reading(self._engine) as connection:
             return kept_answer(connection, find_row(connection, dataset), question.digest(dataset))
+
+    def kept_series(self, dataset: str, series: str) -> list[Answer]:
+        """Return the kept answers of a series, oldest first."""
+        with reading(self._engine) as connection:
+            return answers_of_series(connection, find_row(connection, dataset), series)
+
+    @contextmanager
+    def turn(self, dataset: str, name: str) -> Iterator[None]:
+        """Hold a turn: whoever else takes the same one waits until the block has ended.
+
+        Parameters
+        ----------
+        dataset, name
+            Of the dataset, and of the turn within it, such as the digest of a series.
+        """
+        with turns_of(self._engine, dataset, [name]):
+            yield
 
     def pending(self, dataset: str, question: Question) -> int | None:
         """Return the place of a charge that was paid for a question and has no answer.

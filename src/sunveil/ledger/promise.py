@@ -17,6 +17,7 @@ from sunveil.ledger.amounts import (
     to_nano_below,
 )
 from sunveil.ledger.chain import canonical
+from sunveil.ledger.schedule import YearlySchedule
 from sunveil.privacy.concentrated import epsilon_to_rho, rho_to_epsilon
 from sunveil.privacy.guarantee import (
     ConcentratedGuarantee,
@@ -51,6 +52,8 @@ class Promise:
         totals stay as they were. Without a δ nothing is converted.
     meters
         The largest number of meters that a household has: they count as one.
+    schedule
+        When it may be spent; at any time when left out.
     """
 
     unit: Unit
@@ -59,6 +62,7 @@ class Promise:
     conditional: tuple[str, ...] = ()
     conversion: str = "tight"
     meters: int = 1
+    schedule: YearlySchedule | None = None
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.epsilon) and 0.0 < self.epsilon <= LARGEST_PROMISE):
@@ -83,6 +87,8 @@ class Promise:
             )
         if self.total < 1:
             raise ParameterError("the promise is too small to hold any release")
+        if self.schedule is not None and to_nano_below(self.schedule.start) > self.total:
+            raise ParameterError("a schedule's start is at most what is promised; give less")
 
     @property
     def measure(self) -> str:
@@ -96,6 +102,10 @@ class Promise:
             return to_nano_below(self.epsilon)
         convert = epsilon_to_rho if self.conversion == "tight" else plain_epsilon_to_rho
         return to_nano_below(convert(self.epsilon, self.delta))
+
+    def allowed(self, year: int) -> int:
+        """Return what may be spent by the end of a year, in billionths of the measure."""
+        return self.total if self.schedule is None else self.schedule.allowed(self.total, year)
 
     def cost(self, guarantee: Guaranteed, *, mechanism: str) -> int:
         """Return what a release costs, or refuse one that the promise does not cover.
@@ -167,6 +177,8 @@ class Promise:
         # promises of version 0.1 do not say it, and their text is bound by digests
         if self.delta > 0.0 and self.conversion == "tight":
             said["conversion"] = self.conversion
+        if self.schedule is not None:
+            said["schedule"] = self.schedule.to_dict()
         return said
 
     def __str__(self) -> str:
@@ -176,6 +188,7 @@ class Promise:
         whose = f"{self.unit} of any household, with at most {self.meters} meter"
         whose += "" if self.meters == 1 else "s"
         said = f"nothing that is ever published depends on {whose}, by more than {amount}"
+        said += "" if self.schedule is None else f", {self.schedule}"
         if not self.conditional:
             return said
         return f"{said}, on condition for what is drawn by: {', '.join(self.conditional)}"
@@ -199,6 +212,7 @@ def read_promise(text: str) -> Promise:
         tuple(fields["conditional"]),
         conversion=fields.get("conversion", "plain" if fields["delta"] else "tight"),
         meters=int(fields.get("meters", 1)),
+        schedule=YearlySchedule(**fields["schedule"]) if "schedule" in fields else None,
     )
 
 

@@ -34,6 +34,9 @@ class Dataset:
     elsewhere
         The most that one of them has spent over all its meters and datasets, and the least that is
         left of the smallest promise of one, in billionths; None where none of them has several.
+    allowed_nano
+        What the promise's schedule lets be spent by the end of this year, in billionths; None where
+        that is all of it.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Dataset:
     largest_nano: int
     households: int = 0
     elsewhere: HouseholdSpending | None = None
+    allowed_nano: int | None = None
 
     @property
     def fleet_spent(self) -> float:
@@ -66,9 +70,12 @@ class Dataset:
 
     @property
     def remaining(self) -> float:
-        """What a release about all systems could still spend."""
-        here = self.promise.total - self.fleet_nano - self.largest_nano
-        return from_nano(here if self.elsewhere is None else min(here, max(self.elsewhere.left, 0)))
+        """What a release about all systems could spend now."""
+        allowed = self.promise.total if self.allowed_nano is None else self.allowed_nano
+        here = allowed - self.fleet_nano - self.largest_nano
+        if self.elsewhere is not None:
+            here = min(here, self.elsewhere.within(self.allowed_nano))
+        return from_nano(max(here, 0))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the dataset as plain JSON types."""
@@ -102,6 +109,9 @@ class Question:
         The systems it is about; None where it is about all of them.
     analyst
         Who asks; None for the curator.
+    series
+        Digest that answers to be found together have in common, such as rows that were drawn in
+        several years.
     homes
         Systems that are registered with the charge, if they are not yet: those that are published.
         As who asks, they are no part of what is asked.
@@ -113,6 +123,7 @@ class Question:
     guarantee: Guaranteed
     systems: tuple[str, ...] | None = None
     analyst: str | None = None
+    series: str | None = None
     homes: tuple[SystemHome, ...] = ()
 
     def __repr__(self) -> str:

@@ -41,7 +41,15 @@ def as_dataset(connection: Connection, row: Row[Any]) -> Dataset:
     promise, spending = promise_of(row), None
     if row.shared:
         spending = household_spending(connection, row, squared=promise.measure == "rho")
-    return Dataset(row.name, promise, row.fleet_spent, row.largest_spent, row.households, spending)
+    return Dataset(
+        row.name,
+        promise,
+        row.fleet_spent,
+        row.largest_spent,
+        row.households,
+        spending,
+        allowed_nano=None if promise.schedule is None else promise.allowed(present_year()),
+    )
 
 
 def append_entry(connection: Connection, row: Row[Any], kind: str, body: dict[str, Any]) -> int:
@@ -158,7 +166,9 @@ def stored_state(connection: Connection, row: Row[Any]) -> StoredState:
         head=row.head,
         accounts={system: spent for system, spent in owed if spent},
         shares={name: (share, spent) for name, share, spent in shares},
-        answers={each.charge: (each.question, digest_of(each.answer)) for each in kept},
+        answers={
+            each.charge: (each.question, digest_of(each.answer), each.series) for each in kept
+        },
         meters=row.meters,
         rosters=stored_rosters(connection, row),
         household_faults=tuple(household_faults(connection, row, squared=squared)),
@@ -168,3 +178,8 @@ def stored_state(connection: Connection, row: Row[Any]) -> StoredState:
 def now() -> str:
     """Return the present time in UTC, as entries hold it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def present_year() -> int:
+    """Return the present year in UTC, by the clock that dates entries."""
+    return int(now()[:4])

@@ -109,7 +109,8 @@ entries = Table(
     Column("digest", String(64), nullable=False, unique=True),
 )
 
-# What was answered: the place of the charge that paid for it, and of the entry that tells of it.
+# What was answered: the place of the charge that paid for it, of the entry that tells of it, and
+# the series that it belongs to, if any (standing.py).
 answers = Table(
     "answers",
     metadata,
@@ -118,5 +119,6 @@ answers = Table(
     Column("charge", BigInteger, nullable=False),
     Column("place", BigInteger, nullable=False),
     Column("answer", Text, nullable=False),
+    Column("series", String(64), index=True),
     UniqueConstraint("dataset_id", "charge", name="one_answer_per_charge"),
 )

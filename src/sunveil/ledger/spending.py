@@ -27,6 +27,13 @@ class HouseholdSpending:
     most: int
     left: int
 
+    def within(self, allowed: int | None) -> int:
+        """Return the least that is left, where one may have spent so much by now; or at any time.
+
+        It is negative where more was spent.
+        """
+        return self.left if allowed is None else min(self.left, allowed - self.most)
+
 
 def household_spending(
     connection: Connection,

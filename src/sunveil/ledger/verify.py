@@ -12,6 +12,7 @@ from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import GENESIS, Entry
 from sunveil.ledger.high_water import HighWaterMark
 from sunveil.ledger.promise import promise_text, read_promise
+from sunveil.ledger.schedule import YearlySchedule, year_of
 
 NO_MARK = "there is no high-water mark, so an old copy of the ledger would not be noticed"
 FORGOTTEN = "the ledger has forgotten what was spent: an old copy was put back"
@@ -34,7 +35,7 @@ class StoredState:
     shares
         The share of each analyst and what is said to be spent of it, in billionths.
     answers
-        Question and digest of each kept answer, by the place of its charge.
+        Question, digest and series of each kept answer, by the place of its charge.
     meters
         How many meters of a household are said to count as one.
     rosters
@@ -52,7 +53,7 @@ class StoredState:
     head: str
     accounts: dict[str, int]
     shares: dict[str, tuple[int, int]]
-    answers: dict[int, tuple[str, str]]
+    answers: dict[int, tuple[str, str, str | None]]
     meters: int = 1
     rosters: dict[int, str] = field(default_factory=dict)
     household_faults: tuple[str, ...] = ()
@@ -123,9 +124,11 @@ class ChainReplay:
     accounts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     shares: dict[str, tuple[int, int]] = field(default_factory=dict)
     charges: dict[int, str] = field(default_factory=dict)
-    answered: dict[int, tuple[str, str]] = field(default_factory=dict)
+    answered: dict[int, tuple[str, str, str | None]] = field(default_factory=dict)
     largest: int = 0
     moved_to: str | None = None
+    schedule: YearlySchedule | None = None
+    too_early: int | None = None
     rosters: dict[int, str] = field(default_factory=dict)
 
     def extend(self, found: Iterable[tuple[Entry, str]]) -> None:
@@ -157,13 +160,14 @@ class ChainReplay:
         if entry.kind == "promise":
             promise = read_promise(entry.body)
             self.promise, self.total = promise_text(promise), promise.total
-            self.meters = promise.meters
+            self.meters, self.schedule = promise.meters, promise.schedule
         elif entry.kind == "households":
             self.rosters[entry.place] = facts["digest"]
         elif entry.kind == "charge":
             self._charge(entry.place, facts)
         elif entry.kind == "answer":
-            self.answered[facts["charge"]] = (facts["question"], facts["answer"])
+            known = facts["question"], facts["answer"], facts.get("series")
+            self.answered[facts["charge"]] = known
         elif entry.kind == "analyst":
             spent = self.shares.get(facts["analyst"], (0, 0))[1]
             self.shares[facts["analyst"]] = (facts["share"], spent)
@@ -186,6 +190,10 @@ class ChainReplay:
         if facts["analyst"] is not None:
             share, spent = self.shares[facts["analyst"]]
             self.shares[facts["analyst"]] = (share, spent + cost * int(facts.get("meters", 1)))
+        if self.schedule is not None and self.too_early is None:
+            allowed = self.schedule.allowed(self.total, year_of(facts))
+            if self.fleet + self.largest > allowed:
+                self.too_early = place
 
 
 def verify(state: StoredState, replay: ChainReplay, mark_faults: Iterable[str]) -> Verdict:
@@ -227,7 +235,7 @@ def _faults(state: StoredState, replay: ChainReplay) -> Iterator[str]:
         yield "the analysts' shares, or what they spent, are not what the entries say"
     if replay.answered != state.answers:
         yield "an answer was changed, removed or put in by hand"
-    if any(replay.charges.get(at) != asked for at, (asked, _) in replay.answered.items()):
+    if any(replay.charges.get(at) != asked for at, (asked, *_) in replay.answered.items()):
         yield "an answer stands without a charge"
 
 
@@ -241,6 +249,8 @@ def counter_faults(row: Any, replay: ChainReplay) -> Iterator[str]:
         yield "the counters do not add up to the charges"
     if replay.fleet + replay.largest > replay.total:
         yield "more was spent than was promised"
+    if replay.too_early is not None:
+        yield f"entry {replay.too_early} spent more than its year allows by the promise's schedule"
 
 
 def mark_faults(mark: HighWaterMark | None, digest_at_mark: str | None) -> Iterator[str]:

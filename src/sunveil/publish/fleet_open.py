@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,14 @@ class OpenFleet:
         """Who is not released, and why, for the curator."""
         return self.roster.refused
 
+    def listed(self) -> Collection[str]:
+        """Return the names in the table of systems, with readings or without."""
+        return self.records.context.names
+
+    def only(self, names: Collection[str]) -> OpenFleet:
+        """Return some of the systems, by name; readings of parts without any are not read again."""
+        return replace(self, roster=self.roster.only(names))
+
     def about(self) -> dict[str, str]:
         """Return what is public of each system by its name."""
         cells, weather = self.weather.cells, self.weather.weather
@@ -88,6 +96,8 @@ class OpenFleet:
         """Yield the parts of the fleet, each read when its scores are asked for."""
         frames = FrameCache(self.roster, self.weather, terms.choices)
         for part in self.records.plan.parts:
+            if not self.roster.sizes.get(part.number, 0):
+                continue
             scores = partial(
                 score_part,
                 self.records,

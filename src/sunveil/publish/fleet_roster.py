@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,6 +85,13 @@ class ReleaseRoster:
 
     def __len__(self) -> int:
         return len(self.members)
+
+    def only(self, names: Collection[str]) -> ReleaseRoster:
+        """Return the roster of some of the members, by name, in frames that hold their days."""
+        chosen = set(names)
+        members = {name: each for name, each in self.members.items() if name in chosen}
+        sizes = Counter(member.part for member in members.values())
+        return replace(self, members=members, time_grids=_time_grids(members), sizes=sizes)
 
 
 def make_roster(records: FleetRecords, on_progress: OnProgress) -> ReleaseRoster:

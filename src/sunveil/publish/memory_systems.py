@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from sunveil.errors import ParameterError
@@ -81,6 +82,21 @@ class MemorySystems:
 
     def __repr__(self) -> str:
         return f"MemorySystems({len(self.records)} systems, private)"
+
+    def listed(self) -> list[str]:
+        """Return the names of the systems."""
+        return [record.system_id for record in self.records]
+
+    def only(self, names: Collection[str]) -> MemorySystems:
+        """Return some of the systems, by name."""
+        found, chosen = copy(self), set(names)
+        found.records = tuple(each for each in self.records if each.system_id in chosen)
+        groups = (
+            replace(group, records=[each for each in group.records if each.system_id in chosen])
+            for group in self._groups
+        )
+        found._groups = [group for group in groups if group.records]
+        return found
 
     def about(self) -> dict[str, str]:
         """Return what is public of each system by its name."""

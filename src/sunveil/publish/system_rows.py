@@ -53,6 +53,10 @@ class SystemsPlan:
         Whether the same was asked before.
     expected
         The errors to expect, averaged over the systems: public.
+    again
+        How many rows of earlier years are given again at no cost; None where rows do not stand.
+    new
+        How many systems are drawn for standing rows.
     """
 
     systems: int
@@ -60,6 +64,8 @@ class SystemsPlan:
     remaining: float
     kept: bool
     expected: ExpectedErrors
+    again: int | None = None
+    new: int = 0
 
 
 def about_system(name: str, site: Site, weather: bool | str, time_grid: TimeGrid) -> str:
@@ -83,7 +89,11 @@ def about_system(name: str, site: Site, weather: bool | str, time_grid: TimeGrid
 
 
 def systems_question(
-    about: Mapping[str, str], terms: ReleaseTerms, *, analyst: str | None = None
+    about: Mapping[str, str],
+    terms: ReleaseTerms,
+    *,
+    analyst: str | None = None,
+    edition: str | None = None,
 ) -> Question:
     """Return the question that a publication of systems puts to the ledger.
 
@@ -95,9 +105,13 @@ def systems_question(
         What is asked of every system.
     analyst
         Who asks; None for the curator.
+    edition
+        Public name of the readings, where there are others of the same days; None for the first.
     """
     digest = hashlib.sha256("\n".join(sorted(about.values())).encode()).hexdigest()
     parameters: dict[str, Any] = {"choices": terms.choices.to_dict(), "about": digest}
+    if edition is not None:
+        parameters["edition"] = edition
     if terms.mechanism == "window":
         # what another shape of window has drawn answers another question
         parameters["window_candidates"] = terms.choices.window(terms.epsilon).inside

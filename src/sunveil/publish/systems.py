@@ -9,7 +9,7 @@ that are left, on the charge that it has paid. The same question asked again cos
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,8 +36,11 @@ from sunveil.releases.answer import Release
 from sunveil.releases.drawing import Scored, draw_release
 from sunveil.releases.frame import Frame
 
+# Draws the row of a system from its name, its frame and its score.
+RowOf = Callable[[str, Frame, Scored], list[Any]]
+
 if TYPE_CHECKING:  # releases without a ledger need no database
-    from sunveil.ledger.ledger import Ledger, Question
+    from sunveil.ledger.ledger import Ledger
 
 
 def cost_of_systems(ledger: Ledger, dataset: str, terms: ReleaseTerms) -> float:
@@ -61,6 +64,7 @@ def plan_systems(
     *,
     terms: ReleaseTerms,
     analyst: str | None = None,
+    edition: str | None = None,
 ) -> SystemsPlan:
     """Return what :func:`publish_systems` would cost, and the errors to expect; spend nothing.
 
@@ -74,10 +78,12 @@ def plan_systems(
         What is asked of every system.
     analyst
         Whose share would be charged too; None for the curator.
+    edition
+        Public name of the readings, where there are others of the same days.
     """
     cost_of_systems(ledger, dataset, terms)  # refused before any system is looked at
     systems.check()
-    question = systems_question(systems.about(), terms, analyst=analyst)
+    question = systems_question(systems.about(), terms, analyst=analyst, edition=edition)
     return SystemsPlan(
         systems=len(systems),
         cost=ledger.due(dataset, question),
@@ -94,6 +100,7 @@ def publish_systems(
     *,
     terms: ReleaseTerms,
     analyst: str | None = None,
+    edition: str | None = None,
     homes: Sequence[SystemHome] = (),
     on_progress: OnProgress = ignore_progress,
 ) -> Publication:
@@ -113,6 +120,8 @@ def publish_systems(
         What is asked of every system.
     analyst
         Whose share is charged too; None for the curator.
+    edition
+        Public name of the readings, where there are others of the same days.
     homes
         What is known of the systems' households; without, each system is one by its name.
     on_progress
@@ -125,19 +134,18 @@ def publish_systems(
     thread that calls. Whatever was drawn and not kept has been seen by nobody: one answer leaves
     for one charge, as :meth:`~sunveil.ledger.ledger.Ledger.keep` sees to.
     """
-    question = systems_question(systems.about(), terms, analyst=analyst)
+    question = systems_question(systems.about(), terms, analyst=analyst, edition=edition)
     if ledger.kept(dataset, question) is None:
         # what cannot be released is refused before anything is spent
         systems.check()
         question = replace(question, homes=published_homes(systems.about(), homes))
 
+    def row(_: str, frame: Frame, scored: Scored) -> list[Any]:
+        return row_of(draw_row(scored, frame, terms), question)
+
     def draw() -> list[list[Any]]:
-        folder = _folder_of_question(systems, question.digest(dataset))
-        rows: list[list[Any]] = []
-        for part in systems.parts(terms):
-            rows += _rows(part, terms, question, folder=folder)
-            on_progress(len(rows), len(systems))
-        return sorted(rows)
+        digest = question.digest(dataset)
+        return draw_rows(systems, terms, row, digest=digest, on_progress=on_progress)
 
     answer = ledger.ask(dataset, question, draw)
     return systems_publication(
@@ -174,15 +182,53 @@ def release_systems(
     found: list[Release] = []
     for part in systems.parts(terms):
         for _, frame, scored in part.scores():
-            drawn = _draw(scored, frame, terms)
+            drawn = draw_row(scored, frame, terms)
             found.append(replace(drawn, public=public, expected=expected))
         on_progress(len(found), len(systems))
     return sorted(found, key=lambda each: each.release_id)
 
 
-def _draw(scored: Scored, frame: Frame, terms: ReleaseTerms) -> Release:
+def draw_row(scored: Scored, frame: Frame, terms: ReleaseTerms) -> Release:
+    """Draw the release of one system.
+
+    Parameters
+    ----------
+    scored, frame
+        Its scores, which are private, and the frame that they were made in.
+    terms
+        What is asked.
+    """
     exponential = terms.mechanism == "exponential"
     return draw_release(scored, frame, epsilon=terms.epsilon, exponential=exponential)
+
+
+def draw_rows(
+    systems: SystemsToRelease,
+    terms: ReleaseTerms,
+    row: RowOf,
+    *,
+    digest: str,
+    on_progress: OnProgress = ignore_progress,
+) -> list[list[Any]]:
+    """Draw every system once, part by part, in the thread that calls, and return the rows sorted.
+
+    Parameters
+    ----------
+    systems, terms
+        Whose rows, and what is asked of them.
+    row
+        Draws one of them.
+    digest
+        Of the question that was charged: what was drawn for it before is taken as it is.
+    on_progress
+        Called with how many systems have been drawn, and of how many.
+    """
+    folder = _folder_of_question(systems, digest)
+    rows: list[list[Any]] = []
+    for part in systems.parts(terms):
+        rows += _rows(part, row, folder=folder)
+        on_progress(len(rows), len(systems))
+    return sorted(rows)
 
 
 def _folder_of_question(systems: SystemsToRelease, digest: str) -> Path | None:
@@ -194,18 +240,12 @@ def _folder_of_question(systems: SystemsToRelease, digest: str) -> Path | None:
     return folder
 
 
-def _rows(
-    part: SystemsPart,
-    terms: ReleaseTerms,
-    question: Question,
-    *,
-    folder: Path | None,
-) -> list[list[Any]]:
+def _rows(part: SystemsPart, row: RowOf, *, folder: Path | None) -> list[list[Any]]:
     """Return the rows of a part: those that were put aside before, or drawn now and put aside."""
     path = None if folder is None else folder / f"part-{part.number:05d}.json"
     rows = None if path is None else _drawn_before(path, part.size)
     if rows is None:
-        rows = [row_of(_draw(scored, frame, terms), question) for _, frame, scored in part.scores()]
+        rows = [row(*each) for each in part.scores()]
         if path is not None:
             write_whole(path, json.dumps(sorted(rows)), private=True)
     return rows

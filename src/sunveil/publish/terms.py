@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from sunveil.errors import ParameterError
 from sunveil.ledger.promise import Promise
@@ -108,6 +108,12 @@ class SystemsToRelease(Protocol):
     @property
     def draws_folder(self) -> Path | None:
         """A private folder for draws that are not kept yet; None to hold them in memory."""
+
+    def listed(self) -> Collection[str]:
+        """Return the names of all systems that are said to be there, with readings or without."""
+
+    def only(self, names: Collection[str]) -> Self:
+        """Return some of the systems, by name."""
 
     def about(self) -> Mapping[str, str]:
         """Return what is public of each system by its name: another text is another question."""

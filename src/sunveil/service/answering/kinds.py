@@ -75,7 +75,7 @@ def question_of(case: AnalystQuestion, ledger: Ledger) -> Question:
         return synthetic_question(systems, concentrated=concentrated, **_synthetic_options(case))
     if isinstance(case.question, SystemsQuestion):
         asked = _systems_asked(case, ledger)
-        return systems_question(asked["systems"].about(), asked["terms"], analyst=case.analyst)
+        return systems_question(asked.pop("systems").about(), **asked)
     choices = table_choices(case.dataset, case.question)
     return fleet_question(choices, concentrated=concentrated, analyst=case.analyst)
 
@@ -194,6 +194,8 @@ def _systems_asked(case: AnalystQuestion, ledger: Ledger) -> dict[str, Any]:
         "systems": case.data.systems(case.dataset),
         "terms": ReleaseTerms.of(promise.unit, case.question.epsilon, promise=promise),
         "analyst": case.analyst,
+        # of an edition that is not the first
+        "edition": case.dataset.edition if case.dataset.extra.get("editions") else None,
     }
 
 

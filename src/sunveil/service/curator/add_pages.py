@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form
@@ -10,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil.errors import SourceError
+from sunveil.errors import ParameterError, SourceError
 from sunveil.service.context import service_of
 from sunveil.service.curator.dataset_files import (
     DatasetForm,
@@ -25,7 +27,8 @@ from sunveil.service.pages import identity_of, redirect, render
 from sunveil.service.problems import Problem
 from sunveil.service.routing import CuratorPage, curator_router, takes_uploads
 from sunveil.service.security.tokens import same_secret
-from sunveil.service.uploads import Staging, UploadTooLarge, receive
+from sunveil.service.store.datasets import Served
+from sunveil.service.uploads import Received, Staging, UploadTooLarge, receive
 from sunveil.service.uploads.limits import size_text
 
 
@@ -57,6 +60,32 @@ def add_form(request: Request) -> Response:
 @takes_uploads
 async def upload(request: Request) -> Response:
     """Take files off the network, piece by piece, and keep them as a dataset."""
+    keep = partial(add_upload, service_of(request))
+    made = await take_upload(request, keep, partial(_page, request, way="upload"))
+    if isinstance(made, Response):
+        return made
+    message = f"{made.title} is here: {made.extra['listed']:,} systems are listed. Infer them next."
+    return await run_in_threadpool(
+        redirect, request, f"/curator/datasets/{made.name}", message=message
+    )
+
+
+async def take_upload(
+    request: Request,
+    keep: Callable[[Received, Staging], Served],
+    refuse: Callable[..., Response],
+) -> Served | Response:
+    """Take files off the network, piece by piece, and keep them, or say why not.
+
+    Parameters
+    ----------
+    request
+        What brings them.
+    keep
+        Keeps what came, or refuses it.
+    refuse
+        Makes the page that says why, from the fields that came, the problem and the status.
+    """
     service, identity = service_of(request), identity_of(request)
     seen: dict[str, str] = {}
 
@@ -76,16 +105,10 @@ async def upload(request: Request) -> Response:
                 check=check,
                 announced=_announced(request),
             )
-            made = await run_in_threadpool(add_upload, service, received, staging)
-    except SourceError as error:
+            return await run_in_threadpool(keep, received, staging)
+    except (SourceError, ParameterError) as error:
         status = 413 if isinstance(error, UploadTooLarge) else 422
-        return await run_in_threadpool(
-            _page, request, seen, way="upload", problem=str(error), status=status
-        )
-    message = f"{made.title} is here: {made.extra['listed']:,} systems are listed. Infer them next."
-    return await run_in_threadpool(
-        redirect, request, f"/curator/datasets/{made.name}", message=message
-    )
+        return await run_in_threadpool(refuse, seen, problem=str(error), status=status)
 
 
 class FolderForm(BaseModel):

@@ -15,13 +15,20 @@ from sqlalchemy import delete
 from sunveil.errors import ParameterError
 from sunveil.ledger.households import HOUSEHOLD, METER
 from sunveil.service.context import Service
-from sunveil.service.curator.inference import OPTIONS, OUTPUT, job_id, job_of, jobs_of
+from sunveil.service.curator.inference import (
+    OPTIONS,
+    OUTPUT,
+    job_id,
+    job_of,
+    jobs_of,
+    note_changes,
+)
 from sunveil.service.curator.systems_table import cached_systems
 from sunveil.service.store.datasets import (
     NAME,
+    READY,
     Served,
     add_served,
-    change_served,
     find_promised,
     find_served,
 )
@@ -122,7 +129,7 @@ def add_upload(service: Service, received: Received, staging: Staging) -> Served
     whole = staging.folder / "whole"
     whole.mkdir(mode=0o700)
     upload = place_files(received.files, whole, limits=upload_limits(service))
-    made = _made(form, name, meters="meters", table=upload.systems.name, path=upload.systems)
+    made = described(form, name, meters="meters", table=upload.systems.name, path=upload.systems)
     with service.store.changing() as connection:
         # the name is held by now: what lies under it was left by a process that was killed
         add_served(connection, made)
@@ -143,21 +150,34 @@ def add_folder(service: Service, form: DatasetForm, *, meters: str, systems: str
     meters, systems
         Paths below the service's data folder: the readings, and the table of systems.
     """
-    from sunveil.service.uploads.tables import check_systems
-
-    data = service.settings.data
-    readings, table = (_below(service, each) for each in (meters, systems))
-    if not table.is_file():
-        raise UploadRefused("the table of systems is a file, Parquet or CSV; name one")
-    if readings == table or readings == Path(os.path.realpath(data)):
-        raise UploadRefused("name the folder of the readings, and the table of systems beside it")
-    check_systems(table)
+    readings, table = named_files(service, meters, systems)
     name = _free_name(service, form)
-    made = _made(form, name, meters=str(readings), table=str(table), path=table)
+    made = described(form, name, meters=str(readings), table=str(table), path=table)
     with service.store.changing() as connection:
         add_served(connection, made)
         (service.settings.datasets / name).mkdir(mode=0o700, exist_ok=True)
     return made
+
+
+def named_files(service: Service, meters: str, systems: str) -> tuple[Path, Path]:
+    """Return the readings and the table of systems that a curator has named, or refuse them.
+
+    Parameters
+    ----------
+    service
+        Below whose data folder they are.
+    meters, systems
+        Paths of both.
+    """
+    from sunveil.service.uploads.tables import check_systems
+
+    readings, table = (_below(service, each) for each in (meters, systems))
+    if not table.is_file():
+        raise UploadRefused("the table of systems is a file, Parquet or CSV; name one")
+    if readings == table or readings == Path(os.path.realpath(service.settings.data)):
+        raise UploadRefused("name the folder of the readings, and the table of systems beside it")
+    check_systems(table)
+    return readings, table
 
 
 def nameable_folders(service: Service) -> list[str]:
@@ -167,19 +187,24 @@ def nameable_folders(service: Service) -> list[str]:
 
 
 def restart(service: Service, name: str) -> None:
-    """Forget an inference and its estimates, so that it can begin from nothing."""
-    _before_promise(service, name, "its estimates stay as they are")
+    """Forget an inference and its estimates, so that it can begin from nothing.
+
+    After the promise, that is for an edition of which nothing can have been asked yet.
+    """
     with service.store.reading() as connection:
-        served = find_served(connection, name)
+        served = find_served(connection, name).upcoming
+    if served.state == READY:
+        _before_promise(service, name, "its estimates stay as they are; add another edition")
     if job_of(service, name) is not None:
         jobs_of(service).remove(job_id(name))
     shutil.rmtree(served.path(service.settings.datasets) / OUTPUT, ignore_errors=True)
     with service.store.changing() as connection:
-        change_served(connection, name, state="new", estimates=None)
+        note_changes(connection, name, {"state": "new", "estimates": None})
 
 
 def remove(service: Service, name: str) -> None:
     """Remove a dataset for which nothing was promised, and its files if they were sent here."""
+    _before_promise(service, name, "it stays")
     restart(service, name)
     with service.store.changing() as connection:
         connection.execute(delete(served_table).where(served_table.c.name == name))
@@ -231,7 +256,18 @@ def _free_name(service: Service, form: DatasetForm) -> str:
     return name
 
 
-def _made(form: DatasetForm, name: str, *, meters: str, table: str, path: Path) -> Served:
+def described(form: DatasetForm, name: str, *, meters: str, table: str, path: Path) -> Served:
+    """Return a dataset as a curator's form and its table of systems describe it.
+
+    Parameters
+    ----------
+    form, name
+        What the curator says of it, and its name in links.
+    meters, table
+        Paths in its folder of the readings and of the table of systems.
+    path
+        Where the table is now.
+    """
     from sunveil.service.reading import options_from
 
     systems = cached_systems(path, options_from(form.options))

@@ -6,6 +6,8 @@ import sys
 import time
 from typing import Any
 
+from sqlalchemy import Connection
+
 from sunveil.errors import ParameterError
 from sunveil.service.context import Service
 from sunveil.service.curator.results import FleetResults
@@ -71,7 +73,8 @@ def start_inference(service: Service, name: str) -> BackgroundJob:
     with service.store.reading() as connection:
         served = find_served(connection, name)
     jobs = jobs_of(service)
-    job = jobs.start(job_id(name), inference_command(service, served), kind=KIND, about=name)
+    command = inference_command(service, served.upcoming)
+    job = jobs.start(job_id(name), command, kind=KIND, about=name)
     if job.state.over and job.state is not JobState.DONE:
         job = jobs.resume(job.job_id)
     update_state(service, served)
@@ -94,21 +97,43 @@ def update_state(service: Service, served: Served) -> Served:
     It may be called at any time and any number of times, by pages and by the service's watch: what
     the job's own folder says is right, and the database follows it.
     """
-    job = None if served.state == READY else job_of(service, served.name)
+    worked_on = served.upcoming
+    job = None if worked_on.state == READY else job_of(service, served.name)
     if job is None:
         return served
-    changes = _changes(service, served, job)
-    if changes["state"] == served.state:
+    changes = _changes(service, worked_on, job)
+    if changes["state"] == worked_on.state:
         return served
     with service.store.changing() as connection:
-        change_served(connection, served.name, **changes)
+        note_changes(connection, served.name, changes)
         return find_served(connection, served.name)
+
+
+def note_changes(connection: Connection, name: str, changes: dict[str, Any]) -> None:
+    """Note how the inference of a dataset stands; a next edition takes its place once it is ready.
+
+    Parameters
+    ----------
+    connection
+        A transaction of the service's store.
+    name
+        The dataset's name.
+    changes
+        New values of its fields, or of those of the edition that is on its way.
+    """
+    served = find_served(connection, name)
+    coming = served.extra.get("next")
+    if coming is None or changes["state"] == READY:
+        change_served(connection, name, **{**(coming or {}), **changes})
+    else:
+        extra = {**served.extra, "next": {**coming, **changes}}
+        change_served(connection, name, extra=extra)
 
 
 def update_states(service: Service) -> None:
     """Note in the database how the inferences of all datasets stand that are not ready."""
     with service.store.reading() as connection:
-        waiting = [each for each in all_served(connection) if each.state != READY]
+        waiting = [each for each in all_served(connection) if each.upcoming.state != READY]
     for served in waiting:
         update_state(service, served)
 

@@ -13,6 +13,8 @@ from starlette.responses import Response
 
 from sunveil.errors import ParameterError
 from sunveil.ledger.promise import Promise
+from sunveil.ledger.rows import present_year
+from sunveil.ledger.schedule import YearlySchedule
 from sunveil.privacy.units import Days, Readings, System, Unit, parse_unit
 from sunveil.service.context import service_of
 from sunveil.service.curator.forms import DatasetView, ShortText, dataset_view, parse_number
@@ -31,7 +33,6 @@ UNITS = (
     ("readings", "any so many readings of a household"),
 )
 CONDITIONAL = "paper"
-START = {"unit": "system", "k": "1", "epsilon": "2", "delta": "0", "allow": "", "meters": "1"}
 
 
 @router.get("/datasets/{name}/promise")
@@ -44,11 +45,13 @@ def promise(
     delta: QueryText = "0",
     allow: QueryText = "",
     meters: QueryText = "1",
+    years: QueryText = "",
+    start: QueryText = "",
 ) -> Response:
     """Show the promise that was made, or one that is considered, with the errors to expect."""
     found = dataset_view(request, name)
     given = {"unit": unit, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
-    given["meters"] = meters
+    given |= {"meters": meters, "years": years, "start": start}
     return _page(request, found, given)
 
 
@@ -62,12 +65,14 @@ def make(
     delta: ShortText = "0",
     allow: ShortText = "",
     meters: ShortText = "1",
+    years: ShortText = "",
+    start: ShortText = "",
     sure: ShortText = "",
 ) -> Response:
     """Make the promise, for ever."""
     found = dataset_view(request, name)
     given = {"unit": unit, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
-    given["meters"] = meters
+    given |= {"meters": meters, "years": years, "start": start}
     try:
         made = parse_promise(given)
         _check_meant(found, sure=bool(sure))
@@ -91,15 +96,23 @@ def parse_promise(given: dict[str, str]) -> Promise:
     try:
         epsilon = parse_number(given["epsilon"], "The total ε")
         delta = parse_number(given["delta"] or "0", "The δ")
+        start = parse_number(given.get("start") or "0", "What may be spent at once")
     except Problem as problem:
         raise ParameterError(problem.detail) from None
     allowed = (CONDITIONAL,) if given["allow"] else ()
-    return Promise(_unit(given), epsilon, delta, allowed, meters=_meters(given.get("meters", "1")))
+    meters = _whole(given.get("meters", "1"), "the largest number of meters of a household")
+    years = given.get("years", "").strip()
+    schedule = None
+    if years:
+        schedule = YearlySchedule(present_year(), _whole(years, "the number of years"), start)
+    elif start:
+        raise ParameterError("what may be spent at once is for a promise over some years")
+    return Promise(_unit(given), epsilon, delta, allowed, meters=meters, schedule=schedule)
 
 
-def _meters(text: str) -> int:
+def _whole(text: str, what: str) -> int:
     if not (text.strip().isdecimal() and len(text.strip()) < 6):
-        raise ParameterError("the largest number of meters of a household is a whole number")
+        raise ParameterError(f"{what} is a whole number")
     return int(text)
 
 
@@ -199,6 +212,8 @@ def promise_sentences(promise: Promise) -> list[str]:
         "This holds for ever, against anybody, whatever else they know, for households with"
         f" {_most_meters(promise.meters)}, whose meters count as one.",
     ]
+    if promise.schedule is not None:
+        sentences.append(f"It is spent {promise.schedule}, and not before.")
     if not isinstance(unit, System):
         sentences.append(
             "It does not hide what a household's panels are: their plane and size show in all of"

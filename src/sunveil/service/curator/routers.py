@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from sunveil.service.curator import add_pages, analysts, datasets, estimates, ledgers, promises
+from sunveil.service.curator import (
+    add_pages,
+    analysts,
+    datasets,
+    edition_pages,
+    estimates,
+    ledgers,
+    promises,
+)
 
 ROUTERS: tuple[APIRouter, ...] = (
     datasets.router,
     add_pages.router,
     add_pages.upload_router,
+    edition_pages.router,
+    edition_pages.upload_router,
     estimates.router,
     promises.router,
     analysts.router,

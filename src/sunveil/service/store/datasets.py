@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +114,12 @@ class Served:
         if self.meters is not None and placed and (self.systems or 0) <= MOST_SYSTEMS:
             found.append("systems")
         return tuple(found)
+
+    @property
+    def upcoming(self) -> Served:
+        """The dataset as its next edition will make it; as it is where none is on its way."""
+        coming: dict[str, Any] | None = self.extra.get("next")
+        return self if coming is None else replace(self, **coming)
 
     def path(self, datasets: Path) -> Path:
         """Return its folder, given the service's folder of datasets."""

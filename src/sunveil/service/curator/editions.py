@@ -1,0 +1,204 @@
+"""Another edition of a dataset after its promise: new readings, under the same promise.
+
+The edition is worked on beside the one that is served, which answers until the inference of the
+new one has ended. The edition is part of every question, so that a new one asks all questions
+anew, and answers that were given stay.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sunveil.errors import ParameterError
+from sunveil.ledger.households import SystemHome
+from sunveil.service.context import Service
+from sunveil.service.curator.dataset_files import (
+    DatasetForm,
+    described,
+    named_files,
+    public_groups,
+    upload_limits,
+)
+from sunveil.service.curator.inference import job_id, job_of, jobs_of
+from sunveil.service.curator.systems_table import cached_systems
+from sunveil.service.store.datasets import (
+    READY,
+    Served,
+    change_served,
+    find_promised,
+    find_served,
+)
+from sunveil.service.uploads import Received, Staging, UploadRefused
+
+LONGEST_EDITION = 60
+
+
+@dataclass(frozen=True, slots=True)
+class EditionForm:
+    """What a curator fills in for another edition.
+
+    Parameters
+    ----------
+    edition
+        Its public name, such as a year.
+    others
+        Whether systems without a household's key that are new here are other households.
+    options
+        Options of the inference, by name, as texts.
+    """
+
+    edition: str
+    others: bool
+    options: dict[str, str]
+
+    @classmethod
+    def of(cls, fields: dict[str, str]) -> EditionForm:
+        """Return the form from its fields; fields that are missing are empty."""
+        edition = fields.get("edition", "").strip()
+        if not edition or len(edition) > LONGEST_EDITION or not edition.isprintable():
+            raise UploadRefused(
+                f"give the edition a public name of 1 to {LONGEST_EDITION} letters, such as 2027"
+            )
+        options = DatasetForm.of({**fields, "title": "edition"}).options
+        return cls(edition, bool(fields.get("others")), options)
+
+
+def upload_edition(service: Service, name: str, received: Received, staging: Staging) -> Served:
+    """Keep what was sent as the next edition of a dataset, or refuse it, and then keep nothing.
+
+    Parameters
+    ----------
+    service, name
+        Where, and the name of the dataset.
+    received
+        The fields and files that came.
+    staging
+        Where the files lie until all of them are known to be good.
+    """
+    from sunveil.service.uploads.tables import place_files
+
+    form = EditionForm.of(received.fields)
+    served = _check(service, name, form)
+    whole = staging.folder / "whole"
+    whole.mkdir(mode=0o700)
+    upload = place_files(received.files, whole, limits=upload_limits(service))
+    made = described(
+        DatasetForm(served.title, served.about, form.options),
+        name,
+        meters="meters",
+        table=upload.systems.name,
+        path=upload.systems,
+    )
+    coming = _coming(service, served, made, form, path=upload.systems)
+    (service.settings.datasets / name).mkdir(mode=0o700, exist_ok=True)
+    staging.put(coming["folder"])
+    return _note(service, name, coming)
+
+
+def folder_edition(
+    service: Service, name: str, form: EditionForm, *, meters: str, systems: str
+) -> Served:
+    """Keep a folder of readings and a table of systems as the next edition, where they are.
+
+    Parameters
+    ----------
+    service, name
+        Where, and the name of the dataset.
+    form
+        What the curator says of the edition.
+    meters, systems
+        Paths below the service's data folder: the readings, and the table of systems.
+    """
+    served = _check(service, name, form)
+    readings, table = named_files(service, meters, systems)
+    made = described(
+        DatasetForm(served.title, served.about, form.options),
+        name,
+        meters=str(readings),
+        table=str(table),
+        path=table,
+    )
+    coming = _coming(service, served, made, form, path=table)
+    (service.settings.datasets / coming["folder"]).mkdir(mode=0o700, parents=True)
+    return _note(service, name, coming)
+
+
+def drop_edition(service: Service, name: str) -> None:
+    """Forget an edition that has not been inferred; the one that is served stays."""
+    with service.store.reading() as connection:
+        served = find_served(connection, name)
+    if "next" not in served.extra:
+        raise ParameterError("there is no further edition on its way, so none can be dropped")
+    if job_of(service, name) is not None:
+        jobs_of(service).remove(job_id(name))
+    with service.store.changing() as connection:
+        extra = dict(find_served(connection, name).extra)
+        extra.pop("next", None)
+        change_served(connection, name, extra=extra)
+    shutil.rmtree(served.upcoming.path(service.settings.datasets), ignore_errors=True)
+
+
+def _check(service: Service, name: str, form: EditionForm) -> Served:
+    """Return the dataset, if it can have another edition by this name."""
+    with service.store.reading() as connection:
+        served, promised = find_served(connection, name), find_promised(connection, name)
+    if promised is None:
+        raise UploadRefused("nothing is promised yet: remove the dataset, and add the new readings")
+    if served.upcoming is not served or served.state != READY:
+        raise UploadRefused("an edition is on its way; infer it, or drop it, before another")
+    if form.edition in (served.edition, *served.extra.get("editions", [])):
+        # its questions would be answered by what was drawn from other readings
+        raise UploadRefused("there was an edition of this name already; give another")
+    return served
+
+
+def _coming(
+    service: Service, served: Served, made: Served, form: EditionForm, *, path: Path
+) -> dict[str, Any]:
+    """Return the fields of a dataset that its next edition will change; register its systems."""
+    _register(service, served.name, form, path=path)
+    groups = public_groups(path)
+    number = 2
+    while (service.settings.datasets / served.name / f"edition-{number}").exists():
+        number += 1
+    place = ("latitude", "longitude", "altitude", "timezone")
+    return {
+        "folder": f"{served.name}/edition-{number}",
+        "edition": form.edition,
+        "meters": made.meters,
+        "places": None,
+        "state": "new",
+        "estimates": None,
+        "systems": None,
+        "keys": {key: groups[key] for key in served.keys if key in groups},
+        **{key: getattr(made, key) for key in place},
+        "extra": {
+            **made.extra,
+            "editions": [*served.extra.get("editions", []), served.edition],
+        },
+    }
+
+
+def _register(service: Service, name: str, form: EditionForm, *, path: Path) -> None:
+    """Register whoever is new, by the table's keys, or as other households if the curator says."""
+    from sunveil.publish.households import read_households
+    from sunveil.service.reading import options_from
+
+    options = options_from(form.options)
+    systems = cached_systems(path, options)
+    known = {home.system_id: home for home in read_households(path, options.system_column)}
+    listed = [*systems.ids.to_pylist(), *(each.system_id for each in systems.refused)]
+    homes = [known.get(each, SystemHome(each)) for each in listed]
+    service.ledger.register(name, homes, add=form.others)
+
+
+def _note(service: Service, name: str, coming: dict[str, Any]) -> Served:
+    if job_of(service, name) is not None:  # the last edition's, which has ended
+        jobs_of(service).remove(job_id(name))
+    with service.store.changing() as connection:
+        served = find_served(connection, name)
+        change_served(connection, name, extra={**served.extra, "next": coming})
+        return find_served(connection, name)

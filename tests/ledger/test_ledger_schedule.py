@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from ledger_makers import question
+from sqlalchemy import create_engine, text
+
+from sunveil.cli import cli
+from sunveil.errors import BudgetExceeded, ParameterError
+from sunveil.ledger import rows as ledger_rows
+from sunveil.ledger.households import SystemHome
+from sunveil.ledger.ledger import Promise
+from sunveil.ledger.promise import promise_text, read_promise
+from sunveil.ledger.schedule import YearlySchedule, spent_by_year, years_of
+from sunveil.privacy.units import System
+
+TEN = Promise(System(), 2.0, schedule=YearlySchedule(2026, 10))
+
+
+@pytest.fixture
+def year(monkeypatch):
+    """Return what sets the ledger's clock."""
+
+    def make(number):
+        monkeypatch.setattr(ledger_rows, "now", lambda: f"{number}-06-30T12:00:00+00:00")
+
+    make(2026)
+    return make
+
+
+def ask(ledger, number, epsilon, **options):
+    return ledger.ask("d", question(number, epsilon=epsilon, **options), lambda: number)
+
+
+def test_each_year_allows_one_part_more_and_never_more_than_all():
+    schedule = YearlySchedule(2026, 3)
+    assert [schedule.allowed(10, year) for year in range(2025, 2031)] == [0, 3, 6, 10, 10, 10]
+    later = YearlySchedule(2026, 3, start=4e-9)
+    assert [later.allowed(10, year) for year in range(2025, 2029)] == [0, 6, 8, 10]
+    assert [schedule.more_after(year) for year in (2020, 2026, 2027, 2028)] == [
+        2026,
+        2027,
+        2028,
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    "given", [(2026, 0), (2026, 101), (1999, 2), (2026, 2, -1.0), (2026, 2, 3.0)]
+)
+def test_a_schedule_that_cannot_be_is_refused(given):
+    with pytest.raises(ParameterError, match="schedule"):
+        Promise(System(), 2.0, schedule=YearlySchedule(*given))
+
+
+def test_only_a_promise_with_a_schedule_says_so():
+    assert read_promise(promise_text(TEN)) == TEN
+    assert str(TEN).endswith("by more than ε = 2, in even parts over 10 years from 2026")
+    half = Promise(System(), 2.0, schedule=YearlySchedule(2026, 10, 1.0))
+    assert read_promise(promise_text(half)) == half
+    assert "1 of it at the start and the rest in even parts" in str(half)
+    assert "schedule" not in promise_text(Promise(System(), 2.0))
+
+
+def test_what_a_year_does_not_allow_is_refused_until_it_does(ledger, year):
+    ledger.create_dataset("d", TEN)
+    ask(ledger, 0, 0.15)
+    assert ledger.dataset("d").remaining == 0.05
+    with pytest.raises(BudgetExceeded, match=r"0\.05 is free .* in 2026; 0\.2 more .* 2027") as no:
+        ask(ledger, 1, 0.1)
+    assert (no.value.requested, no.value.remaining) == (0.1, 0.05)
+    with pytest.raises(BudgetExceeded, match="2027"):
+        ask(ledger, 1, 0.1, systems=("a",))
+    year(2027)
+    ask(ledger, 1, 0.1, systems=("a",))
+    assert ledger.dataset("d").remaining == 0.15
+    year(2040)
+    ask(ledger, 2, 1.75)
+    with pytest.raises(BudgetExceeded, match="ask for less or not at all"):
+        ask(ledger, 3, 0.1)
+    assert ledger.verify("d").holds
+
+
+def test_nothing_is_spent_before_the_first_year(ledger, year):
+    ledger.create_dataset("d", TEN)
+    year(2025)
+    with pytest.raises(BudgetExceeded, match=r"0 is free .* with 2026"):
+        ask(ledger, 0, 0.1)
+
+
+def test_a_household_of_two_meters_is_held_to_the_schedule_as_one(ledger, year):
+    ledger.create_dataset("d", Promise(System(), 2.0, meters=2, schedule=YearlySchedule(2026, 10)))
+    ledger.register("d", [SystemHome("a", "one"), SystemHome("b", "one")])
+    ask(ledger, 0, 0.15, systems=("a",))
+    with pytest.raises(BudgetExceeded, match=r"0\.05 is free"):
+        ask(ledger, 1, 0.15, systems=("b",))
+    ask(ledger, 2, 0.05, systems=("b",))
+    assert ledger.dataset("d").remaining == 0.0
+
+
+def test_a_charge_that_came_too_early_is_found_by_its_date(small, path, year):
+    small.create_dataset("d", TEN)
+    year(2030)
+    ask(small, 0, 0.9)
+    assert small.verify("d").holds
+    # the same charge, dated four years before: a chain written anew, with its digests
+    from sunveil.ledger.chain import Entry
+
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        previous = connection.execute(text("SELECT digest FROM entries WHERE place = 1")).scalar()
+        for place in (2, 3):
+            found = connection.execute(
+                text("SELECT kind, body FROM entries WHERE place = :place"), {"place": place}
+            ).one()
+            entry = Entry(place, found.kind, found.body.replace("2030-", "2026-"), previous)
+            previous = entry.digest
+            connection.execute(
+                text("UPDATE entries SET body=:b, previous=:p, digest=:d WHERE place=:n"),
+                {"b": entry.body, "p": entry.previous, "d": previous, "n": place},
+            )
+        connection.execute(text("UPDATE datasets SET head = :head"), {"head": previous})
+    engine.dispose()
+    faults = small.verify("d").faults
+    assert "entry 2 spent more than its year allows by the promise's schedule" in faults
+
+
+def test_years_tell_what_was_spent_by_their_ends(small, year):
+    small.create_dataset("d", TEN)
+    ask(small, 0, 0.1, systems=("a", "b"))
+    year(2028)
+    ask(small, 1, 0.3, systems=("b",))
+    ask(small, 2, 0.05)
+    spent = spent_by_year(small.entries("d"))
+    assert spent == {2026: 10**8, 2028: 45 * 10**7}
+    found = years_of(TEN.schedule, TEN.total, spent, present=2029)
+    assert [each.spent for each in found[:5]] == [10**8, 10**8, 45 * 10**7, 45 * 10**7, None]
+    assert found[4].to_dict() == {"year": 2030, "allowed": 1.0, "spent": None, "left": None}
+
+
+def test_the_command_shows_a_schedule_and_plans_one(tmp_path, year):
+    def run(*words):
+        return CliRunner().invoke(cli, ["dataset", *words, "--ledger", str(tmp_path / "l.db")])
+
+    promised = ("--unit", "system", "--epsilon", "2")
+    made = run("create", "ten", *promised, "--years", "10")
+    assert "0.2 is left of what its schedule allows this year" in made.output
+    run("create", "half", *promised, "--years", "10", "--start", "1")
+    assert run("schedule", "half").output.splitlines()[-10].split() == [
+        "2026",
+        "ε",
+        "1.1",
+        "0",
+        "1.1",
+    ]
+    assert run("create", "odd", *promised, "--start", "1").exit_code == 2
+    run("create", "free", *promised)
+    table = run("schedule", "ten").output.splitlines()
+    assert table[0].split() == ["year", "measure", "may", "be", "spent", "spent", "left"]
+    assert table[-10].split() == ["2026", "ε", "0.2", "0", "0.2"]
+    assert table[-1].split() == ["2035", "ε", "2"]
+    planned = json.loads(run("schedule", "free", "--over", "4", "--json").output)
+    assert (planned["held"], len(planned["years"])) == (False, 4)
+    assert planned["years"][0] == {"year": 2026, "allowed": 0.5, "spent": 0.0, "left": 0.5}
+    assert "--over" in run("schedule", "free").output
+    assert "of its own" in run("schedule", "ten", "--over", "4").output
