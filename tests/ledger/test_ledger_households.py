@@ -342,5 +342,5 @@ def test_what_is_refused_registers_nobody(ledger):
     ledger.charge("one", replace(question(epsilon=1.0), homes=homes_of_two))
     assert ledger.dataset("one").households == 2
     # whose they are is no part of what is asked
-    assert ledger.unanswered("one", question(epsilon=1.0)) is not None
+    assert ledger.pending("one", question(epsilon=1.0)) is not None
     assert holds(ledger)
