@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from sunveil.publish.account import PublicationAccount
@@ -11,7 +12,7 @@ from sunveil.publish.publication import Publication
 from sunveil.releases.choices import Choices
 
 DEFAULTS = "Sunveil's own, constants of the program that are the same for all data"
-THEIRS = "that they were chosen without looking at any reading is the curator's to state"
+THEIRS = "that this was done without looking at any reading is the curator's to state"
 ROWS = (
     "Rows of inferred values are taken as they are given: that each was inferred from the readings"
     " of its own system alone is the curator's to state."
@@ -79,11 +80,11 @@ def _choices(public: dict[str, Any]) -> str:
     made = public.get("choices")
     if made is None:
         return "The choices that the rows were drawn with are public, and stand in the README."
-    usual = Choices().to_dict()
-    other = sorted(name for name, value in made.items() if value != usual.get(name))
+    usual = {name: json.dumps(value) for name, value in Choices().to_dict().items()}
+    other = sorted(name for name, value in made.items() if json.dumps(value) != usual.get(name))
     if not other:
         return f"Grid, tolerance and votes are {DEFAULTS}."
-    return f"Given by the curator: {', '.join(other)}; {THEIRS}. All other choices are {DEFAULTS}."
+    return f"Chosen for it: {', '.join(other)}; {THEIRS}. All other choices are {DEFAULTS}."
 
 
 def _bins(public: dict[str, Any]) -> str:
@@ -91,7 +92,7 @@ def _bins(public: dict[str, Any]) -> str:
     usual = Bins()
     given = (public["sectors"], *map(tuple, (public["tilt_edges"], public["capacity_edges_kw"])))
     defaults = given == (usual.sectors, usual.tilt_edges, usual.capacity_edges_kw)
-    said = [f"Bins are {DEFAULTS}." if defaults else f"Bins were given by the curator; {THEIRS}."]
+    said = [f"Bins are {DEFAULTS}." if defaults else f"Bins were chosen for it; {THEIRS}."]
     parts, clip = public.get("parts", {}), public.get("clip_kw")
     if "totals" in parts and clip is not None:
         said.append(f"Bounds of capacity in totals were given; {THEIRS}.")
