@@ -11,7 +11,7 @@ import pytest
 from service_makers import SYSTEMS, add_dataset, key, post, quick_settings, write_estimates
 
 from sunveil.ledger.promise import Promise
-from sunveil.meters import read_meters
+from sunveil.meters import MeterOptions, read_meters
 from sunveil.meters.schema import schema_digest
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.service.analyst.figures import figures_of
