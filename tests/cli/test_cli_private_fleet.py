@@ -67,7 +67,7 @@ def test_a_fleet_is_published_once_and_charged_once(sunveil, ledger, fleet, tmp_
     command = ("publish", "system", *fleet, "--dataset", "homes", *PRIVATE)
     planned = sunveil(*command, "--dry-run")
     assert planned.code == 0, planned.err
-    assert planned.out.startswith("It would cost 2; 2 is left before it.\n3 systems;")
+    assert planned.out.startswith("It would cost 2; 2 is left before it.\n3 systems.")
     assert left(sunveil) == 2.0
     for name in ("first", "second"):
         said = sunveil(*command, "--out", tmp_path / name)

@@ -471,6 +471,7 @@ def test_a_promise_is_made_once_and_for_ever(serve):
         "measure": "rho",
         "conditional": ["paper"],
         "meters": 1,
+        "conversion": "tight",
     }
     page = text_of(client.get("/curator/datasets/roofs/promise"))
     assert "A promise is never changed." in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -64,6 +65,15 @@ def asked(served, clock, monkeypatch, *, works):
         assert served.api().post(ASK, json=question, headers=key()).status_code == 201
         taken.append((clock.left[-1] - began) / PAD)
     return taken
+
+
+def all_wait(broker, count):
+    """Return whether so many requests for one answer have come in, within a minute."""
+    for _ in range(6000):
+        if sum(waiting for _, waiting in broker._turns.values()) == count:
+            return True
+        time.sleep(0.01)
+    return False
 
 
 def test_a_peaked_and_a_flat_draw_leave_at_the_same_time(served, clock, monkeypatch):
@@ -140,6 +150,7 @@ def test_asking_the_same_question_twice_at_once_tells_nothing_of_the_draw(
             for api, header in zip(apis[1:3], (mine, key()), strict=True)
         ]
         missing = apis[3].get(f"/releases/{'0' * 32}/files/totals.csv")
+        assert all_wait(served.service.broker, 3)
         go_on.set()
         answers = [each.result() for each in (first, *others)]
     assert missing.status_code == 404
