@@ -88,7 +88,7 @@ def test_a_promise_with_delta_is_told_as_rho_as_epsilon_and_never_as_a_false_sum
     assert parameters["rho"] == pytest.approx(0.02)
     assert parameters["delta"] == DELTA
     assert parameters["epsilon"] == pytest.approx(rho_to_epsilon(0.02, DELTA))
-    assert "not every release has an ε of its own" in text
+    assert "there is no plain sum of the releases' ε" in text
     assert "tight conversion" in card["implementation"]["composition"]
 
 
@@ -149,3 +149,13 @@ def test_nothing_is_charged_for_rows_that_all_stand(ledger):
     account = PublicationAccount.of(ledger, "homes", standing)
     assert (account.charge, account.cost, account.spent) == (None, None, 0.5)
     assert account.record.startswith("Nothing was charged for this publication")
+
+
+def test_rows_of_several_years_are_told_by_the_system_and_as_data_that_change(ledger, tmp_path):
+    made, _ = publish(ledger, "homes", 0.5)
+    made = replace(made, public={**made.public, "drawn": [{"year": 2026}]})
+    account = PublicationAccount.of(ledger, "homes", made)
+    assert (account.meters, account.cost) == (None, 0.5)
+    card, _ = card_and_readme(tmp_path / "out", made, account)
+    assert card["privacy_loss"]["privacy_unit"] == "the whole record of any one system"
+    assert card["deployment_model"]["data_source_type"] == "Dynamic"

@@ -5,11 +5,14 @@ import json
 import pytest
 from fleet_makers import random_fleet
 
+from sunveil.ledger.promise import Promise
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import Days, System
+from sunveil.publish.account import PublicationAccount
 from sunveil.publish.bins import Bins
 from sunveil.publish.fleet import fleet_tables
 from sunveil.publish.making import (
+    ASKED,
     NO_ACCOUNT,
     THEIRS,
     composition,
@@ -95,3 +98,11 @@ def test_without_an_account_nothing_is_said_of_a_ledger():
     assert NO_ACCOUNT in composition(systems(Choices()), None)
     unknown = Publication("A", (), Guarantee(System(), 1.0, 0.0, "p"), "by hand")
     assert preprocessing(unknown, None) is None
+
+
+def test_choices_of_an_analyst_are_told_as_the_questions():
+    promise = Promise(System(), 2.0)
+    asked = PublicationAccount("d", promise, 2.0, 1.0, 1.0, 1.0, 1.0, 1, "2:ab", interactive=True)
+    told = preprocessing(tables(bins=Bins(sectors=4), tables=("sectors",)), asked)
+    assert f"Bins were chosen for it; {ASKED}." in told
+    assert THEIRS not in told

@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # what is written without a ledger needs no database
     from sunveil.ledger.ledger import Ledger
     from sunveil.publish.publication import Publication
 
+# The public choice of a publication in which rows of several years stand: when each was drawn.
+DRAWN = "drawn"
+
 
 @dataclass(frozen=True, slots=True)
 class PublicationAccount:
@@ -40,7 +43,8 @@ class PublicationAccount:
         Place of the publication's own charge, digest of its question, and what a household was
         charged at most; None where nothing was charged for it.
     meters
-        How many meters of one household were charged for; None where nothing was.
+        How many meters of one household are in the publication at most; None where it is not known,
+        as of rows that were drawn in several years.
     schema
         Digest of how the meters' files were read, where they were read for it.
     interactive
@@ -92,6 +96,8 @@ class PublicationAccount:
             asked = None  # all of its rows stand from earlier publications
         found = ledger.statement(dataset, asked)
         known, charge = found.dataset, found.charge
+        # a household may have rows that stand from earlier charges, too
+        standing = DRAWN in publication.public
         return cls(
             dataset=dataset,
             promise=known.promise,
@@ -105,7 +111,7 @@ class PublicationAccount:
             charge=None if charge is None else charge.place,
             question=None if charge is None else charge.question,
             cost=None if charge is None else charge.cost,
-            meters=None if charge is None else charge.meters,
+            meters=None if charge is None or standing else charge.meters,
             schema=schema,
             interactive=interactive,
         )
@@ -152,7 +158,7 @@ class PublicationAccount:
             " tight conversion of zero-concentrated DP"
         )
         if self.plain_epsilon is None:
-            return f"{said}; not every release has an ε of its own that could be added up plainly."
+            return f"{said}; there is no plain sum of the releases' ε."
         return f"{said}; the plain sum of the releases' ε is {self.plain_epsilon:.9g}."
 
     @property
@@ -161,9 +167,9 @@ class PublicationAccount:
         if self.charge is None:
             said = "Nothing was charged for this publication: all of it was drawn before."
         else:
-            others = "the only one" if self.charges == 1 else f"one of {self.charges}"
+            others = "the only charge" if self.charges == 1 else f"one of {self.charges} charges"
             said = (
-                f"Its charge is entry {self.charge} of the dataset's chain, {others} so far, for"
+                f"It was paid by entry {self.charge} of the dataset's chain, {others} so far, for"
                 f" the question {self.question}."
             )
         return (

@@ -15,7 +15,7 @@ from typing import Any
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantee import ConcentratedGuarantee, ConditionalGuarantee
 from sunveil.privacy.units import System
-from sunveil.publish.account import PublicationAccount
+from sunveil.publish.account import DRAWN, PublicationAccount
 from sunveil.publish.loss import household_loss
 from sunveil.publish.making import (
     composition,
@@ -191,7 +191,7 @@ def _deployment_model(
         alone = account.charges == 1 and account.remaining == 0.0
         fields["release_type"] = "One release" if alone else "Many releases"
         fields["release_type_details"] = account.record
-    again = "drawn" in publication.public
+    again = DRAWN in publication.public
     fields["data_source_type"] = "Dynamic" if again else "Static"
     fields["data_source_type_details"] = AGAIN if again else ONCE
     interactive = account is not None and account.interactive

@@ -13,6 +13,7 @@ from sunveil.releases.choices import Choices
 
 DEFAULTS = "Sunveil's own, constants of the program that are the same for all data"
 THEIRS = "that this was done without looking at any reading is the curator's to state"
+ASKED = "the question named them, and who asks through the service can look at no reading"
 ROWS = (
     "Rows of inferred values are taken as they are given: that each was inferred from the readings"
     " of its own system alone is the curator's to state."
@@ -60,6 +61,7 @@ def unprotected(publication: Publication) -> str:
 
 def preprocessing(publication: Publication, account: PublicationAccount | None) -> str | None:
     """Return what was chosen before the draw, and by whom; None where it is not known."""
+    whose = ASKED if account is not None and account.interactive else THEIRS
     if has_systems(publication):
         said = "Each reading is taken by itself: no rule looks at a record as a whole."
         if account is not None and account.schema is not None:
@@ -67,15 +69,15 @@ def preprocessing(publication: Publication, account: PublicationAccount | None) 
                 " Files were read by their headers and by declarations whose schema digest is"
                 f" {account.schema}."
             )
-        return f"{said} {_choices(publication.public)}"
+        return f"{said} {_choices(publication.public, whose)}"
     if is_synthetic(publication):
         return f"{ROWS} Bins are public."
     if "tilt_edges" in publication.public:
-        return f"{ROWS} {_bins(publication.public)}"
+        return f"{ROWS} {_bins(publication.public, whose)}"
     return None
 
 
-def _choices(public: dict[str, Any]) -> str:
+def _choices(public: dict[str, Any], whose: str) -> str:
     """Return whose the choices of releases of systems are."""
     made = public.get("choices")
     if made is None:
@@ -84,25 +86,25 @@ def _choices(public: dict[str, Any]) -> str:
     other = sorted(name for name, value in made.items() if json.dumps(value) != usual.get(name))
     if not other:
         return f"Grid, tolerance and votes are {DEFAULTS}."
-    return f"Chosen for it: {', '.join(other)}; {THEIRS}. All other choices are {DEFAULTS}."
+    return f"Chosen for it: {', '.join(other)}; {whose}. All other choices are {DEFAULTS}."
 
 
-def _bins(public: dict[str, Any]) -> str:
+def _bins(public: dict[str, Any], whose: str) -> str:
     """Return whose the bins and bounds of a fleet's tables are."""
     usual = Bins()
     given = (public["sectors"], *map(tuple, (public["tilt_edges"], public["capacity_edges_kw"])))
     defaults = given == (usual.sectors, usual.tilt_edges, usual.capacity_edges_kw)
-    said = [f"Bins are {DEFAULTS}." if defaults else f"Bins were chosen for it; {THEIRS}."]
+    said = [f"Bins are {DEFAULTS}." if defaults else f"Bins were chosen for it; {whose}."]
     parts, clip = public.get("parts", {}), public.get("clip_kw")
     if "totals" in parts and clip is not None:
-        said.append(f"Bounds of capacity in totals were given; {THEIRS}.")
+        said.append(f"Bounds of capacity in totals were given; {whose}.")
     elif "totals" in parts:
         said.append(
             "What capacities are held at in totals was drawn privately from a public ladder, and"
             " paid for out of what totals cost."
         )
     if public.get("largest_kw", LARGEST_KW) != LARGEST_KW:
-        said.append(f"The largest capacity of a system was given; {THEIRS}.")
+        said.append(f"The largest capacity of a system was given; {whose}.")
     return " ".join(said)
 
 
