@@ -67,7 +67,7 @@ def test_two_publications_in_a_row_tell_a_growing_spending_and_marks_that_hold(l
         card, text = card_and_readme(tmp_path / str(number), made, account)
         details = card["privacy_loss"]["privacy_parameters_details"]
         assert f"has spent ε = {account.spent:g} of 2.5" in details
-        assert f"ε = {account.remaining:g} is left" in details
+        assert f"ε = {account.remaining:g} may be spent now" in details
         assert str(ledger.dataset("homes").promise) in details
         assert account.mark in card["deployment_model"]["release_type_details"]
         assert f"--mark {account.mark}" in text

@@ -29,8 +29,8 @@ class PublicationAccount:
     dataset, promise
         The dataset's name, and what was promised for it.
     total, spent, remaining
-        Of the promise: all of it, the most that any household has spent of it, and what is left for
-        a release about all systems, in the promise's measure.
+        Of the promise: all of it, the most that any household has spent of it, and what may be
+        spent now on a release about all systems, in the promise's measure.
     spent_epsilon
         What was spent, as ε at the promise's δ.
     plain_epsilon
@@ -148,8 +148,8 @@ class PublicationAccount:
             )
         said += (
             f"With it, the household that spent most has spent {sign} = {self.spent:.9g} of"
-            f" {self.total:.9g}, and {sign} = {self.remaining:.9g} is left for a release about all"
-            " systems."
+            f" {self.total:.9g}, and {sign} = {self.remaining:.9g} may be spent now on a release"
+            " about all systems."
         )
         if self.promise.delta == 0.0:
             return said

@@ -188,7 +188,7 @@ def _deployment_model(
 ) -> dict[str, Any]:
     fields: dict[str, Any] = {"model_name": "Central", "trust_assumptions": TRUST}
     if account is not None:
-        alone = account.charges == 1 and account.remaining == 0.0
+        alone = account.charges == 1 and account.spent >= account.total
         fields["release_type"] = "One release" if alone else "Many releases"
         fields["release_type_details"] = account.record
     again = DRAWN in publication.public

@@ -81,7 +81,7 @@ def _choices(public: dict[str, Any], whose: str) -> str:
     """Return whose the choices of releases of systems are."""
     made = public.get("choices")
     if made is None:
-        return "The choices that the rows were drawn with are public, and stand in the README."
+        return "What rows were drawn with stands in the README, under its public choices."
     usual = {name: json.dumps(value) for name, value in Choices().to_dict().items()}
     other = sorted(name for name, value in made.items() if json.dumps(value) != usual.get(name))
     if not other:
