@@ -10,6 +10,7 @@ from ledger_makers import question
 from sunveil.cli import main
 from sunveil.ledger.chain import GENESIS, Entry
 from sunveil.ledger.ledger import Ledger
+from sunveil.privacy.concentrated import rho_to_epsilon
 
 PROMISE = ("--unit", "system", "--epsilon", "2")
 
@@ -48,6 +49,20 @@ def test_a_dataset_is_created_listed_and_shown(sunveil, used):
     assert "1.25 is left" in out
     assert json.loads(sunveil("dataset", "show", "roofs", "--json")[1])["remaining"] == 1.25
     assert json.loads(sunveil("dataset", "list", "--json")[1])[0]["dataset"] == "roofs"
+
+
+def test_under_delta_an_officer_sees_rho_epsilon_and_the_plain_sum(sunveil, path):
+    create = ("dataset", "create", "d", "--unit", "system", "--epsilon", "4", "--delta", "1e-6")
+    assert sunveil(*create)[0] == 0
+    with Ledger(path) as ledger:
+        for number in range(8):
+            ledger.ask("d", question(number, epsilon=0.5, mechanism="exponential"), lambda: "x")
+    out = sunveil("dataset", "show", "d")[1]
+    told = json.loads(sunveil("dataset", "show", "d", "--json")[1])
+    assert (told["spent"], told["plain_epsilon"]) == (0.25, 4.0)
+    assert told["spent_epsilon"] == rho_to_epsilon(0.25, 1e-6)
+    epsilon = f"{told['spent_epsilon']:.4g}"
+    assert f"ε = {epsilon} at δ = 1e-06; the plain sum of ε over its releases is 4." in out
 
 
 def test_a_promise_may_name_a_delta_and_a_conditional_mechanism(sunveil):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ledger_makers import concentrated, conditional, guarantee
 
 from sunveil.errors import ParameterError
-from sunveil.ledger.promise import Promise, plain_sum, promise_text, read_promise
+from sunveil.ledger.promise import Promise, promise_text, read_promise
 from sunveil.privacy.concentrated import rho_to_epsilon
 from sunveil.privacy.units import Days, Readings, System, implies
 
@@ -102,12 +102,6 @@ def test_what_was_spent_is_told_as_an_epsilon():
     assert promise.spent_epsilon(0) == 0.0
     assert promise.spent_epsilon(10_000_000) == rho_to_epsilon(0.01, 1e-6)
     assert 2.0 * (1 - 1e-6) < promise.spent_epsilon(promise.total) <= 2.0
-
-
-def test_the_plain_sum_adds_epsilons_up_and_there_is_none_for_rho():
-    assert plain_sum([]) == 0.0
-    assert plain_sum([guarantee(0.1)] * 3 + [conditional(1.0)]) == 1.3
-    assert plain_sum([guarantee(0.1), concentrated(0.01)]) is None
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.inf, math.nan, 1001.0])

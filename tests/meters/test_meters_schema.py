@@ -19,6 +19,7 @@ from sunveil.meters.schema import (
     completed,
     options_from,
     read_schema,
+    schema_digest,
     schema_text,
 )
 
@@ -303,3 +304,13 @@ def test_a_clock_that_nobody_knows_is_asked_for_unless_the_stamps_say_it():
     for origin in ("stamps", "format"):
         assert "timezone" not in schema_text(MeterOptions(), {"timezone": origin})
     assert yaml.safe_load(schema_text(MeterOptions(timezone="UTC")))["timezone"] == "UTC"
+
+
+def test_the_digest_of_a_schema_is_that_of_its_declarations(tmp_path):
+    path = tmp_path / "schema.yaml"
+    path.write_text("unit: kW\ntimezone: UTC-07:00\n")
+    declared = options_from(path)
+    assert schema_digest(declared) == schema_digest(options_from({**read_schema(path)}))
+    assert schema_digest(declared) == schema_digest(options_from(path, cleaning="each"))
+    assert schema_digest(declared) != schema_digest(options_from(path, unit="W"))
+    assert len(schema_digest(MeterOptions())) == 64

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import datetime
-import math
 from dataclasses import replace
 
 import pytest
@@ -10,7 +9,7 @@ import yaml
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantee import ConcentratedGuarantee, ConditionalGuarantee, Guarantee
 from sunveil.privacy.units import Days, Readings, System
-from sunveil.publish.card import Curator, card_yaml, readme, release_card, slug
+from sunveil.publish.card import Curator, card_yaml, release_card, slug
 from sunveil.publish.publication import Column, Publication, PublishedTable
 
 DAY = datetime.date(2026, 3, 1)
@@ -63,7 +62,12 @@ ALLOWED = {
 WORDS = {
     ("basic", "data_product_type"): {"Summary statistics", "Dataset", "Synthetic data"},
     ("basic", "data_product_sector"): {"Energy"},
-    ("dp_variant", "variant_name"): {"Pure DP", "Approximate DP", "Custom"},
+    ("dp_variant", "variant_name"): {
+        "Pure DP",
+        "Approximate DP",
+        "Zero-concentrated DP",
+        "Custom",
+    },
     ("deployment_model", "model_name"): {"Central"},
     ("deployment_model", "release_type"): {"One release", "Many releases"},
     ("deployment_model", "data_source_type"): {"Static", "Dynamic"},
@@ -71,6 +75,8 @@ WORDS = {
     ("administrative", "status"): {"Draft"},
     ("administrative", "tier"): {1, 2, 3},
 }
+# Known to a ledger alone, and left out without one.
+RELEASES = ("deployment_model", "release_type")
 COUNTS = PublishedTable(
     "counts",
     "Counts by sector.",
@@ -94,7 +100,7 @@ def test_the_card_has_the_form_of_the_registry(publication):
     for name, fields in parts.items():
         assert REQUIRED.get(name, set()) <= set(fields) <= ALLOWED[name]
     for (part, field), words in WORDS.items():
-        assert parts[part][field] in words
+        assert parts[part].get(field) in words or (part, field) == RELEASES
     assert parts["basic"]["publication_date"] == "2026-03-01"
     assert parts["basic"]["data_curators"] == [
         {"data_curator_name": "Example Power", "data_curator_type": "Industry"}
@@ -112,13 +118,40 @@ def test_the_card_says_which_kind_of_privacy_it_is(publication):
     name, loss = card(Guarantee(System(), 1.0, 1e-6, "docs/proofs/window.md"))
     assert (name, loss["privacy_parameters"]) == ("Approximate DP", {"epsilon": 1.0, "delta": 1e-6})
     many = ConcentratedGuarantee(System(), 0.5, "docs/proofs/counts.md")
-    assert card(many)[1]["privacy_parameters"] == {"rho": 0.5}
-    said = readme(replace(publication, guarantee=many), [], published=DAY)
-    assert f"{math.exp(many.epsilon_at(1e-6)):.3g} times" in said
-    assert "but with a probability of 1e-06" in said
+    name, loss = card(many)
+    assert name == "Zero-concentrated DP"
+    told = {"epsilon": many.epsilon_at(1e-6), "delta": 1e-6, "rho": 0.5}
+    assert loss["privacy_parameters"] == told
     weak = ConditionalGuarantee(Readings(1), 1.0, 0.1, "docs/proofs/window.md", "If it rains.")
     assert card(weak)[0] == "Custom"
-    assert "If it rains." in readme(replace(publication, guarantee=weak), [], published=DAY)
+    assert "If it rains." in card(weak)[1]["privacy_parameters_details"]
+
+
+def test_units_are_counted_only_where_their_number_is_known(publication):
+    def loss(guarantee):
+        told = release_card(replace(publication, guarantee=guarantee), Curator(), published=DAY)
+        return told["deployment"]["privacy_loss"]
+
+    whole = loss(publication.guarantee)
+    assert whole["number_of_privacy_units"] == 900
+    assert whole["privacy_unit"] == "the whole record of any one system"
+    for unit in (Days(1), Readings(3)):
+        few = loss(replace(publication.guarantee, unit=unit))
+        assert "number_of_privacy_units" not in few
+        assert few["privacy_unit"] == f"{unit} of any one system"
+
+
+def test_without_a_ledger_nothing_is_said_of_one(publication):
+    card = release_card(publication, Curator(), published=DAY)["deployment"]
+    assert "release_type" not in card["deployment_model"]
+    assert "nothing here says that it was recorded" in card["implementation"]["composition"]
+    assert "promise" not in card["privacy_loss"]["privacy_parameters_details"]
+
+
+def test_what_a_curator_did_not_state_is_not_asserted(publication):
+    basic = release_card(publication, Curator(), published=DAY)["deployment"]["basic"]
+    assert basic["data_curators"] == [{"data_curator_name": "not stated"}]
+    assert basic["intended_use"] == basic["data_product_region"] == "not stated"
 
 
 def test_the_product_is_named_by_what_the_tables_hold(publication):
@@ -132,27 +165,6 @@ def test_the_product_is_named_by_what_the_tables_hold(publication):
     assert product(replace(publication, tables=(rows,))) == "Dataset"
     told = {"data_product_type": "Synthetic data"}
     assert product(replace(publication, public=told)) == "Synthetic data"
-
-
-def test_the_readme_says_what_was_protected_how_and_how_well(publication):
-    public = {**publication.public, "cautions": ["Mind the gap."]}
-    text = readme(replace(publication, public=public), ["a.csv"], published=DAY)
-    for words in (
-        "**a system's whole record**",
-        "ε = 1.5",
-        "4.48 times",
-        "Discrete Laplace noise",
-        "docs/proofs/window.md",
-        "Errors are stated in `n_error`.",
-        "2 rows",
-        "- `a.csv`",
-        "- Mind the gap.",
-        "## What not to conclude",
-    ):
-        assert words in text
-    assert "protected less" not in text
-    smaller = replace(publication, guarantee=replace(publication.guarantee, unit=Days(7)))
-    assert "A whole record is protected less" in readme(smaller, [], published=DAY)
 
 
 def test_a_curator_is_named_and_of_a_kind_that_the_registry_knows():

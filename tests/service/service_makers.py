@@ -45,13 +45,15 @@ def quick_settings(folder: Path, **changes: Any) -> ServiceSettings:
     )
 
 
-def write_estimates(path: Path, systems: int = SYSTEMS, *, seed: int = 1) -> None:
+def write_estimates(
+    path: Path, systems: int = SYSTEMS, *, seed: int = 1, ids: str = "secret"
+) -> None:
     """Write the inferred table of a fleet; its ids and values differ from all else."""
     rng = np.random.default_rng(seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = [
         {
-            "system_id": f"secret-{number}",
+            "system_id": f"{ids}-{number}",
             "surface_azimuth": float(rng.normal(180.0, 50.0) % 360.0),
             "surface_tilt": float(rng.uniform(5.0, 45.0)),
             "dc_capacity_kw": float(rng.lognormal(1.7, 0.5)),
@@ -68,11 +70,13 @@ def add_dataset(
     *,
     epsilon: float = 4.0,
     unit: Unit | None = None,
+    delta: float = 0.0,
+    ids: str = "secret",
     shares: dict[str, float] | None = None,
     **changes: Any,
 ) -> Served:
     """Serve a dataset under a promise, with analysts' shares of it."""
-    write_estimates(service.settings.datasets / name / "estimates.json")
+    write_estimates(service.settings.datasets / name / "estimates.json", ids=ids)
     made = Served(
         **{
             "name": name,
@@ -87,7 +91,7 @@ def add_dataset(
     )
     with service.store.changing() as connection:
         add_served(connection, made)
-    service.ledger.create_dataset(name, Promise(unit or System(), epsilon))
+    service.ledger.create_dataset(name, Promise(unit or System(), epsilon, delta))
     for analyst, share in (shares or {"ann": epsilon}).items():
         service.ledger.set_share(name, analyst, share)
     return made

@@ -11,7 +11,8 @@ import pytest
 from service_makers import SYSTEMS, add_dataset, key, post, quick_settings, write_estimates
 
 from sunveil.ledger.promise import Promise
-from sunveil.meters import read_meters
+from sunveil.meters import MeterOptions, read_meters
+from sunveil.meters.schema import schema_digest
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.service.analyst.figures import figures_of
 from sunveil.service.analyst.words import ABOUT, promise_sentences
@@ -218,6 +219,7 @@ def test_single_systems_are_released_under_the_promises_own_unit(metered):
     table, errors_to_expect = release["tables"]
     assert [row[0] for row in errors_to_expect["rows"]] == list(errors)
     assert len(table["rows"]) == 3
+    assert release["account"]["schema"] == schema_digest(MeterOptions(timezone="UTC"))
     assert "secret" not in answer.text
     names = [column["name"] for column in table["columns"]]
     azimuths = sorted(row[names.index("surface_azimuth")] for row in table["rows"])

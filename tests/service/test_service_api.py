@@ -173,11 +173,52 @@ def test_the_files_of_a_release_hold_its_tables(served):
     card = yaml.safe_load(api.get(files["release-card.yaml"]).text)
     loss = card["deployment"]["privacy_loss"]
     assert loss["privacy_parameters"] == {"epsilon": 0.5}
+    assert card["deployment"]["deployment_model"]["access_type"] == "Interactive"
     disposition = api.get(files["README.md"]).headers["content-disposition"]
     assert disposition.startswith("attachment")
     for name in ("nothing.csv", "..%2f..%2fsunveil.db"):
         answer = api.get(f"/releases/{release['id']}/files/{name}")
         assert answer.status_code in (404, 422)
+
+
+def file_of(api, release, name):
+    (path,) = (path for path in release["files"] if path.endswith(f"/{name}"))
+    return api.get(path.removeprefix("/api/v1")).text
+
+
+def test_the_card_of_a_release_says_what_the_ledger_said_when_it_was_made(served):
+    served.service.ledger.set_share("roofs", "bob", 3.0)
+    api = served.api()
+    first, second = (
+        api.post(ASK, json=QUESTIONS[kind], headers=key()).json()
+        for kind in ("totals", "quantiles")
+    )
+    chain = served.service.ledger.entries("roofs")
+    for release, spent in ((first, 0.5), (second, 1.0)):
+        account = release["account"]
+        assert (account["spent"], account["total"]) == (spent, 4.0)
+        length, _, head = account["mark"].partition(":")
+        assert chain[int(length) - 1].digest == head
+        assert chain[account["charge"] - 1].facts()["question"] == account["question"]
+        card = yaml.safe_load(file_of(api, release, "release-card.yaml"))["deployment"]
+        details = card["privacy_loss"]["privacy_parameters_details"]
+        assert f"has spent ε = {spent:g} of 4" in details
+        assert account["mark"] in card["deployment_model"]["release_type_details"]
+        for name in ("release-card.yaml", "README.md", "datapackage.json"):
+            text = file_of(api, release, name)
+            assert not any(word in text for word in ("secret", "bob", '"ann"', "share of 3"))
+    page = served.analyst().get(f"/analyst/releases/{first['id']}").text
+    assert first["account"]["mark"] in page
+
+
+def test_a_release_under_delta_has_its_files(served):
+    add_dataset(served.service, "gauss", delta=1e-6, shares={"ann": 0.1}, ids="gauss")
+    api = served.api()
+    question = {"kind": "totals", "epsilon": 0.2}
+    release = api.post("/datasets/gauss/releases", json=question, headers=key()).json()
+    card = yaml.safe_load(file_of(api, release, "release-card.yaml"))["deployment"]
+    assert card["dp_variant"]["variant_name"] == "Zero-concentrated DP"
+    assert card["privacy_loss"]["privacy_parameters"]["rho"] == pytest.approx(0.02)
 
 
 def test_a_release_is_sent_once_to_who_keeps_it(served):

@@ -16,6 +16,7 @@ from sunveil.ledger.amounts import from_nano
 if TYPE_CHECKING:
     from sunveil.ledger.records import Dataset
     from sunveil.ledger.shares import AnalystShare
+    from sunveil.ledger.statement import LedgerStatement
 
 ledger_option = click.option(
     "--ledger",
@@ -175,11 +176,29 @@ def list_command(where: str, *, as_json: bool) -> None:
 @ledger_option
 @json_option
 def show_command(name: str, *, where: str, as_json: bool) -> None:
-    """Show what was promised for the dataset NAME, and what is left of it."""
+    """Show what was promised for the dataset NAME, and what is left of it.
+
+    Under a promise with δ, what was spent is told as ρ, as ε at δ, and as the plain sum of ε.
+    """
     from sunveil.ledger.ledger import Ledger
 
     with Ledger(where) as ledger:
-        _show([ledger.dataset(name)], as_json=as_json, one=True)
+        stated = ledger.statement(name)
+    if as_json:
+        click.echo(json.dumps(stated.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        click.echo("\n".join([_paragraph(stated.dataset), *_converted(stated)]))
+
+
+def _converted(stated: LedgerStatement) -> list[str]:
+    """Return what was spent under a promise with δ, as an officer compares it."""
+    promise = stated.dataset.promise
+    if promise.delta == 0.0:
+        return []
+    said = f"What is spent is ε = {stated.spent_epsilon:.4g} at δ = {promise.delta:g}"
+    if stated.plain_epsilon is None:
+        return [f"{said}; there is no plain sum of ε over its releases."]
+    return [f"{said}; the plain sum of ε over its releases is {stated.plain_epsilon:.9g}."]
 
 
 @dataset_command.command("schedule")

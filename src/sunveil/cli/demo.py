@@ -152,14 +152,17 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
     from sunveil.ledger.ledger import Ledger
     from sunveil.ledger.promise import Promise
     from sunveil.meters import MeterOptions, read_meters
+    from sunveil.meters.schema import schema_digest
     from sunveil.plots.publication import publication_figures
+    from sunveil.publish.account import PublicationAccount
     from sunveil.publish.folder import write_publication
     from sunveil.publish.memory_systems import MemorySystems
     from sunveil.publish.systems import publish_systems
     from sunveil.publish.terms import ReleaseTerms
 
     # Each reading as it is: rules that look at a whole record would tell something of it.
-    records = read_meters(meters, MeterOptions(cleaning="each"))
+    options = MeterOptions(cleaning="each")
+    records = read_meters(meters, options)
     sky = SiteWeather("clearsky", city.site, [record_span(record) for record in records])
     weather = {record.system_id: sky.over(record_span(record)) for record in records}
     folder = _fresh(out, "publication")
@@ -177,11 +180,12 @@ def _publish(meters: Path, city: City, out: Path, *, name: str) -> list[str]:
         publication = publish_systems(
             ledger, name, systems, terms=ReleaseTerms.of(Days(1), PUBLISHED), homes=homes
         )
-        dataset = ledger.dataset(name)
-    write_publication(folder, publication, figures=publication_figures(publication))
+        account = PublicationAccount.of(ledger, name, publication, schema=schema_digest(options))
+    figures = publication_figures(publication)
+    write_publication(folder, publication, account=account, figures=figures)
     return [
-        f"Promised: {dataset.promise}.",
-        f"Published: {len(records)} rows at ε = {PUBLISHED:g} each; {dataset.remaining:g} is left.",
+        f"Promised: {account.promise}.",
+        f"Published: {len(records)} rows at ε = {PUBLISHED:g} each; {account.remaining:g} is left.",
         f"Publication: {folder}",
     ]
 

@@ -110,6 +110,7 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
     run that was stopped is taken up by the same command, without a second charge. With --standing,
     the same command each year gives the rows that were drawn before and charges new systems alone.
     """
+    from sunveil.meters.schema import schema_digest
     from sunveil.privacy.units import parse_unit
     from sunveil.publish.households import read_households
     from sunveil.publish.systems import cost_of_systems
@@ -146,7 +147,7 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
         homes = read_households(given["systems"], given["system_column"]) if whole else ()
         with counting("drawing") as show:
             publication = publish(ledger, dataset, systems, **asked, homes=homes, on_progress=show)
-        _finish(ledger, dataset, out, publication, {})
+        _finish(ledger, dataset, out, publication, {}, schema=schema_digest(meter_options(given)))
 
 
 @publish_command.command("fleet", context_settings={"show_default": True})
@@ -317,12 +318,16 @@ def _finish(
     out: Path,
     publication: Publication,
     figures: Mapping[str, Callable[[Any], None]],
+    *,
+    schema: str | None = None,
 ) -> None:
     from sunveil.plots.publication import publication_figures
+    from sunveil.publish.account import PublicationAccount
     from sunveil.publish.folder import write_publication
 
     drawn = {**publication_figures(publication), **figures}
-    files = write_publication(out, publication, figures=drawn)
+    account = PublicationAccount.of(ledger, dataset, publication, schema=schema)
+    files = write_publication(out, publication, account=account, figures=drawn)
     click.echo(f"{publication.guarantee}.")
-    click.echo(f"{ledger.dataset(dataset).remaining:g} is left of the promise.")
+    click.echo(f"{account.remaining:g} is left of the promise.")
     click.echo(f"Wrote {len(files)} files to {out}")

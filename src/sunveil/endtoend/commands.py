@@ -150,6 +150,6 @@ def _published(
     }
     if not out.is_dir():
         return Outcome(public)
-    found = folder_outcome(out)
+    found = folder_outcome(out, *hidden)
     shutil.rmtree(out)
     return Outcome({**public, **found.public}, found.drawn)

@@ -131,8 +131,8 @@ def rows_of(value: Any) -> tuple[Row, ...]:
     return ()
 
 
-def folder_outcome(folder: Path) -> Outcome:
-    """Return a publication's files: names, shapes and every text that is not drawn."""
+def folder_outcome(folder: Path, *places: Path | str) -> Outcome:
+    """Return a publication's files: names, shapes and texts, without what is drawn and places."""
     public = {"files": " ".join(sorted(path.name for path in folder.iterdir()))}
     drawn: list[Row] = []
     for path in sorted(folder.iterdir()):
@@ -144,7 +144,7 @@ def folder_outcome(folder: Path) -> Outcome:
             table = pq.read_table(path)
             public[f"file {path.name}"] = f"{table.schema} {table.num_rows}"
         elif path.suffix in (".json", ".yaml", ".md"):
-            text = masked_text(path.read_text(encoding="utf-8"))
+            text = masked_text(path.read_text(encoding="utf-8"), *places)
             if path.name.endswith(".orange-button.json"):
                 text = _LIKE_NUMBERS.sub("<n>", text)
             if path.name == "datapackage.json":

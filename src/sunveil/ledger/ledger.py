@@ -47,6 +47,7 @@ from sunveil.ledger.rows import (
 )
 from sunveil.ledger.schema import analysts, datasets, turns
 from sunveil.ledger.shares import AnalystShare, shares_of_dataset
+from sunveil.ledger.statement import LedgerStatement, make_statement
 from sunveil.ledger.verify import FORGOTTEN, Verdict
 
 __all__ = ["Answer", "Dataset", "Ledger", "Promise", "Question", "Verdict", "account_of"]
@@ -354,6 +355,12 @@ class Ledger:
             return keep_answer(connection, row, digest, charge=charge, text=text)
 
     # -- looking at it
+
+    def statement(self, dataset: str, question: Question | None = None) -> LedgerStatement:
+        """Return a dataset's promise, spending and mark of one moment, and a question's charge."""
+        with reading(self._engine) as connection:
+            digest = None if question is None else question.digest(dataset)
+            return make_statement(connection, find_row(connection, dataset), digest)
 
     def entries(self, dataset: str) -> list[Entry]:
         """Return all entries of a dataset's chain, oldest first."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -214,13 +213,3 @@ def read_promise(text: str) -> Promise:
         meters=int(fields.get("meters", 1)),
         schedule=YearlySchedule(**fields["schedule"]) if "schedule" in fields else None,
     )
-
-
-def plain_sum(guarantees: Iterable[Guaranteed]) -> float | None:
-    """Return the sum of the ε of some releases; None where one is of ρ and has no ε."""
-    total = 0
-    for each in guarantees:
-        if isinstance(each, ConcentratedGuarantee):
-            return None
-        total += to_nano(each.epsilon)
-    return from_nano(total)

@@ -9,6 +9,8 @@ is not a schema is never quoted: it could be a meter file, given by mistake.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -184,6 +186,16 @@ def completed(options: MeterOptions, schema: Schema | None) -> MeterOptions:
         if getattr(options, name) == getattr(_DEFAULTS, name)
     }
     return options.changed(left)
+
+
+def schema_digest(options: MeterOptions) -> str:
+    """Return the digest of how files are read: of every field that a schema may declare.
+
+    It is the SHA-256 of these fields as JSON with sorted keys. Declarations are public; what a
+    file's own header says beside them is not in it.
+    """
+    said = {name: getattr(options, name) for name in SCHEMA_FIELDS}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _fields(schema: Schema | None) -> dict[str, Any]:

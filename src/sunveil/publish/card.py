@@ -1,45 +1,45 @@
-"""What is said about a publication: the release card, and the README in plain words.
+"""The release card: what was published, under which promise, and how.
 
-The card has the form of a record of the OpenDP deployments registry, so that it can be sent there
-as it is: https://github.com/opendp/deployments-registry-data
+It has the form of a record of the OpenDP deployments registry, so that it can be sent there
+as it is: https://github.com/opendp/deployments-registry-data. Every field is true of this
+publication, or left out.
 """
 
 from __future__ import annotations
 
 import datetime
-import json
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantee import ConcentratedGuarantee, ConditionalGuarantee
-from sunveil.privacy.units import System, unit_name
-from sunveil.publish.publication import Publication, PublishedTable
+from sunveil.privacy.units import System
+from sunveil.publish.account import DRAWN, PublicationAccount
+from sunveil.publish.loss import household_loss
+from sunveil.publish.making import (
+    composition,
+    data_domain,
+    has_systems,
+    mechanisms,
+    post_processing,
+    preprocessing,
+    statement,
+    unprotected,
+)
+from sunveil.publish.publication import Publication
 
 CURATOR_KINDS = ("Government", "Industry", "Nonprofit")
 PRODUCTS = ("Summary statistics", "Dataset", "Synthetic data")
-USE = "Planning and research that need azimuth, tilt and capacity of solar PV systems."
+NOT_STATED = "not stated"
 TRUST = (
     "The curator holds the readings and is trusted with them; readers of the publication are"
     " trusted with nothing."
 )
-RELEASES = (
-    "Every release about the same systems is charged to one ledger before it is drawn, against a"
-    " promise that is never changed."
-)
-CHOICES = "Grids, bins and thresholds are public and were chosen without looking at any reading."
-CAUTIONS = (
-    "Every value was drawn at random around what the readings show: use none without its error.",
-    "A single row or cell says little about any one customer: that is intended.",
-    "Copies of this publication are the same draw: averaging them makes nothing more exact.",
-    "Other publications about the same systems add to the privacy loss; the curator's ledger says"
-    " how much was spent in all.",
-)
-
-# The δ at which a guarantee in ρ is told as a factor.
-DELTA = 1e-6
+ONCE = "Drawn once, from the files as they were then."
+AGAIN = "Rows that were drawn in earlier years are given again; new systems are drawn."
+ASKED = "An analyst asked for it through the service, within a share of the promise."
+PUBLISHED = "Files are published; nobody asks questions of the data through them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +51,20 @@ class Curator:
     name
         The curator's name.
     kind
-        ``Government``, ``Industry`` or ``Nonprofit``: the registry's words.
+        ``Government``, ``Industry`` or ``Nonprofit``: the registry's words. None leaves it out.
     region
         What region the systems are in.
     intended_use
         What the publication is for.
     """
 
-    name: str = "not stated"
-    kind: str = "Industry"
-    region: str = "not stated"
-    intended_use: str = USE
+    name: str = NOT_STATED
+    kind: str | None = None
+    region: str = NOT_STATED
+    intended_use: str = NOT_STATED
 
     def __post_init__(self) -> None:
-        if self.kind not in CURATOR_KINDS:
+        if self.kind is not None and self.kind not in CURATOR_KINDS:
             raise ParameterError(
                 f"a curator is one of {', '.join(CURATOR_KINDS)}, and {self.kind!r} is not"
             )
@@ -73,7 +73,11 @@ class Curator:
 
 
 def release_card(
-    publication: Publication, curator: Curator, *, published: datetime.date
+    publication: Publication,
+    curator: Curator,
+    *,
+    published: datetime.date,
+    account: PublicationAccount | None = None,
 ) -> dict[str, Any]:
     """Return a publication's record for the deployments registry.
 
@@ -85,33 +89,21 @@ def release_card(
         Who publishes it.
     published
         On which day.
+    account
+        What the ledger says of it; None where there is none.
     """
-    proof = publication.guarantee.proof
     return {
         "url_slug": slug(f"{publication.title} {published.year}"),
         "deployment": {
             "basic": _basic(publication, curator, published),
             "dp_variant": {
                 "variant_name": _variant(publication),
-                "data_domain": "Meter readings of solar PV systems, one record per system.",
-                "unprotected_quantities": _unprotected(publication),
+                "data_domain": data_domain(publication),
+                "unprotected_quantities": unprotected(publication),
             },
-            "privacy_loss": _privacy_loss(publication),
-            "deployment_model": {
-                "model_name": "Central",
-                "trust_assumptions": TRUST,
-                "release_type": "Many releases",
-                "release_type_details": RELEASES,
-                "data_source_type": "Static",
-                "access_type": "Non-interactive",
-            },
-            "implementation": {
-                "preprocessing_and_hyperparameter_tuning": CHOICES,
-                "mechanisms": f"{publication.mechanism}. Drawn in exact arithmetic through OpenDP.",
-                "composition": "Sequential, over everything that is published about a system.",
-                "post_processing": "None beyond what the tables say of themselves.",
-                "additional_information": f"Proof, in Sunveil's documentation: {proof}.",
-            },
+            "privacy_loss": _privacy_loss(publication, account),
+            "deployment_model": _deployment_model(publication, account),
+            "implementation": _implementation(publication, account),
             "administrative": {
                 "status": "Draft",
                 "registry_authors": [curator.name],
@@ -135,9 +127,12 @@ def slug(text: str) -> str:
 
 
 def _basic(publication: Publication, curator: Curator, published: datetime.date) -> dict[str, Any]:
+    who = {"data_curator_name": curator.name}
+    if curator.kind is not None:
+        who["data_curator_type"] = curator.kind
     return {
         "name": publication.title,
-        "data_curators": [{"data_curator_name": curator.name, "data_curator_type": curator.kind}],
+        "data_curators": [who],
         "description": " ".join(table.about for table in publication.tables),
         "intended_use": curator.intended_use,
         "data_product_type": _product(publication),
@@ -152,106 +147,66 @@ def _product(publication: Publication) -> str:
     stated = publication.public.get("data_product_type")
     if stated in PRODUCTS:
         return str(stated)
-    names = {column.name for table in publication.tables for column in table.columns}
-    return "Dataset" if "release_id" in names else "Summary statistics"
+    return "Dataset" if has_systems(publication) else "Summary statistics"
 
 
 def _variant(publication: Publication) -> str:
-    if isinstance(publication.guarantee, ConditionalGuarantee | ConcentratedGuarantee):
+    if isinstance(publication.guarantee, ConcentratedGuarantee):
+        return "Zero-concentrated DP"
+    if isinstance(publication.guarantee, ConditionalGuarantee):
         return "Custom"
     return "Pure DP" if publication.guarantee.delta == 0.0 else "Approximate DP"
 
 
-def _unprotected(publication: Publication) -> str:
-    count = publication.public.get("systems")
-    size = "the number of systems" if count is None else f"the number of systems, {count}"
-    return f"Public: {size}, which of them are in the data, places, calendars, weather and grids."
-
-
-def _privacy_loss(publication: Publication) -> dict[str, Any]:
-    guarantee = publication.guarantee
-    if isinstance(guarantee, ConcentratedGuarantee):
-        parameters = {"rho": guarantee.rho}
-    else:
-        parameters = {"epsilon": guarantee.epsilon}
-        if guarantee.delta > 0.0:
-            parameters["delta"] = guarantee.delta
+def _privacy_loss(publication: Publication, account: PublicationAccount | None) -> dict[str, Any]:
+    loss = household_loss(publication, account)
+    replaced = (
+        "Neighbouring data differ in this, replaced by any other; who is in the data is the same in"
+        " both (bounded neighbours)."
+    )
+    details = [statement(publication)]
+    if account is not None:
+        details += [f"The dataset's promise: {account.promise}.", account.spending]
     fields: dict[str, Any] = {
-        "privacy_unit": str(guarantee.unit),
-        "privacy_unit_details": f"Adjacent datasets differ in {guarantee.unit}, replaced by any"
-        f" other ({unit_name(guarantee.unit)}).",
-        "privacy_parameters": parameters,
-        "privacy_parameters_details": str(guarantee),
+        "privacy_unit": loss.unit,
+        "privacy_unit_details": replaced
+        if account is None
+        else f"{replaced} {account.household_rule}",
+        "privacy_parameters": loss.parameters,
+        "privacy_parameters_details": " ".join(details),
     }
-    if isinstance(publication.public.get("systems"), int):
-        fields["number_of_privacy_units"] = publication.public["systems"]
+    # days and readings are counted by nobody, and households with several meters neither
+    count = publication.public.get("systems")
+    single = account is None or account.promise.meters == 1
+    if isinstance(publication.guarantee.unit, System) and isinstance(count, int) and single:
+        fields["number_of_privacy_units"] = count
     return fields
 
 
-def readme(publication: Publication, files: list[str], *, published: datetime.date) -> str:
-    """Return a publication's README: what was protected, how well, and what not to conclude.
-
-    Parameters
-    ----------
-    publication
-        What is published.
-    files
-        Names of the files beside it.
-    published
-        On which day.
-    """
-    proof = publication.guarantee.proof
-    parts = [
-        f"# {publication.title}\n",
-        f"Published on {published.isoformat()}.\n",
-        "## What was protected\n",
-        _protected(publication),
-        "## How\n",
-        f"{publication.mechanism}. Proof, in Sunveil's documentation: {proof}.\n",
-        "## Tables\n",
-        *(_described(table) for table in publication.tables),
-        "## What not to conclude\n",
-        _cautions(publication),
-        "## Files\n",
-        "".join(f"- `{name}`\n" for name in files),
-    ]
-    if publication.public:
-        chosen = json.dumps(publication.public, indent=1, ensure_ascii=False)
-        parts += ["## Public choices\n", f"```json\n{chosen}\n```\n"]
-    return "\n".join(parts)
+def _deployment_model(
+    publication: Publication, account: PublicationAccount | None
+) -> dict[str, Any]:
+    fields: dict[str, Any] = {"model_name": "Central", "trust_assumptions": TRUST}
+    if account is not None:
+        alone = account.charges == 1 and account.spent >= account.total
+        fields["release_type"] = "One release" if alone else "Many releases"
+        fields["release_type_details"] = account.record
+    again = DRAWN in publication.public
+    fields["data_source_type"] = "Dynamic" if again else "Static"
+    fields["data_source_type_details"] = AGAIN if again else ONCE
+    interactive = account is not None and account.interactive
+    fields["access_type"] = "Interactive" if interactive else "Non-interactive"
+    fields["access_type_details"] = ASKED if interactive else PUBLISHED
+    return fields
 
 
-def _protected(publication: Publication) -> str:
-    guarantee = publication.guarantee
-    if isinstance(guarantee, ConcentratedGuarantee):
-        epsilon, failing = guarantee.epsilon_at(DELTA), f", but with a probability of {DELTA:g}"
-    else:
-        epsilon, failing = guarantee.epsilon, ""
-    lines = [
-        f"The unit of protection is **{guarantee.unit}** of any one customer.",
-        f"{guarantee}.",
-        "If it were replaced by any other, nothing here would be more than"
-        f" {math.exp(epsilon):.3g} times as likely or as unlikely to be published{failing}.",
-    ]
-    if not isinstance(guarantee.unit, System):
-        lines.append(
-            "A whole record is protected less: it is many such units, and their losses add up."
-        )
-    if isinstance(guarantee, ConditionalGuarantee):
-        lines.append("This holds only under the condition just named, not in the worst case.")
-    return " ".join(lines) + "\n"
-
-
-def _described(table: PublishedTable) -> str:
-    rows = "".join(f"| `{c.name}` | {c.kind} | {c.about} |\n" for c in table.columns)
-    errors = [f"`{c.name}`" for c in table.columns if "error" in c.name]
-    stated = f"\nErrors are stated in {', '.join(errors)}.\n" if errors else ""
-    return (
-        f"### {table.name}\n\n{table.about} {len(table.rows)} rows.\n\n"
-        f"| column | type | what it holds |\n|---|---|---|\n{rows}{stated}"
-    )
-
-
-def _cautions(publication: Publication) -> str:
-    lines = (*CAUTIONS, *publication.public.get("cautions", ()))
-    return "".join(f"- {line}\n" for line in lines)
+def _implementation(publication: Publication, account: PublicationAccount | None) -> dict[str, Any]:
+    fields = {
+        "preprocessing_and_hyperparameter_tuning": preprocessing(publication, account),
+        "mechanisms": f"{mechanisms(publication)} Drawn in exact arithmetic through OpenDP.",
+        "composition": composition(publication, account),
+        "post_processing": post_processing(publication),
+        "additional_information": "Proof, in Sunveil's documentation:"
+        f" {publication.guarantee.proof}.",
+    }
+    return {name: text for name, text in fields.items() if text is not None}

@@ -21,9 +21,11 @@ import pandas as pd
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.extras import require_extras
 from sunveil.files import real_path
-from sunveil.publish.card import Curator, card_yaml, readme, release_card, slug
+from sunveil.publish.account import PublicationAccount
+from sunveil.publish.card import Curator, card_yaml, release_card, slug
 from sunveil.publish.orange import holds_systems, orange_json
 from sunveil.publish.publication import Publication, PublishedTable
+from sunveil.publish.readme import readme
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -44,6 +46,7 @@ def write_publication(
     folder: Path | str,
     publication: Publication,
     *,
+    account: PublicationAccount | None = None,
     figures: Mapping[str, Draw] | None = None,
     curator: Curator | None = None,
     published: datetime.date | None = None,
@@ -56,6 +59,8 @@ def write_publication(
         Where: a folder that does not exist, or an empty one.
     publication
         What to write; everything in it is public.
+    account
+        What the ledger says of it. Without, card and README say that there is none.
     figures
         Names, and functions that each draw on a new matplotlib figure; PNG and SVG are written.
     curator
@@ -71,7 +76,8 @@ def write_publication(
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         made.mkdir()
-        _fill(made, publication, figures or {}, curator=curator or Curator(), day=day)
+        _write_tables(made, publication, figures or {})
+        _describe(made, publication, account, curator=curator or Curator(), day=day)
         names = sorted(path.name for path in made.iterdir())
         for place in (*(made / name for name in names), made):
             _sync(place)
@@ -118,14 +124,7 @@ def _check_table(table: PublishedTable) -> None:
         raise ParameterError(f"the table {table.name} has rows of unequal length")
 
 
-def _fill(
-    folder: Path,
-    publication: Publication,
-    figures: Mapping[str, Draw],
-    *,
-    curator: Curator,
-    day: datetime.date,
-) -> None:
+def _write_tables(folder: Path, publication: Publication, figures: Mapping[str, Draw]) -> None:
     for table in publication.tables:
         _write_table(folder, table)
         if holds_systems(table):
@@ -133,11 +132,26 @@ def _fill(
             _write(folder / f"{table.name}.orange-button.json", text)
     for name, draw in figures.items():
         _write_figure(folder, name, draw)
-    _write(folder / "datapackage.json", _as_json(data_package(folder, publication, day=day)))
-    card = release_card(publication, curator, published=day)
+
+
+def _describe(
+    folder: Path,
+    publication: Publication,
+    account: PublicationAccount | None,
+    *,
+    curator: Curator,
+    day: datetime.date,
+) -> None:
+    """Write what is said of the tables and figures that a folder has."""
+    package = data_package(folder, publication, day=day)
+    if account is not None:
+        package["sunveil:account"] = account.to_dict()
+    _write(folder / "datapackage.json", _as_json(package))
+    card = release_card(publication, curator, published=day, account=account)
     _write(folder / "release-card.yaml", card_yaml(card))
     files = sorted({"README.md", *(path.name for path in folder.iterdir())})
-    _write(folder / "README.md", readme(publication, files, published=day))
+    text = readme(publication, files, published=day, account=account)
+    _write(folder / "README.md", text)
 
 
 def frame_of_table(table: PublishedTable) -> pd.DataFrame:

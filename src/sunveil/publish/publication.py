@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sunveil.privacy.guarantee import Guaranteed
+
+if TYPE_CHECKING:  # a publication can be made without a ledger
+    from sunveil.ledger.records import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,8 @@ class Publication:
         Which mechanisms drew it, in words.
     public
         The public choices it was made with.
+    question
+        What the ledger was asked for it; None where there was no ledger.
     """
 
     title: str
@@ -96,3 +101,4 @@ class Publication:
     guarantee: Guaranteed
     mechanism: str
     public: dict[str, Any] = field(default_factory=dict)
+    question: Question | None = field(default=None, repr=False)

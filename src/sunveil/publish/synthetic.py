@@ -144,6 +144,7 @@ def publish_synthetic(
             "bins": _told(bins),
             "cautions": ["No row is a customer: do not look for one."],
         },
+        question=question,
     )
 
 

@@ -198,6 +198,7 @@ def systems_publication(
         guarantee=guarantee,
         mechanism=f"One draw per system by the mechanism {question.mechanism}",
         public=public,
+        question=question,
     )
 
 

@@ -190,6 +190,7 @@ def publish_fleet(
         guarantee=question.guarantee,
         mechanism=drawn_tables["mechanism"],
         public=drawn_tables["public"],
+        question=question,
     )
 
 

@@ -131,6 +131,10 @@ class FullReleaseBody(ReleaseBody):
     guarantee: dict[str, Any]
     mechanism: str
     public: dict[str, Any]
+    account: Annotated[
+        dict[str, Any] | None,
+        Field(description="Promise, spending and ledger mark when it was made; null if unknown."),
+    ] = None
     tables: list[TableBody]
     files: Annotated[list[str], Field(description="Addresses of the same as files.")]
 
@@ -215,6 +219,7 @@ def full_release(row: ReleaseRow, body: dict[str, Any]) -> dict[str, Any]:
     return {
         **fields,
         **{key: body[key] for key in ("asked", "edition", "guarantee", "mechanism", "public")},
+        "account": body.get("account"),
         "tables": tables,
         "files": [f"{fields['url']}/files/{name}" for name in file_names(body)],
     }

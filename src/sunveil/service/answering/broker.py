@@ -240,6 +240,8 @@ class LedgerBroker:
         question: LedgerQuestion,
     ) -> str:
         """Keep an answer as a release, and return its id."""
+        from sunveil.service.answering.kinds import account_of_answer
+
         digest = question.digest(asked.dataset)
         row = ReleaseRow(
             id=release_id(asked.dataset, digest),
@@ -251,6 +253,7 @@ class LedgerBroker:
             made=now(),
         )
         body = body_of(publication, asked=json.loads(asked.asked), edition=case.dataset.edition)
+        body["account"] = account_of_answer(case, self._ledger, publication).to_dict()
         with self._store.changing() as connection:
             keep_release(connection, row, question=digest, body=body)
             end_request(connection, asked, row.id)

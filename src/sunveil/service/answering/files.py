@@ -7,8 +7,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from sunveil.privacy.guarantee import Guarantee
+from sunveil.privacy.guarantee import ConcentratedGuarantee, Guarantee
 from sunveil.privacy.units import parse_unit
+from sunveil.publish.account import PublicationAccount
 from sunveil.publish.folder import write_publication
 from sunveil.publish.publication import Publication, PublishedTable
 from sunveil.service.store.releases import ReleaseRow
@@ -16,22 +17,34 @@ from sunveil.service.store.releases import ReleaseRow
 
 def publication_of(body: dict[str, Any]) -> Publication:
     """Return a release as the publication that it was."""
-    given = body["guarantee"]
-    guarantee = Guarantee(
-        parse_unit(body["unit"]), given["epsilon"], given["delta"], given["proof"]
-    )
     return Publication(
         title=body["title"],
         tables=tuple(PublishedTable.from_dict(table) for table in body["tables"]),
-        guarantee=guarantee,
+        guarantee=_guarantee_of(body),
         mechanism=body["mechanism"],
         public=body["public"],
     )
+
+
+def _guarantee_of(body: dict[str, Any]) -> Guarantee | ConcentratedGuarantee:
+    unit, given = parse_unit(body["unit"]), body["guarantee"]
+    if given["kind"] == "concentrated":
+        return ConcentratedGuarantee(unit, given["rho"], given["proof"])
+    return Guarantee(unit, given["epsilon"], given["delta"], given["proof"])
 
 
 def files_of(row: ReleaseRow, body: dict[str, Any]) -> dict[str, bytes]:
     """Return the files of a release by name; the same release gives the same bytes."""
     day = datetime.datetime.fromisoformat(row.made).date()
     with tempfile.TemporaryDirectory() as folder:
-        written = write_publication(Path(folder) / "files", publication_of(body), published=day)
+        target = Path(folder) / "files"
+        written = write_publication(
+            target, publication_of(body), account=_account_of(body), published=day
+        )
         return {path.name: path.read_bytes() for path in written}
+
+
+def _account_of(body: dict[str, Any]) -> PublicationAccount | None:
+    """Return what the ledger said when a release was made; releases of version 0.1 kept none."""
+    stated = body.get("account")
+    return None if stated is None else PublicationAccount.from_dict(stated)

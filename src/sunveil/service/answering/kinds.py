@@ -8,6 +8,8 @@ from typing import Any
 
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.records import Question
+from sunveil.meters.schema import schema_digest
+from sunveil.publish.account import PublicationAccount
 from sunveil.publish.bins import Bins
 from sunveil.publish.clip import LARGEST_KW
 from sunveil.publish.fleet import Expected
@@ -28,6 +30,7 @@ from sunveil.service.broker import (
     SystemsQuestion,
     TotalsQuestion,
 )
+from sunveil.service.reading import meter_options
 from sunveil.service.store.datasets import Served
 
 MOVED = "share of systems that would have to move to make up for the noise"
@@ -65,6 +68,25 @@ def plan(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
 def answer(case: AnalystQuestion, ledger: Ledger) -> Publication:
     """Answer a question: the ledger is charged before anything is drawn."""
     return _KINDS[type(case.question)][1](case, ledger)
+
+
+def account_of_answer(
+    case: AnalystQuestion, ledger: Ledger, publication: Publication
+) -> PublicationAccount:
+    """Return what the ledger says of an answer: public, and nothing of any analyst's share.
+
+    Parameters
+    ----------
+    case, publication
+        The question and its answer.
+    ledger
+        What was charged.
+    """
+    read = isinstance(case.question, SystemsQuestion)  # tables are made from what was inferred
+    schema = schema_digest(meter_options(case.dataset)) if read else None
+    return PublicationAccount.of(
+        ledger, case.dataset.name, publication, schema=schema, interactive=True
+    )
 
 
 def question_of(case: AnalystQuestion, ledger: Ledger) -> Question:
