@@ -28,8 +28,8 @@ def test_one_may_be_off_where_most_are_asked_for():
 
 def test_the_compass_is_a_circle():
     rule = many_near(Truth(10.0, 30.0, 5.0), 1)
-    assert rule([row(350.0, 30.0, 5.0)]) == "many near"
-    assert rule([row(190.0, 30.0, 5.0)]) == "few near"
+    assert rule([row(350.0, 60.0, 5.0)]) == "many near"
+    assert rule([row(190.0, 60.0, 5.0)]) == "few near"
 
 
 @pytest.mark.parametrize(

@@ -329,5 +329,6 @@ def _finish(
     account = PublicationAccount.of(ledger, dataset, publication, schema=schema)
     files = write_publication(out, publication, account=account, figures=drawn)
     click.echo(f"{publication.guarantee}.")
-    click.echo(f"{account.remaining:g} is left of the promise.")
+    now = "" if account.promise.schedule is None else ", by its schedule, this year"
+    click.echo(f"{account.remaining:g} is left of the promise{now}.")
     click.echo(f"Wrote {len(files)} files to {out}")

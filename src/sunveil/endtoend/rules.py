@@ -15,18 +15,18 @@ from sunveil.endtoend.outcomes import Row
 # From what was drawn to the name of a bin.
 Rule = Callable[[Sequence[Row]], str]
 
-# How far from a truth an answer is still near: of a release of readings or days, which is sharp,
-# and of one of a whole record, which is not: as far as its window reaches.
-# [degrees, degrees, log of capacity]
-SHARP, BLUNT = (40.0, 20.0, 0.5), (125.0, 30.0, 1.65)
+# How far from a truth an answer is still near: of a release of readings, which is sharp, of one of
+# a few weeks' days, which is less so, and of one of a whole record, which is not at all. The last
+# are the corners of about the ball that its window is. [degrees, degrees, log of capacity]
+SHARP, WIDER, BALL = (40.0, 20.0, 0.5), (100.0, 45.0, 0.5), (200.0, 90.0, 3.0)
 
 
-def each_near(truths: Sequence[Truth]) -> Rule:
+def each_near(truths: Sequence[Truth], reach: tuple[float, float, float] = SHARP) -> Rule:
     """Return the rule that asks of every system whether a row is near what it is."""
 
     def rule(rows: Sequence[Row]) -> str:
         answers = _planes(rows)
-        found = ["near" if any(_near(a, t, SHARP) for a in answers) else "off" for t in truths]
+        found = ["near" if any(_near(a, t, reach) for a in answers) else "off" for t in truths]
         return " ".join(found)
 
     return rule
@@ -34,7 +34,7 @@ def each_near(truths: Sequence[Truth]) -> Rule:
 
 def most_near(truths: Sequence[Truth]) -> Rule:
     """Return the rule that asks whether a row is near each of the systems, but for one."""
-    every = each_near(truths)
+    every = each_near(truths, WIDER)
 
     def rule(rows: Sequence[Row]) -> str:
         return "most near" if every(rows).split().count("off") <= 1 else "few near"
@@ -46,7 +46,7 @@ def many_near(truth: Truth, least: int) -> Rule:
     """Return the rule that asks whether many rows are near what all systems are."""
 
     def rule(rows: Sequence[Row]) -> str:
-        near = sum(_near(answer, truth, BLUNT) for answer in _planes(rows))
+        near = sum(_within_ball(answer, truth) for answer in _planes(rows))
         return "many near" if near >= least else "few near"
 
     return rule
@@ -84,10 +84,19 @@ def _planes(rows: Sequence[Row]) -> list[Truth]:
 
 
 def _near(answer: Truth, truth: Truth, reach: tuple[float, float, float]) -> bool:
+    return all(a <= b + 1e-9 for a, b in zip(_apart(answer, truth), reach, strict=True))
+
+
+def _within_ball(answer: Truth, truth: Truth) -> bool:
+    shares = (a / b for a, b in zip(_apart(answer, truth), BALL, strict=True))
+    return sum(shares) <= 1.0
+
+
+def _apart(answer: Truth, truth: Truth) -> tuple[float, float, float]:
+    """Return how far an answer is from a truth. [degrees, degrees, log of capacity]"""
     turned = abs(answer.surface_azimuth - truth.surface_azimuth) % 360.0
-    apart = (
+    return (
         min(turned, 360.0 - turned),
         abs(answer.surface_tilt - truth.surface_tilt),
         abs(math.log(answer.dc_capacity_kw / truth.dc_capacity_kw)),
     )
-    return all(a <= b + 1e-9 for a, b in zip(apart, reach, strict=True))
