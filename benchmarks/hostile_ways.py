@@ -174,7 +174,7 @@ def _fleet(meters: Path, folder: Path, fleet: Fleet) -> Outcome:
 
 
 def _release(meters: Path) -> Outcome:
-    given = ("--unit", "readings:1", "--epsilon", "1", "--json", "--no-expected")
+    given = ("--unit", "readings:1", "--epsilon", "1", "--json")
     code, out, err = command("release", meters, *PLACE, *given)
     public = [sorted(set(each) - {"release_id"}) for each in json.loads(out)] if out else []
     return Outcome(code, shared=f"{len(public)} {public} {err}", said=err)

@@ -134,9 +134,9 @@ def test_a_ledger_is_for_its_owner_alone(small, path, tmp_path):
 def step(folder, *, body):
     """Write a further step beside the others."""
     shutil.copytree(MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "versions" / "step_0003_next.py").write_text(
+    (folder / "versions" / "step_0004_next.py").write_text(
         "from alembic import op\nimport sqlalchemy as sa\n"
-        "revision = '0003'\ndown_revision = '0002'\n"
+        "revision = '0004'\ndown_revision = '0003'\n"
         "def upgrade():\n    op.add_column('datasets', sa.Column('more', sa.Integer))\n"
         f"    {body}\n"
     )
@@ -152,7 +152,7 @@ def test_a_step_that_breaks_leaves_the_ledger_as_it_was(ledger, where, tmp_path)
     with engine.begin() as connection:
         columns = connection.execute(text("SELECT * FROM datasets")).keys()
         assert "more" not in columns
-        assert connection.execute(text("SELECT * FROM sunveil_ledger")).scalar() == "0002"
+        assert connection.execute(text("SELECT * FROM sunveil_ledger")).scalar() == "0003"
     engine.dispose()
     ledger.charge("d", question())
     assert ledger.verify("d").holds

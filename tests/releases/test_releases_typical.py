@@ -78,7 +78,7 @@ def test_a_whole_record_errs_by_the_window_and_by_the_model():
         alone = errors(unit=System(), epsilon=epsilon, table=sharp)
         both = errors(unit=System(), epsilon=epsilon)
         assert both.azimuth.mean >= alone.azimuth.mean
-        assert both.tilt.within >= alone.tilt.within
+        assert both.tilt.mean >= alone.tilt.mean
     assert both.tilt.mean > 1.0 > alone.tilt.mean
 
 
