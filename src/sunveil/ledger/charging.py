@@ -21,6 +21,9 @@ from sunveil.ledger.rows import append_entry, entry_at, find_row, present_year, 
 from sunveil.ledger.schema import answers, members
 from sunveil.ledger.spending import household_spending
 
+# Whose rest is meant, where it is not the dataset's own.
+SHARED = " to a household that has several meters, or is in other datasets of the ledger too"
+
 
 def charge_question(connection: Connection, row: Row[Any], question: Question) -> int:
     """Charge a question to all that it concerns, and return the place of its charge.
@@ -121,7 +124,7 @@ def _debit_households(
             if household_spending(connection, row, some, squared=squared).within(held) < 0:
                 saved.rollback()
                 before = household_spending(connection, row, some, squared=squared)
-                refuse(cost * meters, before.within(held))
+                refuse(cost * meters, before.within(held), whose=SHARED)
     except BudgetExceeded as error:
         _refuse_until(error, promise, year)
         raise

@@ -136,11 +136,11 @@ def debit_analyst(connection: Connection, row: Row[Any], *, analyst: str, cost: 
     refuse(cost, found.share - found.spent)
 
 
-def refuse(cost: int, left: int) -> NoReturn:
-    """Refuse a cost that is more than what is left, both in billionths."""
+def refuse(cost: int, left: int, *, whose: str = "") -> NoReturn:
+    """Refuse a cost that is more than what is left, both in billionths; ``whose`` says of what."""
     left = max(left, 0)
     raise BudgetExceeded(
-        f"this would spend {from_nano(cost):.9g}, and {from_nano(left):.9g} is left; ask for"
+        f"this would spend {from_nano(cost):.9g}, and {from_nano(left):.9g} is left{whose}; ask for"
         " less or not at all",
         requested=from_nano(cost),
         remaining=from_nano(left),
