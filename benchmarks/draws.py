@@ -48,7 +48,7 @@ RELEASES = [(Readings(1), e) for e in (0.03, 0.1, 0.3)] + [
     (Days(1), e) for e in (0.1, 0.2, 0.3, 1.0, 3.0)
 ]
 DEFAULT, FINER = "the default", "the default, planes 2° apart"
-BEFORE_NAME, NO_PRIOR = "four votes, no prior (version 0.1)", "no prior"
+BEFORE_NAME, NO_PRIOR = "four votes, no prior", "no prior"
 BEFORE = Choices(thresholds=(0.3, 0.5, 0.7, 0.9), fewest=4, planes=None)
 # For both units; how days vote makes no difference to readings.
 VARIANTS = {
@@ -68,7 +68,7 @@ clear sky, each system the mean of its years. Simulated: {SYSTEMS} systems with 
 faults, wrong clocks and flat planes among them, which have large errors at any ε. Means over
 systems, medians behind the stroke; capacities are medians. Days vote by what a release is worth
 (`sunveil.releases.worth`), and the prior is `sunveil.releases.prior.PlanePrior`. Planes 2° apart
-are four times the work and gain 0.2° of azimuth at most, where ε is large: the step is 4°."""
+are four times the work and gain 0.3° of tilt at most, where ε is large: the step is 4°."""
 LEFT_OUT = """\
 Whether the rules hold for systems that nobody looked at: for each real system the votes that are
 best for the mean azimuth of the others are taken; beside it what the rules give."""
