@@ -118,7 +118,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplace:
-    """Add to every cell a whole number k with Pr[k] ∝ exp(-|k| / b), b = Δ / ε.
+    """Add to every cell a whole number k with Pr[k] ∝ exp(-abs(k) / b), b = Δ / ε.
 
     Parameters
     ----------
