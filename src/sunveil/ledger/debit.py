@@ -137,7 +137,15 @@ def debit_analyst(connection: Connection, row: Row[Any], *, analyst: str, cost: 
 
 
 def refuse(cost: int, left: int, *, whose: str = "") -> NoReturn:
-    """Refuse a cost that is more than what is left, both in billionths; ``whose`` says of what."""
+    """Refuse a cost that is more than what is left.
+
+    Parameters
+    ----------
+    cost, left
+        In billionths of the promise's measure.
+    whose
+        Words that say whose rest it is, where it is not the dataset's own.
+    """
     left = max(left, 0)
     raise BudgetExceeded(
         f"this would spend {from_nano(cost):.9g}, and {from_nano(left):.9g} is left{whose}; ask for"
