@@ -38,7 +38,7 @@ from sunveil.site import Plane, Site
 from sunveil.weather import get_weather
 
 # Per m² of module, and beyond the public capacities: put among them, which turns no plane.
-SCALES = {"heggelbach": 100.0, "almeria": 0.1}
+SCALES = {"heggelbach": 100.0, "almeria": 0.1, "pvod_01": 0.01, "pvod_05": 0.01, "pvod_07": 0.01}
 # A year with power on fewer days is one of outages. [days]
 FEWEST_DAYS = 120
 # The rules were found on the fleet of another seed, 81801.
@@ -90,7 +90,7 @@ def on_true_clock(case: real.RealCase) -> real.RealCase:
     return replace(case, power=power.tz_convert(case.power.index.tz))
 
 
-def years(declared: real.RealCase) -> Iterator[real.RealCase]:
+def years(declared: real.RealCase, fewest: int = FEWEST_DAYS) -> Iterator[real.RealCase]:
     """Yield the years of a system that have power on enough days."""
     case = on_true_clock(declared)
     scale = SCALES.get(case.name, 1.0)
@@ -99,7 +99,7 @@ def years(declared: real.RealCase) -> Iterator[real.RealCase]:
     bright = 0.1 * case.power.quantile(0.999)
     for year in real.single_years(case) or [case]:
         tops = year.power.groupby(year.power.index.date).max()
-        if (tops > bright).sum() >= FEWEST_DAYS:
+        if (tops > bright).sum() >= fewest:
             yield year
 
 

@@ -7,12 +7,12 @@ year averaged to hours on its true clock, since releases repair none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from benchmarks import real
-from benchmarks.draws import SCALES, on_true_clock
+from benchmarks.draws import years
 from benchmarks.independent import independent_fleet
 from benchmarks.real_scores import SEEN, SMOG
 from sunveil.infer import record_span
@@ -31,8 +31,6 @@ NAMES = SEEN + SMOG
 QUANTITIES = ("azimuth", "tilt", "capacity")
 # Series of one array are one system.
 SAME_SYSTEM = {"serf_dst": "serf_east"}
-# Beyond the public capacities: put among them, which turns no plane.
-SCALED = SCALES | {"pvod_01": 0.01, "pvod_05": 0.01, "pvod_07": 0.01}
 # A year with power on fewer days is one of outages. [days]
 FEWEST_DAYS = 90
 UNITS: dict[str, Unit] = {"readings": Readings(1), "days": Days(1), "system": System()}
@@ -112,23 +110,11 @@ def real_series() -> Iterator[LabelledSeries]:
     for name, reason in missing.items():
         print(f"{name} is left out: {reason}", flush=True)
     for case in cases:
-        for year in _years(case):
+        for year in years(case, FEWEST_DAYS):
             yield _framed(year, "clearsky")
             covered = None if year.weather is None else real.with_weather_only(year)
             if covered is not None and _read_days(covered) >= FEWEST_DAYS:
                 yield _framed(covered, year.weather)
-
-
-def _years(declared: real.RealCase) -> Iterator[real.RealCase]:
-    case = on_true_clock(declared)
-    scale = SCALED.get(case.name, 1.0)
-    kw = None if case.dc_kw is None else case.dc_kw * scale
-    case = replace(case, power=case.power * scale, dc_kw=kw)
-    bright = 0.1 * case.power.quantile(0.999)
-    for year in real.single_years(case) or [case]:
-        tops = year.power.groupby(year.power.index.date).max()
-        if (tops > bright).sum() >= FEWEST_DAYS:
-            yield year
 
 
 def _read_days(case: real.RealCase) -> int:
