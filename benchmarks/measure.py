@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import peers
-from sunveil.estimate import Estimate, Flag, Interval
+from sunveil.estimate import Estimate, Flag
 from sunveil.infer import Options, infer_record, record_span
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Label
+from sunveil.quantities import Interval
 from sunveil.site import Mount, Plane, Site
 from sunveil.weather import Weather, get_weather
 

@@ -19,10 +19,11 @@ from benchmarks.measure import turned, wedge_holds, wedge_width
 from benchmarks.peers_apart import PeerResult, clear_days, solar_data_tools
 from benchmarks.real_case import QUANTITIES
 from sunveil.errors import SunveilError
-from sunveil.estimate import Estimate, Interval
+from sunveil.estimate import Estimate
 from sunveil.infer import infer, repaired
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Label, Record
+from sunveil.quantities import Interval
 
 SUNVEIL = "Sunveil"
 DECLARED = "pvanalytics, clock as declared"

@@ -11,7 +11,8 @@ from benchmarks import real
 from benchmarks.measure import number
 from benchmarks.real_case import QUANTITIES
 from benchmarks.real_scores import PEERS, SUNVEIL, Coverage, RealAnswer, counted, errors, held
-from sunveil.estimate import Estimate, Interval
+from sunveil.estimate import Estimate
+from sunveil.quantities import Interval
 
 NAMES = {"azimuth": "azimuth [°]", "tilt": "tilt [°]", "capacity": "capacity [%]"}
 

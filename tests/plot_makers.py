@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from sunveil.estimate import Assumptions, ClockFinding, Estimate, Interval
+from sunveil.estimate import Assumptions, ClockFinding, Estimate
 from sunveil.infer import record_span
 from sunveil.meters.record import Label, Record
+from sunveil.quantities import Interval
 from sunveil.simulate import SystemTruth
 from sunveil.site import Losses, Plane, Site
 from sunveil.sky import sky_at, unit_power

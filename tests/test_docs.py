@@ -10,9 +10,10 @@ from types import ModuleType
 import pytest
 
 import sunveil
-from sunveil.estimate import Assumptions, ClockFinding, DaylightSaving, Estimate, Flag, Interval
+from sunveil.estimate import Assumptions, ClockFinding, DaylightSaving, Estimate, Flag
 from sunveil.extras import EXTRAS
 from sunveil.meters import Label
+from sunveil.quantities import Interval
 from sunveil.site import Losses, Plane
 
 ROOT = Path(__file__).parents[1]

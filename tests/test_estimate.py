@@ -19,12 +19,12 @@ from sunveil.estimate import (
     DaylightSaving,
     Estimate,
     Flag,
-    Interval,
     Quality,
     YearEstimate,
     judge,
 )
 from sunveil.meters.record import Label
+from sunveil.quantities import Interval
 from sunveil.site import Losses, Plane
 
 STEPS = (
@@ -185,8 +185,9 @@ def test_quality_is_judged_by_flags_and_by_the_radius(estimate, flags, radius, q
 
 def test_a_flag_makes_an_estimate_poor_or_fair_or_neither_but_not_both():
     assert not set(POOR_FLAGS) & set(FAIR_FLAGS)
-    # what was cut off or repaired is known as well as anything else
-    assert set(Flag) - set(POOR_FLAGS) - set(FAIR_FLAGS) == {Flag.CLIPPING, Flag.CLOCK_REPAIRED}
+    # what was cut off or repaired, and what was told apart, is known as well as anything else
+    known = {Flag.CLIPPING, Flag.CLOCK_REPAIRED, Flag.TWO_PLANES, Flag.TRACKER}
+    assert set(Flag) - set(POOR_FLAGS) - set(FAIR_FLAGS) == known
 
 
 def test_the_worst_flag_is_the_reason():

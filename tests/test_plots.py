@@ -14,7 +14,7 @@ from matplotlib.colors import to_hex
 
 from plot_makers import CAPACITY, GOLDEN, ROOF, estimate_of, sunny, truth_of
 from sunveil.errors import ParameterError, TooLittleData, WeatherError
-from sunveil.estimate import ClockFinding, DaylightSaving, Estimate, Interval, YearEstimate
+from sunveil.estimate import ClockFinding, DaylightSaving, Estimate, YearEstimate
 from sunveil.infer import SiteSkies
 from sunveil.meters.record import Label, Record
 from sunveil.plots import (
@@ -32,6 +32,7 @@ from sunveil.plots.clear_days import clear_days
 from sunveil.plots.errors import azimuth_errors
 from sunveil.plots.score_map import agreement_map, around
 from sunveil.plots.seen import SeenReadings, seen_readings
+from sunveil.quantities import Interval
 from sunveil.simulate import Tracker
 from sunveil.site import Plane, Site, SkyModel, normals, plane_irradiance
 from sunveil.weather import Weather, clearsky

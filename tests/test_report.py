@@ -18,10 +18,10 @@ from sunveil.estimate import (
     ClockStep,
     DaylightSaving,
     Flag,
-    Interval,
     YearEstimate,
 )
 from sunveil.meters.record import Label
+from sunveil.quantities import Interval
 from sunveil.report import Case, write_report
 from sunveil.report.page import worth_drawing, write_page
 from sunveil.report.words import assumptions, clock_words, facts, kilowatts, summary

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
         TooLittleData,
         WeatherError,
     )
-    from sunveil.estimate import Estimate, Flag, Interval
+    from sunveil.estimate import Estimate, Flag
     from sunveil.infer import infer, infer_frame, infer_record
     from sunveil.meters import Record, read_meters
+    from sunveil.planes import PlaneEstimate, TrackerEstimate
     from sunveil.privacy.units import Days, Readings, System
+    from sunveil.quantities import Interval
     from sunveil.releases.answer import Release
     from sunveil.releases.release import release
     from sunveil.site import Losses, Plane, Site
@@ -42,6 +44,7 @@ __all__ = [
     "MeterError",
     "ParameterError",
     "Plane",
+    "PlaneEstimate",
     "Readings",
     "Record",
     "Release",
@@ -50,6 +53,7 @@ __all__ = [
     "SunveilError",
     "System",
     "TooLittleData",
+    "TrackerEstimate",
     "Weather",
     "WeatherError",
     "get_weather",
@@ -69,10 +73,12 @@ _HOMES = {
         "TooLittleData",
         "WeatherError",
     ),
-    "sunveil.estimate": ("Estimate", "Flag", "Interval"),
+    "sunveil.estimate": ("Estimate", "Flag"),
     "sunveil.infer": ("infer", "infer_frame", "infer_record"),
     "sunveil.meters": ("Record", "read_meters"),
+    "sunveil.planes": ("PlaneEstimate", "TrackerEstimate"),
     "sunveil.privacy.units": ("Days", "Readings", "System"),
+    "sunveil.quantities": ("Interval",),
     "sunveil.releases.answer": ("Release",),
     "sunveil.releases.release": ("release",),
     "sunveil.site": ("Losses", "Plane", "Site"),

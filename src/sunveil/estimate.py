@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import datetime as dt
-import math
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from sunveil.meters.record import Label
+from sunveil.planes import PlaneEstimate, TrackerEstimate
+from sunveil.quantities import (
+    Interval,
+    five_digits,
+    hundredths,
+    interval_of,
+    number_or_nan,
+    quantity_columns,
+    rounded,
+)
 from sunveil.site import Losses, Mount, Plane
 
 _EPOCH = dt.date(1970, 1, 1)
@@ -32,6 +41,8 @@ class Flag(StrEnum):
     FEW_CLEAR_HOURS = "few_clear_hours"
     SEASONAL_HAZE = "seasonal_haze"
     CAPACITY_BOUNDED = "capacity_bounded"
+    TWO_PLANES = "two_planes"
+    TRACKER = "tracker"
 
 
 FLAG_MEANINGS = {
@@ -49,6 +60,9 @@ FLAG_MEANINGS = {
     " the interval of azimuth holds the answers for its start, its middle and its end",
     Flag.FEW_CLEAR_HOURS: "too few clear hours for a sure plane, so the intervals are wide",
     Flag.SEASONAL_HAZE: "winter days are hazy, which makes a plane look flatter than it is",
+    Flag.TWO_PLANES: "its modules stand on two planes: azimuth and tilt are those of the one plane"
+    " that would do best in their place",
+    Flag.TRACKER: "its modules follow the sun",
     Flag.CAPACITY_BOUNDED: "no plane agrees with the highest powers: the capacity is theirs",
 }
 
@@ -106,19 +120,6 @@ class DaylightSaving(StrEnum):
     AS_DECLARED = "as_declared"
     LEFT_IN = "left_in"
     APPLIED_TWICE = "applied_twice"
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A 90% interval. For an azimuth, ``low`` to ``high`` runs clockwise and may pass north."""
-
-    low: float
-    high: float
-
-    @property
-    def width(self) -> float:
-        """Return ``high - low``, for intervals that do not wrap."""
-        return self.high - self.low
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,9 +266,9 @@ class YearEstimate:
         """Return the year as plain types."""
         return {
             "first": self.first.isoformat(),
-            "surface_azimuth": _rounded(self.surface_azimuth),
-            "surface_tilt": _rounded(self.surface_tilt),
-            "dc_capacity_kw": _significant(self.dc_capacity_kw),
+            "surface_azimuth": hundredths(self.surface_azimuth),
+            "surface_tilt": hundredths(self.surface_tilt),
+            "dc_capacity_kw": five_digits(self.dc_capacity_kw),
         }
 
     @classmethod
@@ -290,7 +291,8 @@ class Estimate:
     system_id
         The curator's name of the system.
     plane
-        The inferred plane.
+        The inferred plane; of several, the one that would do best in their place, and of a tracker
+        the modules at rest.
     dc_capacity_kw
         DC nameplate capacity under ``assumptions``. [kW]
     azimuth_interval, tilt_interval, capacity_interval
@@ -323,6 +325,11 @@ class Estimate:
         What the single years of a longer record say.
     trend_percent_per_year
         How the output changes; None where too few years tell. [% per year]
+    planes
+        The planes that its modules stand on, the largest share first: ``plane`` alone where no
+        second one shows, none of a tracker.
+    tracker
+        What turns its modules; None where they stand still.
     """
 
     system_id: str
@@ -345,6 +352,23 @@ class Estimate:
     skyline: tuple[float, ...] = ()
     years: tuple[YearEstimate, ...] = ()
     trend_percent_per_year: float | None = None
+    planes: tuple[PlaneEstimate, ...] = ()
+    tracker: TrackerEstimate | None = None
+
+    def __post_init__(self) -> None:
+        if not self.planes and self.tracker is None:
+            object.__setattr__(self, "planes", (self._only_plane(),))
+
+    def _only_plane(self) -> PlaneEstimate:
+        return PlaneEstimate(
+            plane=self.plane,
+            share=1.0,
+            dc_capacity_kw=self.dc_capacity_kw,
+            azimuth_interval=self.azimuth_interval,
+            tilt_interval=self.tilt_interval,
+            share_interval=Interval(1.0, 1.0),
+            capacity_interval=self.capacity_interval,
+        )
 
     @property
     def haze(self) -> float | None:
@@ -391,7 +415,7 @@ class Estimate:
         return {
             **named,
             "quality_reason": self.quality_reason,
-            "dc_ac_ratio": _rounded(self.dc_ac_ratio),
+            "dc_ac_ratio": hundredths(self.dc_ac_ratio),
             "assumptions": self.assumptions.to_dict(),
             "notes": list(self.notes),
         }
@@ -403,25 +427,29 @@ class Estimate:
         """
         return {
             "system_id": self.system_id,
-            **_quantity("surface_azimuth", self.surface_azimuth, self.azimuth_interval, _rounded),
-            **_quantity("surface_tilt", self.surface_tilt, self.tilt_interval, _rounded),
-            **_quantity(
-                "dc_capacity_kw", self.dc_capacity_kw, self.capacity_interval, _significant
+            **quantity_columns(
+                "surface_azimuth", self.surface_azimuth, self.azimuth_interval, hundredths
             ),
-            "plane_error_degrees": _rounded(self.plane_error_degrees),
-            "ac_limit_kw": _significant(self.ac_limit_kw),
-            "haze_summer": _rounded(self.haze_summer, 4),
-            "haze_winter": _rounded(self.haze_winter, 4),
-            "heat": _rounded(self.heat, 4),
-            "clear_hours": _rounded(self.clear_hours),
-            "trend_percent_per_year": _rounded(self.trend_percent_per_year),
+            **quantity_columns("surface_tilt", self.surface_tilt, self.tilt_interval, hundredths),
+            **quantity_columns(
+                "dc_capacity_kw", self.dc_capacity_kw, self.capacity_interval, five_digits
+            ),
+            "plane_error_degrees": hundredths(self.plane_error_degrees),
+            "ac_limit_kw": five_digits(self.ac_limit_kw),
+            "haze_summer": rounded(self.haze_summer, 4),
+            "haze_winter": rounded(self.haze_winter, 4),
+            "heat": rounded(self.heat, 4),
+            "clear_hours": hundredths(self.clear_hours),
+            "trend_percent_per_year": hundredths(self.trend_percent_per_year),
+            "planes": [each.to_row() for each in self.planes],
+            "tracker": None if self.tracker is None else self.tracker.to_row(),
             "skyline": list(self.skyline),
             "years": [year.to_row() for year in self.years],
             "clock_offset_minutes": self.clock.offset_minutes,
             "clock_label": self.clock.label.value,
             "clock_daylight_saving": self.clock.daylight_saving.value,
             "clock_steps": [str(step) for step in self.clock.steps],
-            "agreement": _rounded(self.agreement, 4),
+            "agreement": rounded(self.agreement, 4),
             "flags": [flag.value for flag in self.flags],
             "quality": self.quality.value,
         }
@@ -442,18 +470,14 @@ class Estimate:
         notes
             What the reader of the meter file did, one sentence each.
         """
-
-        def interval(name: str) -> Interval:
-            return Interval(_plain(row[f"{name}_low"]), _plain(row[f"{name}_high"]))
-
         return cls(
             system_id=str(row["system_id"]),
             plane=Plane(row["surface_azimuth"], row["surface_tilt"]),
             dc_capacity_kw=row["dc_capacity_kw"],
-            azimuth_interval=interval("surface_azimuth"),
-            tilt_interval=interval("surface_tilt"),
-            capacity_interval=interval("dc_capacity_kw"),
-            plane_error_degrees=_plain(row["plane_error_degrees"]),
+            azimuth_interval=interval_of(row, "surface_azimuth"),
+            tilt_interval=interval_of(row, "surface_tilt"),
+            capacity_interval=interval_of(row, "dc_capacity_kw"),
+            plane_error_degrees=number_or_nan(row["plane_error_degrees"]),
             ac_limit_kw=row["ac_limit_kw"],
             clock=ClockFinding(
                 row["clock_offset_minutes"],
@@ -472,28 +496,10 @@ class Estimate:
             skyline=tuple(row.get("skyline") or ()),
             years=tuple(YearEstimate.from_row(year) for year in row.get("years") or ()),
             trend_percent_per_year=row.get("trend_percent_per_year"),
+            planes=tuple(PlaneEstimate.from_row(each) for each in row.get("planes") or ()),
+            tracker=TrackerEstimate.from_row(row["tracker"]) if row.get("tracker") else None,
         )
 
 
 def _steps(texts: Iterable[str] | None) -> tuple[ClockStep, ...]:
     return () if texts is None else tuple(ClockStep.parse(each) for each in texts)
-
-
-def _quantity(
-    name: str, value: float, interval: Interval, rounded: Callable[[float], float | None]
-) -> dict[str, float | None]:
-    """Return the three columns of a quantity: its value and both ends of its interval."""
-    ends = {f"{name}_low": rounded(interval.low), f"{name}_high": rounded(interval.high)}
-    return {name: rounded(value), **ends}
-
-
-def _rounded(value: float | None, digits: int = 2) -> float | None:
-    return None if value is None or math.isnan(value) else round(value, digits)
-
-
-def _significant(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else float(f"{value:.5g}")
-
-
-def _plain(value: float | None) -> float:
-    return math.nan if value is None else value

@@ -31,12 +31,13 @@ from sunveil.engine.metering import flag_meters, name_likelier_unit, refuse_net
 from sunveil.engine.outcomes import NO_FIT, NO_WEATHER, VAGUEST, flags_of, skyline_of
 from sunveil.engine.saving import ClockCalendar
 from sunveil.errors import MeterError, ParameterError, SunveilError, TooLittleData, WeatherError
-from sunveil.estimate import Assumptions, Estimate, Flag, Interval
+from sunveil.estimate import Assumptions, Estimate, Flag
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.read import failed
 from sunveil.meters.record import Record
 from sunveil.meters.refusals import RefusedSystem
 from sunveil.profiles import DayGroup
+from sunveil.quantities import Interval
 from sunveil.search import Search
 from sunveil.site import Losses, Mount, Plane, Site, SkyModel
 from sunveil.timegrid import TimeGrid
@@ -546,6 +547,8 @@ def _estimate(
         skyline=skyline_of(found.skyline[place]),
         years=found.years[place],
         trend_percent_per_year=None if np.isnan(number("trend")) else number("trend"),
+        planes=found.planes[place],
+        tracker=found.tracker[place],
     )
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sunveil.estimate import Interval
 from sunveil.grids import Grid, plane_grid
 from sunveil.meters.record import Record
 from sunveil.privacy.dpbo import PosteriorScore
 from sunveil.profiles import DayGroup, Profile, candidate_profiles, prototypical_days
+from sunveil.quantities import Interval
 from sunveil.scores import fit_score
 from sunveil.search.bayesopt import (
     BayesResult,

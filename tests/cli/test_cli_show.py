@@ -15,10 +15,10 @@ from sunveil.estimate import (
     DaylightSaving,
     Estimate,
     Flag,
-    Interval,
     YearEstimate,
 )
 from sunveil.meters import Label
+from sunveil.quantities import Interval
 from sunveil.site import Losses, Plane
 
 ROOF = Estimate(

@@ -13,9 +13,9 @@ from sunveil.estimate import (
     DaylightSaving,
     Estimate,
     Flag,
-    Interval,
 )
 from sunveil.findings import clear_hours_words, skyline_words, trend_words, year_name
+from sunveil.quantities import Interval
 
 QUALITY = (
     f"Quality: good where the plane is known to within {GOOD_WITHIN:g}°, fair within"

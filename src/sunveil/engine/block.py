@@ -276,6 +276,8 @@ def _completed(
         trend=100.0 * years.trends(len(enough)),
         skyline=fit.skyline,
         years=year_tuples(years, points, fit.points),
+        planes=no_tuples(len(enough)),
+        tracker=np.full(len(enough), None, dtype=object),
         lit=fit.searched.readings.lit.astype(np.int32),
         flags=np.bitwise_or.reduce([flag_bits(flag, where) for flag, where in flags.items()]),
         **asdict(spread),

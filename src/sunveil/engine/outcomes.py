@@ -68,6 +68,11 @@ class BlockEstimates:
         sectors). [degrees]
     years
         A tuple of :class:`~sunveil.estimate.YearEstimate` for each system, none of single years.
+    planes
+        A tuple of two :class:`~sunveil.planes.PlaneEstimate` for each system that stands on two
+        planes, none of the others.
+    tracker
+        A :class:`~sunveil.planes.TrackerEstimate` for each tracker, None of the others.
     lit
         Daylight readings with power.
     flags
@@ -98,6 +103,8 @@ class BlockEstimates:
     trend: Array
     skyline: Matrix
     years: NDArray[Any]
+    planes: NDArray[Any]
+    tracker: NDArray[Any]
     lit: NDArray[np.int32]
     flags: NDArray[np.uint32]
 
@@ -169,7 +176,7 @@ def skyline_of(elevations: Matrix) -> tuple[float, ...]:
 
 def says_anything(found: BlockEstimates) -> NDArray[np.bool_]:
     """Return which estimates say anything, but for what need not be known."""
-    optional = ("ac_limit_kw", "trend", "skyline", "years", "clock_steps")
+    optional = ("ac_limit_kw", "trend", "skyline", "years", "planes", "tracker", "clock_steps")
     columns = [getattr(found, each.name) for each in fields(found) if each.name not in optional]
     finite = np.logical_and.reduce([np.isfinite(column) for column in columns])
     return np.asarray(finite & (found.capacity_high <= VAGUEST * found.capacity_low))
@@ -226,6 +233,8 @@ def not_inferred(outcome: NDArray[np.int64], lit: NDArray[np.integer]) -> BlockE
         "clock_gain": np.zeros(count),
         "skyline": np.zeros((count, COLUMNS), dtype=np.float32),
         "years": no_tuples(count),
+        "planes": no_tuples(count),
+        "tracker": np.full(count, None, dtype=object),
         "clock_steps": no_tuples(count),
     }
     numbers = {each.name: np.full(count, np.nan) for each in fields(BlockEstimates)}

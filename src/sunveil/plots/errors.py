@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
-from sunveil.estimate import Estimate, Interval
+from sunveil.estimate import Estimate
 from sunveil.plots.style import ACCENT, QUIET, dress, name_axes, new_row
+from sunveil.quantities import Interval
 from sunveil.simulate import SystemTruth
 from sunveil.site import Array
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sunveil.errors import ParameterError
-from sunveil.estimate import Estimate, Interval
+from sunveil.estimate import Estimate
 from sunveil.findings import year_name
 from sunveil.plots.style import ACCENT, CONTRAST, dress, mark_private, name_axes, new_row
+from sunveil.quantities import Interval
 from sunveil.site import Array
 
 if TYPE_CHECKING:

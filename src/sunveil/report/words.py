@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sunveil.estimate import FLAG_MEANINGS, DaylightSaving, Estimate, Flag, Interval
+from sunveil.estimate import FLAG_MEANINGS, DaylightSaving, Estimate, Flag
 from sunveil.findings import clear_hours_words, haze_words, skyline_words, trend_words
 from sunveil.plots.errors import NEAR_FLAT, azimuth_errors, capacity_errors, tilt_errors
+from sunveil.quantities import Interval
 from sunveil.report.case import Case
 from sunveil.simulate import SystemTruth
 from sunveil.site import Losses, Mount

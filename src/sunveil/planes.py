@@ -1,0 +1,138 @@
+"""The planes of a system's modules, or the tracker that turns them, as an inference tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sunveil.quantities import (
+    Interval,
+    five_digits,
+    hundredths,
+    interval_of,
+    quantity_columns,
+    rounded,
+)
+from sunveil.site import Plane
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneEstimate:
+    """One of the planes that a system's modules stand on, with 90% intervals.
+
+    Parameters
+    ----------
+    plane
+        The plane.
+    share
+        Its share of the system's DC capacity.
+    dc_capacity_kw
+        Its DC capacity. [kW]
+    azimuth_interval, tilt_interval, share_interval, capacity_interval
+        90% intervals of each. [degrees, degrees, 1, kW]
+    """
+
+    plane: Plane
+    share: float
+    dc_capacity_kw: float
+    azimuth_interval: Interval
+    tilt_interval: Interval
+    share_interval: Interval
+    capacity_interval: Interval
+
+    @property
+    def surface_azimuth(self) -> float:
+        """Azimuth, clockwise from north. [degrees]"""
+        return self.plane.surface_azimuth
+
+    @property
+    def surface_tilt(self) -> float:
+        """Tilt from horizontal. [degrees]"""
+        return self.plane.surface_tilt
+
+    def to_row(self) -> dict[str, Any]:
+        """Return the plane as plain types, rounded as an estimate's row is."""
+        return {
+            **quantity_columns(
+                "surface_azimuth", self.surface_azimuth, self.azimuth_interval, hundredths
+            ),
+            **quantity_columns("surface_tilt", self.surface_tilt, self.tilt_interval, hundredths),
+            **quantity_columns("share", self.share, self.share_interval, _thousandths),
+            **quantity_columns(
+                "dc_capacity_kw", self.dc_capacity_kw, self.capacity_interval, five_digits
+            ),
+        }
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> PlaneEstimate:
+        """Return the plane that :meth:`to_row` gave."""
+        return cls(
+            plane=Plane(row["surface_azimuth"], row["surface_tilt"]),
+            share=row["share"],
+            dc_capacity_kw=row["dc_capacity_kw"],
+            azimuth_interval=interval_of(row, "surface_azimuth"),
+            tilt_interval=interval_of(row, "surface_tilt"),
+            share_interval=interval_of(row, "share"),
+            capacity_interval=interval_of(row, "dc_capacity_kw"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerEstimate:
+    """A single-axis tracker with a horizontal axis, with 90% intervals.
+
+    Parameters
+    ----------
+    axis_azimuth
+        Where the axis points, in [90, 270): an axis has two ends, and the one nearer south is
+        told. [degrees]
+    backtrack
+        Whether rows turn back at low sun, so as not to shade each other.
+    backtrack_probability
+        How likely that they do is.
+    gcr
+        Ground coverage ratio: the width of a row over the distance to the next. Without
+        backtracking nothing but shade tells it.
+    max_angle
+        How far it turns from horizontal. Hardly told by readings: see its interval. [degrees]
+    axis_interval, gcr_interval, max_angle_interval
+        90% intervals of each. [degrees, 1, degrees]
+    """
+
+    axis_azimuth: float
+    backtrack: bool
+    backtrack_probability: float
+    gcr: float
+    max_angle: float
+    axis_interval: Interval
+    gcr_interval: Interval
+    max_angle_interval: Interval
+
+    def to_row(self) -> dict[str, Any]:
+        """Return the tracker as plain types, rounded as an estimate's row is."""
+        return {
+            **quantity_columns("axis_azimuth", self.axis_azimuth, self.axis_interval, hundredths),
+            "backtrack": self.backtrack,
+            "backtrack_probability": _thousandths(self.backtrack_probability),
+            **quantity_columns("gcr", self.gcr, self.gcr_interval, _thousandths),
+            **quantity_columns("max_angle", self.max_angle, self.max_angle_interval, hundredths),
+        }
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> TrackerEstimate:
+        """Return the tracker that :meth:`to_row` gave."""
+        return cls(
+            axis_azimuth=row["axis_azimuth"],
+            backtrack=row["backtrack"],
+            backtrack_probability=row["backtrack_probability"],
+            gcr=row["gcr"],
+            max_angle=row["max_angle"],
+            axis_interval=interval_of(row, "axis_azimuth"),
+            gcr_interval=interval_of(row, "gcr"),
+            max_angle_interval=interval_of(row, "max_angle"),
+        )
+
+
+def _thousandths(value: float | None) -> float | None:
+    return rounded(value, 3)

@@ -1,0 +1,64 @@
+"""Intervals, and how numbers are written into rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A 90% interval. For an azimuth, ``low`` to ``high`` runs clockwise and may pass north."""
+
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        """Return ``high - low``, for intervals that do not wrap."""
+        return self.high - self.low
+
+
+def quantity_columns(
+    name: str, value: float, interval: Interval, rounding: Callable[[float], float | None]
+) -> dict[str, float | None]:
+    """Return the three columns of a quantity: its value and both ends of its interval.
+
+    Parameters
+    ----------
+    name
+        The column of the value; those of the ends add ``_low`` and ``_high``.
+    value, interval
+        What they hold.
+    rounding
+        How they are rounded.
+    """
+    ends = {f"{name}_low": rounding(interval.low), f"{name}_high": rounding(interval.high)}
+    return {name: rounding(value), **ends}
+
+
+def interval_of(row: Mapping[str, Any], name: str) -> Interval:
+    """Return the interval that the columns of a quantity hold."""
+    return Interval(number_or_nan(row[f"{name}_low"]), number_or_nan(row[f"{name}_high"]))
+
+
+def hundredths(value: float | None) -> float | None:
+    """Return a number rounded to hundredths, None where there is none."""
+    return rounded(value, 2)
+
+
+def rounded(value: float | None, digits: int) -> float | None:
+    """Return a number rounded to so many digits, None where there is none."""
+    return None if value is None or math.isnan(value) else round(value, digits)
+
+
+def five_digits(value: float | None) -> float | None:
+    """Return a number with five digits, None where there is none."""
+    return None if value is None or math.isnan(value) else float(f"{value:.5g}")
+
+
+def number_or_nan(value: float | None) -> float:
+    """Return a number, NaN for None."""
+    return math.nan if value is None else value
