@@ -50,10 +50,11 @@ def as_numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
     if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
         values = column.to_numpy(zero_copy_only=False).astype(np.float64)
         return np.where(np.isfinite(values), values, np.nan)
-    return np.array([_number(value) for value in column.to_pylist()], dtype=np.float64)
+    return np.array([number_of(value) for value in column.to_pylist()], dtype=np.float64)
 
 
-def _number(value: Any) -> float:
+def number_of(value: Any) -> float:
+    """Return what a cell holds as a number, NaN where it is none or not finite."""
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -16,6 +16,12 @@ from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ParameterError, SourceError
 from sunveil.estimate import Assumptions
+from sunveil.fleet.fleet_planes import (
+    FleetPlanes,
+    column_of_objects,
+    every_plane,
+    planes_of_column,
+)
 from sunveil.fleet.folder import RUN, SUMMARY
 from sunveil.fleet.places import as_numbers
 from sunveil.meters.textcells import read_text_table
@@ -23,6 +29,7 @@ from sunveil.site import SkyModel
 
 _VALUES = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
 _COLUMNS = ("system_id", *_VALUES)
+_PLANES = "planes"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +47,8 @@ class FleetRows:
     keys
         Public columns such as feeder or ZIP, as texts, ``""`` where blank: which group a system
         belongs to is no secret, what its panels are is.
+    several
+        The planes of the systems that stand on more than one.
     """
 
     system_ids: tuple[str, ...]
@@ -47,6 +56,7 @@ class FleetRows:
     surface_tilt: NDArray[np.float64]
     dc_capacity_kw: NDArray[np.float64]
     keys: dict[str, NDArray[Any]] = field(default_factory=dict)
+    several: FleetPlanes = field(default_factory=FleetPlanes)
 
     def __post_init__(self) -> None:
         sizes = {
@@ -66,6 +76,26 @@ class FleetRows:
 
     def __repr__(self) -> str:
         return f"FleetRows({len(self.system_ids)} systems, private)"
+
+    @property
+    def planes(self) -> FleetPlanes:
+        """The planes of all systems by row, the shares of each system adding up to 1.
+
+        A system without several has its one plane, a tracker its modules at rest, and a system
+        that was refused one plane that is unknown.
+        """
+        return every_plane(self.surface_azimuth, self.surface_tilt, self.several)
+
+    def kept(self, which: NDArray[np.bool_]) -> FleetRows:
+        """Return some of the systems."""
+        return FleetRows(
+            tuple(name for name, keep in zip(self.system_ids, which, strict=True) if keep),
+            self.surface_azimuth[which],
+            self.surface_tilt[which],
+            self.dc_capacity_kw[which],
+            {name: column[which] for name, column in self.keys.items()},
+            self.several.of_rows(which),
+        )
 
 
 def is_fleet(folder: Path | str) -> bool:
@@ -87,7 +117,8 @@ def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
         The folder that :func:`~sunveil.fleet.run.infer_fleet` wrote, once its run is over: the rows
         are then those of the table of systems, refused or not, in the order of their names. Or JSON
         as ``sunveil infer --json`` writes it. Or a CSV or Parquet table with ``system_id``,
-        ``surface_azimuth``, ``surface_tilt``, ``dc_capacity_kw`` and the key columns.
+        ``surface_azimuth``, ``surface_tilt``, ``dc_capacity_kw`` and the key columns. All but CSV
+        may have ``planes``, which older versions did not write.
     keys
         Public columns to read beside them.
 
@@ -111,6 +142,7 @@ def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
     return FleetRows(
         system_ids=tuple(table.column("system_id").cast(pa.string()).to_pylist()),
         keys={key: _texts(table.column(key)) for key in keys},
+        several=_several(table),
         **{name: as_numbers(table.column(name)) for name in _VALUES},
     )
 
@@ -135,9 +167,8 @@ def _from_folder(folder: Path, keys: tuple[str, ...]) -> pa.Table:
         )
     try:
         parts = sorted((folder / "estimates").glob("part-*.parquet"))
-        estimates = pa.concat_tables(
-            pq.read_table(part, columns=[*_COLUMNS, *keys]) for part in parts
-        )
+        names = list(dict.fromkeys((*_COLUMNS, *keys)))
+        estimates = pa.concat_tables(_read_parquet(part, names) for part in parts)
         refused = pq.read_table(
             folder / "refused.parquet", columns=["system_id", "in_systems", *keys]
         )
@@ -162,27 +193,40 @@ def _from_json(path: Path, keys: tuple[str, ...]) -> pa.Table:
         raise SourceError(f"{path} is not what sunveil infer --json writes") from None
     except KeyError as missing:
         raise SourceError(f"{path} has a system without {missing.args[0]}") from None
-    return pa.table({name: pa.array(column, pa.string()) for name, column in texts.items()})
+    columns = {name: pa.array(column, pa.string()) for name, column in texts.items()}
+    return pa.table({_PLANES: column_of_objects(rows), **columns})
 
 
 def _from_table(path: Path, keys: tuple[str, ...]) -> pa.Table:
     names = list(dict.fromkeys((*_COLUMNS, *keys)))
-    read = pq.read_table if path.suffix.lower() in (".parquet", ".pq") else _read_csv
+    read = _read_parquet if path.suffix.lower() in (".parquet", ".pq") else _read_csv
     try:
-        found: pa.Table = read(path, columns=names)
+        found = read(path, names)
     except KeyError:
         raise SourceError(f"{path} lacks one of the columns {', '.join(names)}") from None
     except (pa.ArrowException, OSError, ValueError, MeterError):
         raise SourceError(f"{path} cannot be read as a table of estimates") from None
-    if len(found.column_names) != len(names):
+    if not set(names) <= set(found.column_names):
         raise SourceError(f"{path} lacks one of the columns {', '.join(names)}")
     return found
+
+
+def _read_parquet(path: Path, columns: list[str]) -> pa.Table:
+    """Return columns of a Parquet file, and the planes where it lists them."""
+    more = {_PLANES} & set(pq.read_schema(path).names) - set(columns)
+    return pq.read_table(path, columns=[*columns, *more])
 
 
 def _read_csv(path: Path, columns: list[str]) -> pa.Table:
     """Return columns of a CSV file as texts, each line read by itself."""
     found = read_text_table(path, where=str(path), private=_VALUES)
     return pa.table({name: found[name] for name in columns})
+
+
+def _several(table: pa.Table) -> FleetPlanes:
+    """Return the planes that a table lists; tables of older versions list none."""
+    named = _PLANES in table.column_names
+    return planes_of_column(table.column(_PLANES)) if named else FleetPlanes()
 
 
 def _text(value: Any) -> str | None:

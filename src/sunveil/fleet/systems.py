@@ -162,6 +162,8 @@ _RESERVED = (
     "dc_capacity_kw",
     "plane_error_degrees",
     "ac_limit_kw",
+    "planes",
+    "tracker",
     "agreement",
     "flags",
 )

@@ -65,14 +65,7 @@ class Recovered:
 
 def without(rows: FleetRows, place: int) -> FleetRows:
     """Return a fleet before one household joined, or after it left."""
-    kept = np.arange(len(rows)) != place
-    return FleetRows(
-        tuple(name for name, keep in zip(rows.system_ids, kept, strict=True) if keep),
-        rows.surface_azimuth[kept],
-        rows.surface_tilt[kept],
-        rows.dc_capacity_kw[kept],
-        {name: column[kept] for name, column in rows.keys.items()},
-    )
+    return rows.kept(np.arange(len(rows)) != place)
 
 
 def differencing_attack(

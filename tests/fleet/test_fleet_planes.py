@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sunveil.errors import ParameterError
+from sunveil.fleet.fleet_planes import FleetPlanes, planes_of_column
+from sunveil.fleet.results import FleetRows, read_fleet
+
+EAST = {"surface_azimuth": 92.0, "surface_tilt": 31.0, "share": 0.6}
+WEST = {"surface_azimuth": 271.0, "surface_tilt": 30.0, "share": 0.4}
+
+
+def system(name: str, planes: object = None) -> dict[str, object]:
+    one = {"system_id": name, "surface_azimuth": 180.0, "surface_tilt": 20.0, "dc_capacity_kw": 5.0}
+    return one if planes is None else {**one, "planes": planes}
+
+
+def listed(rows: FleetRows) -> list[tuple[int, float, float, float]]:
+    planes = rows.planes
+    columns = (planes.row, planes.surface_azimuth, planes.surface_tilt, planes.share)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+def test_each_system_gives_its_planes_with_shares_that_add_up_to_one(tmp_path, kind):
+    path = tmp_path / f"e.{kind}"
+    rows = [system("a"), system("b", [EAST, WEST]), system("c", []), system("d", [EAST])]
+    if kind == "json":
+        path.write_text(json.dumps([*rows, {"system_id": "e", "error": "too little"}]))
+    else:
+        empty = dict.fromkeys(("surface_azimuth", "surface_tilt", "dc_capacity_kw"))
+        pq.write_table(
+            pa.Table.from_pylist([*map(_whole, rows), {"system_id": "e", **empty}]), path
+        )
+    found = read_fleet(path)
+    # a single plane and a tracker are told by the columns of the one plane
+    assert listed(found)[:-1] == [
+        (0, 180.0, 20.0, 1.0),
+        (1, 92.0, 31.0, 0.6),
+        (1, 271.0, 30.0, 0.4),
+        (2, 180.0, 20.0, 1.0),
+        (3, 180.0, 20.0, 1.0),
+    ]
+    assert np.isnan(found.planes.surface_azimuth[-1])
+    assert found.planes.share[-1] == 1.0
+    assert repr(found.planes) == "FleetPlanes(6 planes, private)"
+
+
+def _whole(row: dict[str, object]) -> dict[str, object]:
+    return {"planes": None, **row}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {**WEST, "share": -0.4},
+        {**WEST, "share": None},
+        {**WEST, "share": "half"},
+        {**WEST, "share": float("inf")},
+        {**WEST, "surface_tilt": "steep"},
+        {},
+        "secret",
+    ],
+)
+def test_a_plane_that_is_none_leaves_the_one_plane_and_changes_no_other_system(tmp_path, wrong):
+    path = tmp_path / "e.json"
+    path.write_text(json.dumps([system("a", [EAST, wrong]), system("b", [EAST, WEST])]))
+    assert listed(read_fleet(path)) == [
+        (0, 180.0, 20.0, 1.0),
+        (1, 92.0, 31.0, 0.6),
+        (1, 271.0, 30.0, 0.4),
+    ]
+
+
+@pytest.mark.parametrize("factor", [1e-9, 3.0, 1e300])
+def test_a_system_weighs_one_whatever_its_shares_are(tmp_path, factor):
+    path = tmp_path / "e.json"
+    planes = [{**each, "share": factor * each["share"]} for each in (EAST, WEST)]
+    path.write_text(json.dumps([system("a", planes)]))
+    assert read_fleet(path).planes.share == pytest.approx([0.6, 0.4])
+    nothing = [{**each, "share": 0.0} for each in (EAST, WEST)]
+    path.write_text(json.dumps([system("a", nothing)]))
+    assert listed(read_fleet(path)) == [(0, 180.0, 20.0, 1.0)]
+
+
+def test_some_systems_keep_their_own_planes():
+    several = FleetPlanes(
+        np.array([0, 0, 2, 2]), np.array([1.0, 2.0, 3.0, 4.0]), np.full(4, 30.0), np.full(4, 0.5)
+    )
+    rows = FleetRows(("a", "b", "c"), *np.full((3, 3), 9.0), several=several)
+    kept = rows.kept(np.array([False, True, True]))
+    assert kept.system_ids == ("b", "c")
+    assert listed(kept) == [(0, 9.0, 9.0, 1.0), (1, 3.0, 30.0, 0.5), (1, 4.0, 30.0, 0.5)]
+
+
+def test_a_column_of_another_kind_names_no_planes():
+    for values in (["roof", "wall"], [["a"], []], [[{"side": "east"}], []]):
+        assert len(planes_of_column(pa.chunked_array([values]))) == 0
+    assert len(planes_of_column(pa.chunked_array([], pa.list_(pa.struct([]))))) == 0
+
+
+def test_columns_of_unequal_length_are_refused():
+    with pytest.raises(ParameterError, match="unequal"):
+        FleetPlanes(np.zeros(1, dtype=np.int64))
