@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from sunveil.fleet.fleet_planes import FleetPlanes
 from sunveil.fleet.results import FleetRows
 
 ANY = st.one_of(
@@ -13,12 +14,14 @@ ANY = st.one_of(
 KEYS = ("F1", "F2", "F3")
 
 
-def fleet(values, groups=None) -> FleetRows:
-    """Return a fleet from triples of azimuth, tilt and capacity."""
+def fleet(values, groups=None, planes=None) -> FleetRows:
+    """Return a fleet from triples of azimuth, tilt and capacity, and lists of planes by row."""
     table = np.array(values, dtype=np.float64).reshape(-1, 3)
     names = tuple(f"secret-{i}" for i in range(len(table)))
     keys = {} if groups is None else {"feeder": np.array(groups, dtype=np.str_)}
-    return FleetRows(names, *table.T, keys)
+    many = [(row, *plane) for row, each in (planes or {}).items() for plane in each]
+    row, *numbers = np.array(many, dtype=np.float64).reshape(-1, 4).T
+    return FleetRows(names, *table.T, keys, FleetPlanes(row.astype(np.int64), *numbers))
 
 
 def random_fleet(count: int, *, seed: int = 1, groups: tuple[str, ...] = KEYS) -> FleetRows:
@@ -33,12 +36,16 @@ def random_fleet(count: int, *, seed: int = 1, groups: tuple[str, ...] = KEYS) -
     return fleet(values, rng.choice(groups, count))
 
 
+PLANES = st.lists(st.tuples(ANY, ANY, st.one_of(st.floats(0.0, 1.0), ANY)), max_size=3)
+
+
 @st.composite
 def neighbours(draw):
-    """Draw two fleets that differ in the values of one row."""
+    """Draw two fleets that differ in the values and the planes of one row."""
     values = draw(st.lists(st.tuples(ANY, ANY, ANY), min_size=1, max_size=12))
     groups = draw(st.lists(st.sampled_from(KEYS), min_size=len(values), max_size=len(values)))
+    planes = draw(st.dictionaries(st.integers(0, len(values) - 1), PLANES, max_size=4))
     place = draw(st.integers(0, len(values) - 1))
-    other = list(values)
-    other[place] = draw(st.tuples(ANY, ANY, ANY))
-    return fleet(values, groups), fleet(other, groups)
+    other, others = list(values), dict(planes)
+    other[place], others[place] = draw(st.tuples(ANY, ANY, ANY)), draw(PLANES)
+    return fleet(values, groups, planes), fleet(other, groups, others)

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from fleet_makers import ANY, fleet
+from fleet_makers import ANY, PLANES, fleet
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
-from sunveil.publish.bins import Bins, groups_of
+from sunveil.publish.bins import PARTS, Bins, groups_of, largest_planes, whole_parts
 
 NAN = float("nan")
 
@@ -53,6 +53,42 @@ def test_every_row_is_in_exactly_one_cell(azimuth, tilt, capacity, sectors):
     bins = Bins(sectors, (0.0, 30.0, 90.0), (0.0, 5.0, 10.0, 20.0))
     (cell,) = bins.cells(fleet([(azimuth, tilt, capacity)]))
     assert 0 <= cell <= bins.size == sectors * 6
+
+
+@given(st.dictionaries(st.integers(0, 4), PLANES, max_size=5))
+def test_the_parts_of_every_system_add_up_to_one_system(planes):
+    rows = fleet([(180, 20, 5)] * 5, planes=planes)
+    row, cells, parts = Bins().parts(rows)
+    assert (parts >= 0).all()
+    assert np.bincount(row, weights=parts, minlength=5).tolist() == [PARTS] * 5
+    assert ((cells >= 0) & (cells <= Bins().size)).all()
+
+
+@pytest.mark.parametrize(
+    ("shares", "parts"),
+    [([0.68, 0.32], [7, 3]), ([0.5, 0.5], [5, 5]), ([0.75, 0.25], [8, 2]), ([0.96, 0.04], [10, 0]),
+     ([0.04, 0.96], [0, 10]), ([1 / 3, 1 / 3, 1 / 3], [4, 3, 3]), ([3.0, 1.0], [8, 2]),
+     ([1e-320, 1e-320], [5, 5])],
+)  # fmt: skip
+def test_parts_are_shares_rounded_so_that_they_add_up(shares, parts):
+    rows = fleet([(180, 20, 5)] * 2, planes={1: [(90, 20, share) for share in shares]})
+    assert whole_parts(rows.planes).tolist() == [PARTS, *parts]
+
+
+def test_a_record_with_one_cell_is_in_that_of_its_largest_plane():
+    rows = fleet([(180, 5, 4)] * 3, planes={1: [(270, 20, 0.3), (90, 35, 0.7)]})
+    assert largest_planes(rows).surface_azimuth.tolist() == [180, 90, 180]
+    assert largest_planes(rows).surface_tilt.tolist() == [5, 35, 5]
+    bins = Bins()
+    sectors = np.unravel_index(bins.cells(rows), bins.shape)[0]
+    assert [bins.labels[0][sector] for sector in sectors] == ["S", "E", "S"]
+
+
+def test_a_plane_of_a_system_without_a_capacity_is_unknown():
+    rows = fleet([(180, 5, NAN)], planes={0: [(270, 20, 0.4), (90, 35, 0.6)]})
+    row, cells, parts = Bins().parts(rows)
+    assert (row.tolist(), cells.tolist()) == ([0, 0], [Bins().size] * 2)
+    assert parts.tolist() == [4, 6]
 
 
 def test_other_numbers_of_sectors_are_named_by_their_angles():

@@ -1,4 +1,4 @@
-"""Public bins and groups: where a system's row falls, by rules that no row can change."""
+"""Public bins and groups: where a system's planes fall, by rules that no row can change."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
+from sunveil.fleet.fleet_planes import FleetPlanes
 from sunveil.fleet.results import FleetRows
 
 Array = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
 UNKNOWN = "unknown"
+# A system is so many equal parts, which its planes share by capacity: public, and the same for all.
+PARTS = 10
 _POINTS = {
     4: ("N", "E", "S", "W"),
     8: ("N", "NE", "E", "SE", "S", "SW", "W", "NW"),
@@ -27,8 +30,10 @@ _MOST_CELLS = 100_000
 class Bins:
     """Sectors of azimuth, bands of tilt and classes of capacity: public, and chosen in advance.
 
-    A value beyond the outermost edges falls into the outermost bin. A row that lacks a value falls
-    into one cell of its own, ``unknown``, so that every row is in exactly one cell.
+    A value beyond the outermost edges falls into the outermost bin. A plane that lacks a value
+    falls into one cell of its own, ``unknown``, so that every plane is in exactly one cell. A
+    tracker is one plane, its modules at rest: level, in the sector of its axis's southern end. The
+    class is that of the whole system, however many planes it has.
 
     Parameters
     ----------
@@ -70,10 +75,22 @@ class Bins:
         return self._sector_names(), _spans(self.tilt_edges), _spans(self.capacity_edges_kw)
 
     def cells(self, rows: FleetRows) -> Whole:
-        """Return the cell of every row: private. The last cell, ``size``, is the unknown one."""
-        azimuth = np.asarray(rows.surface_azimuth, dtype=np.float64)
-        tilt = np.asarray(rows.surface_tilt, dtype=np.float64)
-        capacity = np.asarray(rows.dc_capacity_kw, dtype=np.float64)
+        """Return the cell of every row's largest plane: private. The last is the unknown one."""
+        planes = largest_planes(rows)
+        return self._cells(planes.surface_azimuth, planes.surface_tilt, rows.dc_capacity_kw)
+
+    def parts(self, rows: FleetRows) -> tuple[Whole, Whole, Whole]:
+        """Return the row, the cell and the parts of every plane: private.
+
+        The parts of a row are whole numbers of 0 or more that add up to :data:`PARTS`, whatever
+        its planes hold. The last cell, ``size``, is the unknown one.
+        """
+        planes = rows.planes
+        capacity = rows.dc_capacity_kw[planes.row]
+        cells = self._cells(planes.surface_azimuth, planes.surface_tilt, capacity)
+        return planes.row, cells, whole_parts(planes)
+
+    def _cells(self, azimuth: Array, tilt: Array, capacity: Array) -> Whole:
         unknown = ~np.isfinite(azimuth) | np.isnan(tilt) | np.isnan(capacity)
         width = 360.0 / self.sectors
         turned = np.mod(np.where(unknown, 0.0, azimuth) + width / 2.0, 360.0)
@@ -89,6 +106,33 @@ class Bins:
         width = 360.0 / self.sectors
         starts = [(i - 0.5) * width % 360.0 for i in range(self.sectors)]
         return tuple(f"{start:g} to {(start + width) % 360.0:g}" for start in starts)
+
+
+def whole_parts(planes: FleetPlanes) -> Whole:
+    """Return how many parts of its system every plane gets: private.
+
+    Shares are rounded to whole parts, those with the largest remainders upwards, so that the parts
+    of a system add up to :data:`PARTS` as its shares add up to 1.
+
+    Privacy
+    -------
+    A system's parts depend on its own planes alone: ``docs/proofs/counts.md``.
+    """
+    row, exact = planes.row, PARTS * planes.share
+    whole = np.floor(exact).astype(np.int64)
+    lacking = PARTS - np.bincount(row, weights=whole).astype(np.int64)
+    order = np.lexsort((whole - exact, row))
+    rank = np.empty(len(row), dtype=np.int64)
+    rank[order] = np.arange(len(row)) - np.searchsorted(row[order], row[order])
+    return np.asarray(whole + (rank < lacking[row]))
+
+
+def largest_planes(rows: FleetRows) -> FleetPlanes:
+    """Return the plane with the largest share of every row, in the rows' order: private."""
+    planes = rows.planes
+    order = np.lexsort((-planes.share, planes.row))
+    _, first = np.unique(planes.row[order], return_index=True)
+    return planes.take(order[first])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

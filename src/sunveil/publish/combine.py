@@ -33,15 +33,15 @@ class DrawnTable:
     Parameters
     ----------
     noisy
-        Drawn counts by group, and then by the table's axes.
+        Drawn counts by group, and then by the table's axes: parts of systems too. [systems]
     unknown
-        Drawn counts of rows that lack a value, by group.
+        Drawn counts of planes that lack a value, by group. [systems]
     deviation
-        Standard deviation of the noise of each.
+        Standard deviation of the noise of each. [systems]
     """
 
-    noisy: Whole
-    unknown: Whole
+    noisy: Array
+    unknown: Array
     deviation: float
 
 
@@ -128,11 +128,11 @@ def _subsets(axes: Axes) -> list[Axes]:
     return list(chain.from_iterable(combinations(axes, many) for many in range(len(axes) + 1)))
 
 
-def _effect(noisy: Whole, axes: Axes, kept: Axes, shape: Sequence[int]) -> Array:
+def _effect(noisy: Array, axes: Axes, kept: Axes, shape: Sequence[int]) -> Array:
     """Return a table's effect of some axes, with one place along the others."""
     spread = [len(noisy)] + [shape[axis] if axis in axes else 1 for axis in range(3)]
     added = tuple(axis + 1 for axis in axes if axis not in kept)
-    effect = noisy.reshape(spread).astype(np.float64).mean(axis=added, keepdims=True)
+    effect = noisy.reshape(spread).mean(axis=added, keepdims=True)
     for axis in kept:
         effect = effect - effect.mean(axis=axis + 1, keepdims=True)
     return np.asarray(effect)

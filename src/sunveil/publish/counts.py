@@ -1,5 +1,9 @@
 """Counts of systems by sector, band and class, optionally by a public key.
 
+A system on two planes counts in the cell of each with the share of its capacity there. So a
+system is counted in whole parts, which its planes divide among them: noise is drawn on parts, and
+what is published is in systems.
+
 Each table that is bought is drawn by itself. Tables that can be added up from a bought one come
 with it, which costs nothing.
 
@@ -19,21 +23,23 @@ from numpy.typing import NDArray
 from sunveil.fleet.results import FleetRows
 from sunveil.privacy.counting import Counts, Sensitivity
 from sunveil.privacy.units import System
-from sunveil.publish.bins import UNKNOWN, Bins, FleetGroups
+from sunveil.publish.bins import PARTS, UNKNOWN, Bins, FleetGroups
 from sunveil.publish.combine import DrawnTable, agreed
 from sunveil.publish.publication import Column, PublishedTable
 from sunveil.publish.spending import Spending
 
 Whole = NDArray[np.int64]
 
-# A replaced row leaves one cell and enters another.
-SENSITIVITY = Sensitivity(absolute=2, squared=2)
+# Of parts: a replaced row takes all of its own away and brings as many.
+SENSITIVITY = Sensitivity(absolute=2 * PARTS, squared=2 * PARTS**2)
 PROOF = "docs/proofs/counts.md"
 _AXES = (
-    ("sector", "Sector of the compass that the modules face."),
-    ("tilt_band", "Band of tilts [degrees]."),
+    ("sector", "Sector of the compass that the modules face; a tracker's is its axis's."),
+    ("tilt_band", "Band of tilts; a tracker is level [degrees]."),
     ("capacity_class", "Class of DC capacities [kW]."),
 )
+# Tables by sector or band say so; a class is that of a whole system.
+SHARED = " A system on two planes counts in the sector and band of each with its share of capacity."
 # Name of each table, and which axes it keeps.
 MARGINS = {
     "counts": (0, 1, 2),
@@ -67,7 +73,7 @@ class CountTable:
 def cell_counts(
     rows: FleetRows, bins: Bins, groups: FleetGroups, *, table: str = "counts"
 ) -> Counts:
-    """Return how many systems are in every cell of a table, in every group: private.
+    """Return how many parts of systems are in every cell of a table, in every group: private.
 
     Parameters
     ----------
@@ -76,20 +82,21 @@ def cell_counts(
     bins, groups
         The public bins, and which group each system is in.
     table
-        Which table. A row that lacks any of the three values is in the cell for unknown ones.
+        Which table. A plane that lacks any of the three values is in the cell for unknown ones.
 
     Privacy
     -------
-    Neighbours replace the values of one row and leave its key. Sensitivity 2, over all cells of all
-    groups together: ``docs/proofs/counts.md``.
+    Neighbours replace the values of one row, all its planes among them, and leave its key.
+    Sensitivity two systems, over all cells of all groups together: ``docs/proofs/counts.md``.
     """
     shape = [bins.shape[axis] for axis in MARGINS[table]]
     size = math.prod(shape)
-    cells = bins.cells(rows)
+    row, cells, parts = bins.parts(rows)
     known = np.unravel_index(np.minimum(cells, bins.size - 1), bins.shape)
     place = np.ravel_multi_index([known[axis] for axis in MARGINS[table]], shape)
-    flat = groups.place * (size + 1) + np.where(cells == bins.size, size, place)
-    values = np.bincount(flat, minlength=(size + 1) * len(groups.names)).astype(np.int64)
+    flat = groups.place[row] * (size + 1) + np.where(cells == bins.size, size, place)
+    values = np.zeros((size + 1) * len(groups.names), dtype=np.int64)
+    np.add.at(values, flat, parts)
     return Counts(values, SENSITIVITY, System(), PROOF)
 
 
@@ -111,9 +118,14 @@ def draw_counts(
     """
     shape = [bins.shape[axis] for axis in MARGINS[table]]
     counts = cell_counts(rows, bins, groups, table=table)
-    drawn = spending.noise.draw(counts).reshape(len(groups.names), -1)
+    drawn = spending.noise.draw(counts).reshape(len(groups.names), -1) / PARTS
     cells = drawn[:, :-1].reshape(-1, *shape)
-    return DrawnTable(cells, drawn[:, -1], spending.noise.deviation(SENSITIVITY))
+    return DrawnTable(cells, drawn[:, -1], drawn_deviation(spending))
+
+
+def drawn_deviation(spending: Spending) -> float:
+    """Return the standard deviation of the noise of a drawn cell. [systems]"""
+    return spending.noise.deviation(SENSITIVITY) / PARTS
 
 
 def sources(bought: Mapping[str, float], bins: Bins) -> dict[str, str]:
@@ -210,14 +222,16 @@ def _table(
         *key_columns(groups),
         *(Column(_AXES[i][0], "string", _AXES[i][1]) for i in kept),
         Column("systems", "integer", "Systems, consistent with all other tables of counts."),
-        Column("noisy", "integer", "Systems as drawn: unbiased, and possibly below zero."),
+        Column("noisy", "number", "Systems as drawn, in tenths: unbiased, possibly below zero."),
         Column("sd", "number", "Standard deviation of the noise in `noisy`."),
     )
     words = ", ".join(_AXES[i][0].replace("_", " ") for i in kept)
     how = "drawn by itself" if found.source == name else f"added up from `{found.source}`"
+    shared = "" if name == "capacities" else SHARED
     about = (
-        f"Systems by {words}. `noisy` was {how}; `systems` was made from all drawn tables of counts"
-        " by weighted least squares, then made whole and non-negative so that all tables agree."
+        f"Systems by {words}.{shared} `noisy` was {how}; `systems` was made from all drawn tables"
+        " of counts by weighted least squares, then made whole and non-negative so that all tables"
+        " agree."
     )
     rows = tuple(_rows(kept, found, deviation, bins, groups))
     return PublishedTable(name, about, columns, rows)
@@ -232,6 +246,11 @@ def _rows(
         for place in np.ndindex(found.systems.shape[1:]):
             names = tuple(labels[axis][i] for axis, i in zip(kept, place, strict=True))
             at = (group, *place)
-            yield (*head, *names, int(found.systems[at]), int(found.drawn.noisy[at]), error)
-        last = int(found.unknown[group]), int(found.drawn.unknown[group])
+            yield (*head, *names, int(found.systems[at]), _tenths(found.drawn.noisy[at]), error)
+        last = int(found.unknown[group]), _tenths(found.drawn.unknown[group])
         yield (*head, *(UNKNOWN,) * len(kept), *last, round(deviation, 4))
+
+
+def _tenths(systems: float) -> float:
+    """Return a number of parts in systems as it is written, without what adding up left behind."""
+    return round(float(systems), 1)

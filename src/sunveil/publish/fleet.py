@@ -18,10 +18,10 @@ from sunveil.publish.clip import LARGEST_KW, ClipRule, check_largest, ladder
 from sunveil.publish.clip_errors import expected_error
 from sunveil.publish.counts import (
     MARGINS,
-    SENSITIVITY,
     count_deviation,
     count_tables,
     draw_counts,
+    drawn_deviation,
     sources,
 )
 from sunveil.publish.publication import Publication, PublishedTable
@@ -248,7 +248,7 @@ def dry_fleet_tables(
 
 
 def _expected_counts(bought: Bought, bins: Bins) -> list[Expected]:
-    noise = {name: part.noise.deviation(SENSITIVITY) for name, part in bought.counts.items()}
+    noise = {name: drawn_deviation(part) for name, part in bought.counts.items()}
     found = []
     for name, source in sources(noise, bins).items():
         error = count_deviation(name, bins, noise[source], source=source)

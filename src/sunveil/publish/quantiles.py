@@ -1,5 +1,8 @@
 """Quantiles of capacity and tilt by group: a value of a public grid, drawn by its rank.
 
+A quantile is one of systems, and each has one value: its capacity, and the tilt of its largest
+plane.
+
 Proof: ``docs/proofs/quantiles.md``.
 """
 
@@ -18,7 +21,7 @@ from sunveil.errors import ParameterError
 from sunveil.fleet.results import FleetRows
 from sunveil.privacy.score import Score
 from sunveil.privacy.units import System
-from sunveil.publish.bins import FleetGroups
+from sunveil.publish.bins import FleetGroups, largest_planes
 from sunveil.publish.clip import check_largest
 from sunveil.publish.counts import key_columns
 from sunveil.publish.publication import Column, PublishedTable
@@ -142,7 +145,9 @@ def draw_quantiles(
     each = part_of(spending, len(ordered))
     columns = (
         *key_columns(groups),
-        Column("quantity", "string", "dc_capacity_kw [kW] or surface_tilt [degrees]."),
+        Column(
+            "quantity", "string", "dc_capacity_kw [kW], or the largest plane's surface_tilt [°]."
+        ),
         Column("probability", "number", "Which quantile."),
         Column("value", "number", "The quantile, a value of a public grid; none in empty groups."),
         Column("rank_error", "number", "Expected error, at most, in ranks of the group [systems]."),
@@ -164,11 +169,13 @@ def _rows(
     spending: Spending,
 ) -> Iterator[tuple[Any, ...]]:
     mechanism = spending.selection
+    tilts = largest_planes(rows).surface_tilt
+    known = dict(zip(QUANTITIES, (rows.dc_capacity_kw, tilts), strict=True))
     for group, name in enumerate(groups.names):
         head = () if groups.key is None else (name,)
         inside = groups.place == group
         for quantity, grid in public.items():
-            values: Array = getattr(rows, quantity)[inside]
+            values = known[quantity][inside]
             scores = [rank_score(values, grid, probability=p) for p in probabilities]
             # in order, as quantiles are: sorting what was drawn costs nothing
             places = sorted(mechanism.draw(score) for score in scores) if len(values) else None
