@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sunveil.fleet.results import FleetRows
 from sunveil.plots.differencing import plot_differencing
 from sunveil.publish.attack import Recovered, differencing_attack
-from sunveil.publish.bins import Bins, groups_of
+from sunveil.publish.bins import PARTS, Bins, groups_of
 from sunveil.publish.counts import agreed_counts, cell_counts, draw_counts
 from sunveil.publish.fleet import dry_fleet_tables, fleet_tables
 from sunveil.publish.rule import rule_15_15
@@ -139,7 +139,7 @@ def cells(cases: list[Case]) -> Iterator[str]:
                 }
                 found = agreed_counts(drawn, BINS, groups)
                 for name, table in found.items():
-                    true = cell_counts(case.rows, BINS, groups, table=name).values[:-1]
+                    true = cell_counts(case.rows, BINS, groups, table=name).values[:-1] / PARTS
                     noisy.setdefault(name, []).append(rms(table.drawn.noisy.ravel() - true))
                     final.setdefault(name, []).append(rms(table.systems.ravel() - true))
             for name, table in found.items():
@@ -149,9 +149,9 @@ def cells(cases: list[Case]) -> Iterator[str]:
                 )
 
 
-def rms(values: NDArray[np.int64]) -> float:
+def rms(values: NDArray[np.float64]) -> float:
     """Return the root mean square."""
-    return float(np.sqrt(np.mean(values.astype(np.float64) ** 2)))
+    return float(np.sqrt(np.mean(values**2)))
 
 
 def quantiles(cases: list[Case]) -> Iterator[str]:

@@ -82,6 +82,8 @@ def test_estimates_are_written_as_what_their_format_knows(tmp_path):
     )
     (row,) = json.loads(ESTIMATE_WRITERS["JSON"](tmp_path, ROWS).read_text())
     assert (row["surface_azimuth"], row["dc_capacity_kw"]) == (180.0, "nan")
+    (row,) = json.loads(ESTIMATE_WRITERS["JSON with planes"](tmp_path, ROWS).read_text())
+    assert [plane["share"] for plane in row["planes"]] == ["nan", 2.0]
     table = pq.read_table(ESTIMATE_WRITERS["Parquet"](tmp_path, ROWS))
     assert table.column("surface_tilt").to_pylist() == [30.0]
 

@@ -103,6 +103,20 @@ def test_a_cell_that_is_no_number_is_missing_and_changes_no_other(tmp_path, cell
     assert set(before.keys["feeder"].tolist()) == {f"0{digit}" for digit in range(10)}
 
 
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_whole_number_of_any_length_changes_no_other_row(tmp_path, digits):
+    path = tmp_path / "e.json"
+    huge = "7" * digits
+    plane = '{"surface_azimuth": 90, "surface_tilt": 20, "share": %s}'
+    row = '{"system_id": %s, "surface_azimuth": 180, "surface_tilt": 20, "dc_capacity_kw": %s, %s}'
+    lists = [f'"planes": [{plane % share}, {plane % 1}]' for share in ("1", huge)]
+    path.write_text(f"[{row % (1, 5, lists[0])}, {row % (2, huge, lists[1])}]")
+    found = read_fleet(path)
+    assert found.system_ids == ("1", "2")
+    np.testing.assert_array_equal(found.dc_capacity_kw, [5.0, np.nan])
+    assert found.planes.share.tolist() == [0.5, 0.5, 1.0]
+
+
 def test_a_quote_that_is_never_closed_swallows_no_other_row(tmp_path):
     path = tmp_path / "e.csv"
     path.write_text(f'{HEADER}\na,180,20,5\nb,190,21,"6\nc,200,22,7\nd,210,23,8\n')

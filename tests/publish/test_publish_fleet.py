@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import datetime
+import json
 import math
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from fleet_makers import KEYS, fleet, random_fleet
 
@@ -11,9 +14,11 @@ from sunveil.privacy.guarantee import ConcentratedGuarantee
 from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins
 from sunveil.publish.fleet import dry_fleet_tables, fleet_tables
+from sunveil.publish.folder import write_publication
 
 BINS = Bins(4, (0.0, 30.0, 90.0), (0.0, 5.0, 1000.0))
 NAN = float("nan")
+PAIR = [(90.0, 30.0, 0.61), (270.0, 30.0, 0.39)]
 
 
 def test_a_publication_has_its_tables_its_guarantee_and_its_public_choices():
@@ -144,10 +149,44 @@ def test_a_promise_with_delta_is_paid_in_rho_with_gaussian_noise():
     assert counts.rows[0][-1] == pytest.approx(2.0, abs=1e-3)
 
 
+def test_a_folder_says_how_systems_on_two_planes_are_counted_whether_or_not_there_are_any(tmp_path):
+    texts, types = [], []
+    for name, given in (("with", {0: PAIR}), ("without", {})):
+        rows = fleet([(180.0, 5.0, 4.0)] * 3, planes=given)
+        found = fleet_tables(rows, bins=BINS, epsilon=1.0, tables=("sectors", "tilts"))
+        write_publication(tmp_path / name, found, published=datetime.date(2026, 3, 1))
+        described = json.loads((tmp_path / name / "datapackage.json").read_text())["resources"]
+        types.append([each["schema"] for each in described])
+        said = [each["description"] for each in described]
+        said += [
+            (tmp_path / name / file).read_text() for file in ("README.md", "release-card.yaml")
+        ]
+        texts.append(said)
+        assert all(
+            "A system on two planes counts in the" in " ".join(text.split()) for text in said
+        )
+        noisy = pq.read_table(tmp_path / name / "sectors.parquet").schema.field("noisy")
+        assert str(noisy.type) == "double"
+    assert types[0] == types[1]
+    assert texts[0] == texts[1]
+    kinds = {field["name"]: field["type"] for field in types[0][0]["fields"]}
+    assert (kinds["systems"], kinds["noisy"]) == ("integer", "number")
+
+
+def test_a_pair_is_published_in_both_sectors():
+    """At this ε drawn noise of a system or more has a probability of e^-25."""
+    rows = fleet([(180.0, 5.0, 4.0)] * 100, planes=dict.fromkeys(range(100), PAIR))
+    (table,) = fleet_tables(rows, bins=BINS, epsilon=50.0, tables=("sectors",)).tables
+    assert table.column("sector") == ["N", "E", "S", "W", "unknown"]
+    np.testing.assert_allclose(table.column("noisy"), [0.0, 60.0, 0.0, 40.0, 0.0], atol=1.0)
+    np.testing.assert_allclose(table.column("systems"), [0, 60, 0, 40, 0], atol=1.0)
+
+
 def test_given_bounds_say_what_they_cut_off_as_far_as_classes_tell():
     rows = fleet([(180.0, 30.0, 4.0)] * 400 + [(180.0, 30.0, 60.0)] * 100)
-    asked = {"bins": BINS, "epsilon": 40.0, "clip_kw": (0.0, 25.0), "largest_kw": 500.0}
-    found = {t.name: t for t in fleet_tables(rows, tables=("capacities", "totals"), **asked).tables}
+    asked = {"bins": BINS, "epsilon": 50.0, "clip_kw": (0.0, 25.0), "largest_kw": 500.0}
+    shares = {"capacities": 49.0, "totals": 1.0}
+    found = {t.name: t for t in fleet_tables(rows, shares=shares, **asked).tables}
     assert found["totals"].column("cut_at_most_kw") == [47500.0]
     names = [column.name for column in found["totals"].columns]
     assert "error_kw" not in names

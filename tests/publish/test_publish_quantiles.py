@@ -105,6 +105,17 @@ def test_a_large_fleet_has_its_quantiles_and_in_order():
             assert np.mean(getattr(rows, name) <= value) == pytest.approx(p, abs=0.08)
 
 
+def test_a_system_on_two_planes_has_the_tilt_of_the_larger():
+    """At this ε a rank error of 50 of 100 has a probability of about e^-100."""
+    pair = [(90, 22, 0.4), (270, 31, 0.6)]
+    rows = fleet([(180, 5, 4)] * 100, planes=dict.fromkeys(range(100), pair))
+    groups = groups_of(rows, key=None, keys=None)
+    table = draw_quantiles(
+        rows, groups, largest_kw=25.0, probabilities=(0.5,), spending=Spending(8.0)
+    )
+    assert table.column("value")[1] == 31.0
+
+
 def test_an_empty_group_has_no_quantiles():
     rows = fleet([(180, 30, 4)] * 9, ["F1"] * 9)
     groups = groups_of(rows, key="feeder", keys=KEYS)

@@ -9,6 +9,7 @@ from sunveil.ledger.promise import Promise
 from sunveil.privacy.guarantee import ConcentratedGuarantee
 from sunveil.privacy.units import Days, System
 from sunveil.publish.bins import Bins
+from sunveil.publish.publication import Column, Publication, PublishedTable
 from sunveil.publish.tables import TableChoices, plan_fleet, publish_fleet
 
 CHOICES = TableChoices(bins=Bins(), epsilon=1.0)
@@ -31,6 +32,23 @@ def test_tables_are_charged_once_and_the_same_ones_come_back(ledger):
     assert [t.rows for t in again.tables] == [t.rows for t in first.tables]
     assert [t.columns for t in again.tables] == [t.columns for t in first.tables]
     assert again.guarantee == first.guarantee
+
+
+def test_tables_of_an_earlier_version_come_back_as_they_were(ledger, monkeypatch):
+    """They had whole numbers where parts of systems are now, and said so."""
+    columns = (Column("sector", "string", "Sector."), Column("noisy", "integer", "As drawn."))
+    earlier = PublishedTable("sectors", "Systems by sector.", columns, (("N", 3), ("E", -2)))
+
+    def drawn(*_, **__):
+        return Publication("Tables", (earlier,), None, "discrete Laplace noise", {})
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sunveil.publish.tables.fleet_tables", drawn)
+        publish_fleet(ledger, "homes", ROWS, choices=CHOICES)
+    (table,) = publish_fleet(ledger, "homes", ROWS, choices=CHOICES).tables
+    assert table.to_dict() == earlier.to_dict()
+    assert [type(row[1]) for row in table.rows] == [int, int]
+    assert ledger.dataset("homes").remaining == pytest.approx(1.5)
 
 
 def test_a_stopped_call_is_taken_up_without_a_second_charge(ledger, monkeypatch):

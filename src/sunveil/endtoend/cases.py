@@ -29,6 +29,7 @@ from sunveil.endtoend.inputs import (
     comma_csv,
     csv_folder,
     estimates_csv,
+    estimates_planes,
     fleet_folder,
     number_parquet,
 )
@@ -37,12 +38,14 @@ from sunveil.endtoend.rules import (
     Rule,
     anything,
     each_near,
+    facing,
     many_near,
     most_near,
     total_within,
 )
 from sunveil.endtoend.served import ServiceDoor, served_inference, served_systems, served_tables
 from sunveil.endtoend.workplace import Entry, Workplace
+from sunveil.publish.bins import UNKNOWN
 
 EPSILON = 1.0
 PYTHON, COMMAND, PROCESS = "Python", "command", "process"
@@ -120,7 +123,7 @@ class Scope:
         else:
             made += [self._synthetic(), self._process(), self._inferred()]
         runs = FEW_DRAWS if self.short else DRAWS
-        return [*made, window_draws(runs=runs), total_draws(runs=runs)]
+        return [*made, window_draws(runs=runs), total_draws(runs=runs), sector_draws(runs=runs)]
 
     def _meters(self) -> Iterator[AuditCase]:
         for source, files in METER_SOURCES.items():
@@ -289,6 +292,32 @@ def total_draws(*, runs: int, drawn_at: float = EPSILON) -> AuditCase:
         estimates_csv,
         python_tables(epsilon=drawn_at),
         total_within(25.0, 12.5),
+        runs,
+    )
+
+
+def sector_draws(*, runs: int, drawn_at: float = EPSILON) -> AuditCase:
+    """Return the sectors of a fleet of one on two planes, and of one of which nothing is known.
+
+    Parameters
+    ----------
+    runs
+        How often each is drawn.
+    drawn_at
+        The ε that is really drawn at.
+    """
+    row = (b"270.0", b"20.0", b"2")
+    data = PrivateCells({"home00000": row}, ("surface_azimuth", "surface_tilt", "dc_capacity_kw"))
+    return AuditCase(
+        PYTHON,
+        "estimates on two planes, drawn often",
+        SYSTEM,
+        EPSILON,
+        data,
+        (Neighbour("no capacity", "home00000", (2,), (b"none",)),),
+        estimates_planes,
+        python_tables(epsilon=drawn_at, tables=("sectors",)),
+        facing(("E", "W"), (UNKNOWN,)),
         runs,
     )
 

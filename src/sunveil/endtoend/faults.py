@@ -20,6 +20,7 @@ from sunveil.endtoend.cases import (
     WHOLE_ROWS,
     Scope,
     rule_of_estimates,
+    sector_draws,
     window_draws,
 )
 from sunveil.endtoend.cells import PrivateCells, estimate_cells
@@ -31,6 +32,7 @@ from sunveil.endtoend.library import python_tables
 from sunveil.endtoend.outcomes import Outcome
 from sunveil.endtoend.rules import each_near
 from sunveil.endtoend.workplace import Entry
+from sunveil.publish.bins import PARTS
 
 # How many of the first cells a reader looks at that guesses.
 HEAD = 100
@@ -112,6 +114,10 @@ def planted_faults(scope: Scope) -> Iterator[PlantedFault]:
     yield PlantedFault(
         "drawn at twenty times the ε that is claimed",
         window_draws(runs=FAULTY_DRAWS, drawn_at=20.0 * EPSILON),
+    )
+    yield PlantedFault(
+        "parts of systems drawn with the noise of as many systems",
+        sector_draws(runs=FAULTY_DRAWS, drawn_at=PARTS * EPSILON),
     )
 
 

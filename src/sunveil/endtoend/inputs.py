@@ -128,6 +128,18 @@ def estimates_json(folder: Path, data: PrivateCells) -> Path:
     return _written(folder / "estimates.json", json.dumps(rows).encode())
 
 
+def estimates_planes(folder: Path, data: PrivateCells) -> Path:
+    """Write estimates as JSON, each system on two planes; a cell is a share besides what it is."""
+    rows = []
+    for name, cells in data.by_system.items():
+        azimuth, tilt, capacity = map(_json, cells)
+        own = {"surface_azimuth": azimuth, "surface_tilt": tilt, "share": capacity}
+        other = {"surface_azimuth": 90.0, "surface_tilt": 20.0, "share": 2.0}
+        values = dict(zip(data.columns, (azimuth, tilt, capacity), strict=True))
+        rows.append({"system_id": name, **values, "planes": [own, other]})
+    return _written(folder / "estimates.json", json.dumps(rows).encode())
+
+
 def _long_csv(path: Path, data: PrivateCells, mark: bytes) -> Path:
     lines = [mark.join((b"system_id", b"time", b"power_kw"))]
     lines += [
@@ -275,4 +287,5 @@ ESTIMATE_WRITERS: Mapping[str, Writer] = {
     "CSV, semicolons": estimates_semicolon_csv,
     "Parquet": estimates_parquet,
     "JSON": estimates_json,
+    "JSON with planes": estimates_planes,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,15 +56,17 @@ def python_release(*, unit: str, epsilon: float, options: Mapping[str, Any] | No
     return _refusing(run)
 
 
-def python_tables(*, epsilon: float) -> Entry:
-    """Return ``read_fleet`` and ``fleet_tables``, which draw a fleet's tables."""
+def python_tables(*, epsilon: float, tables: Sequence[str] | None = None) -> Entry:
+    """Return ``read_fleet`` and ``fleet_tables``, which draw a fleet's tables, or some of them."""
 
     def run(path: Path) -> Outcome:
         # given bounds keep the noise of totals small, so that faults show; other doors draw them
-        made = fleet_tables(read_fleet(path), bins=Bins(), epsilon=epsilon, clip_kw=(0.0, 25.0))
-        tables = [table.to_dict() for table in made.tables]
-        public = {"public": json.dumps(made.public), "tables": json.dumps(masked_json(tables))}
-        return Outcome(public, rows_of(tables))
+        made = fleet_tables(
+            read_fleet(path), bins=Bins(), epsilon=epsilon, clip_kw=(0.0, 25.0), tables=tables
+        )
+        told = [table.to_dict() for table in made.tables]
+        public = {"public": json.dumps(made.public), "tables": json.dumps(masked_json(told))}
+        return Outcome(public, rows_of(told))
 
     return _refusing(run)
 

@@ -73,6 +73,17 @@ def total_within(total: float, reach: float) -> Rule:
     return rule
 
 
+def facing(ours: Sequence[str], theirs: Sequence[str]) -> Rule:
+    """Return the rule that asks which of two lists of sectors has drawn more systems."""
+
+    def rule(rows: Sequence[Row]) -> str:
+        drawn = {row["sector"]: float(row["noisy"]) for row in rows if row["table"] == "sectors"}
+        more = sum(drawn[name] for name in ours) > sum(drawn[name] for name in theirs)
+        return " ".join(ours if more else theirs)
+
+    return rule
+
+
 def anything(rows: Sequence[Row]) -> str:
     """Return the same for all rows: only what must not change is looked at."""
     return "drawn" if rows else "nothing drawn"

@@ -185,7 +185,8 @@ def _from_folder(folder: Path, keys: tuple[str, ...]) -> pa.Table:
 
 def _from_json(path: Path, keys: tuple[str, ...]) -> pa.Table:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        # as texts: a whole number of thousands of digits is none, and must not stop the others
+        found = json.loads(path.read_text(encoding="utf-8"), parse_int=str)
         unknown = dict.fromkeys(_VALUES)
         rows = [{**unknown, **each} if "error" in each else each for each in found]
         texts = {name: [_text(each[name]) for each in rows] for name in (*_COLUMNS, *keys)}

@@ -34,12 +34,10 @@ Whole = NDArray[np.int64]
 SENSITIVITY = Sensitivity(absolute=2 * PARTS, squared=2 * PARTS**2)
 PROOF = "docs/proofs/counts.md"
 _AXES = (
-    ("sector", "Sector of the compass that the modules face; a tracker's is its axis's."),
-    ("tilt_band", "Band of tilts; a tracker is level [degrees]."),
+    ("sector", "Sector of the compass that the modules face; of trackers, that of the axis."),
+    ("tilt_band", "Band of tilts; trackers are level [degrees]."),
     ("capacity_class", "Class of DC capacities [kW]."),
 )
-# Tables by sector or band say so; a class is that of a whole system.
-SHARED = " A system on two planes counts in the sector and band of each with its share of capacity."
 # Name of each table, and which axes it keeps.
 MARGINS = {
     "counts": (0, 1, 2),
@@ -227,14 +225,24 @@ def _table(
     )
     words = ", ".join(_AXES[i][0].replace("_", " ") for i in kept)
     how = "drawn by itself" if found.source == name else f"added up from `{found.source}`"
-    shared = "" if name == "capacities" else SHARED
     about = (
-        f"Systems by {words}.{shared} `noisy` was {how}; `systems` was made from all drawn tables"
-        " of counts by weighted least squares, then made whole and non-negative so that all tables"
-        " agree."
+        f"Systems by {words}. {_shared(kept)}`noisy` was {how}; `systems` was made from all drawn"
+        " tables of counts by weighted least squares, then made whole and non-negative so that all"
+        " tables agree."
     )
     rows = tuple(_rows(kept, found, deviation, bins, groups))
     return PublishedTable(name, about, columns, rows)
+
+
+def _shared(kept: tuple[int, ...]) -> str:
+    """Return how systems on two planes count in a table; a class is that of a whole system."""
+    places = " and ".join(("sector", "band")[axis] for axis in kept if axis < 2)
+    if not places:
+        return ""
+    return (
+        f"A system on two planes counts in the {places} of each with the share of its capacity,"
+        " rounded to tenths. "
+    )
 
 
 def _rows(

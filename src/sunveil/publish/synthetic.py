@@ -1,8 +1,9 @@
 """A synthetic table of systems: drawn from a model of noisy counts, never from the systems.
 
-Rows are counted in public bins along azimuth, tilt and capacity, and along each pair of them. Noise
-is added to the counts; a graphical model is fitted to what comes out (``mbi``), and rows are
-sampled from it. All after the noise is post-processing and spends nothing.
+Rows are counted in public bins along azimuth, tilt and capacity, and along each pair of them. A row
+is counted once, by its largest plane: a synthetic system has one plane. Noise is added to the
+counts; a graphical model is fitted to what comes out (``mbi``), and rows are sampled from it. All
+after the noise is post-processing and spends nothing.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ BINS = Bins(
 COLUMNS = (
     Column("surface_azimuth", "number", "Azimuth of the plane, clockwise from north. [degrees]"),
     Column("surface_tilt", "number", "Tilt of the plane from the horizontal. [degrees]"),
-    Column("dc_capacity_kw", "number", "DC nameplate capacity. [kW]"),
+    Column("dc_capacity_kw", "number", "DC nameplate capacity of the system. [kW]"),
 )
 
 
@@ -127,7 +128,8 @@ def publish_synthetic(
     marginals = _marginals([np.array(each) for each in answer.value["counts"]], spending, bins)
     table = PublishedTable(
         "synthetic-systems",
-        "Synthetic systems: none of them exists, and together they are like the fleet.",
+        "Synthetic systems: none of them exists, and together they are like the fleet. Each has one"
+        " plane and the whole capacity: systems on two planes were counted by the larger one.",
         COLUMNS,
         tuple(tuple(row) for row in answer.value["rows"]),
     )
