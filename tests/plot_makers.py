@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from sunveil.estimate import Assumptions, ClockFinding, Estimate
+from sunveil.estimate import Assumptions, ClockFinding, Estimate, Flag
 from sunveil.infer import record_span
 from sunveil.meters.record import Label, Record
+from sunveil.planes import PlaneEstimate, TrackerEstimate
 from sunveil.quantities import Interval
 from sunveil.simulate import SystemTruth
 from sunveil.site import Losses, Plane, Site
@@ -18,6 +19,7 @@ from sunveil.weather import Weather, clearsky
 
 GOLDEN = Site(39.742, -105.1727, 1795.0)
 ROOF = Plane(200.0, 30.0)
+EAST, WEST = Plane(92.0, 31.0), Plane(271.0, 30.0)
 CAPACITY = 5.0
 
 
@@ -51,6 +53,45 @@ def estimate_of(plane: Plane = ROOF, **changes: object) -> Estimate:
         assumptions=Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default"),
     )
     return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def pair_of(
+    first: Plane = EAST, second: Plane = WEST, *, share: float = 0.6, **changes: object
+) -> Estimate:
+    """Two planes as an engine would tell them, with the summed normal as the effective plane."""
+    planes = tuple(
+        PlaneEstimate(
+            plane=plane,
+            share=part,
+            dc_capacity_kw=part * CAPACITY,
+            azimuth_interval=Interval(plane.surface_azimuth - 5.0, plane.surface_azimuth + 5.0),
+            tilt_interval=Interval(plane.surface_tilt - 3.0, plane.surface_tilt + 3.0),
+            share_interval=Interval(part - 0.05, part + 0.05),
+            capacity_interval=Interval(part * 4.6, part * 5.4),
+        )
+        for plane, part in ((first, share), (second, 1.0 - share))
+    )
+    east, north, up = share * first.normal + (1.0 - share) * second.normal
+    azimuth = np.degrees(np.arctan2(east, north)) % 360.0
+    summed = Plane(float(azimuth), float(np.degrees(np.arctan2(np.hypot(east, north), up))))
+    flags = (Flag.TWO_PLANES,)
+    return estimate_of(summed, **{"planes": planes, "flags": flags, **changes})
+
+
+def tracker_of(**changes: object) -> Estimate:
+    """A backtracking tracker with an axis that points nearly south."""
+    turned = TrackerEstimate(
+        axis_azimuth=178.0,
+        backtrack=True,
+        backtrack_probability=0.97,
+        gcr=0.38,
+        max_angle=55.0,
+        axis_interval=Interval(176.5, 179.5),
+        gcr_interval=Interval(0.33, 0.43),
+        max_angle_interval=Interval(45.0, 60.0),
+    )
+    flags = (Flag.TRACKER,)
+    return estimate_of(Plane(178.0, 0.0), **{"tracker": turned, "flags": flags, **changes})
 
 
 def truth_of(plane: Plane = ROOF, **changes: object) -> SystemTruth:

@@ -13,7 +13,8 @@ import sunveil
 from sunveil.estimate import Assumptions, ClockFinding, DaylightSaving, Estimate, Flag
 from sunveil.extras import EXTRAS
 from sunveil.meters import Label
-from sunveil.quantities import Interval
+from sunveil.planes import TrackerEstimate
+from sunveil.quantities import Interval, with_pairs
 from sunveil.site import Losses, Plane
 
 ROOT = Path(__file__).parents[1]
@@ -168,7 +169,10 @@ def test_every_json_field_is_explained():
         assumptions=Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default"),
     ).to_dict()
     told = section(read(DOCS / "nomenclature.md"), "Fields of an estimate")
-    assert first_cells(told) == {*estimate, *estimate["assumptions"], "error"}
+    turned = TrackerEstimate(180.0, True, 0.9, 0.4, 55.0, *(Interval(0.0, 1.0),) * 3)
+    parts = (estimate["assumptions"], estimate["planes"][0], with_pairs(turned.to_row()))
+    fields = {*estimate, "error", *(name for part in parts for name in part)}
+    assert first_cells(told) == fields
     for kind in DaylightSaving:
         assert f"`{kind.value}`" in told
 

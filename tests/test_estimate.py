@@ -5,6 +5,10 @@ import json
 import math
 from dataclasses import FrozenInstanceError, replace
 
+import duckdb
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +28,7 @@ from sunveil.estimate import (
     judge,
 )
 from sunveil.meters.record import Label
+from sunveil.planes import PlaneEstimate, TrackerEstimate
 from sunveil.quantities import Interval
 from sunveil.site import Losses, Plane
 
@@ -173,6 +178,9 @@ def test_a_row_of_version_0_1_is_read(estimate):
         ((Flag.CLIPPING, Flag.CLOCK_REPAIRED), 2.0, Quality.GOOD, "within 2 degrees"),
         ((Flag.LABEL_UNKNOWN,), 2.0, Quality.FAIR, "which instant"),
         ((Flag.LABEL_UNKNOWN,), 20.0, Quality.POOR, "within 20 degrees"),
+        ((Flag.TWO_PLANES,), 2.0, Quality.GOOD, "each of the two planes is known to within 2"),
+        ((Flag.TRACKER,), 9.0, Quality.FAIR, "the axis of the tracker is known to within 9"),
+        ((Flag.TWO_PLANES, Flag.NOT_ONE_PLANE), 2.0, Quality.POOR, "nothing can tell which"),
         ((Flag.UNLIKELY_UNIT, Flag.SEASONAL_HAZE), 2.0, Quality.POOR, "winter days are hazy"),
     ],
 )
@@ -199,6 +207,88 @@ def test_haze_over_the_year_is_that_between_its_seasons(estimate):
     hazy = replace(estimate, haze_summer=-0.2, haze_winter=0.8)
     assert hazy.haze == pytest.approx(0.3)
     assert replace(hazy, haze_winter=None).haze is None
+
+
+EAST = PlaneEstimate(
+    Plane(92.0, 31.0), 0.6, 3.26,
+    Interval(87.0, 97.0), Interval(29.0, 33.0), Interval(0.55, 0.65), Interval(3.0, 3.5),
+)  # fmt: skip
+WEST = replace(EAST, plane=Plane(271.0, 30.0), share=0.4, share_interval=Interval(0.35, 0.45))
+TRACKER = TrackerEstimate(
+    178.0, True, 0.97, 0.381, 55.0,
+    Interval(177.0, 179.0), Interval(0.33, 0.43), Interval(45.0, 60.0),
+)  # fmt: skip
+
+
+def test_an_estimate_of_one_plane_lists_that_plane(estimate):
+    (only,) = estimate.planes
+    assert (only.plane, only.share, only.dc_capacity_kw) == (estimate.plane, 1.0, 5.4321987)
+    assert (only.azimuth_interval, only.tilt_interval) == (
+        estimate.azimuth_interval,
+        estimate.tilt_interval,
+    )
+    # and the one that another plane was put in place of
+    moved = replace(estimate, plane=Plane(90.0, 10.0), dc_capacity_kw=2.0)
+    assert [(each.plane, each.dc_capacity_kw) for each in moved.planes] == [(moved.plane, 2.0)]
+    assert replace(moved, tracker=TRACKER).planes == ()
+    assert replace(replace(moved, tracker=TRACKER), tracker=None).planes == moved.planes
+
+
+def test_two_planes_stay_what_they_are_and_come_back_to_one(estimate):
+    pair = replace(estimate, planes=(EAST, WEST))
+    assert replace(pair, system_id="other").planes == (EAST, WEST)
+    assert replace(pair, planes=()).planes == estimate.planes
+
+
+def test_planes_and_trackers_become_json_with_intervals_as_pairs(estimate):
+    plain = replace(estimate, planes=(EAST, WEST)).to_dict()
+    assert plain["tracker"] is None
+    assert plain["planes"][1] == {
+        "surface_azimuth": 271.0,
+        "surface_azimuth_interval": [87.0, 97.0],
+        "surface_tilt": 30.0,
+        "surface_tilt_interval": [29.0, 33.0],
+        "share": 0.4,
+        "share_interval": [0.35, 0.45],
+        "dc_capacity_kw": 3.26,
+        "dc_capacity_kw_interval": [3.0, 3.5],
+    }
+    turned = replace(estimate, tracker=TRACKER).to_dict()
+    assert turned["planes"] == []
+    assert turned["tracker"] == {
+        "axis_azimuth": 178.0,
+        "axis_azimuth_interval": [177.0, 179.0],
+        "backtrack": True,
+        "backtrack_probability": 0.97,
+        "gcr": 0.381,
+        "gcr_interval": [0.33, 0.43],
+        "max_angle": 55.0,
+        "max_angle_interval": [45.0, 60.0],
+    }
+    assert json.loads(json.dumps(turned)) == turned
+
+
+@pytest.mark.parametrize("reader", ["pyarrow", "pandas", "duckdb"])
+def test_planes_and_trackers_come_back_from_whoever_reads_the_table(estimate, tmp_path, reader):
+    several = [
+        replace(estimate, planes=(EAST, WEST), skyline=(10.0, 20.0)),
+        replace(estimate, tracker=TRACKER),
+        replace(estimate, years=(YearEstimate(datetime.date(2019, 1, 1), 180.0, 20.0, 5.0),)),
+    ]
+    path = tmp_path / "estimates.parquet"
+    pq.write_table(pa.Table.from_pylist([each.to_row() for each in several]), path)
+    if reader == "pyarrow":
+        rows = pq.read_table(path).to_pylist()
+    elif reader == "pandas":
+        rows = pd.read_parquet(path).to_dict("records")
+    else:
+        with duckdb.connect() as base:
+            rows = base.execute(f"FROM '{path}'").df().to_dict("records")
+    for row, made in zip(rows, several, strict=True):
+        back = Estimate.from_row(row, estimate.assumptions)
+        assert back.to_row() == made.to_row()
+        assert back.tracker == made.tracker
+    assert Estimate.from_row(rows[0], estimate.assumptions).planes == (EAST, WEST)
 
 
 def test_the_ratio_of_dc_to_ac_is_told_where_a_limit_shows(estimate):

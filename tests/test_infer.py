@@ -478,19 +478,16 @@ def test_one_system_gives_the_last_digit_of_the_fleets_row(demo_fleet):
     frame = pd.read_parquet(demo_fleet / "readings.parquet")
     for name, own in frame.groupby("system_id"):
         power = own.set_index("time")["power_kw"].rename(name)
-        told, row = sunveil.infer(power, **DENVER).to_dict(), rows.loc[name]
-        # what follows from other fields is not written twice
-        follows = {"quality_reason", "dc_ac_ratio"}
-        for field in set(told) - {"system_id", "assumptions", "notes"} - follows:
-            mine = told[field]
-            if field.endswith("_interval"):
-                start = field.removesuffix("_interval")
-                theirs = [row[f"{start}_low"], row[f"{start}_high"]]
-            else:
-                theirs = list(row[field]) if isinstance(mine, list) else row[field]
+        told, row = sunveil.infer(power, **DENVER).to_row(), rows.loc[name]
+        assert told.pop("system_id") == name
+        planes = told.pop("planes")
+        for mine, theirs in zip(planes, row["planes"], strict=True):
+            assert mine == pytest.approx(theirs, rel=1e-7), name
+        for field, mine in told.items():
+            theirs = list(row[field]) if isinstance(mine, list) else row[field]
             if mine is None:
-                assert np.isnan(theirs), (name, field)
-            elif isinstance(mine, str) or field in ("flags", "skyline", "years"):
+                assert pd.isna(theirs), (name, field)
+            elif isinstance(mine, (str, list)):
                 assert mine == theirs, (name, field)
             else:
                 assert mine == pytest.approx(theirs, rel=1e-7), (name, field)

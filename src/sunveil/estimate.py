@@ -15,9 +15,11 @@ from sunveil.quantities import (
     five_digits,
     hundredths,
     interval_of,
+    listed,
     number_or_nan,
     quantity_columns,
     rounded,
+    with_pairs,
 )
 from sunveil.site import Losses, Mount, Plane
 
@@ -50,7 +52,7 @@ FLAG_MEANINGS = {
     Flag.LOW_AGREEMENT: "few readings look like any single plane under this weather",
     Flag.TOO_LITTLE_DATA: "too few days for a whole season, so the intervals are wide",
     Flag.CLOCK_REPAIRED: "the declared clock did not fit the sun and was repaired",
-    Flag.NOT_ONE_PLANE: "two planes or a tracker explain the readings far better than one plane",
+    Flag.NOT_ONE_PLANE: "its modules stand on more than one plane, and nothing can tell which",
     Flag.NET_METER: "a household's consumption is in the readings",
     Flag.NOT_GENERATION: "the readings do not look like those of a PV system",
     Flag.EXPORTED_ONLY: "only what a household left over is in the readings",
@@ -96,19 +98,27 @@ FAIR_FLAGS = (Flag.UNLIKELY_UNIT, Flag.LABEL_UNKNOWN)
 def judge(flags: Collection[Flag], plane_error_degrees: float) -> tuple[Quality, str]:
     """Return how far an estimate can be relied on, and why.
 
+    Two planes and a tracker that were told are judged as a plane is: neither flag speaks against
+    them.
+
     Parameters
     ----------
     flags
         Its flags.
     plane_error_degrees
-        The radius that holds its plane. [degrees]
+        The radius that holds its plane; of two planes, the larger of their radii. [degrees]
     """
     plane_error_degrees = round(plane_error_degrees, 2)  # as a fleet's table has it
     for quality, bad in ((Quality.POOR, POOR_FLAGS), (Quality.FAIR, FAIR_FLAGS)):
         for flag in bad:
             if flag in flags and (quality is Quality.POOR or plane_error_degrees <= FAIR_WITHIN):
                 return quality, FLAG_MEANINGS[flag]
-    reason = f"the plane is known to within {plane_error_degrees:.0f} degrees"
+    what = "the plane is"
+    if Flag.TWO_PLANES in flags:
+        what = "each of the two planes is"
+    elif Flag.TRACKER in flags:
+        what = "the axis of the tracker is"
+    reason = f"{what} known to within {plane_error_degrees:.0f} degrees"
     if plane_error_degrees <= GOOD_WITHIN:
         return Quality.GOOD, reason
     return (Quality.FAIR if plane_error_degrees <= FAIR_WITHIN else Quality.POOR), reason
@@ -298,7 +308,8 @@ class Estimate:
     azimuth_interval, tilt_interval, capacity_interval
         90% intervals of each quantity. [degrees, degrees, kW]
     plane_error_degrees
-        Radius that holds the angle between the true and the inferred plane with 90%. [degrees]
+        Radius that holds the angle between the true and the inferred plane with 90%; of two planes
+        the larger of their radii, of a tracker that of its axis. [degrees]
     ac_limit_kw
         The inverter's limit where clipping shows, else None. [kW]
     clock
@@ -356,7 +367,10 @@ class Estimate:
     tracker: TrackerEstimate | None = None
 
     def __post_init__(self) -> None:
-        if not self.planes and self.tracker is None:
+        # a single plane is always the effective one, also where that was replaced
+        if self.tracker is not None:
+            object.__setattr__(self, "planes", ())
+        elif len(self.planes) < 2:
             object.__setattr__(self, "planes", (self._only_plane(),))
 
     def _only_plane(self) -> PlaneEstimate:
@@ -405,15 +419,10 @@ class Estimate:
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as plain JSON types: its row, intervals as pairs, and the rest."""
         row = self.to_row()
-        named: dict[str, Any] = {}
-        for name, value in row.items():
-            if name.endswith("_low"):
-                quantity = name.removesuffix("_low")
-                named[f"{quantity}_interval"] = [value, row[f"{quantity}_high"]]
-            elif not name.endswith("_high"):
-                named[name] = value
+        row["planes"] = [with_pairs(each) for each in row["planes"]]
+        row["tracker"] = None if self.tracker is None else with_pairs(row["tracker"])
         return {
-            **named,
+            **with_pairs(row),
             "quality_reason": self.quality_reason,
             "dc_ac_ratio": hundredths(self.dc_ac_ratio),
             "assumptions": self.assumptions.to_dict(),
@@ -463,13 +472,15 @@ class Estimate:
         Parameters
         ----------
         row
-            The columns of :meth:`to_row`; others are left aside. Tables of version 0.1 have neither
-            ``heat`` nor what follows it there, and one ``haze`` for all seasons.
+            The columns of :meth:`to_row`; others are left aside. Lists may be arrays, as pandas
+            gives them. Tables of version 0.1 have neither ``heat`` nor what follows it there, and
+            one ``haze`` for all seasons.
         assumptions
             What the fleet's run assumed, which stands beside the table and not in it.
         notes
             What the reader of the meter file did, one sentence each.
         """
+        turned = row.get("tracker")
         return cls(
             system_id=str(row["system_id"]),
             plane=Plane(row["surface_azimuth"], row["surface_tilt"]),
@@ -483,23 +494,19 @@ class Estimate:
                 row["clock_offset_minutes"],
                 Label(row["clock_label"]),
                 DaylightSaving(row["clock_daylight_saving"]),
-                steps=_steps(row.get("clock_steps")),
+                steps=tuple(ClockStep.parse(each) for each in listed(row.get("clock_steps"))),
             ),
             agreement=row["agreement"],
-            flags=tuple(Flag(each) for each in row["flags"]),
+            flags=tuple(Flag(each) for each in listed(row["flags"])),
             assumptions=assumptions,
             notes=tuple(notes),
             haze_summer=row.get("haze_summer", row.get("haze")),
             haze_winter=row.get("haze_winter", row.get("haze")),
             heat=row.get("heat"),
             clear_hours=row.get("clear_hours"),
-            skyline=tuple(row.get("skyline") or ()),
-            years=tuple(YearEstimate.from_row(year) for year in row.get("years") or ()),
+            skyline=tuple(listed(row.get("skyline"))),
+            years=tuple(YearEstimate.from_row(year) for year in listed(row.get("years"))),
             trend_percent_per_year=row.get("trend_percent_per_year"),
-            planes=tuple(PlaneEstimate.from_row(each) for each in row.get("planes") or ()),
-            tracker=TrackerEstimate.from_row(row["tracker"]) if row.get("tracker") else None,
+            planes=tuple(PlaneEstimate.from_row(each) for each in listed(row.get("planes"))),
+            tracker=TrackerEstimate.from_row(turned) if isinstance(turned, Mapping) else None,
         )
-
-
-def _steps(texts: Iterable[str] | None) -> tuple[ClockStep, ...]:
-    return () if texts is None else tuple(ClockStep.parse(each) for each in texts)

@@ -600,8 +600,18 @@ def _by_paper(record: Record, estimate: Estimate, skies: SiteSkies, options: Opt
         skyline=(),
         years=(),
         trend_percent_per_year=None,
+        planes=(),
+        tracker=None,
+        flags=_of_one_plane(estimate.flags),
         notes=(*estimate.notes, *notes),
     )
+
+
+def _of_one_plane(flags: tuple[Flag, ...]) -> tuple[Flag, ...]:
+    """Return the flags of a method that knows one plane only, where the engine may tell more."""
+    more = {Flag.TWO_PLANES, Flag.TRACKER} & set(flags)
+    rest = {*(set(flags) - more), *([Flag.NOT_ONE_PLANE] if more else [])}
+    return tuple(flag for flag in Flag if flag in rest)
 
 
 def repaired(record: Record, estimate: Estimate, site: Site) -> Record:

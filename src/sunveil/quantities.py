@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,23 @@ def quantity_columns(
 def interval_of(row: Mapping[str, Any], name: str) -> Interval:
     """Return the interval that the columns of a quantity hold."""
     return Interval(number_or_nan(row[f"{name}_low"]), number_or_nan(row[f"{name}_high"]))
+
+
+def with_pairs(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row with both ends of each interval as one pair, as in JSON."""
+    named: dict[str, Any] = {}
+    for name, value in row.items():
+        if name.endswith("_low"):
+            quantity = name.removesuffix("_low")
+            named[f"{quantity}_interval"] = [value, row[f"{quantity}_high"]]
+        elif not name.endswith("_high"):
+            named[name] = value
+    return named
+
+
+def listed(values: Any) -> list[Any]:
+    """Return the entries of a cell that is a list, an array or a tuple; none of one that is not."""
+    return list(values) if isinstance(values, Iterable) else []
 
 
 def hundredths(value: float | None) -> float | None:

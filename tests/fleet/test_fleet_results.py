@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,9 @@ from sunveil.fleet.output import estimates_table, write_table
 from sunveil.fleet.results import FleetRows, read_assumptions, read_fleet
 from sunveil.fleet.systems import SystemTable
 from sunveil.meters.record import Label
-from sunveil.site import Losses, Mount
+from sunveil.planes import PlaneEstimate, TrackerEstimate
+from sunveil.quantities import Interval
+from sunveil.site import Losses, Mount, Plane
 from sunveil.timegrid import TimeGrid
 
 HEADER = "system_id,surface_azimuth,surface_tilt,dc_capacity_kw"
@@ -174,14 +177,17 @@ def test_a_system_named_twice_is_refused(tmp_path):
         read_fleet(path)
 
 
+def of_objects(*values: object) -> np.ndarray:
+    made = np.empty(len(values), dtype=object)
+    made[:] = values
+    return made
+
+
 def some_estimates() -> BlockEstimates:
     """Two systems: one of which the method saw nothing, and one of several years under a hill."""
     columns = {each.name: np.array([1.2345, 2.3456]) for each in fields(BlockEstimates)}
-    years = np.empty(2, dtype=object)
     first, second = (dt.date(year, 3, 1) for year in (2019, 2020))
-    years[:] = [(), (YearEstimate(first, 181.0, 20.5, 5.1), YearEstimate(second, 183.0, 21.5, 5.2))]
-    steps = np.empty(2, dtype=object)
-    steps[:] = [(), (ClockStep(dt.date(2019, 10, 27), -60.0),)]
+    years = (YearEstimate(first, 181.0, 20.5, 5.1), YearEstimate(second, 183.0, 21.5, 5.2))
     skyline = np.zeros((2, 30), dtype=np.float32)
     skyline[1, 20:24] = 15.0
     hazy = flag_bits(Flag.SEASONAL_HAZE, np.array([False, True]))
@@ -195,23 +201,57 @@ def some_estimates() -> BlockEstimates:
             "clock_saving": np.zeros(2, dtype=np.int8),
             "lit": np.full(2, 4000, dtype=np.int32),
             "skyline": skyline,
-            "years": years,
-            "clock_steps": steps,
+            "years": of_objects((), years),
+            "planes": of_objects((), ()),
+            "tracker": of_objects(None, None),
+            "clock_steps": of_objects((), (ClockStep(dt.date(2019, 10, 27), -60.0),)),
             "flags": hazy,
         }
     )
 
 
-def test_what_the_method_saw_comes_back_from_a_fleets_table(tmp_path):
+def written(path: Path, found: BlockEstimates) -> pa.Table:
+    """The table of two systems, the second of which was inferred first."""
     systems = SystemTable(
         pa.array(["a", "b"]), *np.zeros((3, 2)), ("UTC",), np.zeros(2, dtype=np.int32),
         pa.table({"feeder": ["F1", "F2"]}), (), pa.table({}), (), "digest",
     )  # fmt: skip
     frame = BlockFrame(TimeGrid(0, 3600, 24), "UTC", Label.START, label_known=True)
-    # the second system first: the table is in the order of the systems
-    fitted = Fitted(frame, np.array([1, 0], dtype=np.int32), some_estimates())
-    write_table(tmp_path / "e.parquet", estimates_table([fitted], systems))
-    table = pq.read_table(tmp_path / "e.parquet")
+    fitted = Fitted(frame, np.array([1, 0], dtype=np.int32), found)
+    write_table(path, estimates_table([fitted], systems))
+    return pq.read_table(path)
+
+
+def test_planes_and_trackers_come_back_from_a_fleets_table(tmp_path):
+    """A pair and one plane, then a pair and a tracker: rounded as their own rows are."""
+    pair = tuple(
+        PlaneEstimate(plane, part, 5.12345678 * part, *(Interval(1.23456, 2.34567),) * 4)
+        for plane, part in ((Plane(92.12345, 31.0), 0.61234), (Plane(271.0, 30.5), 0.38766))
+    )
+    turned = TrackerEstimate(178.1234, True, 0.9, 0.38, 55.0, *(Interval(0.12345, 60.0),) * 3)
+    assumed = Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default")
+    for trackers in ((None, None), (turned, None)):
+        found = replace(
+            some_estimates(), planes=of_objects((), pair), tracker=of_objects(*trackers)
+        )
+        table = written(tmp_path / "e.parquet", found)
+        two, other = (Estimate.from_row(row, assumed) for row in table.to_pylist())
+        assert [each.to_row() for each in two.planes] == [each.to_row() for each in pair]
+        if trackers[0] is None:
+            assert [each.plane for each in other.planes] == [other.plane]
+        else:
+            assert other.planes == ()
+            assert other.tracker is not None
+            assert other.tracker.to_row() == turned.to_row()
+        for row, estimate in zip(table.to_pylist(), (two, other), strict=True):
+            assert {name: row[name] for name in estimate.to_row()} == estimate.to_row()
+        rows = read_fleet(tmp_path / "e.parquet")
+        assert rows.planes.row.tolist() == [0, 0, 1]
+        assert rows.planes.share == pytest.approx([0.612, 0.388, 1.0])
+
+
+def test_what_the_method_saw_comes_back_from_a_fleets_table(tmp_path):
+    table = written(tmp_path / "e.parquet", some_estimates())
     assumed = Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default")
     hill, bare = (Estimate.from_row(row, assumed) for row in table.to_pylist())
     assert (bare.system_id, hill.system_id) == ("b", "a")

@@ -14,6 +14,7 @@ from sunveil.engine.model import BLOCK, Numbers, Sheet
 from sunveil.engine.saving import ClockCalendar, saving_days, saving_rule
 from sunveil.engine.shade import sky_patches
 from sunveil.engine.skytable import SHARES, SkyTable, in_blocks, make_sky_table
+from sunveil.engine.tracking import tracked_sky, tracker_grid, tracker_profiles
 from sunveil.site import Array
 from sunveil.timegrid import DAY
 
@@ -93,6 +94,17 @@ class PreparedSky:
         """Groups of every second ten days, to look at starts and mixtures on, and their sky."""
         places = np.flatnonzero(self.groups.window % 2 == 0)
         return places, in_blocks(self.sky.rows[:, self.groups.middle[places]])
+
+    @functools.cached_property
+    def tracked(self) -> NDArray[np.float32]:
+        """The sky at the usable intervals as trackers' kernel takes it."""
+        return tracked_sky(self.sky.rows[:, : self.sky.usable])
+
+    @functools.cached_property
+    def trackers(self) -> NDArray[np.float32]:
+        """Power per kW of the trackers that fits start from at the probe's groups. [kW/kW]"""
+        sky = tracked_sky(self.sky.rows[:, self.groups.middle[self.probe[0]]])
+        return tracker_profiles(sky, tracker_grid(), self.numbers)
 
     @functools.cached_property
     def days(self) -> SolarDays:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from sunveil.engine.hypotheses import ClockHypothesis, FoundClock
 from sunveil.engine.outcomes import flags_of
-from sunveil.estimate import DaylightSaving, judge
+from sunveil.estimate import FAIR_WITHIN, GOOD_WITHIN, DaylightSaving, judge
 from sunveil.files import write_whole
+from sunveil.fleet.planes_column import number_column, planes_column, tracker_column
 from sunveil.fleet.systems import RefusedSystem, SystemTable
 from sunveil.meters.record import Label
 
@@ -52,6 +53,8 @@ _YEARS = pa.list_(
     )
 )
 _LABELS = tuple(Label)
+# Radii between which all estimates with the same flags are of one quality. [degrees]
+_RADII = (GOOD_WITHIN, FAIR_WITHIN, np.inf)
 REFUSED = pa.schema(
     [
         ("system_id", pa.string()),
@@ -79,9 +82,13 @@ def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
     columns: dict[str, Any] = {"system_id": systems.ids.take(rows)}
     for name, field in _NUMBERS.items():
         values = _joined([getattr(each.fit, field) for each in fitted], np.float64)[order]
-        columns[name] = _number(name, values)
+        columns[name] = number_column(name, values)
     skylines = [row for each in fitted for row in _skylines(each.fit.skyline)]
     columns["skyline"] = pa.array([skylines[place] for place in order], pa.list_(pa.float64()))
+    planes = _joined([each.fit.planes for each in fitted], np.object_)[order]
+    trackers = _joined([each.fit.tracker for each in fitted], np.object_)[order]
+    columns["planes"] = planes_column(columns, planes, trackers)
+    columns["tracker"] = tracker_column(trackers)
     years = [[year.to_row() for year in row] for each in fitted for row in each.fit.years]
     columns["years"] = pa.array([years[place] for place in order], _YEARS)
     offset, label = _clocks(fitted)
@@ -99,13 +106,10 @@ def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
     columns["flags"] = pa.array(
         [_flag_words(each) for each in bits.tolist()], pa.list_(pa.string())
     )
-    radius = columns["plane_error_degrees"].to_pylist()
+    radius = columns["plane_error_degrees"].to_numpy(zero_copy_only=False)
+    within = np.searchsorted(_RADII, radius).tolist()
     columns["quality"] = pa.array(
-        [
-            judge(flags_of(each), error)[0].value
-            for each, error in zip(bits.tolist(), radius, strict=True)
-        ],
-        pa.string(),
+        [_quality(*each) for each in zip(bits.tolist(), within, strict=True)], pa.string()
     )
     columns["latitude"] = pa.array(systems.latitude[numbers])
     columns["longitude"] = pa.array(systems.longitude[numbers])
@@ -157,20 +161,6 @@ def _skylines(elevations: NDArray[np.float32]) -> list[list[float]]:
     return [row.tolist() if some else [] for row, some in zip(elevations, hidden, strict=True)]
 
 
-def _number(name: str, values: NDArray[np.float64]) -> pa.Array:
-    if "capacity" in name or "limit" in name:
-        return pa.array(_significant(values), mask=np.isnan(values))
-    digits = 4 if name in ("haze_summer", "haze_winter", "heat") else 2
-    return pa.array(np.round(values, digits), mask=np.isnan(values))
-
-
-def _significant(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return numbers to five digits."""
-    size = np.where(np.isfinite(values) & (values != 0.0), np.abs(values), 1.0)
-    scale = 10.0 ** (4.0 - np.floor(np.log10(size)))
-    return np.asarray(np.round(values * scale) / scale)
-
-
 def _clocks(fitted: Sequence[Fitted]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return offsets and labels: half an interval is a label, anything else an offset."""
     offsets, labels = [], []
@@ -194,3 +184,9 @@ def _words(words: tuple[str, ...], codes: NDArray[np.int64]) -> pa.Array:
 def _flag_words(bits: int) -> list[str]:
     """Return the names of the flags that a number stands for."""
     return [flag.value for flag in flags_of(bits)]
+
+
+@cache
+def _quality(bits: int, within: int) -> str:
+    """Return the quality of an estimate by its flags, and by which of the radii holds its plane."""
+    return judge(flags_of(bits), _RADII[min(within, len(_RADII) - 1)])[0].value

@@ -1,0 +1,236 @@
+"""The robust fit of a single-axis tracker to the readings of one system, and how sure it is.
+
+Gauss-Newton with the weights and the errors of a plane's fit. Derivatives are differences between
+trackers that are a little apart: the kernel gives the power of several at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.engine.assumed import CLEAR_HAZE, HEAT_DEVIATION, SEASON_DEVIATION, SystematicErrors
+from sunveil.engine.model import NO_LIMIT, Numbers
+from sunveil.engine.tracking import (
+    AXIS,
+    COVERAGE,
+    MOST,
+    T_CAPACITY,
+    T_HAZE,
+    T_HEAT,
+    T_LIMIT,
+    T_SEASON,
+    TRACKER_PARAMETERS,
+    USUAL_COVERAGE,
+    USUAL_MOST,
+    tracker_profiles,
+)
+from sunveil.site import Array, Mount
+
+Matrix = NDArray[np.float32]
+
+# Priors, by what farms are built like: axes about north to south but for a few, a coverage between
+# 0.25 and 0.5, 45° to 60° of turn. Each as mean and standard deviation, in the order of a point.
+_PRIORS = np.array(
+    [
+        (180.0, 60.0),
+        (USUAL_COVERAGE, 0.09),
+        (USUAL_MOST, 6.0),
+        (0.0, np.inf),
+        CLEAR_HAZE,
+        (Mount.RACK.heat, HEAT_DEVIATION),
+        (0.0, SEASON_DEVIATION),
+        (0.0, 30.0),
+    ]
+)
+# What derivatives are taken over, the longest step, one that is as good as none, and bounds.
+_APART = np.array([1.0, 0.01, 1.0, 0.0, 0.1, 0.1, 0.1, 0.0])
+_LONGEST = np.array([10.0, 0.1, 6.0, 0.5, 1.0, 0.5, 0.5, 0.1])
+_SMALL = np.array([0.1, 0.005, 0.3, 0.002, 0.03, 0.03, 0.03, 0.002])
+_LEAST = np.array([-720.0, 0.12, 35.0, -20.0, -2.5, 0.3, -2.0, -40.0])
+_LARGEST = np.array([720.0, 0.75, 70.0, 20.0, 4.0, 3.0, 2.0, 2.0 * NO_LIMIT])
+# What the fit cannot see of axis [degrees], coverage, and greatest angle [degrees]: simulated air
+# that is hazier at low sun than its map reads as 0.03 more of coverage and 3° less of turn.
+_BIAS = np.array([1.0, 0.035, 3.0])
+STEPS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrackedReadings:
+    """Readings of one system that a tracker is fitted to: private.
+
+    Parameters
+    ----------
+    sky
+        The sky at the readings, as :func:`~sunveil.engine.tracking.tracked_sky` gives it.
+    power, weight
+        Power [kW], and how much each reading counts.
+    bright
+        The record's bright power. [kW]
+    numbers
+        What is assumed.
+    correlated
+        How many readings err alike.
+    """
+
+    sky: Matrix
+    power: Matrix
+    weight: Matrix
+    bright: float
+    numbers: Numbers
+    correlated: float
+
+    def __repr__(self) -> str:
+        return f"TrackedReadings({len(self.power)} readings, private)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrackerFit:
+    """Where the fit of a tracker ended: private.
+
+    Parameters
+    ----------
+    point
+        The tracker, shape (TRACKER_PARAMETERS,).
+    cost
+        What it leaves unexplained, priors included, as a negative logarithm of its probability.
+    """
+
+    point: Array
+    cost: float
+
+    @property
+    def backtracks(self) -> bool:
+        """Whether it was fitted as one that backtracks."""
+        return bool(self.point[COVERAGE] > 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Linear:
+    """A tracker's model about a point: residuals, weights and derivatives in standard deviations.
+
+    Parameters
+    ----------
+    free
+        Which parameters move.
+    residual, weight, slopes
+        Of each reading; the last of shape (free, readings).
+    deviation
+        Standard deviation of each reading. [kW]
+    unexplained
+        Sum of the robust cost.
+    """
+
+    free: NDArray[np.intp]
+    residual: Matrix
+    weight: Matrix
+    slopes: Matrix
+    deviation: Matrix
+    unexplained: float
+
+
+def _free(point: Array) -> NDArray[np.intp]:
+    """Return which parameters move: no coverage without backtracking, no limit where none is."""
+    out = np.ones(TRACKER_PARAMETERS, dtype=bool)
+    out[COVERAGE], out[T_LIMIT] = point[COVERAGE] > 0.0, point[T_LIMIT] < NO_LIMIT
+    return np.flatnonzero(out)
+
+
+def _linearise(readings: TrackedReadings, point: Array) -> _Linear:
+    free, numbers = _free(point), readings.numbers
+    apart = np.float32(1.0) / np.where(_APART > 0.0, _APART, 1.0).astype(np.float32)
+    points = np.concatenate([point[None], point + np.diag(_APART)[free]])
+    profiles = tracker_profiles(readings.sky, points, numbers)
+    profiles *= np.float32(np.exp(point[T_CAPACITY]))
+    limit = np.float32(np.exp(min(point[T_LIMIT], NO_LIMIT)))
+    below = profiles[0] < limit
+    model = np.minimum(profiles[0], limit)
+    slopes = (profiles[1:] - profiles[0]) * apart[free, None]
+    slopes[free == T_CAPACITY] = profiles[0]
+    slopes *= below
+    slopes[free == T_LIMIT] = limit * ~below
+    absolute = np.float32(numbers.absolute * readings.bright)
+    deviation = np.sqrt((np.float32(numbers.relative) * model) ** 2 + absolute * absolute)
+    slopes /= deviation
+    residual = (readings.power - model) / deviation
+    say = np.exp(residual * residual * np.float32(-0.5 / numbers.reach**2))
+    unexplained = numbers.reach**2 * float(readings.weight @ (np.float32(1.0) - say))
+    weight = readings.weight * say * (model >= np.float32(numbers.dimmest * readings.bright))
+    return _Linear(free, residual, weight, slopes, deviation, unexplained)
+
+
+def _information(readings: TrackedReadings, linear: _Linear) -> Array:
+    """Return the information matrix with its priors."""
+    told = (linear.slopes * linear.weight) @ linear.slopes.T
+    prior = np.diag(_PRIORS[linear.free, 1] ** -2.0)
+    return np.asarray(told.astype(np.float64) / readings.correlated + prior)
+
+
+def fit_tracker(readings: TrackedReadings, start: Array, *, most: int = STEPS) -> TrackerFit:
+    """Move a tracker to the best fit nearby.
+
+    Parameters
+    ----------
+    readings
+        What it is fitted to.
+    start
+        Where it starts; without a coverage it does not backtrack, without a limit it has none.
+    most
+        Most steps.
+    """
+    point = start.copy()
+    for _ in range(most):
+        linear = _linearise(readings, point)
+        free = linear.free
+        pull = linear.slopes @ (linear.weight * linear.residual) / readings.correlated
+        pull = pull - (point[free] - _PRIORS[free, 0]) * _PRIORS[free, 1] ** -2.0
+        step = np.linalg.solve(_information(readings, linear), pull)
+        step /= max(1.0, float(np.abs(step / _LONGEST[free]).max()))
+        point[free] = np.clip(point[free] + step, _LEAST[free], _LARGEST[free])
+        if np.abs(step / _SMALL[free]).max() < 1.0:
+            break
+    linear = _linearise(readings, point)
+    far = (point[linear.free] - _PRIORS[linear.free, 0]) / _PRIORS[linear.free, 1]
+    return TrackerFit(point, linear.unexplained / readings.correlated + 0.5 * float(far @ far))
+
+
+def tracker_covariance(
+    readings: TrackedReadings,
+    point: Array,
+    *,
+    shifts: Matrix,
+    spans: NDArray[np.intp],
+    errors: SystematicErrors,
+) -> Array:
+    """Return the covariance of a tracker's parameters, zero for those that do not move.
+
+    Parameters
+    ----------
+    readings, point
+        The fit.
+    shifts
+        Change of the model with a minute of clock, at each reading. [kW/minute]
+    spans
+        Where each span of some days begins among the readings: within one, errors go together.
+    errors
+        What the fit cannot see.
+    """
+    linear = _linearise(readings, point)
+    inverse = np.linalg.inv(_information(readings, linear))
+    pulls = linear.slopes * (linear.weight * linear.residual)
+    sums = np.add.reduceat(pulls, spans, axis=1).astype(np.float64) / readings.correlated
+    spread = inverse @ sums @ sums.T @ inverse
+    clock = linear.slopes @ (linear.weight * shifts / linear.deviation) / readings.correlated
+    moved = errors.clock_minutes * (inverse @ clock)
+    out = np.zeros((TRACKER_PARAMETERS, TRACKER_PARAMETERS))
+    out[np.ix_(linear.free, linear.free)] = errors.stretch**2 * (
+        spread + inverse
+    ) + np.outer(moved, moved)
+    for parameter, bias in zip((AXIS, COVERAGE, MOST), _BIAS, strict=True):
+        out[parameter, parameter] += bias**2
+    if point[COVERAGE] <= 0.0:
+        out[COVERAGE, COVERAGE] = _PRIORS[COVERAGE, 1] ** 2
+    out[T_CAPACITY, T_CAPACITY] += errors.capacity**2
+    return out
