@@ -108,13 +108,7 @@ def fleet(*, homes: bool) -> FleetRows:
 
 def feeder_rows(rows: FleetRows, feeder: str) -> FleetRows:
     """Return the rows of one feeder."""
-    inside = np.flatnonzero(rows.keys["feeder"] == feeder)
-    return FleetRows(
-        tuple(rows.system_ids[i] for i in inside),
-        rows.surface_azimuth[inside],
-        rows.surface_tilt[inside],
-        rows.dc_capacity_kw[inside],
-    )
+    return rows.kept(rows.keys["feeder"] == feeder)
 
 
 def cells(cases: list[Case]) -> Iterator[str]:
