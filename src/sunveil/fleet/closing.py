@@ -140,8 +140,8 @@ def _summary(
     flags = Counter(pc.list_flatten(estimates.column("flags")).to_pylist())
     qualities = Counter(estimates.column("quality").to_pylist())
     refused_kinds = Counter(refused.column("kind").to_pylist())
-    kinds = _kinds(estimates)
-    planes = _fixed_planes(estimates, kinds["tracker"])
+    kinds = plane_kinds(estimates)
+    planes = fixed_planes(estimates, kinds["tracker"])
     return {
         "inferred": estimates.num_rows,
         "refused": refused.num_rows,
@@ -149,7 +149,9 @@ def _summary(
         "quality": {quality.value: qualities[quality.value] for quality in Quality},
         "planes": {kind: int(found.sum()) for kind, found in kinds.items()},
         "flags": {flag.value: flags[flag.value] for flag in Flag},
-        "refused_by_kind": dict(sorted(refused_kinds.items(), key=lambda each: (-each[1], each[0]))),
+        "refused_by_kind": dict(
+            sorted(refused_kinds.items(), key=lambda each: (-each[1], each[0]))
+        ),
         "unread_files": unread,
         "notes": list(context.systems.notes),
         "total_dc_capacity_kw": round(float(estimates["dc_capacity_kw"].to_numpy().sum()), 1),
@@ -163,18 +165,20 @@ def _summary(
     }
 
 
-def _kinds(estimates: pa.Table) -> dict[str, NDArray[np.bool_]]:
+def plane_kinds(estimates: pa.Table) -> dict[str, NDArray[np.bool_]]:
     """Return which systems stand on one plane, on two, turn, or are none that can be told."""
     several = pc.greater(pc.list_value_length(estimates["planes"]), 1)
     turned = pc.is_valid(estimates["tracker"])
-    flagged = [Flag.NOT_ONE_PLANE.value in each for each in estimates["flags"].to_pylist()]
+    flags = estimates["flags"]
+    raised = pc.equal(pc.list_flatten(flags), Flag.NOT_ONE_PLANE.value)
+    flagged = np.unique(pc.list_parent_indices(flags).filter(raised).to_numpy())
     two, tracker = (np.asarray(each.to_numpy(), dtype=bool) for each in (several, turned))
-    untold = np.array(flagged, dtype=bool) & ~two & ~tracker
+    untold = np.isin(np.arange(len(two)), flagged) & ~two & ~tracker
     one = ~two & ~tracker & ~untold
     return {"one": one, "two": two & ~tracker, "tracker": tracker, "untold": untold}
 
 
-def _fixed_planes(estimates: pa.Table, turned: NDArray[np.bool_]) -> FleetPlanes:
+def fixed_planes(estimates: pa.Table, turned: NDArray[np.bool_]) -> FleetPlanes:
     """Return the planes of all systems but trackers, each with its share of its system."""
     planes = every_plane(
         estimates["surface_azimuth"].to_numpy(),
