@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 
-from plot_makers import estimate_of
+from plot_makers import estimate_of, pair_of, tracker_of
 from sunveil.estimate import YearEstimate
 from sunveil.findings import (
     clear_hours_words,
     haze_words,
     hidden_skies,
+    planes_words,
     skyline_words,
+    three_digits,
     trend_words,
     year_name,
 )
@@ -85,3 +88,26 @@ def test_what_was_not_seen_is_not_told() -> None:
 )
 def test_a_year_is_named_by_where_it_begins(first: dt.date, name: str) -> None:
     assert year_name(YearEstimate(first, 180.0, 30.0, 5.0)) == name
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(2.0, "2.00"), (15.62, "15.6"), (1153.5, "1,154"), (0.05, "0.0500"), (0.0, "0")],
+)
+def test_capacities_have_three_digits(value: float, words: str) -> None:
+    assert three_digits(value) == words
+
+
+def test_planes_and_trackers_are_told_in_a_sentence() -> None:
+    assert planes_words(estimate_of()) == ""
+    assert planes_words(pair_of()) == (
+        "Two planes: 92° / 31° with 3.00 kW and 271° / 30° with 2.00 kW."
+    )
+    assert planes_words(tracker_of()) == (
+        "Single-axis tracker: axis 178°, backtracking, rows cover 38% of the ground."
+    )
+    tracker = tracker_of().tracker
+    assert tracker is not None
+    # without it nothing tells how densely rows stand
+    still = tracker_of(tracker=replace(tracker, backtrack=False))
+    assert planes_words(still) == "Single-axis tracker: axis 178°, without backtracking."

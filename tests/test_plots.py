@@ -8,11 +8,23 @@ from dataclasses import replace
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import pvlib
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from plot_makers import CAPACITY, GOLDEN, ROOF, estimate_of, sunny, truth_of
+from plot_makers import (
+    CAPACITY,
+    EAST,
+    GOLDEN,
+    ROOF,
+    WEST,
+    estimate_of,
+    pair_of,
+    sunny,
+    tracker_of,
+    truth_of,
+)
 from sunveil.errors import ParameterError, TooLittleData, WeatherError
 from sunveil.estimate import ClockFinding, DaylightSaving, Estimate, YearEstimate
 from sunveil.infer import SiteSkies
@@ -34,7 +46,8 @@ from sunveil.plots.score_map import agreement_map, around
 from sunveil.plots.seen import SeenReadings, seen_readings
 from sunveil.quantities import Interval
 from sunveil.simulate import Tracker
-from sunveil.site import Plane, Site, SkyModel, normals, plane_irradiance
+from sunveil.site import Array, Plane, Site, SkyModel, normals, plane_irradiance
+from sunveil.sky import sky_at, unit_power
 from sunveil.weather import Weather, clearsky
 
 CHINO = Site(34.0122, -117.6889, 200.0)
@@ -338,26 +351,107 @@ def test_errors_are_drawn_with_intervals_and_units() -> None:
 
 
 def test_azimuth_errors_go_the_short_way_past_north() -> None:
-    found = azimuth_errors(truth_of(Plane(358.0, 30.0)), estimate_of(Plane(1.0, 30.0)))
+    found = azimuth_errors(Plane(358.0, 30.0), estimate_of(Plane(1.0, 30.0)).effective_plane)
     assert (found.error, found.low, found.high) == pytest.approx((3.0, -1.0, 7.0))
     assert found.covered
     narrow = estimate_of(Plane(1.0, 30.0), azimuth_interval=Interval(0.0, 2.0))
-    assert not azimuth_errors(truth_of(Plane(358.0, 30.0)), narrow).covered
+    assert not azimuth_errors(Plane(358.0, 30.0), narrow.effective_plane).covered
 
 
 def test_an_interval_of_all_azimuths_covers_any_truth() -> None:
     anything = estimate_of(Plane(10.0, 1.0), azimuth_interval=Interval(0.0, 360.0))
     for azimuth in (0.0, 100.0, 189.0, 191.0, 300.0):
-        assert azimuth_errors(truth_of(Plane(azimuth, 1.0)), anything).covered
+        assert azimuth_errors(Plane(azimuth, 1.0), anything.effective_plane).covered
 
 
-def test_pairs_of_planes_and_trackers_are_left_out_of_errors() -> None:
-    pair = truth_of(planes=((Plane(90.0, 20.0), 0.5), (Plane(270.0, 20.0), 0.5)))
+def test_pairs_and_trackers_that_were_not_told_are_left_out_of_errors() -> None:
+    pair = truth_of(planes=((Plane(270.0, 20.0), 0.5), (Plane(90.0, 20.0), 0.5)))
     tracker = truth_of(tracker=Tracker())
     panels = plot_errors([pair, truth_of(), tracker], [estimate_of()] * 3)
     assert len(panels[1].containers[0][0].get_ydata()) == 1
-    with pytest.raises(ParameterError, match="one fixed plane"):
+    with pytest.raises(ParameterError, match="planes were told"):
         plot_errors([pair, tracker], [estimate_of()] * 2)
+    # of a pair both planes, each against its own; of a tracker the capacity
+    told = plot_errors([pair, tracker], [pair_of(), tracker_of()])
+    assert sorted(told[0].containers[0][0].get_ydata()) == pytest.approx([1.0, 2.0])
+    assert [len(ax.containers[0][0].get_ydata()) for ax in told] == [2, 2, 2]
+
+
+def with_power(*profiles: tuple[Array, float]) -> tuple[Record, Weather]:
+    """The readings of planes, or of one plane that turns, each with its share."""
+    record, weather = sunny()
+    sky = sky_at(weather, record.middles).hazier(-0.2)
+    power = sum(share * unit_power(sky, facing, heat=1.25)[0] for facing, share in profiles)
+    return replace(record, power_kw=CAPACITY * power), weather
+
+
+FITTED = {"haze_summer": -0.2, "haze_winter": -0.2, "heat": 1.25}
+
+
+def test_two_planes_are_drawn_as_a_sum_below_one_limit_and_as_parts() -> None:
+    record, weather = with_power((EAST.normal[None], 0.6), (WEST.normal[None], 0.4))
+    for limit in (None, 2.0):
+        panels = plot_clear_days(record, weather, pair_of(ac_limit_kw=limit, **FITTED))
+        lines = [line for ax in panels for line in ax.get_lines()]
+        measured, modelled, *_ = (
+            np.concatenate([line.get_ydata() for line in lines if line.get_gid() == name])
+            for name in ("measured", "modelled")
+        )
+        kept = measured if limit is None else np.minimum(measured, limit)
+        assert np.abs(kept - modelled).max() < 0.01 * CAPACITY
+        # the parts are not cut: an inverter limits their sum
+        parts = [line.get_ydata() for line in lines if line.get_gid() == "plane"]
+        assert len(parts) == 8
+        together = np.concatenate(parts[0::2]) + np.concatenate(parts[1::2])
+        assert np.abs(together - measured).max() < 0.01 * CAPACITY
+    one = plot_clear_days(*sunny(), estimate_of())
+    assert not [line for ax in one for line in ax.get_lines() if line.get_gid() == "plane"]
+
+
+def test_a_trackers_model_turns_as_pvlib_turns_it() -> None:
+    record, weather = sunny()
+    sun = sky_at(weather, record.middles).sun
+    zenith = np.degrees(np.arccos(sun[:, 2]))
+    azimuth = np.degrees(np.arctan2(sun[:, 0], sun[:, 1])) % 360.0
+    for backtrack in (True, False):
+        turned = pvlib.tracking.singleaxis(
+            zenith, azimuth, axis_azimuth=178.0, max_angle=55.0, backtrack=backtrack, gcr=0.38
+        )
+        angles = (np.nan_to_num(turned[f"surface_{name}"]) for name in ("azimuth", "tilt"))
+        record, weather = with_power((normals(*angles)[None], 1.0))
+        estimate = tracker_of(**FITTED)
+        assert estimate.tracker is not None
+        estimate = replace(estimate, tracker=replace(estimate.tracker, backtrack=backtrack))
+        data = seen_readings(record, SiteSkies.under(weather), estimate)
+        missed = np.abs(data.modelled - data.power) / CAPACITY
+        assert np.median(missed) < 0.002
+        # an interval at whose middle it turns back is not what its two instants are
+        assert np.quantile(missed, 0.99) < 0.02
+
+
+def test_the_score_map_marks_both_planes_or_the_turn_of_a_tracker() -> None:
+    record, weather = sunny()
+    pair = plot_score_map(record, weather, pair_of())
+    crosses = [line for line in pair.get_lines() if line.get_gid() == "plane"]
+    places = [float(np.degrees(line.get_xdata()[0])) for line in crosses]
+    assert places == pytest.approx([92.0, 271.0])
+    assert crosses[0].get_markersize() > crosses[1].get_markersize()
+    assert pair.get_title(loc="left") == "Estimate: two planes, 92° / 31° and 271° / 30°"
+    turned = plot_score_map(record, weather, tracker_of())
+    ends = [line.get_xydata() for line in turned.get_lines() if line.get_gid() == "turn"]
+    assert np.degrees([ends[0][0, 0], ends[1][1, 0]]) == pytest.approx([88.0, 268.0])
+    assert "axis 178.0°" in turned.get_title(loc="left")
+
+
+def test_a_skyline_marks_where_both_planes_face_and_where_a_tracker_turns() -> None:
+    pair = plot_skyline(pair_of(skyline=WESTERN), GOLDEN)
+    (marks,) = (line for line in pair.get_lines() if line.get_gid() == "panels")
+    assert marks.get_xdata() == pytest.approx([92.0, 271.0])
+    assert marks.get_ydata() == pytest.approx([59.0, 60.0])
+    turned = plot_skyline(tracker_of(skyline=WESTERN), GOLDEN)
+    (marks,) = (line for line in turned.get_lines() if line.get_gid() == "panels")
+    assert marks.get_xdata() == pytest.approx([88.0, 268.0])
+    assert [each.get_gid() for each in turned.collections].count("turn") == 1
 
 
 def test_capacities_that_span_far_get_a_logarithmic_axis() -> None:

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from plot_makers import estimate_of, sunny, truth_of
+from plot_makers import EAST, WEST, estimate_of, pair_of, sunny, tracker_of, truth_of
 from sunveil.errors import ParameterError, SunveilError, TooLittleData
 from sunveil.estimate import (
     Assumptions,
     ClockFinding,
     ClockStep,
     DaylightSaving,
+    Estimate,
     Flag,
     YearEstimate,
 )
@@ -24,7 +25,7 @@ from sunveil.meters.record import Label
 from sunveil.quantities import Interval
 from sunveil.report import Case, write_report
 from sunveil.report.page import worth_drawing, write_page
-from sunveil.report.words import assumptions, clock_words, facts, kilowatts, summary
+from sunveil.report.words import assumptions, clock_words, facts, summary
 from sunveil.simulate import SystemTruth, Tracker
 from sunveil.site import Losses, Mount, Plane
 
@@ -70,6 +71,14 @@ def case(
     return Case(truth, replace(record, system_id=name), weather, estimate)
 
 
+RIDGE = truth_of(planes=((WEST, 0.5), (EAST, 0.5)))
+
+
+def of_estimate(estimate: Estimate, truth: SystemTruth | None = None) -> Case:
+    record, weather = sunny()
+    return Case(truth, replace(record, system_id=estimate.system_id), weather, estimate)
+
+
 def read(path: Path) -> Page:
     return Page(path.read_text(encoding="utf-8"))
 
@@ -88,6 +97,8 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
             flags=(Flag.CLIPPING, Flag.CLOCK_REPAIRED),
         ),
         case("follower", truth=truth_of(tracker=Tracker()), flags=(Flag.NOT_ONE_PLANE,)),
+        of_estimate(pair_of(system_id="ridge"), truth=RIDGE),
+        of_estimate(tracker_of(system_id="farm")),
     ]
     path = tmp_path_factory.mktemp("full") / "report.html"
     write_report(path, cases, title="A <b>title</b>")
@@ -116,17 +127,17 @@ def test_a_report_needs_nothing_but_itself(full: Path) -> None:
 
 def test_every_figure_has_words_for_those_who_cannot_see_it(full: Path) -> None:
     words = [str(image.get("alt", "")) for image in read(full).all("img")]
-    # errors, three of the site's light, clear days and the map of each of three systems, and the
+    # errors, three of the site's light, clear days and the map of each of five systems, and the
     # years and the skyline of one
-    assert len(words) == 12
+    assert len(words) == 16
     assert all(len(one) > 20 for one in words)
-    assert len(set(words)) == 12
+    assert len(set(words)) == 16
 
 
 def test_figures_with_readings_are_marked_private_and_others_are_not(full: Path) -> None:
     page = read(full)
     marked = ["sunveil-private" in picture for picture in page.pictures()]
-    assert marked == [False] * 4 + [True] * 8
+    assert marked == [False] * 4 + [True] * 12
     assert "Private to the curator" in page.text
 
 
@@ -144,13 +155,13 @@ def test_every_system_is_told_with_what_to_know_of_it(full: Path) -> None:
     assert "Azimuth 10.0° (any)" in page.text
     assert "cuts the power off at 1,234 kW, so that" in page.text
     assert page.text.count("good The plane is known to within 3 degrees.") == 2
-    assert page.text.count("poor Two planes or a tracker explain") == 1
+    assert page.text.count("poor Its modules stand on more than one plane, and") == 1
     assert "falls by 0.7% per year" in page.text
     assert "hides the sun below 30° in the southwest (180 to 240°)" in page.text
     assert page.text.count("No single plane explains these readings") == 1
     assert "was repaired: 60 min fast" in page.text
-    assert "not one fixed plane: two planes or a tracker" in page.text
-    assert "In truth this is not one fixed plane (tracker)" in page.text
+    assert "not one fixed plane: its modules stand on more" in page.text
+    assert "In truth this is a tracker." in page.text
     assert "One more is not one fixed plane" in page.text
     assert page.text.count("System losses of 5% (soiling 2%") == 1
     assert "modules on an unknown mount" in page.text
@@ -159,7 +170,24 @@ def test_every_system_is_told_with_what_to_know_of_it(full: Path) -> None:
 
 def test_every_system_has_its_quality_in_the_table_and_over_its_figures(full: Path) -> None:
     badges = [each["class"] for each in read(full).all("span") if "quality" in str(each["class"])]
-    assert badges == [f"quality {word}" for word in ("good", "good", "poor") * 2]
+    assert badges == [f"quality {word}" for word in ("good", "good", "poor", "good", "good") * 2]
+
+
+def test_planes_and_trackers_are_told_with_their_intervals(full: Path) -> None:
+    page = read(full)
+    # in the table beside the true plane, whichever of both is named first there
+    assert (
+        "60% of it 92.0° 92.0°87° to 97° 31.0° 31.0°28° to 34° 2.50 3.002.76 to 3.24" in page.text
+    )
+    assert "40% of it 271.0° 271.0°266° to 276°" in page.text
+    assert "Azimuth 271.0° (266° to 276°) Tilt 30.0° (27° to 33°) 2.00 kW" in page.text
+    assert "In truth the worse of them is 0.0° off." in page.text
+    assert "good Each of the two planes is known to within 3 degrees." in page.text
+    assert (
+        "Axis 178.0° (176° to 180°) Turns ±55° (45° to 60°) Backtracking (97% likely)" in page.text
+    )
+    assert "Rows cover 38% of the ground (33% to 43%) 5.00 kW" in page.text
+    assert "truth for 3 of 3 azimuths, 3 of 3 tilts and 2 of 2 capacities." in page.text
 
 
 def test_the_radius_is_told_once() -> None:
@@ -256,11 +284,13 @@ def test_the_summary_counts_errors_against_known_truths() -> None:
             case("d", plane=Plane(20.0, 2.0), truth=truth_of(Plane(200.0, 1.0), dc_capacity_kw=4)),
             case("e", truth=truth_of(tracker=Tracker())),
             case("f"),
+            of_estimate(pair_of(), truth=RIDGE),
+            of_estimate(tracker_of(), truth=truth_of(tracker=Tracker())),
         ]
     )
-    assert (found["systems"], found["known"], found["not_one_plane"]) == (6, 4, 1)
-    assert (found["azimuth"], found["tilt"], found["capacity"]) == ("2.0°", "1.0°", "0.0%")
-    assert found["covered"] == [("azimuth", 2), ("tilt", 3), ("capacity", 3)]
+    assert (found["systems"], found["known"], found["untold"]) == (8, 5, 1)
+    assert (found["azimuth"], found["tilt"], found["capacity"]) == ("1.0°", "0.5°", "0.0%")
+    assert found["covered"] == [("azimuths", 4, 6), ("tilts", 5, 6), ("capacities", 5, 6)]
 
 
 @pytest.mark.parametrize(
@@ -283,11 +313,3 @@ def test_the_summary_counts_errors_against_known_truths() -> None:
 def test_a_repaired_clock_is_said_in_words(clock: ClockFinding, words: str) -> None:
     assert clock_words(case(clock=clock, flags=(Flag.CLOCK_REPAIRED,))) == words
     assert clock_words(case()) == ""
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [(2.0, "2.00"), (15.62, "15.6"), (1153.5, "1,154"), (0.05, "0.0500"), (0.0, "0")],
-)
-def test_capacities_have_three_digits(value: float, words: str) -> None:
-    assert kilowatts(value) == words

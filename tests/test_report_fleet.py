@@ -26,6 +26,7 @@ SUMMARY = {
     "refused": 2,
     "cells": 25,
     "quality": {"good": 1500, "fair": 400, "poor": 98},
+    "planes": {"one": 1700, "two": 250, "tracker": 30, "untold": 18},
     "flags": {flag.value: number for number, flag in enumerate(Flag)},
     "refused_by_kind": {"no readings": 1, "unknown": 1},
     "unread_files": [],
@@ -54,7 +55,11 @@ def test_the_page_says_what_a_run_came_to(tmp_path):
         "75.1%",
     ):
         assert words in page
+    assert "two planes</th><td>250</td><td>12.5%</td>" in page
     assert page.count("data:image/svg+xml;base64,") == 3
+    # a run of an older version did not count them
+    older = {name: value for name, value in SUMMARY.items() if name != "planes"}
+    assert "single-axis tracker" not in render_fleet_page(older, RUN).split("Flag")[0]
     assert "every system has an estimate" not in page
 
 

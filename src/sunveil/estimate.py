@@ -371,9 +371,11 @@ class Estimate:
         if self.tracker is not None:
             object.__setattr__(self, "planes", ())
         elif len(self.planes) < 2:
-            object.__setattr__(self, "planes", (self._only_plane(),))
+            object.__setattr__(self, "planes", (self.effective_plane,))
 
-    def _only_plane(self) -> PlaneEstimate:
+    @property
+    def effective_plane(self) -> PlaneEstimate:
+        """The one plane that stands for the whole system, with its intervals."""
         return PlaneEstimate(
             plane=self.plane,
             share=1.0,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sunveil.estimate import Estimate, YearEstimate
+from sunveil.planes import TrackerEstimate
 
 _COMPASS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
 # A change of the output below this cannot be told from none. [% per year]
@@ -56,6 +58,34 @@ def hidden_skies(skyline: Sequence[float]) -> list[HiddenSky]:
                 HiddenSky(start * width, (start + size) * width, min(heights), max(heights))
             )
     return runs
+
+
+def planes_words(estimate: Estimate) -> str:
+    """Return the planes or the tracker of a system as a sentence; nothing of one fixed plane."""
+    if estimate.tracker is not None:
+        return f"Single-axis tracker: {tracker_words(estimate.tracker)}."
+    if len(estimate.planes) < 2:
+        return ""
+    each = [
+        f"{plane.surface_azimuth:.0f}° / {plane.surface_tilt:.0f}°"
+        f" with {three_digits(plane.dc_capacity_kw)} kW"
+        for plane in estimate.planes
+    ]
+    return f"Two planes: {' and '.join(each)}."
+
+
+def tracker_words(tracker: TrackerEstimate) -> str:
+    """Return where a tracker's axis points, how it turns, and how densely its rows stand."""
+    axis = f"axis {tracker.axis_azimuth:.0f}°"
+    if not tracker.backtrack:
+        return f"{axis}, without backtracking"
+    return f"{axis}, backtracking, rows cover {100.0 * tracker.gcr:.0f}% of the ground"
+
+
+def three_digits(value: float) -> str:
+    """Return a power with three digits, and never in powers of ten."""
+    digits = 2 - math.floor(math.log10(value)) if value > 0.0 else 0
+    return f"{value:,.{min(max(digits, 0), 6)}f}"
 
 
 def skyline_words(estimate: Estimate) -> str:

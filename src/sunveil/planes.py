@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 from sunveil.quantities import (
@@ -132,6 +133,20 @@ class TrackerEstimate:
             gcr_interval=interval_of(row, "gcr"),
             max_angle_interval=interval_of(row, "max_angle"),
         )
+
+
+def match_planes(
+    true: Sequence[Plane], found: Sequence[PlaneEstimate]
+) -> list[tuple[Plane, PlaneEstimate]]:
+    """Return each true plane with the inferred one that stands for it.
+
+    Of all ways to match them, the one with the smallest sum of angles; nothing where there are more
+    of the ones than of the others.
+    """
+    if len(true) != len(found):
+        return []
+    ways = [list(zip(true, order, strict=True)) for order in permutations(found)]
+    return min(ways, key=lambda way: sum(plane.angle_to(each.plane) for plane, each in way))
 
 
 def _thousandths(value: float | None) -> float | None:

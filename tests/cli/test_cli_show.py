@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from plot_makers import pair_of, tracker_of
 from sunveil.cli.show import aligned, clock_sentence, show_estimates
 from sunveil.estimate import (
     FLAG_MEANINGS,
@@ -47,6 +48,27 @@ def test_a_row_reads_as_value_and_interval():
         "good",
         "-",
     ]
+
+
+def test_two_planes_have_rows_of_their_own_with_their_shares():
+    lines = show_estimates([pair_of(system_id="ridge")]).splitlines()
+    cells = [re.split(" {2,}", line.strip()) for line in lines[3:5]]
+    assert cells == [
+        ["60% of it", "92.0° (87 to 97)", "31.0° (28 to 34)", "3.00 kW (2.76 to 3.24)"],
+        ["40% of it", "271.0° (266 to 276)", "30.0° (27 to 33)", "2.00 kW (1.84 to 2.16)"],
+    ]
+    assert lines[2].endswith("two_planes")
+    assert "Quality good: each of the two planes is known to within 3 degrees." in lines
+
+
+def test_a_tracker_is_told_by_its_axis_and_how_far_it_turns():
+    text = show_estimates([ROOF, tracker_of(system_id="farm")])
+    assert re.split(" {2,}", text.splitlines()[3])[:3] == [
+        "farm",
+        "axis 178.0° (176 to 180)",
+        "turns ±55° (45 to 60)",
+    ]
+    assert "farm: single-axis tracker: axis 178°, backtracking, rows cover 38% of the" in text
 
 
 def test_a_narrow_interval_is_told_to_tenths():

@@ -105,6 +105,7 @@ def test_the_summary_counts_systems_by_quality_and_every_flag(
     assert sum(summary["quality"].values()) == 6
     for flag in Flag:
         assert summary["flags"][flag] == sum(flag in row["flags"] for row in table)
+    assert sum(summary["planes"].values()) == 6
 
 
 @pytest.mark.parametrize(

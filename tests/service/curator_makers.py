@@ -8,6 +8,8 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
+from plot_makers import pair_of, tracker_of
+
 FLAGS = ("clipping", "low_agreement", "clock_repaired")
 
 
@@ -32,6 +34,15 @@ def write_results(folder: Path, systems: int = 120, *, refused: int = 3, seed: i
         _write(folder / "refused.parquet", reasons)
     (folder / "summary.json").write_text(json.dumps({"systems": systems}))
     return folder
+
+
+def add_planes(folder: Path) -> Path:
+    """Add a part with two planes and a tracker to such a folder, whose other parts name none."""
+    rows = [each.to_row() for each in (pair_of(system_id="ridge"), tracker_of(system_id="farm"))]
+    placed = [{**row, "latitude": 40.0, "longitude": -105.0} for row in rows]
+    part = folder / "estimates" / "part-00002.parquet"
+    _write(part, placed)
+    return part
 
 
 def _row(rng: np.random.Generator, number: int) -> dict[str, object]:

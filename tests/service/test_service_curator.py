@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from curator_makers import write_results
+from curator_makers import add_planes, write_results
 from service_makers import Running, add_dataset, csrf, key, post, quick_settings
 from service_makers import running as running_service
 
@@ -399,6 +399,30 @@ def test_systems_are_filtered_by_name_flag_and_refusal(fleet):
     assert "too little data: 3" in text_of(refused)
     assert "has 4 daylight readings" in text_of(refused)
     assert client.get("/curator/datasets/roofs/systems?show=all%27--").status_code == 404
+
+
+@pytest.fixture
+def with_planes(fleet) -> Iterator[Running]:
+    part = add_planes(fleet.service.settings.datasets / "roofs" / "inferred")
+    yield fleet
+    part.unlink()
+
+
+def test_planes_and_trackers_are_shown_in_the_list_and_on_their_pages(with_planes):
+    client = login(with_planes)
+    two = client.get("/curator/datasets/roofs/systems?show=flagged&flag=two_planes")
+    assert rows(two) == ["ridge"]
+    assert "92.0°<br>271.0°" in two.text
+    assert "31.0°<br>30.0°" in two.text
+    assert "axis 178.0° ±55.0°" in text_of(client.get("/curator/datasets/roofs/systems?text=farm"))
+    assert client.get("/curator/datasets/roofs/estimates").status_code == 200
+    ridge = text_of(client.get("/curator/datasets/roofs/system?system_id=ridge"))
+    assert "40% 271.0° (266 to 276) 30.0° (27 to 33) 2 kW (1.84 to 2.16)" in ridge
+    assert "Each plane is within 3.0° of the true one" in ridge
+    farm = text_of(client.get("/curator/datasets/roofs/system?system_id=farm"))
+    assert "Axis of the tracker 178.0° Backtracking, ground covered 38%" in farm
+    assert "Turns as far as, 90% 45° to 60°" in farm
+    assert "The axis is within" in farm
 
 
 @pytest.mark.parametrize("text", ["%27%20OR%201=1", "%25", "%5C", "%00x", "<b>"])

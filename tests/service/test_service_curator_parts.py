@@ -8,7 +8,7 @@ import math
 import plotly.graph_objects as go
 import pyarrow.parquet as pq
 import pytest
-from curator_makers import write_results
+from curator_makers import add_planes, write_results
 
 from sunveil.errors import ParameterError, SourceError
 from sunveil.ledger.chain import GENESIS, Entry
@@ -168,6 +168,26 @@ def test_tables_of_a_version_without_quality_are_read(tmp_path):
     assert results.summary().inferred == sum(results.tilts()) == 20
 
 
+def test_planes_count_by_their_shares_and_trackers_do_not_face_anywhere(tmp_path):
+    folder = write_results(tmp_path / "r", 20)
+    before = FleetResults(folder).sectors()
+    add_planes(folder)
+    results = FleetResults(folder)
+    assert results.summary().inferred == sum(results.capacities()) == 22
+    assert sum(results.tilts()) == 21
+    more = [round(after - was, 2) for after, was in zip(results.sectors(), before, strict=True)]
+    # 92° is east, 271° west
+    assert {place: each for place, each in enumerate(more) if each} == {4: 0.6, 12: 0.4}
+    planes = results.sample_planes()
+    faces = dict(zip(planes["system_id"], planes["surface_azimuth"], strict=True))
+    assert len(planes["system_id"]) == 22
+    assert "farm" not in faces
+    drawn = results.sample()
+    axes = dict(zip(drawn["system_id"], drawn["axis"], strict=True))
+    assert (axes["farm"], axes["ridge"]) == (178.0, None)
+    assert drawn["surface_azimuth"][drawn["system_id"].index("ridge")] == 92.0
+
+
 def test_the_same_systems_are_drawn_each_time(tmp_path):
     results = FleetResults(write_results(tmp_path / "r", 50))
     assert results.sample() == results.sample()
@@ -191,12 +211,15 @@ def test_a_folder_whose_name_is_a_pattern_is_read(tmp_path):
 @pytest.mark.parametrize(
     "made",
     [
-        place_map([-105.0, -104.9], [40.0, 40.1], [90.0, 180.0], names=["a", "b"]),
-        place_map([], [], [], names=[]),
+        place_map(
+            [-105.0, -104.9], [40.0, 40.1], [90.0, 180.0], names=["a", "b"], facing=["E", "S"]
+        ),
+        place_map([], [], [], names=[], facing=[]),
         plane_map([90.0], [20.0], names=["a"]),
         rose([0] * 15 + [3]),
         bars([0.0, 1.0, 2.0], [4, 5], title="Tilt", unit="°"),
         day_curve(DayCurve("1 May", (11.0, 12.0), (1.0, 2.0), (1.1, 1.9)), top=2.5),
+        day_curve(DayCurve("1 May", (12.0,), (2.0,), (1.9,), ((1.0,), (0.9,))), top=2.5),
         error_figure([ErrorCurve("a", (0.1, 1.0), (9.0, 1.0))], unit="Error [°]", marked=0.5),
         error_figure([ErrorCurve(n, (0.1, 1.0), (9.0, 1.0)) for n in "abcd"], unit="Error [°]"),
     ],

@@ -14,7 +14,14 @@ from sunveil.estimate import (
     Estimate,
     Flag,
 )
-from sunveil.findings import clear_hours_words, skyline_words, trend_words, year_name
+from sunveil.findings import (
+    clear_hours_words,
+    planes_words,
+    skyline_words,
+    trend_words,
+    year_name,
+)
+from sunveil.planes import PlaneEstimate, TrackerEstimate
 from sunveil.quantities import Interval
 
 QUALITY = (
@@ -30,10 +37,15 @@ LONGEST_REASON = 60  # letters of why a system is unknown; all of it is said bes
 def show_estimates(outcomes: Sequence[Estimate | Refusal]) -> str:
     """Return a table of systems, and below it what must be known to read it.
 
-    A system that could not be inferred has its row too, as unknown.
+    A system that could not be inferred has its row too, as unknown. One that stands on two planes
+    has a row for each below its own, with its share.
     """
     head = ("system", "azimuth", "tilt", "DC capacity", "quality", "flags")
-    rows = [_unknown(each) if isinstance(each, Refusal) else _row(each) for each in outcomes]
+    rows = [
+        row
+        for each in outcomes
+        for row in ([_unknown(each)] if isinstance(each, Refusal) else _rows(each))
+    ]
     estimates = [each for each in outcomes if not isinstance(each, Refusal)]
     below = explanations(estimates) if estimates else []
     if len(estimates) > 1:
@@ -41,15 +53,46 @@ def show_estimates(outcomes: Sequence[Estimate | Refusal]) -> str:
     return "\n".join([aligned([head, *rows]), "", *below]).rstrip("\n")
 
 
-def _row(estimate: Estimate) -> tuple[str, ...]:
-    return (
+def _rows(estimate: Estimate) -> list[tuple[str, ...]]:
+    """Return the row of a system, and those of its planes where it has more than one."""
+    whole = (
         estimate.system_id,
-        show_azimuth(estimate),
-        show_tilt(estimate),
+        *show_orientation(estimate),
         show_capacity(estimate),
         estimate.quality.value,
         show_flags(estimate),
     )
+    return [whole, *((name, *cells, "", "") for name, *cells in plane_rows(estimate))]
+
+
+def plane_rows(estimate: Estimate) -> list[tuple[str, str, str, str]]:
+    """Return share, azimuth, tilt and capacity of each of several planes; nothing of one."""
+    if len(estimate.planes) < 2:
+        return []
+    return [
+        (
+            f"  {100.0 * plane.share:.0f}% of it",
+            show_azimuth(plane),
+            show_tilt(plane),
+            show_capacity(plane),
+        )
+        for plane in estimate.planes
+    ]
+
+
+def show_orientation(estimate: Estimate) -> tuple[str, str]:
+    """Return azimuth and tilt with their intervals, or how a tracker turns."""
+    if estimate.tracker is None:
+        return show_azimuth(estimate), show_tilt(estimate)
+    return _show_axis(estimate.tracker), _show_turn(estimate.tracker)
+
+
+def _show_axis(tracker: TrackerEstimate) -> str:
+    return f"axis {tracker.axis_azimuth:.1f}° {_between(tracker.axis_interval)}"
+
+
+def _show_turn(tracker: TrackerEstimate) -> str:
+    return f"turns ±{tracker.max_angle:.0f}° {_between(tracker.max_angle_interval)}"
 
 
 def _unknown(refused: Refusal) -> tuple[str, ...]:
@@ -82,7 +125,12 @@ def explanations(estimates: Sequence[Estimate]) -> list[str]:
     said = [
         (estimate.system_id, line)
         for estimate in estimates
-        for line in (*_limit(estimate), *_clock(estimate), *estimate.notes)
+        for line in (
+            *_tracker(estimate),
+            *_limit(estimate),
+            *_clock(estimate),
+            *estimate.notes,
+        )
     ]
     lines += _grouped(said, everyone=len(estimates))
     lines += [show_assumptions(each) for each in _distinct(e.assumptions for e in estimates)]
@@ -116,24 +164,24 @@ def _years(estimate: Estimate) -> str:
     return f"By year: {'; '.join(told)}."
 
 
-def show_azimuth(estimate: Estimate) -> str:
+def show_azimuth(plane: Estimate | PlaneEstimate) -> str:
     """Return an azimuth with its interval."""
-    interval = estimate.azimuth_interval
+    interval = plane.azimuth_interval
     if interval.width >= WHOLE_CIRCLE:
-        return f"{estimate.surface_azimuth:.1f}° (any)"
-    return f"{estimate.surface_azimuth:.1f}° {_between(interval)}"
+        return f"{plane.surface_azimuth:.1f}° (any)"
+    return f"{plane.surface_azimuth:.1f}° {_between(interval)}"
 
 
-def show_tilt(estimate: Estimate) -> str:
+def show_tilt(plane: Estimate | PlaneEstimate) -> str:
     """Return a tilt with its interval."""
-    return f"{estimate.surface_tilt:.1f}° {_between(estimate.tilt_interval)}"
+    return f"{plane.surface_tilt:.1f}° {_between(plane.tilt_interval)}"
 
 
-def show_capacity(estimate: Estimate) -> str:
+def show_capacity(plane: Estimate | PlaneEstimate) -> str:
     """Return a capacity with its interval."""
-    low, high = estimate.capacity_interval.low, estimate.capacity_interval.high
-    places = _places(estimate.dc_capacity_kw)
-    return f"{estimate.dc_capacity_kw:.{places}f} kW ({low:.{places}f} to {high:.{places}f})"
+    low, high = plane.capacity_interval.low, plane.capacity_interval.high
+    places = _places(plane.dc_capacity_kw)
+    return f"{plane.dc_capacity_kw:.{places}f} kW ({low:.{places}f} to {high:.{places}f})"
 
 
 def show_flags(estimate: Estimate) -> str:
@@ -183,6 +231,13 @@ def clock_sentence(estimate: Estimate) -> str:
 
 def _clock(estimate: Estimate) -> list[str]:
     return [clock_sentence(estimate)] if Flag.CLOCK_REPAIRED in estimate.flags else []
+
+
+def _tracker(estimate: Estimate) -> list[str]:
+    if estimate.tracker is None:
+        return []
+    words = planes_words(estimate).rstrip(".")
+    return [f"{words[0].lower()}{words[1:]}"]
 
 
 def _limit(estimate: Estimate) -> list[str]:

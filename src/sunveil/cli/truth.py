@@ -8,12 +8,13 @@ from statistics import median
 from sunveil.cli.show import (
     aligned,
     explanations,
-    show_azimuth,
+    plane_rows,
     show_capacity,
     show_flags,
-    show_tilt,
+    show_orientation,
 )
 from sunveil.estimate import Estimate
+from sunveil.planes import match_planes
 from sunveil.simulate import SystemTruth
 
 Pair = tuple[SystemTruth, Estimate]
@@ -22,23 +23,26 @@ Pair = tuple[SystemTruth, Estimate]
 def show_cases(pairs: Sequence[Pair]) -> str:
     """Return a table of true against inferred, the typical errors, and what to know."""
     head = ("system", "true azimuth, tilt, DC", "azimuth", "tilt", "DC capacity", "off by", "flags")
-    rows = [
-        (
-            truth.system_id,
-            _truth(truth),
-            show_azimuth(estimate),
-            show_tilt(estimate),
-            show_capacity(estimate),
-            _angle(truth, estimate),
-            show_flags(estimate),
-        )
-        for truth, estimate in pairs
-    ]
+    rows = [row for truth, estimate in pairs for row in _rows(truth, estimate)]
     notes = explanations([estimate for _, estimate in pairs])
     return "\n".join([aligned([head, *rows]), "", *_errors(pairs), *notes])
 
 
+def _rows(truth: SystemTruth, estimate: Estimate) -> list[tuple[str, ...]]:
+    whole = (
+        truth.system_id,
+        _truth(truth),
+        *show_orientation(estimate),
+        show_capacity(estimate),
+        _angle(truth, estimate),
+        show_flags(estimate),
+    )
+    return [whole, *((name, "", *cells, "", "") for name, *cells in plane_rows(estimate))]
+
+
 def _truth(truth: SystemTruth) -> str:
+    if truth.tracker is not None:
+        return f"tracker, {truth.dc_capacity_kw:.4g} kW"
     planes = " + ".join(
         f"{plane.surface_azimuth:.1f}°, {plane.surface_tilt:.1f}°" for plane, _ in truth.planes
     )
@@ -46,12 +50,19 @@ def _truth(truth: SystemTruth) -> str:
 
 
 def _angle(truth: SystemTruth, estimate: Estimate) -> str:
-    """Return the angle between the true and the inferred plane, where there is one true plane."""
-    return f"{truth.plane.angle_to(estimate.plane):.1f}°" if len(truth.planes) == 1 else "-"
+    """Return the angle between the true and the inferred plane; of two, that of the worse one."""
+    true = [plane for plane, _ in truth.planes] if truth.tracker is None else []
+    found = [estimate.effective_plane] if len(true) == 1 else estimate.planes
+    angles = [plane.angle_to(each.plane) for plane, each in match_planes(true, found)]
+    return f"{max(angles):.1f}°" if angles else "-"
 
 
 def _errors(pairs: Sequence[Pair]) -> list[str]:
-    single = [(truth, estimate) for truth, estimate in pairs if len(truth.planes) == 1]
+    single = [
+        (truth, estimate)
+        for truth, estimate in pairs
+        if len(truth.planes) == 1 and truth.tracker is None
+    ]
     if not single:
         return []
     azimuth = median(

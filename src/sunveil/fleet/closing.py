@@ -11,10 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from sunveil.estimate import Flag, Quality
 from sunveil.files import write_whole
 from sunveil.fleet.done import UNREAD, estimates_file, read_part
+from sunveil.fleet.fleet_planes import FleetPlanes, every_plane, planes_of_column
 from sunveil.fleet.folder import SUMMARY, as_json
 from sunveil.fleet.gather import not_gathered
 from sunveil.fleet.job import RunContext
@@ -137,14 +139,19 @@ def _summary(
 ) -> dict[str, Any]:
     flags = Counter(pc.list_flatten(estimates.column("flags")).to_pylist())
     qualities = Counter(estimates.column("quality").to_pylist())
-    kinds = Counter(refused.column("kind").to_pylist())
+    refused_kinds = Counter(refused.column("kind").to_pylist())
+    kinds = plane_kinds(estimates)
+    planes = fixed_planes(estimates, kinds["tracker"])
     return {
         "inferred": estimates.num_rows,
         "refused": refused.num_rows,
         "cells": len(context.cells.cells),
         "quality": {quality.value: qualities[quality.value] for quality in Quality},
+        "planes": {kind: int(found.sum()) for kind, found in kinds.items()},
         "flags": {flag.value: flags[flag.value] for flag in Flag},
-        "refused_by_kind": dict(sorted(kinds.items(), key=lambda each: (-each[1], each[0]))),
+        "refused_by_kind": dict(
+            sorted(refused_kinds.items(), key=lambda each: (-each[1], each[0]))
+        ),
         "unread_files": unread,
         "notes": list(context.systems.notes),
         "total_dc_capacity_kw": round(float(estimates["dc_capacity_kw"].to_numpy().sum()), 1),
@@ -152,16 +159,43 @@ def _summary(
             name: _median(estimates.column(name))
             for name in ("surface_tilt", "dc_capacity_kw", "agreement")
         },
-        "azimuth": _histogram(estimates["surface_azimuth"], AZIMUTHS),
-        "tilt": _histogram(estimates["surface_tilt"], TILTS),
-        "capacity": _histogram(estimates["dc_capacity_kw"], CAPACITIES),
+        "azimuth": _histogram(planes.surface_azimuth, AZIMUTHS, planes.share),
+        "tilt": _histogram(planes.surface_tilt, TILTS, planes.share),
+        "capacity": _histogram(estimates["dc_capacity_kw"].to_numpy(), CAPACITIES),
     }
+
+
+def plane_kinds(estimates: pa.Table) -> dict[str, NDArray[np.bool_]]:
+    """Return which systems stand on one plane, on two, turn, or are none that can be told."""
+    several = pc.greater(pc.list_value_length(estimates["planes"]), 1)
+    turned = pc.is_valid(estimates["tracker"])
+    flags = estimates["flags"]
+    raised = pc.equal(pc.list_flatten(flags), Flag.NOT_ONE_PLANE.value)
+    flagged = np.unique(pc.list_parent_indices(flags).filter(raised).to_numpy())
+    two, tracker = (np.asarray(each.to_numpy(), dtype=bool) for each in (several, turned))
+    untold = np.isin(np.arange(len(two)), flagged) & ~two & ~tracker
+    one = ~two & ~tracker & ~untold
+    return {"one": one, "two": two & ~tracker, "tracker": tracker, "untold": untold}
+
+
+def fixed_planes(estimates: pa.Table, turned: NDArray[np.bool_]) -> FleetPlanes:
+    """Return the planes of all systems but trackers, each with its share of its system."""
+    planes = every_plane(
+        estimates["surface_azimuth"].to_numpy(),
+        estimates["surface_tilt"].to_numpy(),
+        planes_of_column(estimates["planes"]),
+    )
+    return planes.take(~turned[planes.row])
 
 
 def _median(column: Any) -> float | None:
     return round(float(np.median(column.to_numpy())), 3) if len(column) else None
 
 
-def _histogram(column: Any, edges: Sequence[float]) -> dict[str, Any]:
-    counts, _ = np.histogram(column.to_numpy(), bins=np.asarray(edges, dtype=np.float64))
-    return {"edges": list(edges), "counts": counts.tolist()}
+def _histogram(
+    values: NDArray[np.float64], edges: Sequence[float], weights: NDArray[np.float64] | None = None
+) -> dict[str, Any]:
+    """Return counts between edges: whole ones, or parts where planes share a system."""
+    counts, _ = np.histogram(values, bins=np.asarray(edges, dtype=np.float64), weights=weights)
+    rounded = (round(float(each), 2) for each in counts)
+    return {"edges": list(edges), "counts": [int(n) if n.is_integer() else n for n in rounded]}

@@ -24,6 +24,8 @@ SUMMED = (
     "agreement",
     "quality",
     "flags",
+    *(f"planes.list.element.{name}" for name in ("surface_azimuth", "surface_tilt", "share")),
+    "tracker.axis_azimuth",
 )
 
 
@@ -57,7 +59,7 @@ def refused_file(work: Path, number: int) -> Path:
 def read_part(job: FleetJob, number: int) -> tuple[pa.Table, pa.Table]:
     """Return the columns of a part's estimates that are summed up, and its refusals."""
     return (
-        pq.read_table(estimates_file(job.folder, number), columns=list(SUMMED)),
+        pq.ParquetFile(estimates_file(job.folder, number)).read(columns=list(SUMMED)),
         pq.read_table(refused_file(job.work, number)),
     )
 

@@ -53,6 +53,8 @@ def plot_clear_days(
 ) -> tuple[Axes, ...]:
     """Draw measured and modelled power on the clearest days across the record's last year.
 
+    What each of two planes would give stands below their sum as a thin line.
+
     The days are chosen by their own readings, for brightness and smoothness, and not by how well
     the model fits them.
 
@@ -82,19 +84,22 @@ def draw_clear_days(data: SeenReadings, *, axes: Sequence[Axes] | None = None) -
     days = clear_days(data, len(axes) if axes is not None else PANELS)
     if len(days) == 0:
         raise TooLittleData(f"system {data.estimate.system_id} has no day with any power to draw")
-    modelled = data.modelled
     hours = solar_hour(data.sky.site, data.sun)
     panels = tuple(axes) if axes is not None else new_row(len(days), 10.0, 2.9, share=True)
     shown = np.isin(data.day, days)
-    top = 1.18 * float(max(data.power[shown].max(), modelled[shown].max()))
+    top = 1.18 * float(max(data.power[shown].max(), data.modelled[shown].max()))
     for ax, day in zip(panels, days, strict=False):
-        _draw_day(ax, hours, data, modelled, day=int(day))
+        _draw_day(ax, hours, data, day=int(day))
         hours_axis(ax, float(hours[shown].min()) - 0.3, float(hours[shown].max()) + 0.3)
         ax.set_ylim(0.0, top)
     for ax in panels[len(days) :]:
         ax.set_axis_off()
     panels[0].set_ylabel("AC power [kW]", fontsize=USUAL, color=INK)
-    _name_lines(panels[0])
+    names = [(0, 0.03, "measured", ACCENT), (0, 0.42, "modelled", CONTRAST)]
+    if len(data.parts) > 1 and len(days) > 1:
+        names.append((1, 0.03, "thin: each plane", CONTRAST))
+    for panel, place, words, colour in names:
+        _name_line(panels[panel], place, words, colour)
     mark_private(panels[0])
     return panels
 
@@ -141,10 +146,12 @@ def _running_top(values: Array, reach: int = 15) -> Array:
     return np.asarray(windows.max(axis=1))
 
 
-def _draw_day(ax: Axes, hours: Array, data: SeenReadings, modelled: Array, *, day: int) -> None:
+def _draw_day(ax: Axes, hours: Array, data: SeenReadings, *, day: int) -> None:
     dress(ax)
     today = data.day == day
-    ax.plot(hours[today], modelled[today], color=CONTRAST, linewidth=1.6, gid="modelled")
+    ax.plot(hours[today], data.modelled[today], color=CONTRAST, linewidth=1.6, gid="modelled")
+    for part in data.parts if len(data.parts) > 1 else ():
+        ax.plot(hours[today], part[today], color=CONTRAST, linewidth=0.8, alpha=0.75, gid="plane")
     ax.plot(
         hours[today],
         data.power[today],
@@ -160,10 +167,8 @@ def _draw_day(ax: Axes, hours: Array, data: SeenReadings, modelled: Array, *, da
     name_axes(ax, x="Solar time [h]", title=f"{date.day} {date:%b %Y}")
 
 
-def _name_lines(ax: Axes) -> None:
-    """Name dots and line once, above the first panel's curves."""
-    for place, words, colour in ((0.03, "measured", ACCENT), (0.42, "modelled", CONTRAST)):
-        label = ax.text(
-            place, 0.97, words, transform=ax.transAxes, va="top", fontsize=SMALL, color=colour
-        )
-        halo(label)
+def _name_line(ax: Axes, place: float, words: str, colour: str) -> None:
+    """Name dots or lines above a panel's curves."""
+    halo(
+        ax.text(place, 0.97, words, transform=ax.transAxes, va="top", fontsize=SMALL, color=colour)
+    )

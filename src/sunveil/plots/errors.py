@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
 from sunveil.estimate import Estimate
+from sunveil.planes import PlaneEstimate, match_planes
 from sunveil.plots.style import ACCENT, QUIET, dress, name_axes, new_row
 from sunveil.quantities import Interval
 from sunveil.simulate import SystemTruth
-from sunveil.site import Array
+from sunveil.site import Array, Plane
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,25 +48,38 @@ class SignedError:
         return self.low <= 0.0 <= self.high
 
 
-def has_one_plane(truth: SystemTruth) -> bool:
-    """Return whether a system is one fixed plane, so that its estimate can be right at all."""
-    return len(truth.planes) == 1 and truth.tracker is None
+def comparable_planes(truth: SystemTruth, estimate: Estimate) -> list[tuple[Plane, PlaneEstimate]]:
+    """Return each true plane of a system with the inferred one that stands for it.
+
+    One true plane is held against the effective plane. Nothing of trackers, nor of several planes
+    that were not told.
+    """
+    if truth.tracker is not None:
+        return []
+    true = [plane for plane, _ in truth.planes]
+    return match_planes(true, [estimate.effective_plane] if len(true) == 1 else estimate.planes)
 
 
-def azimuth_errors(truth: SystemTruth, estimate: Estimate) -> SignedError:
+def is_comparable(truth: SystemTruth, estimate: Estimate) -> bool:
+    """Return whether an estimate tells what the system is: its planes, or that it is a tracker."""
+    turned = truth.tracker is not None and estimate.tracker is not None
+    return turned or bool(comparable_planes(truth, estimate))
+
+
+def azimuth_errors(true: Plane, found: PlaneEstimate) -> SignedError:
     """Return the error of the azimuth, the short way round. [degrees]"""
-    error = (estimate.surface_azimuth - truth.plane.surface_azimuth + 180.0) % 360.0 - 180.0
-    interval = estimate.azimuth_interval
+    error = (found.surface_azimuth - true.surface_azimuth + 180.0) % 360.0 - 180.0
+    interval = found.azimuth_interval
     if interval.width >= 360.0:
         return SignedError(error, error - 180.0, error + 180.0)
-    below = (estimate.surface_azimuth - interval.low) % 360.0
-    above = (interval.high - estimate.surface_azimuth) % 360.0
+    below = (found.surface_azimuth - interval.low) % 360.0
+    above = (interval.high - found.surface_azimuth) % 360.0
     return SignedError(error, error - below, error + above)
 
 
-def tilt_errors(truth: SystemTruth, estimate: Estimate) -> SignedError:
+def tilt_errors(true: Plane, found: PlaneEstimate) -> SignedError:
     """Return the error of the tilt. [degrees]"""
-    return _errors(estimate.surface_tilt, estimate.tilt_interval, truth.plane.surface_tilt)
+    return _errors(found.surface_tilt, found.tilt_interval, true.surface_tilt)
 
 
 def capacity_errors(truth: SystemTruth, estimate: Estimate) -> SignedError:
@@ -84,7 +98,8 @@ def plot_errors(
     """Draw the errors of azimuth, tilt and capacity against the truth, with 90% intervals.
 
     Nearly flat planes are hollow in the azimuth's panel, since they have no azimuth to speak of,
-    and their bars may run off the panel. Pairs of planes and trackers are left out.
+    and their bars may run off the panel. Both planes of a pair are drawn, of a tracker its capacity
+    alone; pairs and trackers that were not told are left out.
 
     Parameters
     ----------
@@ -95,21 +110,20 @@ def plot_errors(
     """
     if len(truths) != len(estimates):
         raise ParameterError("errors need one truth per estimate, in the same order")
-    pairs = [pair for pair in zip(truths, estimates, strict=True) if has_one_plane(pair[0])]
-    if not pairs:
-        raise ParameterError("errors need at least one system with one fixed plane")
+    pairs = [pair for pair in zip(truths, estimates, strict=True) if is_comparable(*pair)]
+    planes = [each for pair in pairs for each in comparable_planes(*pair)]
+    if not planes:
+        raise ParameterError("errors need at least one system whose planes were told")
     if axes is not None and len(axes) != 3:
         raise ParameterError("errors are drawn on three panels: azimuth, tilt and capacity")
     panels = tuple(axes) if axes is not None else new_row(3, 10.0, 3.2)
-    planes = [truth.plane for truth, _ in pairs]
-    solid = np.array([plane.surface_tilt >= NEAR_FLAT for plane in planes])
-    everyone = np.ones(len(pairs), dtype=bool)
-    azimuths = np.array([plane.surface_azimuth for plane in planes])
-    tilts = np.array([plane.surface_tilt for plane in planes])
+    azimuths = np.array([plane.surface_azimuth for plane, _ in planes])
+    tilts = np.array([plane.surface_tilt for plane, _ in planes])
     capacities = np.array([truth.dc_capacity_kw for truth, _ in pairs])
-    _panel(panels[0], azimuths, [azimuth_errors(*pair) for pair in pairs], solid=solid)
-    _panel(panels[1], tilts, [tilt_errors(*pair) for pair in pairs], solid=everyone)
-    _panel(panels[2], capacities, [capacity_errors(*pair) for pair in pairs], solid=everyone)
+    solid = tilts >= NEAR_FLAT
+    _panel(panels[0], azimuths, [azimuth_errors(*each) for each in planes], solid=solid)
+    _panel(panels[1], tilts, [tilt_errors(*each) for each in planes])
+    _panel(panels[2], capacities, [capacity_errors(*pair) for pair in pairs])
     _finish_azimuth(panels[0], any_flat=not solid.all())
     name_axes(panels[1], x="True tilt [°]", y="Error of tilt [°]", title="Tilt")
     panels[1].set_xlim(left=min(0.0, float(tilts.min())))
@@ -127,8 +141,11 @@ def _errors(found: float, interval: Interval, truth: float) -> SignedError:
     return SignedError(found - truth, interval.low - truth, interval.high - truth)
 
 
-def _panel(ax: Axes, truth: Array, errors: Sequence[SignedError], *, solid: Mask) -> None:
+def _panel(
+    ax: Axes, truth: Array, errors: Sequence[SignedError], *, solid: Mask | None = None
+) -> None:
     dress(ax)
+    solid = np.ones(len(truth), dtype=bool) if solid is None else solid
     ax.axhline(0.0, color=QUIET, linewidth=0.8, zorder=1.5)
     error = np.array([e.error for e in errors])
     low, high = np.array([e.low for e in errors]), np.array([e.high for e in errors])

@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from matplotlib.projections.polar import PolarAxes
 
 
-def plot_fleet_azimuths(counts: Sequence[int], *, ax: Axes | None = None) -> PolarAxes:
+def plot_fleet_azimuths(counts: Sequence[float], *, ax: Axes | None = None) -> PolarAxes:
     """Draw how many systems face each way, as petals on a compass, north up and clockwise.
 
     Parameters
     ----------
     counts
-        Systems in equal sectors of azimuth, from north on; a petal's area is their number.
+        Systems in equal sectors of azimuth, from north on; a petal's area is their number. One with
+        two planes counts by their shares.
     ax
         Polar axes to draw on; new ones when left out.
     """
@@ -68,7 +69,7 @@ def plot_fleet_azimuths(counts: Sequence[int], *, ax: Axes | None = None) -> Pol
 
 
 def plot_fleet_classes(
-    counts: Sequence[int], edges: Sequence[str], *, name: str, ax: Axes | None = None
+    counts: Sequence[float], edges: Sequence[str], *, name: str, ax: Axes | None = None
 ) -> Axes:
     """Draw how many systems each class has, as bars of one width.
 

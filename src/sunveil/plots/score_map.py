@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,6 +12,7 @@ from sunveil.estimate import Estimate
 from sunveil.grids import plane_grid
 from sunveil.infer import SiteSkies
 from sunveil.meters.record import Record
+from sunveil.planes import TrackerEstimate
 from sunveil.plots.seen import SeenReadings, seen_readings
 from sunveil.plots.style import (
     CONTRAST,
@@ -54,7 +56,9 @@ def plot_score_map(
     """Draw the share of readings that each plane explains, with the estimate and its 90% region.
 
     The score of a plane is the agreement count at its best capacity; the estimate is refined
-    further than the count, so the two need not peak at the same degree.
+    further than the count, so the two need not peak at the same degree. Of two planes both are
+    marked, the larger the cross the larger the share; of a tracker, the planes that it turns
+    through.
 
     Parameters
     ----------
@@ -75,10 +79,10 @@ def plot_score_map(
     """
     polar = new_polar() if ax is None else as_polar(ax)
     data = seen_readings(record, SiteSkies.under(weather, cache=cache), estimate)
-    return draw_score_map(data, truth=truth, ax=polar)
+    return draw_score_map(data, truth=[] if truth is None else [truth], ax=polar)
 
 
-def draw_score_map(data: SeenReadings, *, truth: Plane | None, ax: Axes) -> Axes:
+def draw_score_map(data: SeenReadings, *, truth: Sequence[Plane] = (), ax: Axes) -> Axes:
     """Draw :func:`plot_score_map` from readings already paired with their sky.
 
     Parameters
@@ -86,7 +90,7 @@ def draw_score_map(data: SeenReadings, *, truth: Plane | None, ax: Axes) -> Axes
     data
         The readings, which bring their estimate along.
     truth
-        The true plane where it is known.
+        The true planes where they are known.
     ax
         Polar axes to draw on.
     """
@@ -97,11 +101,14 @@ def draw_score_map(data: SeenReadings, *, truth: Plane | None, ax: Axes) -> Axes
         cmap="PuBu",
         label="Readings that agree [%]",
     )
-    _draw_region(polar, estimate)
-    if truth is not None:
+    if estimate.tracker is None:
+        _draw_planes(polar, estimate)
+    else:
+        _draw_turn(polar, estimate.tracker)
+    if truth:
         polar.plot(
-            np.radians(truth.surface_azimuth),
-            truth.surface_tilt,
+            np.radians([plane.surface_azimuth for plane in truth]),
+            [plane.surface_tilt for plane in truth],
             marker="o",
             markersize=4.5,
             linestyle="none",
@@ -178,32 +185,66 @@ def around(plane: Plane, degrees: float) -> tuple[Array, Array]:
     return azimuths, np.minimum(tilts, 90.0)
 
 
-def _draw_region(ax: PolarAxes, estimate: Estimate) -> None:
-    azimuths, tilts = around(estimate.plane, estimate.plane_error_degrees)
-    ax.plot(np.radians(azimuths), tilts, color=CONTRAST, linewidth=1.3, label="90% region")
-    ax.plot(
-        np.radians(estimate.surface_azimuth),
-        estimate.surface_tilt,
-        marker="+",
-        markersize=10,
-        linestyle="none",
-        color=CONTRAST,
-        markeredgewidth=1.8,
-        label="estimate",
-    )
+def _draw_planes(ax: PolarAxes, estimate: Estimate) -> None:
+    """Mark each plane and the region that holds it; of several, the larger share as the larger."""
+    for place, each in enumerate(estimate.planes):
+        azimuths, tilts = around(each.plane, estimate.plane_error_degrees)
+        region, cross = ("90% region", "estimate") if place == 0 else (None, None)
+        ax.plot(np.radians(azimuths), tilts, color=CONTRAST, linewidth=1.3, label=region)
+        ax.plot(
+            np.radians(each.surface_azimuth),
+            each.surface_tilt,
+            marker="+",
+            markersize=10.0 * np.sqrt(each.share / estimate.planes[0].share),
+            linestyle="none",
+            color=CONTRAST,
+            markeredgewidth=1.8,
+            label=cross,
+            gid="plane",
+        )
+    if len(estimate.planes) > 1:
+        ax.plot(
+            np.radians(estimate.surface_azimuth),
+            estimate.surface_tilt,
+            marker="x",
+            markersize=6,
+            linestyle="none",
+            color=CONTRAST,
+            markeredgewidth=1.2,
+            label="both as one",
+            gid="effective",
+        )
+
+
+def _draw_turn(ax: PolarAxes, tracker: TrackerEstimate) -> None:
+    """Draw the planes that a tracker turns through, from side to side."""
+    sides = np.radians([tracker.axis_azimuth - 90.0, 0.0, tracker.axis_azimuth + 90.0])
+    tilts = [tracker.max_angle, 0.0, tracker.max_angle]
+    ax.plot(sides[:2], tilts[:2], color=CONTRAST, linewidth=2.0, gid="turn", label="turns along")
+    ax.plot(sides[1:], tilts[1:], color=CONTRAST, linewidth=2.0, gid="turn")
+
+
+def _title(estimate: Estimate) -> str:
+    if estimate.tracker is not None:
+        tracker = estimate.tracker
+        return f"Tracker: axis {tracker.axis_azimuth:.1f}°, up to {tracker.max_angle:.0f}°"
+    if len(estimate.planes) > 1:
+        each = (f"{p.surface_azimuth:.0f}° / {p.surface_tilt:.0f}°" for p in estimate.planes)
+        return f"Estimate: two planes, {' and '.join(each)}"
+    azimuth, tilt = estimate.surface_azimuth, estimate.surface_tilt
+    return f"Estimate: azimuth {azimuth:.1f}°, tilt {tilt:.1f}°"
 
 
 def _finish(ax: PolarAxes, estimate: Estimate) -> None:
     ax.legend(
         loc="upper center",
         bbox_to_anchor=(0.5, -0.14),
-        ncols=3,
+        ncols=4,
         frameon=False,
         fontsize=SMALL,
         labelcolor=INK,
         handlelength=1.2,
         columnspacing=1.2,
     )
-    azimuth, tilt = estimate.surface_azimuth, estimate.surface_tilt
-    name_axes(ax, title=f"Estimate: azimuth {azimuth:.1f}°, tilt {tilt:.1f}°")
+    name_axes(ax, title=_title(estimate))
     ax.set_xlabel("Angle: azimuth [°]; radius: tilt [°]", fontsize=SMALL, color=INK)

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.engine import EngineOptions, SkyTable
-from sunveil.engine.assumed import CLEAR_HAZE, MEASURED_HAZE, numbers_of
+from sunveil.engine import SkyTable
+from sunveil.engine.assumed import numbers_of
 from sunveil.engine.envelope import points_of, profiles_of
-from sunveil.engine.model import HAZE_SEASON
 from sunveil.engine.prepared import PreparedSky
 from sunveil.engine.readings import on_long_grid
 from sunveil.engine.skytable import in_blocks
@@ -19,6 +18,7 @@ from sunveil.estimate import Estimate
 from sunveil.grids import Grid
 from sunveil.infer import SiteSkies, grid_of, on_grid, repaired
 from sunveil.meters.record import Record
+from sunveil.plots.modelled import engine_options, modelled_parts
 from sunveil.site import Array
 
 _OF_READINGS = ("place", "day", "sun", "power", "modelled")
@@ -42,6 +42,9 @@ class SeenReadings:
         What was measured. [kW]
     modelled
         What the estimate gives. [kW]
+    parts
+        What each of its planes would give below no limit, shape (planes, readings); of a tracker
+        there is one part. [kW]
     estimate
         The estimate.
     """
@@ -52,6 +55,7 @@ class SeenReadings:
     sun: Array
     power: Array
     modelled: Array
+    parts: Array
     estimate: Estimate
 
     def __repr__(self) -> str:
@@ -67,8 +71,8 @@ class SeenReadings:
 
     def take(self, chosen: NDArray[np.bool_]) -> SeenReadings:
         """Return some of the readings."""
-        parts = {name: getattr(self, name)[chosen] for name in _OF_READINGS}
-        return replace(self, **parts)
+        chosen_ones = {name: getattr(self, name)[chosen] for name in _OF_READINGS}
+        return replace(self, **chosen_ones, parts=self.parts[:, chosen])
 
     def profiles(self, grid: Grid, chosen: NDArray[np.intp]) -> NDArray[np.float32]:
         """Return the power of planes per kW at some of the readings. [kW/kW]
@@ -81,7 +85,7 @@ class SeenReadings:
             Which readings.
         """
         sheet = in_blocks(self.sky.rows[:, self.place[chosen]])
-        numbers = numbers_of(_options(self.estimate), clear=self.sky.clear)
+        numbers = numbers_of(engine_options(self.estimate), clear=self.sky.clear)
         return profiles_of(sheet, points_of(grid), numbers)[:, : len(chosen)]
 
 
@@ -98,7 +102,7 @@ def seen_readings(record: Record, skies: SiteSkies, estimate: Estimate) -> SeenR
     fixed = repaired(record, estimate, skies.site)
     grid = grid_of(fixed)
     sky = skies.over(grid)
-    prepared = PreparedSky(sky, _options(estimate))
+    prepared = PreparedSky(sky, engine_options(estimate))
     power = on_long_grid(on_grid([fixed], grid), grid)[0][prepared.slot]
     place = np.flatnonzero(np.isfinite(power))
     if not len(place):
@@ -106,7 +110,7 @@ def seen_readings(record: Record, skies: SiteSkies, estimate: Estimate) -> SeenR
             f"the weather from {sky.source} covers none of the daylight readings of system"
             f" {record.system_id}; give weather of the same dates"
         )
-    modelled = profiles_of(sky.sheet, _point(estimate, clear=sky.clear), prepared.numbers)[0]
+    parts = modelled_parts(estimate, sky, prepared.numbers)[:, place]
     limit = np.inf if estimate.ac_limit_kw is None else estimate.ac_limit_kw
     return SeenReadings(
         sky=sky,
@@ -114,25 +118,7 @@ def seen_readings(record: Record, skies: SiteSkies, estimate: Estimate) -> SeenR
         day=prepared.day[place].astype(np.int64),
         sun=sky.sun[place],
         power=power[place].astype(np.float64),
-        modelled=np.minimum(estimate.dc_capacity_kw * modelled[place].astype(np.float64), limit),
+        modelled=np.minimum(parts.sum(axis=0), limit),
+        parts=parts,
         estimate=estimate,
     )
-
-
-def _options(estimate: Estimate) -> EngineOptions:
-    assumed = estimate.assumptions
-    return EngineOptions(losses=assumed.losses, albedo=assumed.albedo, mount=assumed.mount)
-
-
-def _point(estimate: Estimate, *, clear: bool) -> Array:
-    """Return an estimate as a point; what it does not know of haze and heat is as usual."""
-    usual = (CLEAR_HAZE if clear else MEASURED_HAZE)[0]
-    grid = Grid(np.array([estimate.surface_azimuth]), np.array([estimate.surface_tilt]))
-    point = points_of(
-        grid,
-        haze=usual if estimate.haze is None else estimate.haze,
-        heat=estimate.assumptions.mount.heat if estimate.heat is None else estimate.heat,
-    )
-    if estimate.haze_summer is not None and estimate.haze_winter is not None:
-        point[:, HAZE_SEASON] = 0.5 * (estimate.haze_winter - estimate.haze_summer)
-    return point

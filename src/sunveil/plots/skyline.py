@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,7 @@ from sunveil.plots.style import (
     name_axes,
     new_axes,
 )
-from sunveil.site import Array, Site
+from sunveil.site import Array, Plane, Site
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +41,7 @@ def plot_skyline(estimate: Estimate, site: Site, *, ax: Axes | None = None) -> A
     """Draw what hides the sun before the sun's paths, as one would see it from the panels.
 
     The equator is in the middle: south at northern sites, north at southern ones. A diamond marks
-    where the panels face.
+    where the panels of each plane face, lines where those of a tracker turn.
 
     Parameters
     ----------
@@ -64,9 +65,10 @@ def plot_skyline(estimate: Estimate, site: Site, *, ax: Axes | None = None) -> A
     dress(ax)
     top = max(_draw_path(ax, site, *day, middle=middle) for day in DAYS)
     _draw_hidden(ax, np.asarray(estimate.skyline), middle)
-    _draw_panels(ax, estimate, middle)
+    facing = _facing(estimate)
+    _draw_panels(ax, estimate, facing, middle)
     ax.set_xlim(middle - 180.0, middle + 180.0)
-    highest = max(top, *estimate.skyline, 90.0 - estimate.surface_tilt)
+    highest = max(top, *estimate.skyline, *(90.0 - plane.surface_tilt for plane in facing))
     ax.set_ylim(0.0, highest + 9.0)
     ticks = middle + np.arange(-180.0, 181.0, 45.0)
     names = [f"{COMPASS[round(tick / 45.0) % 8]}\n{tick % 360.0:.0f}°" for tick in ticks]
@@ -136,14 +138,26 @@ def _wide(hidden: HiddenSky) -> float:
     return hidden.last - hidden.first
 
 
-def _draw_panels(ax: Axes, estimate: Estimate, middle: float) -> None:
-    """Mark the point of the sky that the panels face."""
-    azimuth = float(_around(np.array([estimate.surface_azimuth]), middle)[0])
-    elevation = 90.0 - estimate.surface_tilt
+def _facing(estimate: Estimate) -> list[Plane]:
+    """Return the planes of a system; of a tracker, those as far as it turns to both sides."""
+    tracker = estimate.tracker
+    if tracker is None:
+        return [each.plane for each in estimate.planes]
+    sides = (tracker.axis_azimuth - 90.0, tracker.axis_azimuth + 90.0)
+    return [Plane(side % 360.0, tracker.max_angle) for side in sides]
+
+
+def _draw_panels(ax: Axes, estimate: Estimate, facing: Sequence[Plane], middle: float) -> None:
+    """Mark the points of the sky that the panels face, and name the first of them."""
+    azimuths = _around(np.array([plane.surface_azimuth for plane in facing]), middle)
+    elevations = [90.0 - plane.surface_tilt for plane in facing]
+    azimuth, elevation = float(azimuths[0]), elevations[0]
     inside = azimuth < middle + 100.0
+    if estimate.tracker is not None:
+        ax.vlines(azimuths, elevations, 90.0, color=ACCENT, linewidth=2.0, zorder=4, gid="turn")
     ax.plot(
-        [azimuth],
-        [elevation],
+        azimuths,
+        elevations,
         marker="D",
         markersize=6.0,
         color=ACCENT,
@@ -153,7 +167,7 @@ def _draw_panels(ax: Axes, estimate: Estimate, middle: float) -> None:
         gid="panels",
     )
     label = ax.annotate(
-        "panels face here",
+        "panels face here" if estimate.tracker is None else "panels turn up from here",
         (azimuth, elevation),
         xytext=(7.0, 0.0) if inside else (-7.0, 0.0),
         textcoords="offset points",

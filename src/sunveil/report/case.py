@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 from sunveil.estimate import Estimate
 from sunveil.meters.record import Record
-from sunveil.plots.errors import has_one_plane
+from sunveil.planes import PlaneEstimate
+from sunveil.plots.errors import comparable_planes, is_comparable
 from sunveil.simulate import SystemTruth
+from sunveil.site import Plane
 from sunveil.weather import Weather
 
 
@@ -32,5 +34,17 @@ class Case:
 
     @property
     def known(self) -> SystemTruth | None:
-        """The truth where there is one and it is one fixed plane, which an estimate can meet."""
-        return self.truth if self.truth is not None and has_one_plane(self.truth) else None
+        """The truth where there is one and the estimate tells as many planes, or the tracker."""
+        told = self.truth is not None and is_comparable(self.truth, self.estimate)
+        return self.truth if told else None
+
+    @property
+    def planes(self) -> list[tuple[Plane, PlaneEstimate]]:
+        """Each true plane with the inferred one, where they are known and told."""
+        return [] if self.truth is None else comparable_planes(self.truth, self.estimate)
+
+    @property
+    def worst_angle(self) -> float | None:
+        """Largest angle between a true plane and the inferred one, where known. [degrees]"""
+        angles = [plane.angle_to(found.plane) for plane, found in self.planes]
+        return max(angles, default=None)

@@ -20,6 +20,14 @@ QUALITY_MEANINGS = {
 }
 
 
+PLANE_MEANINGS = {
+    "one": "one plane",
+    "two": "two planes",
+    "tracker": "a single-axis tracker",
+    "untold": "more than one plane, and nothing can tell which",
+}
+
+
 def write_fleet_page(folder: Path) -> None:
     """Write ``summary.html`` beside the estimates of a finished run over a fleet.
 
@@ -64,6 +72,10 @@ def render_fleet_page(summary: dict[str, Any], run: dict[str, Any]) -> str:
                 "meaning": QUALITY_MEANINGS[Quality(quality)],
             }
             for quality, count in summary["quality"].items()
+        ],
+        planes=[
+            {"count": count, "share": _share(count, inferred), "meaning": PLANE_MEANINGS[kind]}
+            for kind, count in summary.get("planes", {}).items()
         ],
         flags=[
             {

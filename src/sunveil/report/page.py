@@ -27,7 +27,7 @@ from sunveil.plots.score_map import draw_score_map
 from sunveil.plots.seen import seen_readings
 from sunveil.plots.style import place_name
 from sunveil.report.case import Case
-from sunveil.report.words import assumptions, facts, meanings, summary, table_row
+from sunveil.report.words import assumptions, facts, headlines, meanings, summary, table_row
 from sunveil.site import Site
 from sunveil.weather import WeatherCache
 
@@ -125,12 +125,12 @@ def worth_drawing(cases: Sequence[Case]) -> list[Case]:
 
 
 def _draw_errors(cases: Sequence[Case]) -> Drawing | None:
-    known = [(case.known, case.estimate) for case in cases if case.known is not None]
-    truths = [truth for truth, _ in known if truth is not None]
-    if not truths:
+    known = [case for case in cases if case.known is not None]
+    truths = [case.known for case in known if case.known is not None]
+    if not any(case.planes for case in known):
         return None
     figure = loose_figure(10.0, 3.3)
-    plot_errors(truths, [estimate for _, estimate in known], axes=figure.subplots(1, 3))
+    plot_errors(truths, [case.estimate for case in known], axes=figure.subplots(1, 3))
     return embedded(figure, "Errors of azimuth, tilt and capacity against the truth, per system")
 
 
@@ -167,13 +167,14 @@ def _draw_case(case: Case, *, cache: WeatherCache | None) -> dict[str, Any]:
     map_ = loose_figure(5.2, 4.8)
     draw_score_map(
         data,
-        truth=None if case.known is None else case.known.plane,
+        truth=[plane for plane, _ in case.planes],
         ax=map_.subplots(subplot_kw={"projection": "polar"}),
     )
     return {
         "row": table_row(case),
         "place": place_name(case.weather.site),
         "reason": estimate.quality_reason,
+        "headlines": headlines(estimate),
         "facts": facts(case),
         "notes": estimate.notes,
         "days": embedded(days, f"Measured and modelled power of {name} on four clear days"),

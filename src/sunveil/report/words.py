@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from sunveil.estimate import FLAG_MEANINGS, DaylightSaving, Estimate, Flag
-from sunveil.findings import clear_hours_words, haze_words, skyline_words, trend_words
+from sunveil.findings import (
+    clear_hours_words,
+    haze_words,
+    skyline_words,
+    three_digits,
+    trend_words,
+)
+from sunveil.planes import PlaneEstimate, TrackerEstimate
 from sunveil.plots.errors import NEAR_FLAT, azimuth_errors, capacity_errors, tilt_errors
 from sunveil.quantities import Interval
 from sunveil.report.case import Case
@@ -21,35 +27,37 @@ _MOUNTS = {
     Mount.RACK: "an open rack",
     Mount.ROOF: "a roof",
 }
+_ANGLES = ("azimuth", "tilt")
 FLAG_WORDS = {flag: flag.value.replace("_", " ") for flag in Flag}
 
 
 def summary(cases: Sequence[Case]) -> dict[str, Any]:
     """Return the headline numbers: counts, and errors where truths are known."""
-    known = [(case.known, case.estimate) for case in cases if case.known is not None]
-    pairs = [(truth, estimate) for truth, estimate in known if truth is not None]
-    out: dict[str, Any] = {"systems": len(cases), "known": len(pairs)}
+    angles = [case.worst_angle for case in cases if case.worst_angle is not None]
+    out: dict[str, Any] = {"systems": len(cases), "known": len(angles)}
     out["readings"] = sum(len(case.record.times) for case in cases)
-    out["not_one_plane"] = sum(1 for case in cases if case.truth is not None and case.known is None)
-    if not pairs:
+    out["untold"] = sum(1 for case in cases if case.truth is not None and case.known is None)
+    if not angles:
         return out
-    azimuth = [azimuth_errors(*pair) for pair in pairs]
-    tilt = [tilt_errors(*pair) for pair in pairs]
-    capacity = [capacity_errors(*pair) for pair in pairs]
+    planes = [pair for case in cases for pair in case.planes]
+    azimuth = [azimuth_errors(*pair) for pair in planes]
+    tilt = [tilt_errors(*pair) for pair in planes]
+    capacity = [
+        capacity_errors(case.known, case.estimate) for case in cases if case.known is not None
+    ]
     tilted = [
         abs(one.error)
-        for one, (truth, _) in zip(azimuth, pairs, strict=True)
-        if truth.plane.surface_tilt >= NEAR_FLAT
+        for one, (plane, _) in zip(azimuth, planes, strict=True)
+        if plane.surface_tilt >= NEAR_FLAT
     ]
-    angles = [truth.plane.angle_to(estimate.plane) for truth, estimate in pairs]
     return out | {
         "azimuth": f"{np.median(tilted):.1f}°" if tilted else None,
         "tilt": f"{np.median([abs(one.error) for one in tilt]):.1f}°",
         "capacity": f"{np.median([abs(one.error) for one in capacity]):.1f}%",
         "angle": f"{np.median(angles):.1f}°",
         "covered": [
-            (name, sum(one.covered for one in errors))
-            for name, errors in (("azimuth", azimuth), ("tilt", tilt), ("capacity", capacity))
+            (name, sum(one.covered for one in errors), len(errors))
+            for name, errors in (("azimuths", azimuth), ("tilts", tilt), ("capacities", capacity))
         ],
     }
 
@@ -57,15 +65,11 @@ def summary(cases: Sequence[Case]) -> dict[str, Any]:
 def table_row(case: Case) -> dict[str, Any]:
     """Return one line of the table of systems, ready to print."""
     estimate, truth = case.estimate, case.truth
-    any_azimuth = estimate.azimuth_interval.width >= 360.0
     row: dict[str, Any] = {
         "system_id": estimate.system_id,
-        "azimuth": f"{estimate.surface_azimuth:.1f}°",
-        "azimuth_interval": "any" if any_azimuth else _degrees(estimate.azimuth_interval),
-        "tilt": f"{estimate.surface_tilt:.1f}°",
-        "tilt_interval": _degrees(estimate.tilt_interval),
-        "capacity": kilowatts(estimate.dc_capacity_kw),
-        "capacity_interval": _capacities(estimate.capacity_interval),
+        **plane_cells(estimate.effective_plane),
+        **({} if estimate.tracker is None else tracker_cells(estimate.tracker)),
+        "planes": _plane_rows(case),
         "flags": [FLAG_WORDS[flag] for flag in estimate.flags if flag is not Flag.CLOCK_REPAIRED],
         "clock": clock_words(case),
         "quality": estimate.quality.value,
@@ -73,13 +77,89 @@ def table_row(case: Case) -> dict[str, Any]:
     }
     if truth is not None:
         row["truth"] = {
-            "azimuth": f"{truth.plane.surface_azimuth:.1f}°" if case.known else "",
-            "tilt": f"{truth.plane.surface_tilt:.1f}°" if case.known else "",
-            "kind": _kind(truth),
-            "capacity": kilowatts(truth.dc_capacity_kw),
-            "angle": f"{truth.plane.angle_to(estimate.plane):.1f}°" if case.known else "",
+            "azimuth": _kind(truth) or f"{truth.plane.surface_azimuth:.1f}°",
+            "tilt": "" if _kind(truth) else f"{truth.plane.surface_tilt:.1f}°",
+            "capacity": three_digits(truth.dc_capacity_kw),
+            "angle": "" if case.worst_angle is None else f"{case.worst_angle:.1f}°",
         }
     return row
+
+
+def plane_cells(plane: PlaneEstimate) -> dict[str, str]:
+    """Return azimuth, tilt and capacity of a plane with their intervals, ready to print."""
+    any_azimuth = plane.azimuth_interval.width >= 360.0
+    return {
+        "azimuth": f"{plane.surface_azimuth:.1f}°",
+        "azimuth_interval": "any" if any_azimuth else _degrees(plane.azimuth_interval),
+        "tilt": f"{plane.surface_tilt:.1f}°",
+        "tilt_interval": _degrees(plane.tilt_interval),
+        "capacity": three_digits(plane.dc_capacity_kw),
+        "capacity_interval": _capacities(plane.capacity_interval),
+    }
+
+
+def tracker_cells(tracker: TrackerEstimate) -> dict[str, str]:
+    """Return what stands in the cells of azimuth and tilt for a tracker."""
+    return {
+        "azimuth": f"axis {tracker.axis_azimuth:.1f}°",
+        "azimuth_interval": _degrees(tracker.axis_interval),
+        "tilt": f"turns ±{tracker.max_angle:.0f}°",
+        "tilt_interval": _degrees(tracker.max_angle_interval),
+    }
+
+
+def headlines(estimate: Estimate) -> list[list[tuple[str, str]]]:
+    """Return the values of each plane, or of a tracker, with their intervals, a line each."""
+    if estimate.tracker is not None:
+        cells = {**plane_cells(estimate.effective_plane), **tracker_cells(estimate.tracker)}
+        turned = [(cells[name].capitalize(), cells[f"{name}_interval"]) for name in _ANGLES]
+        rows = _rows_lines(estimate.tracker)
+        return [[("Single-axis tracker", ""), *turned, *rows, _capacity_line(cells)]]
+    blocks = []
+    for each in estimate.planes:
+        cells = plane_cells(each)
+        angles = [
+            (f"{name.capitalize()} {cells[name]}", cells[f"{name}_interval"]) for name in _ANGLES
+        ]
+        blocks.append([*angles, _capacity_line(cells)])
+    return blocks
+
+
+def _rows_lines(tracker: TrackerEstimate) -> list[tuple[str, str]]:
+    """Return whether a tracker's rows turn back, and how densely they then stand."""
+    sure = f"{100.0 * max(tracker.backtrack_probability, 1.0 - tracker.backtrack_probability):.0f}%"
+    if not tracker.backtrack:
+        return [("Without backtracking", f"{sure} likely")]
+    low, high = 100.0 * tracker.gcr_interval.low, 100.0 * tracker.gcr_interval.high
+    cover = f"Rows cover {100.0 * tracker.gcr:.0f}% of the ground"
+    return [("Backtracking", f"{sure} likely"), (cover, f"{low:.0f}% to {high:.0f}%")]
+
+
+def _capacity_line(cells: dict[str, str]) -> tuple[str, str]:
+    return f"{cells['capacity']} kW", cells["capacity_interval"]
+
+
+def _plane_rows(case: Case) -> list[dict[str, Any]]:
+    """Return a line for each of several planes, beside the true one where it is known."""
+    planes = case.estimate.planes
+    if len(planes) < 2:
+        return []
+    true = {found: plane for plane, found in case.planes}
+    shares = {} if case.truth is None else dict(case.truth.planes)
+    rows: list[dict[str, Any]] = []
+    for each in planes:
+        row: dict[str, Any] = {"share": f"{100.0 * each.share:.0f}%", **plane_cells(each)}
+        row["truth"] = None
+        if each in true and case.truth is not None:
+            plane = true[each]
+            row["truth"] = {
+                "azimuth": f"{plane.surface_azimuth:.1f}°",
+                "tilt": f"{plane.surface_tilt:.1f}°",
+                "capacity": three_digits(shares[plane] * case.truth.dc_capacity_kw),
+                "angle": f"{plane.angle_to(each.plane):.1f}°",
+            }
+        rows.append(row)
+    return rows
 
 
 def facts(case: Case) -> list[str]:
@@ -106,16 +186,21 @@ def _radius(case: Case) -> str:
             "No single plane explains these readings: take the values above for a stand-in, not"
             " for a plane that is there."
         )
+    elif Flag.TWO_PLANES in case.estimate.flags:
+        told.append(
+            f"The one plane that would do best in place of both is"
+            f" {case.estimate.surface_azimuth:.0f}° / {case.estimate.surface_tilt:.0f}°."
+        )
     elif case.estimate.quality_reason in FLAG_MEANINGS.values():
         told.append(
             f"The true plane lies within {case.estimate.plane_error_degrees:.1f}° of the inferred"
             " one with a confidence of 90%."
         )
-    if case.known is not None:
-        angle = case.known.plane.angle_to(case.estimate.plane)
-        told.append(f"In truth it is {angle:.1f}° off.")
+    if case.worst_angle is not None:
+        which = "it is" if len(case.planes) == 1 else "the worse of them is"
+        told.append(f"In truth {which} {case.worst_angle:.1f}° off.")
     elif case.truth is not None:
-        told.append(f"In truth this is not one fixed plane ({_kind(case.truth)}).")
+        told.append(f"In truth this is {_kind(case.truth) or 'one fixed plane'}.")
     return " ".join(told)
 
 
@@ -123,7 +208,7 @@ def _limit(estimate: Estimate) -> str:
     if estimate.ac_limit_kw is None or estimate.dc_ac_ratio is None:
         return ""
     return (
-        f"The inverter cuts the power off at {kilowatts(estimate.ac_limit_kw)} kW, so that the"
+        f"The inverter cuts the power off at {three_digits(estimate.ac_limit_kw)} kW, so that the"
         f" ratio of DC to AC is {estimate.dc_ac_ratio:.2f}."
     )
 
@@ -135,7 +220,7 @@ def _clock(case: Case) -> str:
 
 def _kind(truth: SystemTruth) -> str:
     if truth.tracker is not None:
-        return "tracker"
+        return "a tracker"
     return "" if len(truth.planes) == 1 else f"{len(truth.planes)} planes"
 
 
@@ -144,13 +229,7 @@ def _degrees(interval: Interval) -> str:
 
 
 def _capacities(interval: Interval) -> str:
-    return f"{kilowatts(interval.low)} to {kilowatts(interval.high)}"
-
-
-def kilowatts(value: float) -> str:
-    """Return a power with three digits, and never in powers of ten."""
-    digits = 2 - math.floor(math.log10(value)) if value > 0.0 else 0
-    return f"{value:,.{min(max(digits, 0), 6)}f}"
+    return f"{three_digits(interval.low)} to {three_digits(interval.high)}"
 
 
 def clock_words(case: Case) -> str:

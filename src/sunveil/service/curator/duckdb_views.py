@@ -19,19 +19,36 @@ CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
+_ENDS = ("", "_low", "_high")
+_OF_PLANES = ("surface_azimuth", "surface_tilt", "share", "dc_capacity_kw")
+_PLANE = ", ".join(f"{name}{end} DOUBLE" for name in _OF_PLANES for end in _ENDS)
+_OF_TRACKERS = ("axis_azimuth", "gcr", "max_angle")
+_TRACKER = ", ".join(
+    ["backtrack BOOLEAN", "backtrack_probability DOUBLE"]
+    + [f"{name}{end} DOUBLE" for name in _OF_TRACKERS for end in _ENDS]
+)
 # The columns that pages rely on: all there is before an inference has finished its first part, and
 # empty where a table of an earlier version lacks them.
 NO_ESTIMATES = (
     "SELECT '' AS system_id, 0.0 AS surface_azimuth, 0.0 AS surface_tilt, 0.0 AS dc_capacity_kw,"
     " 0.0 AS plane_error_degrees, 0.0 AS agreement, CAST([] AS VARCHAR[]) AS flags,"
-    " '' AS quality, 0.0 AS latitude, 0.0 AS longitude"
+    f" '' AS quality, 0.0 AS latitude, 0.0 AS longitude, CAST([] AS STRUCT({_PLANE})[]) AS planes,"
+    f" CAST(NULL AS STRUCT({_TRACKER})) AS tracker"
+)
+# Every plane with its share of its system; trackers have none.
+PLANES = (
+    "SELECT system_id, plane.surface_azimuth AS surface_azimuth,"
+    " plane.surface_tilt AS surface_tilt, plane.share AS share FROM"
+    " (SELECT system_id, unnest(planes) AS plane FROM estimates WHERE len(planes) > 1)"
+    " UNION ALL SELECT system_id, surface_azimuth, surface_tilt, 1.0 FROM estimates"
+    " WHERE coalesce(len(planes), 0) < 2 AND tracker IS NULL"
 )
 NO_REFUSED = "SELECT '' AS system_id, '' AS kind, '' AS reason, true AS in_systems"
 
 
 @contextmanager
 def open_views(folder: Path) -> Iterator[DuckDBPyConnection]:
-    """Yield a database with the views ``estimates`` and ``refused`` of an output folder."""
+    """Yield a database with views of an output folder: ``estimates``, ``planes``, ``refused``."""
     import duckdb
 
     try:
@@ -40,6 +57,7 @@ def open_views(folder: Path) -> Iterator[DuckDBPyConnection]:
             refused = folder / "refused.parquet"
             _view(database, "estimates", parts, empty=NO_ESTIMATES)
             _view(database, "refused", [refused] if refused.exists() else [], empty=NO_REFUSED)
+            database.execute(f"CREATE VIEW planes AS {PLANES}")
             yield database
     except duckdb.Error:
         raise SourceError("the estimates of this dataset cannot be read; infer it again") from None

@@ -22,6 +22,11 @@ from sunveil.service.routing import curator_router
 
 router = curator_router()
 QueryText = Annotated[str, Query(max_length=200)]
+TRACKER = (
+    ("axis_azimuth", "Axis", "°"),
+    ("max_angle", "Turns as far as", "°"),
+    ("gcr", "Ground coverage ratio", ""),
+)
 INTERVALS = (
     ("surface_azimuth", "Azimuth", "°"),
     ("surface_tilt", "Tilt", "°"),
@@ -34,17 +39,25 @@ SHOWS = ("all", "flagged", "refused")
 def estimates(request: Request, name: str) -> Response:
     """Show a fleet's estimates in figures."""
     values, results = _results(request, name)
-    drawn = results.sample()
+    drawn, planes = results.sample(), results.sample_planes()
     names = drawn["system_id"]
     azimuth = drawn["surface_azimuth"]
+    facing = [
+        f"faces {faced:.0f}°" if axis is None else f"tracker, axis {axis:.0f}°"
+        for faced, axis in zip(azimuth, drawn["axis"], strict=True)
+    ]
     values |= {
         "summary": results.summary(),
         "qualities": qualities(),
         "meanings": meanings(),
         "drawn": len(names),
         "most": MOST_DRAWN,
-        "map": place_map(drawn["longitude"], drawn["latitude"], azimuth, names=names),
-        "planes": plane_map(azimuth, drawn["surface_tilt"], names=names),
+        "map": place_map(
+            drawn["longitude"], drawn["latitude"], azimuth, names=names, facing=facing
+        ),
+        "planes": plane_map(
+            planes["surface_azimuth"], planes["surface_tilt"], names=planes["system_id"]
+        ),
         "rose": rose(results.sectors()),
         "tilts": bars(TILT_EDGES, results.tilts(), title="Tilt", unit="°"),
         "capacities": bars(CAPACITY_EDGES_KW, results.capacities(), title="DC capacity", unit="kW"),
@@ -149,9 +162,13 @@ def _results(request: Request, name: str) -> tuple[dict[str, Any], FleetResults]
 
 def _intervals(row: dict[str, Any]) -> list[tuple[str, float, float, str]]:
     """Return the 90% intervals that a row has: words, both ends and the unit."""
+    tracker = row.get("tracker")
+    columns = [(row, each) for each in INTERVALS]
+    if tracker is not None:
+        columns = [*((tracker, each) for each in TRACKER), columns[-1]]
     found = []
-    for name, words, unit in INTERVALS:
-        low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    for values, (name, words, unit) in columns:
+        low, high = values.get(f"{name}_low"), values.get(f"{name}_high")
         if low is not None and high is not None:
             found.append((words, float(low), float(high), unit))
     return found

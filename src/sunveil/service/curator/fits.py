@@ -14,6 +14,7 @@ from sunveil.estimate import Estimate
 from sunveil.findings import (
     clear_hours_words,
     haze_words,
+    planes_words,
     skyline_words,
     trend_words,
     year_name,
@@ -58,6 +59,7 @@ def row_findings(service: Service, served: Served, row: dict[str, Any]) -> list[
     )
     found = (
         ("Quality", f"{estimate.quality.value}: {estimate.quality_reason}"),
+        ("Stands on" if estimate.tracker is None else "Turns", planes_words(estimate)),
         ("Clear days", clear_hours_words(estimate)),
         ("By year", "; ".join(years)),
         ("Trend", trend_words(estimate)),
@@ -101,6 +103,9 @@ def fit_days(service: Service, served: Served, row: dict[str, Any]) -> list[DayC
                 tuple(float(each) for each in hours[today]),
                 tuple(float(each) for each in data.power[today]),
                 tuple(float(each) for each in data.modelled[today]),
+                tuple(tuple(part[today].tolist()) for part in data.parts)
+                if len(data.parts) > 1
+                else (),
             )
         )
     if not curves:

@@ -38,6 +38,8 @@ SHOWN = (
     "plane_error_degrees",
     "quality",
     "flags",
+    "planes",
+    "tracker",
 )
 
 
@@ -198,41 +200,57 @@ class FleetResults:
         return None if row is None else str(row[0])
 
     def sample(self) -> dict[str, list[Any]]:
-        """Return name, place and plane of systems to draw, the same ones each time."""
-        columns = "system_id, longitude, latitude, surface_azimuth, surface_tilt"
-        known = "surface_azimuth IS NOT NULL AND surface_tilt IS NOT NULL"
+        """Return name, place and direction of systems to draw, the same ones each time.
+
+        The direction is that of the largest plane, or of a tracker's axis, which is named in
+        ``axis`` then.
+        """
+        return self._sample(
+            "SELECT system_id, longitude, latitude, tracker.axis_azimuth AS axis,"
+            " coalesce(planes[1].surface_azimuth, surface_azimuth) AS surface_azimuth"
+            " FROM estimates"
+        )
+
+    def sample_planes(self) -> dict[str, list[Any]]:
+        """Return the planes of systems to draw with the systems' names, the same ones each time."""
+        return self._sample("SELECT system_id, surface_azimuth, surface_tilt FROM planes")
+
+    def _sample(self, select: str) -> dict[str, list[Any]]:
         with self._open() as database:
             found = database.execute(
-                f"SELECT {columns} FROM estimates WHERE {known}"
+                f"{select} WHERE surface_azimuth IS NOT NULL AND surface_tilt IS NOT NULL"
                 f" ORDER BY hash(system_id), system_id LIMIT {MOST_DRAWN}"
             )
             names = [each[0] for each in found.description or ()]
             rows = found.fetchall()
         return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
-    def sectors(self) -> list[int]:
+    def sectors(self) -> list[float]:
         """Return how many systems face each of sixteen sectors, the first centred on north."""
         width = 360.0 / SECTORS
         place = f"CAST(floor((surface_azimuth + {width / 2}) / {width}) AS BIGINT) % {SECTORS}"
-        return self._counts(place, SECTORS)
+        return self._counts(place, SECTORS, "sum(share) FROM planes")
 
-    def tilts(self) -> list[int]:
+    def tilts(self) -> list[float]:
         """Return how many systems are tilted between each two of the edges."""
-        return self._counts(_band("surface_tilt", TILT_EDGES), len(TILT_EDGES) - 1)
+        band = _band("surface_tilt", TILT_EDGES)
+        return self._counts(band, len(TILT_EDGES) - 1, "sum(share) FROM planes")
 
-    def capacities(self) -> list[int]:
+    def capacities(self) -> list[float]:
         """Return how many systems have a capacity between each two of the edges."""
-        return self._counts(_band("dc_capacity_kw", CAPACITY_EDGES_KW), len(CAPACITY_EDGES_KW) - 1)
+        band = _band("dc_capacity_kw", CAPACITY_EDGES_KW)
+        return self._counts(band, len(CAPACITY_EDGES_KW) - 1, "count(*) FROM estimates")
 
-    def _counts(self, place: str, size: int) -> list[int]:
+    def _counts(self, place: str, size: int, counted: str) -> list[float]:
+        """Return what falls into each place; planes of one system count by their shares."""
         with self._open() as database:
             found = database.execute(
-                f"SELECT {place} AS place, count(*) FROM estimates GROUP BY place"
+                f"SELECT {place} AS place, {counted} GROUP BY place"
             ).fetchall()
-        counts = [0] * size
+        counts = [0.0] * size
         for at, count in found:
             if at is not None:
-                counts[int(at)] += int(count)
+                counts[int(at)] += round(float(count), 2)
         return counts
 
     def _page(

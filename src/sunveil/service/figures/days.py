@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sunveil.service.figures.base import Figure, axis, figure
+from sunveil.service.figures.base import GREY, Figure, axis, figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,23 +21,33 @@ class DayCurve:
         Apparent solar time of each reading. [h]
     measured, modelled
         Power. [kW]
+    parts
+        What each of several planes would give, none of one. [kW]
     """
 
     name: str
     hours: tuple[float, ...]
     measured: tuple[float, ...]
     modelled: tuple[float, ...]
+    parts: tuple[tuple[float, ...], ...] = ()
 
     def __repr__(self) -> str:
         return f"DayCurve({self.name!r}, private)"
 
 
 def day_curve(day: DayCurve, *, top: float) -> Figure:
-    """Return a day's readings as dots and the model as a line, under a common top. [kW]"""
+    """Return a day's readings as dots and the model as a line, under a common top. [kW]
+
+    Thin lines are the planes of a system that has several.
+    """
     hours = [round(each, 3) for each in day.hours]
     traces: list[dict[str, Any]] = [
         _trace("measured", hours, day.measured, mode="markers", marker={"size": 7}),
         _trace("modelled", hours, day.modelled, mode="lines", line={"width": 2.5}),
+        *(
+            _trace(f"plane {number}", hours, part, mode="lines", line={"width": 1, "color": GREY})
+            for number, part in enumerate(day.parts, start=1)
+        ),
     ]
     return figure(
         traces,

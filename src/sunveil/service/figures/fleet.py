@@ -25,6 +25,7 @@ def place_map(
     azimuth: Sequence[float],
     *,
     names: Sequence[str],
+    facing: Sequence[str],
 ) -> Figure:
     """Return where systems are, each in the colour of where it faces: a map without a map.
 
@@ -34,8 +35,8 @@ def place_map(
         Where the systems are. [degrees]
     azimuth
         Where they face. [degrees]
-    names
-        Their names, shown beside the pointer.
+    names, facing
+        Their names and where they face in words, shown beside the pointer.
     """
     middle = sum(latitude) / len(latitude) if latitude else 0.0
     points = {
@@ -44,8 +45,8 @@ def place_map(
         "x": list(longitude),
         "y": list(latitude),
         "text": list(names),
-        "customdata": [round(each) for each in azimuth],
-        "hovertemplate": "%{text}<br>faces %{customdata}°<extra></extra>",
+        "customdata": list(facing),
+        "hovertemplate": "%{text}<br>%{customdata}<extra></extra>",
         "marker": {
             "size": _size(len(names)),
             "color": list(azimuth),
@@ -109,7 +110,7 @@ def plane_map(azimuth: Sequence[float], tilt: Sequence[float], *, names: Sequenc
     )
 
 
-def rose(counts: Sequence[int]) -> Figure:
+def rose(counts: Sequence[float]) -> Figure:
     """Return how many systems face each of sixteen sectors, the first centred on north."""
     width = 360.0 / len(counts)
     colours = [AROUND[round(place * 8 / len(counts)) % 8] for place in range(len(counts))]
@@ -128,7 +129,7 @@ def rose(counts: Sequence[int]) -> Figure:
     )
 
 
-def bars(edges: Sequence[float], counts: Sequence[int], *, title: str, unit: str) -> Figure:
+def bars(edges: Sequence[float], counts: Sequence[float], *, title: str, unit: str) -> Figure:
     """Return how many systems fall between each two edges.
 
     Parameters
@@ -158,7 +159,7 @@ def bars(edges: Sequence[float], counts: Sequence[int], *, title: str, unit: str
     )
 
 
-def _whole(counts: Sequence[int]) -> dict[str, Any]:
+def _whole(counts: Sequence[float]) -> dict[str, Any]:
     """Return ticks at whole numbers, where there are so few that others would be drawn."""
     return {"dtick": 1} if max(counts, default=0) < 5 else {}
 
