@@ -34,20 +34,24 @@ def race(where: str, number: int, orders: Connection) -> None:
                 orders.send("refused")
 
 
-def start(where: str, number: int) -> Connection:
-    """Fork a racer, which has everything imported already, and return the way to it."""
+def start(where: str, number: int, others: list[Connection]) -> None:
+    """Fork a racer, which has everything imported already, and add the way to it."""
     ours, theirs = Pipe()
     if os.fork() == 0:
-        ours.close()
+        # it ends when the process that it comes from does
+        for each in (*others, ours):
+            each.close()
         race(where, number, theirs)
         os._exit(0)
     theirs.close()
-    return ours
+    others.append(ours)
 
 
 def main() -> None:
     where, processes = sys.argv[1:]
-    racers = [start(where, number) for number in range(int(processes))]
+    racers: list[Connection] = []
+    for number in range(int(processes)):
+        start(where, number, racers)
     print(json.dumps([racer.recv() for racer in racers]), flush=True)
     for line in sys.stdin:
         order = json.loads(line)
