@@ -11,8 +11,12 @@ PEERS := .venv-peers
 demo: .venv/.stamp-report,publish
 	$(BIN)/sunveil demo --out demo
 
+# one thread for each worker, whose waiting ones would take the other's time; and whole modules for
+# each as long as there are any, so that what their tests share is made once
+test: export OPENBLAS_NUM_THREADS = 1
+test: export OMP_NUM_THREADS = 1
 test: .venv/.stamp-test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: .venv/.stamp-check
 	$(BIN)/ruff check .

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,8 +29,14 @@ settings.register_profile("sunveil", deadline=None)
 settings.load_profile("sunveil")
 
 
+# Ledgers flush every change, and a disk that others use would slow the tests down.
+MEMORY, ROOM = Path("/dev/shm"), 4_000_000_000
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile the kernels once, before several workers would each do so."""
+    """Keep files of tests in memory, and compile the kernels once, before each worker would."""
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
     if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
         code = "from sunveil.fleet.local import compile_before_workers as work; work()"
         subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,10 @@ from sunveil.cli.options import METER
 from sunveil.cli.reproduce import show_reproduction
 from sunveil.privacy.guarantee import ConditionalGuarantee
 from sunveil.privacy.units import Readings
+from sunveil.reproduce import run as running
 from sunveil.reproduce.artefact import Statement
+from sunveil.reproduce.capacity import simulate_homes
+from sunveil.reproduce.fleet_search import fleet_search
 from sunveil.reproduce.page import DrawGuarantees
 from sunveil.reproduce.run import MOST_DRAWS, Reproduction
 
@@ -97,8 +101,13 @@ def assert_told(folder: Path, statements: list[dict[str, Any]]) -> None:
     assert "Private to the curator" not in page
 
 
-def test_a_meter_file_gives_figures_that_are_private(tmp_path, three_systems, place, weather_file):
+def test_a_meter_file_gives_figures_that_are_private(
+    tmp_path, three_systems, place, weather_file, monkeypatch
+):
     folder = tmp_path
+    # what is simulated beside the file's system was made at its full size in the run above
+    monkeypatch.setattr(running, "fleet_search", partial(fleet_search, systems=2))
+    monkeypatch.setattr(running, "simulate_homes", partial(simulate_homes, 40))
     code, out, err = run(
         "--out", folder, "--draws", 50, "--meters", three_systems, *place, "--system", "west",
         "--azimuth", 250, "--tilt", 20, "--weather", weather_file(2019),

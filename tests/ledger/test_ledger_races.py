@@ -4,9 +4,7 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,7 @@ from sunveil.ledger.ledger import Promise
 from sunveil.privacy.units import System
 
 RACER = Path(__file__).with_name("racing_asker.py")
-PROCESSES, ROUNDS = 16, 50
+PROCESSES, BUDGETS = 8, 6
 # What each of the processes charges, in turn: None is the fleet.
 KINDS = {
     "fleet": [None],
@@ -25,6 +23,8 @@ KINDS = {
     "two systems": ["a", "b"],
     "fleet and two systems": [None, "a", "b"],
 }
+# each kind with each budget
+ROUNDS = len(KINDS) * BUDGETS
 
 
 def allowed(granted: list[str | None], budget: int) -> bool:
@@ -34,41 +34,37 @@ def allowed(granted: list[str | None], budget: int) -> bool:
     return fleet + max(single.values(), default=0) <= budget
 
 
+def racing(where: str, processes: int) -> subprocess.Popen[str]:
+    """Start processes that race, which say that they are ready."""
+    return subprocess.Popen(
+        [sys.executable, RACER, where, str(processes)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
 @pytest.mark.parametrize("where", ["sqlite", "postgresql"], indirect=True)
 def test_racing_processes_are_granted_exactly_what_the_budget_holds(where, open_ledger):
-    with ExitStack() as stack:
-        racers = [
-            stack.enter_context(
-                subprocess.Popen(
-                    [sys.executable, RACER, where, str(number)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
-            )
-            for number in range(PROCESSES)
-        ]
-        assert [racer.stdout.readline() for racer in racers] == ["ready\n"] * PROCESSES
+    with racing(where, PROCESSES) as racers:
+        assert json.loads(racers.stdout.readline()) == ["ready"] * PROCESSES
         ledger = open_ledger(where)
         for number in range(ROUNDS):
             one_round(ledger, racers, number)
-        for racer in racers:
-            racer.stdin.close()
-    assert [racer.returncode for racer in racers] == [0] * PROCESSES
+        racers.stdin.close()
+    assert racers.returncode == 0
 
 
 def one_round(ledger, racers, number):
     kind, systems = list(KINDS.items())[number % len(KINDS)]
-    budget, dataset = 1 + number % 6, f"{kind} {number}"
+    budget, dataset = 1 + number % BUDGETS, f"{kind} {number}"
     # thirds, whose whole numbers are rounded up: three of them must still be granted
     ledger.create_dataset(dataset, Promise(System(), budget * 0.333333334))
     wanted = [systems[each % len(systems)] for each in range(PROCESSES)]
-    start = time.monotonic() + 0.005
-    for racer, system in zip(racers, wanted, strict=True):
-        order = {"dataset": dataset, "system": system, "epsilon": 1 / 3, "at": start}
-        racer.stdin.write(json.dumps(order) + "\n")
-        racer.stdin.flush()
-    said = [racer.stdout.readline().strip() for racer in racers]
+    order = {"dataset": dataset, "systems": wanted, "epsilon": 1 / 3}
+    racers.stdin.write(json.dumps(order) + "\n")
+    racers.stdin.flush()
+    said = json.loads(racers.stdout.readline())
     assert set(said) <= {"granted", "refused"}
 
     granted = [system for system, word in zip(wanted, said, strict=True) if word == "granted"]
@@ -85,19 +81,10 @@ def one_round(ledger, racers, number):
 
 @pytest.mark.parametrize("where", ["sqlite", "postgresql"], indirect=True)
 def test_processes_that_make_one_ledger_at_once_all_open_it(where):
-    with ExitStack() as stack:
-        racers = [
-            stack.enter_context(
-                subprocess.Popen(
-                    [sys.executable, RACER, where, str(number)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
-            )
-            for number in range(4)
-        ]
-        assert [racer.stdout.readline() for racer in racers] == ["ready\n"] * 4
+    with racing(where, 4) as racers:
+        assert json.loads(racers.stdout.readline()) == ["ready"] * 4
+        racers.stdin.close()
+    assert racers.returncode == 0
 
 
 def test_a_verification_amid_charges_sees_one_instant(where, open_ledger):

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,15 +29,6 @@ def browser() -> Iterator[Browser]:
         found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield found
         found.close()
-
-
-@pytest.fixture
-def memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Return a folder in memory, where a disk that others use does not slow a test down."""
-    place = "/dev/shm" if Path("/dev/shm").is_dir() else None
-    with tempfile.TemporaryDirectory(dir=place) as folder:
-        monkeypatch.setenv("XDG_STATE_HOME", f"{folder}/state")
-        yield Path(folder)
 
 
 @pytest.fixture

@@ -63,8 +63,8 @@ class Load:
             return
 
 
-def test_killed_50_times_under_load_it_answers_nothing_uncharged_and_loses_nothing(memory):
-    folder = memory / "data"
+def test_killed_50_times_under_load_it_answers_nothing_uncharged_and_loses_nothing(tmp_path):
+    folder = tmp_path / "data"
     service = open_service(quick_settings(folder))
     add_dataset(service, epsilon=900.0)
     token = new_token(service)

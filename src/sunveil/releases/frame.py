@@ -33,8 +33,9 @@ from sunveil.weather import Weather, WeatherCache, clearsky
 SHORTEST = 15.0
 # Readings are held to this and to zero, each alone, so that their sums are finite. [kW]
 LARGEST = 1e15
-# Planes that are modelled at once: few, so that what is made on the way stays in the cache.
-_TOGETHER = 32
+# Instants of planes that are modelled at once: what is made on the way stays in the cache, and
+# short records do not pay for many small pieces.
+_TOGETHER = 65_536
 
 
 def time_grid_of(record: Record, *, longitude: float) -> TimeGrid:
@@ -321,7 +322,7 @@ def _profiles(
         sky = sky_at(weather, starts - early + offset, clear)
         skies.append(sky.hazier(haze).single())
     out = np.empty((len(grid), len(starts)), dtype=np.float32)
-    for piece, part in blocks(grid, _TOGETHER):
+    for piece, part in blocks(grid, max(32, _TOGETHER // len(starts))):
         mean, *others = (
             unit_power(
                 sky, part.normals, losses=choices.losses, albedo=choices.albedo, heat=choices.heat
