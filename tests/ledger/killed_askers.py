@@ -20,10 +20,9 @@ from sunveil.ledger.ledger import Ledger
 AT_ONCE = 3
 
 
-def ask(where: str, seen: str, child: int, opened: int) -> None:
-    """Say that the ledger is open, and ask for ever."""
+def ask(where: str, seen: str, child: int, progress: int) -> None:
+    """Ask for ever, and say so at every draw."""
     with Ledger(where) as ledger:
-        os.write(opened, b".")
         for number in count():
             systems = None if number % 2 else (f"system{number}",)
             asked = question([child, number], epsilon=0.001, systems=systems)
@@ -32,6 +31,7 @@ def ask(where: str, seen: str, child: int, opened: int) -> None:
                 out = os.open(seen, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
                 os.write(out, (asked.digest("d") + "\n").encode())
                 os.close(out)
+                os.write(progress, b".")
                 return "drawn"
 
             ledger.ask("d", asked, draw)
@@ -43,15 +43,15 @@ def main() -> None:
     spent, kills = 0.0, 0
     for number in range(int(rounds)):
         children = []
-        told, opened = os.pipe()
+        heard, progress = os.pipe()
         for each in range(AT_ONCE):
             child = os.fork()
             if child == 0:
-                ask(where, seen, number * AT_ONCE + each, opened)
+                ask(where, seen, number * AT_ONCE + each, progress)
             children.append(child)
         if number % 2:
             # on a busy machine as well some get as far as a draw; others may still be opening
-            os.read(told, 1)
+            os.read(heard, 1)
         for child in children:
             time.sleep(chance.uniform(0.0, 0.06))
             os.kill(child, signal.SIGKILL)
@@ -59,8 +59,8 @@ def main() -> None:
             # anything else would be a child that fell over by itself
             assert os.WTERMSIG(status) == signal.SIGKILL
             kills += 1
-        os.close(told)
-        os.close(opened)
+        os.close(heard)
+        os.close(progress)
         with Ledger(where) as ledger:
             now = ledger.dataset("d").spent
         assert now >= spent
