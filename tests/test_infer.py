@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 import sunveil
+from plot_makers import pair_of, sunny, tracker_of
 from sunveil.cli import main
 from sunveil.errors import MeterError, TooLittleData
 from sunveil.estimate import Estimate, Flag
@@ -20,11 +22,13 @@ from sunveil.infer import (
     Options,
     SiteSkies,
     grid_of,
+    infer_record,
     infer_records,
     on_grid,
     repaired,
 )
 from sunveil.meters import Label, from_pandas
+from sunveil.search import Search
 from sunveil.simulate import (
     clipped,
     draw_systems,
@@ -491,8 +495,17 @@ def test_one_system_gives_the_last_digit_of_the_fleets_row(demo_fleet):
                 assert mine == theirs, (name, field)
             else:
                 assert mine == pytest.approx(theirs, rel=1e-7), (name, field)
-    assert set(np.concatenate(rows["flags"].to_list())) >= {
-        Flag.CLIPPING.value,
-        Flag.CLOCK_REPAIRED.value,
-        Flag.NOT_ONE_PLANE.value,
-    }
+    raised = set(np.concatenate(rows["flags"].to_list()))
+    assert raised >= {Flag.CLIPPING.value, Flag.CLOCK_REPAIRED.value}
+    assert raised & {Flag.TWO_PLANES.value, Flag.NOT_ONE_PLANE.value}
+
+
+@pytest.mark.parametrize("told", [pair_of(), tracker_of()])
+def test_the_paper_s_one_plane_is_flagged_where_the_engine_tells_more(told, monkeypatch):
+    monkeypatch.setattr(sys.modules["sunveil.infer"], "_estimate", lambda *_, **__: told)
+    options = Options(method=Method.PAPER, search=Search.BAYESOPT)
+    found = infer_record(*sunny(60), options=options)
+    assert [each.plane for each in found.planes] == [found.plane]
+    assert found.plane != told.plane
+    assert found.tracker is None
+    assert found.flags == (Flag.NOT_ONE_PLANE,)

@@ -66,7 +66,7 @@ def test_a_tracker_is_told_by_its_axis_and_how_far_it_turns():
     assert re.split(" {2,}", text.splitlines()[3])[:3] == [
         "farm",
         "axis 178.0° (176 to 180)",
-        "turns ±55° (45 to 60)",
+        "±55° (45 to 60)",
     ]
     assert "farm: single-axis tracker: axis 178°, backtracking, rows cover 38% of the" in text
 

@@ -92,7 +92,7 @@ def _show_axis(tracker: TrackerEstimate) -> str:
 
 
 def _show_turn(tracker: TrackerEstimate) -> str:
-    return f"turns ±{tracker.max_angle:.0f}° {_between(tracker.max_angle_interval)}"
+    return f"±{tracker.max_angle:.0f}° {_between(tracker.max_angle_interval)}"
 
 
 def _unknown(refused: Refusal) -> tuple[str, ...]:

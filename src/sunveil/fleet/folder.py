@@ -25,7 +25,7 @@ publish it or pass it on. `sunveil publish` makes tables from it that may be.
 
 | file | what it holds |
 |---|---|
-| `estimates/part-*.parquet` | one row per inferred system, with 90% intervals and flags |
+| `estimates/part-*.parquet` | one row per inferred system, with planes, 90% intervals and flags |
 | `refused.parquet` | one row per system without an estimate, with the reason |
 | `summary.html`, `summary.json` | what the run came to, as a page and as numbers |
 | `run.json` | what was assumed; the fingerprint of inputs and settings |

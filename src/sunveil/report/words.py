@@ -127,7 +127,8 @@ def headlines(estimate: Estimate) -> list[list[tuple[str, str]]]:
 
 def _rows_lines(tracker: TrackerEstimate) -> list[tuple[str, str]]:
     """Return whether a tracker's rows turn back, and how densely they then stand."""
-    sure = f"{100.0 * max(tracker.backtrack_probability, 1.0 - tracker.backtrack_probability):.0f}%"
+    probability = max(tracker.backtrack_probability, 1.0 - tracker.backtrack_probability)
+    sure = f"{100.0 * probability:.0f}%" if probability < 0.995 else ">99%"
     if not tracker.backtrack:
         return [("Without backtracking", f"{sure} likely")]
     low, high = 100.0 * tracker.gcr_interval.low, 100.0 * tracker.gcr_interval.high
