@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -12,23 +12,47 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from sunveil.simulate.fault_rates import CLEAN_FLEET, REALISM
+from sunveil.simulate.fault_rates import CLEAN_FLEET, MIX, REALISM, FaultRates
 from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
-from sunveil.simulate.roster import MOUNTS, TRACKER_NAMES, SimulatedRoster
+from sunveil.simulate.roster import FIXED, MOUNTS, TWO_AXES, SimulatedRoster
 from sunveil.simulate.skyline import Skyline
 from sunveil.simulate.spells import YEAR_DAYS
 from sunveil.simulate.stamps import CLOCKS
-from sunveil.site import Array
+from sunveil.site import Array, normals
 from sunveil.weather.base import utc_index
 
 KIND = "simulated fleet of sunveil"
-# Fields of the roster that are columns of the truth as they are.
-_PLAIN = (
-    "surface_azimuth",
-    "surface_tilt",
+# Fields of the roster that the lists of planes and the trackers of the truth are made of.
+_MOUNTED = (
+    "first_azimuth",
+    "first_tilt",
     "second_azimuth",
     "second_tilt",
     "first_share",
+    "turning",
+    "dual_axis",
+    "axis_azimuth",
+    "backtrack",
+    "gcr",
+    "max_angle",
+)
+_PLANE = (
+    "{{surface_azimuth: {0}_azimuth, surface_tilt: {0}_tilt, share: {1},"
+    " dc_capacity_kw: {1} * dc_capacity_kw}}"
+)
+_FIRST, _SECOND = (
+    _PLANE.format(*each) for each in (("first", "first_share"), ("second", "(1 - first_share)"))
+)
+# The truth as it is written, of its columns: planes and tracker named as those of estimates.
+TRUTH_SELECT = f"""
+    * EXCLUDE ({", ".join(_MOUNTED)}),
+    CASE WHEN turning THEN [] WHEN first_share < 1 THEN [{_FIRST}, {_SECOND}] ELSE [{_FIRST}] END
+        AS planes,
+    CASE WHEN turning THEN {{axis_azimuth: axis_azimuth, backtrack: backtrack, gcr: gcr,
+        max_angle: max_angle, dual_axis: dual_axis}} END AS tracker
+"""
+# Fields of the roster that are columns of the truth as they are.
+_PLAIN = (
     "dc_capacity_kw",
     "dc_ac_ratio",
     "losses",
@@ -173,17 +197,16 @@ def truth_columns(
         "timezone": spread([cell.timezone for cell in cells]).tolist(),
         "feeder": [f"feeder-{cell:05d}-{feeder:03d}" for cell, feeder in feeders],
     }
-    tracker, values = joined("tracker"), {name: joined(name) for name in _PLAIN}
-    for name in ("surface_azimuth", "surface_tilt"):
-        values[name] = np.where(tracker == 0, values[name], np.nan)
+    values = {name: joined(name) for name in _PLAIN}
+    mounted = _mounted(joined)
     truth = {
         "system_id": list(ids),
         "cell_latitude": spread([cell.site.latitude for cell in cells]),
         "cell_longitude": spread([cell.site.longitude for cell in cells]),
+        **_effective(mounted),
         **values,
         "ac_limit_kw": values["dc_capacity_kw"] / values["dc_ac_ratio"],
         "mount": _named(joined("mount"), [mount.value for mount in MOUNTS]),
-        "tracker": _named(tracker, TRACKER_NAMES),
         "clock": _named(joined("clock"), [clock.value for clock in CLOCKS]),
         "later_clock": _named(joined("later_clock"), [clock.value for clock in CLOCKS]),
         "clock_step": _instants(joined("clock_step"), spec.year),
@@ -192,8 +215,36 @@ def truth_columns(
         "smog": spread(list(smog)),
         **{name: _days(joined(f"{of}_begin"), joined(f"{of}_end")) for name, of in _SPELLS.items()},
         **measured,
+        **mounted,
     }
     return systems, truth
+
+
+def _mounted(joined: Callable[[str], NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the columns of ``_MOUNTED``."""
+    names = {"first_azimuth": "surface_azimuth", "first_tilt": "surface_tilt"}
+    kind = joined("tracker")
+    found = {"turning": kind != FIXED, "dual_axis": kind == TWO_AXES}
+    found |= {name: joined(names.get(name, name)) for name in _MOUNTED if name not in found}
+    for name in ("axis_azimuth", "gcr", "max_angle"):
+        found[name] = np.where(found["dual_axis"], np.nan, found[name])
+    found["backtrack"] &= ~found["dual_axis"]
+    return found
+
+
+def _effective(mounted: dict[str, NDArray[Any]]) -> dict[str, Array]:
+    """Return azimuth and tilt of systems: of two planes those of their summed normal."""
+    share, second = mounted["first_share"][:, None], mounted["first_share"] < 1.0
+    parts = [normals(mounted[f"{of}_azimuth"], mounted[f"{of}_tilt"]) for of in ("first", "second")]
+    east, north, up = (share * parts[0] + (1.0 - share) * parts[1])[second].T
+    azimuth, tilt = mounted["first_azimuth"].copy(), mounted["first_tilt"].copy()
+    azimuth[second] = np.degrees(np.arctan2(east, north)) % 360.0
+    tilt[second] = np.degrees(np.arctan2(np.hypot(east, north), up))
+    fixed = ~mounted["turning"]
+    return {
+        "surface_azimuth": np.where(fixed, azimuth, np.nan),
+        "surface_tilt": np.where(fixed, tilt, np.nan),
+    }
 
 
 def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int) -> str:
@@ -208,7 +259,7 @@ def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int
     sky_minutes
         Spacing of the true sky. [minutes]
     """
-    clocks, trackers = truth["clock"], truth["tracker"]
+    clocks = truth["clock"]
     description = {
         "kind": KIND,
         "sunveil": version("sunveil"),
@@ -219,14 +270,14 @@ def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int
         "label": "start",
         "timezone": "UTC",
         "layout": spec.layout.value,
-        "realism": next((name for name, each in REALISM.items() if each == spec.rates), "custom"),
+        "realism": _realism(spec.rates),
         "weather": None if spec.weather is None else spec.weather.source,
         "sky_minutes": sky_minutes,
         "readings": int(np.sum(truth["readings"])),
         "habits": asdict(spec.rates),
         "found": {
             "clocks": {clock.value: clocks.count(clock.value) for clock in CLOCKS},
-            "trackers": sum(kind != TRACKER_NAMES[0] for kind in trackers),
+            "trackers": int(np.sum(truth["turning"])),
             "two_planes": int(np.sum(truth["first_share"] < 1.0)),
             "shaded": int(np.sum(~np.isnan(truth["shade_azimuth"]))),
             "skylines": int(np.sum(truth["skyline_highest"] > 0.0)),
@@ -273,6 +324,12 @@ def make_readme(spec: FleetSpec, *, sky_minutes: int) -> str:
         if rates != CLEAN_FLEET
         else f"It is a clean fleet: noise of {rates.noise:.0%} and nothing else befalls it.",
     )
+
+
+def _realism(rates: FaultRates) -> str:
+    """Return how like a real fleet one is, whatever its mix of planes and trackers."""
+    mix = {name: getattr(rates, name) for name in MIX}
+    return next((name for name, each in REALISM.items() if replace(each, **mix) == rates), "custom")
 
 
 def _named(codes: NDArray[np.int64], names: Sequence[str]) -> list[str]:

@@ -28,7 +28,13 @@ from numpy.typing import NDArray
 from sunveil.errors import ParameterError
 from sunveil.files import real_path, write_whole
 from sunveil.simulate.blocks import CellDaylight, block_power
-from sunveil.simulate.description import KIND, make_description, make_readme, truth_columns
+from sunveil.simulate.description import (
+    KIND,
+    TRUTH_SELECT,
+    make_description,
+    make_readme,
+    truth_columns,
+)
 from sunveil.simulate.filesky import sky_from_weather
 from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
 from sunveil.simulate.haze import draw_traits
@@ -277,7 +283,7 @@ class _Run:
             self.spec, self.rosters, self.ids, smog=smog, measured=measured
         )
         write_table(self._database(), self.folder / "systems.parquet", systems)
-        write_table(self._database(), self.folder / "truth.parquet", truth)
+        write_table(self._database(), self.folder / "truth.parquet", truth, select=TRUTH_SELECT)
         page = make_readme(self.spec, sky_minutes=self.step)
         description = make_description(self.spec, truth, sky_minutes=self.step)
         write_whole(self.folder / "README.md", page)
