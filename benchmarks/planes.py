@@ -9,6 +9,7 @@ it costs; and what two peers' one plane is worth there. Real series are read fro
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
@@ -21,6 +22,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 from benchmarks import planes_beside, planes_systems  # noqa: E402
 from benchmarks.planes_scores import (  # noqa: E402
     called,
+    gain_of_two,
     half_and_tail,
     is_tracker,
     pair_errors,
@@ -37,7 +39,7 @@ from benchmarks.planes_systems import (  # noqa: E402
     sums_of_homes,
 )
 from benchmarks.releases import put  # noqa: E402
-from sunveil.estimate import Flag  # noqa: E402
+from sunveil.estimate import Estimate, Flag  # noqa: E402
 
 # Homes of one street face alike: closer azimuths are one plane for all purposes, and planes whose
 # normals are closer are lit together nearly all day. [degrees]
@@ -125,14 +127,25 @@ def pairs_part() -> Iterator[str]:
     yield "| bar, tilt from 15° | | | 3 / 10 | | 2 / 5 | | .03 / .10 | 5 / 12 | |"
     found = answers("pairs")
     yield pair_row("simulated, tilt from 15°", found)
-    for name, least, most in (("ridges", 135.0, 181.0), ("corners", 0.0, 135.0)):
-        yield pair_row(f"of these {name}", [one for one in found if least <= _turn(one) < most])
+    kinds = {"corners": [], "ridges with a side to the pole": [], "other ridges": []}
+    for one in found:
+        kinds[_kind(one)].append(one)
+    for name, some in kinds.items():
+        yield pair_row(f"of these {name}", some)
     yield pair_row("another physics, tilt from 15°", answers("other physics, pairs"))
     yield pair_row("simulated, tilt 4 to 15°", answers("low pairs"))
     yield ""
     rest = [one for one in found if pair_errors(*one) is None]
     flagged = sum(each is not None and Flag.NOT_ONE_PLANE in each.flags for _, each in rest)
     yield f"Of the {len(rest)} simulated pairs that are not told as two, {flagged} are flagged."
+
+
+def _kind(answer: Answer) -> str:
+    """Return what roof a pair stands on."""
+    if _turn(answer) < 135.0:
+        return "corners"
+    faces = abs(math.cos(math.radians(answer[0].planes[0][0].surface_azimuth)))
+    return "ridges with a side to the pole" if faces > math.sqrt(0.5) else "other ridges"
 
 
 def _turn(answer: Answer) -> float:
@@ -167,11 +180,15 @@ def singles_part() -> Iterator[str]:
     yield _called_row("real homes", [one for one in real if one[0].name in HOMES], "at most 2 of 9")
     yield _called_row("other real systems", [one for one in real if one[0].name not in HOMES], "")
     yield ""
-    yield "| real system | told | agreement | flags |"
+    yield "| real system | told | gain of two | flags |"
     yield "|---|---|---|---|"
     for system, found in real_answers():
         if system.name in (*HOMES, *NOT_SINGLE) or (found is not None and two_planes(found)):
-            yield _told_row(system.name, found)
+            yield _told_row(system, found)
+    gains = [gain_of_two(*one) for one in sum_answers() if one[1] and two_planes(one[1])]
+    if gains:
+        yield ""
+        yield f"Sums of two homes gain {half_and_tail(gains, 2)}, and {min(gains):.2f} at least."
 
 
 def _called_row(name: str, found: Sequence[Answer], bar: str) -> str:
@@ -180,15 +197,16 @@ def _called_row(name: str, found: Sequence[Answer], bar: str) -> str:
     return f"| {name} | {len(found)} | {len(two)} | {share} | {bar} |"
 
 
-def _told_row(name: str, found: planes_systems.Estimate | None) -> str:
+def _told_row(system: planes_systems.KnownMounts, found: Estimate | None) -> str:
     if found is None:
-        return f"| {name} | refused | | |"
+        return f"| {system.name} | refused | | |"
     planes = " and ".join(
         f"{each.surface_azimuth:.0f}°/{each.surface_tilt:.0f}° ({each.share:.0%})"
         for each in found.planes
     )
+    gain = f"{gain_of_two(system, found):.2f}" if two_planes(found) else ""
     flags = ", ".join(flag.value for flag in found.flags)
-    return f"| {name} | {planes or 'a tracker'} | {found.agreement:.2f} | {flags} |"
+    return f"| {system.name} | {planes or 'a tracker'} | {gain} | {flags} |"
 
 
 def trackers_part() -> Iterator[str]:

@@ -11,10 +11,16 @@ import numpy as np
 from benchmarks.measure import turned, wedge_holds
 from benchmarks.planes_systems import Answer, KnownMounts
 from sunveil.estimate import Estimate
+from sunveil.infer import record_span, repaired
+from sunveil.meters import from_pandas
 from sunveil.quantities import Interval
 from sunveil.site import Plane
+from sunveil.sky import sky_at, unit_power
+from sunveil.weather import get_weather
 
 HALF_TURN = 180.0
+# Readings so close to a model are clear, and those so dim say little. [shares]
+CLOSE, DIM = 0.2, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +138,30 @@ def tracker_errors(system: KnownMounts, found: Estimate | None) -> TrackerErrors
             _within(system.dc_capacity_kw, found.capacity_interval),
         ),
     )
+
+
+def gain_of_two(system: KnownMounts, found: Estimate) -> float:
+    """Return the share of what one plane leaves of clear readings that two planes explain.
+
+    One plane is the effective one. Both are laid over the readings through Sunveil's plain chain,
+    without the engine, and scaled to them; clear are readings that either comes close to.
+    """
+    record = from_pandas(system.power, system_id=system.name, label=system.label)
+    record = repaired(record, found, system.site)
+    weather = get_weather("clearsky", system.site, *record_span(record))
+    sky = sky_at(weather, record.middles).hazier((found.haze_summer + found.haze_winter) / 2.0)
+    shares = np.array([each.share for each in found.planes])
+    normals = np.array([found.plane.normal, *(each.plane.normal for each in found.planes)])
+    power = found.dc_capacity_kw * unit_power(sky, normals, heat=found.heat)
+    one, two = power[0], shares @ power[1:]
+    read = record.power_kw
+    close = [np.abs(read - each) < CLOSE * each for each in (one, two)]
+    clear = (close[0] | close[1]) & (read > DIM * np.nanmax(read))
+    left = [
+        np.sum((read - each * (read @ each) / (each @ each)) ** 2)
+        for read, each in ((read[clear], each[clear]) for each in (one, two))
+    ]
+    return float(1.0 - left[1] / left[0])
 
 
 def called(answers: Iterable[Answer], what: Callable[[Estimate], bool]) -> list[str]:

@@ -37,7 +37,13 @@ def test_a_system_gets_a_second_plane_with_the_smaller_share(south_roof: SystemT
     pairs = [with_second_plane(south_roof, rng=rng) for _ in range(50)]
     shares = np.array([pair.planes[0][1] for pair in pairs])
     assert np.all((shares >= 0.5) & (shares <= 0.8))
-    assert {pair.plane for pair in pairs} == {south_roof.plane}
+    turns = [pair.planes[1][0].surface_azimuth - pair.plane.surface_azimuth for pair in pairs]
+    corners = np.abs(np.cos(np.radians(turns))) < 0.5
+    assert 15 < np.sum(corners) < 35
+    first = np.array([pair.plane.surface_azimuth for pair in pairs])
+    assert set(first[corners]) == {south_roof.plane.surface_azimuth}
+    # few put modules on a side away from the sun
+    assert np.mean(np.abs(np.sin(np.radians(first[~corners]))) > 0.7) > 0.8
     assert len({pair.planes[1][0] for pair in pairs}) == 50
 
 

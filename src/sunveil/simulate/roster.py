@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from sunveil.simulate.fault_rates import FaultRates
 from sunveil.simulate.loggers import draw_logger_faults
-from sunveil.simulate.mounting import DUAL_AXIS, LARGER_SHARE, draw_trackers, second_planes
+from sunveil.simulate.mounting import (
+    DUAL_AXIS,
+    HALF_TURN,
+    LARGER_SHARE,
+    draw_trackers,
+    ridge_azimuths,
+    second_planes,
+)
 from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.power import Horizon
 from sunveil.simulate.skyline import Skyline, box_skyline, draw_skylines, sectors_of
@@ -227,6 +234,7 @@ def draw_roster(
     tracker = np.where(turns, np.where(two_axes, TWO_AXES, SINGLE_AXIS), FIXED)
     turn, share = _draw_second(rng, rates, n)
     turn, share = np.where(turns, np.nan, turn), np.where(turns, 1.0, share)
+    azimuth = np.where(turn == HALF_TURN, ridge_azimuths(mounting, azimuth), azimuth)
     second_azimuth, second_tilt = second_planes(mounting, azimuth, tilt, turn=turn)
     ratio = np.where(
         rng.random(n) < rates.oversized, rng.uniform(1.4, 1.8, n), rng.uniform(1.0, 1.3, n)
@@ -298,7 +306,7 @@ def _draw_second(rng: np.random.Generator, rates: FaultRates, n: int) -> tuple[A
     kind = rng.random(n)
     corner = np.where(rng.random(n) < 0.5, 90.0, -90.0)
     both = rates.east_west + rates.hipped
-    turn = np.where(kind < rates.east_west, 180.0, np.where(kind < both, corner, np.nan))
+    turn = np.where(kind < rates.east_west, HALF_TURN, np.where(kind < both, corner, np.nan))
     share = np.where(np.isnan(turn), 1.0, rng.uniform(*LARGER_SHARE, n))
     return turn, share
 
