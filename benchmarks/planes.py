@@ -20,6 +20,7 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 from benchmarks import planes_beside, planes_systems  # noqa: E402
+from benchmarks.golden_systems import mean_plane  # noqa: E402
 from benchmarks.planes_scores import (  # noqa: E402
     called,
     gain_of_two,
@@ -137,7 +138,11 @@ def pairs_part() -> Iterator[str]:
     yield ""
     rest = [one for one in found if pair_errors(*one) is None]
     flagged = sum(each is not None and Flag.NOT_ONE_PLANE in each.flags for _, each in rest)
-    yield f"Of the {len(rest)} simulated pairs that are not told as two, {flagged} are flagged."
+    off = [each.plane.angle_to(mean_plane(one.planes)) for one, each in rest if each is not None]
+    yield (
+        f"Of the {len(rest)} simulated pairs that are not told as two, {flagged} are flagged, and"
+        f" the effective plane is {half_and_tail(off, 1)}° from that of the summed normal."
+    )
 
 
 def _kind(answer: Answer) -> str:
