@@ -136,15 +136,17 @@ def private_part(answers: Callable[[str], list[Answer]], *, count: int) -> Itera
     yield "| systems | n | number of planes right [%] | worse azimuth [°] | worse plane [°] |"
     yield "|---|---|---|---|---|"
     yield "| bar | | 85 | 7 / 25 | |"
+    counted: list[bool] = []
     for name, planes in (("pairs", 2), ("singles", 1)):
         systems = [system for system, _ in answers(name)]
         few = systems[:: max(1, len(systems) // max(1, count))][: max(1, count)]
         told = [(one, _released(one)) for one in few]
-        right = [(one, each) for one, each in told if len(each) == planes]
-        errors = [_worst(one, each) for one, each in right]
+        right = [len(each) == planes for _, each in told]
+        errors = [_worst(*each) for each, known in zip(told, right, strict=True) if known]
         cells = [half_and_tail([each[place] for each in errors], 1) for place in (0, 1)]
-        share = percentage([len(each) == planes for _, each in told])
-        yield f"| {name} | {len(few)} | {share} | {' | '.join(cells)} |"
+        yield f"| {name} | {len(few)} | {percentage(right)} | {' | '.join(cells)} |"
+        counted += right
+    yield f"| both | {len(counted)} | {percentage(counted)} | | |"
 
 
 def _released(system: KnownMounts) -> list[Plane]:
