@@ -26,6 +26,8 @@ from benchmarks.measure import (  # noqa: E402
 )
 from sunveil.estimate import Flag  # noqa: E402
 
+# Flags of what is not one fixed plane, whatever can be told of it.
+MANY = frozenset({Flag.NOT_ONE_PLANE, Flag.TWO_PLANES, Flag.TRACKER})
 TOOLS = ("sunveil", "pvanalytics", "solar-data-tools")
 Results = list[dict[str, Outcome]]
 
@@ -148,7 +150,7 @@ def flags_part(count: int) -> list[str]:
     for name, make in simulated.NOT_ONE_PLANE.items():
         say(name)
         results = simulated.measure(make(count), "clear sky")
-        flagged = [Flag.NOT_ONE_PLANE in one["sunveil"].flags for one in results]
+        flagged = [not MANY.isdisjoint(one["sunveil"].flags) for one in results]
         bar = "at most 5" if name.startswith("fixed") else "at least 90"
         lines.append(
             f"| {name} | {len(flagged)} | {100.0 * sum(flagged) / len(flagged):.0f} | {bar} |"

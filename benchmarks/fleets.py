@@ -206,7 +206,7 @@ def against_peers(folder: Path, systems: int, *, peers: int, slow: int) -> list[
         FROM '{fleet}/truth.parquet' t
         JOIN '{fleet}/systems.parquet' s USING (system_id)
         JOIN '{out}/estimates/*.parquet' e USING (system_id)
-        WHERE t.clock = 'declared' AND t.tracker = 'none' AND t.first_share > 0.99
+        WHERE t.clock = 'declared' AND len(t.planes) = 1
               AND t.readings > 8000
         ORDER BY hash(t.system_id) LIMIT {peers}
         """

@@ -34,6 +34,8 @@ RECORDED = Path(__file__).with_name("golden.csv")
 PATHS = ("single", "fleet")
 REAL = "real"
 GROUPS = (*COUNTS, REAL)
+# Flags of what is not one fixed plane, whatever can be told of it.
+NOT_ONE_PLANE = ("not_one_fixed_plane", "two_planes", "tracker")
 MANY_PLANES = ("east-west", "trackers")
 LABELS = ("start", "middle", "end")
 TRUTH = ("system_id", "group", "stress", "latitude", "longitude", "altitude", "interval_minutes")
@@ -252,12 +254,14 @@ class Measure:
         return value <= bar + 1e-9 if self.better < 0 else value >= bar - 1e-9
 
 
-def _flagged(rows: pd.DataFrame, path: str, flag: str) -> np.ndarray:
-    return rows[f"{path}_flags"].fillna("").str.split().map(lambda flags: flag in flags).to_numpy()
+def _flagged(rows: pd.DataFrame, path: str, *flags: str) -> np.ndarray:
+    """Return which systems have any of some flags."""
+    raised = rows[f"{path}_flags"].fillna("").str.split()
+    return raised.map(lambda own: not set(flags).isdisjoint(own)).to_numpy()
 
 
-def _share(flag: str) -> Callable[[pd.DataFrame, str], float]:
-    return lambda rows, path: 100.0 * float(np.mean(_flagged(rows, path, flag)))
+def _share(*flags: str) -> Callable[[pd.DataFrame, str], float]:
+    return lambda rows, path: 100.0 * float(np.mean(_flagged(rows, path, *flags)))
 
 
 def _quantile(share: float) -> Callable[[pd.DataFrame, str], float]:
@@ -300,7 +304,7 @@ def measures(group: str) -> list[Measure]:
     ]
     out = [] if group == "trackers" else out
     out += [
-        Measure("not_one_fixed_plane [%]", _share("not_one_fixed_plane"), 1 if many else -1),
+        Measure("not one fixed plane [%]", _share(*NOT_ONE_PLANE), 1 if many else -1),
         Measure("clock right [%]", _right, 1),
         Measure("clock repaired wrongly [%]", _wrongly_repaired, -1),
         Measure("low_agreement [%]", _share("low_agreement"), 0),

@@ -6,7 +6,7 @@ compared with recorded results is checked against the truth recorded beside them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
@@ -100,7 +100,7 @@ class GoldenSystem:
     @property
     def plane(self) -> Plane | None:
         """The plane, for a pair the mean of both normals, for a tracker None."""
-        return None if self.truth.tracker else mean_plane(self.truth)
+        return None if self.truth.tracker else mean_plane(self.truth.planes)
 
 
 def golden_systems() -> Iterator[GoldenSystem]:
@@ -121,9 +121,9 @@ def golden_systems() -> Iterator[GoldenSystem]:
             yield makers[group](truth, number, INTERVALS[number % len(INTERVALS)])
 
 
-def mean_plane(truth: SystemTruth) -> Plane:
-    """Return the plane whose normal is the mean of a system's, weighted by capacity."""
-    east, north, up = sum(share * np.asarray(plane.normal) for plane, share in truth.planes)
+def mean_plane(planes: Sequence[tuple[Plane, float]]) -> Plane:
+    """Return the plane whose normal is the mean of some, weighted by their shares."""
+    east, north, up = sum(share * np.asarray(plane.normal) for plane, share in planes)
     azimuth = float(np.degrees(np.arctan2(east, north))) % 360.0
     return Plane(azimuth, float(np.degrees(np.arctan2(np.hypot(east, north), up))))
 

@@ -13,7 +13,7 @@ the real ones: the two are not quite independent.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,12 +28,18 @@ from benchmarks.independent_sky import (
     IndependentSky,
     independent_sky,
 )
+from sunveil.simulate.power import tracker_angles
 from sunveil.simulate.sky import days_since, dull_days
 from sunveil.simulate.skyline import draw_skylines, sectors_of
 from sunveil.simulate.systems import SystemTruth, draw_systems
 from sunveil.site import Array, Mount, Plane, Site
 from sunveil.weather import Weather
 
+# Tilt and azimuth, fixed or at each daylight instant, and share. [degrees, degrees, 1]
+Orientation = tuple[Array | float, Array | float, float]
+Change = Callable[[SystemTruth], SystemTruth]
+# The sun is up below this. [degrees]
+HIGHEST_ZENITH = 89.5
 # As many systems stand under each sky.
 UNDER_ONE_SKY = 4
 HOUR = 60 // SKY_MINUTES
@@ -82,6 +88,8 @@ class IndependentSystem:
         Mean AC power of each hour of a year, stamped at its start in UTC. [kW]
     satellite
         Weather from space, the same object for systems under one sky.
+    truth
+        What was planned: its planes or its tracker, without the label's rounding.
     """
 
     name: str
@@ -89,9 +97,12 @@ class IndependentSystem:
     dc_capacity_kw: float
     power: pd.Series
     satellite: Weather
+    truth: SystemTruth
 
 
-def independent_fleet(count: int, *, seed: int) -> Iterator[IndependentSystem]:
+def independent_fleet(
+    count: int, *, seed: int, change: Change | None = None
+) -> Iterator[IndependentSystem]:
     """Yield systems, those of one place and one sky after each other.
 
     Parameters
@@ -100,6 +111,8 @@ def independent_fleet(count: int, *, seed: int) -> Iterator[IndependentSystem]:
         How many.
     seed
         The same seed gives the same systems.
+    change
+        Applied to each system before it makes power: a second plane, a tracker.
     """
     systems = draw_systems(count, seed=seed)
     skies = range(-(-count // UNDER_ONE_SKY))
@@ -112,7 +125,8 @@ def independent_fleet(count: int, *, seed: int) -> Iterator[IndependentSystem]:
             rng = np.random.default_rng(_seed(seed, 2, number))
             truth = replace(systems[number], site=site)
             plane = _plane(truth.plane, site, rng)
-            yield _system(replace(truth, planes=((plane, 1.0),)), sky, rng)
+            truth = replace(truth, planes=((plane, 1.0),))
+            yield _system(change(truth) if change else truth, sky, rng)
 
 
 def _system(truth: SystemTruth, sky: IndependentSky, rng: np.random.Generator) -> IndependentSystem:
@@ -121,8 +135,9 @@ def _system(truth: SystemTruth, sky: IndependentSky, rng: np.random.Generator) -
         name=truth.system_id,
         plane=_label(truth.plane, rng),
         dc_capacity_kw=round(size, 1 if size < 100.0 else 0),
-        power=_power(truth, _as_built(truth.plane, rng), sky, rng),
+        power=_power(truth, _orientations(truth, sky, rng), sky, rng),
         satellite=sky.satellite,
+        truth=truth,
     )
 
 
@@ -132,6 +147,18 @@ def _plane(drawn: Plane, site: Site, rng: np.random.Generator) -> Plane:
         tilt = site.latitude + rng.normal(*PLANT_TILTS)
         return Plane(180.0 + PLANT_AZIMUTHS * rng.standard_normal(), tilt)
     return replace(drawn, surface_azimuth=180.0) if rng.random() < DUE_SOUTH else drawn
+
+
+def _orientations(
+    truth: SystemTruth, sky: IndependentSky, rng: np.random.Generator
+) -> list[Orientation]:
+    """Return tilt, azimuth and share of each of a system's planes, as built."""
+    if truth.tracker is not None:
+        zenith, azimuth = sky.true.sun()
+        up = zenith < HIGHEST_ZENITH
+        return [(*tracker_angles(truth.tracker, zenith[up], azimuth[up]), 1.0)]
+    built = [(_as_built(plane, rng), share) for plane, share in truth.planes]
+    return [(each.surface_tilt, each.surface_azimuth, share) for each, share in built]
 
 
 def _as_built(plane: Plane, rng: np.random.Generator) -> Plane:
@@ -147,16 +174,22 @@ def _label(plane: Plane, rng: np.random.Generator) -> Plane:
 
 
 def _power(
-    truth: SystemTruth, built: Plane, sky: IndependentSky, rng: np.random.Generator
+    truth: SystemTruth,
+    built: Sequence[Orientation],
+    sky: IndependentSky,
+    rng: np.random.Generator,
 ) -> pd.Series:
     """Return the hourly readings of a system's meter [kW]."""
     weather = sky.true
     snow = _snow(sky, rng)
-    light = _irradiance(truth, built, sky, rng, snow=snow)
+    lights = _irradiance(truth, built, sky, rng, snow=snow)
     faiman = rng.uniform(*(ROOF_U0 if truth.mount is Mount.ROOF else RACK_U0)), rng.uniform(*U1)
-    cell = pvlib.temperature.faiman(light, weather.temp_air, weather.wind_speed, *faiman)
-    per_kw = _module(str(rng.choice(_modules().index)))(np.column_stack([light, cell]))
-    pdc = np.where(light > 0.0, per_kw, 0.0) * truth.dc_capacity_kw * _kept(sky, rng)
+    module = _module(str(rng.choice(_modules().index)))
+    per_kw = np.zeros(len(weather.times))
+    for light, (_, _, share) in zip(lights, built, strict=True):
+        cell = pvlib.temperature.faiman(light, weather.temp_air, weather.wind_speed, *faiman)
+        per_kw += share * np.where(light > 0.0, module(np.column_stack([light, cell])), 0.0)
+    pdc = per_kw * truth.dc_capacity_kw * _kept(sky, rng)
     pdc = pdc * np.where(snow[sky.calendar.index], UNDER_SNOW, 1.0)
     ac = _inverter(pdc, truth.dc_capacity_kw / rng.uniform(*DC_AC), rng)
     shift = rng.normal(0.0, CLOCK) / SKY_MINUTES
@@ -173,39 +206,40 @@ def _power(
 
 def _irradiance(
     truth: SystemTruth,
-    built: Plane,
+    built: Sequence[Orientation],
     sky: IndependentSky,
     rng: np.random.Generator,
     *,
     snow: np.ndarray,
-) -> Array:
-    """Return the light that the cells of a plane make power of [W/m²]."""
-    weather, up = sky.true, sky.true.sun()[0] < 89.5
+) -> list[Array]:
+    """Return the light that the cells of each plane make power of [W/m²]."""
+    weather, up = sky.true, sky.true.sun()[0] < HIGHEST_ZENITH
     zenith, azimuth = (each[up] for each in weather.sun())
     dni, dhi, ghi = weather.dni[up], weather.dhi[up], weather.ghi[up]
-    plane = built.surface_tilt, built.surface_azimuth
     extra = pvlib.irradiance.get_extra_radiation(weather.times.day_of_year.to_numpy()[up])
     mass = pvlib.atmosphere.get_relative_airmass(zenith)
-    dome = pvlib.irradiance.perez(*plane, dhi, dni, np.asarray(extra), zenith, azimuth, mass)
     skyline = draw_skylines(rng, SHADED, 1)[0]
     glass = rng.uniform(*GLASS)
-    incidence = pvlib.irradiance.aoi(*plane, zenith, azimuth)
-    beam = dni * np.maximum(np.cos(np.radians(incidence)), 0.0)
-    beam = beam * (90.0 - zenith >= skyline[sectors_of(azimuth)])
-    beam = beam * pvlib.iam.martin_ruiz(np.minimum(incidence, 89.9), a_r=glass)
-    enters = pvlib.iam.martin_ruiz_diffuse(max(built.surface_tilt, 0.01), a_r=glass)
+    shown = dni * (90.0 - zenith >= skyline[sectors_of(azimuth)])
     albedo = np.where(snow[sky.calendar.index[up]], SNOW_ALBEDO, rng.uniform(*ALBEDO))
-    ground = pvlib.irradiance.get_ground_diffuse(built.surface_tilt, ghi, albedo=albedo)
     behind = 0.0
     if truth.mount is Mount.RACK and rng.random() < BIFACIAL:
         behind = BEHIND * albedo * ghi
     colour = pvlib.spectrum.spectral_factor_firstsolar(
         np.clip(sky.water[up], 0.1, 8.0), np.clip(mass, 0.58, 10.0), module_type="monosi"
     )
-    front = beam + np.nan_to_num(dome) * enters["sky"] + ground * enters["ground"]
-    out = np.zeros(len(up))
-    out[up] = np.maximum((front + behind) * colour, 0.0)
-    return out
+    lights = []
+    for *plane, _ in built:
+        dome = pvlib.irradiance.perez(*plane, dhi, dni, np.asarray(extra), zenith, azimuth, mass)
+        incidence = pvlib.irradiance.aoi(*plane, zenith, azimuth)
+        beam = shown * np.maximum(np.cos(np.radians(incidence)), 0.0)
+        beam = beam * pvlib.iam.martin_ruiz(np.minimum(incidence, 89.9), a_r=glass)
+        enters = pvlib.iam.martin_ruiz_diffuse(np.maximum(plane[0], 0.01), a_r=glass)
+        ground = pvlib.irradiance.get_ground_diffuse(plane[0], ghi, albedo=albedo)
+        front = beam + np.nan_to_num(dome) * enters["sky"] + ground * enters["ground"]
+        lights.append(np.zeros(len(up)))
+        lights[-1][up] = np.maximum((front + behind) * colour, 0.0)
+    return lights
 
 
 def _snow(sky: IndependentSky, rng: np.random.Generator) -> np.ndarray:

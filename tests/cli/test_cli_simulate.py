@@ -49,6 +49,18 @@ def test_the_options_are_what_is_made(sunveil, tmp_path):
     assert [cell["name"] for cell in told["cells"]] == ["Utrecht"]
 
 
+def test_a_utility_says_how_many_of_its_systems_stand_on_two_planes_or_turn(sunveil, tmp_path):
+    said = sunveil(
+        "simulate",
+        *("--systems", 8, "--cells", 1, "--out", tmp_path / "fleet", "--no-faults"),
+        *("--two-planes", 1, "--trackers", 0.25),
+    )
+    assert (said.code, said.err) == (0, "")
+    found = json.loads((tmp_path / "fleet" / "fleet.json").read_text(encoding="utf-8"))["found"]
+    assert 0 < found["trackers"] < 8
+    assert found["two_planes"] == 8 - found["trackers"]
+
+
 def test_real_weather_makes_a_fleet_about_its_site(sunveil, tmp_path):
     file = Path(pvlib.__file__).parent / "data" / "723170TYA.CSV"
     out = tmp_path / "fleet"

@@ -65,7 +65,7 @@ def by_pvlib(
     "rates",
     [
         replace(CLEAN_FLEET, loss_spread=0.05),
-        replace(CLEAN_FLEET, east_west=0.5, hipped=0.5),
+        CLEAN_FLEET.with_mix(two_planes=1.0),
         replace(CLEAN_FLEET, oversized=1.0),
         replace(CLEAN_FLEET, shaded=1.0),
         replace(CLEAN_FLEET, skylines=1.0, shaded=0.5),

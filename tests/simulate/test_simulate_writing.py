@@ -26,7 +26,7 @@ from sunveil.simulate.writing import (
     split_parts,
     write_fleet,
 )
-from sunveil.site import Site
+from sunveil.site import Plane, Site
 
 SYSTEMS = 150
 HERE = Place("here", Site(39.74, -105.0, 1609.0), "America/Denver")
@@ -140,10 +140,48 @@ def test_systems_stand_within_their_cells(fleet, truth):
 
 def test_the_truth_says_null_where_there_is_nothing_to_say(fleet):
     counts = duckdb.execute(
-        f"SELECT count(second_azimuth), count(shade_azimuth), count(*) FROM '{fleet}/truth.parquet'"
+        f"SELECT count(tracker), count(shade_azimuth), count(*) FROM '{fleet}/truth.parquet'"
     ).fetchone()
-    assert 0 < counts[0] < counts[2] / 4
+    assert counts[0] < counts[2] / 4
     assert 0 < counts[1] < counts[2] / 2
+
+
+def test_the_truth_names_planes_and_trackers_as_estimates_do(tmp_path):
+    rates = CLEAN_FLEET.with_mix(two_planes=0.5, trackers=0.3)
+    folder = make(tmp_path / "mixed", 40, cells=1, rates=rates)
+    rows = duckdb.execute(
+        f"SELECT planes, tracker, dc_capacity_kw, surface_azimuth FROM '{folder}/truth.parquet'"
+    ).fetchall()
+    found = json.loads((folder / "fleet.json").read_text(encoding="utf-8"))
+    assert found["realism"] == "clean"
+    counts = {0: 0, 1: 0, 2: 0}
+    for planes, tracker, dc_kw, azimuth in rows:
+        counts[len(planes)] += 1
+        assert (tracker is None) == bool(planes) == (azimuth is not None)
+        if tracker is not None and not tracker["dual_axis"]:
+            assert set(tracker) > {"axis_azimuth", "backtrack", "gcr", "max_angle"}
+            assert 0.25 <= tracker["gcr"] <= 0.5
+        if planes:
+            assert sum(each["share"] for each in planes) == pytest.approx(1.0)
+            assert sum(each["dc_capacity_kw"] for each in planes) == pytest.approx(dc_kw)
+            assert planes[0]["share"] >= planes[-1]["share"]
+    assert counts[0] == found["found"]["trackers"] > 5
+    assert counts[2] == found["found"]["two_planes"] > 8
+
+
+def test_of_two_planes_the_truth_has_that_of_the_summed_normal(tmp_path):
+    rates = CLEAN_FLEET.with_mix(two_planes=1.0)
+    folder = make(tmp_path / "pairs", 12, cells=1, rates=rates)
+    rows = duckdb.execute(
+        f"SELECT planes, surface_azimuth, surface_tilt FROM '{folder}/truth.parquet'"
+    ).fetchall()
+    for planes, azimuth, tilt in rows:
+        summed = sum(
+            each["share"] * np.array(Plane(each["surface_azimuth"], each["surface_tilt"]).normal)
+            for each in planes
+        )
+        toward = np.array(Plane(azimuth, tilt).normal)
+        assert toward @ summed == pytest.approx(np.linalg.norm(summed))
 
 
 def test_the_fleet_is_described_for_machines(fleet, truth):

@@ -63,6 +63,20 @@ from sunveil.errors import ParameterError
     help="Of these faults only those of clocks, outages, obstacles and snow: no dirt, age,"
     " skylines, smog, dead strings or faulty loggers.",
 )
+@click.option(
+    "--two-planes",
+    type=click.FloatRange(0.0, 1.0),
+    metavar="SHARE",
+    help="Share of systems on two planes, half of them about a ridge and half about a corner; 0.06,"
+    " or none with --no-faults, if left out.",
+)
+@click.option(
+    "--trackers",
+    type=click.FloatRange(0.0, 1.0),
+    metavar="SHARE",
+    help="Share of systems that follow the sun, most of them about one axis; 0.005, or none with"
+    " --no-faults, if left out.",
+)
 @click.option("--replace", is_flag=True, help="Replace a simulated fleet that stands in FOLDER.")
 def simulate_command(
     *,
@@ -77,6 +91,8 @@ def simulate_command(
     layout: str,
     faults: bool,
     plain: bool,
+    two_planes: float | None,
+    trackers: float | None,
     replace: bool,
 ) -> None:
     """Write a fleet of simulated systems, its meters and what is true of it.
@@ -95,6 +111,7 @@ def simulate_command(
     for name, file in (("--sites", sites), ("--weather", weather)):
         if file is not None and out.resolve() in (file.resolve(), *file.resolve().parents):
             raise ParameterError(f"{name} {file} is within --out {out}; write elsewhere")
+    rates = REALISM["clean" if not faults else "plain" if plain else "real"]
     places = None if sites is None else read_places(sites)
     order = FleetSpec.of(
         systems,
@@ -104,7 +121,7 @@ def simulate_command(
         year=year,
         interval_minutes=int(interval),
         layout=ReadingsLayout(layout),
-        rates=REALISM["clean" if not faults else "plain" if plain else "real"],
+        rates=rates.with_mix(two_planes=two_planes, trackers=trackers),
         # a plain table of weather is of the first site
         weather=None
         if weather is None

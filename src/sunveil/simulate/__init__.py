@@ -15,7 +15,8 @@ inference is given and from the models an inference uses.
   another turbidity (15% bias, 5% slow drift, 8% of each day); GHI and DNI biases (2% and 3%);
   temperature off by 1.5 K.
 - **Systems** (:mod:`~sunveil.simulate.systems`): planes and capacities with the weights of two
-  public lists (OEDI PVDAQ in the US, Open Climate Fix's in the UK), at 25 cities.
+  public lists (OEDI PVDAQ in the US, Open Climate Fix's in the UK), at 25 cities; second planes
+  about ridges and corners, and trackers (:mod:`~sunveil.simulate.mounting`).
 - **Power** (:mod:`~sunveil.simulate.power`): PVWatts through pvlib every 5 minutes, with
   Perez-Driesse transposition, incidence losses on every part of the light, Sandia's cell
   temperature, PVWatts' inverter with its part-load curve and limit; then averages over the meter's
@@ -71,6 +72,10 @@ if TYPE_CHECKING:
         FleetSpec,
         ReadingsLayout,
     )
+    from sunveil.simulate.mounting import (
+        on_tracker,
+        with_second_plane,
+    )
     from sunveil.simulate.places import (
         Place,
         read_places,
@@ -120,6 +125,7 @@ __all__ = [
     "east_west",
     "fast_clock",
     "missing_and_snow",
+    "on_tracker",
     "read_places",
     "real_sky",
     "simulate_fleet",
@@ -128,6 +134,7 @@ __all__ = [
     "summer_only",
     "tracking",
     "western_horizon",
+    "with_second_plane",
     "write_fleet",
 ]
 
@@ -153,6 +160,10 @@ on_demand(
         "sunveil.simulate.fleet_spec": (
             "FleetSpec",
             "ReadingsLayout",
+        ),
+        "sunveil.simulate.mounting": (
+            "on_tracker",
+            "with_second_plane",
         ),
         "sunveil.simulate.places": (
             "Place",

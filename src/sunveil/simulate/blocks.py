@@ -26,10 +26,10 @@ from sunveil.simulate.power import (
     effective_irradiance,
     tracker_angles,
 )
-from sunveil.simulate.roster import MOUNTS, TRACKERS, SimulatedRoster
+from sunveil.simulate.roster import FIXED, MOUNTS, SimulatedRoster
 from sunveil.simulate.skyline import sectors_of
 from sunveil.simulate.stamps import Index
-from sunveil.simulate.systems import SAPM_MOUNTS, Tracker
+from sunveil.simulate.systems import SAPM_MOUNTS
 from sunveil.site import Losses, normals
 from sunveil.weather.base import Weather
 
@@ -151,10 +151,8 @@ def block_power(
     tops = _single(np.where(roster.skyline > 0.0, np.sin(np.radians(roster.skyline)), -2.0))
     sky = (daylight.rays, daylight.heat, daylight.sectors)
     add_planes(dc, *sky, systems, planes, mounts, tops, _incidence())
-    for kind, tracker in enumerate(TRACKERS):
-        rows = np.flatnonzero(roster.tracker == kind)
-        if tracker is not None and len(rows):
-            _add_tracker(dc, daylight, tracker, roster, rows)
+    for row in np.flatnonzero(roster.tracker != FIXED).tolist():
+        dc[row] += _tracker_power(daylight, roster, row)
     out = np.empty((len(roster), daylight.instants // per_reading), dtype=np.float32)
     nominal = Losses().inverter_efficiency
     limit = _single(roster.dc_capacity_kw / roster.dc_ac_ratio)
@@ -193,7 +191,7 @@ def _rise(light: Light, mount: str) -> NDArray[np.float64]:
 
 def _planes(roster: SimulatedRoster) -> tuple[Index, Single, Index]:
     """Return each fixed plane's system, its numbers as the loop takes them, and its mount."""
-    first = np.flatnonzero(roster.tracker == 0)
+    first = np.flatnonzero(roster.tracker == FIXED)
     second = np.flatnonzero(roster.first_share < 1.0)
     rows = np.concatenate([first, second])
     azimuth = np.concatenate([roster.surface_azimuth[first], roster.second_azimuth[second]])
@@ -213,30 +211,24 @@ def _planes(roster: SimulatedRoster) -> tuple[Index, Single, Index]:
     return rows.astype(np.int32), np.ascontiguousarray(_single(planes).T), mounts
 
 
-def _add_tracker(
-    dc: Single,
-    daylight: CellDaylight,
-    tracker: Tracker,
-    roster: SimulatedRoster,
-    rows: NDArray[np.int64],
-) -> None:
-    """Add the DC power of systems that follow the sun alike."""
-    light = daylight.light
-    tilt, azimuth = tracker_angles(tracker, light)
-    seen = np.zeros(len(light.zenith), dtype=bool)
-
-    def enters(albedo: float, hidden: NDArray[np.bool_]) -> NDArray[np.float64]:
-        return effective_irradiance(tilt, azimuth, light=light, albedo=albedo, hidden=hidden)
-
-    dome = enters(0.0, ~seen)
-    beam, ground = enters(0.0, seen) - dome, daylight.whiteness * (enters(1.0, ~seen) - dome)
-    for row in rows:
-        horizon = roster.horizon(row)
-        shown = beam if horizon is None else beam * (90.0 - light.zenith >= horizon(light.azimuth))
-        poa = shown + dome + roster.albedo[row] * ground
-        warmth = light.temp_air - 25.0 + poa * daylight.heat[roster.mount[row]]
-        scale = roster.dc_capacity_kw[row] * (1.0 - roster.losses[row]) / 1000.0
-        dc[row] += scale * poa * (1.0 + roster.gamma_pdc[row] * warmth)
+def _tracker_power(
+    daylight: CellDaylight, roster: SimulatedRoster, row: int
+) -> NDArray[np.float64]:
+    """Return the DC power of a system that follows the sun. [kW]"""
+    light, tracker, horizon = daylight.light, roster.tracker_of(row), roster.horizon(row)
+    assert tracker is not None
+    hidden = np.zeros(len(light.zenith), dtype=bool)
+    if horizon is not None:
+        hidden = 90.0 - light.zenith < horizon(light.azimuth)
+    poa = effective_irradiance(
+        *tracker_angles(tracker, light.zenith, light.azimuth),
+        light=light,
+        albedo=roster.albedo[row] * daylight.whiteness,
+        hidden=hidden,
+    )
+    warmth = light.temp_air - 25.0 + poa * daylight.heat[roster.mount[row]]
+    scale = roster.dc_capacity_kw[row] * (1.0 - roster.losses[row]) / 1000.0
+    return np.asarray(scale * poa * (1.0 + roster.gamma_pdc[row] * warmth))
 
 
 @functools.cache

@@ -1,58 +1,19 @@
-"""What is written beside a simulated fleet: its systems, its truth, and how it was made."""
+"""How a simulated fleet was made, as it is written beside it: for people and for machines."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
-from sunveil.simulate.fault_rates import CLEAN_FLEET, REALISM
+from sunveil.simulate.fault_rates import CLEAN_FLEET, MIX, REALISM, FaultRates
 from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
-from sunveil.simulate.roster import MOUNTS, TRACKER_NAMES, SimulatedRoster
-from sunveil.simulate.skyline import Skyline
-from sunveil.simulate.spells import YEAR_DAYS
 from sunveil.simulate.stamps import CLOCKS
-from sunveil.site import Array
-from sunveil.weather.base import utc_index
 
 KIND = "simulated fleet of sunveil"
-# Fields of the roster that are columns of the truth as they are.
-_PLAIN = (
-    "surface_azimuth",
-    "surface_tilt",
-    "second_azimuth",
-    "second_tilt",
-    "first_share",
-    "dc_capacity_kw",
-    "dc_ac_ratio",
-    "losses",
-    "gamma_pdc",
-    "albedo",
-    "noise",
-    "shade_azimuth",
-    "shade_width",
-    "shade_elevation",
-    "age_years",
-    "degradation",
-    "soiling",
-    "dead_share",
-    "scale_factor",
-    "sentinel",
-)
-# Spells of the roster that are columns as their length, by the name of the column.
-_SPELLS = {
-    "dead_days": "dead",
-    "negative_days": "negative",
-    "stuck_days": "stuck",
-    "scale_days": "scale",
-}
-
 _README = """\
 # A simulated fleet
 
@@ -130,72 +91,6 @@ _WORDS = {
 }
 
 
-def truth_columns(
-    spec: FleetSpec,
-    rosters: Sequence[SimulatedRoster],
-    ids: Sequence[str],
-    *,
-    smog: Sequence[float],
-    measured: dict[str, NDArray[Any]],
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the columns of the table of systems, and of the table of what is true of them.
-
-    Parameters
-    ----------
-    spec
-        What the fleet was to be.
-    rosters
-        The systems of each of its cells.
-    ids
-        The names of all systems, cell after cell.
-    smog
-        What smog takes in each cell.
-    measured
-        Columns that were known when the power was made, among them the number of readings.
-    """
-    cells = spec.cells
-    counts = [len(roster) for roster in rosters]
-
-    def joined(name: str) -> NDArray[Any]:
-        return np.concatenate([getattr(roster, name) for roster in rosters])
-
-    def spread(values: list[Any]) -> NDArray[Any]:
-        return np.repeat(np.array(values), counts)
-
-    altitude = spread([cell.site.height for cell in cells])
-    number = spread([cell.number for cell in cells])
-    feeders = zip(number, joined("feeder"), strict=True)
-    systems = {
-        "system_id": list(ids),
-        "latitude": joined("latitude"),
-        "longitude": joined("longitude"),
-        "altitude": altitude,
-        "timezone": spread([cell.timezone for cell in cells]).tolist(),
-        "feeder": [f"feeder-{cell:05d}-{feeder:03d}" for cell, feeder in feeders],
-    }
-    tracker, values = joined("tracker"), {name: joined(name) for name in _PLAIN}
-    for name in ("surface_azimuth", "surface_tilt"):
-        values[name] = np.where(tracker == 0, values[name], np.nan)
-    truth = {
-        "system_id": list(ids),
-        "cell_latitude": spread([cell.site.latitude for cell in cells]),
-        "cell_longitude": spread([cell.site.longitude for cell in cells]),
-        **values,
-        "ac_limit_kw": values["dc_capacity_kw"] / values["dc_ac_ratio"],
-        "mount": _named(joined("mount"), [mount.value for mount in MOUNTS]),
-        "tracker": _named(tracker, TRACKER_NAMES),
-        "clock": _named(joined("clock"), [clock.value for clock in CLOCKS]),
-        "later_clock": _named(joined("later_clock"), [clock.value for clock in CLOCKS]),
-        "clock_step": _instants(joined("clock_step"), spec.year),
-        "skyline": _skylines(joined("skyline")),
-        "skyline_highest": joined("skyline").max(axis=1),
-        "smog": spread(list(smog)),
-        **{name: _days(joined(f"{of}_begin"), joined(f"{of}_end")) for name, of in _SPELLS.items()},
-        **measured,
-    }
-    return systems, truth
-
-
 def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int) -> str:
     """Return how a fleet was made, as JSON; no time and no machine is in it.
 
@@ -208,7 +103,7 @@ def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int
     sky_minutes
         Spacing of the true sky. [minutes]
     """
-    clocks, trackers = truth["clock"], truth["tracker"]
+    clocks = truth["clock"]
     description = {
         "kind": KIND,
         "sunveil": version("sunveil"),
@@ -219,14 +114,14 @@ def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int
         "label": "start",
         "timezone": "UTC",
         "layout": spec.layout.value,
-        "realism": next((name for name, each in REALISM.items() if each == spec.rates), "custom"),
+        "realism": _realism(spec.rates),
         "weather": None if spec.weather is None else spec.weather.source,
         "sky_minutes": sky_minutes,
         "readings": int(np.sum(truth["readings"])),
         "habits": asdict(spec.rates),
         "found": {
             "clocks": {clock.value: clocks.count(clock.value) for clock in CLOCKS},
-            "trackers": sum(kind != TRACKER_NAMES[0] for kind in trackers),
+            "trackers": int(np.sum(truth["turning"])),
             "two_planes": int(np.sum(truth["first_share"] < 1.0)),
             "shaded": int(np.sum(~np.isnan(truth["shade_azimuth"]))),
             "skylines": int(np.sum(truth["skyline_highest"] > 0.0)),
@@ -275,21 +170,7 @@ def make_readme(spec: FleetSpec, *, sky_minutes: int) -> str:
     )
 
 
-def _named(codes: NDArray[np.int64], names: Sequence[str]) -> list[str]:
-    return [names[code] for code in codes]
-
-
-def _instants(fractions: Array, year: int) -> pd.DatetimeIndex:
-    """Return fractions of a year as UTC stamps; none where they are NaN."""
-    start, end = np.datetime64(f"{year}", "s"), np.datetime64(f"{year + 1}", "s")
-    seconds = np.nan_to_num(fractions) * (end - start).astype(np.float64)
-    stamps = start + seconds.astype(np.int64).astype("timedelta64[s]")
-    return utc_index(np.where(np.isnan(fractions), np.datetime64("NaT"), stamps))
-
-
-def _skylines(skylines: Skyline) -> list[list[float] | None]:
-    return [each.round(1).tolist() if each.any() else None for each in skylines]
-
-
-def _days(begin: Array, end: Array) -> Array:
-    return np.round(YEAR_DAYS * np.nan_to_num(end - begin), 1)
+def _realism(rates: FaultRates) -> str:
+    """Return how like a real fleet one is, whatever its mix of planes and trackers."""
+    mix = {name: getattr(rates, name) for name in MIX}
+    return next((name for name, each in REALISM.items() if replace(each, **mix) == rates), "custom")

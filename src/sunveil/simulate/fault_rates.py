@@ -42,6 +42,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from sunveil.errors import ParameterError
+
 
 class SimulatedClock(StrEnum):
     """How a system's clock stands to the UTC that its file declares."""
@@ -85,7 +87,7 @@ class FaultRates:
     east_west, hipped
         Shares of systems on two planes: both sides of a ridge, or two sides around a corner.
     trackers
-        Share of systems that follow the sun; four in five about one axis.
+        Share of systems that follow the sun; nine in ten about one axis.
     late, short
         Shares of records that begin within the year, or last 4 to 40 days only.
     hour_gaps, day_gaps, week_gaps
@@ -163,6 +165,27 @@ class FaultRates:
     wrong_scale: float = 0.01
     sentinels: float = 0.05
 
+    def with_mix(
+        self, *, two_planes: float | None = None, trackers: float | None = None
+    ) -> FaultRates:
+        """Return the same rates for another mix of systems.
+
+        Parameters
+        ----------
+        two_planes
+            Share of systems on two planes, half of them about a ridge and half about a corner; as
+            it is when left out.
+        trackers
+            Share of systems that follow the sun; as it is when left out.
+        """
+        ridge, corner = (
+            (self.east_west, self.hipped) if two_planes is None else (two_planes / 2,) * 2
+        )
+        turning = self.trackers if trackers is None else trackers
+        if min(ridge, corner, turning) < 0.0 or ridge + corner > 1.0 or turning > 1.0:
+            raise ParameterError("shares of two planes and of trackers must be from 0 to 1")
+        return replace(self, east_west=ridge, hipped=corner, trackers=turning)
+
     @property
     def clocks(self) -> dict[SimulatedClock, float]:
         """The share of each clock; they add up to 1."""
@@ -215,6 +238,9 @@ CLEAN_FLEET = replace(
         if name not in ("noise", "noise_spread", "uneven")
     },
 )
+
+# What of the rates is a mix of systems rather than a fault.
+MIX = ("east_west", "hipped", "trackers")
 
 REALISM = {"real": REAL_FLEET, "plain": PLAIN_FLEET, "clean": CLEAN_FLEET}
 """How like a real fleet a simulated one is to be, by name."""

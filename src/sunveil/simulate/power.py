@@ -163,7 +163,7 @@ def effective_irradiance(
     surface_azimuth: Array | float,
     *,
     light: Light,
-    albedo: float,
+    albedo: Array | float,
     hidden: np.ndarray[tuple[int], np.dtype[np.bool_]],
 ) -> Array:
     """Return the light that enters the cells of a plane [W/m²].
@@ -178,7 +178,7 @@ def effective_irradiance(
     light
         The daylight instants of a sky.
     albedo
-        Share of global irradiance that the ground sends back.
+        Share of global irradiance that the ground sends back, always or at each instant.
     hidden
         Whether the sun is hidden at each instant.
     """
@@ -226,16 +226,24 @@ def _orientations(
 ) -> list[tuple[Array | float, Array | float, float]]:
     if truth.tracker is None:
         return [(p.surface_tilt, p.surface_azimuth, share) for p, share in truth.planes]
-    return [(*tracker_angles(truth.tracker, light), 1.0)]
+    return [(*tracker_angles(truth.tracker, light.zenith, light.azimuth), 1.0)]
 
 
-def tracker_angles(tracker: Tracker, light: Light) -> tuple[Array, Array]:
-    """Return tilt and azimuth of a tracker's modules at each instant [degrees]."""
+def tracker_angles(tracker: Tracker, zenith: Array, azimuth: Array) -> tuple[Array, Array]:
+    """Return tilt and azimuth of a tracker's modules at each instant [degrees].
+
+    Parameters
+    ----------
+    tracker
+        What turns them.
+    zenith, azimuth
+        Apparent position of the sun by day. [degrees]
+    """
     if tracker.dual_axis:
-        return light.zenith, light.azimuth
+        return zenith, azimuth
     turned = pvlib.tracking.singleaxis(
-        light.zenith,
-        light.azimuth,
+        zenith,
+        azimuth,
         axis_tilt=0.0,
         axis_azimuth=tracker.axis_azimuth,
         max_angle=tracker.max_angle,
@@ -243,8 +251,7 @@ def tracker_angles(tracker: Tracker, light: Light) -> tuple[Array, Array]:
         gcr=tracker.gcr,
     )
     # where the sun is behind the axis the tracker lies flat
-    tilt, azimuth = (np.nan_to_num(turned[name]) for name in ("surface_tilt", "surface_azimuth"))
-    return tilt, azimuth
+    return np.nan_to_num(turned["surface_tilt"]), np.nan_to_num(turned["surface_azimuth"])
 
 
 def _soiled(sky: SimulatedSky, rate: float) -> Array:

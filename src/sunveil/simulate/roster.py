@@ -10,6 +10,14 @@ from numpy.typing import NDArray
 
 from sunveil.simulate.fault_rates import FaultRates
 from sunveil.simulate.loggers import draw_logger_faults
+from sunveil.simulate.mounting import (
+    DUAL_AXIS,
+    HALF_TURN,
+    LARGER_SHARE,
+    draw_trackers,
+    ridge_azimuths,
+    second_planes,
+)
 from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.power import Horizon
 from sunveil.simulate.skyline import Skyline, box_skyline, draw_skylines, sectors_of
@@ -25,8 +33,8 @@ from sunveil.simulate.wear import draw_wear, mean_wear
 from sunveil.site import Array, Losses, Mount, Plane, Site
 
 MOUNTS = tuple(SAPM_MOUNTS)
-TRACKERS = (None, Tracker(), Tracker(dual_axis=True))
-TRACKER_NAMES = ("none", "single_axis", "dual_axis")
+# What a system does: it stands still, or follows the sun about one axis or about two.
+FIXED, SINGLE_AXIS, TWO_AXES = range(3)
 FEEDER_SYSTEMS = 40
 
 Whole = NDArray[np.int64]
@@ -52,8 +60,13 @@ class SimulatedRoster:
         DC nameplate capacity [kW], and its ratio to the inverter's limit.
     losses, gamma_pdc, albedo
         As in :class:`~sunveil.simulate.systems.SystemTruth`.
-    mount, tracker
-        Places in ``MOUNTS`` and ``TRACKERS``.
+    mount
+        Its place in ``MOUNTS``.
+    tracker
+        ``FIXED``, ``SINGLE_AXIS`` or ``TWO_AXES``.
+    axis_azimuth, backtrack, gcr, max_angle
+        As in :class:`~sunveil.simulate.systems.Tracker`; they mean something of ``SINGLE_AXIS``
+        alone.
     clock, later_clock, clock_step
         Its clocks before and after a step, as places in ``CLOCKS``, and when the step comes, as a
         fraction of the year; without a step the two are the same and it is NaN.
@@ -100,6 +113,10 @@ class SimulatedRoster:
     albedo: Array
     mount: Whole
     tracker: Whole
+    axis_azimuth: Array
+    backtrack: NDArray[np.bool_]
+    gcr: Array
+    max_angle: Array
     clock: Whole
     later_clock: Whole
     clock_step: Array
@@ -161,8 +178,19 @@ class SimulatedRoster:
             losses=Losses(system=float(self.losses[row]), gamma_pdc=float(self.gamma_pdc[row])),
             albedo=float(self.albedo[row]),
             mount=MOUNTS[self.mount[row]],
-            tracker=TRACKERS[self.tracker[row]],
+            tracker=self.tracker_of(row),
             timezone=cell.timezone,
+        )
+
+    def tracker_of(self, row: int) -> Tracker | None:
+        """Return what turns one system, if anything does."""
+        if self.tracker[row] != SINGLE_AXIS:
+            return Tracker(dual_axis=True) if self.tracker[row] == TWO_AXES else None
+        return Tracker(
+            backtrack=bool(self.backtrack[row]),
+            axis_azimuth=float(self.axis_azimuth[row]),
+            max_angle=float(self.max_angle[row]),
+            gcr=float(self.gcr[row]),
         )
 
     def horizon(self, row: int) -> Horizon | None:
@@ -196,18 +224,22 @@ def draw_roster(
     """
     n = cell.systems
     # what real records have besides is drawn apart: a plain fleet's systems stay what they were
-    apart = rng.spawn(1)[0]
+    apart, mounting = rng.spawn(2)
     commercial = rng.random(n) < cell.statistics.commercial
     latitude, longitude = _scatter(rng, cell.site, n)
     azimuth, tilt = _draw_planes(rng, cell.statistics, n)
     if cell.site.latitude < 0.0:
         azimuth = np.mod(180.0 - azimuth, 360.0)
-    tracker = np.where(rng.random(n) < rates.trackers, 1 + (rng.random(n) < 0.2), 0)
-    second, share = _draw_second(rng, rates, azimuth)
+    turns, two_axes = rng.random(n) < rates.trackers, rng.random(n) < DUAL_AXIS
+    tracker = np.where(turns, np.where(two_axes, TWO_AXES, SINGLE_AXIS), FIXED)
+    turn, share = _draw_second(rng, rates, n)
+    turn, share = np.where(turns, np.nan, turn), np.where(turns, 1.0, share)
+    azimuth = np.where(turn == HALF_TURN, ridge_azimuths(mounting, azimuth), azimuth)
+    second_azimuth, second_tilt = second_planes(mounting, azimuth, tilt, turn=turn)
     ratio = np.where(
         rng.random(n) < rates.oversized, rng.uniform(1.4, 1.8, n), rng.uniform(1.0, 1.3, n)
     )
-    roof = (rng.random(n) < np.where(commercial, 0.3, 0.75)) & (tracker == 0)
+    roof = (rng.random(n) < np.where(commercial, 0.3, 0.75)) & ~turns
     begin, end = _draw_spans(rng, rates, n)
     usual = Losses().system - mean_wear(rates)
     south = cell.site.latitude < 0.0
@@ -217,9 +249,9 @@ def draw_roster(
         feeder=rng.integers(0, 1 + n // FEEDER_SYSTEMS, n),
         surface_azimuth=azimuth,
         surface_tilt=tilt,
-        second_azimuth=np.where(tracker == 0, second, np.nan),
-        second_tilt=np.where((tracker == 0) & ~np.isnan(second), tilt, np.nan),
-        first_share=np.where(tracker == 0, share, 1.0),
+        second_azimuth=second_azimuth,
+        second_tilt=second_tilt,
+        first_share=share,
         dc_capacity_kw=_draw_capacities(rng, cell.statistics, commercial=commercial),
         dc_ac_ratio=ratio,
         losses=np.clip(usual + rates.loss_spread * rng.standard_normal(n), -0.15, 0.4),
@@ -227,6 +259,7 @@ def draw_roster(
         albedo=rng.uniform(0.15, 0.25, n),
         mount=np.where(roof, MOUNTS.index(Mount.ROOF), MOUNTS.index(Mount.RACK)),
         tracker=tracker,
+        **draw_trackers(mounting, n),
         **draw_clock_steps(
             apart, rates, draw_clocks(rng, rates, n, saves_daylight=cell.saves_daylight)
         ),
@@ -268,17 +301,14 @@ def _draw_capacities(
     return np.where(commercial, large, np.clip(home, 1.0, statistics.largest_home_kw))
 
 
-def _draw_second(
-    rng: np.random.Generator, rates: FaultRates, azimuth: Array
-) -> tuple[Array, Array]:
-    """Return the azimuth of second planes, NaN for none, and the share of the first."""
-    n = len(azimuth)
+def _draw_second(rng: np.random.Generator, rates: FaultRates, n: int) -> tuple[Array, Array]:
+    """Return how second planes are turned, NaN for none, and the share of the first."""
     kind = rng.random(n)
     corner = np.where(rng.random(n) < 0.5, 90.0, -90.0)
     both = rates.east_west + rates.hipped
-    turn = np.where(kind < rates.east_west, 180.0, np.where(kind < both, corner, np.nan))
-    share = np.where(np.isnan(turn), 1.0, rng.uniform(0.5, 0.75, n))
-    return np.mod(azimuth + turn, 360.0), share
+    turn = np.where(kind < rates.east_west, HALF_TURN, np.where(kind < both, corner, np.nan))
+    share = np.where(np.isnan(turn), 1.0, rng.uniform(*LARGER_SHARE, n))
+    return turn, share
 
 
 def _draw_shade(

@@ -98,8 +98,14 @@ def write_lists(
     _copy(database, frame, query, path, LIST_ROW_GROUP)
 
 
-def write_table(database: duckdb.DuckDBPyConnection, path: Path, columns: dict[str, Any]) -> None:
-    """Write a plain table; what is not a number becomes null.
+def write_table(
+    database: duckdb.DuckDBPyConnection,
+    path: Path,
+    columns: dict[str, Any],
+    *,
+    select: str = "*",
+) -> None:
+    """Write a table; what is not a number becomes null.
 
     Parameters
     ----------
@@ -109,9 +115,10 @@ def write_table(database: duckdb.DuckDBPyConnection, path: Path, columns: dict[s
         The file.
     columns
         The values of each column, by its name.
+    select
+        What is written of them, in SQL.
     """
-    names = ", ".join(f'"{name}"' for name in columns)
-    _copy(database, pd.DataFrame(columns), f"SELECT {names} FROM given", path, ROW_GROUP)
+    _copy(database, pd.DataFrame(columns), f"SELECT {select} FROM given", path, ROW_GROUP)
 
 
 def _named(rows: NDArray[np.int32], system_ids: Sequence[str]) -> pd.Categorical[str]:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from sunveil.errors import ParameterError
 from sunveil.files import real_path, write_whole
 from sunveil.simulate.blocks import CellDaylight, block_power
-from sunveil.simulate.description import KIND, make_description, make_readme, truth_columns
+from sunveil.simulate.description import KIND, make_description, make_readme
 from sunveil.simulate.filesky import sky_from_weather
 from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
 from sunveil.simulate.haze import draw_traits
@@ -39,6 +39,7 @@ from sunveil.simulate.sky import TrueSky, interval_middles, simulate_true_sky
 from sunveil.simulate.stamps import Index, clock_sources
 from sunveil.simulate.sunpath import SunPath
 from sunveil.simulate.tables import connect, write_lists, write_long, write_table
+from sunveil.simulate.truth import TRUTH_SELECT, truth_columns
 from sunveil.simulate.wear import CellDays, draw_cell_days, wear_down
 
 PART_SYSTEMS = 128
@@ -277,7 +278,7 @@ class _Run:
             self.spec, self.rosters, self.ids, smog=smog, measured=measured
         )
         write_table(self._database(), self.folder / "systems.parquet", systems)
-        write_table(self._database(), self.folder / "truth.parquet", truth)
+        write_table(self._database(), self.folder / "truth.parquet", truth, select=TRUTH_SELECT)
         page = make_readme(self.spec, sky_minutes=self.step)
         description = make_description(self.spec, truth, sky_minutes=self.step)
         write_whole(self.folder / "README.md", page)
