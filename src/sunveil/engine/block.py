@@ -59,6 +59,8 @@ from sunveil.engine.prepared import PreparedSky, prepare
 from sunveil.engine.readings import believable, on_long_grid
 from sunveil.engine.search import Searched, search
 from sunveil.engine.skytable import SkyTable
+from sunveil.engine.tracker_outcomes import put_trackers
+from sunveil.engine.trackers import find_trackers
 from sunveil.engine.years import fit_years, year_covariances
 from sunveil.estimate import Flag
 from sunveil.meters.record import SHORT_INTERVAL
@@ -232,6 +234,7 @@ def _completed(
     if not len(enough):
         return out
     fit = fit_finally(searched.take(enough), prepared)
+    trackers = find_trackers(fit, errors)
     years = fit_years(fit)
     few_days = fit.searched.readings.days < FEWEST_DAYS
     several = ~fit.is_one_plane()
@@ -281,6 +284,13 @@ def _completed(
         lit=fit.searched.readings.lit.astype(np.int32),
         flags=np.bitwise_or.reduce([flag_bits(flag, where) for flag, where in flags.items()]),
         **asdict(spread),
+    )
+    put_trackers(
+        found,
+        trackers,
+        fit.searched.readings,
+        placed=points[:, CAPACITY] - fit.points[:, CAPACITY],
+        lowest_agreement=lowest,
     )
     out.put(enough, found)
     out.outcome[enough[~says_anything(found)]] = NO_FIT

@@ -18,10 +18,7 @@ from sunveil.engine.tracking import (
     COVERAGE,
     MOST,
     T_CAPACITY,
-    T_HAZE,
-    T_HEAT,
     T_LIMIT,
-    T_SEASON,
     TRACKER_PARAMETERS,
     USUAL_COVERAGE,
     USUAL_MOST,
@@ -134,6 +131,7 @@ class _Linear:
 def _free(point: Array) -> NDArray[np.intp]:
     """Return which parameters move: no coverage without backtracking, no limit where none is."""
     out = np.ones(TRACKER_PARAMETERS, dtype=bool)
+    out[[AXIS, MOST]] = point[MOST] <= 90.0
     out[COVERAGE], out[T_LIMIT] = point[COVERAGE] > 0.0, point[T_LIMIT] < NO_LIMIT
     return np.flatnonzero(out)
 
@@ -225,9 +223,9 @@ def tracker_covariance(
     clock = linear.slopes @ (linear.weight * shifts / linear.deviation) / readings.correlated
     moved = errors.clock_minutes * (inverse @ clock)
     out = np.zeros((TRACKER_PARAMETERS, TRACKER_PARAMETERS))
-    out[np.ix_(linear.free, linear.free)] = errors.stretch**2 * (
-        spread + inverse
-    ) + np.outer(moved, moved)
+    out[np.ix_(linear.free, linear.free)] = errors.stretch**2 * (spread + inverse) + np.outer(
+        moved, moved
+    )
     for parameter, bias in zip((AXIS, COVERAGE, MOST), _BIAS, strict=True):
         out[parameter, parameter] += bias**2
     if point[COVERAGE] <= 0.0:
