@@ -48,9 +48,10 @@ _LONGEST = np.array([10.0, 0.1, 6.0, 0.5, 1.0, 0.5, 0.5, 0.1])
 _SMALL = np.array([0.1, 0.005, 0.3, 0.002, 0.03, 0.03, 0.03, 0.002])
 _LEAST = np.array([-720.0, 0.12, 35.0, -20.0, -2.5, 0.3, -2.0, -40.0])
 _LARGEST = np.array([720.0, 0.75, 70.0, 20.0, 4.0, 3.0, 2.0, 2.0 * NO_LIMIT])
-# What the fit cannot see of axis [degrees], coverage, and greatest angle [degrees]: simulated air
-# that is hazier at low sun than its map reads as 0.03 more of coverage and 3° less of turn.
-_BIAS = np.array([1.0, 0.035, 3.0])
+# What the fit cannot see, as standard deviations: of axis [degrees], coverage, greatest angle
+# [degrees] and capacity [fraction]. Air that is hazier at low sun than its map reads as 0.03 more
+# of coverage and 3° less of turn, clearer air as 0.05 less; modules with two sides as more of them.
+_BIAS = {AXIS: 1.0, COVERAGE: 0.05, MOST: 3.0, T_CAPACITY: 0.05}
 STEPS = 8
 
 
@@ -226,7 +227,7 @@ def tracker_covariance(
     out[np.ix_(linear.free, linear.free)] = errors.stretch**2 * (spread + inverse) + np.outer(
         moved, moved
     )
-    for parameter, bias in zip((AXIS, COVERAGE, MOST), _BIAS, strict=True):
+    for parameter, bias in _BIAS.items():
         out[parameter, parameter] += bias**2
     if point[COVERAGE] <= 0.0:
         out[COVERAGE, COVERAGE] = _PRIORS[COVERAGE, 1] ** 2
