@@ -33,9 +33,8 @@ from sunveil.site import Plane
 KW = 6.0
 
 
-@pytest.mark.parametrize("dual_axis", [False, True])
-def test_a_trackers_capacity_is_what_its_highest_powers_show(denver, power_of, dual_axis):
-    change = partial(tracking, tracker=Tracker(dual_axis=dual_axis))
+def test_the_capacity_of_two_axes_is_what_its_highest_powers_show(denver, power_of):
+    change = partial(tracking, tracker=Tracker(dual_axis=True))
     row = row_of(power_of(180.0, 20.0, change=change), denver.grid)
     found = infer_block(row[None], denver)
     assert {Flag.NOT_ONE_PLANE, Flag.CAPACITY_BOUNDED} <= set(flags(found, 0))
