@@ -31,8 +31,8 @@ def put_trackers(
 ) -> None:
     """Write the estimates of trackers over those of the planes that were fitted to them.
 
-    The plane is that of the modules at rest: flat, with the azimuth of the axis. Single years are
-    not told: they were fitted with a plane.
+    The plane is that of the modules at rest: flat, with the azimuth of the axis; its error is the
+    axis's. Single years are not told: they were fitted with a plane.
 
     Parameters
     ----------
@@ -51,7 +51,8 @@ def put_trackers(
         point, axis = found.point, found.interval(AXIS)
         out.surface_azimuth[s], out.surface_tilt[s] = point[AXIS], 0.0
         out.azimuth_low[s], out.azimuth_high[s] = axis.low % 360.0, axis.high % 360.0
-        out.tilt_low[s], out.tilt_high[s], out.plane_error_degrees[s] = 0.0, 0.0, 0.0
+        out.tilt_low[s], out.tilt_high[s] = 0.0, 0.0
+        out.plane_error_degrees[s] = 0.5 * axis.width
         capacity = found.interval(T_CAPACITY)
         out.dc_capacity_kw[s] = np.exp(point[T_CAPACITY] + placed[s])
         out.capacity_low[s] = np.exp(capacity.low + placed[s])

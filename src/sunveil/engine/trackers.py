@@ -106,14 +106,14 @@ class FoundTracker:
     def estimate(self) -> TrackerEstimate:
         """Return the tracker as an estimate tells it."""
         backtracks = bool(self.point[COVERAGE] > 0.0)
-        coverage = self.point[COVERAGE] if backtracks else USUAL_COVERAGE
+        coverage = float(self.point[COVERAGE]) if backtracks else USUAL_COVERAGE
         half = 1.645 * float(np.sqrt(self.covariance[COVERAGE, COVERAGE]))
         most = self.interval(MOST)
         return TrackerEstimate(
             axis_azimuth=float(self.point[AXIS]),
             backtrack=backtracks,
             backtrack_probability=self.backtrack_probability,
-            gcr=float(coverage),
+            gcr=coverage,
             max_angle=float(self.point[MOST]),
             axis_interval=self.interval(AXIS),
             gcr_interval=Interval(max(coverage - half, 0.0), min(coverage + half, 1.0)),

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from sunveil.engine.assumed import TYPICAL_HAZE, modifiers_by_degree
 from sunveil.engine.model import (
     CIRCUMSOLAR,
+    CLOUD,
     COOLING,
     DNI,
     DNI_FADE,
@@ -54,10 +55,11 @@ TRACKER_PARAMETERS = 8
 # farms usually are: coverage or no backtracking, and greatest angle [degrees].
 AXIS_STEP, USUAL_COVERAGE, USUAL_MOST = 15.0, 0.38, 52.0
 
-# Rows of a sky as the kernel below reads them, pairs of instants first.
+# Rows of a sky as the kernel below reads them, pairs of instants first; clouds, which only fits
+# look at, last.
 _PAIRS = (SUN_EAST, SUN_NORTH, SUN_UP, CIRCUMSOLAR, DOME, HORIZON, LEAST_DIFFUSE, DNI, GHI)
 _PAIRS += (DNI_FADE, GHI_FADE)
-_ORDER = [row + node for row in _PAIRS for node in range(2)] + [COOLING, WARMTH, SEASON]
+_ORDER = [row + node for row in _PAIRS for node in range(2)] + [COOLING, WARMTH, SEASON, CLOUD]
 
 kernel = njit(
     cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}
