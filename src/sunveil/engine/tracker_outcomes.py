@@ -78,4 +78,4 @@ def _agreement(found: FoundTracker, readings: BlockReadings, s: int) -> float:
     bright = (readings.have[s] > 0.0) & (found.model > AGREEING_ABOVE * readings.bright[s])
     far = np.abs(readings.power[s] - found.model)
     close = bright & (far <= AGREES_WITHIN * found.model)
-    return float(np.count_nonzero(close) / max(np.count_nonzero(bright), 1))
+    return float(close.sum()) / max(float(bright.sum()), 1.0)

@@ -279,8 +279,8 @@ def _tracked(fit: FinalFit, s: int, weights: Matrix) -> tuple[NDArray[np.intp], 
     """Return the places of the readings that a tracker is fitted to, and these."""
     readings, prepared = fit.searched.readings, fit.prepared
     share = float(shares_for(READINGS, readings.count[s : s + 1])[0])
-    places = prepared.part(share)[0]
-    places = places[weights[places] > 0.0].astype(np.intp)
+    places = prepared.part(share)[0].astype(np.intp)
+    places = places[weights[places] > 0.0]
     return places, TrackedReadings(
         sky=np.ascontiguousarray(prepared.tracked[:, places]),
         power=readings.power[s, places],

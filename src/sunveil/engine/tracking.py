@@ -57,8 +57,10 @@ AXIS_STEP, USUAL_COVERAGE, USUAL_MOST = 15.0, 0.38, 52.0
 
 # Rows of a sky as the kernel below reads them, pairs of instants first; clouds, which only fits
 # look at, last.
-_PAIRS = (SUN_EAST, SUN_NORTH, SUN_UP, CIRCUMSOLAR, DOME, HORIZON, LEAST_DIFFUSE, DNI, GHI)
-_PAIRS += (DNI_FADE, GHI_FADE)
+_PAIRS = (
+    *(SUN_EAST, SUN_NORTH, SUN_UP, CIRCUMSOLAR, DOME, HORIZON, LEAST_DIFFUSE),
+    *(DNI, GHI, DNI_FADE, GHI_FADE),
+)
 _ORDER = [row + node for row in _PAIRS for node in range(2)] + [COOLING, WARMTH, SEASON, CLOUD]
 
 kernel = njit(
