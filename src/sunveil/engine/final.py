@@ -80,8 +80,8 @@ class FinalFit:
         at = (self.model >= ceiling[:, None]) & (self.searched.readings.have > 0.0)
         return np.asarray(at.sum(axis=1) / np.maximum(self.searched.readings.count, 1))
 
-    def is_one_plane(self) -> NDArray[np.bool_]:
-        """Return which systems look like one fixed plane."""
+    def suspects(self) -> NDArray[np.intp]:
+        """Return the systems that may not be one fixed plane."""
         readings, numbers = self.searched.readings, self.prepared.numbers
         groups, probe = self.prepared.probe
         suspect, shares = screen(
@@ -92,13 +92,12 @@ class FinalFit:
             numbers=numbers,
         )
         counts = shares_for(ENOUGH, readings.count)
-        several = np.zeros(len(self.points), dtype=bool)
         for share in np.unique(counts[suspect]):
             here = np.flatnonzero(suspect & (counts == share))
             places, sheet = self.prepared.part(float(share))
             power = readings.thinned(places, here)[0]
             clear = padded(self.kept[here[:, None], places]) >= CLEAR_ENOUGH
-            several[here] = several_planes(
+            suspect[here] = several_planes(
                 power * clear,
                 readings.bright[here],
                 self.points[here],
@@ -106,7 +105,7 @@ class FinalFit:
                 sheet=sheet,
                 numbers=numbers,
             )
-        return ~several
+        return np.flatnonzero(suspect)
 
     def covariances(self, errors: SystematicErrors) -> Array:
         """Return the covariance of each system's parameters, without what its years show."""

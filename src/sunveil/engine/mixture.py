@@ -31,14 +31,14 @@ from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
 
-# It is not one plane when a mixture explains this much more of the energy ...
+# It may not be one plane when a mixture explains this much more of the energy ...
 LEAST_GAIN = 0.016
 # ... while leaving the plane itself less than this share of the capacity ...
-LARGEST_OWN_SHARE = 0.5
+LARGEST_OWN_SHARE = 0.7
 # ... or when it explains so much more that the plane cannot be right.
 SURE_GAIN = 0.08
 # The same of the bright envelope alone, which is quick: who passes is tested on readings.
-SCREEN_GAIN, SCREEN_OWN_SHARE, SCREEN_SURE_GAIN = 0.012, 0.72, 0.08
+SCREEN_GAIN, SCREEN_OWN_SHARE, SCREEN_SURE_GAIN = 0.012, 0.75, 0.08
 # The plane's own are those of the mixture that face so close to it. [degrees]
 NEAR_DEGREES = 8.0
 # Errors narrower than the fit's own, to see small misfits.
@@ -126,7 +126,7 @@ def several_planes(
     sheet: Sheet,
     numbers: Numbers,
 ) -> NDArray[np.bool_]:
-    """Return which systems are not one fixed plane, by their readings.
+    """Return which systems may not be one fixed plane, by their readings.
 
     Parameters
     ----------

@@ -42,11 +42,15 @@ TILT_APART, TILT_REACH = 8.0, 16.0
 # They face a right angle apart or away from each other, or neither does: the standard deviation
 # about these, and how likely neither is. [degrees]
 TURNS, TURN_SPREAD, ANY_TURN = (90.0, 180.0, 270.0), 6.0, 0.25
+# What is known of any plane: standard deviations of east, north and log capacity. [degrees, 1]
+ANY_PLANE = np.array([100.0, 100.0, 3.0])
 # The steepest plane, and the flattest that has an azimuth. [degrees]
 STEEPEST, FLATTEST = 89.0, 2.0
-# A step that is as good as none. [degrees, logarithm]
-SMALL = 0.05
+# A step that is as good as none; one of log capacity is as long as so many degrees. [degrees]
+SMALL, AS_LONG = 0.05, 8.0
 MOST_STEPS = 16
+# Bounds of haze and of its season, as of one plane. [Linke turbidity]
+HAZES, SEASONS = (-2.5, 4.0), (-2.0, 2.0)
 
 
 class PairReadings(NamedTuple):
@@ -180,20 +184,34 @@ def known(pair: Array, numbers: Numbers) -> tuple[float, Array, Array]:
     far = pair[shared] - means
     gradient[shared] -= says * far
     information[shared, shared] += says
+    # so that readings which say nothing leave a plane where it is
+    planes = np.arange(PAIR_HAZE)
+    information[planes, planes] += np.tile(ANY_PLANE, 2) ** -2.0
     # the limit has no prior, but nothing may reach it on the way there
     information[PAIR_LIMIT, PAIR_LIMIT] += 1e-3 if pair[PAIR_LIMIT] < NO_LIMIT else 1.0
     return value - 0.5 * float(says @ (far * far)), gradient, information
 
 
-def worth_of(lines: PairLines, readings: PairReadings, numbers: Numbers) -> float:
-    """Return the robust log likelihood of a model: what its readings' losses take from zero."""
-    spared = readings.say * (
-        np.exp(np.float32(-0.5 / numbers.reach**2) * lines.residual**2) - np.float32(1.0)
-    )
-    return float(numbers.reach**2 * spared.sum(dtype=np.float64) / readings.correlated)
+def log_likelihood(lines: PairLines, readings: PairReadings, numbers: Numbers) -> float:
+    """Return the robust log likelihood of the readings: what misfits take from zero.
+
+    Parameters
+    ----------
+    lines
+        A pair's model at the readings.
+    readings
+        The readings.
+    numbers
+        What is assumed.
+    """
+    reach = np.float32(-0.5 / numbers.reach**2)
+    lost = readings.say * (np.exp(reach * lines.residual**2) - np.float32(1.0))
+    return float(numbers.reach**2 * lost.sum(dtype=np.float64) / readings.correlated)
 
 
-def refine_pair(pair: Array, readings: PairReadings, numbers: Numbers, most: int = MOST_STEPS) -> Array:
+def refine_pair(
+    pair: Array, readings: PairReadings, numbers: Numbers, *, most: int = MOST_STEPS
+) -> Array:
     """Return the best pair near one, by reweighted Gauss-Newton steps.
 
     Parameters
@@ -208,28 +226,37 @@ def refine_pair(pair: Array, readings: PairReadings, numbers: Numbers, most: int
         Most steps.
     """
     pair = pair.copy()
-    free = PAIR_PARAMETERS if pair[PAIR_LIMIT] < NO_LIMIT else PAIR_LIMIT
+    free = free_numbers(pair)
     for _ in range(most):
         lines = linearised(pair, readings, numbers)
         weighed = lines.slopes[:free] * lines.weight
         _, pull, information = known(pair, numbers)
-        information = information[:free, :free] + (weighed @ lines.slopes[:free].T) / readings.correlated
-        gradient = pull[:free] + (weighed @ lines.residual) / readings.correlated
-        step = np.linalg.solve(information + 1e-6 * np.diag(np.diag(information)), gradient)
-        longest = max(float(np.hypot(step[0], step[1])), float(np.hypot(step[3], step[4])), 8*abs(step[2]), 8*abs(step[5]))
-        step *= min(1.0, LONGEST_STEP / max(longest, 1e-9))
-        pair[:free] += step
+        information = information[:free, :free]
+        information += weighed @ lines.slopes[:free].T / np.float32(readings.correlated)
+        gradient = pull[:free] + weighed @ lines.residual / np.float32(readings.correlated)
+        information[np.diag_indices(free)] *= 1.0 + 1e-6
+        step = np.linalg.solve(information, gradient)
+        if not np.isfinite(step).all():
+            break
+        longest = max(np.hypot(*step[0:2]), np.hypot(*step[3:5]), *(AS_LONG * abs(step[[2, 5]])))
+        pair[:free] += step * min(1.0, LONGEST_STEP / max(float(longest), 1e-9))
         _bound(pair)
         if longest < SMALL:
             break
     return pair
 
 
+def free_numbers(pair: Array) -> int:
+    """Return how many of a pair's numbers a fit may move: a limit only where there is one."""
+    return PAIR_PARAMETERS if pair[PAIR_LIMIT] < NO_LIMIT else PAIR_LIMIT
+
+
 def _bound(pair: Array) -> None:
+    """Keep a pair within what any clear sky and any roof has."""
     for plane in (FIRST, SECOND):
         tilt = float(np.hypot(*pair[plane][:2]))
         if tilt > STEEPEST:
             pair[plane][:2] *= STEEPEST / tilt
     pair[[2, 5]] = np.clip(pair[[2, 5]], -20.0, 20.0)
-    pair[PAIR_HAZE] = np.clip(pair[PAIR_HAZE], -2.5, 4.0)
-    pair[PAIR_SEASON] = np.clip(pair[PAIR_SEASON], -2.0, 2.0)
+    pair[PAIR_HAZE] = np.clip(pair[PAIR_HAZE], *HAZES)
+    pair[PAIR_SEASON] = np.clip(pair[PAIR_SEASON], *SEASONS)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.engine.envelope import points_of, profiles_of
-from sunveil.engine.model import EAST, HAZE, HAZE_SEASON, HEAT, NORTH, Numbers
+from sunveil.engine.model import EAST, HAZE, HAZE_SEASON, HEAT, LIMIT, NORTH, Numbers
 from sunveil.engine.pair_fit import (
     PAIR_HAZE,
     PAIR_LIMIT,
@@ -24,9 +24,18 @@ from sunveil.engine.pair_fit import (
 from sunveil.grids import Grid
 from sunveil.site import Array
 
+Matrix = NDArray[np.float32]
+
 # Times that weights are found anew.
 ROUNDS = 4
 # Planes of the grid, and pairs no closer than this. [degrees]
+# Candidates of a search, by kind; they stand apart by this in one of their planes. [degrees]
+ANY, RIDGE, CORNER = 0, 1, 2
+KINDS = (ANY, ANY, RIDGE, CORNER)
+ALIKE = 18.0
+# So far from half a turn and from a quarter a pair is still a ridge or a corner. [degrees]
+NEARLY = 20.0
+TURNED = ((90.0, 90.0), (180.0, NEARLY), (90.0, NEARLY))
 AZIMUTHS, TILTS = 24, (12.0, 20.0, 30.0, 42.0, 58.0)
 
 
@@ -39,11 +48,14 @@ class PairTable(NamedTuple):
         The places of each pair's planes in the grid.
     prior
         The logarithm of how likely roofs have such planes.
+    kinds
+        Which of them are pairs at all, ridges and corners, shape (3, pairs).
     """
 
     first: NDArray[np.intp]
     second: NDArray[np.intp]
     prior: Array
+    kinds: NDArray[np.bool_]
 
 
 @functools.lru_cache(maxsize=1)
@@ -63,11 +75,14 @@ def pair_table() -> PairTable:
     for place, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
         pair[0:2], pair[3:5] = points[i, [EAST, NORTH]], points[j, [EAST, NORTH]]
         prior[place] = roof_prior(pair)[0]
-    return PairTable(first, second, prior)
+    azimuth = pair_grid().surface_azimuth
+    turned = np.abs((azimuth[first] - azimuth[second] + 180.0) % 360.0 - 180.0)
+    kinds = [np.abs(turned - each) <= within for each, within in TURNED]
+    return PairTable(first, second, prior, np.array(kinds))
 
 
-def find_pair(point: Array, readings: PairReadings, numbers: Numbers) -> tuple[Array, float]:
-    """Return the pair of the grid that comes closest to a system's readings.
+def find_pairs(point: Array, readings: PairReadings, numbers: Numbers) -> Array:
+    """Return the pairs of the grid that come closest to a system's readings, best first.
 
     Parameters
     ----------
@@ -77,34 +92,63 @@ def find_pair(point: Array, readings: PairReadings, numbers: Numbers) -> tuple[A
         Clear readings, well below the limit.
     numbers
         What is assumed.
+
+    Returns
+    -------
+    numpy.ndarray
+        Pairs that stand well apart from each other: the best two, then the best other ridge and
+        the best other corner, shape (len(KINDS), PAIR_PARAMETERS).
     """
     grid, table = points_of(pair_grid()), pair_table()
     grid[:, [HAZE, HEAT, HAZE_SEASON]] = point[[HAZE, HEAT, HAZE_SEASON]]
     profiles = profiles_of(readings.sheet, grid, numbers)
-    power, bright = readings.power, readings.bright
-    model = power
-    best, x, y, score = 0, 0.0, 0.0, 0.0
-    for again in range(ROUNDS):
-        variance = np.float32(numbers.relative**2) * model * model
-        variance += np.float32((numbers.absolute * bright) ** 2)
-        far = (power - model) ** 2 / variance
-        weight = readings.say * np.exp(np.float32(-0.5 / numbers.reach**2) * far) / variance
+    model, power = readings.power, readings.power
+    for _ in range(ROUNDS):
+        weight = _weights(model, readings, numbers)
         weighed = profiles * weight
         gram = (weighed @ profiles.T).astype(np.float64) / readings.correlated
         right = (weighed @ power).astype(np.float64) / readings.correlated
-        a, b = gram[table.first, table.first], gram[table.second, table.second]
-        c = gram[table.first, table.second]
-        p, q = right[table.first], right[table.second]
-        determinant = np.maximum(a * b - c * c, 1e-6 * a * b)
-        one, two = (b * p - c * q) / determinant, (a * q - c * p) / determinant
-        gains = np.where((one > 0.0) & (two > 0.0), 0.5 * (p * one + q * two) + table.prior, -np.inf)
-        best = int(np.argmax(gains))
-        x, y, score = float(one[best]), float(two[best]), float(gains[best])
-        i, j = table.first[best], table.second[best]
-        model = np.float32(x) * profiles[i] + np.float32(y) * profiles[j]
-    pair = np.empty(PAIR_PARAMETERS)
-    pair[0:2], pair[3:5] = grid[i, [EAST, NORTH]], grid[j, [EAST, NORTH]]
-    pair[2], pair[5] = np.log(max(x, 1e-6)), np.log(max(y, 1e-6))
-    pair[PAIR_HAZE:PAIR_LIMIT] = point[[HAZE, HEAT, HAZE_SEASON]]
-    pair[PAIR_LIMIT] = point[6]
-    return pair, score
+        worth, one, two = _all_pairs(gram, right)
+        best = int(np.argmax(worth))
+        first, second = table.first[best], table.second[best]
+        model = np.float32(one[best]) * profiles[first] + np.float32(two[best]) * profiles[second]
+    out = np.empty((len(KINDS), PAIR_PARAMETERS))
+    alike = _alike()
+    for place, kind in enumerate(KINDS):
+        best = int(np.argmax(np.where(table.kinds[kind], worth, -np.inf)))
+        first, second = table.first[best], table.second[best]
+        out[place, 0:2] = grid[first, [EAST, NORTH]]
+        out[place, 3:5] = grid[second, [EAST, NORTH]]
+        out[place, [2, 5]] = np.log(np.maximum([one[best], two[best]], 1e-6))
+        near = alike[first, table.first] & alike[second, table.second]
+        near |= alike[first, table.second] & alike[second, table.first]
+        worth = np.where(near, -np.inf, worth)
+    out[:, PAIR_HAZE:PAIR_LIMIT] = point[[HAZE, HEAT, HAZE_SEASON]]
+    out[:, PAIR_LIMIT] = point[LIMIT]
+    return out
+
+
+@functools.lru_cache(maxsize=1)
+def _alike() -> NDArray[np.bool_]:
+    """Return which planes of the grid face so close to each other that one fit finds both."""
+    normals = pair_grid().normals
+    return np.asarray(normals @ normals.T > np.cos(np.radians(ALIKE)))
+
+
+def _weights(model: Matrix, readings: PairReadings, numbers: Numbers) -> Matrix:
+    """Return what each reading counts, over its variance, by how far it is from a model."""
+    variance = np.float32(numbers.relative**2) * model * model
+    variance += np.float32((numbers.absolute * readings.bright) ** 2)
+    far = (readings.power - model) ** 2 / variance
+    return readings.say * np.exp(np.float32(-0.5 / numbers.reach**2) * far) / variance
+
+
+def _all_pairs(gram: Array, right: Array) -> tuple[Array, Array, Array]:
+    """Return what all pairs are worth with their best capacities, and these. [kW]"""
+    table = pair_table()
+    a, b = gram[table.first, table.first], gram[table.second, table.second]
+    c, p, q = gram[table.first, table.second], right[table.first], right[table.second]
+    determinant = np.maximum(a * b - c * c, 1e-6 * a * b)
+    one, two = (b * p - c * q) / determinant, (a * q - c * p) / determinant
+    worth = 0.5 * (p * one + q * two) + table.prior
+    return np.where((one > 0.0) & (two > 0.0), worth, -np.inf), one, two

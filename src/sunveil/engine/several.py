@@ -49,7 +49,7 @@ class Explanation(NamedTuple):
     covariance: Array
 
 
-def log_likelihoods(fit: FinalFit, systems: NDArray[np.intp], model: Matrix) -> Array:
+def log_likelihoods(fit: FinalFit, systems: NDArray[np.intp], model: Matrix, say: Matrix) -> Array:
     """Return the robust log likelihood of the clear readings of some systems under a model.
 
     Parameters
@@ -60,6 +60,8 @@ def log_likelihoods(fit: FinalFit, systems: NDArray[np.intp], model: Matrix) -> 
         Which of its systems.
     model
         Power of each at all usable intervals, shape (systems, padded). [kW]
+    say
+        How much each reading counts, the same shape.
     """
     numbers, readings = fit.prepared.numbers, fit.searched.readings
     hidden = fit.prepared.sky.sheet[:, CLOUD].reshape(-1)
@@ -67,7 +69,7 @@ def log_likelihoods(fit: FinalFit, systems: NDArray[np.intp], model: Matrix) -> 
     dim = (numbers.absolute * readings.bright[systems]).astype(np.float32)[:, None]
     far = (readings.power[systems] - model) ** 2 / (spread * model * model + dim * dim)
     kept = np.exp(np.float32(-0.5 / numbers.reach**2) * far) - np.float32(1.0)
-    lost = (kept * fit.kept[systems]).sum(axis=1, dtype=np.float64)
+    lost = (kept * say).sum(axis=1, dtype=np.float64)
     return np.asarray(numbers.reach**2 * lost / ERRORS.correlated)
 
 
@@ -86,7 +88,7 @@ def settle(fit: FinalFit, explanations: Sequence[Explanation]) -> NDArray[np.int
     chosen = np.full(len(fit.points), NOTHING, dtype=np.int8)
     best = np.full(len(fit.points), -np.inf)
     for place, each in enumerate(explanations):
-        worth = log_likelihoods(fit, each.systems, each.model)
+        worth = log_likelihoods(fit, each.systems, each.model, fit.days.weights[each.systems])
         better = each.told & (worth > best[each.systems])
         chosen[each.systems[better]], best[each.systems[better]] = place, worth[better]
     for place, each in enumerate(explanations):
