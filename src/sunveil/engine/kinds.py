@@ -19,7 +19,7 @@ from sunveil.engine.pair_intervals import (
     plane_estimates,
     plane_of_both,
 )
-from sunveil.engine.several import Explanation, settle
+from sunveil.engine.several import NOTHING, Explanation, settle
 from sunveil.site import Array
 
 # The explanations, in the order in which they are handed to :func:`settle`.
@@ -61,7 +61,7 @@ def tell_kinds(fit: FinalFit, errors: SystematicErrors, places: Places | None) -
     places
         Where the systems stand, when that is not the sky's own place.
     """
-    suspects = fit.suspects()
+    suspects, beyond_doubt = fit.suspects()
     pairs = fit_pairs(fit, suspects)
     uncertain = np.empty((len(suspects), PAIR_PARAMETERS, PAIR_PARAMETERS))
     for place in np.flatnonzero(pairs.told).tolist():
@@ -69,7 +69,7 @@ def tell_kinds(fit: FinalFit, errors: SystematicErrors, places: Places | None) -
     explanations = (_as_explanation(pairs, uncertain, fit),)
     chosen = settle(fit, explanations)
     unexplained = np.zeros(len(chosen), dtype=bool)
-    unexplained[suspects] = pairs.sure & (chosen[suspects] < 0)
+    unexplained[suspects] = (pairs.sure | beyond_doubt) & (chosen[suspects] == NOTHING)
     out = Kinds(chosen, unexplained, *_nothing(fit))
     for place in np.flatnonzero(chosen[suspects] == PAIR).tolist():
         s = suspects[place]

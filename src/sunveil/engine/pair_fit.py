@@ -38,7 +38,7 @@ PAIR_HAZE, PAIR_HEAT, PAIR_SEASON, PAIR_LIMIT = 6, 7, 8, 9
 PAIR_PARAMETERS = 10
 # Roofs of one house have like tilts: standard deviation of their difference, and how far it may go
 # before it counts no more. [degrees]
-TILT_APART, TILT_REACH = 8.0, 16.0
+TILT_APART, TILT_REACH = 5.0, 10.0
 # They face a right angle apart or away from each other, or neither does: the standard deviation
 # about these, and how likely neither is. [degrees]
 TURNS, TURN_SPREAD, ANY_TURN = (90.0, 180.0, 270.0), 6.0, 0.25
