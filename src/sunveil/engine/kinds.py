@@ -63,16 +63,17 @@ def tell_kinds(fit: FinalFit, errors: SystematicErrors, places: Places | None) -
     """
     suspects, beyond_doubt = fit.suspects()
     pairs = fit_pairs(fit, suspects)
-    uncertain = np.empty((len(suspects), PAIR_PARAMETERS, PAIR_PARAMETERS))
+    uncertain = np.empty((len(pairs.systems), PAIR_PARAMETERS, PAIR_PARAMETERS))
     for place in np.flatnonzero(pairs.told).tolist():
         uncertain[place] = pair_covariance(fit, pairs, place, errors)
     explanations = (_as_explanation(pairs, uncertain, fit),)
     chosen = settle(fit, explanations)
     unexplained = np.zeros(len(chosen), dtype=bool)
-    unexplained[suspects] = (pairs.sure | beyond_doubt) & (chosen[suspects] == NOTHING)
+    unexplained[suspects[beyond_doubt]] = unexplained[pairs.systems[pairs.sure]] = True
+    unexplained &= chosen == NOTHING
     out = Kinds(chosen, unexplained, *_nothing(fit))
-    for place in np.flatnonzero(chosen[suspects] == PAIR).tolist():
-        s = suspects[place]
+    for place in np.flatnonzero(chosen[pairs.systems] == PAIR).tolist():
+        s = pairs.systems[place]
         fit.skyline[s] = pairs.skyline[place]
         placed = _placed(pairs.pairs[place], fit, None if places is None else places.take(s[None]))
         out.planes[s] = plane_estimates(placed, uncertain[place])

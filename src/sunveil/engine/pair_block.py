@@ -14,6 +14,7 @@ from sunveil.engine.clear import find_clear_days
 from sunveil.engine.final import FinalFit
 from sunveil.engine.model import LIMIT, NO_LIMIT, Numbers
 from sunveil.engine.pair_fit import (
+    PAIR_HAZE,
     PAIR_LIMIT,
     PAIR_PARAMETERS,
     PairReadings,
@@ -34,7 +35,7 @@ from sunveil.site import Array
 Matrix = NDArray[np.float32]
 
 # So many clear readings are enough to search on, and so many to fit to.
-SEARCHED_ON, FITTED_TO = 700, 12_000
+SEARCHED_ON, FITTED_TO = 600, 12_000
 # A reading of a day that counts less is not of a clear one; where so few are clear, any will do.
 CLEAR, FEWEST_CLEAR = 0.05, 200
 # Steps of the candidates, and readings so close to the limit that they tell nothing of planes.
@@ -51,6 +52,10 @@ ELSEWHERE, UNLIKELIER = 20.0, 1.0
 # A pair has at most so many times the capacity that the highest powers show: a tracker that is
 # taken for two steep planes has 1.7 times at the least.
 MOST_CAPACITY = 1.65
+# What gains so little on few readings will not gain enough. [log likelihood]
+HOPELESS = 1.2
+# The logarithm of no capacity.
+NO_CAPACITY = -20.0
 # Of few readings, pairs that are no less likely than this may come out best. [log likelihood]
 HOPEFUL = 3.0
 
@@ -96,9 +101,11 @@ def fit_pairs(fit: FinalFit, suspects: NDArray[np.intp]) -> PairFits:
     suspects
         Which systems may stand on two.
     """
-    if not len(suspects):
+    found = [_search(fit, int(s)) for s in suspects]
+    suspects = suspects[[each is not None for each in found]]
+    tried = [each for each in found if each is not None]
+    if not tried:
         return _none(fit)
-    tried = [_search(fit, int(s)) for s in suspects]
     pairs = np.array([each[0] for each in tried])
     margins = np.empty(len(suspects))
     say, skyline = _unhidden(fit, suspects, pair_power(pairs, fit))
@@ -134,17 +141,34 @@ def pair_power(pairs: Array, fit: FinalFit) -> Matrix:
     return np.minimum(out, limit[:, None], out=out)
 
 
-def _search(fit: FinalFit, system: int) -> Array:
-    """Return the best pairs of a system by few readings, best first, each elsewhere."""
+def _search(fit: FinalFit, system: int) -> Array | None:
+    """Return the best pairs of a system by few readings, best first, each elsewhere.
+
+    None where two planes are hardly likelier than one.
+    """
     numbers, point = fit.prepared.numbers, fit.points[system]
     readings = _readings(fit, system, fit.kept[system], SEARCHED_ON)
     below = readings.power < BELOW_LIMIT * np.exp(min(point[LIMIT], NO_LIMIT))
     free = readings._replace(say=readings.say * below * (readings.power > 0.0))
-    refined = [
-        refine_pair(pair, readings, numbers, most=CANDIDATE_STEPS)
-        for pair in find_pairs(point, free, numbers)
-    ]
-    return _best_first(refined, readings, numbers)[0]
+    first, *others = find_pairs(point, free, numbers)
+    first = refine_pair(first, readings, numbers, most=CANDIDATE_STEPS)
+    if _gain(first, point, readings, numbers) < HOPELESS:
+        return None
+    refined = [refine_pair(each, readings, numbers, most=CANDIDATE_STEPS) for each in others]
+    return _best_first([first, *refined], readings, numbers)[0]
+
+
+def _gain(pair: Array, point: Array, readings: PairReadings, numbers: Numbers) -> float:
+    """Return how much likelier few readings are by a pair than by one plane."""
+    alone = np.zeros(PAIR_PARAMETERS)
+    alone[[0, 1, 2]] = point[[EAST, NORTH, CAPACITY]]
+    alone[5] = NO_CAPACITY
+    alone[PAIR_HAZE:] = point[[HAZE, HEAT, HAZE_SEASON, LIMIT]]
+    two, one = (
+        log_likelihood(linearised(each, readings, numbers), readings, numbers)
+        for each in (pair, alone)
+    )
+    return two - one
 
 
 def _best(pairs: Array, readings: PairReadings, numbers: Numbers) -> tuple[Array, float]:

@@ -5,6 +5,7 @@ The two share their haze, its season, their heat and the limit; their powers add
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -49,8 +50,8 @@ STEEPEST, FLATTEST = 89.0, 2.0
 # A step that is as good as none; one of log capacity is as long as so many degrees. [degrees]
 SMALL, AS_LONG = 0.05, 8.0
 MOST_STEPS = 16
-# Bounds of haze and of its season, as of one plane. [Linke turbidity]
-HAZES, SEASONS = (-2.5, 4.0), (-2.0, 2.0)
+# Bounds of log capacities, of haze and of its season, as of one plane.
+BOUNDS = {2: (-20.0, 20.0), 5: (-20.0, 20.0), PAIR_HAZE: (-2.5, 4.0), PAIR_SEASON: (-2.0, 2.0)}
 
 
 class PairReadings(NamedTuple):
@@ -151,28 +152,31 @@ def roof_prior(pair: Array) -> tuple[float, Array, Array]:
     pair
         A pair's numbers, shape (PAIR_PARAMETERS,).
     """
-    planes = planes_of(pair)[:, [EAST, NORTH]]
-    tilt = np.maximum(np.hypot(planes[:, 0], planes[:, 1]), FLATTEST)
-    azimuth = np.degrees(np.arctan2(planes[:, 0], planes[:, 1]))
-    # how tilts and azimuths change with east and north
-    lean = planes / tilt[:, None]
-    turn = np.degrees(np.stack([planes[:, 1], -planes[:, 0]], 1) / tilt[:, None] ** 2)
-    apart = tilt[1] - tilt[0]
+    (lean, tilt, azimuth), (other_lean, other_tilt, other_azimuth) = (
+        _leaning(*pair[plane][:2].tolist()) for plane in (FIRST, SECOND)
+    )
+    apart, turned = other_tilt - tilt, (other_azimuth - azimuth) % 360.0
     calm = 1.0 / (1.0 + (apart / TILT_REACH) ** 2)
-    turned = (azimuth[1] - azimuth[0]) % 360.0
-    far = np.array([turned - each for each in TURNS])
-    heights = np.exp(-0.5 * (far / TURN_SPREAD) ** 2)
-    heights *= (1.0 - ANY_TURN) / len(TURNS) / (TURN_SPREAD * np.sqrt(2.0 * np.pi))
-    density = heights.sum() + ANY_TURN / 360.0
-    share = heights / density
+    height = (1.0 - ANY_TURN) / len(TURNS) / (TURN_SPREAD * math.sqrt(2.0 * math.pi))
+    heights = [height * math.exp(-0.5 * ((turned - each) / TURN_SPREAD) ** 2) for each in TURNS]
+    density = sum(heights) + ANY_TURN / 360.0
+    far = sum(h * (turned - each) for h, each in zip(heights, TURNS, strict=True)) / density
     by_tilt, by_turn = np.zeros(PAIR_PARAMETERS), np.zeros(PAIR_PARAMETERS)
-    by_tilt[0:2], by_tilt[3:5] = -lean[0], lean[1]
-    by_turn[0:2], by_turn[3:5] = -turn[0], turn[1]
-    tilt_say, turn_say = calm / TILT_APART**2, share.sum() / TURN_SPREAD**2
-    gradient = -apart * tilt_say * by_tilt - (share @ far) / TURN_SPREAD**2 * by_turn
+    by_tilt[0:2], by_tilt[3:5] = (-lean[0], -lean[1]), other_lean[:2]
+    by_turn[0:2], by_turn[3:5] = (-lean[2], -lean[3]), other_lean[2:]
+    tilt_say, turn_say = calm / TILT_APART**2, sum(heights) / density / TURN_SPREAD**2
+    gradient = -apart * tilt_say * by_tilt - far / TURN_SPREAD**2 * by_turn
     information = tilt_say * np.outer(by_tilt, by_tilt) + turn_say * np.outer(by_turn, by_turn)
-    value = 0.5 * (TILT_REACH / TILT_APART) ** 2 * np.log(calm) + np.log(density * 360.0)
-    return float(value), gradient, information
+    value = 0.5 * (TILT_REACH / TILT_APART) ** 2 * math.log(calm) + math.log(density * 360.0)
+    return value, gradient, information
+
+
+def _leaning(east: float, north: float) -> tuple[tuple[float, float, float, float], float, float]:
+    """Return how tilt and azimuth change with east and north, then tilt and azimuth. [degrees]"""
+    tilt = max(math.hypot(east, north), FLATTEST)
+    turn = math.degrees(1.0 / tilt**2)
+    slopes = east / tilt, north / tilt, north * turn, -east * turn
+    return slopes, tilt, math.degrees(math.atan2(east, north))
 
 
 def known(pair: Array, numbers: Numbers) -> tuple[float, Array, Array]:
@@ -254,9 +258,8 @@ def free_numbers(pair: Array) -> int:
 def _bound(pair: Array) -> None:
     """Keep a pair within what any clear sky and any roof has."""
     for plane in (FIRST, SECOND):
-        tilt = float(np.hypot(*pair[plane][:2]))
+        tilt = math.hypot(*pair[plane][:2].tolist())
         if tilt > STEEPEST:
             pair[plane][:2] *= STEEPEST / tilt
-    pair[[2, 5]] = np.clip(pair[[2, 5]], -20.0, 20.0)
-    pair[PAIR_HAZE] = np.clip(pair[PAIR_HAZE], *HAZES)
-    pair[PAIR_SEASON] = np.clip(pair[PAIR_SEASON], *SEASONS)
+    for place, (low, high) in BOUNDS.items():
+        pair[place] = min(max(float(pair[place]), low), high)

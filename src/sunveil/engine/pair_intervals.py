@@ -42,7 +42,7 @@ from sunveil.site import Array, Plane
 
 # Planes that are lit together can turn and trade capacity with hardly a change of power, so that
 # errors of the model weigh more than on one plane: a factor on what the fit states.
-PAIR_STRETCH = 1.2
+PAIR_STRETCH = 1.35
 # A step to see how the plane of both changes. [degrees, logarithm]
 STEP = 1e-4
 

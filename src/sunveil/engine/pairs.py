@@ -27,7 +27,7 @@ from sunveil.site import Array
 Matrix = NDArray[np.float32]
 
 # Times that weights are found anew.
-ROUNDS = 4
+ROUNDS = 3
 # Planes of the grid, and pairs no closer than this. [degrees]
 # Candidates of a search, by kind; they stand apart by this in one of their planes. [degrees]
 ANY, RIDGE, CORNER = 0, 1, 2
