@@ -12,7 +12,17 @@ from sunveil.engine.assumed import DIMMEST, ERRORS
 from sunveil.engine.ceiling import shown_capacity
 from sunveil.engine.clear import find_clear_days
 from sunveil.engine.final import FinalFit
-from sunveil.engine.model import LIMIT, NO_LIMIT, Numbers
+from sunveil.engine.model import (
+    CAPACITY,
+    EAST,
+    HAZE,
+    HAZE_SEASON,
+    HEAT,
+    LIMIT,
+    NO_LIMIT,
+    NORTH,
+    Numbers,
+)
 from sunveil.engine.pair_fit import (
     PAIR_HAZE,
     PAIR_LIMIT,
