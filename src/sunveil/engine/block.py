@@ -31,7 +31,7 @@ from sunveil.engine.clocks import NOBODY, BlockClocks, find_clocks, repaired_row
 from sunveil.engine.final import fit_finally
 from sunveil.engine.hypotheses import FoundClock
 from sunveil.engine.intervals import intervals_of
-from sunveil.engine.kinds import PAIR, tell_kinds
+from sunveil.engine.kinds import tell_kinds
 from sunveil.engine.model import (
     CAPACITY,
     EAST,
@@ -59,7 +59,6 @@ from sunveil.engine.plausible import Doubt, doubts
 from sunveil.engine.prepared import PreparedSky, prepare
 from sunveil.engine.readings import believable, on_long_grid
 from sunveil.engine.search import Searched, search
-from sunveil.engine.several import NOTHING
 from sunveil.engine.skytable import SkyTable
 from sunveil.engine.years import fit_years, year_covariances
 from sunveil.estimate import Flag
@@ -244,10 +243,9 @@ def _completed(
     points = fit.points if here is None else as_placed(fit.points, prepared.sky.site, here)
     hazy = dull_winters(fit.days.smooth) & prepared.sky.clear & _faces_winter(fit.points, prepared)
     covariance = fit.covariances(errors) + year_covariances(fit.points, years, errors)
-    told = kinds.chosen != NOTHING
-    covariance[told] = kinds.covariance[told]
+    covariance[kinds.two] = kinds.covariance[kinds.two]
     covariance += haze_covariances(fit.points, hazy)
-    two = (kinds.chosen == PAIR) & ~excluded
+    two = kinds.two & ~excluded
     spread = widened(intervals_of(points, covariance), shown_capacity(fit), excluded, most)
     agreement, clipped = fit.agreement(), fit.clipped() > CLIPPED_SHARE
     limited = clipped & (points[:, LIMIT] < NO_LIMIT)
@@ -257,7 +255,7 @@ def _completed(
         Flag.CLIPPING: clipped,
         Flag.LOW_AGREEMENT: agreement < lowest,
         Flag.TOO_LITTLE_DATA: few_days,
-        Flag.NOT_ONE_PLANE: kinds.unexplained | (told & excluded),
+        Flag.NOT_ONE_PLANE: kinds.unexplained | (kinds.two & excluded),
         Flag.TWO_PLANES: two,
         Flag.CAPACITY_BOUNDED: excluded,
         Flag.FEW_CLEAR_HOURS: clear_hours < FEWEST_CLEAR_HOURS,
@@ -280,7 +278,7 @@ def _completed(
         clear_hours=clear_hours,
         trend=100.0 * years.trends(len(enough)),
         skyline=fit.skyline,
-        years=np.where(told, no_tuples(len(enough)), year_tuples(years, points, fit.points)),
+        years=np.where(kinds.two, no_tuples(len(enough)), year_tuples(years, points, fit.points)),
         planes=np.where(two, kinds.planes, no_tuples(len(enough))),
         tracker=np.full(len(enough), None, dtype=object),
         lit=fit.searched.readings.lit.astype(np.int32),

@@ -14,6 +14,7 @@ from sunveil.engine.clear import find_clear_days
 from sunveil.engine.final import FinalFit
 from sunveil.engine.model import (
     CAPACITY,
+    CLOUD,
     EAST,
     HAZE,
     HAZE_SEASON,
@@ -37,7 +38,6 @@ from sunveil.engine.pair_fit import (
 from sunveil.engine.pairs import find_pairs
 from sunveil.engine.readings import padded
 from sunveil.engine.search import modelled_power
-from sunveil.engine.several import log_likelihoods
 from sunveil.engine.shade import WORTH_LEAVING_OUT, find_shade
 from sunveil.engine.skytable import in_blocks
 from sunveil.site import Array
@@ -146,9 +146,34 @@ def _none(fit: FinalFit) -> PairFits:
 def pair_power(pairs: Array, fit: FinalFit) -> Matrix:
     """Return the power of pairs at all usable intervals, below their limits. [kW]"""
     both = modelled_power(np.concatenate([planes_of(pair) for pair in pairs]), fit.prepared)
-    out = both[0::2] + both[1::2]
+    out: Matrix = both[0::2] + both[1::2]
     limit = np.exp(np.minimum(pairs[:, PAIR_LIMIT], NO_LIMIT)).astype(np.float32)
-    return np.minimum(out, limit[:, None], out=out)
+    np.minimum(out, limit[:, None], out=out)
+    return out
+
+
+def log_likelihoods(fit: FinalFit, systems: NDArray[np.intp], model: Matrix, say: Matrix) -> Array:
+    """Return the robust log likelihood of the clear readings of some systems under a model.
+
+    Parameters
+    ----------
+    fit
+        The fits of a block.
+    systems
+        Which of its systems.
+    model
+        Power of each at all usable intervals, shape (systems, padded). [kW]
+    say
+        How much each reading counts, the same shape.
+    """
+    numbers, readings = fit.prepared.numbers, fit.searched.readings
+    hidden = fit.prepared.sky.sheet[:, CLOUD].reshape(-1)
+    spread = np.float32(numbers.relative**2) + np.float32(numbers.cloud**2) * hidden * hidden
+    dim = (numbers.absolute * readings.bright[systems]).astype(np.float32)[:, None]
+    far = (readings.power[systems] - model) ** 2 / (spread * model * model + dim * dim)
+    kept = np.exp(np.float32(-0.5 / numbers.reach**2) * far) - np.float32(1.0)
+    lost = (kept * say).sum(axis=1, dtype=np.float64)
+    return np.asarray(numbers.reach**2 * lost / ERRORS.correlated)
 
 
 def _search(fit: FinalFit, system: int) -> Array | None:
