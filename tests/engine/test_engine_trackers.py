@@ -111,7 +111,5 @@ def test_what_is_found_explains_more_than_planes_do(tracked_rows, prepared):
     fit = fit_finally(search(tracked_rows[:1], prepared), prepared)
     (tracker,) = find_trackers(fit, SystematicErrors()).values()
     assert tracker.explained > 1.4 * tracker.by_plane
-    assert tracker.explained > tracker.by_pair
-    assert tracker.explained > tracker.by_mixture
-    assert not tracker.two_axes
+    assert tracker.explained > tracker.by_planes > tracker.by_plane
     assert repr(tracker) == "FoundTracker(private)"

@@ -1,24 +1,95 @@
-"""What is told of trackers in place of the plane that was fitted to them."""
+"""Trackers that were found, and what is told of them in place of the plane that was fitted."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sunveil.engine.assumed import AGREEING_ABOVE, AGREES_WITHIN, CLIPPED_SHARE
 from sunveil.engine.model import NO_LIMIT
 from sunveil.engine.outcomes import BlockEstimates, flag_bits
 from sunveil.engine.readings import BlockReadings
-from sunveil.engine.trackers import FoundTracker
-from sunveil.engine.tracking import AXIS, T_CAPACITY, T_HAZE, T_HEAT, T_LIMIT, T_SEASON
+from sunveil.engine.tracking import (
+    AXIS,
+    COVERAGE,
+    MOST,
+    T_CAPACITY,
+    T_HAZE,
+    T_HEAT,
+    T_LIMIT,
+    T_SEASON,
+    USUAL_COVERAGE,
+)
 from sunveil.estimate import Flag
+from sunveil.planes import TrackerEstimate
+from sunveil.quantities import Interval
 from sunveil.site import Array
+
+Matrix = NDArray[np.float32]
 
 _ONE = np.ones(1, dtype=bool)
 # What is said of a plane, and not of what has none; flags that follow from the tracker's own fit.
 _NOT_SAID = (Flag.NOT_ONE_PLANE, Flag.CAPACITY_BOUNDED, Flag.SEASONAL_HAZE)
 _ANEW = (*_NOT_SAID, Flag.CLIPPING, Flag.LOW_AGREEMENT)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundTracker:
+    """A system that follows the sun: private.
+
+    Parameters
+    ----------
+    point
+        The tracker, shape (TRACKER_PARAMETERS,).
+    covariance
+        Of its parameters.
+    backtrack_probability
+        How likely it is that it backtracks.
+    model
+        Modelled power at the usable intervals, padded. [kW]
+    skyline
+        Elevation below which the sun is hidden, by sectors. [degrees]
+    explained, by_plane, by_planes
+        Share of the energy of clear readings that the tracker explains, the one plane, and the
+        better of the best pair and the best mixture of fixed planes, all by the same weights.
+    """
+
+    point: Array
+    covariance: Array
+    backtrack_probability: float
+    model: Matrix
+    skyline: Matrix
+    explained: float
+    by_plane: float
+    by_planes: float
+
+    def __repr__(self) -> str:
+        return "FoundTracker(private)"
+
+    def interval(self, parameter: int) -> Interval:
+        """Return the 90% interval of one of its parameters."""
+        half = 1.645 * float(np.sqrt(self.covariance[parameter, parameter]))
+        return Interval(float(self.point[parameter]) - half, float(self.point[parameter]) + half)
+
+    def estimate(self) -> TrackerEstimate:
+        """Return the tracker as an estimate tells it."""
+        backtracks = bool(self.point[COVERAGE] > 0.0)
+        coverage = float(self.point[COVERAGE]) if backtracks else USUAL_COVERAGE
+        half = 1.645 * float(np.sqrt(self.covariance[COVERAGE, COVERAGE]))
+        most = self.interval(MOST)
+        return TrackerEstimate(
+            axis_azimuth=float(self.point[AXIS]),
+            backtrack=backtracks,
+            backtrack_probability=self.backtrack_probability,
+            gcr=coverage,
+            max_angle=float(self.point[MOST]),
+            axis_interval=self.interval(AXIS),
+            gcr_interval=Interval(max(coverage - half, 0.0), min(coverage + half, 1.0)),
+            max_angle_interval=Interval(max(most.low, 0.0), min(most.high, 90.0)),
+        )
 
 
 def put_trackers(

@@ -9,8 +9,6 @@ many, which has thirty capacities to choose freely. Whoever is in doubt stays wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +22,7 @@ from sunveil.engine.model import HAZE, LIMIT, NO_LIMIT
 from sunveil.engine.prepared import correlated_in, shares_for
 from sunveil.engine.readings import find_limits, padded
 from sunveil.engine.shade import WORTH_LEAVING_OUT, find_shade
+from sunveil.engine.tracker_outcomes import FoundTracker
 from sunveil.engine.tracking import (
     AXIS,
     COVERAGE,
@@ -32,10 +31,10 @@ from sunveil.engine.tracking import (
     T_HAZE,
     T_LIMIT,
     TWO_AXES,
-    USUAL_COVERAGE,
     USUAL_MOST,
     tracker_grid,
     tracker_power,
+    tracker_profiles,
 )
 from sunveil.engine.tracking_fit import (
     TrackedReadings,
@@ -43,8 +42,6 @@ from sunveil.engine.tracking_fit import (
     fit_tracker,
     tracker_covariance,
 )
-from sunveil.planes import TrackerEstimate
-from sunveil.quantities import Interval
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
@@ -57,68 +54,12 @@ SUSPECT = 1.05
 OVER_PLANE, OVER_PLANES = 1.15, 0.96
 # Before any reading, so many times as many trackers backtrack as do not.
 BACKTRACKING = 2.0
-# So many readings are enough to fit a tracker to.
-READINGS = 4000
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class FoundTracker:
-    """A system that follows the sun: private.
-
-    Parameters
-    ----------
-    point
-        The tracker, shape (TRACKER_PARAMETERS,).
-    covariance
-        Of its parameters.
-    backtrack_probability
-        How likely it is that it backtracks.
-    two_axes
-        Whether one that faces the sun at all times is likelier.
-    model
-        Modelled power at the usable intervals, padded. [kW]
-    skyline
-        Elevation below which the sun is hidden, by sectors. [degrees]
-    explained, by_plane, by_mixture, by_pair
-        Share of the energy of clear readings that the tracker explains, the one plane, the best
-        mixture of fixed planes and the best pair, all by the same weights.
-    """
-
-    point: Array
-    covariance: Array
-    backtrack_probability: float
-    two_axes: bool
-    model: Matrix
-    skyline: Matrix
-    explained: float
-    by_plane: float
-    by_mixture: float
-    by_pair: float
-
-    def __repr__(self) -> str:
-        return "FoundTracker(private)"
-
-    def interval(self, parameter: int) -> Interval:
-        """Return the 90% interval of one of its parameters."""
-        half = 1.645 * float(np.sqrt(self.covariance[parameter, parameter]))
-        return Interval(float(self.point[parameter]) - half, float(self.point[parameter]) + half)
-
-    def estimate(self) -> TrackerEstimate:
-        """Return the tracker as an estimate tells it."""
-        backtracks = bool(self.point[COVERAGE] > 0.0)
-        coverage = float(self.point[COVERAGE]) if backtracks else USUAL_COVERAGE
-        half = 1.645 * float(np.sqrt(self.covariance[COVERAGE, COVERAGE]))
-        most = self.interval(MOST)
-        return TrackerEstimate(
-            axis_azimuth=float(self.point[AXIS]),
-            backtrack=backtracks,
-            backtrack_probability=self.backtrack_probability,
-            gcr=coverage,
-            max_angle=float(self.point[MOST]),
-            axis_interval=self.interval(AXIS),
-            gcr_interval=Interval(max(coverage - half, 0.0), min(coverage + half, 1.0)),
-            max_angle_interval=Interval(max(most.low, 0.0), min(most.high, 90.0)),
-        )
+# What explains no more on few readings will not explain enough.
+HOPELESS = 1.0
+# So many readings are enough to look for a tracker on, and to fit it to.
+FEW_READINGS, READINGS = 1200, 4000
+# Where the fit with two axes stands among those that are made of a system.
+TWO_AXES_PLACE = 2
 
 
 def find_trackers(fit: FinalFit, errors: SystematicErrors) -> dict[int, FoundTracker]:
@@ -131,21 +72,9 @@ def find_trackers(fit: FinalFit, errors: SystematicErrors) -> dict[int, FoundTra
     errors
         What a fit cannot see.
     """
-    out = {}
-    for s, left in zip(*suspects(fit), strict=True):
-        found = _fit_suspect(fit, int(s), left, errors)
-        if found is not None and is_tracker(found):
-            out[int(s)] = found
-    return out
-
-
-def is_tracker(found: FoundTracker) -> bool:
-    """Return whether one axis explains clearly more than fixed planes do, and two axes do not."""
-    return (
-        not found.two_axes
-        and found.explained > OVER_PLANE * found.by_plane
-        and found.explained > OVER_PLANES * max(found.by_mixture, found.by_pair)
-    )
+    systems, left = suspects(fit)
+    tried = [_as_tracker(fit, int(s), left[k], errors) for k, s in enumerate(systems)]
+    return {int(s): each for s, each in zip(systems, tried, strict=True) if each is not None}
 
 
 def suspects(fit: FinalFit) -> tuple[NDArray[np.intp], Array]:
@@ -175,35 +104,54 @@ def suspects(fit: FinalFit) -> tuple[NDArray[np.intp], Array]:
     return chosen, left[chosen]
 
 
-def _fit_suspect(
+def _as_tracker(
     fit: FinalFit, s: int, left: Array, errors: SystematicErrors
 ) -> FoundTracker | None:
-    """Return the best tracker of a system; None where there is too little to tell it by."""
+    """Return a system as a tracker; None where planes or two axes explain as much."""
     prepared, readings = fit.prepared, fit.searched.readings.take(np.array([s]))
     limit = float(find_limits(readings, prepared.day, hours=prepared.minutes / 60.0)[0])
-    _, tracked = _tracked(fit, s, fit.days.weights[s])
-    fits = [fit_tracker(tracked, start) for start in _starts(tracked, left, limit)]
-    weights, skyline = _unhidden(fit, s, _likeliest(fits))
-    places, tracked = _tracked(fit, s, weights)
+    _, few = _tracked(fit, s, fit.days.weights[s], FEW_READINGS)
+    fits = [fit_tracker(few, start) for start in _starts(few, left, limit)]
+    model = _power(fit, _likeliest(fits))
+    weights, skyline = _unhidden(fit, s, model)
     compared = ComparedReadings.of(fit, s, weights, limit)
     if len(compared.value) < FEWEST:
         return None
+    by_plane = compared.explained(fit.model[s])
+    if compared.explained(model) < HOPELESS * by_plane:
+        return None
+    places, tracked = _tracked(fit, s, weights, READINGS)
     fits = [fit_tracker(tracked, each.point) for each in fits]
-    point = _likeliest(fits).point
-    model = padded(tracker_power(prepared.tracked, point[None], prepared.numbers))[0]
-    plane, hazes = fit.points[s], np.stack([fit.points[s, HAZE:LIMIT], point[T_HAZE:T_LIMIT]])
+    best, model = _likeliest(fits), _power(fit, _likeliest(fits))
+    explained = compared.explained(model)
+    if explained < OVER_PLANE * by_plane or fits[TWO_AXES_PLACE].cost < best.cost:
+        return None
+    by_planes = _by_planes(compared, fit, s, best)
+    if explained < OVER_PLANES * by_planes:
+        return None
     return FoundTracker(
-        point=_as_told(point),
-        covariance=_covariance(fit, (places, tracked), point, model, errors),
+        point=_as_told(best.point),
+        covariance=_covariance(fit, (places, tracked), best.point, model, errors),
         backtrack_probability=_backtracking(fits),
-        two_axes=fits[2].cost < _likeliest(fits).cost,
         model=model,
         skyline=skyline,
-        explained=compared.explained(model),
-        by_plane=compared.explained(fit.model[s]),
-        by_mixture=best_mixture(compared, plane, fit.model[s]),
-        by_pair=best_pair(compared, hazes, fit.model[s]),
+        explained=explained,
+        by_plane=by_plane,
+        by_planes=by_planes,
     )
+
+
+def _power(fit: FinalFit, found: TrackerFit) -> Matrix:
+    """Return the power of a tracker at the usable intervals, padded. [kW]"""
+    power = tracker_power(fit.prepared.tracked, found.point[None], fit.prepared.numbers)
+    return np.asarray(padded(power)[0])
+
+
+def _by_planes(compared: ComparedReadings, fit: FinalFit, s: int, found: TrackerFit) -> float:
+    """Return the share of energy that fixed planes explain, under the haze of either fit."""
+    point, model = fit.points[s], fit.model[s]
+    hazes = np.stack([point[HAZE:LIMIT], found.point[T_HAZE:T_LIMIT]])
+    return max(best_mixture(compared, point, model), best_pair(compared, hazes, model))
 
 
 def _covariance(
@@ -238,15 +186,14 @@ def _as_told(point: Array) -> Array:
     return out
 
 
-def _unhidden(fit: FinalFit, s: int, found: TrackerFit) -> tuple[Matrix, Matrix]:
+def _unhidden(fit: FinalFit, s: int, model: Matrix) -> tuple[Matrix, Matrix]:
     """Return how much readings count by the days of a tracker and what hides the sun, and this."""
     prepared, readings = fit.prepared, fit.searched.readings.take(np.array([s]))
-    model = padded(tracker_power(prepared.tracked, found.point[None], prepared.numbers))
-    days = find_clear_days(readings, model, prepared)
+    days = find_clear_days(readings, model[None], prepared)
     shade = find_shade(
         readings.power,
         readings.have,
-        model,
+        model[None],
         dimmest=DIMMEST * readings.bright,
         patch=prepared.patch,
     )
@@ -268,17 +215,19 @@ def _starts(readings: TrackedReadings, left: Array, limit: float) -> list[Array]
         own = (grid[:, COVERAGE] > 0.0) == backtracks
         start = grid[np.where(own, left, np.inf).argmin()].copy()
         start[T_LIMIT], start[MOST] = limit, most
-        profile = tracker_power(readings.sky, start[None], readings.numbers)[0]
+        profile = tracker_profiles(readings.sky, start[None], readings.numbers)[0]
         bright = np.quantile(profile, 0.95)
         start[T_CAPACITY] = np.log(max(readings.bright / max(float(bright), 1e-9), 1e-9))
         out.append(start)
     return out
 
 
-def _tracked(fit: FinalFit, s: int, weights: Matrix) -> tuple[NDArray[np.intp], TrackedReadings]:
+def _tracked(
+    fit: FinalFit, s: int, weights: Matrix, enough: int
+) -> tuple[NDArray[np.intp], TrackedReadings]:
     """Return the places of the readings that a tracker is fitted to, and these."""
     readings, prepared = fit.searched.readings, fit.prepared
-    share = float(shares_for(READINGS, readings.count[s : s + 1])[0])
+    share = float(shares_for(enough, readings.count[s : s + 1])[0])
     places = prepared.part(share)[0].astype(np.intp)
     places = places[weights[places] > 0.0]
     return places, TrackedReadings(

@@ -121,12 +121,12 @@ class _Linear:
 def _priors(numbers: Numbers) -> tuple[Array, Array]:
     """Return mean and precision of what is known of each parameter before any reading.
 
-    Modules that turn stand open. The limit has next to no prior.
+    Modules that turn stand open. Capacity and limit have next to no prior.
     """
     heat = Mount.RACK.heat
     mean = np.array([180.0, USUAL_COVERAGE, USUAL_MOST, 0.0, numbers.haze_mean, heat, 0.0, 0.0])
     haze, season = numbers.haze_deviation, numbers.season_deviation
-    deviation = [AXES, COVERAGES, TURNS, np.inf, haze, numbers.heat_deviation, season, 30.0]
+    deviation = [AXES, COVERAGES, TURNS, 30.0, haze, numbers.heat_deviation, season, 30.0]
     return mean, np.array(deviation) ** -2.0
 
 
