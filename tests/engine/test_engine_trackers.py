@@ -11,7 +11,8 @@ from sunveil.engine import infer_block
 from sunveil.engine.assumed import SystematicErrors
 from sunveil.engine.final import fit_finally
 from sunveil.engine.search import search
-from sunveil.engine.trackers import _as_told, find_trackers
+from sunveil.engine.trackers import _as_told, _asked_of, find_trackers
+from sunveil.engine.tracking_fit import TrackerFit
 from sunveil.estimate import Flag
 from sunveil.simulate import Tracker, east_west, tracking, western_horizon
 
@@ -118,3 +119,9 @@ def test_what_is_found_explains_more_than_planes_do(tracked_rows, prepared):
 @pytest.mark.parametrize(("axis", "told"), [(85.0, 265.0), (90.0, 90.0), (275.0, 95.0)])
 def test_the_end_of_an_axis_that_is_nearer_south_is_told(axis, told):
     assert _as_told(np.array([axis, 0.4]))[0] == told
+
+
+def test_more_is_asked_of_axes_that_are_far_from_north_to_south():
+    usual, rare = (_asked_of(TrackerFit(np.array([axis]), 0.0)) for axis in (350.0, 275.0))
+    assert rare[0] > usual[0] > 1.0
+    assert rare[1] > 1.0 > usual[1]
