@@ -33,9 +33,8 @@ from sunveil.site import Plane
 KW = 6.0
 
 
-@pytest.mark.parametrize("dual_axis", [False, True])
-def test_a_trackers_capacity_is_what_its_highest_powers_show(denver, power_of, dual_axis):
-    change = partial(tracking, tracker=Tracker(dual_axis=dual_axis))
+def test_the_capacity_of_two_axes_is_what_its_highest_powers_show(denver, power_of):
+    change = partial(tracking, tracker=Tracker(dual_axis=True))
     row = row_of(power_of(180.0, 20.0, change=change), denver.grid)
     found = infer_block(row[None], denver)
     assert {Flag.NOT_ONE_PLANE, Flag.CAPACITY_BOUNDED} <= set(flags(found, 0))
@@ -148,9 +147,9 @@ def test_short_records_and_what_no_plane_explains_are_in_doubt(denver, rows, pow
     short, longer = rows[0].copy(), rows[0].copy()
     short[(FEWEST_DAYS - 2) * 24 :] = np.nan
     longer[(FEWEST_DAYS + 2) * 24 :] = np.nan
-    tracker = power_of(180.0, 20.0, change=partial(tracking, tracker=Tracker()))
+    facing = partial(tracking, tracker=Tracker(dual_axis=True))
     noise = np.random.default_rng(0).uniform(0.0, 1.0, 8760).astype(np.float32) ** 8
-    given = np.stack([rows[0], short, longer, row_of(tracker, denver.grid), noise])
+    given = np.stack([rows[0], short, longer, row_of(power_of(change=facing), denver.grid), noise])
     infer_block(given, denver, options=EngineOptions(clock="given"))
     assert asked == [[False, True, False, True, True]]
 

@@ -31,6 +31,7 @@ from sunveil.engine.clocks import NOBODY, BlockClocks, find_clocks, repaired_row
 from sunveil.engine.final import fit_finally
 from sunveil.engine.hypotheses import FoundClock
 from sunveil.engine.intervals import intervals_of
+from sunveil.engine.kinds import tell_kinds
 from sunveil.engine.model import (
     CAPACITY,
     EAST,
@@ -59,6 +60,8 @@ from sunveil.engine.prepared import PreparedSky, prepare
 from sunveil.engine.readings import believable, on_long_grid
 from sunveil.engine.search import Searched, search
 from sunveil.engine.skytable import SkyTable
+from sunveil.engine.tracker_outcomes import put_trackers
+from sunveil.engine.trackers import find_trackers
 from sunveil.engine.years import fit_years, year_covariances
 from sunveil.estimate import Flag
 from sunveil.meters.record import SHORT_INTERVAL
@@ -232,18 +235,20 @@ def _completed(
     if not len(enough):
         return out
     fit = fit_finally(searched.take(enough), prepared)
+    trackers = find_trackers(fit, errors)
     years = fit_years(fit)
     few_days = fit.searched.readings.days < FEWEST_DAYS
-    several = ~fit.is_one_plane()
-    doubtful = several | few_days | (fit.agreement() < AGREEING)
+    here = None if places is None else places.take(enough)
+    kinds = tell_kinds(fit, errors, here, trackers=np.array([*trackers], dtype=np.intp))
+    doubtful = kinds.unexplained | few_days | (fit.agreement() < AGREEING)
     most = largest_capacity(fit, doubtful, few_days)
     excluded = exclude(fit, doubtful)
-    points = fit.points
-    if places is not None:
-        points = as_placed(points, prepared.sky.site, places.take(enough))
+    points = fit.points if here is None else as_placed(fit.points, prepared.sky.site, here)
     hazy = dull_winters(fit.days.smooth) & prepared.sky.clear & _faces_winter(fit.points, prepared)
     covariance = fit.covariances(errors) + year_covariances(fit.points, years, errors)
+    covariance[kinds.two] = kinds.covariance[kinds.two]
     covariance += haze_covariances(fit.points, hazy)
+    two = kinds.two & ~excluded
     spread = widened(intervals_of(points, covariance), shown_capacity(fit), excluded, most)
     agreement, clipped = fit.agreement(), fit.clipped() > CLIPPED_SHARE
     limited = clipped & (points[:, LIMIT] < NO_LIMIT)
@@ -253,7 +258,8 @@ def _completed(
         Flag.CLIPPING: clipped,
         Flag.LOW_AGREEMENT: agreement < lowest,
         Flag.TOO_LITTLE_DATA: few_days,
-        Flag.NOT_ONE_PLANE: several,
+        Flag.NOT_ONE_PLANE: kinds.unexplained | (kinds.two & excluded),
+        Flag.TWO_PLANES: two,
         Flag.CAPACITY_BOUNDED: excluded,
         Flag.FEW_CLEAR_HOURS: clear_hours < FEWEST_CLEAR_HOURS,
         Flag.SEASONAL_HAZE: hazy,
@@ -275,12 +281,19 @@ def _completed(
         clear_hours=clear_hours,
         trend=100.0 * years.trends(len(enough)),
         skyline=fit.skyline,
-        years=year_tuples(years, points, fit.points),
-        planes=no_tuples(len(enough)),
+        years=np.where(kinds.two, no_tuples(len(enough)), year_tuples(years, points, fit.points)),
+        planes=np.where(two, kinds.planes, no_tuples(len(enough))),
         tracker=np.full(len(enough), None, dtype=object),
         lit=fit.searched.readings.lit.astype(np.int32),
         flags=np.bitwise_or.reduce([flag_bits(flag, where) for flag, where in flags.items()]),
         **asdict(spread),
+    )
+    put_trackers(
+        found,
+        trackers,
+        fit.searched.readings,
+        placed=points[:, CAPACITY] - fit.points[:, CAPACITY],
+        lowest_agreement=lowest,
     )
     out.put(enough, found)
     out.outcome[enough[~says_anything(found)]] = NO_FIT

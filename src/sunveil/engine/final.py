@@ -16,7 +16,7 @@ from sunveil.engine.assumed import (
 )
 from sunveil.engine.clear import ClearDays, find_clear_days
 from sunveil.engine.intervals import covariances
-from sunveil.engine.mixture import ENOUGH, screen, several_planes
+from sunveil.engine.mixture import BEYOND_DOUBT, ENOUGH, screen, several_planes
 from sunveil.engine.model import LIMIT, NO_LIMIT, PARAMETERS, UNLIMITED, inform
 from sunveil.engine.prepared import PreparedSky, shares_for
 from sunveil.engine.readings import padded
@@ -80,8 +80,8 @@ class FinalFit:
         at = (self.model >= ceiling[:, None]) & (self.searched.readings.have > 0.0)
         return np.asarray(at.sum(axis=1) / np.maximum(self.searched.readings.count, 1))
 
-    def is_one_plane(self) -> NDArray[np.bool_]:
-        """Return which systems look like one fixed plane."""
+    def suspects(self) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Return the systems that may not be one fixed plane, and which of them cannot be one."""
         readings, numbers = self.searched.readings, self.prepared.numbers
         groups, probe = self.prepared.probe
         suspect, shares = screen(
@@ -91,14 +91,13 @@ class FinalFit:
             sheet=probe,
             numbers=numbers,
         )
-        counts = shares_for(ENOUGH, readings.count)
-        several = np.zeros(len(self.points), dtype=bool)
+        counts, gain = shares_for(ENOUGH, readings.count), np.zeros(len(suspect))
         for share in np.unique(counts[suspect]):
             here = np.flatnonzero(suspect & (counts == share))
             places, sheet = self.prepared.part(float(share))
             power = readings.thinned(places, here)[0]
             clear = padded(self.kept[here[:, None], places]) >= CLEAR_ENOUGH
-            several[here] = several_planes(
+            suspect[here], gain[here] = several_planes(
                 power * clear,
                 readings.bright[here],
                 self.points[here],
@@ -106,7 +105,8 @@ class FinalFit:
                 sheet=sheet,
                 numbers=numbers,
             )
-        return ~several
+        systems = np.flatnonzero(suspect)
+        return systems, gain[systems] >= BEYOND_DOUBT
 
     def covariances(self, errors: SystematicErrors) -> Array:
         """Return the covariance of each system's parameters, without what its years show."""

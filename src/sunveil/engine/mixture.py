@@ -31,14 +31,15 @@ from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
 
-# It is not one plane when a mixture explains this much more of the energy ...
+# It may not be one plane when a mixture explains this much more of the energy ...
 LEAST_GAIN = 0.016
 # ... while leaving the plane itself less than this share of the capacity ...
-LARGEST_OWN_SHARE = 0.5
-# ... or when it explains so much more that the plane cannot be right.
-SURE_GAIN = 0.08
+LARGEST_OWN_SHARE = 0.7
+# ... or when it explains so much more that the plane is hardly right; with so much more it cannot
+# be, whatever else explains it: real single planes come up to 0.1, trackers have 0.16 at the least.
+SURE_GAIN, BEYOND_DOUBT = 0.08, 0.12
 # The same of the bright envelope alone, which is quick: who passes is tested on readings.
-SCREEN_GAIN, SCREEN_OWN_SHARE, SCREEN_SURE_GAIN = 0.012, 0.72, 0.08
+SCREEN_GAIN, SCREEN_OWN_SHARE, SCREEN_SURE_GAIN = 0.012, 0.75, 0.08
 # The plane's own are those of the mixture that face so close to it. [degrees]
 NEAR_DEGREES = 8.0
 # Errors narrower than the fit's own, to see small misfits.
@@ -125,8 +126,8 @@ def several_planes(
     *,
     sheet: Sheet,
     numbers: Numbers,
-) -> NDArray[np.bool_]:
-    """Return which systems are not one fixed plane, by their readings.
+) -> tuple[NDArray[np.bool_], Array]:
+    """Return which systems may not be one fixed plane, and how much more a mixture explains.
 
     Parameters
     ----------
@@ -147,7 +148,7 @@ def several_planes(
     rules = _rules(numbers)
     gain = _compare(value, bright, points, found, sheet=sheet, numbers=numbers, rules=rules)
     another = (gain >= LEAST_GAIN) & (_own_share(found, points) < LARGEST_OWN_SHARE)
-    return np.asarray(another | (gain >= SURE_GAIN))
+    return np.asarray(another | (gain >= SURE_GAIN)), gain
 
 
 def _rules(numbers: Numbers) -> MixtureNumbers:

@@ -528,3 +528,33 @@ def inform(sheet, power, have, bright, points, numbers, correlated, shifts, span
             for i in range(size):
                 for j in range(size):
                     scatter[s, i, j] += sums[i] * sums[j]
+
+
+@kernel
+def fill_slopes(sheet, points, numbers, out):  # type: ignore[no-untyped-def]
+    """Fill the power of planes without a limit, and how it changes with their parameters.
+
+    Parameters
+    ----------
+    sheet
+        The sky, shape (blocks, ROWS, BLOCK).
+    points
+        Without limits, shape (points, PARAMETERS).
+    numbers
+        What is assumed, with a model of errors of 1 kW for each reading.
+    out
+        Filled with power [kW] and its derivatives by all parameters but the limit, shape (points,
+        PARAMETERS, blocks · BLOCK), float32.
+    """
+    nothing = np.zeros(sheet.shape[0] * BLOCK, dtype=np.float32)
+    lines = np.empty((sheet.shape[0], _OUT, BLOCK), dtype=np.float32)
+    o = lines.ravel()
+    for point in range(len(points)):
+        _linearise(sheet, nothing, nothing, points[point], 1.0, 1.0, numbers, lines)
+        for i in range(PARAMETERS):
+            row = out[point, i]
+            from_row = 0 if i == 0 else (_SLOPES + i - 1) * BLOCK
+            for block in range(sheet.shape[0]):
+                base, at = (block * (_OUT * BLOCK)) & _MASK, (block * BLOCK) & _MASK
+                for k in range(BLOCK):
+                    row[at + k] = o[base + from_row + k]

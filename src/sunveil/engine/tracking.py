@@ -1,14 +1,16 @@
 """The power of single-axis trackers under a sky: pvlib's tracking, compiled.
 
-A tracker's axis lies flat and its modules turn about it, as :func:`pvlib.tracking.singleaxis` turns
-them: towards the sun, as far as the greatest angle allows, and back at low sun where they backtrack,
-so far that no row shades the next. The light on them, and what they make of it, are those of
-:mod:`sunveil.engine.model`, with another normal at each of the two instants of an interval.
+A tracker's axis lies flat, and its modules turn about it as :func:`pvlib.tracking.singleaxis` turns
+them: towards the sun, as far as the greatest angle allows, and back at low sun where they
+backtrack, so far that no row shades the next. The light on them, and what they make of it, are
+those of :mod:`sunveil.engine.model`, with another normal at each of the two instants of an
+interval.
 
 A *point* of a tracker is eight numbers: where the axis points [degrees]; the ground coverage ratio,
 zero for one that does not backtrack; the greatest angle [degrees]; then the logarithm of the DC
 capacity [kW], haze, heat, the haze's season and the logarithm of the inverter's limit [kW], as
-those of a plane.
+those of a plane. One whose greatest angle is beyond 90° faces the sun at all times, as trackers
+with two axes do.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 from sunveil.engine.assumed import TYPICAL_HAZE, modifiers_by_degree
 from sunveil.engine.model import (
     CIRCUMSOLAR,
+    CLOUD,
     COOLING,
     DNI,
     DNI_FADE,
@@ -43,6 +46,8 @@ from sunveil.site import Array, Mount
 
 Matrix = NDArray[np.float32]
 
+# The greatest angle that stands for two axes. [degrees]
+TWO_AXES = 180.0
 AXIS, COVERAGE, MOST, T_CAPACITY, T_HAZE, T_HEAT, T_SEASON, T_LIMIT = range(8)
 TRACKER_PARAMETERS = 8
 
@@ -50,10 +55,13 @@ TRACKER_PARAMETERS = 8
 # farms usually are: coverage or no backtracking, and greatest angle [degrees].
 AXIS_STEP, USUAL_COVERAGE, USUAL_MOST = 15.0, 0.38, 52.0
 
-# Rows of a sky as the kernel below reads them, pairs of instants first.
-_PAIRS = (SUN_EAST, SUN_NORTH, SUN_UP, CIRCUMSOLAR, DOME, HORIZON, LEAST_DIFFUSE, DNI, GHI)
-_PAIRS += (DNI_FADE, GHI_FADE)
-_ORDER = [row + node for row in _PAIRS for node in range(2)] + [COOLING, WARMTH, SEASON]
+# Rows of a sky as the kernel below reads them, pairs of instants first; clouds, which only fits
+# look at, last.
+_PAIRS = (
+    *(SUN_EAST, SUN_NORTH, SUN_UP, CIRCUMSOLAR, DOME, HORIZON, LEAST_DIFFUSE),
+    *(DNI, GHI, DNI_FADE, GHI_FADE),
+)
+_ORDER = [row + node for row in _PAIRS for node in range(2)] + [COOLING, WARMTH, SEASON, CLOUD]
 
 kernel = njit(
     cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}
@@ -124,7 +132,7 @@ def _views_by_sine() -> Matrix:
     """Return Marion's modifier of sky light, and the ground's view without albedo, by tilt.
 
     Both as polynomials of the tilt's sine, lowest power first, shape (2, 7): right to 1e-3 of the
-    diffuse light up to 75°, farther than any tracker turns.
+    diffuse light up to 75°, farther than any tracker with one axis turns.
     """
     tilt = np.arange(76.0)
     sky, ground = modifiers_by_degree()
@@ -168,6 +176,7 @@ def _fill_trackers(sky, points, views, numbers, out):  # type: ignore[no-untyped
         spacing = np.float32(1.0 / max(points[point, 1], 1e-6))
         most_sine = np.float32(np.sin(points[point, 2] * radian))
         most_cosine = np.float32(np.cos(points[point, 2] * radian))
+        facing = points[point, 2] > 90.0
         haze, heat = np.float32(points[point, 4]), np.float32(points[point, 5])
         winter, row = np.float32(points[point, 6]), out[point]
         for k in range(sky.shape[1]):
@@ -187,13 +196,15 @@ def _fill_trackers(sky, points, views, numbers, out):  # type: ignore[no-untyped
                 beyond = turn > most_sine
                 turn = most_sine if beyond else turn
                 level = most_cosine if beyond else level
-                seen = turn * far + level * up
+                turn = np.sqrt(_ONE - up * up) if facing else turn
+                level = up if facing else level
+                seen = _ONE if facing else turn * far + level * up
                 u = _TWO * min(seen, _ONE) - _ONE
                 glass = ((((p10 * u + p9) * u + p8) * u + p7) * u + p6) * u + p5
                 glass = ((((glass * u + p4) * u + p3) * u + p2) * u + p1) * u + p0
-                dome = (((((v6 * turn + v5) * turn + v4) * turn + v3) * turn + v2) * turn + v1)
+                dome = ((((v6 * turn + v5) * turn + v4) * turn + v3) * turn + v2) * turn + v1
                 dome = dome * turn + v0
-                ground = (((((g6 * turn + g5) * turn + g4) * turn + g3) * turn + g2) * turn + g1)
+                ground = ((((g6 * turn + g5) * turn + g4) * turn + g3) * turn + g2) * turn + g1
                 ground = ground * turn + g0
                 hazy = haze + winter * sky[24, k]
                 dni = sky[14 + j, k] * _faded(hazy * sky[18 + j, k])

@@ -11,17 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.engine.assumed import CLEAR_HAZE, HEAT_DEVIATION, SEASON_DEVIATION, SystematicErrors
+from sunveil.engine.assumed import SystematicErrors
 from sunveil.engine.model import NO_LIMIT, Numbers
 from sunveil.engine.tracking import (
     AXIS,
     COVERAGE,
     MOST,
     T_CAPACITY,
-    T_HAZE,
-    T_HEAT,
     T_LIMIT,
-    T_SEASON,
     TRACKER_PARAMETERS,
     USUAL_COVERAGE,
     USUAL_MOST,
@@ -31,29 +28,19 @@ from sunveil.site import Array, Mount
 
 Matrix = NDArray[np.float32]
 
-# Priors, by what farms are built like: axes about north to south but for a few, a coverage between
-# 0.25 and 0.5, 45° to 60° of turn. Each as mean and standard deviation, in the order of a point.
-_PRIORS = np.array(
-    [
-        (180.0, 60.0),
-        (USUAL_COVERAGE, 0.09),
-        (USUAL_MOST, 6.0),
-        (0.0, np.inf),
-        CLEAR_HAZE,
-        (Mount.RACK.heat, HEAT_DEVIATION),
-        (0.0, SEASON_DEVIATION),
-        (0.0, 30.0),
-    ]
-)
+# By what farms are built like: axes about north to south but for a few, a coverage between 0.25
+# and 0.5, 45° to 60° of turn; so, as a standard deviation each. [degrees, 1, degrees]
+AXES, COVERAGES, TURNS = 60.0, 0.09, 6.0
 # What derivatives are taken over, the longest step, one that is as good as none, and bounds.
 _APART = np.array([1.0, 0.01, 1.0, 0.0, 0.1, 0.1, 0.1, 0.0])
 _LONGEST = np.array([10.0, 0.1, 6.0, 0.5, 1.0, 0.5, 0.5, 0.1])
 _SMALL = np.array([0.1, 0.005, 0.3, 0.002, 0.03, 0.03, 0.03, 0.002])
 _LEAST = np.array([-720.0, 0.12, 35.0, -20.0, -2.5, 0.3, -2.0, -40.0])
 _LARGEST = np.array([720.0, 0.75, 70.0, 20.0, 4.0, 3.0, 2.0, 2.0 * NO_LIMIT])
-# What the fit cannot see of axis [degrees], coverage, and greatest angle [degrees]: simulated air
-# that is hazier at low sun than its map reads as 0.03 more of coverage and 3° less of turn.
-_BIAS = np.array([1.0, 0.035, 3.0])
+# What the fit cannot see, as standard deviations: of axis [degrees], coverage, greatest angle
+# [degrees] and capacity [fraction]. Air that is hazier at low sun than its map reads as 0.03 more
+# of coverage and 3° less of turn, clearer air as 0.05 less; modules with two sides as more of them.
+_BIAS = {AXIS: 1.0, COVERAGE: 0.05, MOST: 3.0, T_CAPACITY: 0.05}
 STEPS = 8
 
 
@@ -131,9 +118,22 @@ class _Linear:
     unexplained: float
 
 
+def _priors(numbers: Numbers) -> tuple[Array, Array]:
+    """Return mean and precision of what is known of each parameter before any reading.
+
+    Modules that turn stand open. Capacity and limit have next to no prior.
+    """
+    heat = Mount.RACK.heat
+    mean = np.array([180.0, USUAL_COVERAGE, USUAL_MOST, 0.0, numbers.haze_mean, heat, 0.0, 0.0])
+    haze, season = numbers.haze_deviation, numbers.season_deviation
+    deviation = [AXES, COVERAGES, TURNS, 30.0, haze, numbers.heat_deviation, season, 30.0]
+    return mean, np.array(deviation) ** -2.0
+
+
 def _free(point: Array) -> NDArray[np.intp]:
     """Return which parameters move: no coverage without backtracking, no limit where none is."""
     out = np.ones(TRACKER_PARAMETERS, dtype=bool)
+    out[[AXIS, MOST]] = point[MOST] <= 90.0
     out[COVERAGE], out[T_LIMIT] = point[COVERAGE] > 0.0, point[T_LIMIT] < NO_LIMIT
     return np.flatnonzero(out)
 
@@ -152,7 +152,8 @@ def _linearise(readings: TrackedReadings, point: Array) -> _Linear:
     slopes *= below
     slopes[free == T_LIMIT] = limit * ~below
     absolute = np.float32(numbers.absolute * readings.bright)
-    deviation = np.sqrt((np.float32(numbers.relative) * model) ** 2 + absolute * absolute)
+    relative = np.float32(numbers.relative**2) + (np.float32(numbers.cloud) * readings.sky[-1]) ** 2
+    deviation = np.sqrt(relative * model * model + absolute * absolute)
     slopes /= deviation
     residual = (readings.power - model) / deviation
     say = np.exp(residual * residual * np.float32(-0.5 / numbers.reach**2))
@@ -164,8 +165,10 @@ def _linearise(readings: TrackedReadings, point: Array) -> _Linear:
 def _information(readings: TrackedReadings, linear: _Linear) -> Array:
     """Return the information matrix with its priors."""
     told = (linear.slopes * linear.weight) @ linear.slopes.T
-    prior = np.diag(_PRIORS[linear.free, 1] ** -2.0)
-    return np.asarray(told.astype(np.float64) / readings.correlated + prior)
+    _, precision = _priors(readings.numbers)
+    return np.asarray(
+        told.astype(np.float64) / readings.correlated + np.diag(precision[linear.free])
+    )
 
 
 def fit_tracker(readings: TrackedReadings, start: Array, *, most: int = STEPS) -> TrackerFit:
@@ -180,20 +183,20 @@ def fit_tracker(readings: TrackedReadings, start: Array, *, most: int = STEPS) -
     most
         Most steps.
     """
-    point = start.copy()
+    point, (mean, precision) = start.copy(), _priors(readings.numbers)
     for _ in range(most):
         linear = _linearise(readings, point)
         free = linear.free
         pull = linear.slopes @ (linear.weight * linear.residual) / readings.correlated
-        pull = pull - (point[free] - _PRIORS[free, 0]) * _PRIORS[free, 1] ** -2.0
+        pull = pull - ((point - mean) * precision)[free]
         step = np.linalg.solve(_information(readings, linear), pull)
         step /= max(1.0, float(np.abs(step / _LONGEST[free]).max()))
         point[free] = np.clip(point[free] + step, _LEAST[free], _LARGEST[free])
         if np.abs(step / _SMALL[free]).max() < 1.0:
             break
     linear = _linearise(readings, point)
-    far = (point[linear.free] - _PRIORS[linear.free, 0]) / _PRIORS[linear.free, 1]
-    return TrackerFit(point, linear.unexplained / readings.correlated + 0.5 * float(far @ far))
+    unlikely = 0.5 * float(((point - mean) ** 2 * precision)[linear.free].sum())
+    return TrackerFit(point, linear.unexplained / readings.correlated + unlikely)
 
 
 def tracker_covariance(
@@ -225,12 +228,12 @@ def tracker_covariance(
     clock = linear.slopes @ (linear.weight * shifts / linear.deviation) / readings.correlated
     moved = errors.clock_minutes * (inverse @ clock)
     out = np.zeros((TRACKER_PARAMETERS, TRACKER_PARAMETERS))
-    out[np.ix_(linear.free, linear.free)] = errors.stretch**2 * (
-        spread + inverse
-    ) + np.outer(moved, moved)
-    for parameter, bias in zip((AXIS, COVERAGE, MOST), _BIAS, strict=True):
+    out[np.ix_(linear.free, linear.free)] = errors.stretch**2 * (spread + inverse) + np.outer(
+        moved, moved
+    )
+    for parameter, bias in _BIAS.items():
         out[parameter, parameter] += bias**2
     if point[COVERAGE] <= 0.0:
-        out[COVERAGE, COVERAGE] = _PRIORS[COVERAGE, 1] ** 2
+        out[COVERAGE, COVERAGE] = COVERAGES**2
     out[T_CAPACITY, T_CAPACITY] += errors.capacity**2
     return out

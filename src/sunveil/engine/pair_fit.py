@@ -1,0 +1,265 @@
+"""Two planes below one inverter, fitted at once: a robust fit of ten numbers.
+
+The two share their haze, its season, their heat and the limit; their powers add up below it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sunveil.engine.assumed import LONGEST_STEP
+from sunveil.engine.model import (
+    CAPACITY,
+    CLOUD,
+    EAST,
+    HAZE,
+    HAZE_SEASON,
+    HEAT,
+    LIMIT,
+    NO_LIMIT,
+    NORTH,
+    PARAMETERS,
+    UNLIMITED,
+    Numbers,
+    Sheet,
+    fill_slopes,
+)
+from sunveil.site import Array
+
+Matrix = NDArray[np.float32]
+
+# The numbers of a pair: east, north and log capacity of the first plane and of the second, then
+# haze, heat, season and log limit of both.
+FIRST, SECOND = slice(0, 3), slice(3, 6)
+PAIR_HAZE, PAIR_HEAT, PAIR_SEASON, PAIR_LIMIT = 6, 7, 8, 9
+PAIR_PARAMETERS = 10
+# Roofs of one house have like tilts: standard deviation of their difference, and how far it may go
+# before it counts no more. [degrees]
+TILT_APART, TILT_REACH = 5.0, 10.0
+# They face a right angle apart or away from each other, or neither does: the standard deviation
+# about these, and how likely neither is. [degrees]
+TURNS, TURN_SPREAD, ANY_TURN = (90.0, 180.0, 270.0), 6.0, 0.25
+# What is known of any plane: standard deviations of east, north and log capacity. [degrees, 1]
+ANY_PLANE = np.array([100.0, 100.0, 3.0])
+# The steepest plane, and the flattest that has an azimuth. [degrees]
+STEEPEST, FLATTEST = 89.0, 2.0
+# A step that is as good as none; one of log capacity is as long as so many degrees. [degrees]
+SMALL, AS_LONG = 0.05, 8.0
+MOST_STEPS = 16
+# Bounds of log capacities, of haze and of its season, as of one plane.
+BOUNDS = {2: (-20.0, 20.0), 5: (-20.0, 20.0), PAIR_HAZE: (-2.5, 4.0), PAIR_SEASON: (-2.0, 2.0)}
+
+
+class PairReadings(NamedTuple):
+    """The readings of one system that a pair is fitted to: private.
+
+    Parameters
+    ----------
+    sheet
+        The sky at the readings.
+    power, say
+        Powers [kW], and how much each counts, shape (padded,).
+    bright
+        The record's bright power. [kW]
+    correlated
+        How many readings err alike.
+    """
+
+    sheet: Sheet
+    power: Matrix
+    say: Matrix
+    bright: float
+    correlated: float
+
+
+class PairLines(NamedTuple):
+    """A pair's model at the readings and how it changes with its numbers.
+
+    Parameters
+    ----------
+    model
+        Power. [kW]
+    residual
+        Readings less the model, in standard deviations.
+    weight
+        What each reading counts.
+    slopes
+        Derivatives of the model over its standard deviation, shape (PAIR_PARAMETERS, padded).
+    inverse
+        One over the standard deviations. [1/kW]
+    """
+
+    model: Matrix
+    residual: Matrix
+    weight: Matrix
+    slopes: Matrix
+    inverse: Matrix
+
+
+def planes_of(pair: Array) -> Array:
+    """Return the two planes of a pair as points without a limit, shape (2, PARAMETERS)."""
+    out = np.empty((2, PARAMETERS))
+    out[0, [EAST, NORTH, CAPACITY]], out[1, [EAST, NORTH, CAPACITY]] = pair[FIRST], pair[SECOND]
+    out[:, HAZE], out[:, HEAT], out[:, HAZE_SEASON] = pair[PAIR_HAZE:PAIR_LIMIT]
+    out[:, LIMIT] = UNLIMITED
+    return out
+
+
+def linearised(pair: Array, readings: PairReadings, numbers: Numbers) -> PairLines:
+    """Return a pair's model at the readings, and its derivatives.
+
+    Parameters
+    ----------
+    pair
+        Its numbers, shape (PAIR_PARAMETERS,).
+    readings
+        The readings.
+    numbers
+        What is assumed.
+    """
+    sheet, power = readings.sheet, readings.power
+    exact = numbers._replace(relative=0.0, absolute=1.0, cloud=0.0, dimmest=0.0)
+    both = np.empty((2, PARAMETERS, len(power)), dtype=np.float32)
+    fill_slopes(sheet, planes_of(pair), exact, both)
+    free = both[0, 0] + both[1, 0]
+    limit = np.float32(np.exp(pair[PAIR_LIMIT])) if pair[PAIR_LIMIT] < NO_LIMIT else np.inf
+    model = np.minimum(free, np.float32(limit))
+    hidden = sheet[:, CLOUD].reshape(-1)
+    variance = np.float32(numbers.relative**2) + np.float32(numbers.cloud**2) * hidden * hidden
+    variance = variance * model * model + np.float32((numbers.absolute * readings.bright) ** 2)
+    inverse = np.float32(1.0) / np.sqrt(variance)
+    residual = (power - model) * inverse
+    lit = readings.say * (model >= np.float32(numbers.dimmest * readings.bright))
+    weight = np.exp(np.float32(-0.5 / numbers.reach**2) * residual * residual) * lit
+    below = (free < limit) * inverse
+    slopes = np.empty((PAIR_PARAMETERS, len(power)), dtype=np.float32)
+    slopes[FIRST], slopes[SECOND] = both[0, 1:4], both[1, 1:4]
+    slopes[PAIR_HAZE:PAIR_LIMIT] = both[0, 4:] + both[1, 4:]
+    slopes[:PAIR_LIMIT] *= below
+    slopes[PAIR_LIMIT] = np.where(free < limit, np.float32(0.0), model * inverse)
+    return PairLines(model, residual, weight, slopes, inverse)
+
+
+def roof_prior(pair: Array) -> tuple[float, Array, Array]:
+    """Return the logarithm of what is known of roofs, its gradient, and an information matrix.
+
+    Parameters
+    ----------
+    pair
+        A pair's numbers, shape (PAIR_PARAMETERS,).
+    """
+    (lean, tilt, azimuth), (other_lean, other_tilt, other_azimuth) = (
+        _leaning(*pair[plane][:2].tolist()) for plane in (FIRST, SECOND)
+    )
+    apart, turned = other_tilt - tilt, (other_azimuth - azimuth) % 360.0
+    calm = 1.0 / (1.0 + (apart / TILT_REACH) ** 2)
+    height = (1.0 - ANY_TURN) / len(TURNS) / (TURN_SPREAD * math.sqrt(2.0 * math.pi))
+    heights = [height * math.exp(-0.5 * ((turned - each) / TURN_SPREAD) ** 2) for each in TURNS]
+    density = sum(heights) + ANY_TURN / 360.0
+    far = sum(h * (turned - each) for h, each in zip(heights, TURNS, strict=True)) / density
+    by_tilt, by_turn = np.zeros(PAIR_PARAMETERS), np.zeros(PAIR_PARAMETERS)
+    by_tilt[0:2], by_tilt[3:5] = (-lean[0], -lean[1]), other_lean[:2]
+    by_turn[0:2], by_turn[3:5] = (-lean[2], -lean[3]), other_lean[2:]
+    tilt_say, turn_say = calm / TILT_APART**2, sum(heights) / density / TURN_SPREAD**2
+    gradient = -apart * tilt_say * by_tilt - far / TURN_SPREAD**2 * by_turn
+    information = tilt_say * np.outer(by_tilt, by_tilt) + turn_say * np.outer(by_turn, by_turn)
+    value = 0.5 * (TILT_REACH / TILT_APART) ** 2 * math.log(calm) + math.log(density * 360.0)
+    return value, gradient, information
+
+
+def _leaning(east: float, north: float) -> tuple[tuple[float, float, float, float], float, float]:
+    """Return how tilt and azimuth change with east and north, then tilt and azimuth. [degrees]"""
+    tilt = max(math.hypot(east, north), FLATTEST)
+    turn = math.degrees(1.0 / tilt**2)
+    slopes = east / tilt, north / tilt, north * turn, -east * turn
+    return slopes, tilt, math.degrees(math.atan2(east, north))
+
+
+def known(pair: Array, numbers: Numbers) -> tuple[float, Array, Array]:
+    """Return the logarithm of all priors of a pair, its gradient, and an information matrix."""
+    value, gradient, information = roof_prior(pair)
+    means = np.array([numbers.haze_mean, numbers.heat_mean, 0.0])
+    says = np.array([numbers.haze_deviation, numbers.heat_deviation, numbers.season_deviation])
+    shared, says = np.arange(PAIR_HAZE, PAIR_LIMIT), says**-2.0
+    far = pair[shared] - means
+    gradient[shared] -= says * far
+    information[shared, shared] += says
+    # so that readings which say nothing leave a plane where it is
+    planes = np.arange(PAIR_HAZE)
+    information[planes, planes] += np.tile(ANY_PLANE, 2) ** -2.0
+    # the limit has no prior, but nothing may reach it on the way there
+    information[PAIR_LIMIT, PAIR_LIMIT] += 1e-3 if pair[PAIR_LIMIT] < NO_LIMIT else 1.0
+    return value - 0.5 * float(says @ (far * far)), gradient, information
+
+
+def log_likelihood(lines: PairLines, readings: PairReadings, numbers: Numbers) -> float:
+    """Return the robust log likelihood of the readings: what misfits take from zero.
+
+    Parameters
+    ----------
+    lines
+        A pair's model at the readings.
+    readings
+        The readings.
+    numbers
+        What is assumed.
+    """
+    reach = np.float32(-0.5 / numbers.reach**2)
+    lost = readings.say * (np.exp(reach * lines.residual**2) - np.float32(1.0))
+    return float(numbers.reach**2 * lost.sum(dtype=np.float64) / readings.correlated)
+
+
+def refine_pair(
+    pair: Array, readings: PairReadings, numbers: Numbers, *, most: int = MOST_STEPS
+) -> Array:
+    """Return the best pair near one, by reweighted Gauss-Newton steps.
+
+    Parameters
+    ----------
+    pair
+        Where to begin.
+    readings
+        What it is fitted to.
+    numbers
+        What is assumed.
+    most
+        Most steps.
+    """
+    pair = pair.copy()
+    free = free_numbers(pair)
+    for _ in range(most):
+        lines = linearised(pair, readings, numbers)
+        weighed = lines.slopes[:free] * lines.weight
+        _, pull, information = known(pair, numbers)
+        information = information[:free, :free]
+        information += weighed @ lines.slopes[:free].T / np.float32(readings.correlated)
+        gradient = pull[:free] + weighed @ lines.residual / np.float32(readings.correlated)
+        information[np.diag_indices(free)] *= 1.0 + 1e-6
+        step = np.linalg.solve(information, gradient)
+        if not np.isfinite(step).all():
+            break
+        longest = max(np.hypot(*step[0:2]), np.hypot(*step[3:5]), *(AS_LONG * abs(step[[2, 5]])))
+        pair[:free] += step * min(1.0, LONGEST_STEP / max(float(longest), 1e-9))
+        _bound(pair)
+        if longest < SMALL:
+            break
+    return pair
+
+
+def free_numbers(pair: Array) -> int:
+    """Return how many of a pair's numbers a fit may move: a limit only where there is one."""
+    return PAIR_PARAMETERS if pair[PAIR_LIMIT] < NO_LIMIT else PAIR_LIMIT
+
+
+def _bound(pair: Array) -> None:
+    """Keep a pair within what any clear sky and any roof has."""
+    for plane in (FIRST, SECOND):
+        tilt = math.hypot(*pair[plane][:2].tolist())
+        if tilt > STEEPEST:
+            pair[plane][:2] *= STEEPEST / tilt
+    for place, (low, high) in BOUNDS.items():
+        pair[place] = min(max(float(pair[place]), low), high)

@@ -1,0 +1,181 @@
+"""How sure the planes of a pair are, and the one plane that stands for both.
+
+As for one plane (:mod:`sunveil.engine.intervals`) the covariances of what makes a pair wrong add
+up: the readings' scatter, what the model does not know, the clock, and what real systems and their
+years differ by from any model. A pair is fitted to its whole record at once, so that what years
+differ by is taken from other systems.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sunveil.engine.assumed import ERRORS, SystematicErrors
+from sunveil.engine.final import FinalFit
+from sunveil.engine.intervals import in_plane_axes, intervals_of
+from sunveil.engine.model import (
+    CAPACITY,
+    EAST,
+    HAZE,
+    HAZE_SEASON,
+    HEAT,
+    LIMIT,
+    NORTH,
+    PARAMETERS,
+)
+from sunveil.engine.pair_block import PairFits
+from sunveil.engine.pair_fit import (
+    FIRST,
+    PAIR_HAZE,
+    PAIR_LIMIT,
+    PAIR_PARAMETERS,
+    SECOND,
+    PairReadings,
+    free_numbers,
+    known,
+    linearised,
+    planes_of,
+)
+from sunveil.planes import PlaneEstimate
+from sunveil.quantities import Interval
+from sunveil.site import Array, Plane
+
+# Planes that are lit together can turn and trade capacity with hardly a change of power, so that
+# errors of the model weigh more than on one plane: a factor on what the fit states.
+PAIR_STRETCH = 1.35
+# A step to see how the plane of both changes. [degrees, logarithm]
+STEP = 1e-4
+
+
+def pair_covariance(fit: FinalFit, pairs: PairFits, place: int, errors: SystematicErrors) -> Array:
+    """Return the covariance of a pair's numbers, shape (PAIR_PARAMETERS, PAIR_PARAMETERS).
+
+    Parameters
+    ----------
+    fit
+        The fits of a block.
+    pairs
+        Its suspects as pairs.
+    place
+        Which of these.
+    errors
+        What the fit cannot see.
+    """
+    prepared, readings = fit.prepared, fit.searched.readings
+    pair, system = pairs.pairs[place], pairs.systems[place]
+    own = PairReadings(
+        prepared.sky.sheet,
+        readings.power[system],
+        pairs.say[place],
+        float(readings.bright[system]),
+        ERRORS.correlated,
+    )
+    lines = linearised(pair, own, prepared.numbers)
+    before, after, minutes = prepared.neighbours
+    shift = np.zeros(len(lines.model), dtype=np.float32)
+    shift[: len(minutes)] = (lines.model[after] - lines.model[before]) / minutes
+    weighed = (lines.slopes * lines.weight).astype(np.float64)
+    information = known(pair, prepared.numbers)[2] + weighed @ lines.slopes.T / own.correlated
+    if free_numbers(pair) < PAIR_PARAMETERS:
+        information[PAIR_LIMIT] = information[:, PAIR_LIMIT] = 0.0
+        information[PAIR_LIMIT, PAIR_LIMIT] = 1.0
+    pulls = np.add.reduceat(weighed * lines.residual, prepared.spans[:-1], axis=1)
+    inverse = np.linalg.inv(information)
+    spread = inverse @ (pulls @ pulls.T / own.correlated**2) @ inverse
+    moved = inverse @ (weighed @ (shift * lines.inverse)) / own.correlated
+    out = (PAIR_STRETCH * errors.stretch) ** 2 * (spread + inverse)
+    out += errors.clock_minutes**2 * np.outer(moved, moved)
+    return _with_systematic(out, pair, errors)
+
+
+def _with_systematic(covariance: Array, pair: Array, errors: SystematicErrors) -> Array:
+    """Return a covariance with what real systems and their years differ by from the model."""
+    along = errors.tilt**2 + errors.year_tilt**2
+    across = errors.across**2 + errors.year_across**2
+    axes = in_plane_axes(planes_of(pair))
+    bias = np.einsum("pai,a,paj->pij", axes, np.array([along, across]), axes)
+    covariance[0:2, 0:2] += bias[0]
+    covariance[3:5, 3:5] += bias[1]
+    # losses and calibration are those of both planes
+    both = np.ix_([2, 5], [2, 5])
+    covariance[both] += errors.capacity**2 + errors.year_capacity**2
+    return covariance
+
+
+def plane_of_both(pair: Array) -> Array:
+    """Return the point that stands for a pair: the plane of the summed normals, all capacity.
+
+    Parameters
+    ----------
+    pair
+        Its numbers, shape (PAIR_PARAMETERS,).
+    """
+    planes = planes_of(pair)
+    tilt = np.radians(np.hypot(planes[:, EAST], planes[:, NORTH]))
+    azimuth, size = np.arctan2(planes[:, EAST], planes[:, NORTH]), np.exp(planes[:, CAPACITY])
+    sine = np.sin(tilt)
+    east, north, up = size @ np.stack(
+        [sine * np.sin(azimuth), sine * np.cos(azimuth), np.cos(tilt)], 1
+    )
+    flat = np.hypot(east, north)
+    lean = np.degrees(np.arctan2(flat, up)) / max(flat, 1e-12)
+    out = np.empty(PARAMETERS)
+    out[[EAST, NORTH, CAPACITY]] = lean * east, lean * north, np.log(size.sum())
+    out[[HAZE, HEAT, HAZE_SEASON, LIMIT]] = pair[PAIR_HAZE:]
+    return out
+
+
+def covariance_of_both(pair: Array, covariance: Array) -> Array:
+    """Return the covariance of the point that stands for a pair, by small steps of the pair.
+
+    Parameters
+    ----------
+    pair, covariance
+        The pair and its covariance.
+    """
+    centre = plane_of_both(pair)
+    slopes = np.empty((PARAMETERS, PAIR_PARAMETERS))
+    for place in range(PAIR_PARAMETERS):
+        moved = pair.copy()
+        moved[place] += STEP
+        slopes[:, place] = (plane_of_both(moved) - centre) / STEP
+    return np.asarray(slopes @ covariance @ slopes.T)
+
+
+def plane_estimates(pair: Array, covariance: Array) -> tuple[PlaneEstimate, ...]:
+    """Return the planes of a pair with 90% intervals, the larger first.
+
+    Parameters
+    ----------
+    pair, covariance
+        The pair and its covariance.
+    """
+    points, wide = planes_of(pair), np.zeros((2, PARAMETERS, PARAMETERS))
+    wide[0, :3, :3], wide[1, :3, :3] = covariance[FIRST, FIRST], covariance[SECOND, SECOND]
+    spread = intervals_of(points, wide)
+    size = np.exp(points[:, CAPACITY])
+    towards = np.zeros(PAIR_PARAMETERS)
+    towards[[2, 5]] = 1.0, -1.0
+    away = 1.645 * np.sqrt(towards @ covariance @ towards)
+    out = []
+    for p in np.argsort(-size, kind="stable").tolist():
+        odds = np.log(size[p] / size[1 - p])
+        shares = [float(1.0 / (1.0 + np.exp(-each))) for each in (odds, odds - away, odds + away)]
+        azimuth = np.degrees(np.arctan2(points[p, EAST], points[p, NORTH])) % 360.0
+        tilt = float(np.hypot(points[p, EAST], points[p, NORTH]))
+        out.append(
+            PlaneEstimate(
+                plane=Plane(float(azimuth), tilt),
+                share=shares[0],
+                dc_capacity_kw=float(size[p]),
+                azimuth_interval=Interval(
+                    float(spread.azimuth_low[p]), float(spread.azimuth_high[p])
+                ),
+                tilt_interval=Interval(float(spread.tilt_low[p]), float(spread.tilt_high[p])),
+                share_interval=Interval(shares[1], shares[2]),
+                capacity_interval=Interval(
+                    float(spread.capacity_low[p]), float(spread.capacity_high[p])
+                ),
+            )
+        )
+    return tuple(out)
