@@ -10,7 +10,11 @@ from engine_makers import PLANES, flags, rows_of
 
 from sunveil.cell import Places
 from sunveil.engine import BlockEstimates, infer_block, make_sky_table
+from sunveil.engine.assumed import SystematicErrors
+from sunveil.engine.final import fit_finally
+from sunveil.engine.kinds import tell_kinds
 from sunveil.engine.outcomes import INFERRED
+from sunveil.engine.search import search
 from sunveil.estimate import Flag
 from sunveil.simulate import SystemTruth, east_west
 from sunveil.site import Plane
@@ -69,6 +73,21 @@ def test_the_whole_is_the_sum_of_its_planes(found, place):
     assert found.capacity_low[place] < total < found.capacity_high[place]
     # the model of both explains as much as one plane does where there is one
     assert found.agreement[place] > 0.9 * found.agreement[len(PAIRS) :].min()
+
+
+def test_the_radius_is_that_of_the_plane_known_worst(found):
+    for place in range(len(PAIRS)):
+        assert 3.0 < found.plane_error_degrees[place] < 15.0
+        tilts = [each.tilt_interval.width / 2.0 for each in found.planes[place]]
+        assert found.plane_error_degrees[place] > 0.8 * max(tilts)
+
+
+def test_trackers_are_not_tried_as_pairs(denver, prepared, powers_of_pairs):
+    rows = rows_of(powers_of_pairs, denver.grid)
+    fit = fit_finally(search(rows, prepared), prepared)
+    kinds = tell_kinds(fit, SystematicErrors(), None, trackers=np.array([0, 2]))
+    np.testing.assert_array_equal(kinds.two, [False, True, False])
+    assert not kinds.unexplained.any()
 
 
 def test_single_planes_are_not_split(found):
