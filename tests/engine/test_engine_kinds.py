@@ -112,6 +112,14 @@ def test_planes_so_flat_that_they_look_like_one_are_not_told_apart(denver, power
     assert found.surface_tilt[0] < 4.0
 
 
+def test_of_low_tilts_it_is_said_that_nothing_tells_which_they_are(denver, power_of):
+    power = power_of(90.0, 12.0, change=east_west, seed=3)
+    found = infer_block(rows_of([power], denver.grid), denver)
+    assert found.planes[0] == ()
+    assert Flag.NOT_ONE_PLANE in flags(found, 0)
+    assert Flag.TWO_PLANES not in flags(found, 0)
+
+
 def test_an_east_west_roof_keeps_its_clock(found):
     assert (found.clock_offset_minutes[: len(PAIRS)] == 0.0).all()
 
