@@ -13,6 +13,7 @@ from sunveil.engine import BlockEstimates, infer_block, make_sky_table
 from sunveil.engine.assumed import SystematicErrors
 from sunveil.engine.final import fit_finally
 from sunveil.engine.kinds import tell_kinds
+from sunveil.engine.model import CAPACITY
 from sunveil.engine.outcomes import INFERRED
 from sunveil.engine.search import search
 from sunveil.estimate import Flag
@@ -88,6 +89,25 @@ def test_trackers_are_not_tried_as_pairs(denver, prepared, powers_of_pairs):
     kinds = tell_kinds(fit, SystematicErrors(), None, trackers=np.array([0, 2]))
     np.testing.assert_array_equal(kinds.two, [False, True, False])
     assert not kinds.unexplained.any()
+
+
+def test_what_is_asked_of_a_fit_is_asked_of_the_pair(denver, prepared, powers_of_pairs):
+    rows = rows_of(powers_of_pairs, denver.grid)
+    fit = fit_finally(search(rows, prepared), prepared)
+    before = fit.agreement(), np.exp(fit.points[:, CAPACITY])
+    tell_kinds(fit, SystematicErrors(), None)
+    assert (fit.agreement() > before[0] + 0.01).all()
+    assert (np.exp(fit.points[:, CAPACITY]) > before[1]).all()
+
+
+def test_an_unsure_clock_makes_both_azimuths_unsure(denver, prepared, powers_of_pairs):
+    rows = rows_of(powers_of_pairs[:1], denver.grid)
+    widths = []
+    for minutes in (0.7, 20.0):
+        fit = fit_finally(search(rows, prepared), prepared)
+        kinds = tell_kinds(fit, SystematicErrors(clock_minutes=minutes), None)
+        widths.append([each.azimuth_interval.width for each in kinds.planes[0]])
+    assert (np.array(widths[1]) > np.array(widths[0]) + 2.0).all()
 
 
 def test_single_planes_are_not_split(found):
