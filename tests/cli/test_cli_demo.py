@@ -63,7 +63,7 @@ def test_true_stands_beside_inferred(said):
 def test_the_systems_with_a_story_are_flagged(said):
     rows = [line for line in said.splitlines() if re.match(r"sim-\d+ ", line)]
     for row, flag in zip(
-        rows[3:], (Flag.NOT_ONE_PLANE, Flag.CLIPPING, Flag.CLOCK_REPAIRED), strict=True
+        rows[3:], (Flag.TWO_PLANES, Flag.CLIPPING, Flag.CLOCK_REPAIRED), strict=True
     ):
         assert flag.value in row
 

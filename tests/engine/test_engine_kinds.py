@@ -10,7 +10,12 @@ from engine_makers import PLANES, flags, rows_of
 
 from sunveil.cell import Places
 from sunveil.engine import BlockEstimates, infer_block, make_sky_table
+from sunveil.engine.assumed import SystematicErrors
+from sunveil.engine.final import fit_finally
+from sunveil.engine.kinds import tell_kinds
+from sunveil.engine.model import CAPACITY
 from sunveil.engine.outcomes import INFERRED
+from sunveil.engine.search import search
 from sunveil.estimate import Flag
 from sunveil.simulate import SystemTruth, east_west
 from sunveil.site import Plane
@@ -71,6 +76,40 @@ def test_the_whole_is_the_sum_of_its_planes(found, place):
     assert found.agreement[place] > 0.9 * found.agreement[len(PAIRS) :].min()
 
 
+def test_the_radius_is_that_of_the_plane_known_worst(found):
+    for place in range(len(PAIRS)):
+        assert 3.0 < found.plane_error_degrees[place] < 15.0
+        tilts = [each.tilt_interval.width / 2.0 for each in found.planes[place]]
+        assert found.plane_error_degrees[place] > 0.8 * max(tilts)
+
+
+def test_trackers_are_not_tried_as_pairs(denver, prepared, powers_of_pairs):
+    rows = rows_of(powers_of_pairs, denver.grid)
+    fit = fit_finally(search(rows, prepared), prepared)
+    kinds = tell_kinds(fit, SystematicErrors(), None, trackers=np.array([0, 2]))
+    np.testing.assert_array_equal(kinds.two, [False, True, False])
+    assert not kinds.unexplained.any()
+
+
+def test_what_is_asked_of_a_fit_is_asked_of_the_pair(denver, prepared, powers_of_pairs):
+    rows = rows_of(powers_of_pairs, denver.grid)
+    fit = fit_finally(search(rows, prepared), prepared)
+    before = fit.agreement(), np.exp(fit.points[:, CAPACITY])
+    tell_kinds(fit, SystematicErrors(), None)
+    assert (fit.agreement() > before[0] + 0.01).all()
+    assert (np.exp(fit.points[:, CAPACITY]) > before[1]).all()
+
+
+def test_an_unsure_clock_makes_both_azimuths_unsure(denver, prepared, powers_of_pairs):
+    rows = rows_of(powers_of_pairs[:1], denver.grid)
+    widths = []
+    for minutes in (0.7, 20.0):
+        fit = fit_finally(search(rows, prepared), prepared)
+        kinds = tell_kinds(fit, SystematicErrors(clock_minutes=minutes), None)
+        widths.append([each.azimuth_interval.width for each in kinds.planes[0]])
+    assert (np.array(widths[1]) > np.array(widths[0]) + 2.0).all()
+
+
 def test_single_planes_are_not_split(found):
     for place in range(len(PAIRS), len(PAIRS) + len(PLANES)):
         assert found.planes[place] == ()
@@ -91,6 +130,14 @@ def test_planes_so_flat_that_they_look_like_one_are_not_told_apart(denver, power
     assert found.outcome[0] == INFERRED
     assert found.planes[0] == ()
     assert found.surface_tilt[0] < 4.0
+
+
+def test_of_low_tilts_it_is_said_that_nothing_tells_which_they_are(denver, power_of):
+    power = power_of(90.0, 12.0, change=east_west, seed=3)
+    found = infer_block(rows_of([power], denver.grid), denver)
+    assert found.planes[0] == ()
+    assert Flag.NOT_ONE_PLANE in flags(found, 0)
+    assert Flag.TWO_PLANES not in flags(found, 0)
 
 
 def test_an_east_west_roof_keeps_its_clock(found):

@@ -250,6 +250,7 @@ def _completed(
     covariance += haze_covariances(fit.points, hazy)
     two = kinds.two & ~excluded
     spread = widened(intervals_of(points, covariance), shown_capacity(fit), excluded, most)
+    spread.plane_error_degrees[two] = kinds.radius[two]
     agreement, clipped = fit.agreement(), fit.clipped() > CLIPPED_SHARE
     limited = clipped & (points[:, LIMIT] < NO_LIMIT)
     lowest = LOW_AGREEMENT_CLEAR if prepared.sky.clear else LOW_AGREEMENT_MEASURED

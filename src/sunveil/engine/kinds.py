@@ -21,6 +21,7 @@ from sunveil.engine.pair_intervals import (
     covariance_of_both,
     pair_covariance,
     plane_estimates,
+    plane_intervals,
     plane_of_both,
 )
 from sunveil.site import Array
@@ -41,12 +42,15 @@ class Kinds(NamedTuple):
         A tuple of two :class:`~sunveil.planes.PlaneEstimate` for each pair, none of the others.
     covariance
         Of the points of pairs, shape (systems, PARAMETERS, PARAMETERS); zero of the others.
+    radius
+        The larger of the radii that hold the planes of a pair; zero of the others. [degrees]
     """
 
     two: NDArray[np.bool_]
     unexplained: NDArray[np.bool_]
     planes: NDArray[Any]
     covariance: Array
+    radius: Array
 
 
 def tell_kinds(
@@ -88,6 +92,7 @@ def tell_kinds(
         placed = pair if places is None else _placed(pair, fit, places.take(s[None]))
         out.planes[s] = plane_estimates(placed, covariance)
         out.covariance[s] = covariance_of_both(pair, covariance)
+        out.radius[s] = plane_intervals(pair, covariance).plane_error_degrees.max()
         fit.points[s], fit.model[s] = plane_of_both(pair), pairs.model[place]
         fit.skyline[s] = pairs.skyline[place]
     return out
@@ -99,7 +104,7 @@ def _one_plane(fit: FinalFit) -> Kinds:
     planes = np.empty(size, dtype=object)
     planes[:] = [()] * size
     two, unexplained = np.zeros((2, size), dtype=bool)
-    return Kinds(two, unexplained, planes, np.zeros((size, parameters, parameters)))
+    return Kinds(two, unexplained, planes, np.zeros((size, parameters, parameters)), np.zeros(size))
 
 
 def _placed(pair: Array, fit: FinalFit, place: Places) -> Array:

@@ -62,6 +62,9 @@ ELSEWHERE, UNLIKELIER = 20.0, 1.0
 # A pair has at most so many times the capacity that the highest powers show: a tracker that is
 # taken for two steep planes has 1.7 times at the least.
 MOST_CAPACITY = 1.65
+# Pairs that come out flatter are not told: under other physics than the engine's, most of them are
+# of another ridge than the true one. Mean over both capacities. [degrees]
+FLATTEST_TOLD = 17.0
 # What gains so little on few readings will not gain enough. [log likelihood]
 HOPELESS = 1.2
 # The logarithm of no capacity.
@@ -131,6 +134,8 @@ def fit_pairs(fit: FinalFit, suspects: NDArray[np.intp]) -> PairFits:
     sure = gain >= LEAST_GAIN
     sure &= capacity.min(axis=1) >= LEAST_SHARE * capacity.sum(axis=1)
     told = sure & (margins >= UNLIKELIER)
+    tilt = np.hypot(pairs[:, [0, 3]], pairs[:, [1, 4]])
+    told &= (tilt * capacity).sum(axis=1) >= FLATTEST_TOLD * capacity.sum(axis=1)
     told &= capacity.sum(axis=1) <= MOST_CAPACITY * shown_capacity(fit)[suspects]
     return PairFits(suspects, pairs, told, sure, model, say, skyline)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from sunveil.engine.assumed import ERRORS, SystematicErrors
 from sunveil.engine.final import FinalFit
-from sunveil.engine.intervals import in_plane_axes, intervals_of
+from sunveil.engine.intervals import Intervals, in_plane_axes, intervals_of
 from sunveil.engine.model import (
     CAPACITY,
     EAST,
@@ -43,6 +43,9 @@ from sunveil.site import Array, Plane
 # Planes that are lit together can turn and trade capacity with hardly a change of power, so that
 # errors of the model weigh more than on one plane: a factor on what the fit states.
 PAIR_STRETCH = 1.35
+# What the capacity of both errs by more than that of one plane, as a standard deviation: much of it
+# may face away from the sun. Both are set by pairs under other physics than the engine's.
+PAIR_CAPACITY = 0.04
 # A step to see how the plane of both changes. [degrees, logarithm]
 STEP = 1e-4
 
@@ -98,7 +101,7 @@ def _with_systematic(covariance: Array, pair: Array, errors: SystematicErrors) -
     covariance[3:5, 3:5] += bias[1]
     # losses and calibration are those of both planes
     both = np.ix_([2, 5], [2, 5])
-    covariance[both] += errors.capacity**2 + errors.year_capacity**2
+    covariance[both] += errors.capacity**2 + errors.year_capacity**2 + PAIR_CAPACITY**2
     return covariance
 
 
@@ -142,6 +145,19 @@ def covariance_of_both(pair: Array, covariance: Array) -> Array:
     return np.asarray(slopes @ covariance @ slopes.T)
 
 
+def plane_intervals(pair: Array, covariance: Array) -> Intervals:
+    """Return the intervals of both planes of a pair, in the pair's order.
+
+    Parameters
+    ----------
+    pair, covariance
+        The pair and its covariance.
+    """
+    wide = np.zeros((2, PARAMETERS, PARAMETERS))
+    wide[0, :3, :3], wide[1, :3, :3] = covariance[FIRST, FIRST], covariance[SECOND, SECOND]
+    return intervals_of(planes_of(pair), wide)
+
+
 def plane_estimates(pair: Array, covariance: Array) -> tuple[PlaneEstimate, ...]:
     """Return the planes of a pair with 90% intervals, the larger first.
 
@@ -150,9 +166,7 @@ def plane_estimates(pair: Array, covariance: Array) -> tuple[PlaneEstimate, ...]
     pair, covariance
         The pair and its covariance.
     """
-    points, wide = planes_of(pair), np.zeros((2, PARAMETERS, PARAMETERS))
-    wide[0, :3, :3], wide[1, :3, :3] = covariance[FIRST, FIRST], covariance[SECOND, SECOND]
-    spread = intervals_of(points, wide)
+    points, spread = planes_of(pair), plane_intervals(pair, covariance)
     size = np.exp(points[:, CAPACITY])
     towards = np.zeros(PAIR_PARAMETERS)
     towards[[2, 5]] = 1.0, -1.0
