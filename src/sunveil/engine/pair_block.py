@@ -58,12 +58,12 @@ LEAST_GAIN, LONGEST_RECORD = 2.5, 45.0
 # The smaller plane has this share at the least: what shade and haze look like has less.
 LEAST_SHARE = 0.2
 # Pairs that stand this far away must be so much less likely. [degrees, log likelihood]
-ELSEWHERE, UNLIKELIER = 20.0, 1.0
+ELSEWHERE, UNLIKELIER = 20.0, 1.7
 # A pair has at most so many times the capacity that the highest powers show: a tracker that is
 # taken for two steep planes has 1.7 times at the least.
 MOST_CAPACITY = 1.65
-# Pairs that come out flatter are not told: under other physics than the engine's, most of them are
-# of another ridge than the true one. Mean over both capacities. [degrees]
+# Pairs that come out flatter are not told: under other physics than the engine's they were 20° to
+# 90° off. Mean over both capacities. [degrees]
 FLATTEST_TOLD = 17.0
 # What gains so little on few readings will not gain enough. [log likelihood]
 HOPELESS = 1.2

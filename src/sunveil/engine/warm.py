@@ -10,6 +10,7 @@ import numpy as np
 from sunveil.engine.assumed import EngineOptions
 from sunveil.engine.block import infer_block
 from sunveil.engine.envelope import points_of, profiles_of
+from sunveil.engine.pair_fit import PAIR_PARAMETERS, PairReadings, linearised
 from sunveil.engine.prepared import prepare
 from sunveil.engine.skytable import make_sky_table
 from sunveil.grids import Grid
@@ -25,7 +26,7 @@ _GRID = TimeGrid(1559347200, 3600, 40 * 24)
 def compile_kernels(say: Callable[[str], None] | None = None) -> None:
     """Compile all kernels of the engine, or load them where this was done before.
 
-    Two made-up systems are inferred, one of them with a wrong clock.
+    Two made-up systems are inferred, one of them with a wrong clock, and two planes are modelled.
 
     Parameters
     ----------
@@ -44,5 +45,8 @@ def compile_kernels(say: Callable[[str], None] | None = None) -> None:
         power[:, sky.slot[: sky.usable]] = profiles_of(sky.sheet, plane, numbers)[0, : sky.usable]
         power[1] = np.roll(power[1], 2)
         infer_block(power, sky, options=options)
+        nothing = np.zeros(sky.sheet.shape[0] * sky.sheet.shape[2], dtype=np.float32)
+        silent = PairReadings(sky.sheet, nothing, nothing, 1.0, 1.0)
+        linearised(np.zeros(PAIR_PARAMETERS), silent, numbers)
     finally:
         timer.cancel()
