@@ -17,7 +17,7 @@ from sunveil.engine.model import CAPACITY
 from sunveil.engine.outcomes import INFERRED
 from sunveil.engine.search import search
 from sunveil.estimate import Flag
-from sunveil.simulate import SystemTruth, east_west
+from sunveil.simulate import SystemTruth, Tracker, east_west, tracking
 from sunveil.site import Plane
 
 # Azimuths of both planes, their tilt, and the share of the first.
@@ -83,11 +83,12 @@ def test_the_radius_is_that_of_the_plane_known_worst(found):
         assert found.plane_error_degrees[place] > 0.8 * max(tilts)
 
 
-def test_trackers_are_not_tried_as_pairs(denver, prepared, powers_of_pairs):
-    rows = rows_of(powers_of_pairs, denver.grid)
+def test_a_tracker_is_neither_two_planes_nor_unexplained(denver, prepared, power_of):
+    rows = rows_of([power_of(change=partial(tracking, tracker=Tracker()))], denver.grid)
     fit = fit_finally(search(rows, prepared), prepared)
-    kinds = tell_kinds(fit, SystematicErrors(), None, trackers=np.array([0, 2]))
-    np.testing.assert_array_equal(kinds.two, [False, True, False])
+    kinds = tell_kinds(fit, SystematicErrors(), None)
+    assert [*kinds.trackers] == [0]
+    assert not kinds.two.any()
     assert not kinds.unexplained.any()
 
 

@@ -10,13 +10,16 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from sunveil.engine import infer_block
+from sunveil.engine.envelope import profiles_of
 from sunveil.engine.mixture import (
     FEWEST,
-    _below_limit,
     _non_negative,
     _own_share,
+    below_limit,
+    by_mixture,
     mixture_grid,
     screen,
+    share_explained,
 )
 from sunveil.estimate import Flag
 from sunveil.simulate import Tracker, tracking
@@ -52,9 +55,9 @@ def test_nothing_to_explain_gives_nothing():
 
 def test_powers_at_the_limit_say_nothing():
     power = np.array([[0.0, 1.0, 3.8, 3.9, 4.0]], dtype=np.float32)
-    limited = _below_limit(power, point_of(180.0, 30.0, limit=4.0)[None])
+    limited = below_limit(power, point_of(180.0, 30.0, limit=4.0)[None])
     np.testing.assert_array_equal(limited, power * [[0, 1, 1, 0, 0]])
-    np.testing.assert_array_equal(_below_limit(power, point_of(180.0, 30.0)[None]), power)
+    np.testing.assert_array_equal(below_limit(power, point_of(180.0, 30.0)[None]), power)
 
 
 def test_a_plane_owns_what_faces_about_as_it_does():
@@ -79,6 +82,20 @@ def test_so_few_bright_powers_say_nothing(prepared):
         numbers=prepared.numbers,
     )
     assert not suspect[0]
+
+
+def test_a_mixture_explains_a_roof_with_two_sides_and_one_plane_does_not(prepared):
+    planes = np.stack([point_of(97.0, 50.0), point_of(277.0, 50.0), point_of(187.0, 10.0)])
+    sheet, numbers = prepared.sky.sheet, prepared.numbers
+    east, west, flat = profiles_of(sheet, planes, numbers)
+    power, one, bright = east + west, np.float32(1.7) * flat, float(np.quantile(east + west, 0.98))
+    noise = 1.0 + 0.02 * np.random.default_rng(1).standard_normal(len(power))
+    noisy = (power * noise * (power > 0.05)).astype(np.float32)
+    assert share_explained(noisy, power, bright, numbers) > 0.9
+    alone = share_explained(noisy, one, bright, numbers)
+    assert alone < 0.5
+    found = by_mixture(noisy[None], np.array([bright]), planes[2:], sheet=sheet, numbers=numbers)
+    assert 1.3 * alone < found[0] < 1.0
 
 
 def test_single_planes_are_not_flagged(denver, rows):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,32 +12,31 @@ from sunveil.engine.model import BLOCK, CAPACITY
 from sunveil.engine.pair_fit import (
     PAIR_LIMIT,
     PAIR_PARAMETERS,
-    PairReadings,
     known,
     linearised,
-    log_likelihood,
     planes_of,
     refine_pair,
     roof_prior,
 )
 from sunveil.engine.prepared import PreparedSky
+from sunveil.engine.robust import FittedReadings
 from sunveil.site import Array
 
 EAST_WEST = ((95.0, 28.0, 4.0), (272.0, 24.0, 2.0))
 
 
-def readings_of(pair: Array, prepared: PreparedSky, blocks: int = 20) -> PairReadings:
+def readings_of(pair: Array, prepared: PreparedSky, blocks: int = 20) -> FittedReadings:
     """Return readings that a pair explains exactly, of so many blocks of the year."""
     sheet = np.ascontiguousarray(prepared.sky.sheet[:: max(len(prepared.sky.sheet) // blocks, 1)])
     nothing = np.zeros(len(sheet) * BLOCK, dtype=np.float32)
-    blank = PairReadings(sheet, nothing, nothing + 1.0, 5.0, 60.0)
-    return blank._replace(power=linearised(pair, blank, prepared.numbers).model)
+    blank = FittedReadings(sheet, nothing, nothing + 1.0, 5.0, 60.0, prepared.numbers)
+    return replace(blank, power=linearised(pair, blank).model)
 
 
 def test_the_model_is_the_sum_of_two_planes_below_the_limit(prepared):
     pair = pair_of(*EAST_WEST, limit=3.0)
     model = readings_of(pair, prepared).power
-    sheet = readings_of(pair, prepared).sheet
+    sheet = readings_of(pair, prepared).sky
     planes = planes_of(pair)
     each = profiles_of(sheet, planes, prepared.numbers) * np.exp(planes[:, CAPACITY])[:, None]
     np.testing.assert_allclose(model, np.minimum(each.sum(axis=0), 3.0), rtol=1e-4, atol=1e-4)
@@ -47,15 +47,15 @@ def test_the_model_is_the_sum_of_two_planes_below_the_limit(prepared):
 def test_derivatives_are_those_of_the_model(prepared, limit):
     pair = pair_of(*EAST_WEST, haze=0.2, season=-0.1, limit=limit)
     readings = readings_of(pair, prepared)
-    lines = linearised(pair, readings, prepared.numbers)
+    lines = linearised(pair, readings)
     steps = np.array([0.2, 0.2, 0.01, 0.2, 0.2, 0.01, 0.05, 0.05, 0.05, 0.01])
     for place in range(PAIR_PARAMETERS if limit else PAIR_LIMIT):
         ends = []
         for sign in (-1.0, 1.0):
             moved = pair.copy()
             moved[place] += sign * steps[place]
-            ends.append(linearised(moved, readings, prepared.numbers).model.astype(np.float64))
-        expected = (ends[1] - ends[0]) / (2.0 * steps[place]) * lines.inverse
+            ends.append(linearised(moved, readings).model.astype(np.float64))
+        expected = (ends[1] - ends[0]) / (2.0 * steps[place]) / lines.deviation
         apart = np.abs(lines.slopes[place] - expected)
         # kinks at the limit and at the edge of a plane's light are between two values
         assert np.quantile(apart, 0.95) < 0.01 * np.abs(expected).max()
@@ -89,14 +89,13 @@ def test_roofs_like_quarter_turns_and_like_tilts():
 def test_a_fit_comes_back_to_the_pair_that_made_the_readings(prepared, limit):
     truth = pair_of(*EAST_WEST, haze=-0.3, heat=1.25, limit=limit)
     # each counts for itself, so that the prior says little
-    readings = readings_of(truth, prepared)._replace(correlated=1.0)
+    readings = replace(readings_of(truth, prepared), correlated=1.0)
     start = pair_of((105.0, 20.0, 3.0), (255.0, 32.0, 3.0), haze=0.0, heat=1.25, limit=limit)
-    found = refine_pair(start, readings, prepared.numbers)
+    found = refine_pair(start, readings)
     np.testing.assert_allclose(found[[0, 1, 3, 4]], truth[[0, 1, 3, 4]], atol=1.0)
     np.testing.assert_allclose(found[[2, 5]], truth[[2, 5]], atol=0.04)
     worths = [
-        log_likelihood(linearised(each, readings, prepared.numbers), readings, prepared.numbers)
-        + known(each, prepared.numbers)[0]
+        linearised(each, readings).worth + known(each, prepared.numbers)[0]
         for each in (start, found)
     ]
     assert worths[1] > worths[0] + 1.0
@@ -105,5 +104,5 @@ def test_a_fit_comes_back_to_the_pair_that_made_the_readings(prepared, limit):
 def test_readings_that_say_nothing_leave_finite_numbers(prepared):
     pair = pair_of((95.0, 0.0, 4.0), (272.0, 89.5, 2.0))
     readings = readings_of(pair, prepared)
-    silent = readings._replace(say=np.zeros_like(readings.say))
-    assert np.isfinite(refine_pair(pair, silent, prepared.numbers)).all()
+    silent = replace(readings, say=np.zeros_like(readings.say))
+    assert np.isfinite(refine_pair(pair, silent)).all()

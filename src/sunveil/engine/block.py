@@ -61,7 +61,6 @@ from sunveil.engine.readings import believable, on_long_grid
 from sunveil.engine.search import Searched, search
 from sunveil.engine.skytable import SkyTable
 from sunveil.engine.tracker_outcomes import put_trackers
-from sunveil.engine.trackers import find_trackers
 from sunveil.engine.years import fit_years, year_covariances
 from sunveil.estimate import Flag
 from sunveil.meters.record import SHORT_INTERVAL
@@ -235,11 +234,10 @@ def _completed(
     if not len(enough):
         return out
     fit = fit_finally(searched.take(enough), prepared)
-    trackers = find_trackers(fit, errors)
     years = fit_years(fit)
     few_days = fit.searched.readings.days < FEWEST_DAYS
     here = None if places is None else places.take(enough)
-    kinds = tell_kinds(fit, errors, here, trackers=np.array([*trackers], dtype=np.intp))
+    kinds = tell_kinds(fit, errors, here)
     doubtful = kinds.unexplained | few_days | (fit.agreement() < AGREEING)
     most = largest_capacity(fit, doubtful, few_days)
     excluded = exclude(fit, doubtful)
@@ -291,7 +289,7 @@ def _completed(
     )
     put_trackers(
         found,
-        trackers,
+        kinds.trackers,
         fit.searched.readings,
         placed=points[:, CAPACITY] - fit.points[:, CAPACITY],
         lowest_agreement=lowest,

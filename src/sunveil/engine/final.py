@@ -17,11 +17,11 @@ from sunveil.engine.assumed import (
 from sunveil.engine.clear import ClearDays, find_clear_days
 from sunveil.engine.intervals import covariances
 from sunveil.engine.mixture import BEYOND_DOUBT, ENOUGH, screen, several_planes
-from sunveil.engine.model import LIMIT, NO_LIMIT, PARAMETERS, UNLIMITED, inform
+from sunveil.engine.model import LIMIT, NO_LIMIT, PARAMETERS, UNLIMITED, Sheet, inform
 from sunveil.engine.prepared import PreparedSky, shares_for
-from sunveil.engine.readings import padded
+from sunveil.engine.readings import BlockReadings, padded
 from sunveil.engine.search import Searched, modelled_power, run_refine
-from sunveil.engine.shade import COLUMNS, WORTH_LEAVING_OUT, find_shade
+from sunveil.engine.shade import COLUMNS, WORTH_LEAVING_OUT, Shade, find_shade
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
@@ -94,11 +94,9 @@ class FinalFit:
         counts, gain = shares_for(ENOUGH, readings.count), np.zeros(len(suspect))
         for share in np.unique(counts[suspect]):
             here = np.flatnonzero(suspect & (counts == share))
-            places, sheet = self.prepared.part(float(share))
-            power = readings.thinned(places, here)[0]
-            clear = padded(self.kept[here[:, None], places]) >= CLEAR_ENOUGH
+            power, _, sheet = self.clear_readings(here, self.kept[here], float(share))
             suspect[here], gain[here] = several_planes(
-                power * clear,
+                power,
                 readings.bright[here],
                 self.points[here],
                 shares[here],
@@ -107,6 +105,24 @@ class FinalFit:
             )
         systems = np.flatnonzero(suspect)
         return systems, gain[systems] >= BEYOND_DOUBT
+
+    def clear_readings(
+        self, systems: NDArray[np.intp], kept: Matrix, share: float
+    ) -> tuple[Matrix, NDArray[np.int32], Sheet]:
+        """Return readings of clear days, zero for the others, with their places and their sky.
+
+        Parameters
+        ----------
+        systems
+            Whose.
+        kept
+            How much each of their readings counts, shape (systems, padded).
+        share
+            Share of the usable intervals to look at.
+        """
+        places, sheet = self.prepared.part(share)
+        power = self.searched.readings.thinned(places, systems)[0]
+        return power * (padded(kept[:, places]) >= CLEAR_ENOUGH), places, sheet
 
     def covariances(self, errors: SystematicErrors) -> Array:
         """Return the covariance of each system's parameters, without what its years show."""
@@ -182,16 +198,43 @@ def _refine_unhidden(fit: FinalFit, systems: NDArray[np.intp]) -> None:
         fit.points[systems], fit.model[systems] = points, model
         if again == ROUNDS:
             break
-        shade = find_shade(
-            readings.power,
-            readings.have,
-            model,
-            dimmest=DIMMEST * readings.bright,
-            patch=fit.prepared.patch,
-        )
-        worth = shade.share >= WORTH_LEAVING_OUT
+        shade, worth = _shade(readings, model, fit.prepared)
         systems = systems[worth]
         if not len(systems):
             break
         fit.kept[systems] = fit.days.weights[systems] * shade.kept[worth]
         fit.skyline[systems] = shade.skyline[worth]
+
+
+def unhidden(
+    readings: BlockReadings, model: Matrix, prepared: PreparedSky
+) -> tuple[Matrix, Matrix]:
+    """Return how much readings count by a model's own clear days and shade, and that skyline.
+
+    Parameters
+    ----------
+    readings
+        Of some systems.
+    model
+        Power of each at the usable intervals, shape (systems, padded). [kW]
+    prepared
+        The sky.
+    """
+    say = find_clear_days(readings, model, prepared).weights
+    shade, worth = _shade(readings, model, prepared)
+    say[worth] *= shade.kept[worth]
+    return say, np.where(worth[:, None], shade.skyline, np.float32(0.0))
+
+
+def _shade(
+    readings: BlockReadings, model: Matrix, prepared: PreparedSky
+) -> tuple[Shade, NDArray[np.bool_]]:
+    """Return what hides the sun by a model, and which systems have enough of it to leave out."""
+    shade = find_shade(
+        readings.power,
+        readings.have,
+        model,
+        dimmest=DIMMEST * readings.bright,
+        patch=prepared.patch,
+    )
+    return shade, shade.share >= WORTH_LEAVING_OUT

@@ -1,7 +1,9 @@
-"""What kind of system each of a block is: one plane, two planes, or more than can be told.
+"""What kind of system each of a block is: one plane, two planes, a tracker, or none that is known.
 
-Trackers are told apart before (they are compared with pairs on their own side), and are left alone
-here.
+Who may not be one plane, by the mixture (:mod:`sunveil.engine.mixture`) or by a likeness to
+trackers, is fitted as two planes (:mod:`sunveil.engine.pair_block`). Who looks like a tracker is
+fitted as one too, and is one where it explains more than planes do
+(:mod:`sunveil.engine.tracker_block`).
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from sunveil.engine.pair_intervals import (
     plane_intervals,
     plane_of_both,
 )
+from sunveil.engine.tracker_block import find_trackers, tracker_suspects
+from sunveil.engine.tracker_outcomes import FoundTracker
 from sunveil.site import Array
-
-NOBODY = np.zeros(0, dtype=np.intp)
 
 
 class Kinds(NamedTuple):
-    """What kind of system each of a block is, one entry each: private.
+    """What kind of system each of a block is, one entry each but for trackers: private.
 
     Parameters
     ----------
@@ -44,6 +46,8 @@ class Kinds(NamedTuple):
         Of the points of pairs, shape (systems, PARAMETERS, PARAMETERS); zero of the others.
     radius
         The larger of the radii that hold the planes of a pair; zero of the others. [degrees]
+    trackers
+        Those that follow the sun, by system.
     """
 
     two: NDArray[np.bool_]
@@ -51,15 +55,10 @@ class Kinds(NamedTuple):
     planes: NDArray[Any]
     covariance: Array
     radius: Array
+    trackers: dict[int, FoundTracker]
 
 
-def tell_kinds(
-    fit: FinalFit,
-    errors: SystematicErrors,
-    places: Places | None,
-    *,
-    trackers: NDArray[np.intp] = NOBODY,
-) -> Kinds:
+def tell_kinds(fit: FinalFit, errors: SystematicErrors, places: Places | None) -> Kinds:
     """Tell what the systems of a block are, and move the points and models of pairs.
 
     The point of a pair is then the one plane that stands for both, with the capacity of both, and
@@ -74,19 +73,19 @@ def tell_kinds(
         What no fit can see.
     places
         Where the systems stand, when that is not the sky's own place.
-    trackers
-        Systems that are told otherwise, and not tried.
     """
     suspects, beyond_doubt = fit.suspects()
-    fixed = ~np.isin(suspects, trackers)
-    suspects, beyond_doubt = suspects[fixed], beyond_doubt[fixed]
-    pairs = fit_pairs(fit, suspects)
-    out = _one_plane(fit)
+    like_trackers = tracker_suspects(fit)
+    pairs = fit_pairs(fit, np.union1d(suspects, like_trackers.systems))
+    trackers = find_trackers(fit, pairs, like_trackers, errors)
+    out = _one_plane(fit)._replace(trackers=trackers)
     out.unexplained[suspects[beyond_doubt]] = True
     out.unexplained[pairs.systems[pairs.sure]] = True
-    out.two[pairs.systems[pairs.told]] = True
+    told = pairs.told & ~np.isin(pairs.systems, [*trackers])
+    out.two[pairs.systems[told]] = True
     out.unexplained[out.two] = False
-    for place in np.flatnonzero(pairs.told).tolist():
+    out.unexplained[[*trackers]] = False
+    for place in np.flatnonzero(told).tolist():
         s, pair = pairs.systems[place], pairs.pairs[place]
         covariance = pair_covariance(fit, pairs, place, errors)
         placed = pair if places is None else _placed(pair, fit, places.take(s[None]))
@@ -104,7 +103,8 @@ def _one_plane(fit: FinalFit) -> Kinds:
     planes = np.empty(size, dtype=object)
     planes[:] = [()] * size
     two, unexplained = np.zeros((2, size), dtype=bool)
-    return Kinds(two, unexplained, planes, np.zeros((size, parameters, parameters)), np.zeros(size))
+    covariance = np.zeros((size, parameters, parameters))
+    return Kinds(two, unexplained, planes, covariance, np.zeros(size), {})
 
 
 def _placed(pair: Array, fit: FinalFit, place: Places) -> Array:

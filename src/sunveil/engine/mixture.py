@@ -108,11 +108,12 @@ def screen(
         Who may not be, and the capacities of the plane itself and of the other planes [kW], shape
         (systems, 1 + planes).
     """
-    value = padded(_below_limit(envelope, points))
+    value = padded(below_limit(envelope, points))
     rules = _rules(numbers)._replace(hardly=HARDLY, misfit=MISFIT, rounds=SCREEN_ROUNDS)
     rules = rules._replace(alone_width=1.0)
     shares = np.zeros((len(points), 1 + len(mixture_grid())))
-    gain = _compare(value, bright, points, shares, sheet=sheet, numbers=numbers, rules=rules)
+    found = _compare(value, bright, points, shares, sheet=sheet, numbers=numbers, rules=rules)
+    gain = _gain(found)
     another = (gain >= SCREEN_GAIN) & (_own_share(shares, points) < SCREEN_OWN_SHARE)
     enough = np.count_nonzero(value, axis=1) >= FEWEST
     return enough & (another | (gain >= SCREEN_SURE_GAIN)), shares
@@ -144,11 +145,48 @@ def several_planes(
     numbers
         What is assumed.
     """
-    value, found = _below_limit(power, points), shares.copy()
+    value, shares = below_limit(power, points), shares.copy()
     rules = _rules(numbers)
-    gain = _compare(value, bright, points, found, sheet=sheet, numbers=numbers, rules=rules)
-    another = (gain >= LEAST_GAIN) & (_own_share(found, points) < LARGEST_OWN_SHARE)
+    found = _compare(value, bright, points, shares, sheet=sheet, numbers=numbers, rules=rules)
+    gain = _gain(found)
+    another = (gain >= LEAST_GAIN) & (_own_share(shares, points) < LARGEST_OWN_SHARE)
     return np.asarray(another | (gain >= SURE_GAIN)), gain
+
+
+def by_mixture(
+    power: Matrix, bright: Array, points: Array, *, sheet: Sheet, numbers: Numbers
+) -> Array:
+    """Return the share of energy that the best mixture of planes explains, wherever it starts.
+
+    Parameters
+    ----------
+    power, bright, points, sheet, numbers
+        As for :func:`several_planes`.
+    """
+    value, shares = below_limit(power, points), np.zeros((len(points), 1 + len(mixture_grid())))
+    rules = _rules(numbers)._replace(misfit=0.0)
+    found = _compare(value, bright, points, shares, sheet=sheet, numbers=numbers, rules=rules)
+    return np.asarray(found[:, 1])
+
+
+def share_explained(power: Matrix, model: Matrix, bright: float, numbers: Numbers) -> float:
+    """Return the share of energy that a model of one system explains.
+
+    Parameters
+    ----------
+    power, model
+        Readings, zero where there is none, and the model. [kW]
+    bright
+        Bright power of the record. [kW]
+    numbers
+        What is assumed.
+    """
+    return float(_weigh(power, model, bright, NARROW, _rules(numbers), np.empty_like(power)))
+
+
+def _gain(explained: Array) -> Array:
+    """Return how much more mixtures explain than planes alone, as a fraction."""
+    return np.asarray(explained[:, 1] / np.maximum(explained[:, 0], 1e-9) - 1.0)
 
 
 def _rules(numbers: Numbers) -> MixtureNumbers:
@@ -164,7 +202,7 @@ def _rules(numbers: Numbers) -> MixtureNumbers:
     )
 
 
-def _below_limit(power: Matrix, points: Array) -> Matrix:
+def below_limit(power: Matrix, points: Array) -> Matrix:
     """Return powers above zero and well below each system's limit, zero for the others."""
     limit = BELOW_LIMIT * np.exp(np.minimum(points[:, LIMIT], NO_LIMIT))
     return np.where((power > 0.0) & (power < limit[:, None]), power, np.float32(0.0))
@@ -180,16 +218,18 @@ def _compare(
     numbers: Numbers,
     rules: MixtureNumbers,
 ) -> Array:
-    """Return how much more energy mixtures explain; ``shares`` is where they start and end."""
+    """Return shares of energy that planes alone and that mixtures explain, shape (systems, 2).
+
+    ``shares`` is where mixtures start, and is filled with where they end.
+    """
     grid = points_of(mixture_grid())
     planes = np.repeat(points[:, None], 1 + len(grid), axis=1)
     # the other planes under the same haze and on the same mounts
     planes[:, 1:, (EAST, NORTH)] = grid[:, (EAST, NORTH)]
     rows = profiles_of(sheet, planes.reshape(-1, planes.shape[2]), numbers)
-    gain = np.zeros(len(points))
-    capacity = np.exp(points[:, CAPACITY])
-    _fit_mixtures(value, rows.reshape(*planes.shape[:2], -1), capacity, bright, rules, gain, shares)
-    return gain
+    out, capacity = np.zeros((len(points), 2)), np.exp(points[:, CAPACITY])
+    _fit_mixtures(value, rows.reshape(*planes.shape[:2], -1), capacity, bright, rules, out, shares)
+    return out
 
 
 def _own_share(shares: Array, points: Array) -> Array:
@@ -354,8 +394,8 @@ def _mix(value, rows, bright, rules, x, model, weight):  # type: ignore[no-untyp
 
 
 @kernel
-def _fit_mixtures(values, planes, capacities, brights, rules, gain, shares):  # type: ignore[no-untyped-def]
-    """Fill how much more energy a mixture explains than one plane, and the mixture's capacities.
+def _fit_mixtures(values, planes, capacities, brights, rules, explained, shares):  # type: ignore[no-untyped-def]
+    """Fill how much energy one plane and a mixture explain, and the mixture's capacities.
 
     Parameters
     ----------
@@ -368,8 +408,8 @@ def _fit_mixtures(values, planes, capacities, brights, rules, gain, shares):  # 
         Capacity and bright power of each. [kW]
     rules
         The model of errors, and when to stop.
-    gain
-        Filled, as a fraction, shape (systems,).
+    explained
+        Filled: share of energy by the plane alone and by the mixture, shape (systems, 2).
     shares
         Capacities of the planes [kW], shape (systems, planes): where each mixture starts, or all
         zero for the plane alone, and filled with where it ends.
@@ -421,4 +461,4 @@ def _fit_mixtures(values, planes, capacities, brights, rules, gain, shares):  # 
                 together = found
                 for j in range(count):
                     best[j] = other[j]
-        gain[s] = together / max(alone, 1e-9) - 1.0
+        explained[s, 0], explained[s, 1] = alone, together

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.engine.assumed import DIMMEST, ERRORS
+from sunveil.engine.assumed import ERRORS
 from sunveil.engine.ceiling import shown_capacity
-from sunveil.engine.clear import find_clear_days
-from sunveil.engine.final import FinalFit
+from sunveil.engine.final import FinalFit, unhidden
+from sunveil.engine.mixture import BELOW_LIMIT
 from sunveil.engine.model import (
     CAPACITY,
     CLOUD,
@@ -22,23 +22,24 @@ from sunveil.engine.model import (
     LIMIT,
     NO_LIMIT,
     NORTH,
-    Numbers,
 )
 from sunveil.engine.pair_fit import (
+    CAPACITIES,
+    EASTS,
+    FIRST,
+    NORTHS,
     PAIR_HAZE,
     PAIR_LIMIT,
     PAIR_PARAMETERS,
-    PairReadings,
     known,
     linearised,
-    log_likelihood,
     planes_of,
     refine_pair,
 )
-from sunveil.engine.pairs import find_pairs
+from sunveil.engine.pair_search import find_pairs
 from sunveil.engine.readings import padded
+from sunveil.engine.robust import FittedReadings, deviations, log_likelihood
 from sunveil.engine.search import modelled_power
-from sunveil.engine.shade import WORTH_LEAVING_OUT, find_shade
 from sunveil.engine.skytable import in_blocks
 from sunveil.site import Array
 
@@ -48,8 +49,8 @@ Matrix = NDArray[np.float32]
 SEARCHED_ON, FITTED_TO = 600, 12_000
 # A reading of a day that counts less is not of a clear one; where so few are clear, any will do.
 CLEAR, FEWEST_CLEAR = 0.05, 200
-# Steps of the candidates, and readings so close to the limit that they tell nothing of planes.
-CANDIDATE_STEPS, BELOW_LIMIT = 8, 0.96
+# Steps of the candidates.
+CANDIDATE_STEPS = 8
 # Two planes are told when they are so much likelier than one [log likelihood]: real single planes
 # come up to 2.1 by errors of the model, sums of two real homes whose planes are 85° apart have 3.1
 # at the least. What a longer record than so many independent readings says counts no more, since
@@ -121,20 +122,21 @@ def fit_pairs(fit: FinalFit, suspects: NDArray[np.intp]) -> PairFits:
         return _none(fit)
     pairs = np.array([each[0] for each in tried])
     margins = np.empty(len(suspects))
-    say, skyline = _unhidden(fit, suspects, pair_power(pairs, fit))
+    own = fit.searched.readings.take(suspects)
+    say, skyline = unhidden(own, pair_power(pairs, fit), fit.prepared)
     for place, s in enumerate(suspects):
         readings = _readings(fit, int(s), say[place], FITTED_TO)
-        pairs[place], margins[place] = _best(tried[place], readings, fit.prepared.numbers)
+        pairs[place], margins[place] = _best(tried[place], readings)
     model = pair_power(pairs, fit)
     gain = log_likelihoods(fit, suspects, model, say)
     gain -= log_likelihoods(fit, suspects, fit.model[suspects], say)
     length = say.sum(axis=1, dtype=np.float64) / ERRORS.correlated
     gain *= np.minimum(1.0, LONGEST_RECORD / np.maximum(length, 1e-9))
-    capacity = np.exp(pairs[:, [2, 5]])
+    capacity = np.exp(pairs[:, CAPACITIES])
     sure = gain >= LEAST_GAIN
     sure &= capacity.min(axis=1) >= LEAST_SHARE * capacity.sum(axis=1)
     told = sure & (margins >= UNLIKELIER)
-    tilt = np.hypot(pairs[:, [0, 3]], pairs[:, [1, 4]])
+    tilt = np.hypot(pairs[:, EASTS], pairs[:, NORTHS])
     told &= (tilt * capacity).sum(axis=1) >= FLATTEST_TOLD * capacity.sum(axis=1)
     told &= capacity.sum(axis=1) <= MOST_CAPACITY * shown_capacity(fit)[suspects]
     return PairFits(suspects, pairs, told, sure, model, say, skyline)
@@ -172,13 +174,10 @@ def log_likelihoods(fit: FinalFit, systems: NDArray[np.intp], model: Matrix, say
         How much each reading counts, the same shape.
     """
     numbers, readings = fit.prepared.numbers, fit.searched.readings
-    hidden = fit.prepared.sky.sheet[:, CLOUD].reshape(-1)
-    spread = np.float32(numbers.relative**2) + np.float32(numbers.cloud**2) * hidden * hidden
-    dim = (numbers.absolute * readings.bright[systems]).astype(np.float32)[:, None]
-    far = (readings.power[systems] - model) ** 2 / (spread * model * model + dim * dim)
-    kept = np.exp(np.float32(-0.5 / numbers.reach**2) * far) - np.float32(1.0)
-    lost = (kept * say).sum(axis=1, dtype=np.float64)
-    return np.asarray(numbers.reach**2 * lost / ERRORS.correlated)
+    clouds = fit.prepared.sky.sheet[:, CLOUD].reshape(-1)
+    bright = readings.bright[systems].astype(np.float32)[:, None]
+    residual = (readings.power[systems] - model) / deviations(model, clouds, bright, numbers)
+    return log_likelihood(residual, say, numbers, correlated=ERRORS.correlated)
 
 
 def _search(fit: FinalFit, system: int) -> Array | None:
@@ -186,48 +185,36 @@ def _search(fit: FinalFit, system: int) -> Array | None:
 
     None where two planes are hardly likelier than one.
     """
-    numbers, point = fit.prepared.numbers, fit.points[system]
+    point = fit.points[system]
     readings = _readings(fit, system, fit.kept[system], SEARCHED_ON)
     below = readings.power < BELOW_LIMIT * np.exp(min(point[LIMIT], NO_LIMIT))
-    free = readings._replace(say=readings.say * below * (readings.power > 0.0))
-    first, *others = find_pairs(point, free, numbers)
-    first = refine_pair(first, readings, numbers, most=CANDIDATE_STEPS)
-    if _gain(first, point, readings, numbers) < HOPELESS:
+    free = replace(readings, say=readings.say * below * (readings.power > 0.0))
+    first, *others = find_pairs(point, free)
+    first = refine_pair(first, readings, most=CANDIDATE_STEPS)
+    if linearised(first, readings).worth < linearised(_alone(point), readings).worth + HOPELESS:
         return None
-    refined = [refine_pair(each, readings, numbers, most=CANDIDATE_STEPS) for each in others]
-    return _best_first([first, *refined], readings, numbers)[0]
+    refined = [refine_pair(each, readings, most=CANDIDATE_STEPS) for each in others]
+    return _best_first([first, *refined], readings)[0]
 
 
-def _gain(pair: Array, point: Array, readings: PairReadings, numbers: Numbers) -> float:
-    """Return how much likelier few readings are by a pair than by one plane."""
-    alone = np.zeros(PAIR_PARAMETERS)
-    alone[[0, 1, 2]] = point[[EAST, NORTH, CAPACITY]]
-    alone[5] = NO_CAPACITY
-    alone[PAIR_HAZE:] = point[[HAZE, HEAT, HAZE_SEASON, LIMIT]]
-    two, one = (
-        log_likelihood(linearised(each, readings, numbers), readings, numbers)
-        for each in (pair, alone)
-    )
-    return two - one
+def _alone(point: Array) -> Array:
+    """Return one plane as a pair whose second has no capacity."""
+    out = np.zeros(PAIR_PARAMETERS)
+    out[FIRST] = point[[EAST, NORTH, CAPACITY]]
+    out[CAPACITIES[1]] = NO_CAPACITY
+    out[PAIR_HAZE:] = point[[HAZE, HEAT, HAZE_SEASON, LIMIT]]
+    return out
 
 
-def _best(pairs: Array, readings: PairReadings, numbers: Numbers) -> tuple[Array, float]:
+def _best(pairs: Array, readings: FittedReadings) -> tuple[Array, float]:
     """Return the best of some pairs after a fit, and how much likelier it is than others."""
-    refined, worths = _best_first(
-        [refine_pair(pair, readings, numbers) for pair in pairs], readings, numbers
-    )
+    refined, worths = _best_first([refine_pair(pair, readings) for pair in pairs], readings)
     return refined[0], float(worths[0] - worths[1]) if len(worths) > 1 else np.inf
 
 
-def _best_first(
-    pairs: Sequence[Array], readings: PairReadings, numbers: Numbers
-) -> tuple[Array, Array]:
+def _best_first(pairs: Sequence[Array], readings: FittedReadings) -> tuple[Array, Array]:
     """Return pairs by how likely they are, without those close to a likelier one, and that."""
-    worths = [
-        log_likelihood(linearised(pair, readings, numbers), readings, numbers)
-        + known(pair, numbers)[0]
-        for pair in pairs
-    ]
+    worths = [linearised(pair, readings).worth + known(pair, readings.numbers)[0] for pair in pairs]
     kept: list[int] = []
     for place in np.argsort(worths)[::-1].tolist():
         if worths[place] < max(worths) - HOPEFUL:
@@ -239,12 +226,12 @@ def _best_first(
 
 def _apart(pair: Array, other: Array) -> float:
     """Return by how much azimuths of two pairs differ, planes put in the better order. [degrees]"""
-    azimuths = [np.degrees(np.arctan2(each[[0, 3]], each[[1, 4]])) for each in (pair, other)]
+    azimuths = [np.degrees(np.arctan2(each[EASTS], each[NORTHS])) for each in (pair, other)]
     ways = (azimuths[0] - azimuths[1], azimuths[0] - azimuths[1][::-1])
     return float(min(np.abs((way + 180.0) % 360.0 - 180.0).max() for way in ways))
 
 
-def _readings(fit: FinalFit, system: int, say: Matrix, most: int) -> PairReadings:
+def _readings(fit: FinalFit, system: int, say: Matrix, most: int) -> FittedReadings:
     """Return at most so many of a system's clear readings, evenly spread."""
     places = np.flatnonzero(say[: len(fit.prepared.slot)] >= CLEAR)
     if len(places) < FEWEST_CLEAR:
@@ -252,26 +239,11 @@ def _readings(fit: FinalFit, system: int, say: Matrix, most: int) -> PairReading
     every = -(-len(places) // most) or 1
     places = places[::every]
     readings = fit.searched.readings
-    return PairReadings(
+    return FittedReadings(
         in_blocks(fit.prepared.sky.rows[:, places]),
         padded(readings.power[system, places][None])[0],
         padded(say[places][None])[0],
         float(readings.bright[system]),
         ERRORS.correlated / every,
+        fit.prepared.numbers,
     )
-
-
-def _unhidden(fit: FinalFit, systems: NDArray[np.intp], model: Matrix) -> tuple[Matrix, Matrix]:
-    """Return how much readings count by the pairs' own clear days and shade, and that shade."""
-    readings = fit.searched.readings.take(systems)
-    say = find_clear_days(readings, model, fit.prepared).weights
-    shade = find_shade(
-        readings.power,
-        readings.have,
-        model,
-        dimmest=DIMMEST * readings.bright,
-        patch=fit.prepared.patch,
-    )
-    worth = shade.share >= WORTH_LEAVING_OUT
-    say[worth] *= shade.kept[worth]
-    return say, np.where(worth[:, None], shade.skyline, np.float32(0.0))

@@ -6,10 +6,8 @@ The two share their haze, its season, their heat and the limit; their powers add
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sunveil.engine.assumed import LONGEST_STEP
 from sunveil.engine.model import (
@@ -25,16 +23,16 @@ from sunveil.engine.model import (
     PARAMETERS,
     UNLIMITED,
     Numbers,
-    Sheet,
     fill_slopes,
 )
+from sunveil.engine.robust import FittedReadings, LinearModel, linear_model
 from sunveil.site import Array
-
-Matrix = NDArray[np.float32]
 
 # The numbers of a pair: east, north and log capacity of the first plane and of the second, then
 # haze, heat, season and log limit of both.
 FIRST, SECOND = slice(0, 3), slice(3, 6)
+FIRST_LEAN, SECOND_LEAN = slice(0, 2), slice(3, 5)
+EASTS, NORTHS, CAPACITIES = [0, 3], [1, 4], [2, 5]
 PAIR_HAZE, PAIR_HEAT, PAIR_SEASON, PAIR_LIMIT = 6, 7, 8, 9
 PAIR_PARAMETERS = 10
 # Roofs of one house have like tilts: standard deviation of their difference, and how far it may go
@@ -51,53 +49,8 @@ STEEPEST, FLATTEST = 89.0, 2.0
 SMALL, AS_LONG = 0.05, 8.0
 MOST_STEPS = 16
 # Bounds of log capacities, of haze and of its season, as of one plane.
-BOUNDS = {2: (-20.0, 20.0), 5: (-20.0, 20.0), PAIR_HAZE: (-2.5, 4.0), PAIR_SEASON: (-2.0, 2.0)}
-
-
-class PairReadings(NamedTuple):
-    """The readings of one system that a pair is fitted to: private.
-
-    Parameters
-    ----------
-    sheet
-        The sky at the readings.
-    power, say
-        Powers [kW], and how much each counts, shape (padded,).
-    bright
-        The record's bright power. [kW]
-    correlated
-        How many readings err alike.
-    """
-
-    sheet: Sheet
-    power: Matrix
-    say: Matrix
-    bright: float
-    correlated: float
-
-
-class PairLines(NamedTuple):
-    """A pair's model at the readings and how it changes with its numbers.
-
-    Parameters
-    ----------
-    model
-        Power. [kW]
-    residual
-        Readings less the model, in standard deviations.
-    weight
-        What each reading counts.
-    slopes
-        Derivatives of the model over its standard deviation, shape (PAIR_PARAMETERS, padded).
-    inverse
-        One over the standard deviations. [1/kW]
-    """
-
-    model: Matrix
-    residual: Matrix
-    weight: Matrix
-    slopes: Matrix
-    inverse: Matrix
+BOUNDS = dict.fromkeys(CAPACITIES, (-20.0, 20.0))
+BOUNDS |= {PAIR_HAZE: (-2.5, 4.0), PAIR_SEASON: (-2.0, 2.0)}
 
 
 def planes_of(pair: Array) -> Array:
@@ -109,39 +62,20 @@ def planes_of(pair: Array) -> Array:
     return out
 
 
-def linearised(pair: Array, readings: PairReadings, numbers: Numbers) -> PairLines:
-    """Return a pair's model at the readings, and its derivatives.
-
-    Parameters
-    ----------
-    pair
-        Its numbers, shape (PAIR_PARAMETERS,).
-    readings
-        The readings.
-    numbers
-        What is assumed.
-    """
-    sheet, power = readings.sheet, readings.power
-    exact = numbers._replace(relative=0.0, absolute=1.0, cloud=0.0, dimmest=0.0)
-    both = np.empty((2, PARAMETERS, len(power)), dtype=np.float32)
-    fill_slopes(sheet, planes_of(pair), exact, both)
+def linearised(pair: Array, readings: FittedReadings) -> LinearModel:
+    """Return a pair's model at the readings, and its derivatives."""
+    exact = readings.numbers._replace(relative=0.0, absolute=1.0, cloud=0.0, dimmest=0.0)
+    both = np.empty((2, PARAMETERS, len(readings.power)), dtype=np.float32)
+    fill_slopes(readings.sky, planes_of(pair), exact, both)
     free = both[0, 0] + both[1, 0]
     limit = np.float32(np.exp(pair[PAIR_LIMIT])) if pair[PAIR_LIMIT] < NO_LIMIT else np.inf
     model = np.minimum(free, np.float32(limit))
-    hidden = sheet[:, CLOUD].reshape(-1)
-    variance = np.float32(numbers.relative**2) + np.float32(numbers.cloud**2) * hidden * hidden
-    variance = variance * model * model + np.float32((numbers.absolute * readings.bright) ** 2)
-    inverse = np.float32(1.0) / np.sqrt(variance)
-    residual = (power - model) * inverse
-    lit = readings.say * (model >= np.float32(numbers.dimmest * readings.bright))
-    weight = np.exp(np.float32(-0.5 / numbers.reach**2) * residual * residual) * lit
-    below = (free < limit) * inverse
-    slopes = np.empty((PAIR_PARAMETERS, len(power)), dtype=np.float32)
+    slopes = np.empty((PAIR_PARAMETERS, len(model)), dtype=np.float32)
     slopes[FIRST], slopes[SECOND] = both[0, 1:4], both[1, 1:4]
     slopes[PAIR_HAZE:PAIR_LIMIT] = both[0, 4:] + both[1, 4:]
-    slopes[:PAIR_LIMIT] *= below
-    slopes[PAIR_LIMIT] = np.where(free < limit, np.float32(0.0), model * inverse)
-    return PairLines(model, residual, weight, slopes, inverse)
+    slopes[:PAIR_LIMIT] *= free < limit
+    slopes[PAIR_LIMIT] = np.where(free < limit, np.float32(0.0), model)
+    return linear_model(model, slopes, readings.sky[:, CLOUD].reshape(-1), readings)
 
 
 def roof_prior(pair: Array) -> tuple[float, Array, Array]:
@@ -153,7 +87,7 @@ def roof_prior(pair: Array) -> tuple[float, Array, Array]:
         A pair's numbers, shape (PAIR_PARAMETERS,).
     """
     (lean, tilt, azimuth), (other_lean, other_tilt, other_azimuth) = (
-        _leaning(*pair[plane][:2].tolist()) for plane in (FIRST, SECOND)
+        _leaning(*pair[lean].tolist()) for lean in (FIRST_LEAN, SECOND_LEAN)
     )
     apart, turned = other_tilt - tilt, (other_azimuth - azimuth) % 360.0
     calm = 1.0 / (1.0 + (apart / TILT_REACH) ** 2)
@@ -162,8 +96,8 @@ def roof_prior(pair: Array) -> tuple[float, Array, Array]:
     density = sum(heights) + ANY_TURN / 360.0
     far = sum(h * (turned - each) for h, each in zip(heights, TURNS, strict=True)) / density
     by_tilt, by_turn = np.zeros(PAIR_PARAMETERS), np.zeros(PAIR_PARAMETERS)
-    by_tilt[0:2], by_tilt[3:5] = (-lean[0], -lean[1]), other_lean[:2]
-    by_turn[0:2], by_turn[3:5] = (-lean[2], -lean[3]), other_lean[2:]
+    by_tilt[FIRST_LEAN], by_tilt[SECOND_LEAN] = (-lean[0], -lean[1]), other_lean[:2]
+    by_turn[FIRST_LEAN], by_turn[SECOND_LEAN] = (-lean[2], -lean[3]), other_lean[2:]
     tilt_say, turn_say = calm / TILT_APART**2, sum(heights) / density / TURN_SPREAD**2
     gradient = -apart * tilt_say * by_tilt - far / TURN_SPREAD**2 * by_turn
     information = tilt_say * np.outer(by_tilt, by_tilt) + turn_say * np.outer(by_turn, by_turn)
@@ -196,26 +130,7 @@ def known(pair: Array, numbers: Numbers) -> tuple[float, Array, Array]:
     return value - 0.5 * float(says @ (far * far)), gradient, information
 
 
-def log_likelihood(lines: PairLines, readings: PairReadings, numbers: Numbers) -> float:
-    """Return the robust log likelihood of the readings: what misfits take from zero.
-
-    Parameters
-    ----------
-    lines
-        A pair's model at the readings.
-    readings
-        The readings.
-    numbers
-        What is assumed.
-    """
-    reach = np.float32(-0.5 / numbers.reach**2)
-    lost = readings.say * (np.exp(reach * lines.residual**2) - np.float32(1.0))
-    return float(numbers.reach**2 * lost.sum(dtype=np.float64) / readings.correlated)
-
-
-def refine_pair(
-    pair: Array, readings: PairReadings, numbers: Numbers, *, most: int = MOST_STEPS
-) -> Array:
+def refine_pair(pair: Array, readings: FittedReadings, *, most: int = MOST_STEPS) -> Array:
     """Return the best pair near one, by reweighted Gauss-Newton steps.
 
     Parameters
@@ -224,25 +139,21 @@ def refine_pair(
         Where to begin.
     readings
         What it is fitted to.
-    numbers
-        What is assumed.
     most
         Most steps.
     """
     pair = pair.copy()
     free = free_numbers(pair)
     for _ in range(most):
-        lines = linearised(pair, readings, numbers)
-        weighed = lines.slopes[:free] * lines.weight
-        _, pull, information = known(pair, numbers)
-        information = information[:free, :free]
-        information += weighed @ lines.slopes[:free].T / np.float32(readings.correlated)
-        gradient = pull[:free] + weighed @ lines.residual / np.float32(readings.correlated)
+        linear = linearised(pair, readings)
+        _, pull, information = known(pair, readings.numbers)
+        information = (information + linear.information())[:free, :free]
         information[np.diag_indices(free)] *= 1.0 + 1e-6
-        step = np.linalg.solve(information, gradient)
+        step = np.linalg.solve(information, (pull + linear.pull())[:free])
         if not np.isfinite(step).all():
             break
-        longest = max(np.hypot(*step[0:2]), np.hypot(*step[3:5]), *(AS_LONG * abs(step[[2, 5]])))
+        leans = (np.hypot(*step[lean]) for lean in (FIRST_LEAN, SECOND_LEAN))
+        longest = max(*leans, *(AS_LONG * abs(step[CAPACITIES])))
         pair[:free] += step * min(1.0, LONGEST_STEP / max(float(longest), 1e-9))
         _bound(pair)
         if longest < SMALL:
@@ -257,9 +168,9 @@ def free_numbers(pair: Array) -> int:
 
 def _bound(pair: Array) -> None:
     """Keep a pair within what any clear sky and any roof has."""
-    for plane in (FIRST, SECOND):
-        tilt = math.hypot(*pair[plane][:2].tolist())
+    for lean in (FIRST_LEAN, SECOND_LEAN):
+        tilt = math.hypot(*pair[lean].tolist())
         if tilt > STEEPEST:
-            pair[plane][:2] *= STEEPEST / tilt
+            pair[lean] *= STEEPEST / tilt
     for place, (low, high) in BOUNDS.items():
         pair[place] = min(max(float(pair[place]), low), high)

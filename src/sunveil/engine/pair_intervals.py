@@ -25,17 +25,20 @@ from sunveil.engine.model import (
 )
 from sunveil.engine.pair_block import PairFits
 from sunveil.engine.pair_fit import (
+    CAPACITIES,
     FIRST,
+    FIRST_LEAN,
     PAIR_HAZE,
     PAIR_LIMIT,
     PAIR_PARAMETERS,
     SECOND,
-    PairReadings,
+    SECOND_LEAN,
     free_numbers,
     known,
     linearised,
     planes_of,
 )
+from sunveil.engine.robust import FittedReadings
 from sunveil.planes import PlaneEstimate
 from sunveil.quantities import Interval
 from sunveil.site import Array, Plane
@@ -66,28 +69,25 @@ def pair_covariance(fit: FinalFit, pairs: PairFits, place: int, errors: Systemat
     """
     prepared, readings = fit.prepared, fit.searched.readings
     pair, system = pairs.pairs[place], pairs.systems[place]
-    own = PairReadings(
+    own = FittedReadings(
         prepared.sky.sheet,
         readings.power[system],
         pairs.say[place],
         float(readings.bright[system]),
         ERRORS.correlated,
+        prepared.numbers,
     )
-    lines = linearised(pair, own, prepared.numbers)
+    linear = linearised(pair, own)
     before, after, minutes = prepared.neighbours
-    shift = np.zeros(len(lines.model), dtype=np.float32)
-    shift[: len(minutes)] = (lines.model[after] - lines.model[before]) / minutes
-    weighed = (lines.slopes * lines.weight).astype(np.float64)
-    information = known(pair, prepared.numbers)[2] + weighed @ lines.slopes.T / own.correlated
+    shifts = np.zeros(len(linear.model), dtype=np.float32)
+    shifts[: len(minutes)] = (linear.model[after] - linear.model[before]) / minutes
+    information = known(pair, prepared.numbers)[2] + linear.information()
     if free_numbers(pair) < PAIR_PARAMETERS:
         information[PAIR_LIMIT] = information[:, PAIR_LIMIT] = 0.0
         information[PAIR_LIMIT, PAIR_LIMIT] = 1.0
-    pulls = np.add.reduceat(weighed * lines.residual, prepared.spans[:-1], axis=1)
-    inverse = np.linalg.inv(information)
-    spread = inverse @ (pulls @ pulls.T / own.correlated**2) @ inverse
-    moved = inverse @ (weighed @ (shift * lines.inverse)) / own.correlated
-    out = (PAIR_STRETCH * errors.stretch) ** 2 * (spread + inverse)
-    out += errors.clock_minutes**2 * np.outer(moved, moved)
+    out = linear.covariance(
+        information, shifts=shifts, spans=prepared.spans[:-1], errors=errors, stretch=PAIR_STRETCH
+    )
     return _with_systematic(out, pair, errors)
 
 
@@ -97,10 +97,10 @@ def _with_systematic(covariance: Array, pair: Array, errors: SystematicErrors) -
     across = errors.across**2 + errors.year_across**2
     axes = in_plane_axes(planes_of(pair))
     bias = np.einsum("pai,a,paj->pij", axes, np.array([along, across]), axes)
-    covariance[0:2, 0:2] += bias[0]
-    covariance[3:5, 3:5] += bias[1]
+    covariance[FIRST_LEAN, FIRST_LEAN] += bias[0]
+    covariance[SECOND_LEAN, SECOND_LEAN] += bias[1]
     # losses and calibration are those of both planes
-    both = np.ix_([2, 5], [2, 5])
+    both = np.ix_(CAPACITIES, CAPACITIES)
     covariance[both] += errors.capacity**2 + errors.year_capacity**2 + PAIR_CAPACITY**2
     return covariance
 
@@ -169,7 +169,7 @@ def plane_estimates(pair: Array, covariance: Array) -> tuple[PlaneEstimate, ...]
     points, spread = planes_of(pair), plane_intervals(pair, covariance)
     size = np.exp(points[:, CAPACITY])
     towards = np.zeros(PAIR_PARAMETERS)
-    towards[[2, 5]] = 1.0, -1.0
+    towards[CAPACITIES] = 1.0, -1.0
     away = 1.645 * np.sqrt(towards @ covariance @ towards)
     out = []
     for p in np.argsort(-size, kind="stable").tolist():

@@ -14,7 +14,7 @@ from sunveil.engine.model import BLOCK, Numbers, Sheet
 from sunveil.engine.saving import ClockCalendar, saving_days, saving_rule
 from sunveil.engine.shade import sky_patches
 from sunveil.engine.skytable import SHARES, SkyTable, in_blocks, make_sky_table
-from sunveil.engine.tracking import tracked_sky, tracker_grid, tracker_profiles
+from sunveil.engine.tracker_model import tracked_sky, tracker_grid, tracker_profiles
 from sunveil.site import Array
 from sunveil.timegrid import DAY
 

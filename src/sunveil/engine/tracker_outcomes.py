@@ -12,7 +12,7 @@ from sunveil.engine.assumed import AGREEING_ABOVE, AGREES_WITHIN, CLIPPED_SHARE
 from sunveil.engine.model import NO_LIMIT
 from sunveil.engine.outcomes import BlockEstimates, flag_bits
 from sunveil.engine.readings import BlockReadings
-from sunveil.engine.tracking import (
+from sunveil.engine.tracker_model import (
     AXIS,
     COVERAGE,
     MOST,

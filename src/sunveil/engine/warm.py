@@ -10,8 +10,9 @@ import numpy as np
 from sunveil.engine.assumed import EngineOptions
 from sunveil.engine.block import infer_block
 from sunveil.engine.envelope import points_of, profiles_of
-from sunveil.engine.pair_fit import PAIR_PARAMETERS, PairReadings, linearised
+from sunveil.engine.pair_fit import PAIR_PARAMETERS, linearised
 from sunveil.engine.prepared import prepare
+from sunveil.engine.robust import FittedReadings
 from sunveil.engine.skytable import make_sky_table
 from sunveil.grids import Grid
 from sunveil.site import Site
@@ -46,7 +47,7 @@ def compile_kernels(say: Callable[[str], None] | None = None) -> None:
         power[1] = np.roll(power[1], 2)
         infer_block(power, sky, options=options)
         nothing = np.zeros(sky.sheet.shape[0] * sky.sheet.shape[2], dtype=np.float32)
-        silent = PairReadings(sky.sheet, nothing, nothing, 1.0, 1.0)
-        linearised(np.zeros(PAIR_PARAMETERS), silent, numbers)
+        silent = FittedReadings(sky.sheet, nothing, nothing, 1.0, 1.0, numbers)
+        linearised(np.zeros(PAIR_PARAMETERS), silent)
     finally:
         timer.cancel()

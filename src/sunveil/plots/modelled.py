@@ -8,7 +8,7 @@ from sunveil.engine import EngineOptions, SkyTable
 from sunveil.engine.assumed import CLEAR_HAZE, MEASURED_HAZE
 from sunveil.engine.envelope import points_of, profiles_of
 from sunveil.engine.model import HAZE_SEASON, UNLIMITED, Numbers
-from sunveil.engine.tracking import (
+from sunveil.engine.tracker_model import (
     AXIS,
     COVERAGE,
     MOST,

@@ -9,26 +9,28 @@ many, which has thirty capacities to choose freely. Whoever is in doubt stays wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.engine.assumed import DIMMEST, SystematicErrors
-from sunveil.engine.clear import find_clear_days
-from sunveil.engine.compared import ComparedReadings, best_mixture, best_pair
+from sunveil.engine.assumed import SystematicErrors
 from sunveil.engine.envelope import profiles_of
-from sunveil.engine.final import FinalFit
-from sunveil.engine.mixture import BELOW_LIMIT, FEWEST
-from sunveil.engine.model import HAZE, LIMIT, NO_LIMIT
+from sunveil.engine.final import FinalFit, unhidden
+from sunveil.engine.mixture import ENOUGH, FEWEST, below_limit, by_mixture, share_explained
+from sunveil.engine.model import LIMIT, Numbers, Sheet
+from sunveil.engine.pair_block import PairFits
 from sunveil.engine.prepared import correlated_in, shares_for
 from sunveil.engine.readings import find_limits, padded
-from sunveil.engine.shade import WORTH_LEAVING_OUT, find_shade
-from sunveil.engine.tracker_outcomes import FoundTracker
-from sunveil.engine.tracking import (
+from sunveil.engine.robust import FittedReadings
+from sunveil.engine.tracker_fit import TrackerFit, fit_tracker, tracker_covariance
+from sunveil.engine.tracker_model import (
     AXIS,
     COVERAGE,
     MOST,
     T_CAPACITY,
-    T_HAZE,
     T_LIMIT,
     TWO_AXES,
     USUAL_MOST,
@@ -36,18 +38,13 @@ from sunveil.engine.tracking import (
     tracker_power,
     tracker_profiles,
 )
-from sunveil.engine.tracking_fit import (
-    TrackedReadings,
-    TrackerFit,
-    fit_tracker,
-    tracker_covariance,
-)
+from sunveil.engine.tracker_outcomes import FoundTracker
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
 
 # On the bright envelope, some tracker leaves no more than this share of what the plane leaves.
-SUSPECT = 1.05
+LIKE_A_TRACKER = 1.05
 # A tracker explains so many times the energy that the plane does, and so large a share of what the
 # best pair does, and the best mixture, which can be anything.
 OVER_PLANE, OVER_PLANES = 1.2, 0.96
@@ -64,63 +61,144 @@ FEW_READINGS, READINGS = 1200, 4000
 TWO_AXES_PLACE = 2
 
 
-def find_trackers(fit: FinalFit, errors: SystematicErrors) -> dict[int, FoundTracker]:
+class TrackerSuspects(NamedTuple):
+    """Systems that look like trackers by their bright envelope: private.
+
+    Parameters
+    ----------
+    systems
+        Which systems of the block they are.
+    left
+        What each tracker of :func:`~sunveil.engine.tracker_model.tracker_grid` leaves of their
+        energy's square, shape (systems, trackers).
+    """
+
+    systems: NDArray[np.intp]
+    left: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComparedReadings:
+    """Clear readings below the limit that explanations of a system are compared on: private.
+
+    Parameters
+    ----------
+    power
+        The readings, zero where there is none, padded. [kW]
+    places, sheet
+        Where they stand among the usable intervals, and the sky there.
+    bright
+        The record's bright power. [kW]
+    point
+        The one plane that was found, with the limit.
+    numbers
+        What is assumed.
+    """
+
+    power: Matrix
+    places: NDArray[np.int32]
+    sheet: Sheet
+    bright: float
+    point: Array
+    numbers: Numbers
+
+    @classmethod
+    def of(cls, fit: FinalFit, s: int, weights: Matrix, limit: float) -> ComparedReadings:
+        """Return those of a system.
+
+        Parameters
+        ----------
+        fit
+            The fits of a block.
+        s
+            Which of its systems.
+        weights
+            How much each of its readings counts, shape (padded,).
+        limit
+            Logarithm of its inverter's limit. [kW]
+        """
+        system, readings = np.array([s]), fit.searched.readings
+        share = float(shares_for(ENOUGH, readings.count[system])[0])
+        power, places, sheet = fit.clear_readings(system, weights[None], share)
+        point, bright = fit.points[s].copy(), float(readings.bright[s])
+        point[LIMIT] = limit
+        power = below_limit(power, point[None])[0]
+        return cls(power, places, sheet, bright, point, fit.prepared.numbers)
+
+    def __repr__(self) -> str:
+        return f"ComparedReadings({np.count_nonzero(self.power)} readings, private)"
+
+    def explained(self, model: Matrix) -> float:
+        """Return the share of energy that a model [kW] of all usable intervals explains."""
+        here = padded(model[None, self.places])[0]
+        return share_explained(self.power, here, self.bright, self.numbers)
+
+    def by_mixture(self) -> float:
+        """Return the share of energy that the best mixture of fixed planes explains."""
+        power, bright, points = self.power[None], np.array([self.bright]), self.point[None]
+        return float(by_mixture(power, bright, points, sheet=self.sheet, numbers=self.numbers)[0])
+
+
+def find_trackers(
+    fit: FinalFit, pairs: PairFits, suspects: TrackerSuspects, errors: SystematicErrors
+) -> dict[int, FoundTracker]:
     """Return those systems of a block that follow the sun.
 
     Parameters
     ----------
     fit
         The fits of one plane each, before any is excluded.
+    pairs
+        Those of two planes.
+    suspects
+        Who looks like a tracker.
     errors
         What a fit cannot see.
     """
-    systems, left = suspects(fit)
-    tried = [_as_tracker(fit, int(s), left[k], errors) for k, s in enumerate(systems)]
-    return {int(s): each for s, each in zip(systems, tried, strict=True) if each is not None}
+    models = dict(zip(pairs.systems.tolist(), pairs.model, strict=True))
+    out = {}
+    for s, left in zip(suspects.systems.tolist(), suspects.left, strict=True):
+        planes = [fit.model[s], *([models[s]] if s in models else [])]
+        found = _as_tracker(fit, s, left, planes, errors)
+        if found is not None:
+            out[s] = found
+    return out
 
 
-def suspects(fit: FinalFit) -> tuple[NDArray[np.intp], Array]:
-    """Return which systems look more like a tracker than like their plane, by bright powers.
-
-    Returns
-    -------
-    tuple
-        The systems, and what each tracker of :func:`~sunveil.engine.tracking.tracker_grid` leaves
-        of their energy's square, shape (suspects, trackers).
-    """
+def tracker_suspects(fit: FinalFit) -> TrackerSuspects:
+    """Return which systems look more like a tracker than like their plane, by bright powers."""
     groups, probe = fit.prepared.probe
-    value = fit.searched.envelope[:, groups]
-    limit = BELOW_LIMIT * np.exp(np.minimum(fit.points[:, LIMIT], NO_LIMIT))
-    there = (value > 0.0) & (value < limit[:, None])
-    value = np.where(there, value, np.float32(0.0))
+    trackers, value = fit.prepared.trackers, fit.searched.envelope[:, groups]
+    value = below_limit(value, fit.points)
+    there = (value > 0.0).astype(np.float32)
     plane = profiles_of(probe, fit.points, fit.prepared.numbers)[:, : len(groups)]
     energy = np.einsum("sg,sg->s", value, value) + 1e-12
     own = np.einsum("sg,sg,sg->s", there, plane, plane) + 1e-12
     alone = 1.0 - np.einsum("sg,sg->s", value, plane) ** 2 / (own * energy)
-    trackers = fit.prepared.trackers
-    both = np.einsum("sg,tg->st", value, trackers)
-    each = np.einsum("sg,tg->st", there.astype(np.float32), trackers * trackers) + 1e-12
-    left = 1.0 - both * both / (each * energy[:, None])
+    each = there @ (trackers * trackers).T + np.float32(1e-12)
+    left = 1.0 - (value @ trackers.T) ** 2 / (each * energy[:, None])
     enough = np.count_nonzero(there, axis=1) >= FEWEST
-    chosen = np.flatnonzero(enough & (left.min(axis=1) < SUSPECT * alone))
-    return chosen, left[chosen]
+    chosen = np.flatnonzero(enough & (left.min(axis=1) < LIKE_A_TRACKER * alone))
+    return TrackerSuspects(chosen, left[chosen])
 
 
 def _as_tracker(
-    fit: FinalFit, s: int, left: Array, errors: SystematicErrors
+    fit: FinalFit, s: int, left: Array, planes: Sequence[Matrix], errors: SystematicErrors
 ) -> FoundTracker | None:
-    """Return a system as a tracker; None where planes or two axes explain as much."""
+    """Return a system as a tracker; None where planes or two axes explain as much.
+
+    ``planes`` are the powers of the one plane that was found, and of the pair if there is one.
+    """
     prepared, readings = fit.prepared, fit.searched.readings.take(np.array([s]))
     limit = float(find_limits(readings, prepared.day, hours=prepared.minutes / 60.0)[0])
     _, few = _tracked(fit, s, fit.days.weights[s], FEW_READINGS)
     fits = [fit_tracker(few, start) for start in _starts(few, left, limit)]
     model = _power(fit, _likeliest(fits))
-    weights, skyline = _unhidden(fit, s, model)
+    (weights,), (skyline,) = unhidden(readings, model[None], prepared)
     compared = ComparedReadings.of(fit, s, weights, limit)
-    if len(compared.value) < FEWEST:
-        return None
-    by_plane = compared.explained(fit.model[s])
-    if compared.explained(model) < HOPELESS * by_plane:
+    by_plane = compared.explained(planes[0])
+    few_left = np.count_nonzero(compared.power) < FEWEST
+    if few_left or compared.explained(model) < HOPELESS * by_plane:
         return None
     places, tracked = _tracked(fit, s, weights, READINGS)
     fits = [fit_tracker(tracked, each.point) for each in fits]
@@ -128,7 +206,7 @@ def _as_tracker(
     explained, (over_plane, over_planes) = compared.explained(model), _asked_of(best)
     if explained < over_plane * by_plane or fits[TWO_AXES_PLACE].cost < best.cost:
         return None
-    by_planes = _by_planes(compared, fit, s, best)
+    by_planes = max(compared.by_mixture(), *(compared.explained(each) for each in planes))
     if explained < over_planes * by_planes:
         return None
     return FoundTracker(
@@ -156,16 +234,9 @@ def _power(fit: FinalFit, found: TrackerFit) -> Matrix:
     return np.asarray(padded(power)[0])
 
 
-def _by_planes(compared: ComparedReadings, fit: FinalFit, s: int, found: TrackerFit) -> float:
-    """Return the share of energy that fixed planes explain, under the haze of either fit."""
-    point, model = fit.points[s], fit.model[s]
-    hazes = np.stack([point[HAZE:LIMIT], found.point[T_HAZE:T_LIMIT]])
-    return max(best_mixture(compared, point, model), best_pair(compared, hazes, model))
-
-
 def _covariance(
     fit: FinalFit,
-    tracked: tuple[NDArray[np.intp], TrackedReadings],
+    tracked: tuple[NDArray[np.intp], FittedReadings],
     point: Array,
     model: Matrix,
     errors: SystematicErrors,
@@ -195,29 +266,13 @@ def _as_told(point: Array) -> Array:
     return out
 
 
-def _unhidden(fit: FinalFit, s: int, model: Matrix) -> tuple[Matrix, Matrix]:
-    """Return how much readings count by the days of a tracker and what hides the sun, and this."""
-    prepared, readings = fit.prepared, fit.searched.readings.take(np.array([s]))
-    days = find_clear_days(readings, model[None], prepared)
-    shade = find_shade(
-        readings.power,
-        readings.have,
-        model[None],
-        dimmest=DIMMEST * readings.bright,
-        patch=prepared.patch,
-    )
-    if shade.share[0] < WORTH_LEAVING_OUT:
-        return days.weights[0], np.zeros_like(shade.skyline[0])
-    return days.weights[0] * shade.kept[0], shade.skyline[0]
-
-
 def _backtracking(fits: list[TrackerFit]) -> float:
     """Return how likely backtracking is."""
     worse = fits[1].cost - fits[0].cost
     return float(1.0 / (1.0 + np.exp(np.clip(worse, -50.0, 50.0)) / BACKTRACKING))
 
 
-def _starts(readings: TrackedReadings, left: Array, limit: float) -> list[Array]:
+def _starts(readings: FittedReadings, left: Array, limit: float) -> list[Array]:
     """Return where fits start: the likeliest axis without backtracking and with it, two axes."""
     grid, out = tracker_grid(), []
     for backtracks, most in ((False, USUAL_MOST), (True, USUAL_MOST), (False, TWO_AXES)):
@@ -233,17 +288,17 @@ def _starts(readings: TrackedReadings, left: Array, limit: float) -> list[Array]
 
 def _tracked(
     fit: FinalFit, s: int, weights: Matrix, enough: int
-) -> tuple[NDArray[np.intp], TrackedReadings]:
+) -> tuple[NDArray[np.intp], FittedReadings]:
     """Return the places of the readings that a tracker is fitted to, and these."""
     readings, prepared = fit.searched.readings, fit.prepared
     share = float(shares_for(enough, readings.count[s : s + 1])[0])
     places = prepared.part(share)[0].astype(np.intp)
     places = places[weights[places] > 0.0]
-    return places, TrackedReadings(
+    return places, FittedReadings(
         sky=np.ascontiguousarray(prepared.tracked[:, places]),
         power=readings.power[s, places],
-        weight=weights[places],
+        say=weights[places],
         bright=float(readings.bright[s]),
-        numbers=prepared.numbers,
         correlated=correlated_in(share),
+        numbers=prepared.numbers,
     )

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from sunveil.engine.assumed import SystematicErrors
 from sunveil.engine.model import NO_LIMIT, Numbers
-from sunveil.engine.tracking import (
+from sunveil.engine.robust import FittedReadings, LinearModel, linear_model
+from sunveil.engine.tracker_model import (
     AXIS,
+    CLOUDS,
     COVERAGE,
     MOST,
     T_CAPACITY,
@@ -45,35 +47,6 @@ STEPS = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrackedReadings:
-    """Readings of one system that a tracker is fitted to: private.
-
-    Parameters
-    ----------
-    sky
-        The sky at the readings, as :func:`~sunveil.engine.tracking.tracked_sky` gives it.
-    power, weight
-        Power [kW], and how much each reading counts.
-    bright
-        The record's bright power. [kW]
-    numbers
-        What is assumed.
-    correlated
-        How many readings err alike.
-    """
-
-    sky: Matrix
-    power: Matrix
-    weight: Matrix
-    bright: float
-    numbers: Numbers
-    correlated: float
-
-    def __repr__(self) -> str:
-        return f"TrackedReadings({len(self.power)} readings, private)"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class TrackerFit:
     """Where the fit of a tracker ended: private.
 
@@ -92,30 +65,6 @@ class TrackerFit:
     def backtracks(self) -> bool:
         """Whether it was fitted as one that backtracks."""
         return bool(self.point[COVERAGE] > 0.0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Linear:
-    """A tracker's model about a point: residuals, weights and derivatives in standard deviations.
-
-    Parameters
-    ----------
-    free
-        Which parameters move.
-    residual, weight, slopes
-        Of each reading; the last of shape (free, readings).
-    deviation
-        Standard deviation of each reading. [kW]
-    unexplained
-        Sum of the robust cost.
-    """
-
-    free: NDArray[np.intp]
-    residual: Matrix
-    weight: Matrix
-    slopes: Matrix
-    deviation: Matrix
-    unexplained: float
 
 
 def _priors(numbers: Numbers) -> tuple[Array, Array]:
@@ -138,40 +87,23 @@ def _free(point: Array) -> NDArray[np.intp]:
     return np.flatnonzero(out)
 
 
-def _linearise(readings: TrackedReadings, point: Array) -> _Linear:
-    free, numbers = _free(point), readings.numbers
+def _linearised(point: Array, readings: FittedReadings) -> LinearModel:
+    """Return a tracker's model at the readings, and its derivatives by what is free."""
+    free = _free(point)
     apart = np.float32(1.0) / np.where(_APART > 0.0, _APART, 1.0).astype(np.float32)
     points = np.concatenate([point[None], point + np.diag(_APART)[free]])
-    profiles = tracker_profiles(readings.sky, points, numbers)
+    profiles = tracker_profiles(readings.sky, points, readings.numbers)
     profiles *= np.float32(np.exp(point[T_CAPACITY]))
     limit = np.float32(np.exp(min(point[T_LIMIT], NO_LIMIT)))
     below = profiles[0] < limit
-    model = np.minimum(profiles[0], limit)
     slopes = (profiles[1:] - profiles[0]) * apart[free, None]
     slopes[free == T_CAPACITY] = profiles[0]
     slopes *= below
     slopes[free == T_LIMIT] = limit * ~below
-    absolute = np.float32(numbers.absolute * readings.bright)
-    relative = np.float32(numbers.relative**2) + (np.float32(numbers.cloud) * readings.sky[-1]) ** 2
-    deviation = np.sqrt(relative * model * model + absolute * absolute)
-    slopes /= deviation
-    residual = (readings.power - model) / deviation
-    say = np.exp(residual * residual * np.float32(-0.5 / numbers.reach**2))
-    unexplained = numbers.reach**2 * float(readings.weight @ (np.float32(1.0) - say))
-    weight = readings.weight * say * (model >= np.float32(numbers.dimmest * readings.bright))
-    return _Linear(free, residual, weight, slopes, deviation, unexplained)
+    return linear_model(np.minimum(profiles[0], limit), slopes, readings.sky[CLOUDS], readings)
 
 
-def _information(readings: TrackedReadings, linear: _Linear) -> Array:
-    """Return the information matrix with its priors."""
-    told = (linear.slopes * linear.weight) @ linear.slopes.T
-    _, precision = _priors(readings.numbers)
-    return np.asarray(
-        told.astype(np.float64) / readings.correlated + np.diag(precision[linear.free])
-    )
-
-
-def fit_tracker(readings: TrackedReadings, start: Array, *, most: int = STEPS) -> TrackerFit:
+def fit_tracker(readings: FittedReadings, start: Array, *, most: int = STEPS) -> TrackerFit:
     """Move a tracker to the best fit nearby.
 
     Parameters
@@ -183,24 +115,21 @@ def fit_tracker(readings: TrackedReadings, start: Array, *, most: int = STEPS) -
     most
         Most steps.
     """
-    point, (mean, precision) = start.copy(), _priors(readings.numbers)
+    point, free, (mean, precision) = start.copy(), _free(start), _priors(readings.numbers)
     for _ in range(most):
-        linear = _linearise(readings, point)
-        free = linear.free
-        pull = linear.slopes @ (linear.weight * linear.residual) / readings.correlated
-        pull = pull - ((point - mean) * precision)[free]
-        step = np.linalg.solve(_information(readings, linear), pull)
+        linear = _linearised(point, readings)
+        pull = linear.pull() - ((point - mean) * precision)[free]
+        step = np.linalg.solve(linear.information() + np.diag(precision[free]), pull)
         step /= max(1.0, float(np.abs(step / _LONGEST[free]).max()))
         point[free] = np.clip(point[free] + step, _LEAST[free], _LARGEST[free])
         if np.abs(step / _SMALL[free]).max() < 1.0:
             break
-    linear = _linearise(readings, point)
-    unlikely = 0.5 * float(((point - mean) ** 2 * precision)[linear.free].sum())
-    return TrackerFit(point, linear.unexplained / readings.correlated + unlikely)
+    unlikely = 0.5 * float(((point - mean) ** 2 * precision)[free].sum())
+    return TrackerFit(point, unlikely - _linearised(point, readings).worth)
 
 
 def tracker_covariance(
-    readings: TrackedReadings,
+    readings: FittedReadings,
     point: Array,
     *,
     shifts: Matrix,
@@ -213,23 +142,14 @@ def tracker_covariance(
     ----------
     readings, point
         The fit.
-    shifts
-        Change of the model with a minute of clock, at each reading. [kW/minute]
-    spans
-        Where each span of some days begins among the readings: within one, errors go together.
-    errors
-        What the fit cannot see.
+    shifts, spans, errors
+        As for :meth:`~sunveil.engine.robust.LinearModel.covariance`.
     """
-    linear = _linearise(readings, point)
-    inverse = np.linalg.inv(_information(readings, linear))
-    pulls = linear.slopes * (linear.weight * linear.residual)
-    sums = np.add.reduceat(pulls, spans, axis=1).astype(np.float64) / readings.correlated
-    spread = inverse @ sums @ sums.T @ inverse
-    clock = linear.slopes @ (linear.weight * shifts / linear.deviation) / readings.correlated
-    moved = errors.clock_minutes * (inverse @ clock)
+    linear, free = _linearised(point, readings), _free(point)
+    information = linear.information() + np.diag(_priors(readings.numbers)[1][free])
     out = np.zeros((TRACKER_PARAMETERS, TRACKER_PARAMETERS))
-    out[np.ix_(linear.free, linear.free)] = errors.stretch**2 * (spread + inverse) + np.outer(
-        moved, moved
+    out[np.ix_(free, free)] = linear.covariance(
+        information, shifts=shifts, spans=spans, errors=errors
     )
     for parameter, bias in _BIAS.items():
         out[parameter, parameter] += bias**2

@@ -8,7 +8,7 @@ from sunveil.engine import model
 from sunveil.engine.envelope import profiles_of
 from sunveil.engine.model import PARAMETERS, SUN_EAST, SUN_NORTH, SUN_UP, UNLIMITED
 from sunveil.engine.skytable import in_blocks
-from sunveil.engine.tracking import (
+from sunveil.engine.tracker_model import (
     T_CAPACITY,
     T_LIMIT,
     TWO_AXES,

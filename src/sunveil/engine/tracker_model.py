@@ -62,6 +62,7 @@ _PAIRS = (
     *(DNI, GHI, DNI_FADE, GHI_FADE),
 )
 _ORDER = [row + node for row in _PAIRS for node in range(2)] + [COOLING, WARMTH, SEASON, CLOUD]
+CLOUDS = len(_ORDER) - 1
 
 kernel = njit(
     cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}

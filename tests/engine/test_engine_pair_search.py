@@ -5,7 +5,7 @@ from engine_makers import pair_of
 from scipy.optimize import nnls
 from test_engine_pair_fit import readings_of
 
-from sunveil.engine.pairs import KINDS, _all_pairs, find_pairs, pair_grid, pair_table
+from sunveil.engine.pair_search import KINDS, _all_pairs, find_pairs, pair_grid, pair_table
 
 
 def test_every_pair_has_the_capacities_of_non_negative_least_squares():
@@ -36,7 +36,7 @@ def test_the_search_finds_the_neighbourhood_of_both_planes(prepared):
     truth = pair_of((100.0, 27.0, 4.0), (190.0, 27.0, 2.5))
     readings = readings_of(truth, prepared)
     point = np.concatenate([[0.0, -10.0, 2.0], truth[6:]])
-    found = find_pairs(point, readings, prepared.numbers)
+    found = find_pairs(point, readings)
     assert len(found) == len(KINDS)
     azimuth = np.degrees(np.arctan2(found[0, [0, 3]], found[0, [1, 4]])) % 360.0
     np.testing.assert_allclose(np.sort(azimuth), [100.0, 190.0], atol=15.0)

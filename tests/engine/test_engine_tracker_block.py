@@ -10,9 +10,10 @@ from engine_makers import flags, rows_of
 from sunveil.engine import infer_block
 from sunveil.engine.assumed import SystematicErrors
 from sunveil.engine.final import fit_finally
+from sunveil.engine.kinds import tell_kinds
 from sunveil.engine.search import search
-from sunveil.engine.trackers import _as_told, _asked_of, find_trackers
-from sunveil.engine.tracking_fit import TrackerFit
+from sunveil.engine.tracker_block import ComparedReadings, _as_told, _asked_of
+from sunveil.engine.tracker_fit import TrackerFit
 from sunveil.estimate import Flag
 from sunveil.simulate import Tracker, east_west, tracking, western_horizon
 
@@ -110,10 +111,23 @@ def test_fixed_systems_are_no_trackers(denver, power_of):
 
 def test_what_is_found_explains_more_than_planes_do(tracked_rows, prepared):
     fit = fit_finally(search(tracked_rows[:1], prepared), prepared)
-    (tracker,) = find_trackers(fit, SystematicErrors()).values()
+    (tracker,) = tell_kinds(fit, SystematicErrors(), None).trackers.values()
     assert tracker.explained > 1.4 * tracker.by_plane
     assert tracker.explained > tracker.by_planes > tracker.by_plane
     assert repr(tracker) == "FoundTracker(private)"
+
+
+def test_explanations_are_compared_on_clear_readings_below_the_limit(tracked_rows, prepared):
+    fit = fit_finally(search(tracked_rows[:1], prepared), prepared)
+    limit = 4.0
+    compared = ComparedReadings.of(fit, 0, fit.kept[0], np.log(limit))
+    there = compared.power[: len(compared.places)] > 0.0
+    assert compared.power.max() < limit < fit.searched.readings.power[0].max()
+    assert (fit.kept[0, compared.places[there]] > 0.0).all()
+    readings = fit.searched.readings.power[0]
+    assert compared.explained(readings) == pytest.approx(1.0, abs=1e-5)
+    assert compared.explained(fit.model[0]) < compared.by_mixture() < 1.0
+    assert repr(compared) == f"ComparedReadings({there.sum()} readings, private)"
 
 
 @pytest.mark.parametrize(("axis", "told"), [(85.0, 265.0), (90.0, 90.0), (275.0, 95.0)])

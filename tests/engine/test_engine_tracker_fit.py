@@ -5,8 +5,9 @@ import pytest
 
 from sunveil.engine.assumed import ERRORS, SystematicErrors
 from sunveil.engine.model import UNLIMITED
-from sunveil.engine.tracking import AXIS, COVERAGE, MOST, T_CAPACITY, T_LIMIT, tracker_power
-from sunveil.engine.tracking_fit import TrackedReadings, fit_tracker, tracker_covariance
+from sunveil.engine.robust import FittedReadings
+from sunveil.engine.tracker_fit import fit_tracker, tracker_covariance
+from sunveil.engine.tracker_model import AXIS, COVERAGE, MOST, T_CAPACITY, T_LIMIT, tracker_power
 
 TRUTH = np.array([171.0, 0.33, 57.0, np.log(80.0), -0.4, 1.05, 0.1, UNLIMITED])
 START = np.array([180.0, 0.38, 52.0, np.log(60.0), -0.2, 1.0, 0.0, UNLIMITED])
@@ -21,10 +22,10 @@ def made(prepared):
         power = tracker_power(prepared.tracked, point[None], prepared.numbers)[0]
         power = power * (1.0 + 0.01 * rng.standard_normal(len(power)))
         power = power * np.where(rng.random(len(power)) < 0.3, rng.random(len(power)), 1.0)
-        return TrackedReadings(
+        return FittedReadings(
             sky=prepared.tracked,
             power=power.astype(np.float32),
-            weight=np.ones(len(power), dtype=np.float32),
+            say=np.ones(len(power), dtype=np.float32),
             bright=float(np.quantile(power, 0.98)),
             numbers=prepared.numbers,
             correlated=ERRORS.correlated,
@@ -88,8 +89,3 @@ def test_nothing_tells_the_coverage_without_backtracking(made):
     covariance = covariance_of(readings, fit_tracker(readings, start).point)
     assert covariance[COVERAGE, COVERAGE] == pytest.approx(0.09**2)
     assert not covariance[COVERAGE, :COVERAGE].any()
-
-
-def test_readings_are_not_shown(made):
-    readings = made(TRUTH)
-    assert repr(readings) == f"TrackedReadings({len(readings.power)} readings, private)"

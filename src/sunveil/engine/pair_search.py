@@ -13,14 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.engine.envelope import points_of, profiles_of
-from sunveil.engine.model import EAST, HAZE, HAZE_SEASON, HEAT, LIMIT, NORTH, Numbers
+from sunveil.engine.model import CLOUD, EAST, HAZE, HAZE_SEASON, HEAT, LIMIT, NORTH
 from sunveil.engine.pair_fit import (
+    CAPACITIES,
+    EASTS,
+    NORTHS,
     PAIR_HAZE,
     PAIR_LIMIT,
     PAIR_PARAMETERS,
-    PairReadings,
     roof_prior,
 )
+from sunveil.engine.robust import FittedReadings, deviations, robust_weights
 from sunveil.grids import Grid
 from sunveil.site import Array
 
@@ -28,7 +31,8 @@ Matrix = NDArray[np.float32]
 
 # Times that weights are found anew.
 ROUNDS = 3
-# Planes of the grid, and pairs no closer than this. [degrees]
+# Azimuths and tilts of the grid. [degrees]
+AZIMUTHS, TILTS = 24, (12.0, 20.0, 30.0, 42.0, 58.0)
 # Candidates of a search, by kind; they stand apart by this in one of their planes. [degrees]
 ANY, RIDGE, CORNER = 0, 1, 2
 KINDS = (ANY, ANY, RIDGE, CORNER)
@@ -36,7 +40,6 @@ ALIKE = 18.0
 # So far from half a turn and from a quarter a pair is still a ridge or a corner. [degrees]
 NEARLY = 20.0
 TURNED = ((90.0, 90.0), (180.0, NEARLY), (90.0, NEARLY))
-AZIMUTHS, TILTS = 24, (12.0, 20.0, 30.0, 42.0, 58.0)
 
 
 class PairTable(NamedTuple):
@@ -73,7 +76,7 @@ def pair_table() -> PairTable:
     prior = np.empty(len(first))
     pair = np.zeros(PAIR_PARAMETERS)
     for place, (i, j) in enumerate(zip(first.tolist(), second.tolist(), strict=True)):
-        pair[0:2], pair[3:5] = points[i, [EAST, NORTH]], points[j, [EAST, NORTH]]
+        pair[EASTS], pair[NORTHS] = points[[i, j], EAST], points[[i, j], NORTH]
         prior[place] = roof_prior(pair)[0]
     azimuth = pair_grid().surface_azimuth
     turned = np.abs((azimuth[first] - azimuth[second] + 180.0) % 360.0 - 180.0)
@@ -81,7 +84,7 @@ def pair_table() -> PairTable:
     return PairTable(first, second, prior, np.array(kinds))
 
 
-def find_pairs(point: Array, readings: PairReadings, numbers: Numbers) -> Array:
+def find_pairs(point: Array, readings: FittedReadings) -> Array:
     """Return the pairs of the grid that come closest to a system's readings, best first.
 
     Parameters
@@ -90,8 +93,6 @@ def find_pairs(point: Array, readings: PairReadings, numbers: Numbers) -> Array:
         The one plane that was fitted: haze, heat and limit are taken from it.
     readings
         Clear readings, well below the limit.
-    numbers
-        What is assumed.
 
     Returns
     -------
@@ -101,10 +102,10 @@ def find_pairs(point: Array, readings: PairReadings, numbers: Numbers) -> Array:
     """
     grid, table = points_of(pair_grid()), pair_table()
     grid[:, [HAZE, HEAT, HAZE_SEASON]] = point[[HAZE, HEAT, HAZE_SEASON]]
-    profiles = profiles_of(readings.sheet, grid, numbers)
+    profiles = profiles_of(readings.sky, grid, readings.numbers)
     model, power = readings.power, readings.power
     for _ in range(ROUNDS):
-        weight = _weights(model, readings, numbers)
+        weight = _weights(model, readings)
         weighed = profiles * weight
         gram = (weighed @ profiles.T).astype(np.float64) / readings.correlated
         right = (weighed @ power).astype(np.float64) / readings.correlated
@@ -117,9 +118,8 @@ def find_pairs(point: Array, readings: PairReadings, numbers: Numbers) -> Array:
     for place, kind in enumerate(KINDS):
         best = int(np.argmax(np.where(table.kinds[kind], worth, -np.inf)))
         first, second = table.first[best], table.second[best]
-        out[place, 0:2] = grid[first, [EAST, NORTH]]
-        out[place, 3:5] = grid[second, [EAST, NORTH]]
-        out[place, [2, 5]] = np.log(np.maximum([one[best], two[best]], 1e-6))
+        out[place, EASTS], out[place, NORTHS] = grid[[first, second]][:, [EAST, NORTH]].T
+        out[place, CAPACITIES] = np.log(np.maximum([one[best], two[best]], 1e-6))
         near = alike[first, table.first] & alike[second, table.second]
         near |= alike[first, table.second] & alike[second, table.first]
         worth = np.where(near, -np.inf, worth)
@@ -135,12 +135,12 @@ def _alike() -> NDArray[np.bool_]:
     return np.asarray(normals @ normals.T > np.cos(np.radians(ALIKE)))
 
 
-def _weights(model: Matrix, readings: PairReadings, numbers: Numbers) -> Matrix:
+def _weights(model: Matrix, readings: FittedReadings) -> Matrix:
     """Return what each reading counts, over its variance, by how far it is from a model."""
-    variance = np.float32(numbers.relative**2) * model * model
-    variance += np.float32((numbers.absolute * readings.bright) ** 2)
-    far = (readings.power - model) ** 2 / variance
-    return readings.say * np.exp(np.float32(-0.5 / numbers.reach**2) * far) / variance
+    numbers, clouds = readings.numbers, readings.sky[:, CLOUD].reshape(-1)
+    deviation = deviations(model, clouds, np.float32(readings.bright), numbers)
+    residual = (readings.power - model) / deviation
+    return readings.say * robust_weights(residual, numbers) / (deviation * deviation)
 
 
 def _all_pairs(gram: Array, right: Array) -> tuple[Array, Array, Array]:
