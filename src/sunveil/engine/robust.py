@@ -171,7 +171,7 @@ def deviations(
 
 def robust_weights(residual: Matrix, numbers: Numbers) -> Matrix:
     """Return what readings count by how many standard deviations they are from a model."""
-    return np.exp(np.float32(-0.5 / numbers.reach**2) * residual * residual)
+    return np.asarray(np.exp(np.float32(-0.5 / numbers.reach**2) * residual * residual))
 
 
 def log_likelihood(residual: Matrix, say: Matrix, numbers: Numbers, *, correlated: float) -> Array:
