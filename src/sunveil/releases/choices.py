@@ -17,6 +17,7 @@ from sunveil.grids import Grid
 from sunveil.privacy.score import Axis
 from sunveil.privacy.units import Days, System, Unit
 from sunveil.privacy.window import Window, best_window
+from sunveil.releases.mounts import MountChoices
 from sunveil.releases.prior import PlanePrior
 from sunveil.releases.worth import VOTE_RULES, reach, votes_for, worth
 from sunveil.scores import Capacities, Tolerance
@@ -60,6 +61,10 @@ class Choices:
         taken to be alike when left out. Never take them from the readings.
     planes
         How likely planes are, for releases of readings and days; None to take all for alike.
+    mounts
+        Which pairs of planes and which trackers are candidates for releases of readings and days,
+        beside single planes; None for none. Left out by :meth:`settled` where a release is worth
+        too little.
     levels_per_nat
         What a nat of that counts in a score, from ε; set by :meth:`settled`.
     """
@@ -79,6 +84,7 @@ class Choices:
     window_steps: tuple[float, float, float] = (5.0, 5.0, 0.1)
     prior: tuple[tuple[float, ...], ...] | None = None
     planes: PlanePrior | None = field(default_factory=PlanePrior)
+    mounts: MountChoices | None = field(default_factory=MountChoices)
     levels_per_nat: float | None = None
 
     def __post_init__(self) -> None:
@@ -154,12 +160,15 @@ class Choices:
         Public: no reading is looked at.
         """
         if isinstance(unit, System):
-            return self
+            return replace(self, mounts=None)
         sensitivity, found = unit.k * reach(unit, differenced=differenced), self
+        buys = worth(unit, epsilon, time_grid, differenced=differenced)
+        if self.mounts is not None and buys < self.mounts.worth:
+            found = replace(self, mounts=None)
         if isinstance(unit, Days):
-            rule = votes_for(worth(unit, epsilon, time_grid, differenced=differenced))
+            rule = votes_for(buys)
             found = replace(
-                self,
+                found,
                 thresholds=self.thresholds or rule.thresholds,
                 fewest=self.fewest or rule.fewest,
             )
@@ -169,7 +178,7 @@ class Choices:
         return replace(found, levels_per_nat=2.0 * sensitivity / epsilon)
 
     def grid(self) -> Grid:
-        """Return the candidate planes: one that is flat, and rings of azimuths around it."""
+        """Return the single planes among the candidates: a flat one, and rings around it."""
         whole = round(360.0 / self.step)
         azimuths, tilts = [np.array([180.0])], [np.array([0.0])]
         for tilt in np.arange(self.step, self.highest_tilt + 1e-9, self.step):
@@ -225,6 +234,8 @@ class Choices:
             found["votes_by_worth"] = [rule.to_dict() for rule in VOTE_RULES]
         if self.planes is not None:
             found["planes_prior"] = self.planes.to_dict()
+        if self.mounts is not None:
+            found["mounts"] = self.mounts.to_dict()
         if self.levels_per_nat is not None:
             found["levels_per_nat"] = self.levels_per_nat
         return found

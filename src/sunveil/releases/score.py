@@ -83,11 +83,14 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
 
 
 def _highest(frame: Frame, count: Callable[..., Counts]) -> Counts:
-    """Return the highest count of every candidate under any haze: no neighbour moves it further."""
+    """Return the highest count of every candidate under any haze: no neighbour moves it further.
+
+    Under hazes other than the usual one there are single planes alone, which come first.
+    """
     out = np.zeros(frame.shape, dtype=np.int64)
     for highest, hazes in zip(out, frame.profiles, strict=True):
         for profiles in hazes:
-            count(profiles, highest=highest)
+            count(profiles, highest=highest[: len(profiles)])
     return out.ravel()
 
 
@@ -144,13 +147,14 @@ def with_prior(frame: Frame, score: Score, *, in_place: bool = False) -> Score:
 def placement(frame: Frame, record: Record) -> Placement:
     """Return where the record is best explained among the axes for whole records.
 
-    The plane and the capacity with the highest agreement count, the first of equals, rounded to
-    the nearest values of the axes.
+    The single plane and the capacity with the highest agreement count, the first of equals, rounded
+    to the nearest values of the axes.
 
     Privacy
     -------
     Neighbours differ in the whole record, and may be placed anywhere: no sensitivity is needed.
     """
+    frame = frame.of_singles()
     best = int(reading_score(frame, record).levels.argmax())
     _, plane, capacity = np.unravel_index(best, frame.shape)
     azimuth, tilt, log_capacity = axes = frame.choices.axes()
