@@ -15,7 +15,7 @@ from sunveil.engine.assumed import TYPICAL_HAZE, TYPICAL_HEAT
 from sunveil.errors import ParameterError
 from sunveil.grids import Grid
 from sunveil.privacy.score import Axis
-from sunveil.privacy.units import Days, System, Unit
+from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.privacy.window import Window, best_window
 from sunveil.releases.mounts import MountChoices
 from sunveil.releases.prior import PlanePrior
@@ -159,14 +159,12 @@ class Choices:
         -------
         Public: no reading is looked at.
         """
+        found = self.affordable(unit, epsilon, time_grid, differenced=differenced)
         if isinstance(unit, System):
-            return replace(self, mounts=None)
-        sensitivity, found = unit.k * reach(unit, differenced=differenced), self
-        buys = worth(unit, epsilon, time_grid, differenced=differenced)
-        if self.mounts is not None and buys < self.mounts.worth:
-            found = replace(self, mounts=None)
+            return found
+        sensitivity = unit.k * reach(unit, differenced=differenced)
         if isinstance(unit, Days):
-            rule = votes_for(buys)
+            rule = votes_for(worth(unit, epsilon, time_grid, differenced=differenced))
             found = replace(
                 found,
                 thresholds=self.thresholds or rule.thresholds,
@@ -176,6 +174,29 @@ class Choices:
         if self.planes is None:
             return found
         return replace(found, levels_per_nat=2.0 * sensitivity / epsilon)
+
+    def affordable(
+        self, unit: Unit, epsilon: float, time_grid: TimeGrid, *, differenced: bool = False
+    ) -> Choices:
+        """Return the choices without pairs and trackers where a release cannot tell them.
+
+        Parameters
+        ----------
+        unit, epsilon, time_grid, differenced
+            As for :meth:`settled`.
+
+        Privacy
+        -------
+        Public: no reading is looked at.
+        """
+        if self.mounts is None:
+            return self
+        if isinstance(unit, Readings | Days):
+            days = isinstance(unit, Days)
+            least = self.mounts.days_worth if days else self.mounts.readings_worth
+            if worth(unit, epsilon, time_grid, differenced=differenced) >= least:
+                return self
+        return replace(self, mounts=None)
 
     def grid(self) -> Grid:
         """Return the single planes among the candidates: a flat one, and rings around it."""

@@ -80,8 +80,7 @@ class Frame:
     days
         Where each solar day begins among the lit intervals, and where the last ends.
     profiles
-        Logarithm of every mount's profile in the lit intervals, for every clock under every haze;
-        under hazes other than the usual one, of single planes alone.
+        Logarithm of every mount's profile in the lit intervals, for every clock under every haze.
     """
 
     weather: Weather
@@ -253,15 +252,12 @@ def make_frame(
     solar = times[lit].astype(np.int64) + round(weather.site.longitude * 240.0)
     begins = np.flatnonzero(np.diff(solar // DAY, prepend=-1))
     mounts = Mounts.of(choices.grid(), choices.mounts)
-    singles = Mounts(mounts.singles)
-    usual, *others = choices.hazes if weather.clear else (0.0,)
-    under = partial(mount_profiles, weather, clear, times[lit], choices=choices, length=length)
+    hazes = choices.hazes if weather.clear else (0.0,)
+    under = partial(
+        mount_profiles, weather, clear, times[lit], mounts, choices=choices, length=length
+    )
     profiles = tuple(
-        (
-            under(mounts, ahead=ahead, haze=usual),
-            *(under(singles, ahead=ahead, haze=haze) for haze in others),
-        )
-        for ahead in choices.clocks
+        tuple(under(ahead=ahead, haze=haze) for haze in hazes) for ahead in choices.clocks
     )
     days = np.append(begins, int(lit.sum())).astype(np.int64)
     return Frame(weather, time_grid, choices, mounts, lit, days, profiles)

@@ -49,20 +49,21 @@ class MountChoices:
         How far trackers turn from horizontal. [degrees]
     pairs, trackers
         Shares of all systems that have two planes, and that track: the public prior of both.
-    worth
-        The least worth of a release (:func:`~sunveil.releases.worth.worth`) in which they are
-        candidates: below, too little is told for the number of planes to be known.
+    readings_worth, days_worth
+        The least worth of a release of readings, or of days, in which they are candidates
+        (:func:`~sunveil.releases.worth.worth`): below, the number of planes cannot be told.
     """
 
     azimuth_step: float = 10.0
-    tilts: tuple[float, ...] = (15.0, 20.0, 25.0, 30.0, 37.0, 45.0)
+    tilts: tuple[float, ...] = (15.0, 20.0, 25.0, 31.0, 39.0)
     shares: tuple[float, ...] = (0.5, 0.62, 0.75)
-    axis_step: float = 10.0
-    gcrs: tuple[float, ...] = (0.3, 0.4, 0.5)
+    axis_step: float = 15.0
+    gcrs: tuple[float, ...] = (0.35, 0.5)
     max_angle: float = 55.0
     pairs: float = 0.12
     trackers: float = 0.01
-    worth: float = 0.5
+    readings_worth: float = 0.2
+    days_worth: float = 0.5
 
     def __post_init__(self) -> None:
         for what, step, whole in (
@@ -87,7 +88,7 @@ class MountChoices:
             raise ParameterError(
                 "the shares of pairs and of trackers are above 0 and below 1 together"
             )
-        if not self.worth >= 0.0:
+        if not (self.readings_worth >= 0.0 and self.days_worth >= 0.0):
             raise ParameterError("pairs and trackers are candidates from a worth of 0 or more on")
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,7 +102,8 @@ class MountChoices:
             "max_angle_degrees": self.max_angle,
             "pairs": self.pairs,
             "trackers": self.trackers,
-            "worth": self.worth,
+            "readings_worth": self.readings_worth,
+            "days_worth": self.days_worth,
         }
 
 

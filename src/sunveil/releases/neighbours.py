@@ -35,7 +35,9 @@ SMALL = Choices(
     capacities=Capacities(1.0, 30.0, 0.1),
     clocks=(0.0, 60.0),
     window_steps=(30.0, 15.0, 0.5),
-    mounts=MountChoices(90.0, (30.0,), (0.6,), axis_step=90.0, gcrs=(0.4,), worth=0.0),
+    mounts=MountChoices(
+        90.0, (30.0,), (0.6,), axis_step=90.0, gcrs=(0.4,), readings_worth=0.0, days_worth=0.0
+    ),
 )
 # A record that fits one candidate must be long enough for nearly all of the probability to be
 # there: a day is worth half of ε to it.

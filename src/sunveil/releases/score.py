@@ -83,14 +83,11 @@ def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
 
 
 def _highest(frame: Frame, count: Callable[..., Counts]) -> Counts:
-    """Return the highest count of every candidate under any haze: no neighbour moves it further.
-
-    Under hazes other than the usual one there are single planes alone, which come first.
-    """
+    """Return the highest count of every candidate under any haze: no neighbour moves it further."""
     out = np.zeros(frame.shape, dtype=np.int64)
     for highest, hazes in zip(out, frame.profiles, strict=True):
         for profiles in hazes:
-            count(profiles, highest=highest[: len(profiles)])
+            count(profiles, highest=highest)
     return out.ravel()
 
 
