@@ -248,8 +248,8 @@ def _mount(found: Release) -> str:
 def _as_table(found: Sequence[Release]) -> str:
     from sunveil.cli.show import aligned
 
-    head = ("release", "azimuth", "tilt", "DC capacity")
-    rows = [
+    head: tuple[str, ...] = ("release", "azimuth", "tilt", "DC capacity")
+    rows: list[tuple[str, ...]] = [
         (
             each.release_id,
             f"{each.surface_azimuth:.0f}°",

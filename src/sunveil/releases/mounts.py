@@ -136,10 +136,10 @@ class PlanePairs:
         azimuths = np.arange(0.0, 360.0 - 1e-9, choices.azimuth_step).tolist()
         for tilt, share, azimuth in itertools.product(choices.tilts, choices.shares, azimuths):
             # of equal shares each pair would come up twice
-            turns = (RIDGE, CORNER, -CORNER) if share > 0.5 else (CORNER,)
-            if share == 0.5 and azimuth < RIDGE:
-                turns = (RIDGE, CORNER)
-            found += [(azimuth, (azimuth + turn) % 360.0, tilt, share) for turn in turns]
+            ridge = [RIDGE] if share > 0.5 or azimuth < RIDGE else []
+            corners = [CORNER, -CORNER] if share > 0.5 else [CORNER]
+            turned = [(azimuth + turn) % 360.0 for turn in ridge + corners]
+            found += [(azimuth, other, tilt, share) for other in turned]
         return cls(*np.array(found).reshape(-1, 4).T.copy())
 
     @property
