@@ -216,7 +216,9 @@ def test_single_systems_are_released_under_the_promises_own_unit(metered):
     assert answer.status_code == 201
     release = answer.json()
     assert release["guarantee"]["unit"] == "any one day"
-    table, errors_to_expect = release["tables"]
+    table, planes, errors_to_expect = release["tables"]
+    assert {row[0] for row in planes["rows"]} <= {row[0] for row in table["rows"]}
+    assert table["columns"][-1]["kind"] == "array"
     assert [row[0] for row in errors_to_expect["rows"]] == list(errors)
     assert len(table["rows"]) == 3
     assert release["account"]["schema"] == schema_digest(MeterOptions(timezone="UTC"))
