@@ -219,6 +219,10 @@ def test_single_systems_are_released_under_the_promises_own_unit(metered):
     table, planes, errors_to_expect = release["tables"]
     assert {row[0] for row in planes["rows"]} <= {row[0] for row in table["rows"]}
     assert table["columns"][-1]["kind"] == "array"
+    page = metered.analyst().get(f"/analyst/releases/{release['id']}")
+    assert page.status_code == 200
+    assert "planes.csv" in page.text
+    assert "surface_azimuth&#39;:" not in page.text  # lists are shown flat
     assert [row[0] for row in errors_to_expect["rows"]] == list(errors)
     assert len(table["rows"]) == 3
     assert release["account"]["schema"] == schema_digest(MeterOptions(timezone="UTC"))
