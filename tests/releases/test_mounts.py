@@ -160,6 +160,17 @@ def test_pairs_and_trackers_have_their_share_of_the_prior(mounted):
     np.testing.assert_allclose(nats[:singles] - nats[0], alone - alone[0], atol=1e-5)
 
 
+@pytest.mark.parametrize(("unit", "behind"), [(Readings(1), 6), (Days(1), 2)])
+def test_pairs_and_trackers_stand_behind_by_the_margin(mounted, unit, behind):
+    """60 days of 24 hours, half of them by day, or of four votes: 0.8% of each."""
+    own = replace(mounted, choices=replace(mounted.choices, planes=None)).settled(unit, 20.0)
+    offsets = own.offsets()
+    singles = len(mounted.mounts.singles)
+    assert not offsets[:singles].any()
+    assert set(offsets[singles:]) == {-behind}
+    assert not own.of_singles().offsets().any()
+
+
 def test_neighbours_move_levels_of_pairs_and_trackers_by_no_more_than_the_sensitivity(
     mounted, ridge
 ):
@@ -229,6 +240,7 @@ def test_whole_records_and_small_releases_do_not_tell_the_number_of_planes(recor
         {"pairs": 0.0},
         {"pairs": 0.9, "trackers": 0.1},
         {"days_worth": float("nan")},
+        {"margin": -0.1},
     ],
 )
 def test_choices_that_cannot_be_are_refused(wrong):

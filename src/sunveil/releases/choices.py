@@ -67,6 +67,8 @@ class Choices:
         too little.
     levels_per_nat
         What a nat of that counts in a score, from ε; set by :meth:`settled`.
+    levels_behind
+        By how many levels pairs and trackers stand behind single planes; set by :meth:`settled`.
     """
 
     step: float = 4.0
@@ -86,6 +88,7 @@ class Choices:
     planes: PlanePrior | None = field(default_factory=PlanePrior)
     mounts: MountChoices | None = field(default_factory=MountChoices)
     levels_per_nat: float | None = None
+    levels_behind: int | None = None
 
     def __post_init__(self) -> None:
         if not (1.0 <= self.step <= 30.0 and math.isclose(360.0 % self.step, 0.0, abs_tol=1e-9)):
@@ -163,6 +166,7 @@ class Choices:
         if isinstance(unit, System):
             return found
         sensitivity = unit.k * reach(unit, differenced=differenced)
+        most = time_grid.count / 2.0  # readings by day, over a year
         if isinstance(unit, Days):
             rule = votes_for(worth(unit, epsilon, time_grid, differenced=differenced))
             found = replace(
@@ -171,6 +175,9 @@ class Choices:
                 fewest=self.fewest or rule.fewest,
             )
             sensitivity *= found.votes
+            most = float(found.votes * time_grid.days)
+        if found.mounts is not None:
+            found = replace(found, levels_behind=round(found.mounts.margin * most))
         if self.planes is None:
             return found
         return replace(found, levels_per_nat=2.0 * sensitivity / epsilon)
@@ -259,6 +266,8 @@ class Choices:
             found["mounts"] = self.mounts.to_dict()
         if self.levels_per_nat is not None:
             found["levels_per_nat"] = self.levels_per_nat
+        if self.levels_behind is not None:
+            found["levels_behind"] = self.levels_behind
         return found
 
     def fingerprint(self) -> str:

@@ -152,21 +152,22 @@ class Frame:
         """Return the frame with single planes for its only candidates."""
         mounts = Mounts(self.mounts.singles)
         profiles = tuple(tuple(each[: len(mounts)] for each in hazes) for hazes in self.profiles)
-        choices = replace(self.choices, mounts=None)
+        choices = replace(self.choices, mounts=None, levels_behind=None)
         return replace(self, choices=choices, mounts=mounts, profiles=profiles)
 
     def offsets(self) -> NDArray[np.int64]:
         """Return what the public prior adds to every level, one number for each mount."""
-        choices = self.choices
-        if choices.planes is None or choices.levels_per_nat is None:
-            return np.zeros(len(self.mounts), dtype=np.int64)
-        return mount_offsets(
-            choices.planes,
-            self.mounts,
-            choices.mounts,
-            self.weather.site.latitude,
-            levels_per_nat=choices.levels_per_nat,
-        )
+        choices, offsets = self.choices, np.zeros(len(self.mounts), dtype=np.int64)
+        if choices.planes is not None and choices.levels_per_nat is not None:
+            offsets = mount_offsets(
+                choices.planes,
+                self.mounts,
+                choices.mounts,
+                self.weather.site.latitude,
+                levels_per_nat=choices.levels_per_nat,
+            )
+        offsets[len(self.mounts.singles) :] -= choices.levels_behind or 0
+        return offsets
 
     def lit_flat(self, profiles: Logs) -> NDArray[np.int64]:
         """Return in how many intervals of each day a flat plane has light, the first candidate."""

@@ -49,6 +49,11 @@ class MountChoices:
         How far trackers turn from horizontal. [degrees]
     pairs, trackers
         Shares of all systems that have two planes, and that track: the public prior of both.
+    margin
+        By how much more of what a record can say at most, all readings by day or all votes of its
+        days, they must be agreed with than single planes. No real plane is quite as it is modelled,
+        and two planes can always be bent to it a little more; that grows with ε, as a prior
+        does not.
     readings_worth, days_worth
         The least worth of a release of readings, or of days, in which they are candidates
         (:func:`~sunveil.releases.worth.worth`): below, the number of planes cannot be told.
@@ -60,8 +65,9 @@ class MountChoices:
     axis_step: float = 15.0
     gcrs: tuple[float, ...] = (0.35, 0.5)
     max_angle: float = 55.0
-    pairs: float = 0.12
+    pairs: float = 0.3
     trackers: float = 0.01
+    margin: float = 0.008
     readings_worth: float = 0.2
     days_worth: float = 0.5
 
@@ -88,6 +94,8 @@ class MountChoices:
             raise ParameterError(
                 "the shares of pairs and of trackers are above 0 and below 1 together"
             )
+        if not 0.0 <= self.margin <= 1.0:
+            raise ParameterError("the margin of pairs and trackers is a share, from 0 to 1")
         if not (self.readings_worth >= 0.0 and self.days_worth >= 0.0):
             raise ParameterError("pairs and trackers are candidates from a worth of 0 or more on")
 
@@ -102,6 +110,7 @@ class MountChoices:
             "max_angle_degrees": self.max_angle,
             "pairs": self.pairs,
             "trackers": self.trackers,
+            "margin": self.margin,
             "readings_worth": self.readings_worth,
             "days_worth": self.days_worth,
         }
