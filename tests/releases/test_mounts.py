@@ -194,11 +194,11 @@ def test_neighbours_move_levels_of_pairs_and_trackers_by_no_more_than_the_sensit
 @pytest.mark.parametrize(
     ("unit", "epsilon", "told"),
     [
-        (Days(1), 0.49, False),
-        (Days(1), 0.51, True),
+        (Days(1), 0.69, False),
+        (Days(1), 0.71, True),
         (Readings(1), 0.19, False),
         (Readings(1), 0.21, True),
-        (Days(3), 0.6, False),
+        (Days(3), 1.0, False),
         (System(), 30.0, False),
     ],
 )

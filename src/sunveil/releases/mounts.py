@@ -69,7 +69,7 @@ class MountChoices:
     trackers: float = 0.01
     margin: float = 0.008
     readings_worth: float = 0.2
-    days_worth: float = 0.5
+    days_worth: float = 0.7
 
     def __post_init__(self) -> None:
         for what, step, whole in (
