@@ -130,7 +130,7 @@ def test_a_ridge_is_released_as_one(mounted, ridge, unit):
     assert drawn.tracker is None
     assert drawn.surface_azimuth == pytest.approx(90.0)
     assert drawn.surface_tilt == pytest.approx(13.0, abs=0.1)
-    assert drawn.dc_capacity_kw == pytest.approx(5.0, rel=0.06)
+    assert drawn.dc_capacity_kw == pytest.approx(5.0, rel=0.16)
     assert drawn.to_dict()["planes"][0]["share"] == 0.7
 
 
