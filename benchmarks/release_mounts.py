@@ -106,12 +106,14 @@ def roofs(number: int) -> Iterator[MountCase]:
     for kind, turn in (("one plane", None), ("ridge", 180.0), ("corner", 90.0)):
         rng = np.random.default_rng(independent._seed(SEED, 2, number, int(turn or 0)))
         planes, share = _roof(drawn.plane, turn, rng)
-        seed, total = int(rng.integers(2**31)), 0.0
-        for plane, part in zip(planes, (share, 1.0 - share), strict=False):
-            size = drawn.dc_capacity_kw * part
-            own = replace(drawn, planes=((plane, 1.0),), dc_capacity_kw=size)
-            total = total + independent._power(own, plane, sky, np.random.default_rng(seed))
-        yield MountCase(f"{kind}, other physics", _record(total), site, planes)
+        shares = (share, 1.0 - share)[: len(planes)]
+        built = [
+            (plane.surface_tilt, plane.surface_azimuth, part)
+            for plane, part in zip(planes, shares, strict=True)
+        ]
+        made = replace(drawn, planes=tuple(zip(planes, shares, strict=True)))
+        power = independent._power(made, built, sky, rng)
+        yield MountCase(f"{kind}, other physics", _record(power), site, planes)
 
 
 def simulated() -> Iterator[MountCase]:
