@@ -5,15 +5,11 @@ from functools import partial
 import numpy as np
 import pytest
 from engine_makers import PLANES, flags, point_of, rows_of
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.optimize import nnls
 
 from sunveil.engine import infer_block
 from sunveil.engine.envelope import profiles_of
 from sunveil.engine.mixture import (
     FEWEST,
-    _non_negative,
     _own_share,
     below_limit,
     by_mixture,
@@ -23,34 +19,6 @@ from sunveil.engine.mixture import (
 )
 from sunveil.estimate import Flag
 from sunveil.simulate import Tracker, tracking
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.booleans())
-def test_the_non_negative_solution_is_scipys(seed, planes, warm):
-    """By what it leaves: of planes nearly alike, several mixtures may leave as little."""
-    rng = np.random.default_rng(seed)
-    rows = rng.uniform(0.0, 1.0, (planes, 80)).astype(np.float32)
-    truth = rng.uniform(-1.0, 2.0, planes)
-    value = (truth @ rows + 0.05 * rng.normal(size=80)).astype(np.float32)
-    weight = rng.uniform(0.0, 1.0, 80).astype(np.float32)
-    x = np.where(rng.random(planes) < 0.5, rng.uniform(0.0, 1.0, planes), 0.0) * warm
-    model = np.empty(80, dtype=np.float32)
-    _non_negative(rows, weight, value, x, model)
-    root = np.sqrt(weight.astype(np.float64))
-    expected, left = nnls(rows.T * root[:, None], value * root)
-    assert (x >= 0.0).all()
-    np.testing.assert_allclose(model, x @ rows, atol=1e-4)
-    mine = np.linalg.norm((model - value) * root)
-    assert mine <= left * (1.0 + 1e-3) + 1e-4
-    np.testing.assert_allclose(x, expected, atol=0.02)
-
-
-def test_nothing_to_explain_gives_nothing():
-    rows = np.ones((3, 64), dtype=np.float32)
-    x, model = np.zeros(3), np.ones(64, dtype=np.float32)
-    _non_negative(rows, np.zeros(64, dtype=np.float32), rows[0], x, model)
-    assert (x == 0.0).all()
-    assert (model == 0.0).all()
 
 
 def test_powers_at_the_limit_say_nothing():

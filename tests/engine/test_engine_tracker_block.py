@@ -12,8 +12,7 @@ from sunveil.engine.assumed import SystematicErrors
 from sunveil.engine.final import fit_finally
 from sunveil.engine.kinds import tell_kinds
 from sunveil.engine.search import search
-from sunveil.engine.tracker_block import ComparedReadings, _as_told, _asked_of
-from sunveil.engine.tracker_fit import TrackerFit
+from sunveil.engine.tracker_block import ComparedReadings, _as_told
 from sunveil.estimate import Flag
 from sunveil.simulate import Tracker, east_west, tracking, western_horizon
 
@@ -133,9 +132,3 @@ def test_explanations_are_compared_on_clear_readings_below_the_limit(tracked_row
 @pytest.mark.parametrize(("axis", "told"), [(85.0, 265.0), (90.0, 90.0), (275.0, 95.0)])
 def test_the_end_of_an_axis_that_is_nearer_south_is_told(axis, told):
     assert _as_told(np.array([axis, 0.4]))[0] == told
-
-
-def test_more_is_asked_of_axes_that_are_far_from_north_to_south():
-    usual, rare = (_asked_of(TrackerFit(np.array([axis]), 0.0)) for axis in (350.0, 275.0))
-    assert rare[0] > usual[0] > 1.0
-    assert rare[1] > 1.0 > usual[1]

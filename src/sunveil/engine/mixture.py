@@ -9,13 +9,12 @@ east-west roof or a tracker, it explains visibly more.
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sunveil.engine.envelope import points_of, profiles_of
+from sunveil.engine.mixture_kernels import MixtureNumbers, fit_mixtures, weigh
 from sunveil.engine.model import (
     CAPACITY,
     EAST,
@@ -55,23 +54,6 @@ ENOUGH = 1600
 # Powers so close to the limit say nothing of planes, and so few of them nothing at all.
 BELOW_LIMIT = 0.96
 FEWEST = 40
-
-kernel = njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp", "nsz"}
-)
-
-
-class MixtureNumbers(NamedTuple):
-    """What the kernels of mixtures are told: the model of errors, and the rules above."""
-
-    relative: float
-    absolute: float
-    reach: float
-    alone_width: float
-    narrow: float
-    hardly: float
-    misfit: float
-    rounds: int
 
 
 @functools.lru_cache(maxsize=1)
@@ -181,7 +163,7 @@ def share_explained(power: Matrix, model: Matrix, bright: float, numbers: Number
     numbers
         What is assumed.
     """
-    return float(_weigh(power, model, bright, NARROW, _rules(numbers), np.empty_like(power)))
+    return float(weigh(power, model, bright, NARROW, _rules(numbers), np.empty_like(power)))
 
 
 def _gain(explained: Array) -> Array:
@@ -228,7 +210,7 @@ def _compare(
     planes[:, 1:, (EAST, NORTH)] = grid[:, (EAST, NORTH)]
     rows = profiles_of(sheet, planes.reshape(-1, planes.shape[2]), numbers)
     out, capacity = np.zeros((len(points), 2)), np.exp(points[:, CAPACITY])
-    _fit_mixtures(value, rows.reshape(*planes.shape[:2], -1), capacity, bright, rules, out, shares)
+    fit_mixtures(value, rows.reshape(*planes.shape[:2], -1), capacity, bright, rules, out, shares)
     return out
 
 
@@ -241,224 +223,3 @@ def _own_share(shares: Array, points: Array) -> Array:
     near = normals @ mixture_grid().normals.T > np.cos(np.radians(NEAR_DEGREES))
     own = shares[:, 0] + (shares[:, 1:] * near).sum(axis=1)
     return np.asarray(own / np.maximum(shares.sum(axis=1), 1e-9))
-
-
-@kernel
-def _weigh(value, model, bright, width, rules, weight):  # type: ignore[no-untyped-def]
-    """Fill the weight of each value over its variance; return the share of energy explained.
-
-    Values of zero are those that are not there.
-    """
-    relative = np.float32((width * rules.relative) ** 2)
-    absolute = np.float32((width * rules.absolute * bright) ** 2)
-    reach = np.float32(0.5 / rules.reach**2)
-    one, half, sixth, least = np.float32(1), np.float32(0.5), np.float32(1 / 6), np.float32(1 / 24)
-    total, seen = np.float32(1e-30), np.float32(0.0)
-    for g in range(len(value)):
-        m, v = model[g], value[g]
-        variance = relative * m * m + absolute
-        far = v - m
-        # exp(-y) as a 32nd power, which wide registers can take
-        y = min(far * far * reach / variance, np.float32(16)) * np.float32(1 / 32)
-        say = one - y * (one - y * (half - y * (sixth - y * least)))
-        say *= say
-        say *= say
-        say *= say
-        say *= say
-        say *= say
-        say = say if v > np.float32(0.0) else np.float32(0.0)
-        weight[g] = say / variance
-        total += v
-        seen += say * v
-    return seen / total
-
-
-@kernel
-def _solve_part(gram, right, places, count, lower, found):  # type: ignore[no-untyped-def]
-    """Fill ``found`` with the least squares solution over some of the planes, by Cholesky."""
-    for i in range(count):
-        row = places[i]
-        for j in range(i + 1):
-            total = gram[row, places[j]]
-            if i == j:
-                total *= 1.0 + 1e-6
-            for k in range(j):
-                total -= lower[i, k] * lower[j, k]
-            if i == j:
-                lower[i, i] = np.sqrt(max(total, 1e-30))
-            else:
-                lower[i, j] = total / lower[j, j]
-        total = right[row]
-        for k in range(i):
-            total -= lower[i, k] * found[k]
-        found[i] = total / lower[i, i]
-    for i in range(count - 1, -1, -1):
-        total = found[i]
-        for k in range(i + 1, count):
-            total -= lower[k, i] * found[k]
-        found[i] = total / lower[i, i]
-
-
-@kernel
-def _pull(rows, weight, value, x, model, pull):  # type: ignore[no-untyped-def]
-    """Fill the sum of rows, each ``x`` times, and how strongly what is left pulls at each row."""
-    model[:] = 0.0
-    for i in range(len(rows)):
-        if x[i] > 0.0:
-            one, times = rows[i], np.float32(x[i])
-            for g in range(len(model)):
-                model[g] += times * one[g]
-    for i in range(len(rows)):
-        one, total = rows[i], np.float32(0.0)
-        for g in range(len(model)):
-            total += one[g] * weight[g] * (value[g] - model[g])
-        pull[i] = total
-
-
-@kernel
-def _non_negative(rows, weight, value, x, model):  # type: ignore[no-untyped-def]
-    """Move ``x`` to the weighted non-negative least squares, by Lawson and Hanson's method.
-
-    ``rows`` has shape (planes, places); ``model`` is filled with the sum of rows that comes closest
-    to ``value``. What is above zero in ``x`` in the beginning is free from the first on. Products
-    are made of rows that get free only: few of many do.
-    """
-    size = len(x)
-    free, met = np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
-    gram, lower = np.empty((size, size)), np.empty((size, size))
-    right, pull, found = np.empty(size), np.empty(size), np.zeros(size)
-    places = np.empty(size, dtype=np.int64)
-    _pull(rows, weight, value, found, model, right)
-    settled, strongest = True, 1e-30
-    for i in range(size):
-        free[i] = x[i] > 0.0
-        settled = settled and not free[i]
-        strongest = max(strongest, right[i])
-    # what pulls no more than this share of the strongest is at rest
-    least = 1e-6 * strongest
-    for _ in range(2 * size):
-        if settled:
-            _pull(rows, weight, value, x, model, pull)
-            best, most = -1, least
-            for i in range(size):
-                if not free[i] and pull[i] > most:
-                    best, most = i, pull[i]
-            if best < 0:
-                break
-            free[best] = True
-        for i in range(size):
-            if free[i] and not met[i]:
-                met[i] = True
-                for j in range(size):
-                    if met[j]:
-                        one, other, total = rows[i], rows[j], np.float32(0.0)
-                        for g in range(len(weight)):
-                            total += weight[g] * one[g] * other[g]
-                        gram[i, j] = total
-                        gram[j, i] = total
-        settled = True
-        for _ in range(size):
-            count = 0
-            for i in range(size):
-                if free[i]:
-                    places[count] = i
-                    count += 1
-            _solve_part(gram, right, places, count, lower, found)
-            step, worst = 1.0, -1
-            for i in range(count):
-                if found[i] <= 0.0:
-                    here = x[places[i]]
-                    share = here / max(here - found[i], 1e-300)
-                    if share < step:
-                        step, worst = share, places[i]
-            for i in range(count):
-                x[places[i]] += step * (found[i] - x[places[i]])
-            if worst < 0:
-                break
-            x[worst] = 0.0
-            free[worst] = False
-    _pull(rows, weight, value, x, model, pull)
-
-
-@kernel
-def _mix(value, rows, bright, rules, x, model, weight):  # type: ignore[no-untyped-def]
-    """Fit a mixture by reweighting, from the weights of ``model``; return what it explains."""
-    seen = _weigh(value, model, bright, rules.narrow, rules, weight)
-    for _ in range(rules.rounds):
-        before = seen
-        _non_negative(rows, weight, value, x, model)
-        seen = _weigh(value, model, bright, rules.narrow, rules, weight)
-        if seen < rules.hardly * before:
-            break
-    return seen
-
-
-@kernel
-def _fit_mixtures(values, planes, capacities, brights, rules, explained, shares):  # type: ignore[no-untyped-def]
-    """Fill how much energy one plane and a mixture explain, and the mixture's capacities.
-
-    Parameters
-    ----------
-    values
-        Powers, zero where there is none, shape (systems, padded). [kW]
-    planes
-        Power per kW of each system's own plane and of the others, shape (systems, planes, padded).
-        [kW/kW]
-    capacities, brights
-        Capacity and bright power of each. [kW]
-    rules
-        The model of errors, and when to stop.
-    explained
-        Filled: share of energy by the plane alone and by the mixture, shape (systems, 2).
-    shares
-        Capacities of the planes [kW], shape (systems, planes): where each mixture starts, or all
-        zero for the plane alone, and filled with where it ends.
-    """
-    count, size = planes.shape[1], planes.shape[2]
-    model, weight = np.empty(size, dtype=np.float32), np.empty(size, dtype=np.float32)
-    other = np.empty(count)
-    for s in range(len(values)):
-        value, rows, bright, capacity = values[s], planes[s], brights[s], capacities[s]
-        # the plane alone, with the capacity that suits these powers best
-        for again in range(rules.rounds + 1):
-            for g in range(size):
-                model[g] = np.float32(capacity) * rows[0, g]
-            if again == rules.rounds:
-                break
-            _weigh(value, model, bright, rules.alone_width, rules, weight)
-            above, below = np.float32(0.0), np.float32(1e-30)
-            for g in range(size):
-                above += weight[g] * rows[0, g] * value[g]
-                below += weight[g] * rows[0, g] * rows[0, g]
-            capacity = above / below
-        misfit, energy = np.float32(0.0), np.float32(1e-30)
-        relative = np.float32(rules.relative**2)
-        absolute = np.float32((rules.absolute * bright) ** 2)
-        for g in range(size):
-            far = value[g] - model[g]
-            misfit += far * far / (relative * model[g] * model[g] + absolute) * value[g]
-            energy += value[g]
-        alone = _weigh(value, model, bright, rules.narrow, rules, weight)
-        best = shares[s]
-        started = False
-        for j in range(count):
-            started = started or best[j] > 0.0
-        if started:
-            model[:] = 0.0
-            for j in range(count):
-                for g in range(size):
-                    model[g] += np.float32(best[j]) * rows[j, g]
-        else:
-            best[0] = capacity
-        together = _mix(value, rows, bright, rules, best, model, weight)
-        if np.sqrt(misfit / energy) > rules.misfit:
-            # from the bright power itself, which knows nothing of the plane
-            for g in range(size):
-                model[g] = value[g]
-            other[:] = 0.0
-            found = _mix(value, rows, bright, rules, other, model, weight)
-            if found > together:
-                together = found
-                for j in range(count):
-                    best[j] = other[j]
-        explained[s, 0], explained[s, 1] = alone, together
