@@ -3,8 +3,8 @@
 On a clear day a tracker is nearly as bright in the morning and in the evening as at noon, which no
 fixed plane is. Who looks more like some tracker than like the plane that was found, by the bright
 envelope, gets one fitted, with backtracking and without. It is told to be one where it explains
-more of the energy than the plane, and as much as the best pair of fixed planes and any mixture of
-many, which has thirty capacities to choose freely. Whoever is in doubt stays what it was.
+more of the energy than the plane, and as much as the pair of planes that was fitted and as a
+mixture of many, which has 32 capacities to choose freely. Whoever is in doubt stays what it was.
 """
 
 from __future__ import annotations
