@@ -29,6 +29,7 @@ from sunveil.engine.prepared import PreparedSky
 from sunveil.engine.search import Searched
 from sunveil.engine.stepping import Laid, find_steps
 from sunveil.engine.steps import may_have_steps
+from sunveil.engine.tracker_search import tracker_likeness
 from sunveil.engine.trials import (
     ClockTrial,
     leads_by_season,
@@ -55,6 +56,10 @@ SAVING_MINUTES = (35.0, 85.0)
 LEAST_SEASONAL_MINUTES = 20.0
 # Clocks are plausible so close to what light says of a flat plane. [minutes]
 PLAUSIBLE_MINUTES = 45.0
+# A clock is not moved where a tracker under it leaves less of the bright envelope than this share
+# of what plane and trackers leave under another: trackers and steep roofs whose clocks were right
+# came to 0.7, single planes whose clocks were wrong to 0.98.
+FAR_LESS = 0.8
 # An undeclared label is told where light is off by less than this share of the interval: half an
 # interval moves it by a fifth to a half of one under the plane that fits then.
 TOLD_SHARE = 1.0 / 12.0
@@ -199,7 +204,11 @@ def find_clocks(
         for k, s in enumerate(suspects[doubt].tolist())
         if in_doubt[k]
     ]
-    won = settle(trials, rows, prepared, timezone)
+    won = {
+        s: laid
+        for s, laid in settle(trials, rows, prepared, timezone).items()
+        if not _tracked_as_declared(searched.take(np.array([s])), laid, prepared)
+    }
     stepping = may_have_steps(light, prepared.flat, minutes=prepared.minutes) & searched.enough
     for s in np.flatnonzero(stepping).tolist():
         alone = searched.take(np.array([s]))
@@ -210,6 +219,17 @@ def find_clocks(
     off_label[list(won)] = False
     whole, half = (_repaired(won, searched, half=side) for side in (False, True))
     return BlockClocks(whole, half, off_label)
+
+
+def _tracked_as_declared(declared: Searched, moved: Laid, prepared: PreparedSky) -> bool:
+    """Return whether a tracker on the declared clock explains more than anything on another does.
+
+    No plane has the light of a tracker: the one that was found may have it half an hour off.
+    """
+    before = tracker_likeness(declared, declared.points, prepared)
+    after = tracker_likeness(moved.searched, moved.searched.points, moved.prepared)
+    left = min(after.by_plane[0], after.by_trackers[0].min())
+    return bool(before.enough[0] and before.by_trackers[0].min() < FAR_LESS * left)
 
 
 def _light_of(

@@ -1,8 +1,8 @@
 """What kind of system each of a block is: one plane, two planes, a tracker, or none that is known.
 
 Who may not be one plane, by the mixture (:mod:`sunveil.engine.mixture`) or by a likeness to
-trackers, is fitted as two planes (:mod:`sunveil.engine.pair_block`). Who looks like a tracker is
-fitted as one too, and is one where it explains more than planes do
+trackers, is fitted as two planes (:mod:`sunveil.engine.pair_block`). Who looks like a tracker and
+is not told as two planes is fitted as one, and is one where it explains more than planes do
 (:mod:`sunveil.engine.tracker_block`).
 """
 
@@ -26,8 +26,9 @@ from sunveil.engine.pair_intervals import (
     plane_intervals,
     plane_of_both,
 )
-from sunveil.engine.tracker_block import find_trackers, tracker_suspects
+from sunveil.engine.tracker_block import find_trackers
 from sunveil.engine.tracker_outcomes import FoundTracker
+from sunveil.engine.tracker_search import tracker_likeness
 from sunveil.site import Array
 
 
@@ -75,17 +76,16 @@ def tell_kinds(fit: FinalFit, errors: SystematicErrors, places: Places | None) -
         Where the systems stand, when that is not the sky's own place.
     """
     suspects, beyond_doubt = fit.suspects()
-    like_trackers = tracker_suspects(fit)
-    pairs = fit_pairs(fit, np.union1d(suspects, like_trackers.systems))
-    trackers = find_trackers(fit, pairs, like_trackers, errors)
+    likeness = tracker_likeness(fit.searched, fit.points, fit.prepared)
+    pairs = fit_pairs(fit, np.union1d(suspects, likeness.suspects()))
+    trackers = find_trackers(fit, pairs, likeness, errors)
     out = _one_plane(fit)._replace(trackers=trackers)
     out.unexplained[suspects[beyond_doubt]] = True
     out.unexplained[pairs.systems[pairs.sure]] = True
-    told = pairs.told & ~np.isin(pairs.systems, [*trackers])
-    out.two[pairs.systems[told]] = True
+    out.two[pairs.systems[pairs.told]] = True
     out.unexplained[out.two] = False
     out.unexplained[[*trackers]] = False
-    for place in np.flatnonzero(told).tolist():
+    for place in np.flatnonzero(pairs.told).tolist():
         s, pair = pairs.systems[place], pairs.pairs[place]
         covariance = pair_covariance(fit, pairs, place, errors)
         placed = pair if places is None else _placed(pair, fit, places.take(s[None]))

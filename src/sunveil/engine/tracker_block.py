@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.engine.assumed import SystematicErrors
-from sunveil.engine.envelope import profiles_of
 from sunveil.engine.final import FinalFit, unhidden
 from sunveil.engine.mixture import ENOUGH, FEWEST, below_limit, by_mixture, share_explained
 from sunveil.engine.model import LIMIT, Numbers, Sheet
@@ -39,12 +37,11 @@ from sunveil.engine.tracker_model import (
     tracker_profiles,
 )
 from sunveil.engine.tracker_outcomes import FoundTracker
+from sunveil.engine.tracker_search import TrackerLikeness
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
 
-# On the bright envelope, some tracker leaves no more than this share of what the plane leaves.
-LIKE_A_TRACKER = 1.05
 # A tracker explains so many times the energy that the plane does, and so large a share of what the
 # best pair does, and the best mixture, which can be anything. Chosen on simulated systems of two
 # kinds of physics: steep roofs with two or three sides, whichever way they face, reach 0.92 of the
@@ -58,22 +55,6 @@ HOPELESS = 1.0
 FEW_READINGS, READINGS = 1200, 4000
 # Where the fit with two axes stands among those that are made of a system.
 TWO_AXES_PLACE = 2
-
-
-class TrackerSuspects(NamedTuple):
-    """Systems that look like trackers by their bright envelope: private.
-
-    Parameters
-    ----------
-    systems
-        Which systems of the block they are.
-    left
-        What each tracker of :func:`~sunveil.engine.tracker_model.tracker_grid` leaves of their
-        energy's square, shape (systems, trackers).
-    """
-
-    systems: NDArray[np.intp]
-    left: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,9 +120,9 @@ class ComparedReadings:
 
 
 def find_trackers(
-    fit: FinalFit, pairs: PairFits, suspects: TrackerSuspects, errors: SystematicErrors
+    fit: FinalFit, pairs: PairFits, likeness: TrackerLikeness, errors: SystematicErrors
 ) -> dict[int, FoundTracker]:
-    """Return those systems of a block that follow the sun.
+    """Return those systems of a block that follow the sun; who is told as two planes does not.
 
     Parameters
     ----------
@@ -149,36 +130,19 @@ def find_trackers(
         The fits of one plane each, before any is excluded.
     pairs
         Those of two planes.
-    suspects
-        Who looks like a tracker.
+    likeness
+        How much the systems look like trackers.
     errors
         What a fit cannot see.
     """
     models = dict(zip(pairs.systems.tolist(), pairs.model, strict=True))
     out = {}
-    for s, left in zip(suspects.systems.tolist(), suspects.left, strict=True):
+    for s in np.setdiff1d(likeness.suspects(), pairs.systems[pairs.told]).tolist():
         planes = [fit.model[s], *([models[s]] if s in models else [])]
-        found = _as_tracker(fit, s, left, planes, errors)
+        found = _as_tracker(fit, s, likeness.by_trackers[s], planes, errors)
         if found is not None:
             out[s] = found
     return out
-
-
-def tracker_suspects(fit: FinalFit) -> TrackerSuspects:
-    """Return which systems look more like a tracker than like their plane, by bright powers."""
-    groups, probe = fit.prepared.probe
-    trackers, value = fit.prepared.trackers, fit.searched.envelope[:, groups]
-    value = below_limit(value, fit.points)
-    there = (value > 0.0).astype(np.float32)
-    plane = profiles_of(probe, fit.points, fit.prepared.numbers)[:, : len(groups)]
-    energy = np.einsum("sg,sg->s", value, value) + 1e-12
-    own = np.einsum("sg,sg,sg->s", there, plane, plane) + 1e-12
-    alone = 1.0 - np.einsum("sg,sg->s", value, plane) ** 2 / (own * energy)
-    each = there @ (trackers * trackers).T + np.float32(1e-12)
-    left = 1.0 - (value @ trackers.T) ** 2 / (each * energy[:, None])
-    enough = np.count_nonzero(there, axis=1) >= FEWEST
-    chosen = np.flatnonzero(enough & (left.min(axis=1) < LIKE_A_TRACKER * alone))
-    return TrackerSuspects(chosen, left[chosen])
 
 
 def _as_tracker(
