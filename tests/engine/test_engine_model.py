@@ -19,9 +19,9 @@ from sunveil.engine.model import (
     LIMIT,
     NO_LIMIT,
     PARAMETERS,
+    _faded,
     _linearise,
     _solve,
-    exp_minus,
 )
 from sunveil.engine.prepared import PreparedSky
 from sunveil.engine.readings import padded
@@ -88,9 +88,9 @@ def test_a_hazier_winter_dims_january_and_not_july(prepared):
 
 def test_light_fades_as_the_exponential_does():
     for depth in np.linspace(-1.0, 8.0, 100):
-        assert exp_minus(np.float32(depth)) == pytest.approx(np.exp(-depth), rel=1e-3)
+        assert _faded(np.float32(depth)) == pytest.approx(np.exp(-depth), rel=1e-3)
     # beyond sixteen it stops falling
-    assert exp_minus(np.float32(40.0)) == exp_minus(np.float32(16.0)) < 2e-7
+    assert _faded(np.float32(40.0)) == _faded(np.float32(16.0)) < 2e-7
 
 
 def test_options_reach_the_kernels(denver, oracle):

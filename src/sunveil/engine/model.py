@@ -154,7 +154,7 @@ def _plane_numbers(east, north, numbers):  # type: ignore[no-untyped-def]
 
 
 @njit(inline="always")
-def exp_minus(y):  # type: ignore[no-untyped-def]
+def _faded(y):  # type: ignore[no-untyped-def]
     """Return ``exp(-y)`` as a 32nd power, which wide registers can take: right to 0.1% up to 8."""
     y = min(y, _16) * _32ND
     e = _ONE - y * (_ONE - y * (_HALF - y * (_SIXTH - y * _24TH)))
@@ -205,8 +205,8 @@ def fill_profiles(sheet, points, numbers, out):  # type: ignore[no-untyped-def]
                     glass = ((((p10 * u + p9) * u + p8) * u + p7) * u + p6) * u + p5
                     glass = ((((glass * u + p4) * u + p3) * u + p2) * u + p1) * u + p0
                     glass = glass if cosine > _ZERO else _ZERO
-                    dni = s[i + _DNI] * exp_minus(hazy * s[i + _DNI_FADE])
-                    ghi = s[i + _GHI] * exp_minus(hazy * s[i + _GHI_FADE])
+                    dni = s[i + _DNI] * _faded(hazy * s[i + _DNI_FADE])
+                    ghi = s[i + _GHI] * _faded(hazy * s[i + _GHI_FADE])
                     dhi = max(ghi - dni * up, s[i + _LEAST])
                     seen = glass * s[i + _CIRCUMSOLAR] + n9 * s[i + _DOME] + n10 * s[i + _HORIZON]
                     light = max(dni * glass + dhi * seen + n11 * ghi, _ZERO)
@@ -250,8 +250,8 @@ def _linearise(sheet, power, have, point, bright, widen, numbers, out):  # type:
             hazy = haze + winter * s[base + _SEASON + k]
             for j in range(2):
                 i = base + j * BLOCK + k
-                faded[j * BLOCK + k] = s[i + _DNI] * exp_minus(hazy * s[i + _DNI_FADE])
-                faded[(2 + j) * BLOCK + k] = s[i + _GHI] * exp_minus(hazy * s[i + _GHI_FADE])
+                faded[j * BLOCK + k] = s[i + _DNI] * _faded(hazy * s[i + _DNI_FADE])
+                faded[(2 + j) * BLOCK + k] = s[i + _GHI] * _faded(hazy * s[i + _GHI_FADE])
         for k in range(BLOCK):
             total, by_east, by_north, by_haze, by_heat = _ZERO, _ZERO, _ZERO, _ZERO, _ZERO
             cooling, warmth = gamma * s[base + _COOLING + k], gamma * s[base + _WARMTH + k]
@@ -309,7 +309,7 @@ def _linearise(sheet, power, have, point, bright, widen, numbers, out):  # type:
             o[to + BLOCK + k] = inverse
             o[to + 2 * BLOCK + k] = residual
             # Welsch's weight
-            o[to + 3 * BLOCK + k] = exp_minus(residual * residual * reach) * lit
+            o[to + 3 * BLOCK + k] = _faded(residual * residual * reach) * lit
             o[to + 4 * BLOCK + k] = by_east * there
             o[to + 5 * BLOCK + k] = by_north * there
             o[to + 6 * BLOCK + k] = free * below * inverse

@@ -41,7 +41,6 @@ from sunveil.engine.model import (
     UNLIMITED,
     WARMTH,
     Numbers,
-    exp_minus,
 )
 from sunveil.site import Array, Mount
 
@@ -72,6 +71,12 @@ kernel = njit(
 # PVWatts' part-load curve.
 _A, _B, _C = np.float32(0.9858), np.float32(0.0162), np.float32(0.0059)
 _ONE, _TWO, _ZERO, _HALF = np.float32(1), np.float32(2), np.float32(0), np.float32(0.5)
+_SIXTH, _24TH, _32ND, _16 = (
+    np.float32(1 / 6),
+    np.float32(1 / 24),
+    np.float32(1 / 32),
+    np.float32(16),
+)
 
 
 def tracked_sky(rows: Matrix) -> Matrix:
@@ -138,6 +143,18 @@ def _views_by_sine() -> Matrix:
     return np.array(fits, dtype=np.float32)
 
 
+@njit(inline="always")
+def _faded(y):  # type: ignore[no-untyped-def]
+    """Return ``exp(-y)`` as a 32nd power, which wide registers can take: right to 0.1% up to 8."""
+    y = min(y, _16) * _32ND
+    e = _ONE - y * (_ONE - y * (_HALF - y * (_SIXTH - y * _24TH)))
+    e2 = e * e
+    e4 = e2 * e2
+    e8 = e4 * e4
+    e16 = e8 * e8
+    return e16 * e16
+
+
 @kernel
 def _fill_trackers(sky, points, views, numbers, out):  # type: ignore[no-untyped-def]
     """Fill the power of trackers per kW, shape (trackers, n); the rest as its callers have it.
@@ -191,8 +208,8 @@ def _fill_trackers(sky, points, views, numbers, out):  # type: ignore[no-untyped
                 ground = ((((g6 * turn + g5) * turn + g4) * turn + g3) * turn + g2) * turn + g1
                 ground = ground * turn + g0
                 hazy = haze + winter * sky[24, k]
-                dni = sky[14 + j, k] * exp_minus(hazy * sky[18 + j, k])
-                ghi = sky[16 + j, k] * exp_minus(hazy * sky[20 + j, k])
+                dni = sky[14 + j, k] * _faded(hazy * sky[18 + j, k])
+                ghi = sky[16 + j, k] * _faded(hazy * sky[20 + j, k])
                 dhi = max(ghi - dni * up, sky[12 + j, k])
                 view = glass * sky[6 + j, k] + dome * (
                     _HALF * (_ONE + level) * sky[8 + j, k] + turn * sky[10 + j, k]
