@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from sunveil.estimate import Flag, Quality
 from sunveil.files import write_whole
 from sunveil.fleet.done import UNREAD, estimates_file, read_part
+from sunveil.fleet.columns import IN_SYSTEMS, REFUSED
 from sunveil.fleet.fleet_planes import FleetPlanes, every_plane, planes_of_column
 from sunveil.fleet.folder import SUMMARY, as_json
 from sunveil.fleet.gather import not_gathered
 from sunveil.fleet.job import RunContext
-from sunveil.fleet.output import REFUSED, write_table
+from sunveil.fleet.output import write_table
 from sunveil.fleet.systems import RefusedSystem, SystemTable
 from sunveil.meters.contents import stem
 
@@ -79,7 +80,7 @@ def _with_keys(refused: pa.Table, systems: SystemTable) -> pa.Table:
             systems.keys[key].type,
         )
         refused = refused.append_column(key, both.take(pa.array(rows, mask=rows < 0)))
-    return refused.append_column("in_systems", pa.array(rows >= 0))
+    return refused.append_column(IN_SYSTEMS, pa.array(rows >= 0))
 
 
 def _unread(context: RunContext, within: list[dict[str, Any]]) -> list[tuple[str, str]]:
