@@ -8,8 +8,8 @@ import pytest
 
 from sunveil.cell import cell_of
 from sunveil.errors import SourceError
-from sunveil.fleet.plan import find_cells
 from sunveil.fleet.columns import RESERVED
+from sunveil.fleet.plan import find_cells
 from sunveil.fleet.systems import SYSTEM_NAMES, read_systems
 from sunveil.meters.columns import find_roles
 from sunveil.meters.header import TableColumn
