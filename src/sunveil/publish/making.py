@@ -45,7 +45,10 @@ def data_domain(publication: Publication) -> str:
     """Return what the data are of which neighbours are."""
     if has_systems(publication):
         return "Meter readings of solar PV systems, one record per system."
-    return "Azimuth, tilt and DC capacity inferred of solar PV systems, one row per system."
+    return (
+        "Azimuth, tilt and DC capacity inferred of solar PV systems, and whether they stand on one"
+        " plane, on two or on a tracker; one row per system."
+    )
 
 
 def unprotected(publication: Publication) -> str:
