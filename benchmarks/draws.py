@@ -181,7 +181,7 @@ def draw_errors(case: LabelledRecord, variants: dict[str, Choices]) -> list[dict
         if isinstance(unit, Readings) and told in (*BALLOTS, NO_PRIOR):
             continue
         frame = replace(whole, choices=choices).settled(unit, epsilon)
-        ballot = unit, frame.choices.thresholds, frame.choices.fewest
+        ballot = unit, frame.choices.thresholds, frame.choices.fewest, len(frame.mounts)
         if ballot not in counts:
             bare = replace(frame, choices=replace(frame.choices, planes=None))
             counts[ballot] = unit_score(bare, case.record, unit)

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks import draws, real
+from benchmarks import draws, real, release_mounts
 from sunveil.infer import record_span
 from sunveil.meters import from_pandas
 from sunveil.meters.coarsen import coarsen
@@ -91,9 +91,7 @@ def means(system: KnownSystem, unit: Readings | Days, mechanism) -> tuple[float,
     """Return the expected errors of one release."""
     frame = system.frame.settled(unit, mechanism.epsilon)
     score = unit_score(frame, system.record, unit)
-    law = framed_laws(
-        system.frame, mechanism.probabilities(score), system.plane, system.dc_capacity_kw
-    )
+    law = framed_laws(frame, mechanism.probabilities(score), system.plane, system.dc_capacity_kw)
     return law.means
 
 
@@ -248,6 +246,7 @@ def timed(work, *, times: int = 9) -> float:
 PARTS: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "accuracy": ("Accuracy", accuracy),
     "draws": ("Votes, prior and grid", draws.table),
+    "mounts": ("Two planes and trackers", release_mounts.table),
     "circle": ("Azimuth alone on a circle", circle),
     "records": ("Whole records", whole_records),
     "time": ("Time", costs),

@@ -9,6 +9,7 @@ from plot_makers import estimate_of, pair_of, tracker_of
 from sunveil.estimate import YearEstimate
 from sunveil.findings import (
     clear_hours_words,
+    flat_words,
     haze_words,
     hidden_skies,
     planes_words,
@@ -17,6 +18,7 @@ from sunveil.findings import (
     trend_words,
     year_name,
 )
+from sunveil.site import Plane
 
 
 def skyline(**heights: float) -> tuple[float, ...]:
@@ -96,6 +98,14 @@ def test_a_year_is_named_by_where_it_begins(first: dt.date, name: str) -> None:
 )
 def test_capacities_have_three_digits(value: float, words: str) -> None:
     assert three_digits(value) == words
+
+
+def test_of_a_flat_plane_it_is_said_that_it_may_be_several() -> None:
+    assert flat_words(estimate_of()) == ""
+    flat = replace(estimate_of(), plane=Plane(180.0, 14.0))
+    assert flat_words(flat) == "So flat, several planes that are lit together look like this one."
+    assert flat_words(replace(flat, planes=pair_of().planes)) == ""
+    assert flat_words(tracker_of()) == ""
 
 
 def test_planes_and_trackers_are_told_in_a_sentence() -> None:

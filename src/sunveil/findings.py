@@ -13,6 +13,8 @@ from sunveil.planes import TrackerEstimate
 _COMPASS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
 # A change of the output below this cannot be told from none. [% per year]
 HARDLY = 0.1
+# Planes flatter than this can hardly be told apart by any meter. [degrees]
+FLAT_BELOW = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,15 @@ def planes_words(estimate: Estimate) -> str:
         for plane in estimate.planes
     ]
     return f"Two planes: {' and '.join(each)}."
+
+
+def flat_words(estimate: Estimate) -> str:
+    """Return that a flat plane may be several, as a sentence; nothing of a steeper one."""
+    if estimate.tracker is not None or len(estimate.planes) > 1:
+        return ""
+    if estimate.surface_tilt >= FLAT_BELOW:
+        return ""
+    return "So flat, several planes that are lit together look like this one."
 
 
 def tracker_words(tracker: TrackerEstimate) -> str:

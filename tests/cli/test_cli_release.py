@@ -2,9 +2,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
+from sunveil.cli.release import _as_table
+from sunveil.privacy.guarantee import Guarantee
+from sunveil.privacy.units import Days
+from sunveil.releases.answer import Release, ReleasedPlane, ReleasedTracker
 from sunveil.site import Plane
 
 UNIT = ("--unit", "days:1", "--epsilon", "10")
@@ -109,3 +114,25 @@ def test_bad_choices_are_told_in_one_sentence(sunveil, three_systems, place, giv
     assert said.out == ""
     assert words in said.err
     assert said.err.count("\n") == 1
+
+
+def test_the_table_says_what_modules_stand_on():
+    ridge = ReleasedPlane(90.0, 30.0, 0.7), ReleasedPlane(270.0, 30.0, 0.3)
+    guarantee = Guarantee(Days(1), 1.0, 0.0, "docs/proofs/permute-and-flip.md")
+    found = [
+        Release(90.0, 13.0, 5.0, guarantee, "permute-and-flip", release_id=name, **told)
+        for name, told in {
+            "a": {"planes": ridge},
+            "b": {"planes": ridge[:1]},
+            "c": {"tracker": ReleasedTracker(180.0, backtrack=True, gcr=0.5, max_angle=55.0)},
+            "d": {"tracker": ReleasedTracker(195.0, backtrack=False, gcr=None, max_angle=55.0)},
+        }.items()
+    ]
+    head, _, *rows = _as_table(found).splitlines()[:6]
+    assert head.split()[-1] == "mount"
+    assert rows[0].endswith("70% at 90°, 30° + 30% at 270°, 30°")
+    assert rows[1].endswith("one plane")
+    assert rows[2].endswith("tracker, axis 180°, backtracking, gcr 0.5")
+    assert rows[3].endswith("tracker, axis 195°, no backtracking")
+    untold = [replace(each, planes=(), tracker=None) for each in found]
+    assert "mount" not in _as_table(untold)

@@ -1,9 +1,17 @@
 from __future__ import annotations
 
+import json
+
+import pyarrow.parquet as parquet
+
 from sunveil.engine.assumed import TYPICAL_HAZE
 from sunveil.privacy.units import Days, System
-from sunveil.publish.system_rows import about_system, systems_question
+from sunveil.publish.folder import write_publication
+from sunveil.publish.orange import NEEDED
+from sunveil.publish.publication import Publication
+from sunveil.publish.system_rows import about_system, row_of, systems_question, systems_tables
 from sunveil.publish.terms import ReleaseTerms
+from sunveil.releases.answer import Release, ReleasedPlane, ReleasedTracker
 from sunveil.releases.choices import Choices
 from sunveil.site import Losses, Site
 from sunveil.timegrid import TimeGrid
@@ -22,6 +30,7 @@ def test_a_question_has_the_digest_that_ledgers_of_the_first_version_hold():
         fewest=4,
         planes=None,
         hazes=(TYPICAL_HAZE,),
+        mounts=None,
     )
     question = systems_question(about, ReleaseTerms.of(Days(1), 4.0, choices=first))
     digest = "508ccaff5d423e28768ac1529816ea3f109fdd4d20cebe7da4c93070f1b11ff9"
@@ -32,3 +41,80 @@ def test_a_question_has_the_digest_that_ledgers_of_the_first_version_hold():
     whole = systems_question(about, ReleaseTerms.of(System(), 4.0, choices=first))
     drawn_by_the_box = "0c91fd1e7920454a3dc6f71a526e323e85317f5d10e7a082d58f0004de9b9630"
     assert whole.digest("d") != drawn_by_the_box
+
+
+def rows_told() -> list[list[object]]:
+    """Rows of a ridge, a tracker, one plane, a release that tells no planes, and an old one."""
+    terms = ReleaseTerms.of(Days(1), 1.0)
+    question = systems_question({"a": "a"}, terms)
+    ridge = ReleasedPlane(90.0, 30.0, 0.7), ReleasedPlane(270.0, 30.0, 0.3)
+    drawn = [
+        Release(90.0, 13.0, 5.0, terms.guarantee, terms.mechanism, release_id=name, **told)
+        for name, told in {
+            "ridge": {"planes": ridge},
+            "tracker": {"tracker": ReleasedTracker(180.0, True, 0.5, 55.0)},
+            "one": {"planes": (ReleasedPlane(90.0, 13.0, 1.0),)},
+            "untold": {},
+        }.items()
+    ]
+    rows = [row_of(each, question) for each in drawn]
+    rows.append(["old", 90.0, 13.0, 5.0, 1.5, 2.5, 3.5])
+    return json.loads(json.dumps(rows))  # as a ledger keeps them
+
+
+def test_rows_with_planes_have_a_flat_table_of_them():
+    systems, planes = systems_tables(rows_told())
+    assert systems.column("mount") == ["two planes", "tracker", "one plane", None, None]
+    assert systems.column("axis_azimuth") == [None, 180.0, None, None, None]
+    assert systems.column("gcr") == [None, 0.5, None, None, None]
+    assert [None if each is None else len(each) for each in systems.column("planes")] == [
+        2,
+        0,
+        1,
+        None,
+        None,
+    ]
+    assert planes.rows == (
+        ("ridge", 1, 90.0, 30.0, 0.7, 3.5),
+        ("ridge", 2, 270.0, 30.0, 0.3, 1.5),
+        ("one", 1, 90.0, 13.0, 1.0, 5.0),
+    )
+
+
+def test_rows_without_planes_are_as_they_were():
+    (systems,) = systems_tables(rows_told()[3:])
+    assert [column.name for column in systems.columns] == list(NEEDED)
+    assert systems.rows == (("untold", 90.0, 13.0, 5.0), ("old", 90.0, 13.0, 5.0))
+
+
+def test_parquet_has_the_list_of_planes_and_csv_has_not(tmp_path):
+    systems, planes = systems_tables(rows_told())
+    guarantee = ReleaseTerms.of(Days(1), 1.0).guarantee
+    publication = Publication("Systems", (systems, planes), guarantee, "drawn")
+    write_publication(tmp_path / "out", publication)
+    nested = parquet.read_table(tmp_path / "out" / "systems.parquet").to_pylist()
+    assert nested[0]["planes"][1] == {
+        "surface_azimuth": 270.0,
+        "surface_tilt": 30.0,
+        "share": 0.3,
+    }
+    assert nested[3]["planes"] is None
+    head = (tmp_path / "out" / "systems.csv").read_text().splitlines()[0]
+    assert "planes" not in head
+    flat = (tmp_path / "out" / "planes.csv").read_text().splitlines()
+    assert flat[1] == "ridge,1,90.0,30.0,0.7,3.5"
+    package = json.loads((tmp_path / "out" / "datapackage.json").read_text())
+    kinds = {
+        each["path"]: [field["type"] for field in each["schema"]["fields"]]
+        for each in package["resources"]
+    }
+    assert "array" in kinds["systems.parquet"]
+    assert "array" not in kinds["systems.csv"]
+    arrays = [
+        len(each["PVArrays"])
+        for each in json.loads((tmp_path / "out" / "systems.orange-button.json").read_text())[
+            "PVSystems"
+        ]
+    ]
+    assert arrays == [2, 1, 1, 1, 1]
+    assert not (tmp_path / "out" / "planes.orange-button.json").exists()

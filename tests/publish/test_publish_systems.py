@@ -261,7 +261,9 @@ def test_how_a_systems_days_vote_depends_on_its_own_days_alone(fleet, systems):
 def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fleet, systems, unit):
     with opened(fleet, systems) as one:
         member = one.roster.members["b1"]
-        shared = FrameCache(one.roster, one.weather, CHOICES).of(member.frame)
+        shared = FrameCache(
+            one.roster, one.weather, ReleaseTerms.of(unit, 1.0, choices=CHOICES)
+        ).of(member.frame)
         assert shared.time_grid.count > member.time_grid.count
         assert member.frame == one.roster.members["b2"].frame
         weather = one.weather.over(member.frame.cell, shared.time_grid)
@@ -286,10 +288,11 @@ def test_a_frame_shared_by_a_year_scores_a_late_record_as_its_own_frame_does(fle
 def test_frames_are_kept_as_long_as_there_is_room(fleet, systems):
     with opened(fleet, systems) as one:
         first, second = {member.frame for member in one.roster.members.values()}
-        roomy = FrameCache(one.roster, one.weather, CHOICES)
+        terms = ReleaseTerms.of(Days(1), 1.0, choices=CHOICES)
+        roomy = FrameCache(one.roster, one.weather, terms)
         assert roomy.of(first) is not roomy.of(second)
         assert len(roomy) == 2
-        narrow = FrameCache(one.roster, one.weather, CHOICES, kept=1)
+        narrow = FrameCache(one.roster, one.weather, terms, kept=1)
         again = narrow.of(first)
         assert narrow.of(first) is again
         narrow.of(second)

@@ -21,6 +21,7 @@ def choices() -> Choices:
         capacities=Capacities(1.0, 30.0, 0.05),
         thresholds=(0.3, 0.5, 0.7, 0.9),
         fewest=4,
+        mounts=None,
     )
 
 

@@ -191,6 +191,16 @@ def prior_about_the_best(frame: Frame, record: Record) -> Score:
     return replace(honest, levels=honest.levels + offsets.ravel())
 
 
+def sides_counted_apart(frame: Frame, record: Record) -> Score:
+    """Lets a reading count for a pair once for each of its planes: twice the sensitivity."""
+    honest = unit_score(frame, record, Readings(1))
+    levels = honest.levels.reshape(frame.shape).copy()
+    counts = reading_score(frame, record).levels.reshape(frame.shape)
+    singles, pairs, _ = frame.mounts.sizes
+    levels[:, singles : singles + pairs] += counts[:, singles : singles + pairs]
+    return replace(honest, levels=levels.ravel())
+
+
 def test_votes_counted_as_one_are_caught(many_votes):
     pairs = scored(many_votes, Days(1), votes_for_one, 220)
     for mechanism in SELECTORS:
@@ -204,6 +214,7 @@ def test_votes_counted_as_one_are_caught(many_votes):
     [
         (Days(1), votes_by_energy),
         (Readings(1), prior_about_the_best),
+        (Readings(1), sides_counted_apart),
         (Readings(1), counted_twice),
         (Readings(1), clearest_days),
         (Readings(1), scaled_to_largest),
@@ -288,9 +299,16 @@ def own_prior(frame: Frame, record: Record) -> Frame:
     return replace(frame, choices=replace(frame.choices, planes=prior))
 
 
+def own_pairs(frame: Frame, record: Record) -> Frame:
+    """Says how likely two planes are by how bright the record is."""
+    bright = float(np.minimum(record.power_kw, 1e3).mean()) > 3.0
+    mounts = replace(frame.choices.mounts, pairs=0.9 if bright else 0.1)
+    return replace(frame, choices=replace(frame.choices, mounts=mounts))
+
+
 @pytest.mark.parametrize("tell", [True, False], ids=["told", "hidden"])
 @pytest.mark.parametrize(
-    "choose", [own_capacities, own_tolerance, own_clear_days, own_votes, own_prior]
+    "choose", [own_capacities, own_tolerance, own_clear_days, own_votes, own_prior, own_pairs]
 )
 def test_a_frame_that_is_taken_from_the_data_is_caught(choose, tell, hourly):
     pairs = neighbour_pairs(hourly, Days(1), pairs=33)

@@ -11,10 +11,15 @@ from sunveil.grids import Grid
 from sunveil.privacy.mechanisms import Exponential
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.releases.choices import Choices
-from sunveil.releases.prior import PlanePrior
+from sunveil.releases.mounts import Mounts
+from sunveil.releases.prior import PlanePrior, mount_offsets
 from sunveil.releases.score import reading_score, unit_score
 
 GRID = Choices().grid()
+
+
+def offsets(prior: PlanePrior, *, levels_per_nat: float) -> np.ndarray:
+    return mount_offsets(prior, Mounts(GRID), None, 40.0, levels_per_nat=levels_per_nat)
 
 
 def planes(*pairs: tuple[float, float]) -> Grid:
@@ -49,17 +54,17 @@ def test_the_prior_is_a_distribution_over_azimuths_and_tilts():
 def test_offsets_give_rings_their_share_whatever_their_number_of_azimuths():
     """Under the exponential mechanism and no readings, planes are drawn as the prior says."""
     flat = PlanePrior(concentration=0.0, spread=1e6, anywhere=1.0)
-    nats = flat.offsets(GRID, 40.0, levels_per_nat=1e6) / 1e6
+    nats = offsets(flat, levels_per_nat=1e6) / 1e6
     shares = np.exp(nats) / np.exp(nats).sum()
     rings = [shares[GRID.surface_tilt == tilt].sum() for tilt in (0.0, 4.0, 8.0, 40.0)]
     np.testing.assert_allclose(np.array(rings) / rings[-1], [0.5, 1.0, 1.0, 1.0], rtol=1e-4)
 
 
 def test_offsets_are_whole_levels_and_at_most_zero():
-    found = PlanePrior().offsets(GRID, 40.0, levels_per_nat=20.0)
+    found = offsets(PlanePrior(), levels_per_nat=20.0)
     assert found.dtype == np.int64
     assert found.max() == 0
-    assert not PlanePrior().offsets(GRID, 40.0, levels_per_nat=0.05).any()
+    assert not offsets(PlanePrior(), levels_per_nat=0.05).any()
 
 
 def test_a_mechanism_takes_offsets_for_a_prior(frame, record):
@@ -71,7 +76,7 @@ def test_a_mechanism_takes_offsets_for_a_prior(frame, record):
         .reshape(frame.shape)
         for each in (frame, bare)
     ]
-    prior = PlanePrior().offsets(frame.grid, 39.74, levels_per_nat=1e6) / 1e6
+    prior = mount_offsets(PlanePrior(), frame.mounts, None, 39.74, levels_per_nat=1e6) / 1e6
     wanted = chances[1] * np.exp(prior)[:, np.newaxis]
     ratio = np.log(chances[0] / (wanted / wanted.sum()))
     assert np.abs(ratio).max() <= 2.0 * 0.5 * epsilon / 2.0 + 1e-6

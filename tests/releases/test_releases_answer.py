@@ -1,12 +1,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import Days
-from sunveil.releases.answer import ExpectedErrors, Release, Spread
+from sunveil.releases.answer import (
+    ExpectedErrors,
+    Release,
+    ReleasedPlane,
+    ReleasedTracker,
+    Spread,
+)
 
 
 def made(**changes: object) -> Release:
@@ -16,12 +23,20 @@ def made(**changes: object) -> Release:
 
 def test_a_release_tells_all_it_has_as_json():
     expected = ExpectedErrors(Spread(1.23456, 4.0), Spread(2.0, 5.0), Spread(3.0, 6.0), "x")
-    told = json.loads(made(expected=expected, public={"step": 4.0}, clock_minutes=60.0).to_json())
+    planes = ReleasedPlane(90.0, 30.0, 0.7), ReleasedPlane(270.0, 30.0, 0.3)
+    tracker = ReleasedTracker(180.0, backtrack=False, gcr=None, max_angle=55.0)
+    release = made(expected=expected, public={"step": 4.0}, clock_minutes=60.0, planes=planes)
+    told = json.loads(replace(release, tracker=tracker).to_json())
     assert told.pop("release_id")
     assert told == {
         "surface_azimuth": 180.0,
         "surface_tilt": 20.0,
         "dc_capacity_kw": 5.0,
+        "planes": [
+            {"surface_azimuth": 90.0, "surface_tilt": 30.0, "share": 0.7},
+            {"surface_azimuth": 270.0, "surface_tilt": 30.0, "share": 0.3},
+        ],
+        "tracker": {"axis_azimuth": 180.0, "backtrack": False, "gcr": None, "max_angle": 55.0},
         "clock_minutes": 60.0,
         "mechanism": "permute-and-flip",
         "guarantee": {

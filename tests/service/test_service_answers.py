@@ -207,16 +207,22 @@ def metered(serve, clear_power, golden_site):
 
 def test_single_systems_are_released_under_the_promises_own_unit(metered):
     api = metered.api()
-    question = {"kind": "systems", "epsilon": 2.0}
+    question = {"kind": "systems", "epsilon": 3.0}
     plan = api.post("/datasets/metered/plans", json=question).json()
-    assert (plan["cost"], plan["kept"]) == (2.0, False)
+    assert (plan["cost"], plan["kept"]) == (3.0, False)
     errors = {each["value"]: each["error"] for each in plan["expected"]}
     assert 0.0 < errors["surface_azimuth"] < 45.0
     answer = api.post("/datasets/metered/releases", json=question, headers=key())
     assert answer.status_code == 201
     release = answer.json()
     assert release["guarantee"]["unit"] == "any one day"
-    table, errors_to_expect = release["tables"]
+    table, planes, errors_to_expect = release["tables"]
+    assert {row[0] for row in planes["rows"]} <= {row[0] for row in table["rows"]}
+    assert table["columns"][-1]["kind"] == "array"
+    page = metered.analyst().get(f"/analyst/releases/{release['id']}")
+    assert page.status_code == 200
+    assert "planes.csv" in page.text
+    assert "surface_azimuth&#39;:" not in page.text  # lists are shown flat
     assert [row[0] for row in errors_to_expect["rows"]] == list(errors)
     assert len(table["rows"]) == 3
     assert release["account"]["schema"] == schema_digest(MeterOptions(timezone="UTC"))
@@ -226,7 +232,7 @@ def test_single_systems_are_released_under_the_promises_own_unit(metered):
     assert np.abs(np.array(azimuths) - [120.0, 180.0, 240.0]).max() < 40.0
     plan = api.post("/datasets/metered/plans", json=question).json()
     assert (plan["cost"], plan["kept"]) == (0.0, True)
-    assert metered.service.ledger.dataset("metered").largest_spent == 2.0
+    assert metered.service.ledger.dataset("metered").largest_spent == 3.0
 
 
 def test_the_pages_show_every_kind_and_refuse_what_is_none(served):

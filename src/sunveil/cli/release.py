@@ -231,11 +231,25 @@ def _as_json(found: Sequence[Release]) -> str:
     return json.dumps([each.to_dict() for each in found], indent=2, allow_nan=False)
 
 
+def _mount(found: Release) -> str:
+    """Return what a release tells of the planes of a system, or of its tracker, in a few words."""
+    if found.tracker is not None:
+        gcr = found.tracker.gcr
+        turns = "no backtracking" if gcr is None else f"backtracking, gcr {gcr:g}"
+        return f"tracker, axis {found.tracker.axis_azimuth:.0f}°, {turns}"
+    if len(found.planes) < 2:
+        return "one plane" if found.planes else "not told"
+    return " + ".join(
+        f"{each.share:.0%} at {each.surface_azimuth:.0f}°, {each.surface_tilt:.0f}°"
+        for each in found.planes
+    )
+
+
 def _as_table(found: Sequence[Release]) -> str:
     from sunveil.cli.show import aligned
 
-    head = ("release", "azimuth", "tilt", "DC capacity")
-    rows = [
+    head: tuple[str, ...] = ("release", "azimuth", "tilt", "DC capacity")
+    rows: list[tuple[str, ...]] = [
         (
             each.release_id,
             f"{each.surface_azimuth:.0f}°",
@@ -244,6 +258,9 @@ def _as_table(found: Sequence[Release]) -> str:
         )
         for each in found
     ]
+    if any(each.planes or each.tracker for each in found):
+        head += ("mount",)
+        rows = [(*row, _mount(each)) for row, each in zip(rows, found, strict=True)]
     first = found[0]
     lines = [aligned([head, *rows]), "", f"{first.mechanism}: {first.guarantee}."]
     if first.expected is not None:

@@ -16,6 +16,7 @@ from sunveil.estimate import (
 )
 from sunveil.findings import (
     clear_hours_words,
+    flat_words,
     planes_words,
     skyline_words,
     trend_words,
@@ -144,6 +145,7 @@ def show_findings(estimate: Estimate) -> list[str]:
     reason = next((flag.value for flag in Flag if FLAG_MEANINGS[flag] == reason), reason)
     lines = [
         f"Quality {estimate.quality.value}: {reason}.",
+        flat_words(estimate),
         clear_hours_words(estimate),
         _years(estimate),
         trend_words(estimate),

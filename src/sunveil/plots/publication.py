@@ -142,7 +142,7 @@ def publication_figures(publication: Publication) -> dict[str, Callable[[Figure]
     figures: dict[str, Callable[[Figure], None]] = {}
     for table in publication.tables:
         names = {column.name for column in table.columns}
-        if names >= PLANES and table.rows:
+        if names >= PLANES and "plane" not in names and table.rows:
             figures[f"{table.name}-planes"] = partial(_planes, table)
         if names >= SURVIVAL:
             figures[f"{table.name}-distances"] = partial(_distances, table)

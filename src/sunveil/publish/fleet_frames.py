@@ -93,8 +93,8 @@ class FrameCache:
     ----------
     roster, weather
         Who is released, under which weather.
-    choices
-        The public choices.
+    terms
+        What is asked of every system, with the public choices.
     kept
         How much to keep. [bytes]
     """
@@ -103,11 +103,11 @@ class FrameCache:
         self,
         roster: ReleaseRoster,
         weather: FleetWeather,
-        choices: Choices,
+        terms: ReleaseTerms,
         *,
         kept: int = KEPT,
     ) -> None:
-        self._roster, self._weather, self._choices, self._most = roster, weather, choices, kept
+        self._roster, self._weather, self._terms, self._most = roster, weather, terms, kept
         self._kept: OrderedDict[FrameKey, Frame] = OrderedDict()
 
     def __len__(self) -> int:
@@ -121,7 +121,9 @@ class FrameCache:
         # room is made first, so that the new frame does not come on top of all that is kept
         while self._kept and self._size() > self._most // 2:
             self._kept.popitem(last=False)
-        frame = self._weather.frame(key, self._roster.time_grids[key], self._choices)
+        time_grid, terms = self._roster.time_grids[key], self._terms
+        choices = terms.choices.affordable(terms.unit, terms.epsilon, time_grid)
+        frame = self._weather.frame(key, time_grid, choices)
         self._kept[key] = frame
         while len(self._kept) > 1 and self._size() > self._most:
             self._kept.popitem(last=False)

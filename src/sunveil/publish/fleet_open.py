@@ -94,7 +94,7 @@ class OpenFleet:
 
     def parts(self, terms: ReleaseTerms) -> Iterator[SystemsPart]:
         """Yield the parts of the fleet, each read when its scores are asked for."""
-        frames = FrameCache(self.roster, self.weather, terms.choices)
+        frames = FrameCache(self.roster, self.weather, terms)
         for part in self.records.plan.parts:
             if not self.roster.sizes.get(part.number, 0):
                 continue

@@ -24,7 +24,7 @@ from sunveil.files import real_path
 from sunveil.publish.account import PublicationAccount
 from sunveil.publish.card import Curator, card_yaml, release_card, slug
 from sunveil.publish.orange import holds_systems, orange_json
-from sunveil.publish.publication import Publication, PublishedTable
+from sunveil.publish.publication import Column, Publication, PublishedTable
 from sunveil.publish.readme import readme
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 Draw = Callable[["Figure"], None]
 
 # Frictionless' words for what a column holds, and pandas' for the same with gaps.
-KINDS = {"string": "string", "integer": "Int64", "number": "Float64"}
+KINDS = {"string": "string", "integer": "Int64", "number": "Float64", "array": "object"}
+# Lists are of planes. CSV has no lists: a flat table beside it has a row for each.
+PLANES_TYPE = "STRUCT(surface_azimuth DOUBLE, surface_tilt DOUBLE, share DOUBLE)[]"
 MEDIA = {
     "csv": "text/csv",
     "parquet": "application/vnd.apache.parquet",
@@ -166,7 +168,18 @@ def _write_table(folder: Path, table: PublishedTable) -> None:
         database.register("published", frame_of_table(table))
         for ending, options in (("csv", "FORMAT csv, HEADER"), ("parquet", "FORMAT parquet")):
             place = str(folder / f"{table.name}.{ending}").replace("'", "''")
-            database.execute(f"COPY published TO '{place}' ({options})")
+            chosen = ", ".join(map(_selected, columns_in(table, ending)))
+            database.execute(f"COPY (SELECT {chosen} FROM published) TO '{place}' ({options})")
+
+
+def columns_in(table: PublishedTable, ending: str) -> list[Column]:
+    """Return the columns of a table that a kind of file has: CSV has no lists."""
+    return [each for each in table.columns if each.kind != "array" or ending != "csv"]
+
+
+def _selected(column: Column) -> str:
+    name = '"' + column.name.replace('"', '""') + '"'
+    return f"CAST({name} AS {PLANES_TYPE}) AS {name}" if column.kind == "array" else name
 
 
 def data_package(folder: Path, publication: Publication, *, day: datetime.date) -> dict[str, Any]:
@@ -212,7 +225,7 @@ def _resource(path: Path, table: PublishedTable) -> dict[str, Any]:
         "schema": {
             "fields": [
                 {"name": column.name, "type": column.kind, "description": column.about}
-                for column in table.columns
+                for column in columns_in(table, ending)
             ],
             "missingValues": [""],
         },

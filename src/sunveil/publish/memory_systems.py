@@ -143,7 +143,8 @@ class MemorySystems:
     def _scores(
         self, group: _SameFrame, terms: ReleaseTerms
     ) -> Iterator[tuple[str, Frame, Scored]]:
-        frame = make_frame(group.weather, group.time_grid, terms.choices, cache=self._cache)
+        choices = terms.choices.affordable(terms.unit, terms.epsilon, group.time_grid)
+        frame = make_frame(group.weather, group.time_grid, choices, cache=self._cache)
         for record in group.records:
             own = frame.settled(terms.unit, terms.epsilon, differenced=record.differenced)
             yield record.system_id, own, score_record(own, record, terms.unit)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sunveil.errors import ParameterError
@@ -13,15 +14,17 @@ NEEDED = ("release_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw")
 
 def holds_systems(table: PublishedTable) -> bool:
     """Return whether a table has one released system per row."""
-    return set(NEEDED) <= {column.name for column in table.columns}
+    names = {column.name for column in table.columns}
+    return set(NEEDED) <= names and "plane" not in names  # which is for tables of single planes
 
 
 def orange_button(table: PublishedTable, *, description: str = "") -> dict[str, Any]:
     """Return the systems of a table as an Orange Button document.
 
-    A system is a ``PVSystem`` with its ``CapacityDC`` and one ``PVArray``, whose ``Orientation``
-    has azimuth, clockwise from true north, and tilt from the horizontal. Its ``PVSystemID`` is the
-    release's random name.
+    A system is a ``PVSystem`` with its ``CapacityDC`` and one ``PVArray`` for each of its planes,
+    whose ``Orientation`` has azimuth, clockwise from true north, and tilt from the horizontal. Its
+    ``PVSystemID`` is the release's random name. Where no planes are told, and for a tracker, the
+    array has the system's own azimuth and tilt.
 
     Parameters
     ----------
@@ -36,8 +39,15 @@ def orange_button(table: PublishedTable, *, description: str = "") -> dict[str, 
             f" {', '.join(NEEDED)}"
         )
     names, azimuths, tilts, capacities = (table.column(name) for name in NEEDED)
-    rows = zip(names, azimuths, tilts, capacities, strict=True)
-    return {"PVSystems": [_system(*row, description) for row in rows]}
+    told = any(column.name == "planes" for column in table.columns)
+    planes = table.column("planes") if told else [None] * len(names)
+    found = []
+    for name, azimuth, tilt, capacity, own in zip(
+        names, azimuths, tilts, capacities, planes, strict=True
+    ):
+        arrays = own or [{"surface_azimuth": azimuth, "surface_tilt": tilt}]
+        found.append(_system(name, arrays, capacity, description))
+    return {"PVSystems": found}
 
 
 def orange_json(table: PublishedTable, *, description: str = "") -> str:
@@ -47,15 +57,21 @@ def orange_json(table: PublishedTable, *, description: str = "") -> str:
 
 
 def _system(
-    name: str, azimuth: float, tilt: float, capacity: float | None, description: str
+    name: str, planes: Sequence[Mapping[str, float]], capacity: float | None, description: str
 ) -> dict[str, Any]:
-    plane = {"OrientationAzimuth": _angle(azimuth), "OrientationTilt": _angle(tilt)}
     system: dict[str, Any] = {"PVSystemID": {"Value": name}}
     if description:
         system["Description"] = {"Value": description}
     if capacity is not None:
         system["CapacityDC"] = {"Value": capacity, "Unit": "kW"}
-    return {**system, "PVArrays": [{"Orientation": plane}]}
+    return {**system, "PVArrays": [{"Orientation": _orientation(plane)} for plane in planes]}
+
+
+def _orientation(plane: Mapping[str, float]) -> dict[str, Any]:
+    return {
+        "OrientationAzimuth": _angle(plane["surface_azimuth"]),
+        "OrientationTilt": _angle(plane["surface_tilt"]),
+    }
 
 
 def _angle(degrees: float) -> dict[str, Any]:

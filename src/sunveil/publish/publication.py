@@ -20,7 +20,8 @@ class Column:
     name
         Its name.
     kind
-        ``string``, ``integer`` or ``number``: Frictionless' words.
+        ``string``, ``integer``, ``number`` or, for a list of planes, ``array``: Frictionless'
+        words.
     about
         What it holds, with its unit.
     """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,21 @@ COLUMNS = (
     Column("surface_azimuth", "number", "Azimuth of the plane, clockwise from north. [degrees]"),
     Column("surface_tilt", "number", "Tilt of the plane from the horizontal. [degrees]"),
     Column("dc_capacity_kw", "number", "DC nameplate capacity. [kW]"),
+)
+# What is told besides where pairs of planes and trackers were candidates.
+MOUNT_COLUMNS = (
+    Column("mount", "string", "one plane, two planes, or tracker."),
+    Column("axis_azimuth", "number", "Where a tracker's axis points, 90 to below 270. [degrees]"),
+    Column("gcr", "number", "A tracker's ground coverage ratio; empty if it does not turn back."),
+    Column("planes", "array", "The planes, larger first: azimuth, tilt, and share of capacity."),
+)
+PLANE_COLUMNS = (
+    Column("release_id", "string", "The row of the table systems that the plane belongs to."),
+    Column("plane", "integer", "1 for the larger plane of a system, 2 for the other."),
+    Column("surface_azimuth", "number", "Azimuth of the plane, clockwise from north. [degrees]"),
+    Column("surface_tilt", "number", "Tilt of the plane from the horizontal. [degrees]"),
+    Column("share", "number", "Share of the system's capacity."),
+    Column("dc_capacity_kw", "number", "DC nameplate capacity of the plane. [kW]"),
 )
 # Errors are stated once for all systems: what a record's own days would say of it beside its row
 # would tell which rows of two publications are the same system's.
@@ -130,7 +146,11 @@ def row_of(drawn: Release, question: Question) -> list[Any]:
     """
     if (drawn.guarantee, drawn.mechanism) != (question.guarantee, question.mechanism):
         raise AssertionError("a release was drawn otherwise than it was charged")
-    return [drawn.release_id, drawn.surface_azimuth, drawn.surface_tilt, drawn.dc_capacity_kw]
+    row = [drawn.release_id, drawn.surface_azimuth, drawn.surface_tilt, drawn.dc_capacity_kw]
+    if not drawn.planes and drawn.tracker is None:
+        return row
+    tracker = None if drawn.tracker is None else drawn.tracker.to_dict()
+    return [*row, [each.to_dict() for each in drawn.planes], tracker]
 
 
 def mean_errors(errors: Mapping[ExpectedErrors, int]) -> ExpectedErrors:
@@ -165,8 +185,8 @@ def systems_publication(
     Parameters
     ----------
     rows
-        As :func:`row_of` made them; those that version 0.1 kept have errors at their ends, which
-        are left away.
+        As :func:`row_of` made them, with planes and tracker or without; those that version 0.1
+        kept have errors at their ends, which are left away.
     question
         What was charged for them.
     choices
@@ -185,21 +205,66 @@ def systems_publication(
     }
     if question.mechanism == "window":
         public["window_candidates"] = choices.window(guarantee.epsilon).inside
-    table = PublishedTable(
-        name="systems",
-        about="Azimuth, tilt and DC capacity of single systems, each drawn under the promise; the"
-        " errors to expect stand in the table errors.",
-        columns=COLUMNS,
-        rows=tuple(tuple(row[: len(COLUMNS)]) for row in rows),
-    )
     return Publication(
         title="Solar PV systems",
-        tables=(table, errors_table(expected)),
+        tables=(*systems_tables(rows), errors_table(expected)),
         guarantee=guarantee,
         mechanism=f"One draw per system by the mechanism {question.mechanism}",
         public=public,
         question=question,
     )
+
+
+def systems_tables(rows: Sequence[Sequence[Any]]) -> tuple[PublishedTable, ...]:
+    """Return the table of systems, and one of their planes where any row tells them.
+
+    Parameters
+    ----------
+    rows
+        As for :func:`systems_publication`.
+    """
+    about = (
+        "Azimuth, tilt and DC capacity of single systems, each drawn under the promise; the errors"
+        " to expect stand in the table errors."
+    )
+    if not any(map(_tells_planes, rows)):
+        plain = tuple(tuple(row[: len(COLUMNS)]) for row in rows)
+        return (PublishedTable("systems", about, COLUMNS, plain),)
+    planes = PublishedTable(
+        name="planes",
+        about="The planes of the systems, one row each; trackers have none, and those rows of the"
+        " table systems that say no mount were drawn among single planes alone.",
+        columns=PLANE_COLUMNS,
+        rows=tuple(itertools.chain.from_iterable(map(_plane_rows, rows))),
+    )
+    told = tuple((*row[: len(COLUMNS)], *_mount(row)) for row in rows)
+    about += (
+        " Azimuth and tilt of two planes are those of their summed normal, of a tracker at rest."
+    )
+    return PublishedTable("systems", about, (*COLUMNS, *MOUNT_COLUMNS), told), planes
+
+
+def _tells_planes(row: Sequence[Any]) -> bool:
+    """Return whether a row has planes and a tracker: where version 0.1 put errors, they are not."""
+    return len(row) > len(COLUMNS) and isinstance(row[len(COLUMNS)], list)
+
+
+def _mount(row: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what a row says in the columns of mounts."""
+    if not _tells_planes(row):
+        return None, None, None, None
+    planes, tracker = row[len(COLUMNS) :]
+    if tracker is not None:
+        return "tracker", tracker["axis_azimuth"], tracker["gcr"], planes
+    return "one plane" if len(planes) == 1 else "two planes", None, None, planes
+
+
+def _plane_rows(row: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    if _tells_planes(row):
+        name, _, _, capacity, planes, _ = row
+        for number, plane in enumerate(planes, 1):
+            where = plane["surface_azimuth"], plane["surface_tilt"], plane["share"]
+            yield name, number, *where, round(plane["share"] * capacity, 6)
 
 
 def errors_table(expected: ExpectedErrors) -> PublishedTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
@@ -60,17 +60,70 @@ class ExpectedErrors:
 
 
 @dataclass(frozen=True, slots=True)
+class ReleasedPlane:
+    """One of the planes that a release tells.
+
+    Parameters
+    ----------
+    surface_azimuth, surface_tilt
+        Where it faces. [degrees]
+    share
+        Its share of the released capacity.
+    """
+
+    surface_azimuth: float
+    surface_tilt: float
+    share: float
+
+    def to_dict(self) -> dict[str, float]:
+        """Return the plane as plain JSON types."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedTracker:
+    """The single-axis tracker that a release tells.
+
+    Parameters
+    ----------
+    axis_azimuth
+        Where its horizontal axis points, from 90 to below 270. [degrees]
+    backtrack
+        Whether it turns back at low sun.
+    gcr
+        Ground coverage ratio; None where it does not turn back, so that nothing tells it.
+    max_angle
+        How far it turns from horizontal: one for all candidates. [degrees]
+    """
+
+    axis_azimuth: float
+    backtrack: bool
+    gcr: float | None
+    max_angle: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tracker as plain JSON types."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
 class Release:
     """A published answer with its privacy statement. Everything in it is public.
 
     Parameters
     ----------
     surface_azimuth, surface_tilt
-        The released plane. [degrees]
+        The released plane; of two planes the one with their summed normal, of a tracker the
+        modules at rest. [degrees]
     dc_capacity_kw
-        The released capacity, where the mechanism releases one. [kW]
+        The released capacity, of all planes, where the mechanism releases one. [kW]
     clock_minutes
         How far the clock runs ahead, where that was one more dimension. [minutes]
+    planes
+        One plane or two, the larger first. Empty for a tracker, and where pairs and trackers were
+        no candidates, so that the number of planes is not told.
+    tracker
+        What turns the modules, if anything does.
     guarantee
         What is promised, and whether for the worst case or conditionally.
     mechanism
@@ -90,6 +143,8 @@ class Release:
     guarantee: Guarantee | ConditionalGuarantee
     mechanism: str
     clock_minutes: float | None = None
+    planes: tuple[ReleasedPlane, ...] = ()
+    tracker: ReleasedTracker | None = None
     expected: ExpectedErrors | None = None
     public: dict[str, Any] = field(default_factory=dict)
     release_id: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -101,6 +156,8 @@ class Release:
             "surface_azimuth": self.surface_azimuth,
             "surface_tilt": self.surface_tilt,
             "dc_capacity_kw": self.dc_capacity_kw,
+            "planes": [each.to_dict() for each in self.planes],
+            "tracker": None if self.tracker is None else self.tracker.to_dict(),
             "clock_minutes": self.clock_minutes,
             "mechanism": self.mechanism,
             "guarantee": self.guarantee.to_dict(),

@@ -15,8 +15,9 @@ from sunveil.engine.assumed import TYPICAL_HAZE, TYPICAL_HEAT
 from sunveil.errors import ParameterError
 from sunveil.grids import Grid
 from sunveil.privacy.score import Axis
-from sunveil.privacy.units import Days, System, Unit
+from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.privacy.window import Window, best_window
+from sunveil.releases.mounts import MountChoices
 from sunveil.releases.prior import PlanePrior
 from sunveil.releases.worth import VOTE_RULES, reach, votes_for, worth
 from sunveil.scores import Capacities, Tolerance
@@ -60,8 +61,14 @@ class Choices:
         taken to be alike when left out. Never take them from the readings.
     planes
         How likely planes are, for releases of readings and days; None to take all for alike.
+    mounts
+        Which pairs of planes and which trackers are candidates for releases of readings and days,
+        beside single planes; None for none. Left out by :meth:`settled` where a release is worth
+        too little.
     levels_per_nat
         What a nat of that counts in a score, from ε; set by :meth:`settled`.
+    levels_behind
+        By how many levels pairs and trackers stand behind single planes; set by :meth:`settled`.
     """
 
     step: float = 4.0
@@ -79,7 +86,9 @@ class Choices:
     window_steps: tuple[float, float, float] = (5.0, 5.0, 0.1)
     prior: tuple[tuple[float, ...], ...] | None = None
     planes: PlanePrior | None = field(default_factory=PlanePrior)
+    mounts: MountChoices | None = field(default_factory=MountChoices)
     levels_per_nat: float | None = None
+    levels_behind: int | None = None
 
     def __post_init__(self) -> None:
         if not (1.0 <= self.step <= 30.0 and math.isclose(360.0 % self.step, 0.0, abs_tol=1e-9)):
@@ -153,23 +162,51 @@ class Choices:
         -------
         Public: no reading is looked at.
         """
+        found = self.affordable(unit, epsilon, time_grid, differenced=differenced)
         if isinstance(unit, System):
-            return self
-        sensitivity, found = unit.k * reach(unit, differenced=differenced), self
+            return found
+        sensitivity = unit.k * reach(unit, differenced=differenced)
+        most = time_grid.count / 2.0  # readings by day, over a year
         if isinstance(unit, Days):
             rule = votes_for(worth(unit, epsilon, time_grid, differenced=differenced))
             found = replace(
-                self,
+                found,
                 thresholds=self.thresholds or rule.thresholds,
                 fewest=self.fewest or rule.fewest,
             )
             sensitivity *= found.votes
+            most = float(found.votes * time_grid.days)
+        if found.mounts is not None:
+            found = replace(found, levels_behind=round(found.mounts.margin * most))
         if self.planes is None:
             return found
         return replace(found, levels_per_nat=2.0 * sensitivity / epsilon)
 
+    def affordable(
+        self, unit: Unit, epsilon: float, time_grid: TimeGrid, *, differenced: bool = False
+    ) -> Choices:
+        """Return the choices without pairs and trackers where a release cannot tell them.
+
+        Parameters
+        ----------
+        unit, epsilon, time_grid, differenced
+            As for :meth:`settled`.
+
+        Privacy
+        -------
+        Public: no reading is looked at.
+        """
+        if self.mounts is None:
+            return self
+        if isinstance(unit, Readings | Days):
+            days = isinstance(unit, Days)
+            least = self.mounts.days_worth if days else self.mounts.readings_worth
+            if worth(unit, epsilon, time_grid, differenced=differenced) >= least:
+                return self
+        return replace(self, mounts=None)
+
     def grid(self) -> Grid:
-        """Return the candidate planes: one that is flat, and rings of azimuths around it."""
+        """Return the single planes among the candidates: a flat one, and rings around it."""
         whole = round(360.0 / self.step)
         azimuths, tilts = [np.array([180.0])], [np.array([0.0])]
         for tilt in np.arange(self.step, self.highest_tilt + 1e-9, self.step):
@@ -225,8 +262,12 @@ class Choices:
             found["votes_by_worth"] = [rule.to_dict() for rule in VOTE_RULES]
         if self.planes is not None:
             found["planes_prior"] = self.planes.to_dict()
+        if self.mounts is not None:
+            found["mounts"] = self.mounts.to_dict()
         if self.levels_per_nat is not None:
             found["levels_per_nat"] = self.levels_per_nat
+        if self.levels_behind is not None:
+            found["levels_behind"] = self.levels_behind
         return found
 
     def fingerprint(self) -> str:

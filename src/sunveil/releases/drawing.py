@@ -80,12 +80,15 @@ def _by_score(
     expected: ExpectedErrors | None,
 ) -> Release:
     guarantee = mechanism.guarantee(score)
-    clock, plane, capacity = np.unravel_index(mechanism.draw(score), frame.shape)
-    clocks = frame.choices.clocks
+    clock, drawn, capacity = np.unravel_index(mechanism.draw(score), frame.shape)
+    mount, clocks = int(drawn), frame.choices.clocks
+    effective = frame.grid[mount]
     return Release(
-        surface_azimuth=float(frame.grid.surface_azimuth[plane]),
-        surface_tilt=float(frame.grid.surface_tilt[plane]),
+        surface_azimuth=effective.surface_azimuth,
+        surface_tilt=effective.surface_tilt,
         dc_capacity_kw=float(frame.choices.capacities.values[capacity]),
+        planes=frame.mounts.planes(mount),
+        tracker=frame.mounts.tracker(mount),
         clock_minutes=float(clocks[clock]) if len(clocks) > 1 else None,
         guarantee=guarantee,
         mechanism="permute-and-flip" if isinstance(mechanism, PermuteAndFlip) else "exponential",

@@ -114,15 +114,15 @@ def release_laws(
             window_laws(placed.axes, each, truth, capacity_kw, lowest_kw=lowest) for each in chances
         ]
     mechanism = Exponential if exponential else PermuteAndFlip
-    counted: dict[tuple[float, ...] | None, Score] = {}
+    counted: dict[tuple[object, int], Score] = {}
     found = []
     for each in epsilons:
         own = frame.settled(unit, each, differenced=record.differenced)
-        # counts depend on how days vote alone, and take longest
-        votes = own.choices.thresholds
-        if votes not in counted:
-            counted[votes] = count_score(own, record, unit)
-        law = mechanism(each).probabilities(with_prior(own, counted[votes]))
+        # counts depend on how days vote and on the mounts alone, and take longest
+        kind = own.choices.thresholds, len(own.mounts)
+        if kind not in counted:
+            counted[kind] = count_score(own, record, unit)
+        law = mechanism(each).probabilities(with_prior(own, counted[kind]))
         found.append(framed_laws(own, law, truth, capacity_kw))
     return found
 

@@ -8,6 +8,7 @@ reading agrees with no candidate.
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -22,10 +23,12 @@ from sunveil.meters.coarsen import coarsen
 from sunveil.meters.record import Cleaning, Record
 from sunveil.privacy.units import Unit
 from sunveil.releases.choices import Choices
-from sunveil.scores import Logs, RatioBins, log_power, log_profiles
-from sunveil.search.exhaustive import blocks
+from sunveil.releases.mounts import Mounts
+from sunveil.releases.prior import mount_offsets
+from sunveil.releases.profiles import mount_profiles
+from sunveil.scores import Logs, RatioBins, log_power
 from sunveil.site import Array
-from sunveil.sky import covered, sky_at, sun_at, unit_power
+from sunveil.sky import covered, sun_at
 from sunveil.timegrid import DAY, TimeGrid
 from sunveil.weather import Weather, WeatherCache, clearsky
 
@@ -33,9 +36,6 @@ from sunveil.weather import Weather, WeatherCache, clearsky
 SHORTEST = 15.0
 # Readings are held to this and to zero, each alone, so that their sums are finite. [kW]
 LARGEST = 1e15
-# Instants of planes that are modelled at once: what is made on the way stays in the cache, and
-# short records do not pay for many small pieces.
-_TOGETHER = 65_536
 
 
 def time_grid_of(record: Record, *, longitude: float) -> TimeGrid:
@@ -73,26 +73,31 @@ class Frame:
         The intervals, whole solar days of them.
     choices
         Grids, tolerances and thresholds; those of scores are settled (:meth:`settled`).
-    grid
-        The candidate planes.
+    mounts
+        What candidates stand on: single planes, and pairs and trackers where they are candidates.
     lit
         Which intervals are in daylight, by the declared clock.
     days
         Where each solar day begins among the lit intervals, and where the last ends.
     profiles
-        Logarithm of every plane's profile in the lit intervals, for every clock under every haze.
+        Logarithm of every mount's profile in the lit intervals, for every clock under every haze.
     """
 
     weather: Weather
     time_grid: TimeGrid
     choices: Choices
-    grid: Grid
+    mounts: Mounts
     lit: NDArray[np.bool_]
     days: NDArray[np.int64]
     profiles: tuple[tuple[Logs, ...], ...]
 
     def __len__(self) -> int:
-        return len(self.profiles) * len(self.grid) * len(self.choices.capacities)
+        return math.prod(self.shape)
+
+    @property
+    def grid(self) -> Grid:
+        """The effective plane of every mount."""
+        return self.mounts.grid
 
     @property
     def bins(self) -> RatioBins:
@@ -106,14 +111,14 @@ class Frame:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """How many clocks, planes and capacities there are."""
-        return len(self.profiles), len(self.grid), len(self.choices.capacities)
+        """How many clocks, mounts and capacities there are."""
+        return len(self.profiles), len(self.mounts), len(self.choices.capacities)
 
     def fingerprint(self) -> str:
         """Return a digest of all that a score is made with, besides the readings."""
         digest = hashlib.sha256(self.choices.fingerprint().encode())
-        grid = self.grid.surface_azimuth, self.grid.surface_tilt
-        for part in (*grid, self.lit, self.days, self.offsets()):
+        grid = self.grid
+        for part in (grid.surface_azimuth, grid.surface_tilt, self.lit, self.days, self.offsets()):
             digest.update(np.ascontiguousarray(part).tobytes())
         for profiles in chain.from_iterable(self.profiles):
             digest.update(np.ascontiguousarray(profiles).tobytes())
@@ -140,16 +145,29 @@ class Frame:
         """
         grid = time_grid or self.time_grid
         choices = self.choices.settled(unit, epsilon, grid, differenced=differenced)
-        return replace(self, choices=choices)
+        found = replace(self, choices=choices)
+        return found.of_singles() if choices.mounts is None else found
+
+    def of_singles(self) -> Frame:
+        """Return the frame with single planes for its only candidates."""
+        mounts = Mounts(self.mounts.singles)
+        profiles = tuple(tuple(each[: len(mounts)] for each in hazes) for hazes in self.profiles)
+        choices = replace(self.choices, mounts=None, levels_behind=None)
+        return replace(self, choices=choices, mounts=mounts, profiles=profiles)
 
     def offsets(self) -> NDArray[np.int64]:
-        """Return what the public prior adds to every level, one number for each plane."""
-        choices = self.choices
-        if choices.planes is None or choices.levels_per_nat is None:
-            return np.zeros(len(self.grid), dtype=np.int64)
-        return choices.planes.offsets(
-            self.grid, self.weather.site.latitude, levels_per_nat=choices.levels_per_nat
-        )
+        """Return what the public prior adds to every level, one number for each mount."""
+        choices, offsets = self.choices, np.zeros(len(self.mounts), dtype=np.int64)
+        if choices.planes is not None and choices.levels_per_nat is not None:
+            offsets = mount_offsets(
+                choices.planes,
+                self.mounts,
+                choices.mounts,
+                self.weather.site.latitude,
+                levels_per_nat=choices.levels_per_nat,
+            )
+        offsets[len(self.mounts.singles) :] -= choices.levels_behind or 0
+        return offsets
 
     def lit_flat(self, profiles: Logs) -> NDArray[np.int64]:
         """Return in how many intervals of each day a flat plane has light, the first candidate."""
@@ -234,14 +252,16 @@ def make_frame(
     lit = _lit(weather, clear, time_grid)
     solar = times[lit].astype(np.int64) + round(weather.site.longitude * 240.0)
     begins = np.flatnonzero(np.diff(solar // DAY, prepend=-1))
-    grid = choices.grid()
+    mounts = Mounts.of(choices.grid(), choices.mounts)
     hazes = choices.hazes if weather.clear else (0.0,)
-    under = partial(_profiles, weather, clear, times[lit], grid, choices=choices, length=length)
+    under = partial(
+        mount_profiles, weather, clear, times[lit], mounts, choices=choices, length=length
+    )
     profiles = tuple(
         tuple(under(ahead=ahead, haze=haze) for haze in hazes) for ahead in choices.clocks
     )
     days = np.append(begins, int(lit.sum())).astype(np.int64)
-    return Frame(weather, time_grid, choices, grid, lit, days, profiles)
+    return Frame(weather, time_grid, choices, mounts, lit, days, profiles)
 
 
 def check_daylight(
@@ -299,38 +319,3 @@ def _lit(weather: Weather, clear: Weather, time_grid: TimeGrid) -> NDArray[np.bo
     if not lit.any():
         raise MeterError("the readings and the weather have no daylight in common")
     return lit
-
-
-def _profiles(
-    weather: Weather,
-    clear: Weather,
-    starts: NDArray[np.datetime64],
-    grid: Grid,
-    *,
-    choices: Choices,
-    ahead: float,
-    haze: float,
-    length: float,
-) -> Logs:
-    """Return the logarithm of every plane's mean profile over each interval."""
-    # at one or two places of Gauss-Legendre, which count alike
-    places, _ = np.polynomial.legendre.leggauss(2 if length > 900.0 else 1)
-    early = np.timedelta64(round(ahead * 60.0), "s")
-    skies = []
-    for place in places:
-        offset = np.timedelta64(round((place + 1.0) / 2.0 * length), "s")
-        sky = sky_at(weather, starts - early + offset, clear)
-        skies.append(sky.hazier(haze).single())
-    out = np.empty((len(grid), len(starts)), dtype=np.float32)
-    for piece, part in blocks(grid, max(32, _TOGETHER // len(starts))):
-        mean, *others = (
-            unit_power(
-                sky, part.normals, losses=choices.losses, albedo=choices.albedo, heat=choices.heat
-            )
-            for sky in skies
-        )
-        for power in others:
-            mean += power
-        mean /= len(skies)
-        out[piece] = log_profiles(mean, choices.tolerance.floor)
-    return out

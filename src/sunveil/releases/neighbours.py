@@ -19,6 +19,7 @@ from sunveil.meters.record import Cleaning, Record
 from sunveil.privacy.units import Days, Readings, Unit
 from sunveil.releases.choices import Choices
 from sunveil.releases.frame import SHORTEST, Frame, make_frame, time_grid_of
+from sunveil.releases.mounts import MountChoices
 from sunveil.releases.score import reading_score
 from sunveil.scores import Capacities
 from sunveil.simulate import CITIES, draw_systems, simulate_power, simulate_sky
@@ -27,12 +28,16 @@ from sunveil.timegrid import DAY, TimeGrid
 from sunveil.weather import WeatherCache, clearsky
 
 YEAR = 2019
-# Few candidates, so that a pair takes a millisecond; two clocks, so that this dimension is there.
+# Few candidates, so that a pair takes a millisecond; two clocks, and mounts of every kind whatever
+# a release is worth, so that these dimensions are there.
 SMALL = Choices(
     step=30.0,
     capacities=Capacities(1.0, 30.0, 0.1),
     clocks=(0.0, 60.0),
     window_steps=(30.0, 15.0, 0.5),
+    mounts=MountChoices(
+        90.0, (30.0,), (0.6,), axis_step=90.0, gcrs=(0.4,), readings_worth=0.0, days_worth=0.0
+    ),
 )
 # A record that fits one candidate must be long enough for nearly all of the probability to be
 # there: a day is worth half of ε to it.
@@ -199,9 +204,14 @@ def neighbour_pairs(
                 yield record, setting.record(_never_empty(setting, np.where(mask, other, power)))
 
 
-def _extremes(frame: Frame) -> tuple[int, int]:
-    """Return the flat and smallest candidate of the first clock, and its steepest and largest."""
-    return 0, len(frame) // len(frame.profiles) - 1
+def _extremes(frame: Frame) -> list[int]:
+    """Return candidates of the first clock: flat and smallest, and the largest of every mount.
+
+    Those are the steepest plane, the last pair and the last tracker.
+    """
+    capacities = len(frame.choices.capacities)
+    ends = np.cumsum([size for size in frame.mounts.sizes if size])
+    return [0, *(capacities * ends - 1).tolist()]
 
 
 def _sparse(setting: Setting, power: Array, share: float, rng: Rng) -> Array:

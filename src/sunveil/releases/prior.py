@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
 from sunveil.grids import Grid
+from sunveil.releases.mounts import MountChoices, Mounts
 from sunveil.site import Array
 
 STEEPEST = 90.0
@@ -74,21 +75,6 @@ class PlanePrior:
         usual = self._bell(grid.surface_tilt) / self._bell(tilts).mean()
         return np.asarray((1.0 - self.anywhere) * facing * usual + self.anywhere)
 
-    def offsets(self, grid: Grid, latitude: float, *, levels_per_nat: float) -> NDArray[np.int64]:
-        """Return what is added to the levels of every plane's candidates.
-
-        Parameters
-        ----------
-        grid
-            The candidate planes, rings of azimuths at evenly spaced tilts.
-        latitude
-            Of the place. [degrees north]
-        levels_per_nat
-            How many levels a mechanism takes for one nat: twice the sensitivity over ε.
-        """
-        logs = np.log(self.density(grid, latitude) * _cells(grid))
-        return np.asarray(np.rint(levels_per_nat * (logs - logs.max())), dtype=np.int64)
-
     def to_dict(self) -> dict[str, float]:
         """Return the prior as plain JSON types."""
         return {
@@ -100,6 +86,57 @@ class PlanePrior:
 
     def _bell(self, tilts: Array) -> Array:
         return np.asarray(np.exp(-0.5 * ((tilts - self.tilt) / self.spread) ** 2))
+
+
+def mount_offsets(
+    prior: PlanePrior,
+    mounts: Mounts,
+    choices: MountChoices | None,
+    latitude: float,
+    *,
+    levels_per_nat: float,
+) -> NDArray[np.int64]:
+    """Return what is added to the levels of every mount's candidates.
+
+    Single planes, pairs and trackers share what is likely by the choices' shares. A pair is as
+    likely as its planes are in the mean; trackers are all alike.
+
+    Parameters
+    ----------
+    prior
+        Of single planes.
+    mounts, choices
+        The mounts, and the choices that they come from; None where they are single planes alone.
+    latitude
+        Of the place. [degrees north]
+    levels_per_nat
+        How many levels a mechanism takes for one nat: twice the sensitivity over ε.
+
+    Privacy
+    -------
+    Public: no reading is looked at, so that it is the same for neighbours. Proof:
+    ``docs/proofs/mounts.md``.
+    """
+    weights = prior.density(mounts.singles, latitude) * _cells(mounts.singles)
+    if choices is not None and mounts.pairs is not None and mounts.trackers is not None:
+        pairs, count = mounts.pairs, len(mounts.trackers)
+        one, other = (
+            prior.density(Grid(azimuth, pairs.tilt), latitude)
+            for azimuth in (pairs.first, pairs.second)
+        )
+        both = (pairs.share * one + (1.0 - pairs.share) * other) * _cells(
+            Grid(pairs.first, pairs.tilt)
+        )
+        left = 1.0 - choices.pairs - choices.trackers
+        weights = np.concatenate(
+            [
+                left * weights / weights.sum(),
+                choices.pairs * both / both.sum(),
+                np.full(count, choices.trackers / count),
+            ]
+        )
+    logs = np.log(weights)
+    return np.asarray(np.rint(levels_per_nat * (logs - logs.max())), dtype=np.int64)
 
 
 def _cells(grid: Grid) -> Array:

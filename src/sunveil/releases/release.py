@@ -16,7 +16,7 @@ from sunveil.privacy.units import Readings, System, Unit
 from sunveil.releases.answer import ExpectedErrors, Release
 from sunveil.releases.choices import Choices
 from sunveil.releases.drawing import draw_release, score_record
-from sunveil.releases.frame import Frame, frame_of, prepared
+from sunveil.releases.frame import Frame, make_frame, prepared, time_grid_of
 from sunveil.releases.typical import typical_errors
 from sunveil.search.bayesopt import SearchSettings, search_bayesian
 from sunveil.weather import Weather, WeatherCache
@@ -96,7 +96,10 @@ def release(
             "a whole system is released by the window, which is the default mechanism"
         )
     if frame is None:
-        frame = frame_of(record, weather, choices, cache=cache)
+        time_grid = time_grid_of(prepared(record), longitude=weather.site.longitude)
+        # of pairs and trackers nothing is modelled where they cannot be told
+        asked = (choices or Choices()).affordable(unit, epsilon, time_grid)
+        frame = make_frame(weather, time_grid, asked, cache=cache)
     elif choices is not None and choices != frame.choices:
         raise ParameterError("give the choices or a frame made with them, not two that differ")
     elif (frame.weather.site, frame.weather.clear) != (weather.site, weather.clear):

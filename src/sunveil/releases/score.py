@@ -144,13 +144,14 @@ def with_prior(frame: Frame, score: Score, *, in_place: bool = False) -> Score:
 def placement(frame: Frame, record: Record) -> Placement:
     """Return where the record is best explained among the axes for whole records.
 
-    The plane and the capacity with the highest agreement count, the first of equals, rounded to
-    the nearest values of the axes.
+    The single plane and the capacity with the highest agreement count, the first of equals, rounded
+    to the nearest values of the axes.
 
     Privacy
     -------
     Neighbours differ in the whole record, and may be placed anywhere: no sensitivity is needed.
     """
+    frame = frame.of_singles()
     best = int(reading_score(frame, record).levels.argmax())
     _, plane, capacity = np.unravel_index(best, frame.shape)
     azimuth, tilt, log_capacity = axes = frame.choices.axes()

@@ -10,6 +10,7 @@ import numpy as np
 from sunveil.estimate import FLAG_MEANINGS, DaylightSaving, Estimate, Flag
 from sunveil.findings import (
     clear_hours_words,
+    flat_words,
     haze_words,
     skyline_words,
     three_digits,
@@ -168,6 +169,7 @@ def facts(case: Case) -> list[str]:
     estimate = case.estimate
     sentences = [
         _radius(case),
+        flat_words(estimate),
         trend_words(estimate),
         skyline_words(estimate),
         _limit(estimate),

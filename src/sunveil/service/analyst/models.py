@@ -110,7 +110,7 @@ class ColumnBody(BaseModel):
     """A column of a table."""
 
     name: str
-    kind: Annotated[str, Field(description="string, integer or number.")]
+    kind: Annotated[str, Field(description="string, integer, number, or array of planes.")]
     about: str
 
 
@@ -120,7 +120,7 @@ class TableBody(BaseModel):
     name: str
     about: str
     columns: list[ColumnBody]
-    rows: list[list[str | int | float | None]]
+    rows: list[list[str | int | float | list[dict[str, float]] | None]]
 
 
 class FullReleaseBody(ReleaseBody):

@@ -160,7 +160,7 @@ def release(request: Request, release: Id) -> Response:
         "analyst/release.html",
         row=found.row,
         body=found.body,
-        tables=_short_first(found.body["tables"]),
+        tables=_short_first([_without_lists(each) for each in found.body["tables"]]),
         figures=figures_of(found.body),
         files=file_names(found.body),
         most=MOST_ROWS,
@@ -189,6 +189,16 @@ def _cached(request: Request, release: str) -> CachedRelease:
     release_cache, who = request.app.state.release_cache, identity_of(request).who
     found: CachedRelease | None = release_cache.cached(release, who)
     return found or release_cache.find(service_of(request), release, who)
+
+
+def _without_lists(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a table without lists of planes, which a table of their own has flat."""
+    kept = [place for place, column in enumerate(table["columns"]) if column[1] != "array"]
+    return {
+        **table,
+        "columns": [table["columns"][place] for place in kept],
+        "rows": [[row[place] for place in kept] for row in table["rows"]],
+    }
 
 
 def _short_first(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from sunveil.errors import MeterError, SourceError
 from sunveil.estimate import Estimate
 from sunveil.findings import (
     clear_hours_words,
+    flat_words,
     haze_words,
     planes_words,
     skyline_words,
@@ -59,7 +60,10 @@ def row_findings(service: Service, served: Served, row: dict[str, Any]) -> list[
     )
     found = (
         ("Quality", f"{estimate.quality.value}: {estimate.quality_reason}"),
-        ("Stands on" if estimate.tracker is None else "Turns", planes_words(estimate)),
+        (
+            "Stands on" if estimate.tracker is None else "Turns",
+            planes_words(estimate) or flat_words(estimate),
+        ),
         ("Clear days", clear_hours_words(estimate)),
         ("By year", "; ".join(years)),
         ("Trend", trend_words(estimate)),
