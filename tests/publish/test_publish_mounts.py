@@ -54,7 +54,7 @@ def test_two_is_reached():
 
 
 def test_the_drawn_noise_follows_its_law():
-    """Noise for half the sensitivity would give over 300; the limit is 54."""
+    """Noise for half the sensitivity would give some 800; the limit is 58."""
     rows = fleet([], [])
     groups = groups_of(rows, key="feeder", keys=[f"F{i}" for i in range(500)])
     found = draw_mounts(rows, groups, spending=Spending(1.0))
