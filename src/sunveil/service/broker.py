@@ -93,7 +93,7 @@ class QuantilesQuestion(_Question):
     group_by: GroupBy = None
     clip_kw: Annotated[
         float | None,
-        Field(ge=0.5, le=1000.0, description="Where the grid of capacities ends; null: 2000. [kW]"),
+        Field(ge=1.0, le=1000.0, description="Where the grid of capacities ends; null: 2000. [kW]"),
     ] = None
     percents: Percents = [25, 50, 75]
 
