@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from sunveil.endtoend.cases import SHORT, Scope, sector_draws, total_draws, window_draws
+from sunveil.endtoend.cases import (
+    SHORT,
+    Scope,
+    mount_draws,
+    sector_draws,
+    total_draws,
+    window_draws,
+)
 from sunveil.endtoend.comparing import pairs_of
 from sunveil.endtoend.inputs import ESTIMATE_WRITERS, METER_SOURCES
 from sunveil.endtoend.served import ServiceDoor
@@ -45,7 +52,7 @@ def test_neighbours_are_of_systems_that_the_file_holds(place, door):
             assert {each.system for each in case.neighbours} == {"home00"}
 
 
-@pytest.mark.parametrize("make", [window_draws, total_draws, sector_draws])
+@pytest.mark.parametrize("make", [window_draws, total_draws, sector_draws, mount_draws])
 def test_what_is_drawn_often_differs_as_much_as_can_be(make):
     case = make(runs=7)
     assert (case.runs, len(case.neighbours), case.claim) == (7, 1, 1.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from sunveil.endtoend.outcomes import (
@@ -109,3 +111,29 @@ def test_a_difference_is_told_in_words():
 )
 def test_kinds(value, kind):
     assert kind_of(value) == kind
+
+
+def test_what_a_release_says_of_modules_is_drawn_whether_there_is_any_or_not(tmp_path):
+    told = {
+        "one": ("one plane,", "a,1,90\n", [{"share": 1.0}], None),
+        "two": ("two planes,", "a,1,90\na,2,270\n", [{"share": 0.5}] * 2, None),
+        "tracker": ("tracker,180", "", [], {"axis_azimuth": 180.0}),
+    }
+    found = {}
+    for name, (mount, planes, arrays, tracker) in told.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "systems.csv").write_text(f"release_id,mount,axis_azimuth\na,{mount}\n")
+        (folder / "planes.csv").write_text(f"release_id,plane,surface_azimuth\n{planes}")
+        (folder / "systems.orange-button.json").write_text(json.dumps({"PVArrays": arrays}))
+        answer = json.dumps(masked_json({"planes": arrays, "tracker": tracker}))
+        found[name] = {**folder_outcome(folder).public, "answer": answer}
+    assert found["one"] == found["two"] == found["tracker"]
+
+
+def test_bins_of_planes_and_of_mounts_are_public():
+    planes = {"name": "planes", "columns": [["sector"], ["noisy"]], "rows": [["N", 3.1]]}
+    assert masked_json(planes)["rows"].startswith("1 rows")
+    mounts = {"name": "mounts", "columns": [["mount"], ["noisy"]], "rows": [["tracker", 3]]}
+    assert "tracker" in masked_json(mounts)["rows"]
+    assert "tracker" not in masked_json({**mounts, "name": "systems"})["rows"]

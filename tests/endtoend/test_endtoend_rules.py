@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sunveil.endtoend.cells import THREE, Truth
-from sunveil.endtoend.rules import anything, each_near, facing, many_near, most_near, total_within
+from sunveil.endtoend.rules import anything, counted, each_near, many_near, most_near, total_within
 
 
 def row(azimuth, tilt, capacity):
@@ -44,7 +44,8 @@ def test_a_total_is_near_or_on_a_side(total, name):
 def test_sectors_are_compared_by_what_was_drawn_in_their_own_table(south, name):
     drawn = {"E": 0.5, "W": "0.5", "S": south}
     rows = [{"table": "sectors", "sector": each, "noisy": n} for each, n in drawn.items()]
-    assert facing(("E", "W"), ("S",))([*rows, {"table": "planes"}]) == name
+    rule = counted("sectors", "sector", ("E", "W"), ("S",))
+    assert rule([*rows, {"table": "planes"}]) == name
 
 
 def test_whether_anything_is_drawn_is_always_looked_at():

@@ -8,7 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from sunveil.errors import ParameterError
-from sunveil.fleet.fleet_planes import FleetPlanes, planes_of_column
+from sunveil.fleet.fleet_planes import (
+    MOUNTS,
+    FleetPlanes,
+    planes_of_column,
+    trackers_of_column,
+    untold_of_column,
+)
 from sunveil.fleet.results import FleetRows, read_fleet
 
 EAST = {"surface_azimuth": 92.0, "surface_tilt": 31.0, "share": 0.6}
@@ -86,6 +92,81 @@ def test_a_system_weighs_one_whatever_its_shares_are(tmp_path, factor):
     nothing = [{**each, "share": 0.0} for each in (EAST, WEST)]
     path.write_text(json.dumps([system("a", nothing)]))
     assert listed(read_fleet(path)) == [(0, 180.0, 20.0, 1.0)]
+
+
+TURNING = {"axis_azimuth": 180.0, "gcr": 0.4}
+PAIR = [EAST, WEST]
+# What is listed of a system, and what it stands on.
+STANDING = [
+    ({}, "one plane"),
+    ({"planes": [EAST], "tracker": None, "flags": ["clipping"]}, "one plane"),
+    ({"planes": PAIR, "flags": ["two_planes"]}, "two planes"),
+    ({"planes": [], "tracker": TURNING}, "tracker"),
+    ({"planes": [EAST], "flags": ["clipping", "not_one_fixed_plane"]}, "unknown"),
+    # what is told goes before the flag, and a tracker before planes
+    ({"planes": PAIR, "flags": ["not_one_fixed_plane"]}, "two planes"),
+    ({"planes": PAIR, "tracker": TURNING}, "tracker"),
+    ({"planes": PAIR, "tracker": TURNING, "dc_capacity_kw": None}, "unknown"),
+]
+
+
+def standing(rows: FleetRows) -> list[str]:
+    return [(*MOUNTS, "unknown")[place] for place in rows.mounts]
+
+
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+def test_each_system_stands_on_one_thing(tmp_path, kind):
+    path = tmp_path / f"e.{kind}"
+    rows = [{**system(str(place)), **told} for place, (told, _) in enumerate(STANDING)]
+    if kind == "json":
+        path.write_text(json.dumps(rows))
+    else:
+        lists = {"planes": None, "tracker": None, "flags": None}
+        pq.write_table(pa.Table.from_pylist([{**lists, **row} for row in rows]), path)
+    found = read_fleet(path)
+    assert standing(found) == [mount for _, mount in STANDING]
+    kept = np.arange(len(rows)) % 2 == 1
+    assert standing(found.kept(kept)) == [mount for _, mount in STANDING[1::2]]
+
+
+def test_tables_of_earlier_versions_have_one_plane_or_say_that_it_is_not_one(tmp_path):
+    plain = FleetRows(("a", "b"), *np.full((3, 2), 9.0))
+    assert standing(plain) == ["one plane"] * 2
+    path = tmp_path / "e.parquet"
+    flags = [[], ["not_one_fixed_plane"], []]
+    rows = [{**system(name), "flags": each} for name, each in zip("abc", flags, strict=True)]
+    rows[2]["surface_tilt"] = None
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    assert standing(read_fleet(path)) == ["one plane", "unknown", "unknown"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"flags": ["\ud800"]},
+        {"flags": "not_one_fixed_plane"},
+        {"flags": [["not_one_fixed_plane"], None, {}]},
+        {"tracker": "\ud800"},
+        {"tracker": [TURNING]},
+        {"dc_capacity_kw": "\ud800"},
+    ],
+)
+def test_nonsense_in_a_system_of_a_json_file_changes_no_other(tmp_path, wrong):
+    path = tmp_path / "e.json"
+    pair, turning = system("b", PAIR), {**system("c"), "tracker": TURNING}
+    path.write_text(json.dumps([{**system("a"), **wrong}, pair, turning]))
+    mounts = standing(read_fleet(path))
+    assert mounts[0] == ("unknown" if "dc_capacity_kw" in wrong else "one plane")
+    assert mounts[1:] == ["two planes", "tracker"]
+
+
+def test_columns_of_another_kind_name_no_tracker_and_no_flag():
+    for values in (["yes", "no"], [1.0, 0.0], [["not_one_fixed_plane"], []]):
+        assert not trackers_of_column(pa.chunked_array([values])).any()
+    for values in (["not_one_fixed_plane", ""], [[1.0], []], [True, False]):
+        assert not untold_of_column(pa.chunked_array([values])).any()
+    marked = pa.chunked_array([[True], [None, False]])
+    assert trackers_of_column(marked).tolist() == [True, False, False]
 
 
 def test_some_systems_keep_their_own_planes():

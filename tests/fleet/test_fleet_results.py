@@ -16,6 +16,7 @@ from sunveil.errors import ParameterError, SourceError
 from sunveil.estimate import Assumptions, ClockStep, Estimate, Flag, YearEstimate
 from sunveil.fleet import FleetSettings
 from sunveil.fleet.blocks import BlockFrame
+from sunveil.fleet.columns import ESTIMATES
 from sunveil.fleet.fitting import Fitted
 from sunveil.fleet.output import estimates_table, write_table
 from sunveil.fleet.results import FleetRows, read_assumptions, read_fleet
@@ -220,6 +221,12 @@ def written(path: Path, found: BlockEstimates) -> pa.Table:
     fitted = Fitted(frame, np.array([1, 0], dtype=np.int32), found)
     write_table(path, estimates_table([fitted], systems))
     return pq.read_table(path)
+
+
+def test_a_fleets_table_has_the_reserved_columns_and_its_keys(tmp_path):
+    table = written(tmp_path / "e.parquet", some_estimates())
+    assert table.column_names == [*ESTIMATES, "feeder"]
+    assert table.column("feeder").to_pylist() == ["F1", "F2"]
 
 
 def test_planes_and_trackers_come_back_from_a_fleets_table(tmp_path):

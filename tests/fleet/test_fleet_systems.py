@@ -8,6 +8,7 @@ import pytest
 
 from sunveil.cell import cell_of
 from sunveil.errors import SourceError
+from sunveil.fleet.columns import RESERVED
 from sunveil.fleet.plan import find_cells
 from sunveil.fleet.systems import SYSTEM_NAMES, read_systems
 from sunveil.meters.columns import find_roles
@@ -129,6 +130,19 @@ def test_a_table_that_cannot_be_used_is_refused_in_one_sentence(text, words, tmp
     with pytest.raises(SourceError, match=words) as caught:
         read_systems(write(tmp_path / "s.csv", text))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(RESERVED - {"system_id", "latitude", "longitude"}))
+def test_no_key_may_be_called_like_a_column_that_a_run_writes(name, tmp_path):
+    text = f"system_id,latitude,longitude,feeder,{name}\na,1,1,F1,x\n"
+    with pytest.raises(SourceError, match=f"column '{name}', .* rename it"):
+        read_systems(write(tmp_path / "s.csv", text))
+
+
+def test_a_second_column_of_places_does_not_replace_the_one_in_use(tmp_path):
+    text = "system_id,LATITUDE,latitude,longitude\na,1,2,3\n"
+    with pytest.raises(SourceError, match="'latitude'"):
+        read_systems(write(tmp_path / "s.csv", text))
 
 
 def test_a_table_that_is_not_there_or_garbage_is_refused(tmp_path):

@@ -14,14 +14,18 @@ ANY = st.one_of(
 KEYS = ("F1", "F2", "F3")
 
 
-def fleet(values, groups=None, planes=None) -> FleetRows:
-    """Return a fleet from triples of azimuth, tilt and capacity, and lists of planes by row."""
+def fleet(values, groups=None, planes=None, turning=(), untold=()) -> FleetRows:
+    """Return a fleet from triples of azimuth, tilt and capacity, and lists of planes by row.
+
+    Rows that turn, and rows of which nothing can tell the planes, are given by number.
+    """
     table = np.array(values, dtype=np.float64).reshape(-1, 3)
     names = tuple(f"secret-{i}" for i in range(len(table)))
     keys = {} if groups is None else {"feeder": np.array(groups, dtype=np.str_)}
     many = [(row, *plane) for row, each in (planes or {}).items() for plane in each]
     row, *numbers = np.array(many, dtype=np.float64).reshape(-1, 4).T
-    return FleetRows(names, *table.T, keys, FleetPlanes(row.astype(np.int64), *numbers))
+    marks = (np.isin(np.arange(len(table)), list(each)) for each in (turning, untold))
+    return FleetRows(names, *table.T, keys, FleetPlanes(row.astype(np.int64), *numbers), *marks)
 
 
 def random_fleet(count: int, *, seed: int = 1, groups: tuple[str, ...] = KEYS) -> FleetRows:
@@ -41,11 +45,13 @@ PLANES = st.lists(st.tuples(ANY, ANY, st.one_of(st.floats(0.0, 1.0), ANY)), max_
 
 @st.composite
 def neighbours(draw):
-    """Draw two fleets that differ in the values and the planes of one row."""
+    """Draw two fleets that differ in the values, the planes and the tracker of one row."""
     values = draw(st.lists(st.tuples(ANY, ANY, ANY), min_size=1, max_size=12))
     groups = draw(st.lists(st.sampled_from(KEYS), min_size=len(values), max_size=len(values)))
     planes = draw(st.dictionaries(st.integers(0, len(values) - 1), PLANES, max_size=4))
     place = draw(st.integers(0, len(values) - 1))
     other, others = list(values), dict(planes)
     other[place], others[place] = draw(st.tuples(ANY, ANY, ANY)), draw(PLANES)
-    return fleet(values, groups, planes), fleet(other, groups, others)
+    marks = [draw(st.sets(st.integers(0, len(values) - 1))) for _ in range(2)]
+    turned = [each ^ ({place} if draw(st.booleans()) else set()) for each in marks]
+    return fleet(values, groups, planes, *marks), fleet(other, groups, others, *turned)

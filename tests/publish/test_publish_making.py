@@ -68,7 +68,8 @@ def test_choices_of_systems_are_named_where_they_are_the_curators():
 @pytest.mark.parametrize(
     ("bought", "said", "not_said"),
     [
-        (("sectors",), "the column noisy", "Quantiles"),
+        (("sectors",), "the column noisy", "by mount"),
+        (("mounts",), "public number of systems alone", "with each other"),
         (("quantiles",), "put in order", "noisy"),
         (("totals",), "Means are totals", "noisy"),
     ],

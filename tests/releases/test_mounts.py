@@ -47,7 +47,7 @@ def ridge(clear_power: Callable[..., pd.Series]) -> Record:
 
 def test_pairs_are_ridges_and_corners_each_of_them_once():
     pairs = PlanePairs.of(MountChoices())
-    assert len(pairs) == 5 * (18 + 36 + 2 * 3 * 36)
+    assert len(pairs) == 5 * (24 + 48 + 3 * 48)
     turned = (pairs.first - pairs.second) % 360.0
     assert set(turned.round(6)) == {90.0, 180.0, 270.0}
     assert (pairs.share >= 0.5).all()

@@ -14,12 +14,14 @@ from sunveil.ledger.promise import Promise
 from sunveil.meters import MeterOptions, read_meters
 from sunveil.meters.schema import schema_digest
 from sunveil.privacy.units import Days, Readings, System
+from sunveil.publish import buying
 from sunveil.service.analyst.figures import figures_of
-from sunveil.service.analyst.words import ABOUT, promise_sentences
+from sunveil.service.analyst.words import ABOUT, TABLE_WORDS, promise_sentences
 from sunveil.service.answering.data import Data
 from sunveil.service.app import open_service
 from sunveil.service.broker import (
     KINDS,
+    TABLES,
     TITLES,
     FleetTableQuestion,
     QuantilesQuestion,
@@ -48,6 +50,22 @@ def released(service, question):
     )
     with service.store.reading() as connection:
         return find_release(connection, answered.release)[1]
+
+
+def test_an_analyst_buys_every_table_that_a_curator_can():
+    assert TABLES == buying.TABLES == tuple(TABLE_WORDS)
+
+
+def test_what_systems_stand_on_is_drawn_as_bars(service):
+    asked = {"kind": "fleet-table", "epsilon": 2.0, "group_by": "feeder", "tables": ["mounts"]}
+    body = released(service, FleetTableQuestion(**asked))
+    (table,) = body["tables"]
+    (figure,) = figures_of(body)
+    assert (table["name"], figure.id) == ("mounts", "mounts")
+    bars = figure.made["data"]
+    assert [each["x"] for each in bars] == [["one plane", "two planes", "tracker"]] * 3
+    drawn = {(row[0], row[1]): row[2] for row in table["rows"]}
+    assert bars[0]["y"] == [drawn[bars[0]["name"], label] for label in bars[0]["x"]]
 
 
 @pytest.mark.parametrize("group", [None, "feeder"])

@@ -165,8 +165,8 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
             "--tables",
             default="counts,totals,quantiles",
             help="What is bought, separated by commas: counts (sector, tilt and capacity together,"
-            " with all their sums), planes, sectors, tilts, capacities, totals, quantiles. ε goes"
-            " to these alone.",
+            " with all their sums), planes, sectors, tilts, capacities, mounts (one plane, two,"
+            " tracker), totals, quantiles. ε goes to these alone.",
         ),
         click.option(
             "--shares",

@@ -37,8 +37,8 @@ from sunveil.endtoend.library import python_release, python_tables
 from sunveil.endtoend.rules import (
     Rule,
     anything,
+    counted,
     each_near,
-    facing,
     many_near,
     most_near,
     total_within,
@@ -123,7 +123,8 @@ class Scope:
         else:
             made += [self._synthetic(), self._process(), self._inferred()]
         runs = FEW_DRAWS if self.short else DRAWS
-        return [*made, window_draws(runs=runs), total_draws(runs=runs), sector_draws(runs=runs)]
+        often = (window_draws, total_draws, sector_draws, mount_draws)
+        return [*made, *(draws(runs=runs) for draws in often)]
 
     def _meters(self) -> Iterator[AuditCase]:
         for source, files in METER_SOURCES.items():
@@ -306,18 +307,37 @@ def sector_draws(*, runs: int, drawn_at: float = EPSILON) -> AuditCase:
     drawn_at
         The ε that is really drawn at.
     """
+    rule = counted("sectors", "sector", ("E", "W"), (UNKNOWN,))
+    return _pair_draws("sectors", rule, runs, drawn_at)
+
+
+def mount_draws(*, runs: int, drawn_at: float = EPSILON) -> AuditCase:
+    """Return what a fleet of one on two planes stands on, and one of which nothing is known.
+
+    Parameters
+    ----------
+    runs
+        How often each is drawn.
+    drawn_at
+        The ε that is really drawn at.
+    """
+    rule = counted("mounts", "mount", ("two planes",), (UNKNOWN,))
+    return _pair_draws("mounts", rule, runs, drawn_at)
+
+
+def _pair_draws(table: str, rule: Rule, runs: int, drawn_at: float) -> AuditCase:
     row = (b"270.0", b"20.0", b"2")
     data = PrivateCells({"home00000": row}, ("surface_azimuth", "surface_tilt", "dc_capacity_kw"))
     return AuditCase(
         PYTHON,
-        "estimates on two planes, drawn often",
+        f"estimates on two planes, {table} drawn often",
         SYSTEM,
         EPSILON,
         data,
         (Neighbour("no capacity", "home00000", (2,), (b"none",)),),
         estimates_planes,
-        python_tables(epsilon=drawn_at, tables=("sectors",)),
-        facing(("E", "W"), (UNKNOWN,)),
+        python_tables(epsilon=drawn_at, tables=(table,)),
+        rule,
         runs,
     )
 

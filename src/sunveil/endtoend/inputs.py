@@ -129,14 +129,15 @@ def estimates_json(folder: Path, data: PrivateCells) -> Path:
 
 
 def estimates_planes(folder: Path, data: PrivateCells) -> Path:
-    """Write estimates as JSON, each system on two planes; a cell is a share besides what it is."""
+    """Write estimates as JSON, each system on two planes; a cell is a share and a flag as well."""
     rows = []
     for name, cells in data.by_system.items():
         azimuth, tilt, capacity = map(_json, cells)
         own = {"surface_azimuth": azimuth, "surface_tilt": tilt, "share": capacity}
         other = {"surface_azimuth": 90.0, "surface_tilt": 20.0, "share": 2.0}
         values = dict(zip(data.columns, (azimuth, tilt, capacity), strict=True))
-        rows.append({"system_id": name, **values, "planes": [own, other]})
+        listed = {"planes": [own, other], "flags": [capacity], "tracker": capacity}
+        rows.append({"system_id": name, **values, **listed})
     return _written(folder / "estimates.json", json.dumps(rows).encode())
 
 

@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,11 @@ DRAWN = frozenset(
         "noise_error",
     }
 )
+# What a release says of a system's modules: even whether there is one is drawn, since a tracker has
+# no planes, and two planes have two rows in the flat table of them.
+DRAWN_WHOLE = frozenset({"planes", "tracker", "axis_azimuth", "gcr", "PVArrays"})
+DRAWN_MOUNT, PUBLIC_MOUNTS = "mount", "mounts"
+PLANE_ROWS = "planes"
 # The same name is a public size in one table and a consistent count in others.
 DRAWN_COUNT, PUBLIC_COUNTS = "systems", "totals"
 # What tells nothing but when, or under which random name, it was made.
@@ -110,6 +115,8 @@ def masked_json(value: Any) -> Any:
 def _masked(name: str, value: Any) -> Any:
     if name in RANDOM:
         return "<random>"
+    if name in DRAWN_WHOLE:
+        return "<drawn>"
     return kind_of(value) if name in DRAWN else masked_json(value)
 
 
@@ -142,11 +149,13 @@ def folder_outcome(folder: Path, *places: Path | str) -> Outcome:
             drawn += [{"table": path.stem, **row} for row in rows]
         elif path.suffix == ".parquet":
             table = pq.read_table(path)
-            public[f"file {path.name}"] = f"{table.schema} {table.num_rows}"
+            drawn_rows = _are_rows_drawn(path.stem, table.column_names)
+            count = "<drawn>" if drawn_rows else table.num_rows
+            public[f"file {path.name}"] = f"{table.schema} {count}"
         elif path.suffix in (".json", ".yaml", ".md"):
             text = masked_text(path.read_text(encoding="utf-8"), *places)
             if path.name.endswith(".orange-button.json"):
-                text = _LIKE_NUMBERS.sub("<n>", text)
+                text = _LIKE_NUMBERS.sub("<n>", json.dumps(masked_json(json.loads(text))))
             if path.name == "datapackage.json":
                 text = json.dumps(masked_json(json.loads(text)))
             public[f"file {path.name}"] = text
@@ -175,17 +184,29 @@ def _masked_table(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def _table_text(name: str, rows: Sequence[Row]) -> str:
     """Return a table with drawn cells replaced by their kinds; rows of systems have no order."""
+    if _are_rows_drawn(name, rows[0] if rows else ()):
+        return "<drawn>"
     masked = [
-        {column: kind_of(each) if _is_drawn(name, column) else each for column, each in row.items()}
-        for row in rows
+        {column: _masked_cell(name, column, each) for column, each in row.items()} for row in rows
     ]
     texts = [json.dumps(row, default=str) for row in masked]
     ordered = sorted(texts) if rows and "release_id" in rows[0] else texts
     return f"{len(rows)} rows\n" + "\n".join(ordered)
 
 
-def _is_drawn(table: str, column: str) -> bool:
-    return column in DRAWN or (column == DRAWN_COUNT and table != PUBLIC_COUNTS)
+def _masked_cell(table: str, column: str, value: Any) -> Any:
+    if column in DRAWN_WHOLE or (column == DRAWN_MOUNT and table != PUBLIC_MOUNTS):
+        return "<drawn>"
+    drawn = column in DRAWN or (column == DRAWN_COUNT and table != PUBLIC_COUNTS)
+    return kind_of(value) if drawn else value
+
+
+def _are_rows_drawn(table: str, columns: Collection[str]) -> bool:
+    """Return whether even the number of rows is drawn: that of the planes of released systems.
+
+    A fleet's table of the same name has a row for every sector and band.
+    """
+    return table == PLANE_ROWS and (not columns or "release_id" in columns)
 
 
 def _column_name(column: Any) -> str:

@@ -73,11 +73,19 @@ def total_within(total: float, reach: float) -> Rule:
     return rule
 
 
-def facing(ours: Sequence[str], theirs: Sequence[str]) -> Rule:
-    """Return the rule that asks which of two lists of sectors has drawn more systems."""
+def counted(table: str, label: str, ours: Sequence[str], theirs: Sequence[str]) -> Rule:
+    """Return the rule that asks which of two lists of cells has drawn more systems.
+
+    Parameters
+    ----------
+    table, label
+        Which table, and its column that names the cells.
+    ours, theirs
+        The names.
+    """
 
     def rule(rows: Sequence[Row]) -> str:
-        drawn = {row["sector"]: float(row["noisy"]) for row in rows if row["table"] == "sectors"}
+        drawn = {row[label]: float(row["noisy"]) for row in rows if row["table"] == table}
         more = sum(drawn[name] for name in ours) > sum(drawn[name] for name in theirs)
         return " ".join(ours if more else theirs)
 

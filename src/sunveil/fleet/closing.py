@@ -15,12 +15,19 @@ from numpy.typing import NDArray
 
 from sunveil.estimate import Flag, Quality
 from sunveil.files import write_whole
+from sunveil.fleet.columns import IN_SYSTEMS, REFUSED
 from sunveil.fleet.done import UNREAD, estimates_file, read_part
-from sunveil.fleet.fleet_planes import FleetPlanes, every_plane, planes_of_column
+from sunveil.fleet.fleet_planes import (
+    FleetPlanes,
+    every_plane,
+    planes_of_column,
+    trackers_of_column,
+    untold_of_column,
+)
 from sunveil.fleet.folder import SUMMARY, as_json
 from sunveil.fleet.gather import not_gathered
 from sunveil.fleet.job import RunContext
-from sunveil.fleet.output import REFUSED, write_table
+from sunveil.fleet.output import write_table
 from sunveil.fleet.systems import RefusedSystem, SystemTable
 from sunveil.meters.contents import stem
 
@@ -79,7 +86,7 @@ def _with_keys(refused: pa.Table, systems: SystemTable) -> pa.Table:
             systems.keys[key].type,
         )
         refused = refused.append_column(key, both.take(pa.array(rows, mask=rows < 0)))
-    return refused.append_column("in_systems", pa.array(rows >= 0))
+    return refused.append_column(IN_SYSTEMS, pa.array(rows >= 0))
 
 
 def _unread(context: RunContext, within: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -168,12 +175,9 @@ def _summary(
 def plane_kinds(estimates: pa.Table) -> dict[str, NDArray[np.bool_]]:
     """Return which systems stand on one plane, on two, turn, or are none that can be told."""
     several = pc.greater(pc.list_value_length(estimates["planes"]), 1)
-    turned = pc.is_valid(estimates["tracker"])
-    flags = estimates["flags"]
-    raised = pc.equal(pc.list_flatten(flags), Flag.NOT_ONE_PLANE.value)
-    flagged = np.unique(pc.list_parent_indices(flags).filter(raised).to_numpy())
-    two, tracker = (np.asarray(each.to_numpy(), dtype=bool) for each in (several, turned))
-    untold = np.isin(np.arange(len(two)), flagged) & ~two & ~tracker
+    two = np.asarray(several.to_numpy(), dtype=bool)
+    tracker = trackers_of_column(estimates["tracker"])
+    untold = untold_of_column(estimates["flags"]) & ~two & ~tracker
     one = ~two & ~tracker & ~untold
     return {"one": one, "two": two & ~tracker, "tracker": tracker, "untold": untold}
 

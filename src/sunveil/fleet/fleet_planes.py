@@ -1,4 +1,4 @@
-"""The planes of a fleet's systems as flat arrays, one entry a plane."""
+"""The planes of a fleet's systems as flat arrays, one entry a plane, and what has none."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
+from sunveil.estimate import Flag
 from sunveil.fleet.places import as_numbers, number_of
 
+# What modules stand on. A system of which that is not known has the place behind them.
+MOUNTS = ("one plane", "two planes", "tracker")
 _NUMBERS = ("surface_azimuth", "surface_tilt", "share")
+_UNTOLD = Flag.NOT_ONE_PLANE.value
 
 
 def _no_numbers() -> NDArray[np.float64]:
@@ -123,13 +127,46 @@ def planes_of_column(column: pa.ChunkedArray) -> FleetPlanes:
     return FleetPlanes(row, *numbers)
 
 
-def column_of_objects(systems: Sequence[Mapping[str, Any]]) -> pa.Array:
-    """Return the planes that systems of a JSON file name as such a column, each read by itself."""
-    lists = [system.get("planes") for system in systems]
+def trackers_of_column(column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Return which systems a column of trackers names; none of a column of another kind."""
+    if pa.types.is_struct(column.type):
+        return np.asarray(pc.is_valid(column).to_numpy(), dtype=bool)
+    if pa.types.is_boolean(column.type):
+        return np.asarray(pc.fill_null(column, False).to_numpy(), dtype=bool)
+    return np.zeros(len(column), dtype=bool)
+
+
+def untold_of_column(flags: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Return which systems have the flag of more than one plane without its being told which."""
+    kind = flags.type
+    listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    if not (listed and pa.types.is_string(kind.value_type)):
+        return np.zeros(len(flags), dtype=bool)
+    raised = pc.equal(pc.list_flatten(flags), _UNTOLD)
+    rows = pc.list_parent_indices(flags).filter(raised).to_numpy()
+    return np.isin(np.arange(len(flags)), rows)
+
+
+def columns_of_objects(systems: Sequence[Mapping[str, Any]]) -> dict[str, pa.Array]:
+    """Return what systems of a JSON file name as such columns, each system read by itself."""
     planes = [
         [{name: number_of(plane.get(name)) for name in _NUMBERS} for plane in each]
-        if isinstance(each, list) and all(isinstance(plane, dict) for plane in each)
+        if all(isinstance(plane, dict) for plane in each)
         else []
-        for each in lists
+        for each in _lists(systems, "planes")
     ]
-    return pa.array(planes, pa.list_(pa.struct([(name, pa.float64()) for name in _NUMBERS])))
+    turning = [isinstance(system.get("tracker"), dict) for system in systems]
+    # other texts are left out: one that is no Unicode would stop all systems
+    flags = [[_UNTOLD] * (_UNTOLD in each) for each in _lists(systems, "flags")]
+    numbers = pa.struct([(name, pa.float64()) for name in _NUMBERS])
+    return {
+        "planes": pa.array(planes, pa.list_(numbers)),
+        "tracker": pa.array(turning, pa.bool_()),
+        "flags": pa.array(flags, pa.list_(pa.string())),
+    }
+
+
+def _lists(systems: Sequence[Mapping[str, Any]], name: str) -> list[list[Any]]:
+    """Return the lists of that name, empty where a system has something else there."""
+    found = (system.get(name) for system in systems)
+    return [each if isinstance(each, list) else [] for each in found]

@@ -17,6 +17,7 @@ from sunveil.engine.hypotheses import ClockHypothesis, FoundClock
 from sunveil.engine.outcomes import flags_of
 from sunveil.estimate import FAIR_WITHIN, GOOD_WITHIN, DaylightSaving, judge
 from sunveil.files import write_whole
+from sunveil.fleet.columns import ESTIMATES, REFUSED
 from sunveil.fleet.planes_column import number_column, planes_column, tracker_column
 from sunveil.fleet.systems import RefusedSystem, SystemTable
 from sunveil.meters.record import Label
@@ -55,14 +56,6 @@ _YEARS = pa.list_(
 _LABELS = tuple(Label)
 # Radii between which all estimates with the same flags are of one quality. [degrees]
 _RADII = (GOOD_WITHIN, FAIR_WITHIN, np.inf)
-REFUSED = pa.schema(
-    [
-        ("system_id", pa.string()),
-        ("kind", pa.string()),
-        ("reason", pa.string()),
-        ("partition", pa.int32()),
-    ]
-)
 
 
 def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
@@ -113,9 +106,9 @@ def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
     )
     columns["latitude"] = pa.array(systems.latitude[numbers])
     columns["longitude"] = pa.array(systems.longitude[numbers])
-    for key in systems.keys.column_names:
-        columns[key] = systems.keys.column(key).take(rows)
-    return pa.table(columns)
+    keys = {key: systems.keys.column(key).take(rows) for key in systems.keys.column_names}
+    # only what is listed, and all of it: so that the list of reserved names is whole
+    return pa.table({name: columns[name] for name in ESTIMATES} | keys)
 
 
 def refused_table(refused: Sequence[RefusedSystem], partition: int | None) -> pa.Table:

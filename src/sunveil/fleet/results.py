@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,19 +17,27 @@ from numpy.typing import NDArray
 from sunveil.errors import MeterError, ParameterError, SourceError
 from sunveil.estimate import Assumptions
 from sunveil.fleet.fleet_planes import (
+    MOUNTS,
     FleetPlanes,
-    column_of_objects,
+    columns_of_objects,
     every_plane,
     planes_of_column,
+    trackers_of_column,
+    untold_of_column,
 )
 from sunveil.fleet.folder import RUN, SUMMARY
-from sunveil.fleet.places import as_numbers
+from sunveil.fleet.places import as_numbers, number_of
 from sunveil.meters.textcells import read_text_table
 from sunveil.site import SkyModel
 
 _VALUES = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
 _COLUMNS = ("system_id", *_VALUES)
-_PLANES = "planes"
+# What not every file has.
+_PLANES, _TRACKER, _FLAGS = "planes", "tracker", "flags"
+
+
+def _left_out() -> NDArray[np.bool_]:
+    return np.empty(0, dtype=bool)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +57,10 @@ class FleetRows:
         belongs to is no secret, what its panels are is.
     several
         The planes of the systems that stand on more than one.
+    turning
+        Which systems follow the sun; none where it is left out.
+    untold
+        Which stand on more than one plane, and nothing can tell which; none where it is left out.
     """
 
     system_ids: tuple[str, ...]
@@ -57,13 +69,20 @@ class FleetRows:
     dc_capacity_kw: NDArray[np.float64]
     keys: dict[str, NDArray[Any]] = field(default_factory=dict)
     several: FleetPlanes = field(default_factory=FleetPlanes)
+    turning: NDArray[np.bool_] = field(default_factory=_left_out)
+    untold: NDArray[np.bool_] = field(default_factory=_left_out)
 
     def __post_init__(self) -> None:
+        for name in ("turning", "untold"):
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.zeros(len(self.system_ids), dtype=bool))
         sizes = {
             len(self.system_ids),
             len(self.surface_azimuth),
             len(self.surface_tilt),
             len(self.dc_capacity_kw),
+            len(self.turning),
+            len(self.untold),
             *(len(column) for column in self.keys.values()),
         }
         if len(sizes) != 1:
@@ -86,6 +105,23 @@ class FleetRows:
         """
         return every_plane(self.surface_azimuth, self.surface_tilt, self.several)
 
+    @property
+    def mounts(self) -> NDArray[np.int64]:
+        """What each system stands on, as its place in :data:`MOUNTS`, or behind them: unknown.
+
+        It is unknown of a system without azimuth, tilt or capacity, and of one that stands on more
+        than one plane without its being told which. Two planes are two or more, where a table lists
+        more.
+        """
+        numbers = (self.surface_azimuth, self.surface_tilt, self.dc_capacity_kw)
+        lacking = ~np.isfinite(numbers).all(axis=0)
+        several = np.isin(np.arange(len(self)), self.several.of_several(len(self)).row)
+        unknown = len(MOUNTS)
+        found = np.select(
+            [lacking, self.turning, several, self.untold], [unknown, 2, 1, unknown], default=0
+        )
+        return found.astype(np.int64)
+
     def kept(self, which: NDArray[np.bool_]) -> FleetRows:
         """Return some of the systems."""
         return FleetRows(
@@ -95,6 +131,8 @@ class FleetRows:
             self.dc_capacity_kw[which],
             {name: column[which] for name, column in self.keys.items()},
             self.several.of_rows(which),
+            self.turning[which],
+            self.untold[which],
         )
 
 
@@ -118,7 +156,7 @@ def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
         are then those of the table of systems, refused or not, in the order of their names. Or JSON
         as ``sunveil infer --json`` writes it. Or a CSV or Parquet table with ``system_id``,
         ``surface_azimuth``, ``surface_tilt``, ``dc_capacity_kw`` and the key columns. All but CSV
-        may have ``planes``, which older versions did not write.
+        may have ``planes`` and ``tracker``, which older versions did not write, and ``flags``.
     keys
         Public columns to read beside them.
 
@@ -143,6 +181,8 @@ def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
         system_ids=tuple(table.column("system_id").cast(pa.string()).to_pylist()),
         keys={key: _texts(table.column(key)) for key in keys},
         several=_several(table),
+        turning=_marked(table, _TRACKER, trackers_of_column),
+        untold=_marked(table, _FLAGS, untold_of_column),
         **{name: as_numbers(table.column(name)) for name in _VALUES},
     )
 
@@ -190,12 +230,18 @@ def _from_json(path: Path, keys: tuple[str, ...]) -> pa.Table:
         unknown = dict.fromkeys(_VALUES)
         rows = [{**unknown, **each} if "error" in each else each for each in found]
         texts = {name: [_text(each[name]) for each in rows] for name in (*_COLUMNS, *keys)}
+        # a text that is no Unicode must not stop the others either
+        columns = {
+            name: pa.array(map(number_of, column), pa.float64())
+            if name in _VALUES
+            else pa.array(column, pa.string())
+            for name, column in texts.items()
+        }
     except (ValueError, TypeError, UnicodeDecodeError):
         raise SourceError(f"{path} is not what sunveil infer --json writes") from None
     except KeyError as missing:
         raise SourceError(f"{path} has a system without {missing.args[0]}") from None
-    columns = {name: pa.array(column, pa.string()) for name, column in texts.items()}
-    return pa.table({_PLANES: column_of_objects(rows), **columns})
+    return pa.table({**columns_of_objects(rows), **columns})
 
 
 def _from_table(path: Path, keys: tuple[str, ...]) -> pa.Table:
@@ -213,8 +259,9 @@ def _from_table(path: Path, keys: tuple[str, ...]) -> pa.Table:
 
 
 def _read_parquet(path: Path, columns: list[str]) -> pa.Table:
-    """Return columns of a Parquet file, and the planes where it lists them."""
-    more = {_PLANES} & set(pq.read_schema(path).names) - set(columns)
+    """Return columns of a Parquet file, and of planes, trackers and flags those that it has."""
+    names = set(pq.read_schema(path).names) - set(columns)
+    more = [name for name in (_PLANES, _TRACKER, _FLAGS) if name in names]
     return pq.read_table(path, columns=[*columns, *more])
 
 
@@ -228,6 +275,13 @@ def _several(table: pa.Table) -> FleetPlanes:
     """Return the planes that a table lists; tables of older versions list none."""
     named = _PLANES in table.column_names
     return planes_of_column(table.column(_PLANES)) if named else FleetPlanes()
+
+
+def _marked(
+    table: pa.Table, name: str, mark: Callable[[pa.ChunkedArray], NDArray[np.bool_]]
+) -> NDArray[np.bool_]:
+    """Return which systems a column marks; none where a table lacks it."""
+    return mark(table.column(name)) if name in table.column_names else _left_out()
 
 
 def _text(value: Any) -> str | None:

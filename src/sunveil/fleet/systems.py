@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sunveil.cell import Places
 from sunveil.errors import MeterError, SourceError
+from sunveil.fleet.columns import RESERVED
 from sunveil.fleet.places import as_numbers, clock_of, misplaced
 from sunveil.meters.contents import FileKind, kind_of
 from sunveil.meters.options import MeterOptions
@@ -124,10 +125,10 @@ def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemT
         picked.pop("zone", None)
     ids = [str(each).strip() if each is not None else "" for each in picked["id"].to_pylist()]
     rest = [name for name in table.column_names if name not in roles.values()]
-    clashing = sorted({"system_id", *_RESERVED} & set(rest))
+    clashing = sorted(RESERVED & set(rest))
     if clashing:
         raise SourceError(
-            f"{where} has a column {clashing[0]!r}, which the estimates have too; rename it"
+            f"{where} has a column {clashing[0]!r}, as what is inferred has too; rename it"
         )
     rows, refused, notes = _one_each(table, ids, where)
     chosen, zones, more = _usable(picked, rows, ids, where)
@@ -154,19 +155,6 @@ def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemT
         notes=notes,
         digest=hashlib.sha256(path.read_bytes()).hexdigest(),
     )
-
-
-_RESERVED = (
-    "surface_azimuth",
-    "surface_tilt",
-    "dc_capacity_kw",
-    "plane_error_degrees",
-    "ac_limit_kw",
-    "planes",
-    "tracker",
-    "agreement",
-    "flags",
-)
 
 
 def read_plain_table(path: Path) -> pa.Table:

@@ -12,7 +12,7 @@ from sunveil.publish.counts import MARGINS
 from sunveil.publish.quantiles import check_quantiles, part_of
 from sunveil.publish.spending import Spending
 
-TABLES = (*MARGINS, "totals", "quantiles")
+TABLES = (*MARGINS, "mounts", "totals", "quantiles")
 # What is bought where nothing else is said: the joint table, which all others of counts come from.
 USUAL = ("counts", "totals", "quantiles")
 

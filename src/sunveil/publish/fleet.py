@@ -24,6 +24,7 @@ from sunveil.publish.counts import (
     drawn_deviation,
     sources,
 )
+from sunveil.publish.mounts import draw_mounts, mount_deviation
 from sunveil.publish.publication import Publication, PublishedTable
 from sunveil.publish.quantiles import draw_quantiles, grids, part_of, rank_error
 from sunveil.publish.totals import (
@@ -99,8 +100,8 @@ def fleet_tables(
         What all tables cost together.
     tables
         What is bought: any of ``counts`` (sector, band and class together), ``planes``,
-        ``sectors``, ``tilts``, ``capacities``, ``totals`` and ``quantiles``. ε goes to these alone.
-        ``counts``, ``totals`` and ``quantiles`` by default.
+        ``sectors``, ``tilts``, ``capacities``, ``mounts``, ``totals`` and ``quantiles``. ε goes to
+        these alone. ``counts``, ``totals`` and ``quantiles`` by default.
     shares
         How ε is divided among them; 2 for ``counts`` and 1 for each other by default.
     key, keys
@@ -166,6 +167,8 @@ def _drawn(
         for name, part in bought.counts.items()
     }
     tables = list(count_tables(drawn, bins, groups)) if drawn else []
+    if (part := bought.parts.get("mounts")) is not None:
+        tables.append(draw_mounts(rows, groups, spending=part))
     if (part := bought.parts.get("totals")) is not None:
         if clip_kw is None:
             rule = ClipRule(ladder(largest_kw), part, len(rows))
@@ -254,6 +257,9 @@ def _expected_counts(bought: Bought, bins: Bins) -> list[Expected]:
         error = count_deviation(name, bins, noise[source], source=source)
         cost = bought.parts[name].amount if name in bought.parts else 0.0
         found.append(Expected(name, "systems", cost, error, "systems", NOISE))
+    if (part := bought.parts.get("mounts")) is not None:
+        error = mount_deviation(part)
+        found.append(Expected("mounts", "systems", part.amount, error, "systems", NOISE))
     return found
 
 
@@ -264,7 +270,7 @@ def _expected_totals(rule: ClipRule, groups: int) -> Expected:
 
 
 def _words(bought: Bought, *, drawn_clip: bool) -> str:
-    noisy = [name for name in (*MARGINS, "totals") if name in bought.parts]
+    noisy = [name for name in (*MARGINS, "mounts", "totals") if name in bought.parts]
     kind = "Gaussian" if bought.whole.concentrated else "Laplace"
     said = [f"discrete {kind} noise ({', '.join(noisy)})"] if noisy else []
     chosen = ["quantiles by their ranks"] if "quantiles" in bought.parts else []

@@ -45,7 +45,10 @@ def data_domain(publication: Publication) -> str:
     """Return what the data are of which neighbours are."""
     if has_systems(publication):
         return "Meter readings of solar PV systems, one record per system."
-    return "Azimuth, tilt and DC capacity inferred of solar PV systems, one row per system."
+    return (
+        "Azimuth, tilt and DC capacity inferred of solar PV systems, and whether they stand on one"
+        " plane, on two or on a tracker; one row per system."
+    )
 
 
 def unprotected(publication: Publication) -> str:
@@ -115,12 +118,18 @@ def post_processing(publication: Publication) -> str:
     if has_systems(publication):
         return "None: rows are as they were drawn, in the order of their random names."
     done = []
-    if any(column.name == "noisy" for table in publication.tables for column in table.columns):
+    names = {table.name for table in publication.tables}
+    noisy = {t.name for t in publication.tables for column in t.columns if column.name == "noisy"}
+    if noisy - {"mounts"}:
         done.append(
             "Counts were made to agree with each other and with the public number of systems, whole"
             " and not negative; the column noisy has them as they were drawn."
         )
-    names = {table.name for table in publication.tables}
+    if "mounts" in noisy:
+        done.append(
+            "Counts by mount were made to agree with the public number of systems alone, whole and"
+            " not negative; the column noisy has them as they were drawn."
+        )
     if "totals" in names:
         done.append("Means are totals divided by public numbers of systems.")
     if "quantiles" in names:

@@ -59,9 +59,9 @@ class MountChoices:
         (:func:`~sunveil.releases.worth.worth`): below, the number of planes cannot be told.
     """
 
-    azimuth_step: float = 10.0
+    azimuth_step: float = 7.5
     tilts: tuple[float, ...] = (15.0, 20.0, 25.0, 31.0, 39.0)
-    shares: tuple[float, ...] = (0.5, 0.62, 0.75)
+    shares: tuple[float, ...] = (0.5, 0.67)
     axis_step: float = 15.0
     gcrs: tuple[float, ...] = (0.35, 0.5)
     max_angle: float = 55.0

@@ -37,7 +37,9 @@ Clip = Annotated[
         " a public ladder up to 2000 kW, by a third of what totals cost. [kW]",
     ),
 ]
-TableName = Literal["counts", "planes", "sectors", "tilts", "capacities", "totals", "quantiles"]
+TableName = Literal[
+    "counts", "planes", "sectors", "tilts", "capacities", "mounts", "totals", "quantiles"
+]
 TABLES: tuple[TableName, ...] = get_args(TableName)
 Percents = Annotated[
     list[Annotated[int, Field(ge=1, le=99)]],
@@ -63,7 +65,8 @@ class FleetTableQuestion(_Question):
             max_length=len(TABLES),
             description="What is bought. counts: sector, band of tilt and class of capacity"
             " together, with all their sums; planes: sector and band; sectors, tilts, capacities:"
-            " one of them, with the least noise; totals; quantiles.",
+            " one of them, with the least noise; mounts: one plane, two planes or a tracker;"
+            " totals; quantiles.",
         ),
     ] = ["counts", "totals", "quantiles"]
     shares: Annotated[
@@ -90,7 +93,7 @@ class QuantilesQuestion(_Question):
     group_by: GroupBy = None
     clip_kw: Annotated[
         float | None,
-        Field(ge=0.5, le=1000.0, description="Where the grid of capacities ends; null: 2000. [kW]"),
+        Field(ge=1.0, le=1000.0, description="Where the grid of capacities ends; null: 2000. [kW]"),
     ] = None
     percents: Percents = [25, 50, 75]
 

@@ -147,8 +147,27 @@ def _planes(table: Table) -> list[CaptionedFigure]:
 
 
 def _capacities(table: Table) -> list[CaptionedFigure]:
+    return _bars(table, "capacity_class", "DC capacity [kW]", "Systems by capacity")
+
+
+def _mounts(table: Table) -> list[CaptionedFigure]:
+    return _bars(table, "mount", "what modules stand on", "Systems by what they stand on")
+
+
+def _bars(table: Table, label: str, title: str, caption: str) -> list[CaptionedFigure]:
+    """Return the systems in each cell of a table as bars, those of each group beside the others.
+
+    Parameters
+    ----------
+    table
+        The table.
+    label
+        Its column that names the cells.
+    title, caption
+        What is written below the axis, and below the figure.
+    """
     traces = []
-    for group, part in _grouped(table, "capacity_class").items():
+    for group, part in _grouped(table, label).items():
         rows = [row for row in part["rows"] if row[0] != UNKNOWN]
         traces.append(
             {
@@ -157,20 +176,19 @@ def _capacities(table: Table) -> list[CaptionedFigure]:
                 "x": [row[0] for row in rows],
                 "y": [row[1] for row in rows],
                 "error_y": {"type": "data", "array": [row[3] for row in rows], "thickness": 1},
-                "hovertemplate": "%{x} kW: %{y} systems<extra></extra>",
+                "hovertemplate": "%{x}: %{y} systems<extra></extra>",
             }
         )
     made = figure(
         traces,
-        xaxis=axis("DC capacity [kW]", type="category"),
+        xaxis=axis(title, type="category"),
         yaxis=axis("systems", rangemode="nonnegative"),
         barmode="group",
         showlegend=len(traces) > 1,
         legend=legend_below(),
     )
-    return [
-        CaptionedFigure("capacities", "Systems by capacity; whiskers are one standard error.", made)
-    ]
+    caption = f"{caption}; whiskers are one standard error."
+    return [CaptionedFigure(table["name"], caption, made)]
 
 
 def _totals(table: Table) -> list[CaptionedFigure]:
@@ -276,6 +294,7 @@ _DRAW: dict[str, Callable[[Table], list[CaptionedFigure]]] = {
     "sectors": _sectors,
     "planes": _planes,
     "capacities": _capacities,
+    "mounts": _mounts,
     "totals": _totals,
     "quantiles": _quantiles,
     "synthetic-systems": _systems,

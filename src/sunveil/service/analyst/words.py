@@ -23,6 +23,7 @@ TABLE_WORDS = {
     "sectors": "Sectors alone",
     "tilts": "Tilts alone",
     "capacities": "Capacities alone",
+    "mounts": "One plane, two planes or a tracker",
     "totals": "Total and mean capacity",
     "quantiles": "Quantiles of capacity and tilt",
 }
