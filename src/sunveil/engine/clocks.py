@@ -58,7 +58,7 @@ LEAST_SEASONAL_MINUTES = 20.0
 PLAUSIBLE_MINUTES = 45.0
 # A clock is not moved where a tracker under it leaves less of the bright envelope than this share
 # of what plane and trackers leave under another: trackers and steep roofs whose clocks were right
-# came to 0.7, single planes whose clocks were wrong to 0.98.
+# came to 0.7, single planes whose clocks were wrong to 0.98 (systems of benchmarks.planes).
 FAR_LESS = 0.8
 # An undeclared label is told where light is off by less than this share of the interval: half an
 # interval moves it by a fifth to a half of one under the plane that fits then.

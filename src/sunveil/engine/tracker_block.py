@@ -43,9 +43,9 @@ from sunveil.site import Array
 Matrix = NDArray[np.float32]
 
 # A tracker explains so many times the energy that the plane does, and so large a share of what the
-# best pair does, and the best mixture, which can be anything. Chosen on simulated systems of two
-# kinds of physics: steep roofs with two or three sides, whichever way they face, reach 0.92 of the
-# latter, trackers have 0.96 at the least.
+# best pair does, and the best mixture, which can be anything. Looked at on simulated systems of two
+# kinds of physics, those of benchmarks.planes among them: steep roofs with two or three sides,
+# whichever way they face, reach 0.92 of the latter, trackers mostly have more than 0.96.
 OVER_PLANE, OVER_PLANES = 1.2, 0.96
 # Before any reading, so many times as many trackers backtrack as do not.
 BACKTRACKING = 2.0
