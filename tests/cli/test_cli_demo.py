@@ -56,7 +56,7 @@ def test_true_stands_beside_inferred(said):
     rows = [line for line in said.splitlines() if re.match(r"sim-\d+ ", line)]
     assert len(rows) == 6
     off = [float(found) for row in rows for found in re.findall(r"kW \([^)]*\)  +([\d.]+)°", row)]
-    assert len(off) == 5
+    assert len(off) == 6
     assert max(off) < 8.0
 
 

@@ -208,7 +208,9 @@ def _from_folder(folder: Path, keys: tuple[str, ...]) -> pa.Table:
     try:
         parts = sorted((folder / "estimates").glob("part-*.parquet"))
         names = list(dict.fromkeys((*_COLUMNS, *keys)))
-        estimates = pa.concat_tables(_read_parquet(part, names) for part in parts)
+        # parts of another version have fewer columns, and lists of nothing have no type
+        found = [_read_parquet(part, names) for part in parts]
+        estimates = pa.concat_tables(found, promote_options="permissive")
         refused = pq.read_table(
             folder / "refused.parquet", columns=["system_id", "in_systems", *keys]
         )
@@ -219,7 +221,7 @@ def _from_folder(folder: Path, keys: tuple[str, ...]) -> pa.Table:
     if missing:
         raise SourceError(f"the systems of {folder} have no column {missing[0]!r}")
     refused = refused.filter(refused.column("in_systems")).drop_columns(["in_systems"])
-    both = pa.concat_tables([estimates, refused], promote_options="default")
+    both = pa.concat_tables([estimates, refused], promote_options="permissive")
     return both.sort_by("system_id")
 
 
