@@ -15,6 +15,7 @@ from sunveil.fleet.fleet_planes import (
     trackers_of_column,
     untold_of_column,
 )
+from sunveil.fleet.folder import RUN, SUMMARY
 from sunveil.fleet.results import FleetRows, read_fleet
 
 EAST = {"surface_azimuth": 92.0, "surface_tilt": 31.0, "share": 0.6}
@@ -138,6 +139,20 @@ def test_tables_of_earlier_versions_have_one_plane_or_say_that_it_is_not_one(tmp
     rows[2]["surface_tilt"] = None
     pq.write_table(pa.Table.from_pylist(rows), path)
     assert standing(read_fleet(path)) == ["one plane", "unknown", "unknown"]
+
+
+def test_parts_of_several_versions_stand_beside_each_other(tmp_path):
+    told = {"planes": PAIR, "flags": ["two_planes"]}
+    parts = [system("a"), {**system("b"), "flags": []}, {**system("c"), **told}]
+    (tmp_path / "estimates").mkdir()
+    for number, row in enumerate(parts):
+        part = tmp_path / "estimates" / f"part-{number:05d}.parquet"
+        pq.write_table(pa.Table.from_pylist([row]), part)
+    refused = pa.Table.from_pylist([{"system_id": "d", "in_systems": True}])
+    pq.write_table(refused, tmp_path / "refused.parquet")
+    for name in (RUN, SUMMARY):
+        (tmp_path / name).write_text("{}")
+    assert standing(read_fleet(tmp_path)) == ["one plane", "one plane", "two planes", "unknown"]
 
 
 @pytest.mark.parametrize(
