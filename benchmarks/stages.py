@@ -62,6 +62,14 @@ STAGES = {
         ("sunveil.engine.final", "screen"),
         ("sunveil.engine.final", "several_planes"),
     ],
+    "two planes, of suspects": [
+        ("sunveil.engine.pair_block", "find_pairs"),
+        ("sunveil.engine.pair_block", "refine_pair"),
+    ],
+    "trackers, of suspects": [
+        ("sunveil.engine.kinds", "tracker_likeness"),
+        ("sunveil.engine.tracker_block", "fit_tracker"),
+    ],
     "intervals": [
         ("sunveil.engine.final", "inform"),
         ("sunveil.engine.final", "covariances"),
