@@ -1,16 +1,11 @@
-"""Capacities that ask for another unit, and flags of net meters."""
+"""Capacities that ask for another unit."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from sunveil.engine.metering import (
-    flag_meters,
-    has_unlikely_unit,
-    name_likelier_unit,
-    refuse_net,
-)
+from sunveil.engine.metering import flag_units, has_unlikely_unit, name_likelier_unit
 from sunveil.engine.outcomes import flags_of, not_inferred
 from sunveil.estimate import Flag
 
@@ -44,19 +39,14 @@ def test_a_capacity_is_asked_about_where_another_unit_makes_a_home_of_it(capacit
 def test_flags_are_of_each_system_and_leave_other_flags_alone():
     found = estimates(0.006, 6439.0, 5.0)
     found.flags[2] = 1
-    net, known = np.array([False, False, True]), np.array([True, False, True])
-    flag_meters(found, net=net, unit_known=known)
+    flag_units(found, unit_known=np.array([True, False, True]))
     told = [flags_of(int(bits)) for bits in found.flags]
-    assert told == [
-        (Flag.UNLIKELY_UNIT,),
-        (Flag.UNLIKELY_UNIT,),
-        (Flag.CLIPPING, Flag.NET_METER),
-    ]
+    assert told == [(Flag.UNLIKELY_UNIT,), (Flag.UNLIKELY_UNIT,), (Flag.CLIPPING,)]
 
 
 def test_what_was_not_inferred_has_no_flags():
     found = estimates(np.nan, outcome=1)
-    flag_meters(found, net=True, unit_known=False)
+    flag_units(found, unit_known=False)
     assert not found.flags.any()
 
 
@@ -72,8 +62,3 @@ def test_what_was_not_inferred_has_no_flags():
 )
 def test_the_note_names_the_unit_that_makes_sense(capacity, unit, words):
     assert words in name_likelier_unit(capacity, unit)
-
-
-def test_a_net_meter_is_refused_with_both_ways_out():
-    reason = refuse_net("roof", "is a net meter")
-    assert reason.startswith("system roof is a net meter: give the generation alone")

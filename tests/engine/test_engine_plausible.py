@@ -14,6 +14,7 @@ from sunveil.engine.outcomes import (
     NO_FIT,
     NO_WEATHER,
     NOT_GENERATION,
+    NOT_NET,
     TOO_LITTLE,
     WRONG_PLACE,
 )
@@ -270,7 +271,7 @@ def test_days_are_of_elsewhere_when_they_change_as_at_another_latitude(said, tru
     assert not days_of_elsewhere(of, float(said)).any()
 
 
-@pytest.mark.parametrize("outcome", [NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE])
+@pytest.mark.parametrize("outcome", [NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE, NOT_NET])
 def test_a_reason_is_one_sentence_that_names_the_remedy(outcome):
     speak("command")
     try:

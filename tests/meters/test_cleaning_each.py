@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from meter_makers import refusal, sunny, write_csv
 
 from sunveil.errors import MeterError, ParameterError
-from sunveil.meters import MeterOptions, from_pandas, read_meters
+from sunveil.meters import MeterOptions, from_pandas, read_meters, records_from_frame
+from sunveil.meters.coarsen import coarsen
 from sunveil.meters.record import Cleaning, Record
 
 # What may stand in a cell: the usual, the impossible, the missing, and what loggers write for it.
@@ -70,6 +71,106 @@ def test_what_becomes_of_a_reading_depends_on_it_alone(seed, values):
     tame = read(power)
     rest = {time for time in by_time(tame) if not 50 <= list(by_time(tame)).index(time) < 100}
     assert not differing(tame, read(wild)) & rest
+
+
+def flows(seed: int = 0) -> pd.DataFrame:
+    """Return what a home gives to the grid and what it takes from it. [kW]"""
+    power = sunny(DAYS, seed=seed)
+    net = power - 0.2 - np.random.default_rng(seed).random(len(power))
+    return pd.DataFrame({"export_kw": net.clip(lower=0.0), "import_kw": (-net).clip(lower=0.0)})
+
+
+def read_flows(frame: pd.DataFrame, **options: object) -> Record:
+    (record,) = records_from_frame(
+        frame, MeterOptions(**{"label": "start", "cleaning": "each", **options})
+    )
+    return record
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 9),
+    place=st.integers(1, COUNT - 1),
+    values=st.tuples(ANY, ANY),
+    counted=st.booleans(),
+    holes=st.sets(st.tuples(st.integers(0, COUNT - 1), st.integers(0, 1)), max_size=COUNT),
+)
+def test_one_replaced_row_of_a_net_meter_changes_no_other(seed, place, values, counted, holes):
+    """Nor a count of its registers more than the two differences that it is part of."""
+    frame = flows(seed).cumsum() if counted else flows(seed)
+    for row, column in holes:
+        frame.iloc[row, column] = math.nan
+    other = frame.copy()
+    other.iloc[place] = values
+    register = {"register": "cumulative", "unit": "kWh"} if counted else {}
+    records = [read_flows(each, **register) for each in (frame, other)]
+    assert records[0].net
+    moved = frame.index[place].tz_localize(None).to_pydatetime()
+    before = moved - pd.Timedelta(minutes=15)
+    assert differing(*records) <= ({moved, before} if counted else {moved})
+    assert records[0].extent == records[1].extent
+
+
+def test_each_row_of_a_net_meter_is_what_is_given_less_what_is_taken():
+    frame = flows()
+    frame.iloc[40] = [math.nan, 1.0]
+    frame.iloc[41] = [1.0, -999.0]
+    frame.iloc[42] = [1.0, 5.0]
+    found = by_time(read_flows(frame))
+    times = frame.index.tz_localize(None).to_pydatetime()
+    assert times[40] not in found
+    assert times[41] not in found
+    assert found[times[42]] == -4.0
+
+
+@pytest.mark.parametrize("cleaning", ["record", "each"])
+@pytest.mark.parametrize("column", ["export_kw", "import_kw"])
+def test_where_one_of_two_registers_starts_again_there_is_no_reading(column, cleaning):
+    counts = flows().cumsum() + 100.0
+    other = counts.copy()
+    other.loc[other.index[100] :, column] -= 100.0
+    options = {"register": "cumulative", "unit": "kWh", "cleaning": cleaning}
+    whole, broken = (by_time(read_flows(each, **options)) for each in (counts, other))
+    (lost,) = whole.keys() - broken.keys()
+    assert lost == counts.index[99].tz_localize(None).to_pydatetime()
+    assert broken == pytest.approx({time: whole[time] for time in broken})
+
+
+@pytest.mark.parametrize("cell", ["1,5", ",,,", "", "nan", "'", "x;y"])
+def test_a_spoilt_cell_of_a_net_meter_costs_its_own_row_alone(cell, tmp_path):
+    frame = flows()
+    stamps = frame.index.strftime("%Y-%m-%d %H:%M")
+    rows = [
+        f"home,{taken:.4f},{given:.4f},{stamp}"
+        for stamp, given, taken in zip(stamps, frame.export_kw, frame.import_kw, strict=True)
+    ]
+    spoilt = [*rows[:40], rows[40].replace(",", f",{cell}", 1), *rows[41:]]
+    records = []
+    for lines in (rows, spoilt):
+        path = tmp_path / "a.csv"
+        path.write_text("\n".join(["system_id,import_kw,export_kw,time", *lines]) + "\n")
+        records += read_meters(path, timezone="UTC", label="start", cleaning="each")
+    assert differing(*records) <= {frame.index[40].tz_localize(None).to_pydatetime()}
+    assert records[0].extent == records[1].extent
+
+
+def test_stamps_between_the_two_columns_of_a_net_meter_are_refused(tmp_path):
+    """A separator in a cell could not be told from one around the stamps."""
+    path = tmp_path / "a.csv"
+    path.write_text("import_kw,time,export_kw\n0.1,2024-06-01 00:00,0\n0.1,2024-06-01 01:00,0\n")
+    assert "side by side" in refusal(path, timezone="UTC", cleaning="each")
+
+
+def test_a_net_meter_without_any_reading_is_one_of_none():
+    """Zeros would say that the home gave nothing to the grid, at every time."""
+    for record in (read_flows(flows() * math.nan), read(sunny(DAYS) * math.nan, net=True)):
+        assert len(record.times) == 0
+        assert record.net
+        times = sunny(DAYS).index.tz_localize(None).to_numpy()[[0, -1]]
+        np.testing.assert_array_equal(record.extent, times.astype("M8[s]"))
+        assert "0 readings" in repr(record)
+        assert len(coarsen(record, 30.0).times) == 0
+    assert coarsen(read_flows(flows()), 30.0).net
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_errors_of_a_long_table_name_the_system(tmp_path):
 
 
 def test_a_series_of_another_shape_is_refused():
-    with pytest.raises(MeterError, match="DatetimeIndex"):
+    with pytest.raises(ParameterError, match="DatetimeIndex"):
         from_pandas(pd.Series([1.0, 2.0]))
     with pytest.raises(MeterError, match="is empty"):
         from_pandas(sunny().iloc[:0])
@@ -223,6 +223,8 @@ def test_a_frame_gives_one_record_per_system():
 def test_a_frame_indexed_by_time_is_one_system():
     power = sunny()
     (record,) = records_from_frame(power.to_frame())
+    (beside,) = records_from_frame(power.to_frame().assign(time=power.index))
+    assert (beside.times == record.times).all()
     assert (record.power_kw == power.to_numpy()).all()
     texts = pd.DataFrame({"time": power.index.strftime("%Y-%m-%d %H:%M"), "power_kw": power})
     (record,) = records_from_frame(texts.reset_index(drop=True), MeterOptions(timezone="UTC"))

@@ -17,7 +17,7 @@ from sunveil.meters.record import Record
 
 DAYS = 12
 # What readings alone tell apart: nothing that a release may look at.
-TOLD_BY_READINGS = ("registers-", "numbers-")
+TOLD_BY_READINGS = ("registers-", "numbers-", "net-signed")
 
 
 def write(folder: Path, made: FormatSample) -> Path:

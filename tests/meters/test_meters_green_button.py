@@ -8,8 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from meter_makers import refusal, sunny
 
-from sunveil import infer
-from sunveil.errors import MeterError
 from sunveil.meters import read_meters
 
 FORWARD, NET, REVERSE, TOTAL = 1, 4, 19, 20
@@ -105,45 +103,84 @@ def test_generation_is_read_in_any_unit_and_multiplier(
     np.testing.assert_allclose(record.power_kw, power.to_numpy(), atol=0.51 * one_count)
 
 
-@pytest.mark.parametrize(
-    ("flow", "words"),
-    [
-        (FORWARD, "a consumption meter"),
-        (NET, "a net meter"),
-        (TOTAL, "a net meter"),
-        (0, "does not say its flow direction"),
-        (None, "does not say its flow direction"),
-    ],
-)
-def test_a_meter_of_anything_but_generation_is_named_and_refused(tmp_path, flow, words):
+@pytest.mark.parametrize(("flow", "words"), [(FORWARD, "a consumption meter"), (TOTAL, "the sum")])
+def test_a_feed_without_generation_is_refused(tmp_path, flow, words):
+    for cleaning in ("record", "each"):
+        message = refusal(simple(tmp_path, flow), cleaning=cleaning)
+        assert words in message
+        assert message.endswith("fetch a feed with the energy received from the customer too")
+
+
+@pytest.mark.parametrize("flow", [0, None])
+def test_a_feed_that_does_not_say_its_flow_is_taken_for_generation_or_as_said(tmp_path, flow):
     path = simple(tmp_path, flow)
     (record,) = read_meters(path)
-    assert words in record.net
-    assert any(words in note for note in record.notes)
-    assert len(record.times) == 576
-    with pytest.raises(MeterError, match=f"{words}.*infer it anyway with force=True"):
-        infer(record, latitude=40.0, longitude=0.0)
-    message = refusal(path, cleaning="each")
-    assert words in message
-    assert message.endswith("give the generation alone")
+    assert not record.net
+    assert "The feed does not say its flow direction" in record.notes[0]
+    assert "net=True" in refusal(path, cleaning="each")
+    for cleaning in ("record", "each"):
+        (record,) = read_meters(path, net=True, cleaning=cleaning)
+        assert record.net
 
 
-def test_export_beside_import_is_a_net_export_meter(tmp_path):
-    power = sunny()
+def test_a_net_meter_counts_what_is_delivered_less_what_is_received(tmp_path):
+    net = sunny() - home(sunny())
     path = tmp_path / "house.xml"
-    path.write_text(
-        feed(
-            meter_reading(1, "in"),
-            meter_reading(2, "out"),
-            reading_type("in", FORWARD),
-            reading_type("out", REVERSE),
-            *blocks(power * 0 + 1.0, 1),
-            *blocks(power, 2),
-        )
+    path.write_text(feed(reading_type(1, NET), *blocks(-net)))
+    for cleaning in ("record", "each"):
+        (record,) = read_meters(path, cleaning=cleaning)
+        assert record.net
+        np.testing.assert_allclose(record.power_kw, net.to_numpy(), atol=0.003)
+
+
+def home(power):
+    """Return what a home uses. [kW]"""
+    return 0.3 + np.random.default_rng(1).random(len(power))
+
+
+def both_flows(path, given, taken, *, points=("", "")):
+    """Write a feed of what is received from a customer and what is delivered."""
+    first, second = (f"{point}/MeterReading/" for point in points)
+    text = feed(
+        meter_reading(1, "in"),
+        meter_reading(2, "out"),
+        reading_type("in", FORWARD),
+        reading_type("out", REVERSE),
+        *blocks(taken, 1),
+        *blocks(given, 2),
     )
-    (record,) = read_meters(path)
-    assert "a net-export meter" in record.net
-    np.testing.assert_allclose(record.power_kw, power.to_numpy(), atol=0.003)
+    text = text.replace(f"{BASE}/MeterReading/1", f"{BASE}{first}1")
+    path.write_text(text.replace(f"{BASE}/MeterReading/2", f"{BASE}{second}2"))
+    return path
+
+
+@pytest.mark.parametrize("cleaning", ["record", "each"])
+def test_both_flows_of_a_feed_are_one_net_meter(tmp_path, cleaning):
+    net = sunny() - home(sunny())
+    given, taken = net.clip(lower=0.0), (-net).clip(lower=0.0)
+    (record,) = read_meters(both_flows(tmp_path / "house.xml", given, taken), cleaning=cleaning)
+    assert record.net
+    assert "received from the customer less the energy delivered" in record.notes[0]
+    np.testing.assert_allclose(record.power_kw, net.to_numpy(), atol=0.005)
+
+
+def test_a_count_that_one_flow_lacks_is_a_missing_reading(tmp_path):
+    net = sunny() - home(sunny())
+    path = both_flows(tmp_path / "house.xml", net.clip(lower=0.0), (-net).clip(lower=0.0))
+    head, _, tail = path.read_text().rpartition("/MeterReading/2/IntervalBlock/0")
+    taken, _, rest = head.partition("<espi:IntervalReading>")
+    _, _, rest = rest.partition("</espi:IntervalReading>")
+    path.write_text(f"{taken}{rest}/MeterReading/2/IntervalBlock/0{tail}")
+    (record,) = read_meters(path, cleaning="each")
+    assert len(record.times) == len(net) - 1
+    np.testing.assert_allclose(record.power_kw, net.to_numpy()[1:], atol=0.005)
+
+
+def test_flows_of_different_usage_points_are_not_joined(tmp_path):
+    path = tmp_path / "street.xml"
+    power = sunny()
+    both_flows(path, power, power, points=("/UsagePoint/1", "/UsagePoint/2"))
+    assert "usage points without one meter of each flow" in refusal(path)
 
 
 def test_a_usage_point_that_says_it_is_a_generator_is_read(tmp_path):

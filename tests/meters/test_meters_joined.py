@@ -50,9 +50,24 @@ def test_units_of_one_kind_are_converted(tmp_path):
     np.testing.assert_allclose(read_one(tmp_path).power_kw, np.arange(24) / 10.0)
 
 
+def test_both_columns_of_a_net_meter_are_joined_and_converted(tmp_path):
+    for half, (column, unit) in enumerate(
+        (("export_w,import_w", 1), ("export_kw,import_kw", 1000))
+    ):
+        rows = LINES[12 * half : 12 * half + 12]
+        lines = [
+            f"{line.rpartition(',')[0]},{1.0 / unit},{n / unit}" for n, line in enumerate(rows)
+        ]
+        write(tmp_path, f"{half}.csv", lines, column=column)
+    found = read_one(tmp_path)
+    assert found.net
+    np.testing.assert_allclose(found.power_kw, (1.0 - np.tile(np.arange(12), 2)) / 1000.0)
+
+
 @pytest.mark.parametrize(
     ("lines", "column", "why"),
     [
+        (LINES[12:], "export_w", "a net meter in some files and not"),
         ([line.replace("Z", "") for line in LINES[12:]], "power_w", "UTC offset in some files"),
         (LINES[12:], "energy_wh", "power in some files and energy in others"),
     ],

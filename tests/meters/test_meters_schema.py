@@ -39,10 +39,12 @@ interval_minutes: 15
 first: 2024-01-01 00:15:00
 last: 2024-12-31T23:45
 system_column: Zähler
-power_column: "kWh: gesamt"
 unit: kwh
 register: no
+export_column: "kWh: gesamt"
+import_column: A
 negate: yes
+net: yes
 duplicates: mean
 """
 
@@ -59,14 +61,14 @@ def write(tmp_path):
 
 def test_every_field_is_read_as_it_is_written(write):
     found = read_schema(write(WHOLE))
-    assert set(found) == set(SCHEMA_FIELDS)
+    assert set(found) == set(SCHEMA_FIELDS) - {"power_column"}
     assert found["register"] == "no"
     assert (found["date_column"], found["skip_rows"], found["interval_minutes"]) == ("1", 3, 15.0)
-    assert found["negate"] is True
+    assert found["negate"] is found["net"] is True
     options = options_from(found)
     assert (options.unit, options.register, options.label) == (Unit.KWH, Register.NO, Label.END)
     assert (options.decimal, options.separator) == (",", ";")
-    assert options.power_column == "kWh: gesamt"
+    assert (options.export_column, options.import_column) == ("kWh: gesamt", "A")
 
 
 def test_a_schema_has_only_fields_of_the_options():
@@ -112,7 +114,8 @@ def test_what_is_given_beside_a_schema_wins(write):
     [
         ("unti: kW", "has the key 'unti', and a schema file has skip_rows, separator, decimal"),
         ("unit: kW\nunit: W", "has the key 'unit' twice"),
-        ("allow_net: true", "remove its line, and infer a net meter all the same with force=True"),
+        ("allow_net: true", "remove its line, and declare a net meter with net: true"),
+        ("power_column: a\nexport_column: b", "name the same thing: give one"),
         ("unit: horses", "unit must be W, kW, MW, Wh, kWh, MWh or auto"),
         ("skip_rows: many", "skip_rows must be a whole number from 0 to 1000"),
         ("skip_rows: 1001", "skip_rows must be a whole number from 0 to 1000"),
@@ -145,7 +148,7 @@ def test_what_is_given_beside_a_schema_wins(write):
         ("{a: " * 15_000, "is not a schema file"),
         ("unit: kW\n" + "#" * LARGEST_SCHEMA, "is larger than 64 kB"),
     ],
-    ids=range(34),
+    ids=range(35),
 )
 def test_what_is_no_schema_is_refused_in_one_sentence(write, content, said):
     with pytest.raises(SourceError, match=said) as refused:
@@ -245,7 +248,9 @@ def test_every_line_says_what_it_means_and_where_it_is_from():
         "enphase-day_first", "enphase-telemetry", "solaredge-chart", "pvoutput-page",
         "nem12-quarters", "wide-quarters_ending", "utilities-german", "utilities-by_time",
         "containers-utf16_little", "containers-feathered", "json-lines", "stamps-apart",
-        "numbers-units_in_cells", "languages-dutch", "registers-watt_hours",
+        "numbers-units_in_cells", "languages-dutch", "registers-watt_hours", "net-german",
+        "net-obis", "net-signed", "net-named", "net-export_alone", "net-day_rows",
+        "net-direction_rows",
     ],
 )  # fmt: skip
 def test_a_release_reads_a_file_by_what_was_proposed_for_it(name, tmp_path):
@@ -313,4 +318,6 @@ def test_the_digest_of_a_schema_is_that_of_its_declarations(tmp_path):
     assert schema_digest(declared) == schema_digest(options_from({**read_schema(path)}))
     assert schema_digest(declared) == schema_digest(options_from(path, cleaning="each"))
     assert schema_digest(declared) != schema_digest(options_from(path, unit="W"))
-    assert len(schema_digest(MeterOptions())) == 64
+    assert schema_digest(declared) != schema_digest(options_from(path, net=True))
+    # what was declared before there were net meters has the digest that it had
+    assert schema_digest(MeterOptions()).startswith("6a6740621f20")

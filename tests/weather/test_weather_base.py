@@ -66,7 +66,7 @@ def test_times_must_increase(golden, sky_frame, order):
 
 def test_a_frame_needs_a_zone_and_the_three_irradiances(golden, sky_frame):
     frame = sky_frame(2016, 60).iloc[:10]
-    with pytest.raises(WeatherError, match="without a time zone"):
+    with pytest.raises(WeatherError, match="no times with a time zone"):
         Weather.from_frame(frame.tz_localize(None), site=golden, source="made")
     with pytest.raises(WeatherError, match=r"lacks the column.s. dhi"):
         Weather.from_frame(frame.drop(columns="dhi"), site=golden, source="made")

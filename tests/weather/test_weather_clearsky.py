@@ -116,7 +116,7 @@ def test_a_folder_that_cannot_be_written_costs_only_the_cache(golden, tmp_path):
 
 @pytest.mark.parametrize("step", [0, -15, 7, 2880])
 def test_a_step_that_does_not_divide_the_day_is_refused(golden, step):
-    with pytest.raises(ParameterError, match="must divide a day"):
+    with pytest.raises(ParameterError, match="step_minutes must"):
         clearsky(golden, "2016", "2017", step_minutes=step)
 
 

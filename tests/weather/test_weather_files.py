@@ -362,7 +362,7 @@ def test_a_bad_file_gives_one_sentence_with_its_name(tmp_path, golden, content, 
 
 
 def test_a_file_that_is_not_there_or_a_folder_is_named(tmp_path):
-    with pytest.raises(WeatherError, match=r"gone\.csv cannot be opened"):
+    with pytest.raises(WeatherError, match=r"there is no weather file .gone\.csv."):
         read_weather(tmp_path / "gone.csv")
     with pytest.raises(WeatherError, match="cannot be opened"):
         read_weather(tmp_path)

@@ -81,7 +81,7 @@ def test_a_frame_in_pvlibs_names_is_weather(golden, sky_frame):
 def test_what_is_no_weather_is_refused(golden):
     with pytest.raises(WeatherError, match="no weather file cloudy"):
         get_weather("cloudy", golden, "2016", "2017")
-    with pytest.raises(ParameterError, match="int is none of them"):
+    with pytest.raises(ParameterError, match="3 is none of them"):
         get_weather(3, golden, "2016", "2017")
     with pytest.raises(ParameterError, match="no option 'colour'"):
         get_weather("clearsky", golden, "2016", "2017", colour="blue")

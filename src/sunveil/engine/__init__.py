@@ -6,8 +6,10 @@ once; what depends on a system runs in a dozen small compiled kernels under a dr
 
 from __future__ import annotations
 
+from sunveil.engine.any_block import infer_any_block
 from sunveil.engine.assumed import Clock, EngineOptions
 from sunveil.engine.block import infer_block
+from sunveil.engine.net_block import infer_net_block
 from sunveil.engine.outcomes import SAVINGS, BlockEstimates, reason
 from sunveil.engine.skytable import SkyTable, make_sky_table
 
@@ -17,7 +19,9 @@ __all__ = [
     "Clock",
     "EngineOptions",
     "SkyTable",
+    "infer_any_block",
     "infer_block",
+    "infer_net_block",
     "make_sky_table",
     "reason",
 ]

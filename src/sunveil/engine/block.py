@@ -283,6 +283,7 @@ def _completed(
         years=np.where(kinds.two, no_tuples(len(enough)), year_tuples(years, points, fit.points)),
         planes=np.where(two, kinds.planes, no_tuples(len(enough))),
         tracker=np.full(len(enough), None, dtype=object),
+        household=np.full(len(enough), None, dtype=object),
         lit=fit.searched.readings.lit.astype(np.int32),
         flags=np.bitwise_or.reduce([flag_bits(flag, where) for flag, where in flags.items()]),
         **asdict(spread),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numba import njit
@@ -34,6 +35,7 @@ from sunveil.timegrid import DAY
 
 Matrix = NDArray[np.float32]
 Index = NDArray[np.int32]
+Real = TypeVar("Real", np.float32, np.float64)
 
 WINDOW_DAYS = 10
 # Of so many readings at the least, the one that this share of them stays below is the bright one.
@@ -44,8 +46,6 @@ DIM = 20.0
 FAR = 0.2
 # How many starts are looked for, and how far apart they stand. [degrees]
 STARTS, APART = 3, 25.0
-# Systems that are compared with all planes at once.
-TILE = 16
 
 kernel = njit(cache=True, nogil=True, error_model="numpy")
 
@@ -259,22 +259,24 @@ def _compare(value: Matrix, weight: Matrix, profiles: Matrix) -> tuple[Matrix, M
     """Return what each plane leaves of the energy's square, and the capacity it does so with."""
     tiny = np.float32(1e-12)
     energy = np.einsum("sg,sg,sg->s", weight, value, value)[:, None] + tiny
-    both = _product(weight * value, profiles.T)
-    own = _product(weight, (profiles * profiles).T) + tiny
+    both = times_each_row(weight * value, profiles.T)
+    own = times_each_row(weight, (profiles * profiles).T) + tiny
     left = np.float32(1.0) - both * both / (own * energy)
     return left.astype(np.float32), (both / own).astype(np.float32)
 
 
-def _product(rows: Matrix, table: Matrix) -> Matrix:
-    """Return a product of matrices in which no row depends on how many others there are.
+def times_each_row(rows: NDArray[Real], table: NDArray[Real]) -> NDArray[Real]:
+    """Return a product of matrices in which no row depends on the others, nor on its place.
 
-    BLAS adds in another order where there are few rows, so that a system would come out with other
-    last digits in a smaller block: it always gets as many rows.
+    BLAS adds in another order for other numbers of rows, and on some processors for other places
+    among them, so that a system would come out with other last digits in another block. Each row
+    is multiplied alone.
+
+    Parameters
+    ----------
+    rows
+        One row a system, shape (systems, groups).
+    table
+        What each is multiplied with, shape (groups, candidates).
     """
-    out = np.empty((len(rows), table.shape[1]), dtype=np.float32)
-    tile = np.zeros((TILE, rows.shape[1]), dtype=np.float32)
-    for first in range(0, len(rows), TILE):
-        part = rows[first : first + TILE]
-        tile[: len(part)] = part
-        out[first : first + TILE] = (tile @ table)[: len(part)]
-    return out
+    return np.asarray(np.matmul(rows[:, None, :], table)[:, 0])

@@ -1,4 +1,4 @@
-"""What makes a meter doubtful whatever its plane: a household in it, or a unit nobody would use."""
+"""What makes a meter doubtful whatever its plane: a unit nobody would use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.engine.outcomes import BlockEstimates, flag_bits
-from sunveil.errors import ask
 from sunveil.estimate import Flag
 from sunveil.site import Array
 
@@ -19,32 +18,18 @@ _UNITS = ("W", "kW", "MW")
 Mask = NDArray[np.bool_]
 
 
-def refuse_net(system_id: str, net: str) -> str:
-    """Return why a net meter is not inferred, and what to do.
-
-    >>> refuse_net("a", "is a net meter")[:60]
-    'system a is a net meter: give the generation alone, or infer'
-    """
-    remedy = f"give the generation alone, or infer it anyway with {ask('force')}"
-    return f"system {system_id} {net}: {remedy}"
-
-
-def flag_meters(found: BlockEstimates, *, net: Mask | bool, unit_known: Mask | bool) -> None:
-    """Flag estimates of net meters, and those whose capacity asks for another unit.
+def flag_units(found: BlockEstimates, *, unit_known: Mask | bool) -> None:
+    """Flag estimates whose capacity asks for another unit.
 
     Parameters
     ----------
     found
         Estimates of a block; flags are added.
-    net
-        Whether a household is in the readings, of each system or of all.
     unit_known
         Whether somebody said the unit.
     """
-    inferred = found.outcome == 0
     strange = has_unlikely_unit(found.dc_capacity_kw, unit_known=unit_known)
-    for flag, where in ((Flag.NET_METER, net), (Flag.UNLIKELY_UNIT, strange)):
-        found.flags[:] |= flag_bits(flag, inferred & where)
+    found.flags[:] |= flag_bits(Flag.UNLIKELY_UNIT, (found.outcome == 0) & strange)
 
 
 def has_unlikely_unit(capacity: Array, *, unit_known: Mask | bool) -> Mask:

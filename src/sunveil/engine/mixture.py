@@ -13,7 +13,7 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.engine.envelope import points_of, profiles_of
+from sunveil.engine.envelope import points_of, profiles_of, times_each_row
 from sunveil.engine.mixture_kernels import MixtureNumbers, fit_mixtures, weigh
 from sunveil.engine.model import (
     CAPACITY,
@@ -220,6 +220,6 @@ def _own_share(shares: Array, points: Array) -> Array:
     azimuth = np.arctan2(points[:, EAST], points[:, NORTH])
     sine = np.sin(tilt)
     normals = np.stack([sine * np.sin(azimuth), sine * np.cos(azimuth), np.cos(tilt)], axis=1)
-    near = normals @ mixture_grid().normals.T > np.cos(np.radians(NEAR_DEGREES))
+    near = times_each_row(normals, mixture_grid().normals.T) > np.cos(np.radians(NEAR_DEGREES))
     own = shares[:, 0] + (shares[:, 1:] * near).sum(axis=1)
     return np.asarray(own / np.maximum(shares.sum(axis=1), 1e-9))

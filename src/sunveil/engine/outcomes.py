@@ -23,7 +23,7 @@ Matrix = NDArray[np.float32]
 SAVINGS = tuple(DaylightSaving)
 INFERRED, TOO_LITTLE, NO_WEATHER, NO_FIT = range(4)
 # What is doubted comes behind these.
-NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE = (NO_FIT + doubt for doubt in Doubt if doubt)
+NOT_GENERATION, EXPORTED_ONLY, WRONG_PLACE, NOT_NET = (NO_FIT + doubt for doubt in Doubt if doubt)
 # A capacity that may be so many times as large as it may be is not known at all: the vaguest of a
 # real winter, 18 dark days in Utrecht, is four times. [factor]
 VAGUEST = 30.0
@@ -73,6 +73,8 @@ class BlockEstimates:
         planes, none of the others.
     tracker
         A :class:`~sunveil.planes.TrackerEstimate` for each tracker, None of the others.
+    household
+        A :class:`~sunveil.household.HouseholdEstimate` for each net meter, None of the others.
     lit
         Daylight readings with power.
     flags
@@ -105,6 +107,7 @@ class BlockEstimates:
     years: NDArray[Any]
     planes: NDArray[Any]
     tracker: NDArray[Any]
+    household: NDArray[Any]
     lit: NDArray[np.int32]
     flags: NDArray[np.uint32]
 
@@ -176,7 +179,8 @@ def skyline_of(elevations: Matrix) -> tuple[float, ...]:
 
 def says_anything(found: BlockEstimates) -> NDArray[np.bool_]:
     """Return which estimates say anything, but for what need not be known."""
-    optional = ("ac_limit_kw", "trend", "skyline", "years", "planes", "tracker", "clock_steps")
+    optional = {"ac_limit_kw", "trend", "skyline", "years", "planes", "tracker", "clock_steps"}
+    optional.add("household")
     columns = [getattr(found, each.name) for each in fields(found) if each.name not in optional]
     finite = np.logical_and.reduce([np.isfinite(column) for column in columns])
     return np.asarray(finite & (found.capacity_high <= VAGUEST * found.capacity_low))
@@ -235,6 +239,7 @@ def not_inferred(outcome: NDArray[np.int64], lit: NDArray[np.integer]) -> BlockE
         "years": no_tuples(count),
         "planes": no_tuples(count),
         "tracker": np.full(count, None, dtype=object),
+        "household": np.full(count, None, dtype=object),
         "clock_steps": no_tuples(count),
     }
     numbers = {each.name: np.full(count, np.nan) for each in fields(BlockEstimates)}

@@ -82,6 +82,7 @@ class Doubt(IntEnum):
     NOT_GENERATION = 1
     EXPORTED_ONLY = 2
     WRONG_PLACE = 3
+    NOT_NET = 4
 
 
 # What is wrong with a record, and what to do.
@@ -93,13 +94,19 @@ WORDS = {
     ),
     Doubt.EXPORTED_ONLY: (
         "its readings are often zero while the sun is well up, as of a meter that counts only what"
-        " a household leaves over; give the generation itself, check its place and its time zone,"
-        f" or infer it all the same with {ask('force')}"
+        " a household leaves over, and too little is left to tell its generation; give the"
+        " generation itself, check its place and its time zone, or infer it all the same with"
+        f" {ask('force')}"
     ),
     Doubt.WRONG_PLACE: (
         "its days are not those of its place, since there is power while the sun is down there or"
         " light for too long; check latitude and longitude, their signs and their order, and the"
         f" time zone, or infer it all the same with {ask('force')}"
+    ),
+    Doubt.NOT_NET: (
+        "its readings do not look like generation less a household's load, which is below zero at"
+        " night and above zero on bright days; check their sign, their place and their time zone,"
+        f" give the meter of the generation, or infer it all the same with {ask('force')}"
     ),
 }
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.engine.envelope import profiles_of
+from sunveil.engine.envelope import profiles_of, times_each_row
 from sunveil.engine.mixture import FEWEST, below_limit
 from sunveil.engine.prepared import PreparedSky
 from sunveil.engine.search import Searched
@@ -60,7 +60,7 @@ def tracker_likeness(searched: Searched, points: Array, prepared: PreparedSky) -
     energy = np.einsum("sg,sg->s", value, value) + 1e-12
     own = np.einsum("sg,sg,sg->s", there, plane, plane) + 1e-12
     by_plane = 1.0 - np.einsum("sg,sg->s", value, plane) ** 2 / (own * energy)
-    each = there @ (trackers * trackers).T + np.float32(1e-12)
-    by_trackers = 1.0 - (value @ trackers.T) ** 2 / (each * energy[:, None])
+    each = times_each_row(there, (trackers * trackers).T) + np.float32(1e-12)
+    by_trackers = 1.0 - times_each_row(value, trackers.T) ** 2 / (each * energy[:, None])
     enough = np.count_nonzero(there, axis=1) >= FEWEST
     return TrackerLikeness(by_plane, by_trackers, enough)

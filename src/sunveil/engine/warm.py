@@ -10,6 +10,7 @@ import numpy as np
 from sunveil.engine.assumed import EngineOptions
 from sunveil.engine.block import infer_block
 from sunveil.engine.envelope import points_of, profiles_of
+from sunveil.engine.net_block import infer_net_block
 from sunveil.engine.pair_fit import PAIR_PARAMETERS, linearised
 from sunveil.engine.prepared import prepare
 from sunveil.engine.robust import FittedReadings
@@ -18,21 +19,24 @@ from sunveil.grids import Grid
 from sunveil.site import Site
 from sunveil.timegrid import TimeGrid
 
-NOTICE = "Compiling the engine: this takes some 15 seconds, once on this machine."
+NOTICE = "Compiling the engine: this takes about half a minute, once on this machine."
 # Kernels that were compiled before are loaded within this time. [s]
 _PATIENCE = 3.0
 _GRID = TimeGrid(1559347200, 3600, 40 * 24)
 
 
-def compile_kernels(say: Callable[[str], None] | None = None) -> None:
-    """Compile all kernels of the engine, or load them where this was done before.
+def compile_kernels(say: Callable[[str], None] | None = None, *, net: bool = True) -> None:
+    """Compile the kernels of the engine, or load them where this was done before.
 
-    Two made-up systems are inferred, one of them with a wrong clock, and two planes are modelled.
+    Two made-up systems are inferred, one of them with a wrong clock, one also behind a net meter,
+    and two planes are modelled.
 
     Parameters
     ----------
     say
         Told :data:`NOTICE` when it takes long, which means that kernels are really compiled.
+    net
+        Whether there are net meters, whose kernels take as long again.
     """
     timer = threading.Timer(_PATIENCE, say or (lambda _: None), (NOTICE,))
     timer.daemon = True
@@ -46,6 +50,8 @@ def compile_kernels(say: Callable[[str], None] | None = None) -> None:
         power[:, sky.slot[: sky.usable]] = profiles_of(sky.sheet, plane, numbers)[0, : sky.usable]
         power[1] = np.roll(power[1], 2)
         infer_block(power, sky, options=options)
+        if net:
+            infer_net_block(power[:1] - np.float32(0.1), sky, options=options)
         nothing = np.zeros(sky.sheet.shape[0] * sky.sheet.shape[2], dtype=np.float32)
         silent = FittedReadings(sky.sheet, nothing, nothing, 1.0, 1.0, numbers)
         linearised(np.zeros(PAIR_PARAMETERS), silent)

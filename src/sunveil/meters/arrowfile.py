@@ -58,6 +58,7 @@ def cells_of_table(table: pa.Table, options: MeterOptions, *, where: str, stem: 
     )
     roles = find_roles(columns, options, where=where)
     picked = {"time": roles.time, "date": roles.date, "system": roles.system, "kind": roles.kind}
+    picked["imported"] = roles.imported
     cells = {name: _plain(table.column(at)) for name, at in picked.items() if at is not None}
     return RoleCells(
         where,

@@ -38,8 +38,10 @@ class RawSystem:
     notes
         What was assumed so far.
     net
-        What the format says of a meter that counts something else than generation; see
-        :class:`~sunveil.meters.record.Record`.
+        Whether the source says that it is a net meter.
+    imported
+        What was taken from the grid, NaN where empty, where ``values`` are what was given to it.
+        [``unit``]
     unit_known
         Whether anybody said the unit.
     """
@@ -51,8 +53,57 @@ class RawSystem:
     values: NDArray[np.float64]
     unit: Unit
     notes: tuple[str, ...] = ()
-    net: str = ""
+    net: bool = False
+    imported: NDArray[np.float64] | None = None
     unit_known: bool = True
+
+    def keep(self, which: NDArray[np.bool_]) -> RawSystem:
+        """Return some of the rows."""
+        return replace(
+            self,
+            rows=self.rows[which],
+            stamps=self.stamps.keep(which),
+            values=self.values[which],
+            imported=None if self.imported is None else self.imported[which],
+        )
+
+
+def matched(first: RawSystem, other: RawSystem) -> NDArray[np.float64]:
+    """Return the readings of one source at the stamps of another, NaN where it has none.
+
+    Parameters
+    ----------
+    first
+        Whose stamps and unit they are brought to.
+    other
+        Whose readings they are.
+    """
+    if first.unit.is_energy != other.unit.is_energy:
+        raise MeterError(f"{first.where} counts one way in energy and the other in power")
+    ours, theirs = _stamp_codes(first.stamps), _stamp_codes(other.stamps)
+    order = np.argsort(theirs, kind="stable")
+    place = np.minimum(np.searchsorted(theirs[order], ours), len(theirs) - 1)
+    there = theirs[order][place] == ours
+    if 2 * there.sum() < len(there):
+        raise MeterError(
+            f"{first.where} counts what is given to the grid and what is taken from it at different"
+            " times: bring both to the same intervals"
+        )
+    scale = other.unit.kilo / first.unit.kilo
+    with np.errstate(over="ignore"):  # what is too large is infinite, and missing like any other
+        return np.where(there, other.values[order][place] * scale, np.nan)
+
+
+def _stamp_codes(stamps: Stamps) -> NDArray[np.int64]:
+    """Return a number for each stamp, and for which time in a row it is there."""
+    ahead = np.where(np.isnan(stamps.offset), 0.0, stamps.offset) * 60e6
+    instants = stamps.wall - ahead.astype(np.int64)
+    order = np.argsort(instants, kind="stable")
+    fresh = np.r_[True, np.diff(instants[order]) > 0]
+    since = np.arange(len(order)) - np.maximum.accumulate(np.where(fresh, np.arange(len(order)), 0))
+    again = np.empty(len(order), dtype=np.int64)
+    again[order] = np.minimum(since, 15)
+    return instants * 16 + again
 
 
 def to_record(raw: RawSystem, options: MeterOptions) -> Record:
@@ -68,7 +119,13 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
     )
     seconds = np.floor_divide(instants.utc + 500_000, 1_000_000)
     readings = RawReadings(
-        seconds, raw.values, raw.rows, raw.where, (*raw.notes, *instants.notes), raw.net
+        seconds,
+        raw.values,
+        raw.rows,
+        raw.where,
+        (*raw.notes, *instants.notes),
+        raw.net or options.net,
+        raw.imported,
     )
     if instants.skipped is not None:
         readings = readings.keep(~instants.skipped)
@@ -81,7 +138,9 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
     else:
         interval = round(60 * options.interval_minutes)
     register = find_register(readings, options, raw.unit)
-    if register is not Register.NO:
+    if register is Register.NO:
+        readings = readings.netted()
+    else:
         known = Label.END  # a count is of the instant of its stamp
     label = known or (Label.MIDDLE if interval < SHORT_INTERVAL else Label.START)
     readings = snap(readings, interval, fraction=label.fraction)
@@ -91,8 +150,12 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
     readings = merge(readings, duplicates)
     if register is not Register.NO:
         readings = _differences(readings, register, interval=interval, each=each)
-    readings = _to_kw(readings, raw.unit, interval=interval, negate=options.negate)
-    readings = clean_each(readings) if each else clean(readings, options, interval=interval)
+    negate = options.negate and raw.imported is None
+    readings = _to_kw(readings, raw.unit, interval=interval, negate=negate)
+    if each:
+        readings = clean_each(readings)
+    else:
+        readings = clean(readings, options, interval=interval, sign_known=raw.imported is not None)
     return Record(
         system_id=raw.system_id,
         times=readings.seconds.view("M8[s]"),
@@ -127,9 +190,9 @@ def _differences(
 ) -> RawReadings:
     """Return the differences of a register; a release without any takes zeros."""
     found = differences(readings, register, interval=interval)
-    if len(found) or not each:
-        if not len(found):
-            raise MeterError(f"{readings.where} has no two counts of its register in a row")
+    if not len(found) and not each:
+        raise MeterError(f"{readings.where} has no two counts of its register in a row")
+    if len(found) or readings.net:
         return found
     return readings.with_power(np.zeros(len(readings)))
 
@@ -150,7 +213,7 @@ def _within_span(raw: RawSystem, options: MeterOptions) -> RawSystem:
             f"{raw.where} has no times within the span that is declared ({ask('first')},"
             f" {ask('last')})"
         )
-    return replace(raw, rows=raw.rows[kept], stamps=raw.stamps.keep(kept), values=raw.values[kept])
+    return raw.keep(kept)
 
 
 def _sorted(readings: RawReadings) -> RawReadings:

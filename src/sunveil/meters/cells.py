@@ -39,6 +39,8 @@ class RoleCells:
         Their cells: texts, or times where the file has types.
     power
         The cells of each column of readings: texts, or numbers where the file has types.
+    imported
+        The cells of what was taken from the grid, where a net meter counts it apart.
     torn
         Lines that have more cells than the header.
     separator
@@ -60,6 +62,7 @@ class RoleCells:
     system: pa.Array | None = None
     kind: pa.Array | None = None
     unit: pa.Array | None = None
+    imported: pa.Array | None = None
     torn: NDArray[np.bool_] | None = None
     separator: str | None = None
     zone: str | None = None
@@ -70,7 +73,7 @@ class RoleCells:
         mask = pa.array(which)
         cells: dict[str, Any] = {
             name: None if (held := getattr(self, name)) is None else held.filter(mask)
-            for name in ("time", "date", "system", "kind", "unit")
+            for name in ("time", "date", "system", "kind", "unit", "imported")
         }
         return replace(
             self,
@@ -103,6 +106,8 @@ class RowReadings:
         Rows that have words or nothing where the stamp should be.
     torn
         Lines that have more cells than the header.
+    imported
+        The same rows with the numbers of what was taken from the grid, where it stands apart.
     """
 
     rows: Rows
@@ -114,6 +119,7 @@ class RowReadings:
     codes: NDArray[np.int64] | None
     blank_stamp: NDArray[np.bool_]
     torn: NDArray[np.bool_] | None
+    imported: RowReadings | None = None
 
     def by_interval(self, minutes: Sequence[float]) -> RowReadings:
         """Return rows of days, whose numbers are column after column, as rows of one interval.

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sunveil import arguments
 from sunveil.errors import MeterError, ParameterError, ask
 from sunveil.meters.record import Label
 from sunveil.meters.wording import Rows, name_rows
@@ -64,8 +65,13 @@ class Instants:
     skipped: NDArray[np.bool_] | None = None
 
 
-def parse_timezone(text: str) -> tuple[tzinfo, str]:
-    """Return the zone that a text names, and its canonical name."""
+def parse_timezone(given: str | tzinfo) -> tuple[tzinfo, str]:
+    """Return the zone that a text or a zone of zoneinfo or pytz names, and its canonical name."""
+    if isinstance(given, tzinfo):
+        given = zone_name(given)
+    text = arguments.text(
+        "timezone", given, give="UTC, an offset such as UTC-07:00 or a name such as America/Denver"
+    )
     name = text.strip()
     if name.upper() in {"UTC", "GMT", "Z"}:
         return UTC, "UTC"
@@ -82,6 +88,15 @@ def parse_timezone(text: str) -> tuple[tzinfo, str]:
             f"timezone {text!r} is not known: give UTC, an offset such as UTC-07:00,"
             " or an IANA name such as America/Denver"
         ) from None
+
+
+def zone_name(zone: tzinfo) -> str:
+    """Return the name of a zone of zoneinfo, pytz or dateutil: an IANA name, or an offset."""
+    named = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    if named is not None:
+        return str(named)
+    fixed = zone.utcoffset(None)
+    return str(zone) if fixed is None else name_offset(fixed.total_seconds() / 60)
 
 
 def name_offset(minutes: float) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sunveil.meters.record import Record
@@ -19,26 +21,21 @@ def coarsen(record: Record, minutes: float) -> Record:
     seconds = record.times.astype("datetime64[s]").astype(np.int64)
     step = int(minutes * 60)
     # align the long intervals with the short ones, not with the hour: stamps may stand anywhere
-    origin = seconds[0] % int(record.interval_minutes * 60)
+    ends = [int(end.astype("datetime64[s]").astype(np.int64)) for end in record.extent]
+    origin = ends[0] % int(record.interval_minutes * 60)
     block = (seconds - origin) // step
-    starts = np.flatnonzero(np.diff(block, prepend=block[0] - 1))
+    starts = np.flatnonzero(np.diff(block, prepend=ends[0] // step - 2))
     sizes = np.diff(np.append(starts, len(block)))
     sums = np.add.reduceat(record.power_kw, starts)
     whole = sizes == count
-    ends = [int(end.astype("datetime64[s]").astype(np.int64)) for end in record.extent]
 
     def held(second: int) -> np.datetime64:
         return np.datetime64(int((second - origin) // step * step + origin), "s")
 
-    return Record(
-        system_id=record.system_id,
+    return replace(
+        record,
         times=(block[starts][whole] * step + origin).astype("datetime64[s]"),
         power_kw=sums[whole] / count,
         interval_minutes=minutes,
-        timezone=record.timezone,
-        label=record.label,
-        notes=record.notes,
-        cleaning=record.cleaning,
-        differenced=record.differenced,
         rows_span=None if record.rows_span is None else (held(ends[0]), held(ends[1])),
     )

@@ -14,7 +14,12 @@ from sunveil.errors import MeterError, ask
 from sunveil.meters.header import TableColumn, fold
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.textcells import coded
-from sunveil.meters.vocabulary import CONSUMPTION_KINDS, GENERATION_KINDS
+from sunveil.meters.vocabulary import (
+    CONSUMPTION_KINDS,
+    EXPORT_KINDS,
+    GENERATION_KINDS,
+    IMPORT_KINDS,
+)
 
 
 def rows_of_one_kind(
@@ -56,6 +61,36 @@ def rows_of_one_kind(
             f" {ask('power_column')}"
         )
     return np.array([each == wanted for each in folded], dtype=bool)[codes]
+
+
+def rows_of_flows(
+    kinds: pa.Array, options: MeterOptions, *, strict: bool
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+    """Return which rows are what was given to the grid and which what was taken from it.
+
+    None where a column does not say so of one kind of rows each, or where there are rows of
+    generation and nobody asks for the net.
+
+    Parameters
+    ----------
+    kinds
+        What each row counts.
+    options
+        Whether the net is asked for.
+    strict
+        Whether ``power_column`` names a kind of rows, and not a column.
+    """
+    texts, codes = coded(kinds)
+    folded = [fold(each) for each in texts.to_pylist()]
+    if strict and options.power_column is not None:
+        return None
+    if not options.net and set(folded) & set(GENERATION_KINDS):
+        return None
+    given, taken = ({*folded} & words for words in (EXPORT_KINDS, IMPORT_KINDS))
+    if len(given) != 1 or len(taken) != 1:
+        return None
+    of_kind = [np.array([each in kind for each in folded], dtype=bool) for kind in (given, taken)]
+    return of_kind[0][codes], of_kind[1][codes]
 
 
 def find_day_columns(

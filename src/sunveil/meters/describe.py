@@ -16,6 +16,7 @@ from sunveil.meters.contents import Content, FileKind, contents_of
 from sunveil.meters.grid import RawReadings
 from sunveil.meters.header import TableColumn, TableHead, find_head
 from sunveil.meters.jsonfile import read_json
+from sunveil.meters.negatives import TURNED
 from sunveil.meters.nem12 import is_nem12
 from sunveil.meters.numbers import decimal_mark
 from sunveil.meters.options import AUTO, MeterOptions, Register
@@ -144,11 +145,14 @@ def _described(
     propose("system_column", _name(table.columns, roles.system), HEADER)
     if not wide:
         named = said is not None and said.power == roles.power
+        flows = roles.imported is not None
         propose(
-            "power_column",
+            "export_column" if flows else "power_column",
             _name(table.columns, roles.power[0]),
             HEADER if named else READINGS,
         )
+        propose("import_column", _name(table.columns, roles.imported), HEADER)
+        propose("net", roles.net or None, HEADER)
     if head is not None:
         propose("skip_rows", head.above, HEADER)
         propose("separator", head.separator, HEADER)
@@ -171,6 +175,9 @@ def _described(
     record = next((each for raw in raws if (each := _record(raw, found.options))), None)
     if record is not None:
         propose("interval_minutes", record.interval_minutes, STAMPS)
+        if record.net and not roles.net:
+            propose("net", True, HEADER if found.imported is not None else READINGS)
+        propose("negate", (TURNED in record.notes) or None, READINGS)
         if found.options.register == AUTO:
             propose("register", _register(raws[0], found.options), READINGS)
         else:

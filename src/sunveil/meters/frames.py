@@ -10,10 +10,13 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError
+from sunveil.arguments import instance, shown
+from sunveil.errors import MeterError, ParameterError, SunveilError
+from sunveil.meters import vocabulary
 from sunveil.meters.arrowfile import cells_of_table
 from sunveil.meters.assemble import RawSystem, to_record
-from sunveil.meters.clock import Stamps, name_offset
+from sunveil.meters.clock import Stamps, zone_name
+from sunveil.meters.header import fold
 from sunveil.meters.options import MeterOptions, Unit
 from sunveil.meters.read import only_records, settle
 from sunveil.meters.record import Label, Record
@@ -28,7 +31,7 @@ def from_pandas(
     *,
     system_id: str = "system",
     unit: str = "auto",
-    timezone: str | None = None,
+    timezone: str | tzinfo | None = None,
     label: Label | str = "auto",
     **choices: Any,
 ) -> Record:
@@ -50,19 +53,26 @@ def from_pandas(
     **choices
         Further fields of :class:`MeterOptions`: ``duplicates``, ``unit_switch``, ...
     """
-    options = MeterOptions(unit=unit, timezone=timezone, label=label, **choices)
+    zone: Any = timezone
+    options = MeterOptions(unit=unit, timezone=zone, label=label).changed(choices)
+    instance("power", power, pd.Series, give="a pandas Series of readings indexed by time")
+    return to_record(_raw(power, str(system_id), options), options)
+
+
+def _raw(power: pd.Series[Any], system_id: str, options: MeterOptions) -> RawSystem:
+    """Return a series as a system that is still to be settled."""
     where = f"the series of {system_id}"
-    if not isinstance(power, pd.Series) or not isinstance(power.index, pd.DatetimeIndex):
-        raise MeterError(
-            f"{where} must be a pandas Series indexed by time (a DatetimeIndex); for a frame of"
-            " systems use infer_frame"
+    if not isinstance(power.index, pd.DatetimeIndex):
+        raise ParameterError(
+            f"{where} must be indexed by time (a DatetimeIndex), and its index is"
+            f" {shown(power.index)}: make one with pandas.to_datetime"
         )
     if power.empty:
         raise MeterError(f"{where} is empty")
     rows = np.arange(1, len(power) + 1, dtype=np.int64)
-    values = _numbers(power)
-    raw = RawSystem(
-        str(system_id),
+    values = _numbers(power, where)
+    return RawSystem(
+        system_id,
         where,
         rows,
         _stamps(power.index, where),
@@ -70,7 +80,6 @@ def from_pandas(
         options.known_unit or Unit.KW,
         unit_known=options.known_unit is not None or unit_in_name(str(power.name)) is Unit.KW,
     )
-    return to_record(raw, options)
 
 
 def records_from_frame(
@@ -92,16 +101,67 @@ def records_from_frame(
         A list to which systems that cannot be used are added; without one, the first of them
         raises its reason.
     """
-    options = options or MeterOptions()
+    if refused is not None:
+        instance("refused", refused, list, give="a list, to which refusals are added")
+    return only_records(
+        systems_of_frame(frame, MeterOptions() if options is None else options), refused
+    )
+
+
+def systems_of_frame(frame: pd.DataFrame, options: MeterOptions) -> list[Record | RefusedSystem]:
+    """Return the systems of a frame, long or wide: the record of each, or why there is none.
+
+    Parameters
+    ----------
+    frame
+        As for :func:`records_from_frame`; or indexed by time with a column for each system, of
+        which none is named as a column of readings, times or systems would be.
+    options
+        How to read it.
+    """
     where = "the frame"
+    instance("options", options, MeterOptions, give="MeterOptions")
+    instance("frame", frame, pd.DataFrame, give="a pandas DataFrame of readings")
     if frame.empty:
         raise MeterError(f"{where} is empty")
-    if isinstance(frame.index, pd.DatetimeIndex) and options.time_column is None:
+    if _is_wide(frame, options):
+        return _systems_of_columns(frame, options)
+    named = options.time_column is not None or "time" in frame
+    if isinstance(frame.index, pd.DatetimeIndex) and not named:
         frame = frame.rename_axis("time").reset_index()
     table = pa.table({str(name): _as_arrow(frame[name]) for name in frame.columns})
     found = read_table(cells_of_table(table, options, where=where, stem="system"), options)
-    settled = (settle(raw, found.options, name=raw.system_id) for raw in found.systems())
-    return only_records(settled, refused)
+    return [settle(raw, found.options, name=raw.system_id) for raw in found.systems()]
+
+
+def _is_wide(frame: pd.DataFrame, options: MeterOptions) -> bool:
+    """Whether every column of a frame is a system."""
+    declared = (options.time_column, options.power_column, options.system_column)
+    flows = (options.export_column, options.import_column)
+    if not isinstance(frame.index, pd.DatetimeIndex) or any((*declared, *flows)):
+        return False
+    names = [fold(str(name)) for name in frame.columns]
+    told = {*vocabulary.SYSTEMS, *vocabulary.TIMES}
+    if any(name in told or unit_in_name(name) is not None for name in names):
+        return False
+    return len(names) > 1 or not vocabulary.GENERATION.search(names[0])
+
+
+def _systems_of_columns(frame: pd.DataFrame, options: MeterOptions) -> list[Record | RefusedSystem]:
+    """Return the system of each column of a wide frame, by its name."""
+    names = [str(name) for name in frame.columns]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise MeterError(f"the frame has several columns named {twice!r}; give each its own name")
+    systems: list[Record | RefusedSystem] = []
+    for place in sorted(range(len(names)), key=names.__getitem__):
+        try:
+            raw = _raw(frame.iloc[:, place], names[place], options)
+        except SunveilError as error:
+            systems.append(RefusedSystem(names[place], "meter", str(error)))
+        else:
+            systems.append(settle(raw, options, name=names[place]))
+    return systems
 
 
 def _as_arrow(column: pd.Series[Any]) -> pa.Array:
@@ -115,7 +175,9 @@ def _as_arrow(column: pd.Series[Any]) -> pa.Array:
     return pa.array([None if pd.isna(each) else str(each) for each in column], pa.string())
 
 
-def _numbers(column: pd.Series[Any]) -> NDArray[np.float64]:
+def _numbers(column: pd.Series[Any], where: str) -> NDArray[np.float64]:
+    if column.dtype.kind in "Mmcb" or isinstance(column.dtype, pd.PeriodDtype):
+        raise ParameterError(f"{where} must hold numbers, and it holds {column.dtype}")
     values = pd.to_numeric(column, errors="coerce")
     return values.to_numpy(dtype=np.float64, na_value=np.nan)
 
@@ -124,16 +186,7 @@ def _stamps(index: pd.DatetimeIndex, where: str) -> Stamps:
     lost = np.flatnonzero(np.asarray(index.isna()))
     if len(lost):
         raise MeterError(f"{where} has readings without a time at {name_rows(lost + 1)}")
-    zone = None if index.tz is None else _zone_name(index.tz)
+    zone = None if index.tz is None else zone_name(index.tz)
     plain = index if index.tz is None else index.tz_convert("UTC").tz_localize(None)
     wall = plain.to_numpy().astype("M8[us]").view(np.int64)
     return Stamps(wall, np.full(len(wall), np.nan if zone is None else 0.0), zone)
-
-
-def _zone_name(zone: tzinfo) -> str:
-    """Return the name of a zone: an IANA name, or an offset."""
-    fixed = zone.utcoffset(None)
-    named = getattr(zone, "key", None) or getattr(zone, "zone", None)
-    if named is not None:
-        return str(named)
-    return str(zone) if fixed is None else name_offset(fixed.total_seconds() / 60)

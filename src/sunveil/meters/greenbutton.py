@@ -15,8 +15,8 @@ import numpy as np
 from defusedxml import DefusedXmlException
 from defusedxml import ElementTree as SafeTree
 
-from sunveil.errors import MeterError
-from sunveil.meters.assemble import RawSystem
+from sunveil.errors import MeterError, ask
+from sunveil.meters.assemble import RawSystem, matched
 from sunveil.meters.clock import Stamps, name_offset
 from sunveil.meters.contents import Content, unreadable
 from sunveil.meters.numbers import parse_number
@@ -65,6 +65,15 @@ class ReadingType:
     interval: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """The interval blocks of one meter reading: what they count, and their usage point."""
+
+    kind: ReadingType
+    blocks: list[Element]
+    point: str = ""
+
+
 @dataclass(slots=True)
 class _Entry:
     """One Atom entry: its content and where it hangs."""
@@ -77,15 +86,14 @@ class _Entry:
 
 
 def read_green_button(content: Content, options: MeterOptions) -> Iterator[RawSystem]:
-    """Read the generation in a Green Button feed.
+    """Read the generation in a Green Button feed, or its net meters.
 
     Parameters
     ----------
     content
         The file.
     options
-        How to read it. For a release a feed of anything but generation is refused; otherwise it
-        is read, and its systems say what they are, so that an inference refuses them.
+        How to read it.
     """
     where = content.name
     entries = _entries(_parse(content))
@@ -95,13 +103,11 @@ def read_green_button(content: Content, options: MeterOptions) -> Iterator[RawSy
             f"{where} is XML without interval blocks, so not a Green Button feed of readings"
         )
     groups = _by_type(entries, blocks, where)
-    chosen, note, net = _choose(groups, entries, where=where)
-    if net and options.declared_only:
-        raise MeterError(f"{where} {net}: give the generation alone")
-    notes = (note, *_local_time(entries))
-    for number, (kind, own) in enumerate(chosen, start=1):
-        system = content.stem if len(chosen) == 1 else f"{content.stem}-{number}"
-        yield replace(_raw(system, kind, own, notes=notes, where=where), net=net)
+    notes = _local_time(entries)
+    raws = list(_systems(groups, entries, options, where=where))
+    for number, raw in enumerate(raws, start=1):
+        system = content.stem if len(raws) == 1 else f"{content.stem}-{number}"
+        yield replace(raw, system_id=system, notes=(*raw.notes, *notes))
 
 
 def _parse(content: Content) -> Element:
@@ -140,9 +146,7 @@ def _entries(root: Element) -> list[_Entry]:
     return found
 
 
-def _by_type(
-    entries: list[_Entry], blocks: list[_Entry], where: str
-) -> list[tuple[ReadingType, list[Element]]]:
+def _by_type(entries: list[_Entry], blocks: list[_Entry], where: str) -> list[_Flow]:
     """Give each interval block to its reading type, through its meter reading's links."""
     types = {
         entry.self_link: _reading_type(entry.content)
@@ -152,9 +156,9 @@ def _by_type(
     if not types:
         raise MeterError(f"{where} has no ReadingType, so its counts have no unit: fetch it again")
     if len(types) == 1:
-        return [(next(iter(types.values())), [block.content for block in blocks])]
+        return [_Flow(next(iter(types.values())), [block.content for block in blocks])]
     meters = [entry for entry in entries if entry.kind == "MeterReading"]
-    groups: dict[str, tuple[ReadingType, list[Element]]] = {}
+    groups: dict[str, _Flow] = {}
     for block in blocks:
         meter = next((each for each in meters if _holds(each, block)), None)
         link = next((href for href in meter.related if href in types), None) if meter else None
@@ -162,7 +166,9 @@ def _by_type(
             raise MeterError(
                 f"{where} does not link its interval blocks to their reading types: fetch it again"
             )
-        groups.setdefault(meter.self_link, (types[link], []))[1].append(block.content)
+        point = meter.self_link.split("/MeterReading")[0]
+        flow = groups.setdefault(meter.self_link, _Flow(types[link], [], point))
+        flow.blocks.append(block.content)
     return list(groups.values())
 
 
@@ -186,43 +192,86 @@ def _reading_type(content: Element) -> ReadingType:
     )
 
 
-Group = tuple[ReadingType, list["Element"]]
+def _systems(
+    groups: list[_Flow], entries: list[_Entry], options: MeterOptions, *, where: str
+) -> Iterator[RawSystem]:
+    """Yield the systems of a feed: its generation, or its net meters.
 
-
-def _choose(
-    groups: list[Group], entries: list[_Entry], *, where: str
-) -> tuple[list[Group], str, str]:
-    """Return the groups that come nearest to generation, a note, and what they count instead."""
-    usable = [group for group in groups if group[0].commodity in _ELECTRICITY]
-    usable = [group for group in usable if group[0].uom in (_ENERGY_WH, _POWER_W)]
+    Parameters
+    ----------
+    groups
+        What it holds, by reading types.
+    entries
+        All of its entries.
+    options
+        What the curator says of it.
+    where
+        Its name, for messages.
+    """
+    usable = [group for group in groups if group.kind.commodity in _ELECTRICITY]
+    usable = [group for group in usable if group.kind.uom in (_ENERGY_WH, _POWER_W)]
     if not usable:
         raise MeterError(f"{where} counts neither energy in Wh nor power in W, so no generation")
-    if all(group[0].accumulation in _REGISTERS for group in usable):
+    if all(group.kind.accumulation in _REGISTERS for group in usable):
         raise MeterError(f"{where} holds a register that only counts up: fetch its interval data")
-    usable = [group for group in usable if group[0].accumulation not in _REGISTERS]
+    usable = [group for group in usable if group.kind.accumulation not in _REGISTERS]
+    by_flow = {
+        flow: [group for group in usable if group.kind.flow == flow]
+        for flow in (_FORWARD, _NET, _REVERSE)
+    }
     if any(_is_generator(entry) for entry in entries):
         note = "The feed says that its usage point is a generator."
-        return _preferred(usable, _REVERSE), note, ""
-    flows = {group[0].flow for group in usable}
-    if flows == {_REVERSE}:
+        yield from _raws(by_flow[_REVERSE] or usable, note, where)
+    elif by_flow[_FORWARD] and by_flow[_REVERSE]:
+        yield from _joined_flows(by_flow[_FORWARD], by_flow[_REVERSE], where)
+    elif by_flow[_NET]:
+        note = "A net meter, of energy delivered to the customer less energy received: turned."
+        for raw in _raws(by_flow[_NET], note, where):
+            yield replace(raw, values=-raw.values, net=True)
+    elif by_flow[_REVERSE]:
         note = "The energy received from the customer was taken to be all of the generation."
-        return usable, note, ""
-    note = f"This is {_named(flows)}, read as if it were a generation meter."
-    return _preferred(usable, _REVERSE), note, f"is {_named(flows)}, not a generation meter"
+        yield from _raws(by_flow[_REVERSE], "" if options.net else note, where)
+    else:
+        yield from _raws(usable, _of_other_flows(usable, options, where), where)
 
 
-def _named(flows: set[int]) -> str:
-    if _NET in flows or _TOTAL in flows:
-        return "a net meter (generation and consumption in one)"
-    if _REVERSE in flows:
-        return "a net-export meter (only what consumption leaves of the generation)"
-    if _FORWARD in flows:
-        return "a consumption meter (energy delivered to the customer)"
-    return "a meter that does not say its flow direction"
+def _of_other_flows(groups: list[_Flow], options: MeterOptions, where: str) -> str:
+    """Return the note on a feed that does not say its flow; others are refused."""
+    flows = {group.kind.flow for group in groups}
+    if flows & {_FORWARD, _TOTAL}:
+        what = "a consumption meter" if _FORWARD in flows else "the sum of both flows"
+        raise MeterError(
+            f"{where} is {what}, in which no generation can be told: fetch a feed with the energy"
+            " received from the customer too"
+        )
+    if options.declared_only and not options.net:
+        raise MeterError(
+            f"{where} does not say its flow direction: declare a net meter with {ask('net')}, or"
+            " give the generation alone"
+        )
+    said = "as said" if options.net else "as if it were generation"
+    return f"The feed does not say its flow direction; it was read {said}."
 
 
-def _preferred(groups: list[Group], flow: int) -> list[Group]:
-    return [group for group in groups if group[0].flow == flow] or groups
+def _raws(groups: list[_Flow], note: str, where: str) -> Iterator[RawSystem]:
+    notes = (note,) if note else ()
+    return (_raw(group.kind, group.blocks, notes=notes, where=where) for group in groups)
+
+
+def _joined_flows(delivered: list[_Flow], received: list[_Flow], where: str) -> Iterator[RawSystem]:
+    """Yield the net meters of a feed: of each usage point what it gives less what it takes."""
+    points = [sorted(group.point for group in flows) for flows in (delivered, received)]
+    if points[0] != points[1] or len(set(points[0])) < len(points[0]):
+        raise MeterError(
+            f"{where} has usage points without one meter of each flow: fetch one usage point with"
+            " both flows, delivered and received"
+        )
+    note = "A net meter: the energy received from the customer less the energy delivered."
+    taken = {group.point: group for group in delivered}
+    for given in received:
+        (raw,) = _raws([given], note, where)
+        (other,) = _raws([taken[given.point]], "", where)
+        yield replace(raw, net=True, imported=matched(raw, other))
 
 
 def _is_generator(entry: _Entry) -> bool:
@@ -236,12 +285,7 @@ def _is_generator(entry: _Entry) -> bool:
 
 
 def _raw(
-    system_id: str,
-    kind: ReadingType,
-    blocks: list[Element],
-    *,
-    notes: tuple[str, ...],
-    where: str,
+    kind: ReadingType, blocks: list[Element], *, notes: tuple[str, ...], where: str
 ) -> RawSystem:
     cells = [
         _cells(reading, kind.interval)
@@ -270,7 +314,7 @@ def _raw(
     with np.errstate(over="ignore"):  # what is too large is infinite, and missing like any other
         watts = value * 10.0**kind.multiplier / hours
     stamps = Stamps((start * 1e6).astype(np.int64), np.zeros(len(start)), "UTC")
-    return RawSystem(system_id, where, rows, stamps, watts, Unit.W, notes)
+    return RawSystem("", where, rows, stamps, watts, Unit.W, notes)
 
 
 def _cells(reading: Element, usual: int) -> tuple[float, float, float]:

@@ -35,7 +35,10 @@ class RawReadings:
     notes
         What was done so far.
     net
-        What speaks for a net meter; empty where nothing does.
+        Whether they are of a net meter.
+    imported
+        What was taken from the grid, beside ``power`` as what was given to it, until the one is
+        taken from the other; None where ``power`` is all there is.
     """
 
     seconds: NDArray[np.int64]
@@ -43,7 +46,8 @@ class RawReadings:
     rows: Rows
     where: str
     notes: tuple[str, ...] = ()
-    net: str = ""
+    net: bool = False
+    imported: NDArray[np.float64] | None = None
 
     def __len__(self) -> int:
         return len(self.power)
@@ -55,12 +59,28 @@ class RawReadings:
             seconds=self.seconds[which],
             power=self.power[which],
             rows=self.rows[which],
+            imported=None if self.imported is None else self.imported[which],
             notes=(*self.notes, *notes),
         )
 
     def with_power(self, power: NDArray[np.float64], *notes: str) -> RawReadings:
         """Return the readings with other values, with notes on why."""
         return replace(self, power=power, notes=(*self.notes, *notes))
+
+    @property
+    def columns(self) -> tuple[NDArray[np.float64], ...]:
+        """What was given to the grid and, where it was counted apart, what was taken from it."""
+        return (self.power,) if self.imported is None else (self.power, self.imported)
+
+    def with_columns(self, *columns: NDArray[np.float64]) -> RawReadings:
+        """Return the readings with other values in each of their columns."""
+        return replace(self, power=columns[0], imported=columns[1] if columns[1:] else None)
+
+    def netted(self) -> RawReadings:
+        """Return what was given to the grid less what was taken from it, row by row."""
+        if self.imported is None:
+            return self
+        return replace(self, power=self.power - self.imported, imported=None)
 
 
 def find_interval(readings: RawReadings) -> int:
@@ -146,11 +166,11 @@ def merge_duplicates(readings: RawReadings, policy: Duplicates) -> RawReadings:
     if fresh.all():
         return readings
     heads = np.flatnonzero(fresh)
-    low = np.minimum.reduceat(readings.power, heads)
-    high = np.maximum.reduceat(readings.power, heads)
+    low = np.minimum.reduceat(readings.columns, heads, axis=1)
+    high = np.maximum.reduceat(readings.columns, heads, axis=1)
     # At night two readings of a meter's own noise may differ: nothing hangs on which one stays.
     dark = 0.005 * max(float(np.quantile(readings.power, 0.99)), 0.0)
-    torn = (high > low) & (high > dark)
+    torn: Mask = np.any((high > low) & (readings.net | (high > dark)), axis=0)
     extra = len(readings) - len(heads)
     if not torn.any():
         note = f"{count(extra)} repeated, among {name_rows(readings.rows[~fresh])}, dropped."
@@ -171,8 +191,8 @@ def merge_duplicates(readings: RawReadings, policy: Duplicates) -> RawReadings:
         f" ({percent(int(torn.sum()), len(heads))} of the record)."
     )
     if policy is Duplicates.MEAN:
-        means = np.add.reduceat(readings.power, heads) / sizes
-        return readings.keep(heads, note).with_power(means)
+        means = np.add.reduceat(readings.columns, heads, axis=1) / sizes
+        return readings.keep(heads, note).with_columns(*means)
     chosen = heads if policy is Duplicates.FIRST else heads + sizes - 1
     return readings.keep(chosen, note)
 
@@ -190,13 +210,17 @@ def merge_by_time(readings: RawReadings, policy: Duplicates) -> RawReadings:
             " first or last; if it holds several systems, name the column that tells them apart"
             f" with {ask('system_column')}"
         )
-    if np.isnan(readings.power).all():
-        # Nothing to release is as private as anything else: zeros agree with no candidate.
-        readings = readings.with_power(np.zeros(len(readings)))
-    readings = readings.keep(~np.isnan(readings.power))
+    missing: Mask = np.any(np.isnan(readings.columns), axis=0)
+    if missing.all() and not readings.net:
+        # Nothing to release is as private as anything else: zeros agree with no candidate. Of a
+        # net meter a zero says something, and no reading at all is what says nothing.
+        return readings.keep(~again).with_power(np.zeros(int((~again).sum())))
+    readings = readings.keep(~missing)
+    if not len(readings):
+        return readings
     heads = np.flatnonzero(np.r_[True, np.diff(readings.seconds) > 0])
     sizes = np.diff(np.r_[heads, len(readings)])
     if policy is Duplicates.MEAN:
-        means = np.add.reduceat(readings.power, heads) / sizes
-        return readings.keep(heads).with_power(means)
+        means = np.add.reduceat(readings.columns, heads, axis=1) / sizes
+        return readings.keep(heads).with_columns(*means)
     return readings.keep(heads if policy is Duplicates.FIRST else heads + sizes - 1)

@@ -14,7 +14,14 @@ from sunveil.meters.options import MeterOptions
 from sunveil.meters.sheets import cells_of_rows
 
 # Enphase's interval fields: the end of an interval, mean power in W and energy in Wh.
-_ENPHASE = {"end_at": "end at", "powr": "powr W", "enwh": "enwh Wh", "wh_del": "production Wh"}
+_ENPHASE = {
+    "end_at": "end at",
+    "powr": "powr W",
+    "enwh": "enwh Wh",
+    "wh_del": "production Wh",
+    "wh_exported": "export Wh",
+    "wh_imported": "import Wh",
+}
 _STEPS = frozenset({"DAY", "WEEK", "MONTH", "YEAR"})
 _DEEPEST = 5
 
@@ -30,7 +37,7 @@ def read_json(content: Content, options: MeterOptions) -> Iterator[RoleCells]:
         What the curator says of it.
     """
     found = _loaded(content)
-    tables = list(_solaredge(found, content) if _is_solaredge(found) else _records(found))
+    tables = list(_solaredge(found, options, content) if _is_solaredge(found) else _records(found))
     if not tables:
         raise MeterError(
             f"{content.name} has no list of readings with their times: give a list of objects"
@@ -69,7 +76,9 @@ def _is_solaredge(found: Any) -> bool:
     )
 
 
-def _solaredge(found: Mapping[str, Any], content: Content) -> Iterator[Table]:
+def _solaredge(
+    found: Mapping[str, Any], options: MeterOptions, content: Content
+) -> Iterator[Table]:
     """Yield the readings of SolarEdge's energy, power, energyDetails and powerDetails.
 
     Stamps are the start of their interval on the site's own clock.
@@ -82,18 +91,44 @@ def _solaredge(found: Mapping[str, Any], content: Content) -> Iterator[Table]:
                 f"{content.name} holds one value for a day or more: ask SolarEdge for"
                 " timeUnit=QUARTER_OF_AN_HOUR or HOUR"
             )
-        values = inner.get("values")
-        if values is None:
-            meters = [each for each in inner.get("meters", []) if isinstance(each, dict)]
-            made = [each for each in meters if str(each.get("type", "")).lower() == "production"]
-            if not made:
-                raise MeterError(
-                    f"{content.name} has no meter of type Production: ask SolarEdge for it"
-                )
-            values = made[0].get("values", [])
         said = {"unit": str(inner.get("unit", "Wh")), "label": "start"}
-        rows = [["date", "value"], *([_cell(v.get("date")), _cell(v.get("value"))] for v in values)]
-        yield rows, said
+        if inner.get("values") is not None:
+            yield _by_date({"value": inner["values"]}), said
+        else:
+            yield _by_date(_solaredge_meters(inner, options, content)), said
+
+
+def _solaredge_meters(
+    inner: Mapping[str, Any], options: MeterOptions, content: Content
+) -> dict[str, Any]:
+    """Return the values of SolarEdge's meters to be read, by what their column is called."""
+    meters = {
+        str(each.get("type", "")).lower(): each.get("values", [])
+        for each in inner.get("meters", [])
+        if isinstance(each, dict)
+    }
+    if "production" in meters and not options.net:
+        return {"value": meters["production"]}
+    pairs = (("feedin", "purchased"), ("production", "consumption"))
+    for given, taken in pairs:
+        if given in meters and taken in meters:
+            return {"export": meters[given], "import": meters[taken]}
+    if "feedin" in meters:
+        return {"export": meters["feedin"]}
+    raise MeterError(
+        f"{content.name} has no meter of type Production, nor FeedIn and Purchased: ask SolarEdge"
+        " for them"
+    )
+
+
+def _by_date(columns: Mapping[str, Any]) -> list[list[str]]:
+    """Return a table of values that each have a date; dates are those of the first column."""
+    by_date = [
+        {_cell(each.get("date")): _cell(each.get("value")) for each in values}
+        for values in columns.values()
+    ]
+    dates = [_cell(each.get("date")) for each in next(iter(columns.values()))]
+    return [["date", *columns], *([date, *(k.get(date, "") for k in by_date)] for date in dates)]
 
 
 def _records(found: Any) -> Iterator[Table]:

@@ -8,12 +8,12 @@ of market time, which is UTC+10 all year.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from sunveil.errors import MeterError, ask
-from sunveil.meters.assemble import RawSystem
+from sunveil.meters.assemble import RawSystem, matched
 from sunveil.meters.clock import Stamps
 from sunveil.meters.contents import Content
 from sunveil.meters.numbers import parse_number
@@ -51,15 +51,16 @@ def is_nem12(lines: Sequence[str]) -> bool:
 def read_nem12(
     content: Content, options: MeterOptions
 ) -> Iterator[tuple[RawSystem | RefusedSystem, MeterOptions]]:
-    """Yield the generation of every meter of a NEM12 file.
+    """Yield the generation of every meter of a NEM12 file, or a net meter's both ways.
 
     Parameters
     ----------
     content
         The file.
     options
-        ``power_column`` names the register, such as B1, where a meter has several; ``timezone``
-        the clock, where it is not market time.
+        ``power_column`` names the register, such as B1, where one counts all of the generation;
+        otherwise what all B registers give to the grid less what all E registers take from it is
+        read. ``timezone`` names the clock, where it is not market time.
     """
     channels: dict[str, list[_Channel]] = {}
     with content.open() as file:
@@ -127,13 +128,35 @@ def _blank_intervals(channel: _Channel, cells: Sequence[str]) -> None:
 
 
 def _raw(channels: Sequence[_Channel], options: MeterOptions, nmi: str, where: str) -> RawSystem:
-    chosen = _generation(channels, options, where)
-    unit = _UNITS.get(chosen[0].unit.lower())
-    if unit is None or any(each.minutes != chosen[0].minutes for each in chosen):
+    exports, imports = _registers(channels, options, where)
+    by_suffix = [
+        [
+            _raw_register([one for one in channels if one.suffix == suffix], options, nmi, where)
+            for suffix in suffixes
+        ]
+        for suffixes in (exports, imports)
+    ]
+    first = by_suffix[0][0]
+    given = sum((matched(first, each) for each in by_suffix[0][1:]), first.values)
+    if not imports:
+        return replace(first, values=given)
+    taken = sum(
+        (matched(first, each) for each in by_suffix[1][1:]), matched(first, by_suffix[1][0])
+    )
+    note = f"A net meter: registers {', '.join(exports)} less {', '.join(imports)}."
+    return replace(first, values=given, imported=taken, net=True, notes=(note,))
+
+
+def _raw_register(
+    channels: Sequence[_Channel], options: MeterOptions, nmi: str, where: str
+) -> RawSystem:
+    """Return the readings of one register, which may be in several parts."""
+    unit = _UNITS.get(channels[0].unit.lower())
+    if unit is None or len({(each.minutes, each.unit.lower()) for each in channels}) > 1:
         raise MeterError(f"{where} counts neither energy nor power in its register, or in two ways")
-    starts = np.array([each for one in chosen for each in one.starts], dtype=np.int64)
-    values = np.array([each for one in chosen for each in one.values], dtype=np.float64)
-    rows = np.array([each for one in chosen for each in one.rows], dtype=np.int64)
+    starts = np.array([each for one in channels for each in one.starts], dtype=np.int64)
+    values = np.array([each for one in channels for each in one.values], dtype=np.float64)
+    rows = np.array([each for one in channels for each in one.rows], dtype=np.int64)
     if not len(starts):
         raise MeterError(f"{where} has no interval data (300 records)")
     own = options.timezone is not None
@@ -141,28 +164,34 @@ def _raw(channels: Sequence[_Channel], options: MeterOptions, nmi: str, where: s
     return RawSystem(nmi, where, rows, Stamps(starts, offset, None), values, unit)
 
 
-def _generation(channels: Sequence[_Channel], options: MeterOptions, where: str) -> list[_Channel]:
-    """Return the register that counts generation, or say which ones there are."""
+def _registers(
+    channels: Sequence[_Channel], options: MeterOptions, where: str
+) -> tuple[list[str], list[str]]:
+    """Return the registers of generation, or of what a net meter gives to the grid and takes."""
     suffixes = sorted({each.suffix for each in channels})
-    if options.power_column is not None:
-        wanted = options.power_column.upper()
-        if wanted not in suffixes:
+    named = {
+        "power_column": options.power_column or options.export_column,
+        "import_column": options.import_column,
+    }
+    for option, name in named.items():
+        if name is not None and name.upper() not in suffixes:
             raise MeterError(
-                f"{where} has no register {wanted!r} ({ask('power_column')}): it has"
+                f"{where} has no register {name.upper()!r} ({ask(option)}): it has"
                 f" {', '.join(suffixes)}"
             )
-        return [each for each in channels if each.suffix == wanted]
+    wanted, taken = ([] if name is None else [name.upper()] for name in named.values())
+    if wanted:
+        return wanted, taken
     made = [suffix for suffix in suffixes if suffix.startswith("B")]
-    active = [suffix for suffix in suffixes if suffix[:1] in "BE"]
-    if len(made) == 1 and len(active) == 1:
-        return [each for each in channels if each.suffix == made[0]]
+    used = [suffix for suffix in suffixes if suffix.startswith("E")]
     if not made:
         raise MeterError(
             f"{where} counts consumption alone (registers {', '.join(suffixes)}): where one of them"
             f" counts generation all the same, name it with {ask('power_column')}"
         )
-    raise MeterError(
-        f"{where} counts consumption and export ({', '.join(suffixes)}): where a register counts"
-        f" all of the generation, name it with {ask('power_column')}; what consumption leaves of"
-        " it is not generation"
-    )
+    if len(made) > 1 and not used:
+        raise MeterError(
+            f"{where} has several registers of generation ({', '.join(made)}): name one with"
+            f" {ask('power_column')}"
+        )
+    return made, taken or used

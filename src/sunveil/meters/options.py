@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
+from sunveil.arguments import flag, number, one_of, shown, text, whole
 from sunveil.errors import ParameterError
 from sunveil.meters.clock import parse_timezone
 from sunveil.meters.record import Cleaning, Label
 
 AUTO = "auto"
+_COLUMN_FIELDS = (
+    "time_column",
+    "power_column",
+    "system_column",
+    "import_column",
+    "export_column",
+    "date_column",
+)
 
 
 class Unit(StrEnum):
@@ -65,9 +74,6 @@ class UnitSwitch(StrEnum):
     IGNORE = "ignore"
 
 
-Choice = TypeVar("Choice", bound=StrEnum)
-
-
 @dataclass(frozen=True, slots=True)
 class MeterOptions:
     """How to read meter data; the defaults fit ``system_id, time, power_kw``.
@@ -80,6 +86,10 @@ class MeterOptions:
     time_column, power_column, system_column
         Names of the columns, or their places counted from 1; found by their usual names when left
         out.
+    import_column, export_column
+        For a net meter that counts both ways apart: the columns of what was taken from the grid and
+        of what was given to it. Naming either says that it is a net meter; naming the second alone,
+        that it counts nothing else.
     date_column
         The column of dates, where ``time_column`` holds the time of day alone.
     skip_rows
@@ -104,7 +114,8 @@ class MeterOptions:
         8601), where they are declared; told by the stamps when left out.
     timezone
         The clock of stamps without an offset: ``"UTC"``, ``"UTC-07:00"``, ``"Etc/GMT+7"``, or an
-        IANA name such as ``"America/Denver"`` for stamps that follow daylight saving.
+        IANA name such as ``"America/Denver"`` for stamps that follow daylight saving; or a zone of
+        zoneinfo or pytz, which is kept by its name.
     label
         Which instant of its interval a stamp names: ``"start"``, ``"middle"`` or ``"end"``. With
         ``"auto"``, nobody knows: stamps of intervals below 30 minutes are taken as their middle,
@@ -116,6 +127,11 @@ class MeterOptions:
         What to do when the unit changes mid-file: ``"refuse"``, ``"repair"`` or ``"ignore"``.
     negate
         Turn the sign of every reading, for meters that count generation as negative.
+    net
+        Whether the readings are generation less a household's load, as of a meter at the grid: in
+        one column, above zero where there is more generation, or in two, of what was taken from the
+        grid and what was given to it. Without it, inference takes for a net meter what looks like
+        one; releases take what two columns or the format say, and never look at readings.
     cleaning
         ``"record"``: all rules, which look at the record as a whole. ``"each"``: only what can be
         said of one reading alone, as private releases need it: readings below zero become zero,
@@ -126,6 +142,8 @@ class MeterOptions:
     time_column: str | None = None
     power_column: str | None = None
     system_column: str | None = None
+    import_column: str | None = None
+    export_column: str | None = None
     date_column: str | None = None
     skip_rows: int | None = None
     separator: str | None = None
@@ -141,9 +159,11 @@ class MeterOptions:
     duplicates: Duplicates | str = Duplicates.REFUSE
     unit_switch: UnitSwitch | str = UnitSwitch.REFUSE
     negate: bool = False
+    net: bool = False
     cleaning: Cleaning | str = Cleaning.RECORD
 
     def __post_init__(self) -> None:
+        self._check_types()
         if self.unit != AUTO:
             object.__setattr__(self, "unit", parse_unit(self.unit))
         kinds: tuple[tuple[str, type[StrEnum]], ...] = (
@@ -152,30 +172,56 @@ class MeterOptions:
             ("cleaning", Cleaning),
         )
         for name, kind in kinds:
-            object.__setattr__(self, name, _choice(kind, name, getattr(self, name)))
+            object.__setattr__(self, name, one_of(kind, name, getattr(self, name)))
         if self.label != AUTO:
-            object.__setattr__(self, "label", _choice(Label, "label", self.label, AUTO))
+            object.__setattr__(self, "label", one_of(Label, "label", self.label, AUTO))
         if self.register != AUTO:
-            object.__setattr__(self, "register", _choice(Register, "register", self.register, AUTO))
+            object.__setattr__(self, "register", one_of(Register, "register", self.register, AUTO))
         if self.timezone is not None:
-            parse_timezone(self.timezone)
+            given: Any = self.timezone
+            _, name = parse_timezone(given)
+            # a zone of zoneinfo or pytz is kept by its name, a text as it was written
+            object.__setattr__(self, "timezone", given if isinstance(given, str) else name)
+        if self.import_column is not None or self.export_column is not None:
+            object.__setattr__(self, "net", True)
         self._check_shape()
 
     def _check_shape(self) -> None:
-        if self.decimal not in (AUTO, ".", ","):
+        if self.export_column is not None and self.power_column is not None:
+            raise ParameterError("power_column and export_column name the same thing: give one")
+        if not isinstance(self.decimal, str) or self.decimal not in (AUTO, ".", ","):
             raise ParameterError("decimal must be one of auto, a point or a comma")
         if self.separator is not None and len(self.separator) != 1:
             raise ParameterError("separator must be one character, such as ; or a tab")
-        if self.skip_rows is not None and not 0 <= self.skip_rows <= 1000:
-            raise ParameterError("skip_rows must be between 0 and 1000")
-        if self.interval_minutes is not None and not 1 <= self.interval_minutes <= 60:
-            raise ParameterError("interval_minutes must be between 1 and 60")
+        if self.skip_rows is not None:
+            whole("skip_rows", self.skip_rows, low=0, high=1000)
+        if self.interval_minutes is not None:
+            number("interval_minutes", self.interval_minutes, low=1, high=60, unit="minutes")
         ends = [parse_instant(name, getattr(self, name)) for name in ("first", "last")]
         if None not in ends and ends[0] > ends[1]:  # type: ignore[operator]
             raise ParameterError("first must not be after last")
 
+    def _check_types(self) -> None:
+        columns = dict.fromkeys(_COLUMN_FIELDS, "a column's name or its place from 1")
+        others = {"time_format": "as strptime writes it", "separator": "one character"}
+        for name, give in (columns | others).items():
+            if getattr(self, name) is not None:
+                text(name, getattr(self, name), give=give)
+        known = ", ".join(unit.value for unit in Unit)
+        text("unit", self.unit, give=f"one of {known} or auto")
+        text("label", self.label, give="one of start, middle, end or auto")
+        text("register", self.register, give="one of no, cumulative, daily or auto")
+        for name in ("negate", "net"):
+            flag(name, getattr(self, name))
+
     def changed(self, changes: dict[str, Any]) -> MeterOptions:
         """Return these options with some of them changed."""
+        unknown = [name for name in changes if name not in MeterOptions.__dataclass_fields__]
+        if unknown:
+            raise ParameterError(
+                f"there is no option {unknown[0]!r} of reading meters; see sunveil.meters."
+                "MeterOptions for those there are"
+            )
         return replace(self, **changes) if changes else self
 
     @property
@@ -194,31 +240,23 @@ class MeterOptions:
         return None if self.label == AUTO else Label(self.label)
 
 
-def parse_unit(text: str) -> Unit:
+def parse_unit(given: str) -> Unit:
     """Return the unit that a text names, whatever its case."""
     for unit in Unit:
-        if unit.value.lower() == str(text).strip().lower():
+        if unit.value.lower() == str(given).strip().lower():
             return unit
     known = ", ".join(unit.value for unit in Unit)
-    raise ParameterError(f"unit must be one of {known} or auto, and {text!r} is not")
+    raise ParameterError(f"unit must be one of {known} or auto, and {shown(given)} is not")
 
 
-def parse_instant(name: str, text: str | None) -> np.datetime64 | None:
+def parse_instant(name: str, given: str | None) -> np.datetime64 | None:
     """Return an instant that a parameter of some name gives, None where it is left out."""
-    if text is None:
+    if given is None:
         return None
     try:
-        found = np.datetime64(str(text), "us")
+        found = np.datetime64(str(given), "us")
         if not np.isnat(found):
             return found
     except ValueError:
         pass
     raise ParameterError(f"{name} must be a time such as 2024-01-01T00:00")
-
-
-def _choice(kind: type[Choice], name: str, value: str, *others: str) -> Choice:
-    try:
-        return kind(value)
-    except ValueError:
-        allowed = ", ".join((*others, *(member.value for member in kind)))
-        raise ParameterError(f"{name} must be one of {allowed}, and {value!r} is not") from None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
 from sunveil.meters.grid import Mask, RawReadings
-from sunveil.meters.negatives import TOP_QUANTILE, settle_negatives
+from sunveil.meters.negatives import TOP_QUANTILE, settle_negatives, tell_net
 from sunveil.meters.options import MeterOptions, UnitSwitch
 from sunveil.meters.unit_switches import find_switches, repair_switches
 from sunveil.meters.wording import count, name_rows, name_time, percent
@@ -30,20 +30,20 @@ _STUCK_READINGS = 8
 
 def drop_missing(readings: RawReadings) -> RawReadings:
     """Leave out empty and infinite readings and loggers' stand-ins for them."""
-    infinite = np.isinf(readings.power)
+    infinite: Mask = np.any(np.isinf(readings.columns), axis=0)
     if infinite.any():
         note = f"{count(int(infinite.sum()), 'infinite reading')}, among"
         readings = readings.keep(
             ~infinite, f"{note} {name_rows(readings.rows[infinite])}, left out."
         )
-    missing = np.isnan(readings.power)
+    missing: Mask = np.any(np.isnan(readings.columns), axis=0)
     if missing.all():
         raise MeterError(f"{readings.where} has no reading that is a number")
     if missing.any():
         readings = readings.keep(
             ~missing, f"{count(int(missing.sum()), 'empty reading')} left out."
         )
-    sentinel = _is_stand_in(readings.power)
+    sentinel = np.any([_is_stand_in(power) for power in readings.columns], axis=0)
     if sentinel.any():
         note = f"{count(int(sentinel.sum()))} that a logger writes for missing, left out."
         readings = readings.keep(~sentinel, note)
@@ -60,17 +60,21 @@ def _is_stand_in(power: NDArray[np.float64]) -> Mask:
 
 def blank_each(readings: RawReadings) -> RawReadings:
     """Blank infinities and loggers' stand-ins, and hold the rest to what can be added up."""
-    power = readings.power
-    none = np.isinf(power) | _is_stand_in(power)
-    return readings.with_power(np.where(none, np.nan, np.clip(power, -_LARGEST, _LARGEST)))
+    held = []
+    for power in readings.columns:
+        none = np.isinf(power) | _is_stand_in(power)
+        held.append(np.where(none, np.nan, np.clip(power, -_LARGEST, _LARGEST)))
+    return readings.with_columns(*held)
 
 
 def clean_each(readings: RawReadings) -> RawReadings:
-    """Apply what can be said of one reading alone: nothing is made below zero."""
-    return readings.with_power(np.maximum(readings.power, 0.0))
+    """Apply what can be said of one reading alone: nothing is generated below zero."""
+    return readings if readings.net else readings.with_power(np.maximum(readings.power, 0.0))
 
 
-def clean(readings: RawReadings, options: MeterOptions, *, interval: int) -> RawReadings:
+def clean(
+    readings: RawReadings, options: MeterOptions, *, interval: int, sign_known: bool = False
+) -> RawReadings:
     """Apply every rule to readings in kW on their grid.
 
     Parameters
@@ -81,12 +85,15 @@ def clean(readings: RawReadings, options: MeterOptions, *, interval: int) -> Raw
         What the curator chose.
     interval
         Length of an interval. [s]
+    sign_known
+        Whether the source says which sign is generation's.
     """
     if not readings.power.any():
         raise MeterError(f"{readings.where} has only zeros: check that this is a generation meter")
+    turnable = not (options.negate or sign_known or options.export_column is not None)
+    readings = tell_net(readings, turnable=turnable, interval=interval)
     readings = settle_units(readings, UnitSwitch(options.unit_switch), interval=interval)
-    readings = drop_spikes(readings)
-    readings = settle_negatives(readings, interval=interval)
+    readings = settle_negatives(drop_spikes(readings))
     readings = drop_stuck(readings, interval=interval)
     return note_gaps(readings, interval=interval)
 
@@ -105,7 +112,9 @@ def settle_units(readings: RawReadings, policy: UnitSwitch, *, interval: int) ->
     """
     if policy is UnitSwitch.IGNORE:
         return readings
-    switches = find_switches(readings.seconds, readings.power, interval=interval)
+    # a home takes power every day, whether or not it gives any
+    level = np.abs(readings.power) if readings.net else readings.power
+    switches = find_switches(readings.seconds, level, interval=interval)
     if switches is None:
         return readings
     low = readings.rows[switches.low]
@@ -126,7 +135,7 @@ def settle_units(readings: RawReadings, policy: UnitSwitch, *, interval: int) ->
 
 def drop_spikes(readings: RawReadings) -> RawReadings:
     """Leave out readings that no system could give beside its others."""
-    power = readings.power
+    power = np.abs(readings.power) if readings.net else readings.power
     rank = len(power) - 1 - max(1, round(SPIKE_SHARE * len(power)))
     if rank < 1:
         return readings

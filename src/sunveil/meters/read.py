@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sunveil.arguments import instance
 from sunveil.errors import MeterError, SunveilError, ask
 from sunveil.meters.arrowfile import read_arrow
 from sunveil.meters.assemble import RawSystem, to_record
@@ -77,8 +79,18 @@ def read_meters(
     -------
     The records are private; so are their notes' counts and times.
     """
+    check_path(path)
+    instance("options", options, MeterOptions, give="MeterOptions")
+    if refused is not None:
+        instance("refused", refused, list, give="a list, to which refusals are added")
     options = completed(options, schema).changed(changes)
     return only_records(iter_systems(path, options), refused)
+
+
+def check_path(path: object) -> None:
+    """Refuse what is no path of a file or folder."""
+    kinds: tuple[type[object], ...] = (str, os.PathLike)
+    instance("path", path, kinds, give="the path of a meter file or a folder of them")
 
 
 def only_records(
@@ -97,13 +109,27 @@ def only_records(
 
 
 def iter_systems(
-    path: str | Path, options: MeterOptions = _DEFAULTS
+    path: str | Path,
+    options: MeterOptions = _DEFAULTS,
+    *,
+    options_of: Callable[[str, MeterOptions], MeterOptions] | None = None,
 ) -> Iterator[Record | RefusedSystem]:
     """Yield every system of a file, or of a folder of files: its record, or why there is none.
 
     Every system stands alone: whatever one of them holds, the others come out the same. Rows of
     one system in several files are joined, in the order of the files' names.
+
+    Parameters
+    ----------
+    path
+        The file or folder.
+    options
+        How to read it.
+    options_of
+        Gives the options of a system by its name, where a table of systems says more.
     """
+    check_path(path)
+    instance("options", options, MeterOptions, give="MeterOptions")
     found: dict[str, list[tuple[RawSystem, MeterOptions]]] = {}
     for raw, own in iter_raw_systems(Path(path), options):
         if isinstance(raw, RefusedSystem):
@@ -112,7 +138,7 @@ def iter_systems(
             found.setdefault(raw.system_id, []).append((raw, own))
     for name in sorted(found):
         whole, own = joined(found.pop(name))
-        yield settle(whole, own, name=name)
+        yield settle(whole, own if options_of is None else options_of(name, own), name=name)
 
 
 def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
@@ -191,7 +217,13 @@ def joined(
     if wrong := _unlike(parts):
         return MeterError(f"{where} has {wrong}"), options
     with np.errstate(over="ignore"):  # what is too large is infinite, and missing like any other
-        values = [raw.values * (raw.unit.kilo / first.unit.kilo) for raw in raws]
+        scales = [raw.unit.kilo / first.unit.kilo for raw in raws]
+        values = [raw.values * scale for raw, scale in zip(raws, scales, strict=True)]
+        taken = [
+            raw.imported * scale
+            for raw, scale in zip(raws, scales, strict=True)
+            if raw.imported is not None
+        ]
     stamps = Stamps(
         np.concatenate([raw.stamps.wall for raw in raws]),
         np.concatenate([raw.stamps.offset for raw in raws]),
@@ -205,7 +237,8 @@ def joined(
         stamps=stamps,
         values=np.concatenate(values),
         notes=tuple(dict.fromkeys(note for raw in raws for note in raw.notes)),
-        net=next((raw.net for raw in raws if raw.net), ""),
+        net=first.net,
+        imported=np.concatenate(taken) if taken else None,
         unit_known=all(raw.unit_known for raw in raws),
     )
     return whole, options
@@ -218,6 +251,8 @@ def _unlike(parts: Sequence[tuple[RawSystem, MeterOptions]]) -> str:
         return "times with a UTC offset in some files and without in others; write them alike"
     if len({raw.stamps.zone for raw in raws}) > 1:
         return "times of different time zones in its files; write them alike"
+    if len({(raw.net, raw.imported is None) for raw in raws}) > 1:
+        return "a net meter in some files and not, or in other columns, in others; write them alike"
     if len({raw.unit.is_energy for raw in raws}) > 1:
         return f"power in some files and energy in others; read them apart, by {ask('unit')}"
     if len({options.known_label for _, options in parts}) > 1:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
 from sunveil.errors import MeterError
 
 # An unknown label matters least when the stamp is the middle of a short interval. [s]
@@ -69,8 +70,9 @@ class Record:
         Whether the readings are differences of a register, so that one cell of the source is part
         of two of them.
     net
-        What speaks for a net or consumption meter, as the rest of a sentence about it; empty where
-        nothing does. Such a record is not inferred unless that is forced.
+        Whether it is a net meter: ``power_kw`` is generation less a household's load, above zero
+        where power flows to the grid. One that counts only what is given to the grid is zero
+        wherever the household takes power.
     unit, unit_known
         The unit that the source was taken to count in, and whether anybody said so.
 
@@ -90,14 +92,15 @@ class Record:
     cleaning: Cleaning = Cleaning.EACH
     rows_span: tuple[np.datetime64, np.datetime64] | None = None
     differenced: bool = False
-    net: str = ""
+    net: bool = False
     unit: str = "kW"
     unit_known: bool = True
 
     def __post_init__(self) -> None:
-        if len(self.times) != len(self.power_kw):
+        check_fields(self)
+        if self.times.ndim != 1 or self.times.shape != self.power_kw.shape:
             raise MeterError(f"system {self.system_id} has times and readings of unequal number")
-        if len(self.times) == 0:
+        if len(self.times) == 0 and not (self.net and self.rows_span is not None):
             raise MeterError(f"system {self.system_id} has no readings at all")
         if not np.isfinite(self.power_kw).all():
             raise MeterError(f"system {self.system_id} has readings that are not finite numbers")
@@ -108,7 +111,8 @@ class Record:
             )
         if (np.diff(self.times) <= np.timedelta64(0, "s")).any():
             raise MeterError(f"system {self.system_id} has times that do not increase")
-        if not self.extent[0] <= self.times[0] <= self.times[-1] <= self.extent[1]:
+        ends = self.times[[0, -1]] if len(self.times) else np.array(self.extent)
+        if not self.extent[0] <= ends[0] <= ends[1] <= self.extent[1]:
             raise MeterError(
                 f"system {self.system_id} has readings outside the rows they came from"
             )
@@ -116,7 +120,7 @@ class Record:
     def __repr__(self) -> str:
         return (
             f"Record({self.system_id!r}, {len(self.times)} readings of"
-            f" {self.interval_minutes:g} min, {self.times[0]} to {self.times[-1]} UTC, private)"
+            f" {self.interval_minutes:g} min, {self.extent[0]} to {self.extent[1]} UTC, private)"
         )
 
     @property

@@ -35,10 +35,11 @@ def find_register(readings: RawReadings, options: MeterOptions, unit: Unit) -> R
     span = readings.seconds[-1] - readings.seconds[0]
     if options.declared_only or len(readings) < _LEAST or span < _DAY:
         return Register.NO  # a morning's power rises all the time, too
-    steps = np.diff(readings.power)
-    if is_cumulative(steps):
+    # of a net meter that counts both ways apart, the two together go up by night and by day
+    counts = np.sum(readings.columns, axis=0)
+    if is_cumulative(np.diff(counts)):
         found = Register.CUMULATIVE
-    elif _is_daily(readings):
+    elif _is_daily(readings.with_power(counts)):
         found = Register.DAILY
     else:
         return Register.NO
@@ -77,7 +78,8 @@ def differences(readings: RawReadings, register: Register, *, interval: int) -> 
 
     Counts are stamped at the instant they were taken, so a difference is of the interval that ends
     there. Where a count falls, a daily register has started again at zero, and nothing is known
-    of any other.
+    of any other, unless it is the only one of a net meter, which runs backwards by day. Of two
+    registers, what was taken from the grid is taken from what was given to it.
 
     Parameters
     ----------
@@ -92,10 +94,12 @@ def differences(readings: RawReadings, register: Register, *, interval: int) -> 
     -------
     Every count is part of two differences.
     """
-    steps = np.diff(readings.power)
+    counts = np.array(readings.columns)
+    steps = np.diff(counts)
     apart = np.diff(readings.seconds) == interval
     if register is Register.DAILY:
-        steps = np.where(steps < 0, readings.power[1:], steps)
-    kept = np.flatnonzero(apart & (steps >= 0)) + 1
+        steps = np.where(steps < 0, counts[:, 1:], steps)
+    backwards = readings.net and readings.imported is None and register is Register.CUMULATIVE
+    kept = np.flatnonzero(apart & (backwards | (steps >= 0).all(axis=0))) + 1
     note = f"The readings are differences of a {register.value} register."
-    return readings.keep(kept, note).with_power(steps[kept - 1])
+    return readings.keep(kept, note).with_columns(*steps[:, kept - 1]).netted()

@@ -19,7 +19,8 @@ from typing import Any
 
 import yaml
 
-from sunveil.errors import ParameterError, SourceError, ask
+from sunveil.arguments import instance, shown
+from sunveil.errors import ParameterError, SourceError
 from sunveil.meters.options import MeterOptions
 
 Schema = Mapping[str, Any] | str | Path
@@ -38,10 +39,12 @@ _ORIGINS = {
     "default": f"{CHECK} assumed, since nothing says it.",
 }
 # Rules rather than facts about a file: not proposed unless somebody chose them.
-_RULES = ("negate", "duplicates")
+_RULES = ("negate", "net", "duplicates")
+# Fields that came later: left out of a digest unless declared, so that older digests hold.
+_LATER = ("export_column", "import_column", "net")
 # Fields that schema files had once, and what is done instead.
 _GONE = {
-    "allow_net": f"remove its line, and infer a net meter all the same with {ask('force')}",
+    "allow_net": "remove its line, and declare a net meter with net: true",
 }
 _NOTHING = ("", "~", "null")
 # What may be quoted of a key that is not a schema's.
@@ -119,12 +122,21 @@ SCHEMA_FIELDS: dict[str, SchemaField] = {
     "last": SchemaField("The last stamp; rows after it are left out.", _TIME, str, True),
     "system_column": SchemaField("The column of systems.", _COLUMN, str, True),
     "power_column": SchemaField("The column of readings.", _COLUMN, str, True),
+    "export_column": SchemaField(
+        "The column of what is given to the grid, of a net meter.", _COLUMN, str, True
+    ),
+    "import_column": SchemaField(
+        "The column of what is taken from the grid, of a net meter.", _COLUMN, str, True
+    ),
     "unit": SchemaField("What readings count.", "W, kW, MW, Wh, kWh, MWh or auto"),
     "register": SchemaField(
         "Whether readings count up, so that their differences are taken.",
         "no, cumulative, daily or auto",
     ),
     "negate": SchemaField("Whether generation is counted as negative.", "true or false", _flag),
+    "net": SchemaField(
+        "Whether readings are generation less a household's load.", "true or false", _flag
+    ),
     "duplicates": SchemaField(
         "What is done with different readings for one time.", "refuse, mean, first or last"
     ),
@@ -194,12 +206,28 @@ def schema_digest(options: MeterOptions) -> str:
     It is the SHA-256 of these fields as JSON with sorted keys. Declarations are public; what a
     file's own header says beside them is not in it.
     """
-    said = {name: getattr(options, name) for name in SCHEMA_FIELDS}
+    said = {
+        name: value
+        for name in SCHEMA_FIELDS
+        if (value := getattr(options, name)) != getattr(_DEFAULTS, name) or name not in _LATER
+    }
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def _fields(schema: Schema | None) -> dict[str, Any]:
-    return read_schema(schema) if isinstance(schema, str | Path) else dict(schema or {})
+    if schema is None:
+        return {}
+    if isinstance(schema, str | Path):
+        return read_schema(schema)
+    give = "the path of a schema file, or what read_schema returned"
+    kind: type[Any] = Mapping
+    fields = dict(instance("schema", schema, kind, give=give))
+    unknown = [name for name in fields if name not in MeterOptions.__dataclass_fields__]
+    if unknown:
+        raise ParameterError(
+            f"a schema has no field {shown(unknown[0])}; its fields are those of MeterOptions"
+        )
+    return fields
 
 
 def schema_text(

@@ -31,15 +31,7 @@ def read_workbook(content: Content, options: MeterOptions) -> RoleCells:
     options
         What the curator says of it.
     """
-    from openpyxl import load_workbook  # for workbooks alone: it takes longer than reading a year
-
-    try:
-        with content.open() as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of cells that are no dates, and become no readings
-            sheets = [_rows(sheet) for sheet in load_workbook(file, read_only=True, data_only=True)]
-    except Exception as error:  # a damaged workbook fails in as many ways as it has parts
-        raise unreadable(content.name, error) from None
-    filled = [rows for rows in sheets if len(rows) > 1]
+    filled = [rows for rows in _sheets(content) if len(rows) > 1]
     if not filled:
         raise MeterError(f"{content.name} has no sheet with a header and readings")
     problem: MeterError | None = None
@@ -50,6 +42,32 @@ def read_workbook(content: Content, options: MeterOptions) -> RoleCells:
             problem = problem or error
     assert problem is not None
     raise problem
+
+
+def read_workbook_table(content: Content) -> dict[str, pa.Array]:
+    """Return the first filled sheet of a workbook as texts by the names in its first row."""
+    rows = next((each for each in _sheets(content) if len(each) > 1), None)
+    if rows is None:
+        raise MeterError(f"{content.name} has no sheet with a header and rows")
+    names, *body = (_as_texts(row) for row in rows)
+    filled = [row for row in body if any(row)]
+    return {
+        name: to_texts([row[at] if at < len(row) else "" for row in filled])
+        for at, name in enumerate(names)
+        if name
+    }
+
+
+def _sheets(content: Content) -> list[list[tuple[object, ...]]]:
+    """Return the rows of every sheet of a workbook."""
+    from openpyxl import load_workbook  # for workbooks alone: it takes longer than reading a year
+
+    try:
+        with content.open() as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of cells that are no dates, and become no readings
+            return [_rows(sheet) for sheet in load_workbook(file, read_only=True, data_only=True)]
+    except Exception as error:  # a damaged workbook fails in as many ways as it has parts
+        raise unreadable(content.name, error) from None
 
 
 def _rows(sheet: Any) -> list[tuple[object, ...]]:
@@ -103,6 +121,7 @@ def cells_of_rows(
         system=column(roles.system),
         kind=column(roles.kind),
         unit=column(roles.unit),
+        imported=column(roles.imported),
         separator="" if said is None else None,
         said=said or {},
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
-from sunveil.meters.assemble import RawSystem
+from sunveil.meters.assemble import RawSystem, matched
 from sunveil.meters.cells import RoleCells, RowReadings
 from sunveil.meters.clock import Stamps
-from sunveil.meters.columns import suggest_systems
 from sunveil.meters.dates import NO_TIME, read_stamps
-from sunveil.meters.days import rows_of_one_kind
+from sunveil.meters.days import rows_of_flows, rows_of_one_kind
+from sunveil.meters.named_columns import suggest_systems
 from sunveil.meters.numbers import (
     POINT,
     POINT_OR_THOUSANDS,
@@ -38,6 +38,7 @@ _MOST_AROUND = 10
 _FEW = 0.01
 # So few rows without a stamp are no system.
 _REMAINS = 3
+_NETTED = "It is what was given to the grid less what was taken from it."
 # So many rows show whether there are several for each time.
 _SEVERAL = 48
 
@@ -62,6 +63,8 @@ class TableReadings:
         How its stamps are written, where they are texts.
     notes
         What was assumed.
+    imported
+        The rows of what was taken from the grid, where the others are what was given to it.
     """
 
     table: RoleCells
@@ -71,12 +74,21 @@ class TableReadings:
     options: MeterOptions
     time_format: str | None
     notes: tuple[str, ...]
+    imported: TableReadings | None = None
 
     def __repr__(self) -> str:
         return f"TableReadings({self.table.where}, private)"
 
     def systems(self) -> Iterator[RawSystem | RefusedSystem]:
         """Yield its systems, in the order of their names."""
+        if self.imported is None:
+            yield from self._systems()
+            return
+        taken = {each.system_id: each for each in self.imported.systems()}
+        for given in self._systems():
+            yield _netted(given, taken.get(given.system_id))
+
+    def _systems(self) -> Iterator[RawSystem | RefusedSystem]:
         readings, where = self.readings, self.table.where
         if self.names is None:
             yield _system(self, None, self.table.stem)
@@ -104,6 +116,9 @@ def read_table(table: RoleCells, options: MeterOptions) -> TableReadings:
         raise MeterError(f"{table.where} has a header but no readings")
     if table.kind is not None:
         wide = table.roles.minutes is not None
+        if (flows := rows_of_flows(table.kind, options, strict=wide)) is not None:
+            given, taken = (read_table(_of_flow(table, rows), options) for rows in flows)
+            return replace(given, imported=taken, notes=(*given.notes, _NETTED))
         table = table.keep(rows_of_one_kind(table.kind, options, where=table.where, strict=wide))
     stamps, label, form = _stamps(table, options)
     if not (stamps.wall != NO_TIME).any():
@@ -115,7 +130,34 @@ def read_table(table: RoleCells, options: MeterOptions) -> TableReadings:
     options = _with_said(options, table, label)
     names, readings = _readings(table, options, stamps)
     unit, notes = _unit(table, options)
+    if table.roles.imported is not None:
+        notes = (*notes, _NETTED)
+    elif table.roles.net and not options.net:
+        notes = (*notes, "Its column is what was given to the grid: taken for a net meter.")
     return TableReadings(table, readings, names, unit, options, form, notes)
+
+
+def _of_flow(table: RoleCells, rows: NDArray[np.bool_]) -> RoleCells:
+    """Return the rows of a table that count one way, as a net meter's."""
+    kept = table.keep(rows)
+    return replace(kept, kind=None, roles=replace(kept.roles, kind=None))
+
+
+def _netted(
+    given: RawSystem | RefusedSystem, taken: RawSystem | RefusedSystem | None
+) -> RawSystem | RefusedSystem:
+    """Return a net meter of its rows of what was given to the grid and of what was taken."""
+    if isinstance(given, RefusedSystem):
+        return given
+    if isinstance(taken, RefusedSystem):
+        return taken
+    if taken is None:
+        reason = f"{given.where} has no rows of what is taken from the grid; add them"
+        return RefusedSystem(given.system_id, "meter", reason)
+    try:
+        return replace(given, net=True, imported=matched(given, taken))
+    except MeterError as error:
+        return RefusedSystem(given.system_id, "meter", str(error))
 
 
 def _refuse_homes_without_names(table: RoleCells, stamps: Stamps) -> None:
@@ -124,7 +166,7 @@ def _refuse_homes_without_names(table: RoleCells, stamps: Stamps) -> None:
         return
     if 2 * len(np.unique(stamps.wall)) > len(stamps.wall):
         return
-    taken = {table.roles.time, table.roles.date, *table.roles.power}
+    taken = {table.roles.time, table.roles.date, table.roles.imported, *table.roles.power}
     others = [each for at, each in enumerate(table.columns) if at not in taken]
     if listed := suggest_systems(others):
         raise MeterError(
@@ -193,13 +235,20 @@ def _readings(
         texts, codes = coded(table.system)
         names = [str(each).strip() for each in texts.to_pylist()]
     cells = pa.concat_arrays(table.power) if len(table.power) > 1 else table.power[0]
-    numbers, commas, evidence = _numbers(cells, table.separator, options)
     blank = _is_blank_stamp(table)
-    found = RowReadings(
-        table.rows, stamps.wall, stamps.offset, numbers, commas, evidence, codes, blank, table.torn
-    )
+
+    def read(column: pa.Array) -> RowReadings:
+        numbers, commas, evidence = _numbers(column, table.separator, options)
+        wall, offset = stamps.wall, stamps.offset
+        return RowReadings(
+            table.rows, wall, offset, numbers, commas, evidence, codes, blank, table.torn
+        )
+
+    found = read(cells)
     if table.roles.minutes is not None:
         found = found.by_interval(table.roles.minutes)
+    if table.imported is not None:
+        found = replace(found, imported=read(table.imported))
     return names, found
 
 
@@ -249,7 +298,22 @@ def _unit(table: RoleCells, options: MeterOptions) -> tuple[Unit | None, tuple[s
     labels = {table.columns[at].label for at in table.roles.power}
     if len({unit_in_name(label) for label in labels}) > 1:
         return None, ()
+    if table.roles.imported is not None:
+        return _unit_of_flows(table), ()
     return find_unit(table.columns[table.roles.power[0]].label)
+
+
+def _unit_of_flows(table: RoleCells) -> Unit | None:
+    """Return the unit of what was given to the grid and of what was taken from it."""
+    assert table.roles.imported is not None
+    places = (table.roles.power[0], table.roles.imported)
+    units = {unit_in_name(table.columns[at].label) for at in places} - {None}
+    if len(units) > 1:
+        raise MeterError(
+            f"{table.where} counts what is given to the grid in another unit than what is taken"
+            " from it: bring both columns to one unit"
+        )
+    return units.pop() if units else None
 
 
 def _own_unit(numbers: CellNumbers, some: Rows | slice) -> Unit | None:
@@ -274,6 +338,10 @@ def _system(found: TableReadings, part: Rows | None, name: str) -> RawSystem | R
         return RefusedSystem(name, "meter", str(missing_unit(table.where, column)))
     rows, wall = readings.rows[some], readings.wall[some]
     values, told = _values(readings, some, unit)
+    imported = None
+    if readings.imported is not None:
+        imported, more = _values(readings.imported, some, unit)
+        told += more
     known = wall != NO_TIME
     notes = found.notes
     if not options.declared_only:
@@ -288,7 +356,17 @@ def _system(found: TableReadings, part: Rows | None, name: str) -> RawSystem | R
     stamps = Stamps(
         wall[known], readings.offset[some][known], table.zone, table.roles.minutes is not None
     )
-    return RawSystem(name, where, rows[known], stamps, values[known], unit, notes)
+    return RawSystem(
+        name,
+        where,
+        rows[known],
+        stamps,
+        values[known],
+        unit,
+        notes,
+        net=table.roles.net,
+        imported=None if imported is None else imported[known],
+    )
 
 
 def _values(

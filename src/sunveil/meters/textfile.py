@@ -37,6 +37,8 @@ def read_text(content: Content, options: MeterOptions) -> RoleCells:
     head = find_head(lines, options, where=where)
     roles = find_roles(head.columns, options, where=where)
     _refuse_open_decimal(head, options, where)
+    if options.declared_only:
+        _refuse_parted_flows(roles, where)
     return _streamed(content, head, roles)
 
 
@@ -57,6 +59,19 @@ def _refuse_open_decimal(head: TableHead, options: MeterOptions, where: str) -> 
         )
 
 
+def _refuse_parted_flows(roles: ColumnRoles, where: str) -> None:
+    """Refuse a release whose stamps stand between readings: a spoilt one would take them along."""
+    if roles.imported is None:
+        return
+    first, last = sorted((roles.power[0], roles.imported))
+    others = (roles.time, roles.date, roles.system)
+    if any(at is not None and first < at < last for at in others):
+        raise MeterError(
+            f"{where} has its times or systems between the columns of what is given to the grid and"
+            " what is taken from it: put these two side by side"
+        )
+
+
 def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCells:
     width = len(head.columns)
     places = {
@@ -66,10 +81,11 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
         "kind": roles.kind,
         "unit": roles.unit,
     }
-    # a line of a whole day is torn as a whole
-    private = roles.power[0], roles.power[-1]
+    # a line of a whole day is torn as a whole, and so are the two columns of a net meter
+    read = [*roles.power, *(() if roles.imported is None else (roles.imported,))]
+    private = min(read), max(read)
     cells: dict[str, list[pa.Array]] = {name: [] for name, at in places.items() if at is not None}
-    power: list[list[pa.Array]] = [[] for _ in roles.power]
+    power: list[list[pa.Array]] = [[] for _ in read]
     rows, torn = [], []
     with content.open() as file:
         for block in iter_blocks(file, skip=head.skip, separator=head.separator, width=width):
@@ -79,19 +95,21 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
                 if at is not None:
                     found = block.column(at, width=width, private=private)
                     cells[name].append(found.filter(mask).dictionary_encode())
-            for place, held in zip(roles.power, power, strict=True):
+            for place, held in zip(read, power, strict=True):
                 held.append(block.column(place, width=width, private=private).filter(mask))
             rows.append(block.rows[kept])
             torn.append(block.is_torn(width)[kept])
     if not rows:
         raise MeterError(f"{content.name} has a header but no readings")
+    whole = [pa.concat_arrays(held) for held in power]
     return RoleCells(
         content.name,
         content.stem,
         head.columns,
         roles,
         np.concatenate(rows),
-        power=tuple(pa.concat_arrays(held) for held in power),
+        power=tuple(whole[: len(roles.power)]),
+        imported=None if roles.imported is None else whole[-1],
         torn=np.concatenate(torn),
         separator=head.separator,
         said={} if head.decimal is None else {"decimal": head.decimal},

@@ -58,6 +58,26 @@ CONSUMPTION_KINDS = frozenset(
         " consumption, electric usage, delivered"
     )
 )
+# What a net meter that counts both ways apart calls them; the first that one column has wins. A
+# utility delivers to its customers and receives from them; OBIS numbers both ways.
+EXPORTS = (
+    re.compile(r"\b(exports?|exported|feed in|feedin|fed in|to grid|2 (8|29|7) 0)\b"),
+    re.compile(r"\b(netzeinspeisung|einspeisung|eingespeist|teruglevering|received|returned)\b"),
+)
+IMPORTS = (
+    re.compile(r"\b(imports?|imported|from grid|purchased|1 (8|29|7) 0)\b"),
+    re.compile(r"\b(netzbezug|bezug|bezogen|delivered|afname|grid consumption)\b"),
+    re.compile(r"\b(consumed|consumption|usage|used|verbrauch)\b"),
+)
+# One column of what flows at the grid, both ways in one.
+NETS = re.compile(r"\b(net|netto|grid|mains|saldo|residual)\b")
+# Rows of either, where a column says what each row counts.
+EXPORT_KINDS = frozenset(
+    _listed("export, exported, feed in, to grid, received, einspeisung, 2 8 0")
+)
+IMPORT_KINDS = frozenset(
+    _listed("import, imported, from grid, delivered, consumption, usage, use, bezug, 1 8 0")
+)
 # What may tell several homes apart under another name, for the advice.
 IDENTIFYING = re.compile(r"\b(id|home|house|meter|customer|account|unit|device|serial|name|no)\b")
 UNNAMED = re.compile(r"(unnamed: \d+|index|__index_level_0__|column0|)", re.IGNORECASE)
@@ -77,8 +97,8 @@ OTHERS = re.compile(
     r"|frequency|reactive|quality|flag|status|devices|reporting|apparent|use|usage|dc|row)\b"
 )
 COUNTERS = re.compile(
-    r"\b(counter|cumulative|lifetime|odometer|register|zahlerstand|meter reading|total yield"
-    r"|gesamtertrag|kumuliert\w*|cumulated|accumulated|tot wh out)\b"
+    r"\b([12] 8 0|counter|cumulative|lifetime|odometer|register|zahlerstand|meter reading"
+    r"|total yield|gesamtertrag|kumuliert\w*|cumulated|accumulated|tot wh out)\b"
 )
 DAILY_COUNTERS = re.compile(
     r"\b(today|etoday|e today|daily|day yield|tagesertrag|heute|since midnight)\b"

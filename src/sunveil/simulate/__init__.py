@@ -28,6 +28,11 @@ inference is given and from the models an inference uses.
 - **Fleets on disk** (:mod:`~sunveil.simulate.writing`): thousands of systems in weather cells of
   0.1 degrees about any list of sites, as Parquet. The power of a cell's systems is one compiled
   loop (:mod:`~sunveil.simulate.blocks`) that gives what pvlib gives.
+- **Net meters** (:mod:`~sunveil.simulate.net_meters`): a share of a fleet's meters may see only
+  generation less load. Households (:mod:`~sunveil.simulate.households`) have loads with the shapes
+  of real homes' and none of their values (:mod:`~sunveil.simulate.loads`), cooling and heating by
+  the air and the sun (:mod:`~sunveil.simulate.comfort`), appliances and electric cars
+  (:mod:`~sunveil.simulate.appliances`), and batteries.
 - **As hard as real ones** (:mod:`~sunveil.simulate.fault_rates`): what befalls the systems of a
   fleet, each at a stated rate. ``REAL_FLEET``, which fleets have unless asked otherwise: skylines
   by azimuth (:mod:`~sunveil.simulate.skyline`); snow that slides and melts, dirt that rain washes
@@ -70,7 +75,12 @@ if TYPE_CHECKING:
     )
     from sunveil.simulate.fleet_spec import (
         FleetSpec,
+        NetColumns,
+        NetMix,
         ReadingsLayout,
+    )
+    from sunveil.simulate.loads import (
+        simulate_loads,
     )
     from sunveil.simulate.mounting import (
         on_tracker,
@@ -113,6 +123,8 @@ __all__ = [
     "FaultRates",
     "FleetSpec",
     "Horizon",
+    "NetColumns",
+    "NetMix",
     "Place",
     "ReadingsLayout",
     "SatelliteErrors",
@@ -129,6 +141,7 @@ __all__ = [
     "read_places",
     "real_sky",
     "simulate_fleet",
+    "simulate_loads",
     "simulate_power",
     "simulate_sky",
     "summer_only",
@@ -159,8 +172,11 @@ on_demand(
         "sunveil.simulate.fleet": ("simulate_fleet",),
         "sunveil.simulate.fleet_spec": (
             "FleetSpec",
+            "NetColumns",
+            "NetMix",
             "ReadingsLayout",
         ),
+        "sunveil.simulate.loads": ("simulate_loads",),
         "sunveil.simulate.mounting": (
             "on_tracker",
             "with_second_plane",

@@ -123,6 +123,7 @@ def block_power(
     clocks: tuple[Index, Index],
     per_reading: int,
     kept: Single | None = None,
+    dc: Single | None = None,
 ) -> Single:
     """Return the mean AC power of systems in each interval, without noise [kW].
 
@@ -140,12 +141,29 @@ def block_power(
     kept
         Share of DC power that is left on each local day, shape (systems, days); all of it when
         left out.
+    dc
+        What :func:`dc_power` gave, where it was needed before.
 
     Returns
     -------
     numpy.ndarray
         One row per system; NaN where its clock has no such time.
     """
+    dc = dc_power(roster, daylight) if dc is None else dc
+    out = np.empty((len(roster), daylight.instants // per_reading), dtype=np.float32)
+    nominal = Losses().inverter_efficiency
+    limit = _single(roster.dc_capacity_kw / roster.dc_ac_ratio)
+    fine = np.zeros(daylight.instants, dtype=np.float32)
+    if kept is None:
+        kept = np.ones((len(roster), int(daylight.days[-1]) + 1), dtype=np.float32)
+    by = read_clocks(roster, out.shape[1])
+    lit = (daylight.lit, daylight.days)
+    meter(out, dc, fine, *lit, kept, limit, nominal, *clocks, by, per_reading)
+    return out
+
+
+def dc_power(roster: SimulatedRoster, daylight: CellDaylight) -> Single:
+    """Return the DC power of new and clean systems at each daylight instant. [kW]"""
     dc = np.zeros((len(roster), len(daylight.lit)), dtype=np.float32)
     systems, planes, mounts = _planes(roster)
     tops = _single(np.where(roster.skyline > 0.0, np.sin(np.radians(roster.skyline)), -2.0))
@@ -153,18 +171,13 @@ def block_power(
     add_planes(dc, *sky, systems, planes, mounts, tops, _incidence())
     for row in np.flatnonzero(roster.tracker != FIXED).tolist():
         dc[row] += _tracker_power(daylight, roster, row)
-    out = np.empty((len(roster), daylight.instants // per_reading), dtype=np.float32)
-    nominal = Losses().inverter_efficiency
-    limit = _single(roster.dc_capacity_kw / roster.dc_ac_ratio)
-    fine = np.zeros(daylight.instants, dtype=np.float32)
-    if kept is None:
-        kept = np.ones((len(roster), int(daylight.days[-1]) + 1), dtype=np.float32)
-    readings = out.shape[1]
+    return dc
+
+
+def read_clocks(roster: SimulatedRoster, readings: int) -> Index:
+    """Return the clock of each system, the one after its step, and the reading of that step."""
     steps = np.where(np.isnan(roster.clock_step), readings, roster.clock_step * readings)
-    by = np.stack([roster.clock, roster.later_clock, steps], axis=1).astype(np.int32)
-    lit = (daylight.lit, daylight.days)
-    meter(out, dc, fine, *lit, kept, limit, nominal, *clocks, by, per_reading)
-    return out
+    return np.stack([roster.clock, roster.later_clock, steps], axis=1).astype(np.int32)
 
 
 def _dome_and_horizon(light: Light) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -305,6 +318,40 @@ def add_planes(
 
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST_MATH)
+def ac_power(
+    fine: Single,
+    dc: Single,
+    lit: Index,
+    days: Index,
+    kept: Single,
+    limit: float,
+    nominal: float,
+) -> None:
+    """Fill in what PVWatts' inverter gives of one system's DC power at its daylight instants.
+
+    Parameters
+    ----------
+    fine
+        AC power, shape (instants,); filled in place. [kW]
+    dc, lit, days, kept
+        As for :func:`meter`, of one system.
+    limit
+        The inverter's AC limit. [kW]
+    nominal
+        Its nominal efficiency.
+    """
+    nothing = np.float32(0.0)
+    ratio = np.float32(nominal / 0.9637)
+    taken = np.float32(limit / nominal)
+    square = np.float32(-0.0162) / taken
+    idle = np.float32(-0.0059) * taken
+    for k in range(len(lit)):
+        power = max(dc[k] * kept[days[k]], nothing)
+        power = ratio * ((square * power + np.float32(0.9858)) * power + idle)
+        fine[lit[k]] = max(min(power, limit), nothing)
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST_MATH)
 def meter(
     out: Single,
     dc: Single,
@@ -351,17 +398,9 @@ def meter(
     per_reading
         Instants in one reading.
     """
-    ratio = np.float32(nominal / 0.9637)
     nothing, half, missing = np.float32(0.0), np.float32(0.5), np.float32(np.nan)
     for s in range(out.shape[0]):
-        limit = limits[s]
-        taken = np.float32(limit / nominal)
-        square = np.float32(-0.0162) / taken
-        idle = np.float32(-0.0059) * taken
-        for k in range(len(lit)):
-            power = max(dc[s, k] * kept[s, days[k]], nothing)
-            power = ratio * ((square * power + np.float32(0.9858)) * power + idle)
-            fine[lit[k]] = max(min(power, limit), nothing)
+        ac_power(fine, dc[s], lit, days, kept[s], limits[s], nominal)
         for r in range(out.shape[1]):
             clock = clocks[s, 0] if r < clocks[s, 2] else clocks[s, 1]
             total = nothing

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sunveil.simulate.fault_rates import CLEAN_FLEET, MIX, REALISM, FaultRates
-from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
+from sunveil.simulate.fleet_spec import FleetSpec, NetColumns, NetMix, ReadingsLayout
 from sunveil.simulate.stamps import CLOCKS
 
 KIND = "simulated fleet of sunveil"
@@ -37,7 +37,7 @@ readings {missing}. Systems of a cell share one sky, that over its centre, every
 
 Planes and capacities have the weights of two public lists of systems (OEDI's PVDAQ in the
 Americas, Open Climate Fix's elsewhere). {faults}
-"""
+{net}"""
 
 _FAULTS = """\
 `truth.parquet` tells which system has what.
@@ -45,6 +45,25 @@ _FAULTS = """\
 | what | how much |
 |---|---|
 {rows}"""
+
+_NET = """
+## Net meters
+
+`metering` in `systems.parquet` says of each system whether its meter sees its generation or only
+the net of generation and the load of a household, above zero where power flows to the grid.
+{share:.0%} of them see the net; of these {batteries:.0%} have a battery and {cars:.0%} of the homes
+an electric car.
+
+{columns}
+Loads are simulated, with the shapes of real homes' and none of their values; `truth.parquet` has
+their mean, what was used of the generation, batteries and cars.
+"""
+_COLUMNS = {
+    NetColumns.SIGNED: "Readings are generation less load.",
+    NetColumns.TWO: "Readings are import and export, both above zero where power flowed both ways"
+    "\nwithin an interval; generation meters export all that they read.",
+    NetColumns.EXPORT: "Readings are what flows to the grid alone; generation meters send all.",
+}
 
 # What the README says of each field of the fault rates.
 _WORDS = {
@@ -104,7 +123,7 @@ def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int
         Spacing of the true sky. [minutes]
     """
     clocks = truth["clock"]
-    description = {
+    description: dict[str, Any] = {
         "kind": KIND,
         "sunveil": version("sunveil"),
         "systems": spec.systems,
@@ -141,6 +160,13 @@ def make_description(spec: FleetSpec, truth: dict[str, Any], *, sky_minutes: int
             for cell in spec.cells
         ],
     }
+    if spec.net.share:
+        description["net"] = asdict(spec.net)
+        description["found"] |= {
+            "net_meters": int(np.sum(truth["metering"] == "net")),
+            "batteries": int(np.sum(truth["battery_kwh"] > 0.0)),
+            "cars": sum(each is not None for each in truth["car"]),
+        }
     return json.dumps(description, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -148,6 +174,7 @@ def make_readme(spec: FleetSpec, *, sky_minutes: int) -> str:
     """Return the README of a fleet's folder; its sky is made every ``sky_minutes``."""
     rates = spec.rates
     long = spec.layout is ReadingsLayout.LONG
+    names = " and ".join(f"`{name}`" for name in spec.net.columns.names)
     rows = "\n".join(f"| {_WORDS[name]} | {value:g} |" for name, value in asdict(rates).items())
     return _README.format(
         systems=spec.systems,
@@ -160,13 +187,26 @@ def make_readme(spec: FleetSpec, *, sky_minutes: int) -> str:
         weather="simulated, with clouds"
         if spec.weather is None
         else f"the weather of {spec.weather.source}",
-        layout="one row per reading: `system_id`, `time`, `power_kw`; sorted, systems whole"
+        layout=f"one row per reading: `system_id`, `time`, {names}; sorted, systems whole"
         if long
-        else "one row per system: `system_id`, `start`, `interval_minutes`, `power_kw` as a list",
+        else f"one row per system: `system_id`, `start`, `interval_minutes`, {names} as a list",
+        net=_net_words(spec.net),
         missing="have no row" if long else "are null",
         faults=_FAULTS.format(rows=rows)
         if rates != CLEAN_FLEET
         else f"It is a clean fleet: noise of {rates.noise:.0%} and nothing else befalls it.",
+    )
+
+
+def _net_words(mix: NetMix) -> str:
+    """Return what the README says of net meters, if there are any."""
+    if not mix.share:
+        return ""
+    return _NET.format(
+        share=mix.share,
+        batteries=mix.batteries,
+        cars=mix.cars,
+        columns=_COLUMNS[mix.columns],
     )
 
 

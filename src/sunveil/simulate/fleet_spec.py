@@ -28,6 +28,53 @@ class ReadingsLayout(StrEnum):
     LISTS = "lists"
 
 
+class NetColumns(StrEnum):
+    """How readings of meters are written where some of them see only the net."""
+
+    SIGNED = "signed"
+    TWO = "two"
+    EXPORT = "export"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of readings."""
+        return {
+            NetColumns.SIGNED: ("power_kw",),
+            NetColumns.TWO: ("import_kw", "export_kw"),
+            NetColumns.EXPORT: ("export_kw",),
+        }[self]
+
+
+@dataclass(frozen=True, slots=True)
+class NetMix:
+    """How many meters see only the net of generation and load, and what stands behind them.
+
+    Parameters
+    ----------
+    share
+        Share of systems whose meter sees the net; 0 for a fleet of generation meters.
+    batteries, cars
+        Shares of these systems' households with a battery, and of its homes with an electric car.
+    columns
+        Generation less load in one column; import and export in two, both of which count within an
+        interval in which power flows both ways; or export alone. Generation meters of such a fleet
+        export all that they read.
+    """
+
+    share: float = 0.0
+    batteries: float = 0.0
+    cars: float = 0.0
+    columns: NetColumns = NetColumns.SIGNED
+
+    def __post_init__(self) -> None:
+        if not all(0.0 <= each <= 1.0 for each in (self.share, self.batteries, self.cars)):
+            raise ParameterError("shares of net meters, batteries and cars must be from 0 to 1")
+        if self.share == 0.0 and (self.batteries or self.cars or self.columns != NetColumns.SIGNED):
+            raise ParameterError(
+                "batteries, cars and columns of net meters need a share of net meters (--net)"
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class FleetSpec:
     """What a simulated fleet is to be; :meth:`of` lays its cells.
@@ -49,6 +96,8 @@ class FleetSpec:
         (:data:`~sunveil.simulate.fault_rates.REAL_FLEET`), or less.
     weather
         Real weather in place of simulated skies.
+    net
+        How many meters see only the net of generation and load; none when left out.
     """
 
     cells: tuple[SimulatedCell, ...]
@@ -58,6 +107,7 @@ class FleetSpec:
     layout: ReadingsLayout = ReadingsLayout.LONG
     rates: FaultRates = REAL_FLEET
     weather: Weather | None = None
+    net: NetMix = NetMix()
 
     def __post_init__(self) -> None:
         if self.seed < 0:
@@ -86,6 +136,7 @@ class FleetSpec:
         layout: ReadingsLayout = ReadingsLayout.LONG,
         rates: FaultRates = REAL_FLEET,
         weather: Weather | None = None,
+        net: NetMix | None = None,
     ) -> FleetSpec:
         """Return the specification of a fleet of some systems.
 
@@ -99,7 +150,7 @@ class FleetSpec:
             How many weather cells; one for every site and every 100 systems when left out.
         year
             Calendar year; that of the weather, or 2019, when left out.
-        seed, interval_minutes, layout, rates, weather
+        seed, interval_minutes, layout, rates, weather, net
             As for the specification itself.
         """
         if systems < 1:
@@ -121,6 +172,7 @@ class FleetSpec:
             layout=ReadingsLayout(layout),
             rates=rates,
             weather=weather,
+            net=net or NetMix(),
         )
 
     @property

@@ -23,6 +23,7 @@ def add_meter_faults(
     *,
     interval_minutes: int,
     rng: np.random.Generator,
+    alive: NDArray[np.float32] | None = None,
 ) -> None:
     """Turn exact power into what meters say, in place.
 
@@ -41,7 +42,10 @@ def add_meter_faults(
         Interval of the meters. [minutes]
     rng
         Source of randomness.
+    alive
+        Ones, shape of ``power``, to be turned to 0 where a system is down and to NaN in gaps.
     """
+    both = [power] if alive is None else [power, alive]
     _blur(power, roster.noise, rng)
     per_hour = 60.0 / interval_minutes
     prone = rng.gamma(rates.uneven, 1.0 / rates.uneven, len(power))
@@ -52,8 +56,13 @@ def add_meter_faults(
         (rates.day_gaps, DAYS, np.nan),
         (rates.week_gaps, WEEKS, np.nan),
     ):
-        _interrupt(power, rate * prone, hours, per_hour=per_hour, value=value, rng=rng)
+        _interrupt(both, rate * prone, hours, per_hour=per_hour, value=value, rng=rng)
     add_logger_faults(power, roster)
+    cut_records(power, roster)
+
+
+def cut_records(power: NDArray[np.float32], roster: SimulatedRoster) -> None:
+    """Take out readings before each record begins and after it ends, in place."""
     readings = power.shape[1]
     for row in np.flatnonzero((roster.begin > 0.0) | (roster.end < 1.0)):
         power[row, : round(roster.begin[row] * readings)] = np.nan
@@ -72,7 +81,7 @@ def _blur(power: NDArray[np.float32], noise: Array, rng: np.random.Generator) ->
 
 
 def _interrupt(
-    power: NDArray[np.float32],
+    both: list[NDArray[np.float32]],
     rates: Array,
     hours: tuple[float, float],
     *,
@@ -80,11 +89,13 @@ def _interrupt(
     value: float,
     rng: np.random.Generator,
 ) -> None:
-    rows = np.repeat(np.arange(len(power)), rng.poisson(rates))
-    starts = rng.integers(0, power.shape[1], len(rows))
+    n, readings = both[0].shape
+    rows = np.repeat(np.arange(n), rng.poisson(rates))
+    starts = rng.integers(0, readings, len(rows))
     low, high = np.log(hours[0]), np.log(hours[1])
     lengths = np.exp(rng.uniform(low, high, len(rows))) * per_hour
     ends = starts + np.maximum(np.rint(lengths), 1.0).astype(np.int64)
     for row, start, end in zip(rows, starts, ends, strict=True):
         # a product, so that a gap stays a gap
-        power[row, start:end] *= np.float32(value)
+        for each in both:
+            each[row, start:end] *= np.float32(value)

@@ -149,7 +149,11 @@ class SimulatedRoster:
 
     def rows(self, start: int, stop: int) -> SimulatedRoster:
         """Return the systems from ``start`` up to, and without, ``stop``."""
-        return SimulatedRoster(**{f.name: getattr(self, f.name)[start:stop] for f in fields(self)})
+        return self.take(slice(start, stop))
+
+    def take(self, rows: slice | Whole) -> SimulatedRoster:
+        """Return the systems at ``rows``."""
+        return SimulatedRoster(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def truth(self, row: int, *, cell: SimulatedCell, system_id: str = "one") -> SystemTruth:
         """Return one system as the rest of the simulator knows it, under the sky of its cell.

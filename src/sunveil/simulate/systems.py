@@ -134,6 +134,8 @@ class FleetStatistics:
         Where residential capacities end. [kW]
     commercial
         Share of commercial systems, evenly spread in the logarithm from 20 kW to 1 MW.
+    median_mwh
+        Median of what homes with such systems use in a year. [MWh]
     """
 
     azimuths: tuple[float, ...]
@@ -143,6 +145,7 @@ class FleetStatistics:
     spread: float
     largest_home_kw: float
     commercial: float
+    median_mwh: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,7 @@ US = FleetStatistics(
     spread=0.47,
     largest_home_kw=20.0,
     commercial=0.045,
+    median_mwh=9.5,
 )
 EUROPE = FleetStatistics(
     azimuths=(0.002, 0.008, 0.064, 0.205, 0.385, 0.231, 0.094, 0.012),
@@ -186,6 +190,7 @@ EUROPE = FleetStatistics(
     spread=0.35,
     largest_home_kw=7.5,
     commercial=0.0,
+    median_mwh=4.2,
 )
 
 

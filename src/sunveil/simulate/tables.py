@@ -6,7 +6,7 @@ DuckDB takes a frame's NaN for null.
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ def write_long(
     system_ids: Sequence[str],
     start: pd.Timestamp,
     interval_minutes: int,
-    power: NDArray[np.float32],
+    columns: Mapping[str, NDArray[np.float32]],
 ) -> None:
     """Write readings as one row each: system_id, time, power_kw; missing ones have no row.
 
@@ -48,24 +48,28 @@ def write_long(
         Start of the first interval, in UTC.
     interval_minutes
         Interval of the meters. [minutes]
-    power
-        One row per system, NaN where there is no reading. [kW]
+    columns
+        The readings of each column, by its name: one row per system, NaN where there is none. [kW]
     """
-    n, readings = power.shape
+    first_column, *others = columns.values()
+    n, readings = first_column.shape
     step = np.timedelta64(interval_minutes * 60_000_000, "us")
     first = np.datetime64(start.tz_localize(None), "us")
-    stamps = np.broadcast_to(first + step * np.arange(readings), power.shape)
-    kept = ~np.isnan(power)
+    stamps = np.broadcast_to(first + step * np.arange(readings), first_column.shape)
+    kept = ~np.isnan(first_column)
+    for other in others:
+        kept |= ~np.isnan(other)
     rows = np.repeat(np.arange(n, dtype=np.int32), np.count_nonzero(kept, axis=1))
     frame = pd.DataFrame(
         {
             "system_id": _named(rows, system_ids),
             "time": pd.DatetimeIndex(stamps[kept]).tz_localize("UTC"),
-            "power_kw": power[kept],
+            **{name: values[kept] for name, values in columns.items()},
         },
         copy=False,
     )
-    _copy(database, frame, "SELECT system_id, time, power_kw FROM given", path, ROW_GROUP)
+    query = f"SELECT system_id, time, {', '.join(columns)} FROM given"
+    _copy(database, frame, query, path, ROW_GROUP)
 
 
 def write_lists(
@@ -75,24 +79,25 @@ def write_lists(
     system_ids: Sequence[str],
     start: pd.Timestamp,
     interval_minutes: int,
-    power: NDArray[np.float32],
+    columns: Mapping[str, NDArray[np.float32]],
 ) -> None:
     """Write one row per system: system_id, start, interval_minutes, power_kw as a list.
 
     Parameters
     ----------
-    database, path, system_ids, start, interval_minutes, power
+    database, path, system_ids, start, interval_minutes, columns
         As for :func:`write_long`; missing readings are null.
     """
-    n, readings = power.shape
+    n, readings = next(iter(columns.values())).shape
     names = _named(np.repeat(np.arange(n, dtype=np.int32), readings), system_ids)
-    frame = pd.DataFrame({"system_id": names, "power": power.ravel()}, copy=False)
+    values = {name: each.ravel() for name, each in columns.items()}
+    frame = pd.DataFrame({"system_id": names, **values}, copy=False)
     # one thread reads rows in their order, so the lists keep it; enums sort as they are listed
     query = (
         "SELECT system_id,"
         f" make_timestamptz({int(start.timestamp()) * 1_000_000}) AS start,"
         f" CAST({interval_minutes} AS INTEGER) AS interval_minutes,"
-        " list(power) AS power_kw"
+        f" {', '.join(f'list({name}) AS {name}' for name in columns)}"
         " FROM given GROUP BY system_id ORDER BY system_id"
     )
     _copy(database, frame, query, path, LIST_ROW_GROUP)

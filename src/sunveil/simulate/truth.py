@@ -38,14 +38,20 @@ _PLANE = (
 _FIRST, _SECOND = (
     _PLANE.format(*each) for each in (("first", "first_share"), ("second", "(1 - first_share)"))
 )
-# The truth as it is written, of its columns: planes and tracker named as those of estimates.
-TRUTH_SELECT = f"""
-    * EXCLUDE ({", ".join(_MOUNTED)}),
+_WRITTEN = f"""
     CASE WHEN turning THEN [] WHEN first_share < 1 THEN [{_FIRST}, {_SECOND}] ELSE [{_FIRST}] END
         AS planes,
     CASE WHEN turning THEN {{axis_azimuth: axis_azimuth, backtrack: backtrack, gcr: gcr,
         max_angle: max_angle, dual_axis: dual_axis}} END AS tracker
 """
+# The truth as it is written, of its columns: planes and tracker named as those of estimates.
+TRUTH_SELECT = f"* EXCLUDE ({', '.join(_MOUNTED)}), {_WRITTEN}"
+# The same of fleets with net meters, where words may all be missing and are words nevertheless.
+NET_TRUTH_SELECT = TRUTH_SELECT.replace(
+    "),",
+    ") REPLACE (CAST(household AS VARCHAR) AS household, CAST(car AS VARCHAR) AS car),",
+    1,
+)
 # Fields of the roster that are columns of the truth as they are.
 _PLAIN = (
     "dc_capacity_kw",
@@ -94,7 +100,8 @@ def truth_columns(
     smog
         What smog takes in each cell.
     measured
-        Columns that were known when the power was made, among them the number of readings.
+        Columns that were known when the power was made, among them the number of readings, and
+        where meters see the net what they see and what stands behind them.
     """
     cells = spec.cells
     counts = [len(roster) for roster in rosters]
@@ -116,6 +123,8 @@ def truth_columns(
         "timezone": spread([cell.timezone for cell in cells]).tolist(),
         "feeder": [f"feeder-{cell:05d}-{feeder:03d}" for cell, feeder in feeders],
     }
+    if "metering" in measured:
+        systems["metering"] = measured["metering"].tolist()
     values = {name: joined(name) for name in _PLAIN}
     mounted = _mounted(joined)
     truth = {

@@ -3,8 +3,8 @@
 Systems are drawn cell by cell, made in parts of 128, and each part is a Parquet file of whole
 systems. Threads take parts as they come: a sky is made by the first thread that needs it and
 dropped with the last, so that memory does not grow with the fleet but for the table of systems
-(some 200 bytes each). Every cell and every part has random numbers of its own: the files are the
-same whatever the number of threads.
+(some 200 bytes each, as much again with households). Every cell and every part has random numbers
+of its own: the files are the same whatever the number of threads.
 """
 
 from __future__ import annotations
@@ -27,11 +27,18 @@ from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
 from sunveil.files import real_path, write_whole
-from sunveil.simulate.blocks import CellDaylight, block_power
+from sunveil.simulate.blocks import CellDaylight, Single, block_power, dc_power
 from sunveil.simulate.description import KIND, make_description, make_readme
 from sunveil.simulate.filesky import sky_from_weather
 from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
 from sunveil.simulate.haze import draw_traits
+from sunveil.simulate.household_times import HouseholdTimes
+from sunveil.simulate.households import (
+    SimulatedHouseholds,
+    draw_households,
+    without_wrong_signs,
+)
+from sunveil.simulate.net_meters import Behind, Generation, read_net_meters
 from sunveil.simulate.outages import add_meter_faults
 from sunveil.simulate.places import SimulatedCell
 from sunveil.simulate.roster import draw_roster
@@ -39,7 +46,7 @@ from sunveil.simulate.sky import TrueSky, interval_middles, simulate_true_sky
 from sunveil.simulate.stamps import Index, clock_sources
 from sunveil.simulate.sunpath import SunPath
 from sunveil.simulate.tables import connect, write_lists, write_long, write_table
-from sunveil.simulate.truth import TRUTH_SELECT, truth_columns
+from sunveil.simulate.truth import NET_TRUTH_SELECT, TRUTH_SELECT, truth_columns
 from sunveil.simulate.wear import CellDays, draw_cell_days, wear_down
 
 PART_SYSTEMS = 128
@@ -149,11 +156,12 @@ def _put_in_place(made: Path, target: Path) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _CellSky:
-    """What the systems of a cell share: their light, what their clocks show, rain and snow."""
+    """What the systems of a cell share: light, clocks, rain and snow, and households' year."""
 
     daylight: CellDaylight
     clocks: tuple[Index, Index]
     days: CellDays
+    times: HouseholdTimes | None
 
 
 @dataclass(slots=True, eq=False)
@@ -178,6 +186,7 @@ class _Run:
         self.rosters = [
             draw_roster(cell, self.rates, rng=self._rng(2, *_seed_of(cell))) for cell in self.cells
         ]
+        self.households = self._households() if spec.net.share else []
         self.traits = [
             draw_traits(self.rates, rng=self._rng(6, *_seed_of(cell))) for cell in self.cells
         ]
@@ -210,11 +219,26 @@ class _Run:
             pool.shutdown(wait=True, cancel_futures=True)
         self._tables(_joined(found))
 
+    def _households(self) -> list[SimulatedHouseholds]:
+        """Return the households of each cell, and take from net meters what they cannot have."""
+        found = [
+            draw_households(
+                roster.dc_capacity_kw,
+                self.spec.net,
+                cell.statistics,
+                rng=self._rng(7, *_seed_of(cell)),
+            )
+            for cell, roster in zip(self.cells, self.rosters, strict=True)
+        ]
+        pairs = zip(self.rosters, found, strict=True)
+        self.rosters = [without_wrong_signs(roster, each.net) for roster, each in pairs]
+        return found
+
     def _part(self, number: int) -> Measured:
         """Write one part, and return what each of its systems came to."""
         pieces = [self._piece(piece) for piece in self.parts[number]]
-        rows = [power for power, _ in pieces]
-        power = rows[0] if len(rows) == 1 else np.concatenate(rows)
+        columns = _joined([rows for rows, _ in pieces])
+        power = next(iter(columns.values()))
         first = number * PART_SYSTEMS
         write = write_long if self.spec.layout is ReadingsLayout.LONG else write_lists
         write(
@@ -223,26 +247,40 @@ class _Run:
             system_ids=self.ids[first : first + len(power)],
             start=self.start,
             interval_minutes=self.spec.interval_minutes,
-            power=power,
+            columns=columns,
         )
         readings = np.asarray(np.sum(~np.isnan(power), axis=1), dtype=np.int64)
         return {"readings": readings, **_joined([measured for _, measured in pieces])}
 
-    def _piece(self, piece: Piece) -> tuple[NDArray[np.float32], Measured]:
+    def _piece(self, piece: Piece) -> tuple[dict[str, Single], Measured]:
         sky = self._sky(piece.cell)
         roster = self.rosters[piece.cell].rows(piece.start, piece.stop)
         interval = self.spec.interval_minutes
         wear = wear_down(roster, sky.days)
-        power = block_power(
-            roster,
-            sky.daylight,
-            clocks=sky.clocks,
-            per_reading=interval // self.step,
-            kept=wear.kept,
+        dc = dc_power(roster, sky.daylight)
+        how: dict[str, Any] = {"clocks": sky.clocks, "per_reading": interval // self.step}
+        power = block_power(roster, sky.daylight, kept=wear.kept, dc=dc, **how)
+        seed = (*_seed_of(self.cells[piece.cell]), piece.start)
+        faults: dict[str, Any] = {"interval_minutes": interval, "rng": self._rng(3, *seed)}
+        measured = {"snow_days": wear.snow_days, "soiling_loss": wear.soiling_loss}
+        if sky.times is None:
+            add_meter_faults(power, roster, self.rates, **faults)
+            return {"power_kw": power}, measured
+        exact, alive = power.copy(), np.ones_like(power)
+        add_meter_faults(power, roster, self.rates, alive=alive, **faults)
+        columns, truth = read_net_meters(
+            power,
+            Generation(roster, sky.daylight, dc=dc, ac=exact, kept=wear.kept, **how),
+            Behind(
+                self.households[piece.cell].take(slice(piece.start, piece.stop)),
+                sky.times,
+                self.cells[piece.cell].statistics,
+            ),
+            alive=alive,
+            columns=self.spec.net.columns,
+            rng=self._rng(8, *seed),
         )
-        rng = self._rng(3, *_seed_of(self.cells[piece.cell]), piece.start)
-        add_meter_faults(power, roster, self.rates, interval_minutes=interval, rng=rng)
-        return power, {"snow_days": wear.snow_days, "soiling_loss": wear.soiling_loss}
+        return columns, measured | truth
 
     def _sky(self, place: int) -> _CellSky:
         shared = self.skies[place]
@@ -262,7 +300,8 @@ class _Run:
         )
         days = draw_cell_days(sky, self.rates, rng=self._rng(5, *_seed_of(cell)))
         daylight = CellDaylight.of(sky.weather, whiteness=days.whiteness)
-        return _CellSky(daylight, clocks, days)
+        times = HouseholdTimes.of(sky.weather, cell.timezone) if self.households else None
+        return _CellSky(daylight, clocks, days, times)
 
     def _true_sky(self, place: int) -> TrueSky:
         cell, year = self.cells[place], self.spec.year
@@ -278,7 +317,8 @@ class _Run:
             self.spec, self.rosters, self.ids, smog=smog, measured=measured
         )
         write_table(self._database(), self.folder / "systems.parquet", systems)
-        write_table(self._database(), self.folder / "truth.parquet", truth, select=TRUTH_SELECT)
+        select = NET_TRUTH_SELECT if self.households else TRUTH_SELECT
+        write_table(self._database(), self.folder / "truth.parquet", truth, select=select)
         page = make_readme(self.spec, sky_minutes=self.step)
         description = make_description(self.spec, truth, sky_minutes=self.step)
         write_whole(self.folder / "README.md", page)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields, instance, is_number, shown
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Array, Site
 from sunveil.weather.climate import climate_temperature
@@ -17,17 +18,29 @@ from sunveil.weather.climate import climate_temperature
 COLUMNS = ("ghi", "dni", "dhi", "temp_air", "wind_speed")
 SUN = ("zenith", "azimuth")
 
+# Years that weather is asked for; others are what a misread date looks like.
+EARLIEST, LATEST = 1900, 2200
+
 TimeLike: TypeAlias = "str | dt.date | dt.datetime | np.datetime64 | pd.Timestamp"
 
 
 def instant(when: TimeLike) -> pd.Timestamp:
     """Return a time as a UTC instant; a naive one is taken to be in UTC already."""
+    given: Any = when
     try:
-        stamp = pd.Timestamp(when)
-    except (ValueError, TypeError) as error:
-        raise ParameterError(f"{when!r} is not a time; write it like 2016-07-01T00:00Z") from error
+        if isinstance(given, (bool, complex)) or is_number(given):
+            raise TypeError("a number is no time")  # noqa: TRY301 - one message for all
+        stamp = pd.Timestamp(given)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ParameterError(
+            f"{shown(given)} is not a time; write it like 2016-07-01T00:00Z"
+        ) from error
     if pd.isna(stamp):
         raise ParameterError("a time is missing where the span of the weather is given")
+    if not EARLIEST <= stamp.year <= LATEST:
+        raise ParameterError(
+            f"a time in the year {stamp.year} has no weather; give one from {EARLIEST} to {LATEST}"
+        )
     return stamp.tz_localize("UTC") if stamp.tz is None else stamp.tz_convert("UTC")
 
 
@@ -99,6 +112,7 @@ class Weather:
     azimuth: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.times.tz is None or str(self.times.tz) != "UTC":
             raise WeatherError(f"the weather from {self.source} must have its times in UTC")
         if not self.times.is_monotonic_increasing or self.times.has_duplicates:
@@ -186,10 +200,12 @@ class Weather:
         source, clear, typical
             As for :class:`Weather`.
         """
-        index = pd.DatetimeIndex(frame.index)
-        if index.tz is None:
+        instance("frame", frame, pd.DataFrame, give="a pandas DataFrame of weather")
+        index = frame.index
+        if not isinstance(index, pd.DatetimeIndex) or index.tz is None:
             raise WeatherError(
-                f"the weather from {source} has times without a time zone; localise its index first"
+                f"the weather from {source} has no times with a time zone in its index: localise"
+                " it first"
             )
         missing = [name for name in ("ghi", "dni", "dhi") if name not in frame]
         if missing:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import platformdirs
 
+from sunveil.arguments import instance
 from sunveil.site import Site
 from sunveil.weather.base import COLUMNS, SUN, Weather, utc_index, utc_seconds
 
@@ -117,6 +118,11 @@ class WeatherCache:
     __slots__ = ("folder",)
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        kinds: tuple[type[object], ...] = (str, os.PathLike)
+        if folder is not None:
+            instance(
+                "folder", folder, kinds, give="the path of a folder, or None for the usual one"
+            )
         self.folder = default_folder() if folder is None else Path(folder)
 
     def __repr__(self) -> str:

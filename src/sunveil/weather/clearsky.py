@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pvlib
 
+from sunveil.arguments import instance, whole
 from sunveil.errors import ParameterError
 from sunveil.maps import monthly_turbidity
 from sunveil.site import Array, Site
@@ -62,7 +63,10 @@ def clearsky(
     coefficient", Solar Energy 73, 2002. DOI 10.1016/S0038-092X(02)00045-2
     """
     first, last = span(start, end)
-    if step_minutes < 1 or 1440 % step_minutes != 0:
+    instance("site", site, Site, give="a Site")
+    if cache is not None:
+        instance("cache", cache, WeatherCache, give="a WeatherCache, or None for the user's own")
+    if 1440 % whole("step_minutes", step_minutes, low=1, high=1440) != 0:
         raise ParameterError(
             f"step_minutes must divide a day of 1440 minutes, and {step_minutes} does not"
         )

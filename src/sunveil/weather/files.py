@@ -13,6 +13,7 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 
+from sunveil.arguments import instance, text
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Site
 from sunveil.weather import formats
@@ -21,6 +22,14 @@ from sunveil.weather.formats import ParsedWeather, at_times
 from sunveil.weather.light import to_weather
 from sunveil.weather.remote import PARSER_ERRORS
 from sunveil.weather.tables import read_parquet, with_times
+
+
+def is_there(path: Path) -> bool:
+    """Whether there is a file of that name; there is none whose name no file can have."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def read_weather(
@@ -48,7 +57,15 @@ def read_weather(
         real ones, and the times where each format's values belong: PSM and PVGIS values to
         their stamps, TMY3 and EPW values to the middles of their hours.
     """
+    kinds: tuple[type[object], ...] = (str, os.PathLike)
+    instance("path", path, kinds, give="the path of a weather file")
+    if site is not None:
+        instance("site", site, Site, give="a Site, or None where the file names its place")
+    if timezone is not None:
+        text("timezone", timezone, give="UTC-07:00 or an IANA name")
     file = Path(path)
+    if not is_there(file):
+        raise WeatherError(f"there is no weather file {file.name[:200]!r}; check its path")
     try:
         parsed = _parsed(file, site, timezone)
     except (WeatherError, ParameterError) as error:

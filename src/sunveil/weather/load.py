@@ -5,21 +5,25 @@ from __future__ import annotations
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
+from sunveil.arguments import instance, shown
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Site
 from sunveil.weather.base import TimeLike, Weather, span, years_of
 from sunveil.weather.cache import WeatherCache
 from sunveil.weather.clearsky import clearsky
-from sunveil.weather.files import read_weather
+from sunveil.weather.files import is_there, read_weather
 from sunveil.weather.light import to_weather
 from sunveil.weather.nsrdb import get_nsrdb
 from sunveil.weather.pvgis import get_pvgis
 from sunveil.weather.typical import covering
 
+Source = TypeVar("Source", bound="str | os.PathLike[str] | Weather | pd.DataFrame")
+
+LONGEST_PATH = 200  # letters of a path that a message repeats
 FARTHEST = 100.0  # km from a system at which a file's weather is taken for a mistake
 
 
@@ -51,6 +55,9 @@ def get_weather(
         :func:`read_weather`.
     """
     first, last = span(start, end)
+    check_weather(what)
+    check_cache(cache)
+    instance("site", site, Site, give="a Site")
     try:
         weather = _from(what, site, first, last, cache=cache, **options)
     except TypeError as error:
@@ -67,6 +74,23 @@ def get_weather(
             f" {last:%Y-%m-%d}: not a day in common; give weather of those years, or the clear sky"
         )
     return weather.between(first, last)
+
+
+def check_weather(what: Source) -> Source:
+    """Return what was given as weather, which must be of a type that weather can come from."""
+    if isinstance(what, (str, os.PathLike, Weather, pd.DataFrame)):
+        return what
+    raise ParameterError(
+        "weather must be clearsky, nsrdb, pvgis, a file, a Weather or a frame, and"
+        f" {shown(what)} is none of them"
+    )
+
+
+def check_cache(cache: WeatherCache | None) -> WeatherCache | None:
+    """Return what was given as the cache of weather, which may be none."""
+    if cache is not None:
+        instance("cache", cache, WeatherCache, give="a WeatherCache, or None for the user's own")
+    return cache
 
 
 def _from(
@@ -88,11 +112,6 @@ def _from(
         return get_nsrdb(site, years_of(first, last), cache=cache, **options)
     if what == "pvgis":
         return get_pvgis(site, years_of(first, last), cache=cache, **options)
-    if not isinstance(what, (str, os.PathLike)):
-        raise ParameterError(
-            "weather must be clearsky, nsrdb, pvgis, a file, a Weather or a frame, and a"
-            f" {type(what).__name__} is none of them"
-        )
     return _from_file(Path(what), site, **options)
 
 
@@ -106,9 +125,10 @@ def _from_frame(frame: pd.DataFrame, site: Site) -> Weather:
 
 
 def _from_file(path: Path, site: Site, **options: Any) -> Weather:
-    if not path.exists():
+    if not is_there(path):
         raise WeatherError(
-            f"there is no weather file {path}; give clearsky, nsrdb, pvgis, or a file that exists"
+            f"there is no weather file {str(path)[:LONGEST_PATH]}; give clearsky, nsrdb, pvgis, or"
+            " a file that exists"
         )
     weather = read_weather(path, site=site, **options)
     distance = _kilometres(site, weather.site)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sunveil.arguments import instance
 from sunveil.weather.base import (
     COLUMNS,
     SUN,
@@ -57,6 +58,7 @@ def covering(weather: Weather, start: TimeLike, end: TimeLike) -> Weather:
         Half-open span of instants; naive ones are in UTC.
     """
     first, last = span(start, end)
+    instance("weather", weather, Weather, give="Weather, as sunveil.get_weather returns it")
     if not weather.typical:
         return weather.between(first, last)
     since = utc_seconds(weather.times) - np.datetime64(str(STAND_IN_YEAR), "s")

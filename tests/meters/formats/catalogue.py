@@ -11,6 +11,7 @@ from . import (
     samples_json,
     samples_languages,
     samples_nem12,
+    samples_net,
     samples_numbers,
     samples_pvoutput,
     samples_registers,
@@ -39,6 +40,7 @@ MODULES = (
     samples_numbers,
     samples_languages,
     samples_registers,
+    samples_net,
 )
 WRITERS: dict[str, Writer] = {
     f"{module.__name__.rpartition('samples_')[2]}-{writer.__name__}": writer

@@ -104,19 +104,27 @@ def two_meters(days: int) -> FormatSample:
 
 
 def net(days: int) -> FormatSample:
-    """Consumption beside export: what a home left of its generation, which is not generation."""
-    power = plant("sydney", days).power(30, MARKET)
-    used = pd.Series(np.where(power > 0.01, 0.0, 0.21), index=power.index)
+    """Consumption beside export: a net meter."""
+    known = plant("sydney", days)
+    power = known.power(30, MARKET) - known.load(30, MARKET)
     return FormatSample(
         "nem12-net",
         "nem12",
         "nem12_home.csv",
         _file(
-            _stream("NEM1201010", "E1", used, unit="KWH", minutes=30, digits=4, suffixes="E1B1"),
+            _stream(
+                "NEM1201010",
+                "E1",
+                _kwh((-power).clip(lower=0.0)),
+                unit="KWH",
+                minutes=30,
+                digits=4,
+                suffixes="E1B1",
+            ),
             _stream(
                 "NEM1201010",
                 "B1",
-                _kwh(power),
+                _kwh(power.clip(lower=0.0)),
                 unit="KWH",
                 minutes=30,
                 digits=4,
@@ -125,10 +133,7 @@ def net(days: int) -> FormatSample:
         ),
         (expect(power, system_id="NEM1201010"),),
         label_said=True,
-        must_refuse=True,
-        words=("power_column",),
-        remedy={"power_column": "B1"},
-        schema={"power_column": "B1"},
+        schema={},
     )
 
 

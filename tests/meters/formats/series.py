@@ -80,6 +80,18 @@ class KnownPlant:
         mean = fine.to_numpy().reshape(-1, minutes // 5).mean(axis=1) * share
         return pd.Series(mean, index=fine.index[:: minutes // 5].tz_convert(zone), name="power_kw")
 
+    def load(self, minutes: int, clock: str | None = None) -> pd.Series:
+        """Return what the home under the plant uses, in the same intervals. [kW]
+
+        It is between 0.2 and 2 kW, most in the evening of the home's own clock, and never the same.
+        """
+        power = self.power(minutes, clock)
+        local = power.index.tz_convert(self.timezone)
+        hour = (local.hour + local.minute / 60.0).to_numpy()
+        evening = np.exp(-(((hour - 19.5) / 2.0) ** 2))
+        some = np.random.default_rng(20).exponential(0.25, len(power)).clip(max=1.0)
+        return pd.Series(0.2 + some + 0.8 * evening, index=power.index, name="load_kw")
+
 
 @lru_cache(maxsize=4)
 def _year(place: str) -> pd.Series:
