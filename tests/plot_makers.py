@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from sunveil.estimate import Assumptions, ClockFinding, Estimate, Flag
+from sunveil.household import HouseholdEstimate
 from sunveil.infer import record_span
 from sunveil.meters.record import Label, Record
 from sunveil.planes import PlaneEstimate, TrackerEstimate
@@ -92,6 +93,30 @@ def tracker_of(**changes: object) -> Estimate:
     )
     flags = (Flag.TRACKER,)
     return estimate_of(Plane(178.0, 0.0), **{"tracker": turned, "flags": flags, **changes})
+
+
+# A load that rises in the evening, less in the middle of the year. [kW]
+LOADS = tuple(
+    tuple(level * (1.8 if 17 <= hour < 22 else 1.0) for hour in range(24))
+    for level in (0.6, 0.4, 0.3, 0.5)
+)
+
+
+@functools.cache
+def net_sunny() -> tuple[Record, Weather]:
+    """The roof of :func:`sunny` behind a net meter: less its household's usual load, jittered."""
+    record, weather = sunny()
+    local = record.times.astype("M8[h]") - np.timedelta64(7, "h")
+    month = local.astype("M8[M]").astype(np.int64) % 12 + 1
+    load = np.array(LOADS)[month % 12 // 3, local.astype(np.int64) % 24]
+    load *= np.random.default_rng(6).lognormal(-0.02, 0.2, len(load))
+    return replace(record, power_kw=record.power_kw - load, net=True), weather
+
+
+def net_of(**changes: object) -> Estimate:
+    """A net meter whose household is known as it is."""
+    home = HouseholdEstimate(LOADS, 0.525, 0.31, 0.85)
+    return estimate_of(**{"household": home, "flags": (Flag.NET_METER,), **changes})
 
 
 def truth_of(plane: Plane = ROOF, **changes: object) -> SystemTruth:

@@ -12,6 +12,7 @@ import pytest
 import sunveil
 from sunveil.estimate import Assumptions, ClockFinding, DaylightSaving, Estimate, Flag
 from sunveil.extras import EXTRAS
+from sunveil.household import HouseholdEstimate
 from sunveil.meters import Label
 from sunveil.planes import TrackerEstimate
 from sunveil.quantities import Interval, with_pairs
@@ -21,7 +22,16 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PACKAGE = ROOT / "src" / "sunveil"
 PROOFS = sorted(DOCS.glob("proofs/*.md"))
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md")), *PROOFS]
+REFERENCE = [DOCS / "reference.md", *sorted(DOCS.glob("reference/*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(DOCS.glob("*.md")),
+    *PROOFS,
+    *REFERENCE[1:],
+]
+# Packages of which every name that they export is in the reference.
+WHOLE = ("sunveil.client", "sunveil.plots")
 # What tools make, and what git does not keep.
 MADE = {"__pycache__", "_build", "build", "demo", "dist", "htmlcov", "report.html"}
 
@@ -95,16 +105,33 @@ def test_renewing_puts_the_real_output_in_place(tmp_path):
     assert examples.renewed(page, tmp_path) == page.replace("3", "2")
 
 
+def names_in_reference() -> list[str]:
+    """Return the dotted names that the pages of the reference document."""
+    directive = re.compile(r"^\.\. auto\w+:: (\S+)$", re.MULTILINE)
+    return [name for path in REFERENCE for name in directive.findall(read(path))]
+
+
 def test_every_public_name_is_in_the_reference():
-    told = re.findall(r"^\.\. auto\w+:: sunveil\.(\w+)$", read(DOCS / "reference.md"), re.MULTILINE)
-    assert sorted(set(told) - {"simulate"}) == sunveil.__all__
+    told = names_in_reference()
+    own = {name.removeprefix("sunveil.") for name in told if name.count(".") == 1}
+    assert sorted(own - {"simulate"}) == sunveil.__all__
+    for package in WHOLE:
+        exported = importlib.import_module(package).__all__
+        assert {f"{package}.{name}" for name in exported} <= set(told)
 
 
 def test_no_two_names_in_the_reference_are_alike():
     # a type in a docstring is found by its short name, which must then mean one thing
-    told = re.findall(r"^\.\. auto\w+:: (\S+)$", read(DOCS / "reference.md"), re.MULTILINE)
+    told = names_in_reference()
     short = [name.rpartition(".")[2] for name in told]
     assert [name for name in told if short.count(name.rpartition(".")[2]) > 1] == []
+
+
+def test_every_page_of_the_reference_is_named_in_its_index():
+    told = set(
+        re.findall(r"^\| \[[^]]+\]\((reference/\w+\.md)\) \|", read(REFERENCE[0]), re.MULTILINE)
+    )
+    assert told == {f"reference/{path.name}" for path in REFERENCE[1:]}
 
 
 def test_every_extra_is_explained():
@@ -170,7 +197,8 @@ def test_every_json_field_is_explained():
     ).to_dict()
     told = section(read(DOCS / "nomenclature.md"), "Fields of an estimate")
     turned = TrackerEstimate(180.0, True, 0.9, 0.4, 55.0, *(Interval(0.0, 1.0),) * 3)
-    parts = (estimate["assumptions"], estimate["planes"][0], with_pairs(turned.to_row()))
+    home = HouseholdEstimate(((0.5,) * 24,) * 4, 0.5, 0.5, 0.5).to_row()
+    parts = (estimate["assumptions"], estimate["planes"][0], with_pairs(turned.to_row()), home)
     fields = {*estimate, "error", *(name for part in parts for name in part)}
     assert first_cells(told) == fields
     for kind in DaylightSaving:

@@ -8,6 +8,7 @@ from sunveil.errors import (
     Interface,
     LedgerConflict,
     LedgerError,
+    LedgerUnavailable,
     MeterError,
     MissingExtra,
     ParameterError,
@@ -32,7 +33,7 @@ PLAIN = (
     LedgerConflict,
     ReleaseNotFound,
 )
-EVERY = (*PLAIN, BudgetExceeded)
+EVERY = (*PLAIN, BudgetExceeded, LedgerUnavailable)
 
 
 def test_every_error_is_caught_as_a_sunveil_error():
@@ -64,6 +65,12 @@ def test_a_budget_that_is_exceeded_says_by_how_much():
     with pytest.raises(LedgerError, match="too much") as refused:
         raise BudgetExceeded("too much", requested=2.0, remaining=0.5)
     assert (refused.value.requested, refused.value.remaining) == (2.0, 0.5)
+
+
+def test_a_ledger_out_of_reach_gives_its_reason_apart_from_where_it_is():
+    with pytest.raises(LedgerError, match="the ledger here: full") as refused:
+        raise LedgerUnavailable("the ledger here: full", reason="full")
+    assert refused.value.reason == "full"
 
 
 def test_no_error_of_the_module_is_left_out_of_the_tree():

@@ -14,9 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.estimate import (
-    FAIR_FLAGS,
     FLAG_MEANINGS,
-    POOR_FLAGS,
     Assumptions,
     ClockFinding,
     ClockStep,
@@ -27,6 +25,8 @@ from sunveil.estimate import (
     YearEstimate,
     judge,
 )
+from sunveil.estimate_flags import FAIR_FLAGS, POOR_FLAGS
+from sunveil.household import HouseholdEstimate
 from sunveil.meters.record import Label
 from sunveil.planes import PlaneEstimate, TrackerEstimate
 from sunveil.quantities import Interval
@@ -195,6 +195,7 @@ def test_a_flag_makes_an_estimate_poor_or_fair_or_neither_but_not_both():
     assert not set(POOR_FLAGS) & set(FAIR_FLAGS)
     # what was cut off or repaired, and what was told apart, is known as well as anything else
     known = {Flag.CLIPPING, Flag.CLOCK_REPAIRED, Flag.TWO_PLANES, Flag.TRACKER}
+    known |= {Flag.NET_METER, Flag.EXPORTED_ONLY}
     assert set(Flag) - set(POOR_FLAGS) - set(FAIR_FLAGS) == known
 
 
@@ -268,11 +269,27 @@ def test_planes_and_trackers_become_json_with_intervals_as_pairs(estimate):
     assert json.loads(json.dumps(turned)) == turned
 
 
+HOME = HouseholdEstimate(
+    ((0.5,) * 23 + (float("nan"),), (0.25,) * 24, (1.0,) * 24, (0.75,) * 24), 0.6123, 0.4, 0.5
+)
+
+
+def test_a_household_is_told_in_json_and_never_in_a_repr(estimate):
+    told = replace(estimate, household=HOME).to_dict()["household_load"]
+    assert (told["mean_load_kw"], told["self_consumption"], told["exporting"]) == (0.6123, 0.4, 0.5)
+    assert [len(season) for season in told["load_kw"]] == [24] * 4
+    assert told["load_kw"][0][-1] is None
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
+    assert estimate.to_dict()["household_load"] is None
+    assert "0.6123" not in repr(replace(estimate, household=HOME))
+
+
 @pytest.mark.parametrize("reader", ["pyarrow", "pandas", "duckdb"])
 def test_planes_and_trackers_come_back_from_whoever_reads_the_table(estimate, tmp_path, reader):
     several = [
         replace(estimate, planes=(EAST, WEST), skyline=(10.0, 20.0)),
         replace(estimate, tracker=TRACKER),
+        replace(estimate, household=HOME),
         replace(estimate, years=(YearEstimate(datetime.date(2019, 1, 1), 180.0, 20.0, 5.0),)),
     ]
     path = tmp_path / "estimates.parquet"
@@ -288,6 +305,7 @@ def test_planes_and_trackers_come_back_from_whoever_reads_the_table(estimate, tm
         back = Estimate.from_row(row, estimate.assumptions)
         assert back.to_row() == made.to_row()
         assert back.tracker == made.tracker
+        assert back.household == made.household
     assert Estimate.from_row(rows[0], estimate.assumptions).planes == (EAST, WEST)
 
 

@@ -21,6 +21,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 # What is imported under another name than it is installed by.
 INSTALLED_AS = {
     "yaml": "pyyaml",
+    "prometheus_client": "prometheus-client",
     "python_multipart": "python-multipart",
 }
 # What a package that is declared brings and stands for.
@@ -94,7 +95,7 @@ def test_what_is_declared_is_needed():
 def test_the_extras_are_those_of_the_project():
     for extra, names in EXTRAS.items():
         assert {INSTALLED_AS.get(name, name) for name in names} == declared_by(extra)
-    tools = {"all", "test", "check", "docs", "peers"}
+    tools = {"all", "test", "check", "docs", "package", "peers"}
     assert set(EXTRAS) == set(PROJECT["optional-dependencies"]) - tools
 
 

@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from plot_makers import estimate_of, pair_of, tracker_of
-from sunveil.estimate import YearEstimate
+from plot_makers import estimate_of, net_of, pair_of, tracker_of
+from sunveil.estimate import Flag, YearEstimate
 from sunveil.findings import (
     clear_hours_words,
     flat_words,
     haze_words,
     hidden_skies,
+    hidden_words,
+    household_words,
     planes_words,
     skyline_words,
     three_digits,
@@ -121,3 +123,25 @@ def test_planes_and_trackers_are_told_in_a_sentence() -> None:
     # without it nothing tells how densely rows stand
     still = tracker_of(tracker=replace(tracker, backtrack=False))
     assert planes_words(still) == "Single-axis tracker: axis 178°, without backtracking."
+
+
+def test_a_net_meter_is_told_with_what_its_household_does() -> None:
+    assert household_words(estimate_of()) == ""
+    assert household_words(net_of()) == (
+        "A net meter: its household takes 0.525 kW on average and uses 31% of the generation"
+        " itself; more is generated than used in 85% of the readings by daylight."
+    )
+    exporting = net_of(flags=(Flag.NET_METER, Flag.EXPORTED_ONLY))
+    assert household_words(exporting) == (
+        "A net meter: its household uses 31% of the generation itself; more is generated than used"
+        " in 85% of the readings by daylight. What it takes from the grid is not in the readings."
+    )
+    assert exporting.household is not None
+    unused = replace(exporting, household=replace(exporting.household, exporting=0.98))
+    assert household_words(unused).endswith("it is no net meter: infer it as it is.")
+
+
+@pytest.mark.parametrize("flag", [Flag.LITTLE_EXPORT, Flag.STORAGE, Flag.HEAVY_LOAD])
+def test_what_hides_generation_takes_the_intervals_of_a_net_meter_away(flag: Flag) -> None:
+    assert hidden_words(net_of()) == ""
+    assert "are a guess" in hidden_words(net_of(flags=(Flag.NET_METER, flag)))

@@ -297,23 +297,35 @@ def test_readings_that_are_no_numbers_are_refused(power):
         sunveil.infer(power * 0.0 + np.inf, **GOLDEN)
     with pytest.raises(sunveil.MeterError, match="empty"):
         sunveil.infer(power.iloc[:0], **GOLDEN)
-    with pytest.raises(sunveil.MeterError, match="DatetimeIndex"):
+    with pytest.raises(sunveil.ParameterError, match="DatetimeIndex"):
         sunveil.infer(power.reset_index(drop=True), **GOLDEN)
 
 
-def test_a_net_meter_is_refused_unless_forced_and_leaves_its_neighbours_alone(power, estimate):
+@pytest.fixture(scope="module")
+def net(power: pd.Series) -> pd.Series:
+    """Return a net meter: a household's load, as a rule below the generation by day, taken off."""
     load = np.random.default_rng(0).exponential(0.8, len(power))
-    record = from_pandas(power, system_id="power_kw")
-    net = from_pandas(power - load, system_id="home")
-    skies = SiteSkies(**GOLDEN)
-    refused, beside = infer_records([net, record], skies)
-    assert isinstance(refused, MeterError)
-    assert "system home goes far below zero at night" in str(refused)
-    assert "force=True" in str(refused)
+    return (power - load).rename("home")
+
+
+def test_a_net_meter_is_told_from_its_household_and_leaves_its_neighbours_alone(
+    power, net, estimate
+):
+    record, home = from_pandas(power, system_id="power_kw"), from_pandas(net, system_id="home")
+    found, beside = infer_records([home, record], SiteSkies(**GOLDEN))
     assert beside == estimate
-    forced, same = infer_records([net, record], skies, options=Options(force=True))
-    assert Flag.NET_METER in forced.flags
-    assert same == estimate
+    assert estimate.household is None
+    assert Flag.NET_METER in found.flags
+    assert found.household.mean_load_kw > 0.0
+    assert found == sunveil.infer(home, **GOLDEN)
+    said = sunveil.infer(net, net=True, **GOLDEN)
+    assert (said.plane, said.household) == (found.plane, found.household)
+
+
+def test_the_papers_method_refuses_a_net_meter_and_says_what_to_do(net):
+    said = r"home is a net meter.*needs the generation alone: use method='default'"
+    with pytest.raises(MeterError, match=said):
+        sunveil.infer(net, method="paper", net=True, **GOLDEN)
 
 
 def test_a_capacity_that_makes_no_sense_is_flagged_with_the_likelier_unit(power, estimate):
@@ -342,15 +354,15 @@ def test_a_frame_s_systems_stand_alone(power):
     good = framed("good", power.to_numpy())
     (alone,) = sunveil.infer_frame(good, **GOLDEN)
     for hostile in (power * np.nan, power * 0.0, power * np.inf, power.iloc[::-1] * 1e300):
-        refused = []
         both = pd.concat([framed("bad", hostile.to_numpy()), good])
-        found = sunveil.infer_frame(both, refused=refused, **GOLDEN)
-        assert found[-1] == alone
-        assert [each.system_id for each in found] + [each.system_id for each in refused]
-        assert len(found) + len(refused) == 2
-        if refused:
-            with pytest.raises(sunveil.SunveilError):
-                sunveil.infer_frame(both, **GOLDEN)
+        found = sunveil.infer_frame(both, **GOLDEN)
+        assert found["good"] == alone
+        assert len(found) + len(found.refused) == 2
+        for each in found.refused:
+            assert each.system_id == "bad"
+            with pytest.raises(sunveil.ParameterError, match="bad was not inferred: "):
+                found["bad"]
+            assert found.to_frame().loc["bad", "error"] == each.reason
 
 
 def test_options_default_to_those_of_infer():
@@ -502,10 +514,24 @@ def test_one_system_gives_the_last_digit_of_the_fleets_row(demo_fleet):
 
 @pytest.mark.parametrize("told", [pair_of(), tracker_of()])
 def test_the_paper_s_one_plane_is_flagged_where_the_engine_tells_more(told, monkeypatch):
-    monkeypatch.setattr(sys.modules["sunveil.infer"], "_estimate", lambda *_, **__: told)
+    monkeypatch.setattr(sys.modules["sunveil.infer_records"], "_estimate", lambda *_, **__: told)
     options = Options(method=Method.PAPER, search=Search.BAYESOPT)
     found = infer_record(*sunny(60), options=options)
     assert [each.plane for each in found.planes] == [found.plane]
     assert found.plane != told.plane
     assert found.tracker is None
     assert found.flags == (Flag.NOT_ONE_PLANE,)
+
+
+def test_a_wide_frame_has_a_system_in_each_column_and_survives_bad_ones(power):
+    wide = pd.DataFrame({"roof b": power, "roof a": power, "dead": power * 0.0})
+    found = sunveil.infer_frame(wide, site=Site(**GOLDEN))
+    assert [each.system_id for each in found] == ["roof a", "roof b"]
+    assert found[0].plane == found["roof b"].plane
+    (refused,) = found.refused
+    assert refused.system_id == "dead"
+    table = found.to_frame()
+    assert table.index.tolist() == ["roof a", "roof b", "dead"]
+    assert table.loc["dead", "error"] == refused.reason
+    assert "1 refused" in repr(found)
+    assert "<table" in found._repr_html_()

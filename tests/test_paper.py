@@ -49,6 +49,15 @@ def test_weeks_find_it_too(sky, record):
     assert weekly.plane.angle_to(TRUTH.plane) <= 10.0
 
 
+def test_eq_2_to_the_letter_is_another_score_and_finds_a_plane_close_by(sky, record, fit):
+    grid = plane_grid(6.0, 6.0)
+    usual = paper_score(record, sky.satellite)
+    letter = paper_score(record, sky.satellite, to_the_letter=True)
+    assert [day.day for day in letter.days] == [day.day for day in usual.days]
+    assert not np.array_equal(letter(grid), usual(grid))
+    assert grid[int(letter(grid).argmax())].angle_to(grid[int(usual(grid).argmax())]) <= 12.0
+
+
 def test_the_fit_score_is_the_sum_over_groups(fit):
     assert fit.group_scores.shape == (12, len(fit.result.grid))
     np.testing.assert_allclose(fit.result.scores, fit.group_scores.sum(axis=0))

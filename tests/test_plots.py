@@ -17,9 +17,12 @@ from plot_makers import (
     CAPACITY,
     EAST,
     GOLDEN,
+    LOADS,
     ROOF,
     WEST,
     estimate_of,
+    net_of,
+    net_sunny,
     pair_of,
     sunny,
     tracker_of,
@@ -35,7 +38,9 @@ from sunveil.plots import (
     plot_errors,
     plot_irradiance_by_azimuth,
     plot_irradiance_by_tilt,
+    plot_load,
     plot_score_map,
+    plot_separated,
     plot_skyline,
     plot_yearly_irradiance,
     plot_years,
@@ -195,6 +200,62 @@ def test_clear_days_show_readings_as_dots_on_the_modelled_line() -> None:
         assert np.isin(measured.astype(np.float32), record.power_kw.astype(np.float32)).all()
         assert "[h]" in ax.get_xlabel()
     assert private_marks(panels[0]) == 1
+
+
+def test_readings_of_a_net_meter_lie_below_the_generation_by_the_load() -> None:
+    record, weather = net_sunny()
+    panels = plot_clear_days(record, weather, net_of())
+    assert panels[0].get_ylabel() == "AC power, net [kW]"
+    assert panels[0].get_ylim()[0] < -0.2
+    for ax in panels:
+        lines = {line.get_gid(): line.get_ydata() for line in ax.get_lines()}
+        load = lines["modelled"] - lines["measured"]
+        assert 0.2 < load.mean() < 0.9
+        assert lines["measured"].min() < 0.0
+
+
+def test_the_map_of_a_net_meter_peaks_at_its_plane_once_the_usual_load_is_added() -> None:
+    record, weather = net_sunny()
+    share = agreement_map(seen(record, weather, net_of()))
+    tilt, azimuth = np.unravel_index(int(share.argmax()), share.shape)
+    assert share.max() > 0.85
+    assert ROOF.angle_to(Plane(5.0 * azimuth, 5.0 * tilt)) <= 6.0
+    data = seen(replace(record, power_kw=np.maximum(record.power_kw, 0.0)), weather, net_of())
+    assert np.isnan(data.generated).sum() == (data.power == 0.0).sum() > 100
+
+
+def test_generation_and_load_of_a_net_meter_are_drawn_by_season() -> None:
+    record, weather = net_sunny()
+    panels = plot_separated(record, weather, net_of(haze_summer=-0.2, haze_winter=-0.2, heat=1.25))
+    drawn(panels[0])
+    assert [ax.get_title(loc="left") for ax in panels][::2] == ["Dec to Feb", "Jun to Aug"]
+    for ax, loads in zip(panels, LOADS, strict=True):
+        generation, load = (by_gid(ax, name)[0].get_ydata() for name in ("generation", "load"))
+        assert len(by_gid(ax, "band")) == 1
+        assert generation[[0, 1, 22, 23]] == pytest.approx(0.0, abs=1e-6)
+        assert generation[9:15].max() > 2.0
+        assert load[[0, 1, 22, 23]] == pytest.approx(loads[0], rel=0.1)
+        assert np.abs(load - loads).mean() < 0.15
+    assert private_marks(panels[0]) == 1
+
+
+def test_the_load_of_a_household_has_a_line_for_each_season_that_was_read() -> None:
+    ax = drawn(plot_load(net_of()))
+    assert [line.get_label() for line in ax.get_lines()] == [
+        "Dec to Feb", "Mar to May", "Jun to Aug", "Sep to Nov",
+    ]  # fmt: skip
+    assert by_gid(ax, "jun-aug")[0].get_ydata() == pytest.approx(LOADS[2])
+    assert private_marks(ax) == 1
+    home = replace(net_of().household, load_kw=(LOADS[0], *((np.nan,) * 24,) * 3))
+    assert len(plot_load(net_of(household=home)).get_lines()) == 1
+
+
+def test_a_meter_of_generation_has_no_household_to_draw() -> None:
+    for plot in (lambda: plot_load(estimate_of()), lambda: plot_separated(*sunny(), estimate_of())):
+        with pytest.raises(ParameterError, match="roof is no net meter"):
+            plot()
+    with pytest.raises(ParameterError, match="four panels"):
+        plot_separated(*net_sunny(), net_of(), axes=[plt.figure().add_subplot()])
 
 
 def test_an_inverters_limit_cuts_the_modelled_line() -> None:

@@ -106,7 +106,12 @@ def test_groups_hold_these_days_together(group, first, last):
 def test_a_year_has_its_groups():
     days = np.arange(number(date(2019, 1, 1)), number(date(2020, 1, 1)))
     counts = {group: len(set(group_of(days, group))) for group in DayGroup}
-    assert counts == {DayGroup.WEEK: 53, DayGroup.MONTH: 12, DayGroup.QUARTER: 4}
+    assert counts == {
+        DayGroup.DAY: 365,
+        DayGroup.WEEK: 53,
+        DayGroup.MONTH: 12,
+        DayGroup.QUARTER: 4,
+    }
 
 
 def test_correlation_is_numpys_row_by_row():
@@ -183,7 +188,12 @@ def test_the_scale_of_a_day_is_what_it_was_divided_by(record, broken):
 
 def test_weeks_give_more_days_than_quarters(record, broken):
     found = {group: len(prototypical_days(record, broken, group=group)) for group in DayGroup}
-    assert found == {DayGroup.WEEK: 13, DayGroup.MONTH: 3, DayGroup.QUARTER: 1}
+    assert found == {
+        DayGroup.DAY: 90,
+        DayGroup.WEEK: 13,
+        DayGroup.MONTH: 3,
+        DayGroup.QUARTER: 1,
+    }
 
 
 def test_a_day_without_power_is_never_prototypical(record, broken, clear):

@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from plot_makers import EAST, WEST, estimate_of, pair_of, sunny, tracker_of, truth_of
+from plot_makers import (
+    EAST,
+    WEST,
+    estimate_of,
+    net_of,
+    net_sunny,
+    pair_of,
+    sunny,
+    tracker_of,
+    truth_of,
+)
 from sunveil.errors import ParameterError, SunveilError, TooLittleData
 from sunveil.estimate import (
     Assumptions,
@@ -79,6 +89,11 @@ def of_estimate(estimate: Estimate, truth: SystemTruth | None = None) -> Case:
     return Case(truth, replace(record, system_id=estimate.system_id), weather, estimate)
 
 
+def home() -> Case:
+    record, weather = net_sunny()
+    return Case(None, replace(record, system_id="home"), weather, net_of(system_id="home"))
+
+
 def read(path: Path) -> Page:
     return Page(path.read_text(encoding="utf-8"))
 
@@ -99,6 +114,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
         case("follower", truth=truth_of(tracker=Tracker()), flags=(Flag.NOT_ONE_PLANE,)),
         of_estimate(pair_of(system_id="ridge"), truth=RIDGE),
         of_estimate(tracker_of(system_id="farm")),
+        home(),
     ]
     path = tmp_path_factory.mktemp("full") / "report.html"
     write_report(path, cases, title="A <b>title</b>")
@@ -122,22 +138,22 @@ def test_a_report_needs_nothing_but_itself(full: Path) -> None:
         for name in ("src", "href", "action", "data", "poster", "srcset"):
             assert str(attributes.get(name, "data:")).startswith("data:")
     assert list(full.parent.iterdir()) == [full]
-    assert full.stat().st_size < 3_000_000
+    assert full.stat().st_size < 4_000_000
 
 
 def test_every_figure_has_words_for_those_who_cannot_see_it(full: Path) -> None:
     words = [str(image.get("alt", "")) for image in read(full).all("img")]
-    # errors, three of the site's light, clear days and the map of each of five systems, and the
-    # years and the skyline of one
-    assert len(words) == 16
+    # errors, three of the site's light, clear days and the map of each of six systems, the years
+    # and the skyline of one, and the typical days and the load of a net meter
+    assert len(words) == 20
     assert all(len(one) > 20 for one in words)
-    assert len(set(words)) == 16
+    assert len(set(words)) == 20
 
 
 def test_figures_with_readings_are_marked_private_and_others_are_not(full: Path) -> None:
     page = read(full)
     marked = ["sunveil-private" in picture for picture in page.pictures()]
-    assert marked == [False] * 4 + [True] * 12
+    assert marked == [False] * 4 + [True] * 16
     assert "Private to the curator" in page.text
 
 
@@ -154,7 +170,7 @@ def test_every_system_is_told_with_what_to_know_of_it(full: Path) -> None:
     page = read(full)
     assert "Azimuth 10.0° (any)" in page.text
     assert "cuts the power off at 1,234 kW, so that" in page.text
-    assert page.text.count("good The plane is known to within 3 degrees.") == 2
+    assert page.text.count("good The plane is known to within 3 degrees.") == 3
     assert page.text.count("poor Its modules stand on more than one plane, and") == 1
     assert "falls by 0.7% per year" in page.text
     assert "hides the sun below 30° in the southwest (180 to 240°)" in page.text
@@ -170,7 +186,25 @@ def test_every_system_is_told_with_what_to_know_of_it(full: Path) -> None:
 
 def test_every_system_has_its_quality_in_the_table_and_over_its_figures(full: Path) -> None:
     badges = [each["class"] for each in read(full).all("span") if "quality" in str(each["class"])]
-    assert badges == [f"quality {word}" for word in ("good", "good", "poor", "good", "good") * 2]
+    assert badges == [
+        f"quality {word}" for word in ("good", "good", "poor", "good", "good", "good") * 2
+    ]
+
+
+def test_a_net_meter_is_told_as_one_and_its_load_is_kept_private(full: Path, bare: Path) -> None:
+    page = read(full)
+    assert "From the readings of 6 systems" in page.text
+    assert "One is a net meter." in page.text
+    assert "net meter: a household's consumption is in the readings" in page.text
+    assert "A net meter: its household takes 0.525 kW on average" in page.text
+    assert "In 90% of bright hours its generation is within 15% of a clear sky's." in page.text
+    assert "the dots lie below the line by that much" in page.text
+    assert "private, and never part of a publication" in page.text
+    words = [str(image["alt"]) for image in page.all("img")]
+    assert "Generation and load of home on typical days of four seasons" in words
+    other = read(bare)
+    assert "From the generation readings of one system" in other.text
+    assert "net meter" not in other.text
 
 
 def test_planes_and_trackers_are_told_with_their_intervals(full: Path) -> None:
@@ -197,6 +231,15 @@ def test_the_radius_is_told_once() -> None:
         "The true plane lies within 3.0° of the inferred one with a confidence of 90%."
     )
     assert facts(case(truth=truth_of(Plane(202.0, 31.0))))[0] == "In truth it is 0.0° off."
+
+
+def test_no_radius_is_claimed_where_a_load_hides_the_generation() -> None:
+    hidden = replace(home(), estimate=net_of(flags=(Flag.NET_METER, Flag.HEAVY_LOAD)))
+    told = " ".join(facts(hidden))
+    assert "are a guess" in told
+    assert "confidence of 90%" not in told
+    other = " ".join(facts(case(flags=(Flag.SEASONAL_HAZE,))))
+    assert "confidence of 90%" in other
 
 
 def test_a_limit_is_told_with_the_ratio_of_dc_to_ac() -> None:

@@ -56,6 +56,10 @@ def test_the_page_says_what_a_run_came_to(tmp_path):
     ):
         assert words in page
     assert "two planes</th><td>250</td><td>12.5%</td>" in page
+    net = SUMMARY["flags"]["net_meter"]
+    assert f"<dt>Net meters among them</dt><dd>{net}</dd>" in page
+    none = render_fleet_page({**SUMMARY, "flags": {"clipping": 3}}, RUN)
+    assert "Net meters" not in none
     assert page.count("data:image/svg+xml;base64,") == 3
     # a run of an older version did not count them
     older = {name: value for name, value in SUMMARY.items() if name != "planes"}

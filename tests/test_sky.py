@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from sunveil.site import Losses, Plane, Site, SkyModel, incidence_cosine, normals, plane_irradiance
 from sunveil.sky import (
+    LOWEST_FOR_DIFFUSE,
     SHELTER,
     Sky,
     diffuse_modifiers,
@@ -283,6 +284,19 @@ def test_brighter_ground_gives_a_tilted_plane_more_light(noons, azimuth, tilt, l
     assert (bright >= dull).all()
     if more > 0.01:
         assert bright.sum() > dull.sum()
+
+
+def test_the_glass_may_be_left_off_the_light_about_the_sun(noons):
+    plane = one(180.0, 60.0)
+    usual, letter = (
+        plane_light(noons, plane, diffuse_modifier=False, circumsolar_modifier=each)[0]
+        for each in (True, False)
+    )
+    cosine = np.clip(noons.sun @ plane[0], 0.0, 1.0)
+    up = np.maximum(noons.sun[:, 2], LOWEST_FOR_DIFFUSE)
+    about = noons.dhi * noons.circumsolar / up * cosine
+    np.testing.assert_allclose(letter - usual, about * (1.0 - direct_modifier(cosine)), atol=1e-6)
+    assert (letter >= usual - 1e-9).all()
 
 
 def test_a_wall_that_faces_away_from_the_sun_gets_diffuse_light_only(noons):

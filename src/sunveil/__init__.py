@@ -23,13 +23,17 @@ if TYPE_CHECKING:
         WeatherError,
     )
     from sunveil.estimate import Estimate, Flag
+    from sunveil.frame_estimates import FrameEstimates
+    from sunveil.household import HouseholdEstimate
     from sunveil.infer import infer, infer_frame, infer_record
     from sunveil.meters import Record, read_meters
     from sunveil.planes import PlaneEstimate, TrackerEstimate
+    from sunveil.power.make import power
     from sunveil.privacy.units import Days, Readings, System
     from sunveil.quantities import Interval
     from sunveil.releases.answer import Release
     from sunveil.releases.release import release
+    from sunveil.separate import separate
     from sunveil.site import Losses, Plane, Site
     from sunveil.weather import Weather, get_weather
 
@@ -39,6 +43,8 @@ __all__ = [
     "Days",
     "Estimate",
     "Flag",
+    "FrameEstimates",
+    "HouseholdEstimate",
     "Interval",
     "Losses",
     "MeterError",
@@ -60,8 +66,10 @@ __all__ = [
     "infer",
     "infer_frame",
     "infer_record",
+    "power",
     "read_meters",
     "release",
+    "separate",
 ]
 
 _HOMES = {
@@ -74,13 +82,17 @@ _HOMES = {
         "WeatherError",
     ),
     "sunveil.estimate": ("Estimate", "Flag"),
+    "sunveil.frame_estimates": ("FrameEstimates",),
+    "sunveil.household": ("HouseholdEstimate",),
     "sunveil.infer": ("infer", "infer_frame", "infer_record"),
     "sunveil.meters": ("Record", "read_meters"),
     "sunveil.planes": ("PlaneEstimate", "TrackerEstimate"),
+    "sunveil.power.make": ("power",),
     "sunveil.privacy.units": ("Days", "Readings", "System"),
     "sunveil.quantities": ("Interval",),
     "sunveil.releases.answer": ("Release",),
     "sunveil.releases.release": ("release",),
+    "sunveil.separate": ("separate",),
     "sunveil.site": ("Losses", "Plane", "Site"),
     "sunveil.weather": ("Weather", "get_weather"),
 }

@@ -12,6 +12,7 @@
     └── LedgerError            a ledger that cannot be used
         ├── BudgetExceeded     ... for this charge: the promise does not hold it
         ├── LedgerConflict     ... at all: it was changed, or an old copy of it was put back
+        ├── LedgerUnavailable  ... now: its database or its disk refused
         └── ReleaseNotFound    ... for this: it has no such dataset, analyst or release
 
 Every message is one sentence or two: what is wrong, where, and what to do. Messages about meters
@@ -27,28 +28,31 @@ from enum import StrEnum
 from typing import ClassVar
 
 _ASKED = re.compile("⟦([a-z_]+)(?:=([^⟧]*))?⟧")
-_FLAGS = frozenset({"negate", "force", "restart"})
+_FLAGS = frozenset({"negate", "net", "force", "restart"})
 # The environment's name for the interface that a command is started from.
 INTERFACE = "SUNVEIL_INTERFACE"
 
 # What the curator's form of the service calls them.
 FORM_LABELS = {
-    "timezone": "Time zone of stamps without one",
+    "timezone": "Time zone of the readings",
     "unit": "Unit",
-    "label": "A stamp names",
-    "register": "Readings count up",
+    "label": "Each time is",
+    "register": "Cumulative readings",
     "decimal": "Decimal mark",
     "time_column": "Column of times",
     "date_column": "Column of dates",
     "power_column": "Column of readings",
+    "export_column": "Column of export to the grid",
+    "import_column": "Column of import from the grid",
     "system_column": "Column of systems",
-    "time_format": "Times are written",
+    "time_format": "Format of times",
     "skip_rows": "Lines above the header",
-    "separator": "Cells are parted by",
-    "duplicates": "Different readings for one time",
-    "unit_switch": "A unit that changes within a record",
-    "negate": "Generation is counted as negative",
-    "force": "Infer what does not look like generation",
+    "separator": "Separator between cells",
+    "duplicates": "Several readings for the same time",
+    "unit_switch": "If the unit changes within a record",
+    "negate": "Generation has negative values",
+    "net": "What the meters measure",
+    "force": "Systems that do not look like solar generation",
 }
 
 
@@ -110,7 +114,7 @@ def _worded(parameter: str, value: str | None) -> str:
             return option if value is None else f"{option} {value}"
         case Interface.SERVICE:
             if parameter == "restart":
-                return "Start from nothing"
+                return "Start again from the beginning"
             field = f"the field {FORM_LABELS.get(parameter, parameter.replace('_', ' '))!r}"
             return field if value is None else f"{value} in {field}"
         case _:
@@ -173,6 +177,22 @@ class BudgetExceeded(LedgerError):
 
 class LedgerConflict(LedgerError):
     """A ledger that was changed by hand, or of which an old copy was put back."""
+
+
+class LedgerUnavailable(LedgerError):
+    """A ledger whose database or disk refused: full, not to be written, or out of reach.
+
+    Parameters
+    ----------
+    message
+        What is wrong, in one sentence, with where the ledger is.
+    reason
+        The same without where it is.
+    """
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class ReleaseNotFound(LedgerError):

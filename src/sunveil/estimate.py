@@ -1,295 +1,38 @@
-"""What an inference returns."""
+"""What an inference returns, with its flags and its parts, which can be had from here."""
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from sunveil.meters.record import Label
+from sunveil.arguments import check_fields
+from sunveil.estimate_flags import FLAG_MEANINGS as FLAG_MEANINGS
+from sunveil.estimate_flags import Flag as Flag
+from sunveil.estimate_flags import Quality as Quality
+from sunveil.estimate_flags import judge as judge
+from sunveil.estimate_parts import Assumptions as Assumptions
+from sunveil.estimate_parts import ClockFinding as ClockFinding
+from sunveil.estimate_parts import ClockStep as ClockStep
+from sunveil.estimate_parts import DaylightSaving as DaylightSaving
+from sunveil.estimate_parts import YearEstimate as YearEstimate
+from sunveil.estimate_rows import fields_of_row
+from sunveil.estimate_source import EstimateSource
+from sunveil.household import HouseholdEstimate
 from sunveil.planes import PlaneEstimate, TrackerEstimate
 from sunveil.quantities import (
     Interval,
     five_digits,
     hundredths,
-    interval_of,
-    listed,
-    number_or_nan,
     quantity_columns,
     rounded,
     with_pairs,
 )
-from sunveil.site import Losses, Mount, Plane
+from sunveil.site import Plane
 
-_EPOCH = dt.date(1970, 1, 1)
-
-
-class Flag(StrEnum):
-    """What a reader of an estimate must know before trusting it."""
-
-    CLIPPING = "clipping"
-    LOW_AGREEMENT = "low_agreement"
-    TOO_LITTLE_DATA = "too_little_data"
-    CLOCK_REPAIRED = "clock_repaired"
-    NOT_ONE_PLANE = "not_one_fixed_plane"
-    NET_METER = "net_meter"
-    NOT_GENERATION = "not_generation"
-    EXPORTED_ONLY = "exported_only"
-    WRONG_PLACE = "wrong_place"
-    UNLIKELY_UNIT = "unlikely_unit"
-    LABEL_UNKNOWN = "label_unknown"
-    FEW_CLEAR_HOURS = "few_clear_hours"
-    SEASONAL_HAZE = "seasonal_haze"
-    CAPACITY_BOUNDED = "capacity_bounded"
-    TWO_PLANES = "two_planes"
-    TRACKER = "tracker"
-
-
-FLAG_MEANINGS = {
-    Flag.CLIPPING: "the inverter's limit cuts the top off bright days",
-    Flag.LOW_AGREEMENT: "few readings look like any single plane under this weather",
-    Flag.TOO_LITTLE_DATA: "too few days for a whole season, so the intervals are wide",
-    Flag.CLOCK_REPAIRED: "the declared clock did not fit the sun and was repaired",
-    Flag.NOT_ONE_PLANE: "its modules stand on more than one plane, and nothing can tell which",
-    Flag.NET_METER: "a household's consumption is in the readings",
-    Flag.NOT_GENERATION: "the readings do not look like those of a PV system",
-    Flag.EXPORTED_ONLY: "only what a household left over is in the readings",
-    Flag.WRONG_PLACE: "its days are not those of this place",
-    Flag.UNLIKELY_UNIT: "the capacity would make sense in another unit",
-    Flag.LABEL_UNKNOWN: "nobody said which instant of its interval a stamp names, nor does the sun:"
-    " the interval of azimuth holds the answers for its start, its middle and its end",
-    Flag.FEW_CLEAR_HOURS: "too few clear hours for a sure plane, so the intervals are wide",
-    Flag.SEASONAL_HAZE: "winter days are hazy, which makes a plane look flatter than it is",
-    Flag.TWO_PLANES: "its modules stand on two planes: azimuth and tilt are those of the one plane"
-    " that would do best in their place",
-    Flag.TRACKER: "its modules follow the sun",
-    Flag.CAPACITY_BOUNDED: "no plane agrees with the highest powers: the capacity is theirs",
-}
-
-
-class Quality(StrEnum):
-    """How far an estimate can be relied on, in one word."""
-
-    GOOD = "good"
-    FAIR = "fair"
-    POOR = "poor"
-
-
-# Radii that hold the plane of a good and of a fair estimate. [degrees]
-GOOD_WITHIN, FAIR_WITHIN = 7.0, 12.0
-# With these flags an estimate is poor, whatever its intervals; with those it is fair at best.
-POOR_FLAGS = (
-    Flag.NOT_GENERATION,
-    Flag.WRONG_PLACE,
-    Flag.EXPORTED_ONLY,
-    Flag.NET_METER,
-    Flag.NOT_ONE_PLANE,
-    Flag.CAPACITY_BOUNDED,
-    Flag.LOW_AGREEMENT,
-    Flag.SEASONAL_HAZE,
-    Flag.TOO_LITTLE_DATA,
-    Flag.FEW_CLEAR_HOURS,
-)
-FAIR_FLAGS = (Flag.UNLIKELY_UNIT, Flag.LABEL_UNKNOWN)
-
-
-def judge(flags: Collection[Flag], plane_error_degrees: float) -> tuple[Quality, str]:
-    """Return how far an estimate can be relied on, and why.
-
-    Two planes and a tracker that were told are judged as a plane is: neither flag speaks against
-    them.
-
-    Parameters
-    ----------
-    flags
-        Its flags.
-    plane_error_degrees
-        The radius that holds its plane; of two planes, the larger of their radii. [degrees]
-    """
-    plane_error_degrees = round(plane_error_degrees, 2)  # as a fleet's table has it
-    for quality, bad in ((Quality.POOR, POOR_FLAGS), (Quality.FAIR, FAIR_FLAGS)):
-        for flag in bad:
-            if flag in flags and (quality is Quality.POOR or plane_error_degrees <= FAIR_WITHIN):
-                return quality, FLAG_MEANINGS[flag]
-    what = "the plane is"
-    if Flag.TWO_PLANES in flags:
-        what = "each of the two planes is"
-    elif Flag.TRACKER in flags:
-        what = "the axis of the tracker is"
-    reason = f"{what} known to within {plane_error_degrees:.0f} degrees"
-    if plane_error_degrees <= GOOD_WITHIN:
-        return Quality.GOOD, reason
-    return (Quality.FAIR if plane_error_degrees <= FAIR_WITHIN else Quality.POOR), reason
-
-
-class DaylightSaving(StrEnum):
-    """How the stamps treat daylight saving, against what was declared."""
-
-    AS_DECLARED = "as_declared"
-    LEFT_IN = "left_in"
-    APPLIED_TWICE = "applied_twice"
-
-
-@dataclass(frozen=True, slots=True)
-class ClockStep:
-    """A day on which a clock was set to another time.
-
-    Parameters
-    ----------
-    date
-        The first day on the other time.
-    offset_minutes
-        How far the stamps run ahead of the declared clock from there on; 0 where they are right.
-        [minutes]
-    """
-
-    date: dt.date
-    offset_minutes: float
-
-    @property
-    def day(self) -> int:
-        """The number of the date since 1970."""
-        return (self.date - _EPOCH).days
-
-    def __str__(self) -> str:
-        return f"{self.date.isoformat()} {self.offset_minutes:+g}"
-
-    @classmethod
-    def parse(cls, text: str) -> ClockStep:
-        """Return the step that a text as ``2019-10-27 -60`` stands for."""
-        date, minutes = text.split()
-        return cls(dt.date.fromisoformat(date), float(minutes))
-
-    @classmethod
-    def on(cls, day: int, offset_minutes: float) -> ClockStep:
-        """Return the step on a day that is counted since 1970."""
-        return cls(_EPOCH + dt.timedelta(days=int(day)), float(offset_minutes))
-
-
-@dataclass(frozen=True, slots=True)
-class ClockFinding:
-    """What the sun says of the clock.
-
-    Parameters
-    ----------
-    offset_minutes
-        How far the stamps run ahead of the declared clock outside daylight saving: 60 means that
-        the clock is an hour fast. The repair subtracts it. [minutes]
-    label
-        The interval label that fits, which may differ from the declared one.
-    daylight_saving
-        Whether an hour of daylight saving was left in the stamps, or taken out twice.
-    gain
-        How much of the readings' weight the repair brought into agreement, as a fraction.
-    steps
-        The days on which the clock was set to another time; ``offset_minutes`` holds before the
-        first of them.
-    """
-
-    offset_minutes: float
-    label: Label
-    daylight_saving: DaylightSaving = DaylightSaving.AS_DECLARED
-    gain: float = 0.0
-    steps: tuple[ClockStep, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Assumptions:
-    """What was assumed rather than inferred.
-
-    Parameters
-    ----------
-    losses
-        What stands between light and meter.
-    albedo
-        Share of light that the ground sends back.
-    sky_model
-        How diffuse light is spread over the sky.
-    weather
-        Where the weather comes from.
-    method
-        ``default`` or ``paper``.
-    mount
-        How the modules are mounted.
-    """
-
-    losses: Losses
-    albedo: float
-    sky_model: str
-    weather: str
-    method: str
-    mount: Mount = Mount.UNKNOWN
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the assumptions as plain JSON types."""
-        return {
-            "system_losses": self.losses.system,
-            "system_losses_parts": self.losses.parts,
-            "inverter_efficiency": self.losses.inverter_efficiency,
-            "gamma_pdc_per_degC": self.losses.gamma_pdc,
-            "albedo": self.albedo,
-            "sky_model": self.sky_model,
-            "weather": self.weather,
-            "method": self.method,
-            "mount": self.mount.value,
-        }
-
-    @classmethod
-    def from_dict(cls, named: Mapping[str, Any]) -> Assumptions:
-        """Return the assumptions that :meth:`to_dict` gave; other names are left aside."""
-        return cls(
-            losses=Losses(
-                system=named["system_losses"],
-                inverter_efficiency=named["inverter_efficiency"],
-                gamma_pdc=named["gamma_pdc_per_degC"],
-            ),
-            albedo=named["albedo"],
-            sky_model=named["sky_model"],
-            weather=named["weather"],
-            method=named["method"],
-            mount=Mount(named["mount"]),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class YearEstimate:
-    """What one year of a longer record says by itself.
-
-    Parameters
-    ----------
-    first
-        Its first day.
-    surface_azimuth, surface_tilt
-        The plane. [degrees]
-    dc_capacity_kw
-        DC capacity. [kW]
-    """
-
-    first: dt.date
-    surface_azimuth: float
-    surface_tilt: float
-    dc_capacity_kw: float
-
-    def to_row(self) -> dict[str, Any]:
-        """Return the year as plain types."""
-        return {
-            "first": self.first.isoformat(),
-            "surface_azimuth": hundredths(self.surface_azimuth),
-            "surface_tilt": hundredths(self.surface_tilt),
-            "dc_capacity_kw": five_digits(self.dc_capacity_kw),
-        }
-
-    @classmethod
-    def from_row(cls, row: Mapping[str, Any]) -> YearEstimate:
-        """Return the year that :meth:`to_row` gave."""
-        return cls(
-            dt.date.fromisoformat(row["first"]),
-            row["surface_azimuth"],
-            row["surface_tilt"],
-            row["dc_capacity_kw"],
-        )
+if TYPE_CHECKING:
+    from pvlib.modelchain import ModelChain
+    from pvlib.pvsystem import PVSystem
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +84,11 @@ class Estimate:
         second one shows, none of a tracker.
     tracker
         What turns its modules; None where they stand still.
+    household
+        What a net meter tells of the household behind it; None of a meter of generation alone.
+    source
+        The readings that it came from, in memory only, for :meth:`plot`; None where it was read
+        back from a table. It is never written, shown or compared.
     """
 
     system_id: str
@@ -365,13 +113,79 @@ class Estimate:
     trend_percent_per_year: float | None = None
     planes: tuple[PlaneEstimate, ...] = ()
     tracker: TrackerEstimate | None = None
+    household: HouseholdEstimate | None = None
+    source: EstimateSource | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         # a single plane is always the effective one, also where that was replaced
         if self.tracker is not None:
             object.__setattr__(self, "planes", ())
         elif len(self.planes) < 2:
             object.__setattr__(self, "planes", (self.effective_plane,))
+
+    # What follows looks at an estimate, and so stands above it: it is loaded when asked for.
+
+    def __repr__(self) -> str:
+        from sunveil.estimate_text import estimate_line
+
+        return estimate_line(self)
+
+    def _repr_html_(self) -> str:
+        from sunveil.views.html import estimate_html
+
+        return estimate_html(self)
+
+    def plot(self) -> dict[str, Any]:
+        """Draw what the estimate rests on: see :func:`sunveil.plots.plot_estimate`.
+
+        Returns
+        -------
+        dict
+            The panels (matplotlib's axes) of one new figure by name: ``day 1`` and so on, ``map``,
+            ``residuals`` and, where there are any, ``skyline`` and ``year azimuth``, ``year tilt``,
+            ``year capacity``.
+
+        Privacy
+        -------
+        None: the figure shows readings, and is marked so.
+        """
+        from sunveil.plots.overview import plot_estimate
+
+        return plot_estimate(self)
+
+    def to_pvsystem(self) -> PVSystem:
+        """Return the system as pvlib's, with an array for each plane or for the tracker.
+
+        See :func:`sunveil.views.pvlib_system.make_pvsystem`.
+        """
+        from sunveil.views.pvlib_system import make_pvsystem
+
+        return make_pvsystem(self)
+
+    def to_modelchain(self, site: Any = None) -> ModelChain:
+        """Return pvlib's chain of models for the system, ready for ``run_model(weather)``.
+
+        See :func:`sunveil.views.pvlib_system.make_modelchain`.
+
+        Parameters
+        ----------
+        site
+            Where the system is, as a :class:`~sunveil.Site` or pvlib's ``Location``; where it was
+            inferred, when left out.
+        """
+        from sunveil.views.pvlib_system import make_modelchain
+
+        return make_modelchain(self, site)
+
+    def to_sam(self) -> list[dict[str, float | int]]:
+        """Return the inputs of SAM's PVWatts (``pvwattsv8``), one set for each plane.
+
+        See :func:`sunveil.views.sam.pvwatts_inputs`.
+        """
+        from sunveil.views.sam import pvwatts_inputs
+
+        return pvwatts_inputs(self)
 
     @property
     def effective_plane(self) -> PlaneEstimate:
@@ -454,12 +268,10 @@ class Estimate:
             "trend_percent_per_year": hundredths(self.trend_percent_per_year),
             "planes": [each.to_row() for each in self.planes],
             "tracker": None if self.tracker is None else self.tracker.to_row(),
+            "household_load": None if self.household is None else self.household.to_row(),
             "skyline": list(self.skyline),
             "years": [year.to_row() for year in self.years],
-            "clock_offset_minutes": self.clock.offset_minutes,
-            "clock_label": self.clock.label.value,
-            "clock_daylight_saving": self.clock.daylight_saving.value,
-            "clock_steps": [str(step) for step in self.clock.steps],
+            **self.clock.to_row(),
             "agreement": rounded(self.agreement, 4),
             "flags": [flag.value for flag in self.flags],
             "quality": self.quality.value,
@@ -482,33 +294,4 @@ class Estimate:
         notes
             What the reader of the meter file did, one sentence each.
         """
-        turned = row.get("tracker")
-        return cls(
-            system_id=str(row["system_id"]),
-            plane=Plane(row["surface_azimuth"], row["surface_tilt"]),
-            dc_capacity_kw=row["dc_capacity_kw"],
-            azimuth_interval=interval_of(row, "surface_azimuth"),
-            tilt_interval=interval_of(row, "surface_tilt"),
-            capacity_interval=interval_of(row, "dc_capacity_kw"),
-            plane_error_degrees=number_or_nan(row["plane_error_degrees"]),
-            ac_limit_kw=row["ac_limit_kw"],
-            clock=ClockFinding(
-                row["clock_offset_minutes"],
-                Label(row["clock_label"]),
-                DaylightSaving(row["clock_daylight_saving"]),
-                steps=tuple(ClockStep.parse(each) for each in listed(row.get("clock_steps"))),
-            ),
-            agreement=row["agreement"],
-            flags=tuple(Flag(each) for each in listed(row["flags"])),
-            assumptions=assumptions,
-            notes=tuple(notes),
-            haze_summer=row.get("haze_summer", row.get("haze")),
-            haze_winter=row.get("haze_winter", row.get("haze")),
-            heat=row.get("heat"),
-            clear_hours=row.get("clear_hours"),
-            skyline=tuple(listed(row.get("skyline"))),
-            years=tuple(YearEstimate.from_row(year) for year in listed(row.get("years"))),
-            trend_percent_per_year=row.get("trend_percent_per_year"),
-            planes=tuple(PlaneEstimate.from_row(each) for each in listed(row.get("planes"))),
-            tracker=TrackerEstimate.from_row(turned) if isinstance(turned, Mapping) else None,
-        )
+        return cls(**fields_of_row(row), assumptions=assumptions, notes=tuple(notes))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sunveil.estimate import Estimate, YearEstimate
+from sunveil.estimate import Estimate, Flag, YearEstimate
 from sunveil.planes import TrackerEstimate
 
 _COMPASS = ("north", "northeast", "east", "southeast", "south", "southwest", "west", "northwest")
@@ -15,6 +15,10 @@ _COMPASS = ("north", "northeast", "east", "southeast", "south", "southwest", "we
 HARDLY = 0.1
 # Planes flatter than this can hardly be told apart by any meter. [degrees]
 FLAT_BELOW = 15.0
+# Above this share of daylight readings with export a household uses next to nothing by day.
+_ALL_EXPORTED = 0.95
+# What hides the generation of a net meter.
+HIDING = (Flag.LITTLE_EXPORT, Flag.LOAD_FOLLOWS_SUN, Flag.STORAGE, Flag.HEAVY_LOAD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,34 @@ def tracker_words(tracker: TrackerEstimate) -> str:
     if not tracker.backtrack:
         return f"{axis}, without backtracking"
     return f"{axis}, backtracking, rows cover {100.0 * tracker.gcr:.0f}% of the ground"
+
+
+def household_words(estimate: Estimate) -> str:
+    """Return what a net meter tells of its household, as a sentence; nothing of other meters."""
+    home = estimate.household
+    if home is None:
+        return ""
+    takes = f"takes {three_digits(home.mean_load_kw)} kW on average and "
+    unseen, more = Flag.EXPORTED_ONLY in estimate.flags, ""
+    if unseen:
+        takes, more = "", " What it takes from the grid is not in the readings."
+    if unseen and home.exporting > _ALL_EXPORTED:
+        more = " If its readings are the generation alone, it is no net meter: infer it as it is."
+    return (
+        f"A net meter: its household {takes}uses"
+        f" {100.0 * home.self_consumption:.0f}% of the generation itself; more is generated than"
+        f" used in {100.0 * home.exporting:.0f}% of the readings by daylight.{more}"
+    )
+
+
+def hidden_words(estimate: Estimate) -> str:
+    """Return that a net meter hides its generation, as a sentence; nothing where it does not."""
+    if not set(HIDING) & set(estimate.flags):
+        return ""
+    return (
+        "Its generation can hardly be told from its load: azimuth, tilt and capacity are a guess,"
+        " whatever their intervals say."
+    )
 
 
 def three_digits(value: float) -> str:

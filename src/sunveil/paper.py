@@ -45,11 +45,14 @@ class FitScore:
         The sky of each of these days.
     albedo
         Share of light that the ground sends back.
+    to_the_letter
+        Whether f(θ) falls on direct light alone, as eq. 2 has it.
     """
 
     days: tuple[Profile, ...]
     skies: tuple[Sky, ...]
     albedo: float
+    to_the_letter: bool = False
 
     def __repr__(self) -> str:
         return f"FitScore({len(self.days)} groups, private)"
@@ -60,7 +63,9 @@ class FitScore:
         for piece, part in blocks(grid):
             normals = part.normals
             for row, (day, sky) in enumerate(zip(self.days, self.skies, strict=True)):
-                profiles = candidate_profiles(sky, normals, albedo=self.albedo)
+                profiles = candidate_profiles(
+                    sky, normals, albedo=self.albedo, to_the_letter=self.to_the_letter
+                )
                 scores[row, piece] = fit_score(day.power, profiles)
         return scores
 
@@ -70,7 +75,12 @@ class FitScore:
 
 
 def paper_score(
-    record: Record, weather: Weather, *, group: DayGroup = DayGroup.MONTH, albedo: float = 0.2
+    record: Record,
+    weather: Weather,
+    *,
+    group: DayGroup = DayGroup.MONTH,
+    albedo: float = 0.2,
+    to_the_letter: bool = False,
 ) -> FitScore:
     """Return the fit score of a record under the weather that chooses its clear days.
 
@@ -84,9 +94,13 @@ def paper_score(
         How days are put into groups.
     albedo
         Share of global irradiance that the ground sends back.
+    to_the_letter
+        Whether f(θ) falls on direct light alone, as the paper's eq. 2 has it; else it falls on the
+        diffuse light about the sun too, which comes from the same place.
     """
     days = tuple(prototypical_days(record, weather, group=group))
-    return FitScore(days, tuple(sky_at(weather, day.times) for day in days), albedo)
+    skies = tuple(sky_at(weather, day.times) for day in days)
+    return FitScore(days, skies, albedo, to_the_letter)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

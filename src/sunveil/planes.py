@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
+from sunveil.arguments import check_fields
 from sunveil.quantities import (
     Interval,
     five_digits,
@@ -41,6 +42,9 @@ class PlaneEstimate:
     tilt_interval: Interval
     share_interval: Interval
     capacity_interval: Interval
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def surface_azimuth(self) -> float:
@@ -109,6 +113,9 @@ class TrackerEstimate:
     axis_interval: Interval
     gcr_interval: Interval
     max_angle_interval: Interval
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def to_row(self) -> dict[str, Any]:
         """Return the tracker as plain types, rounded as an estimate's row is."""

@@ -18,8 +18,9 @@ DAY = 86400
 
 
 class DayGroup(StrEnum):
-    """How days are put into groups."""
+    """How days are put into groups; by ``day``, each is one of its own."""
 
+    DAY = "day"
     WEEK = "week"
     MONTH = "month"
     QUARTER = "quarter"
@@ -63,6 +64,8 @@ def normalise(values: Array) -> Array:
 
 def group_of(days: NDArray[np.int64], group: DayGroup) -> NDArray[np.int64]:
     """Return the number of the group that each day (since 1970) belongs to."""
+    if group is DayGroup.DAY:
+        return days
     if group is DayGroup.WEEK:
         return np.asarray((days + 3) // 7)  # day 0 was a Thursday
     months = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
@@ -154,7 +157,9 @@ def prototypical_days(record: Record, weather: Weather, *, group: DayGroup) -> l
     return out
 
 
-def candidate_profiles(sky: Sky, normals: Array, *, albedo: float) -> Array:
+def candidate_profiles(
+    sky: Sky, normals: Array, *, albedo: float, to_the_letter: bool = False
+) -> Array:
     """Return the normalised irradiance of candidates over one day: the paper's p̂, its eq. 2.
 
     Parameters
@@ -165,6 +170,15 @@ def candidate_profiles(sky: Sky, normals: Array, *, albedo: float) -> Array:
         Unit normals of the candidates (east, north, up), one per row.
     albedo
         Share of global irradiance that the ground sends back.
+    to_the_letter
+        Whether f(θ) falls on direct light alone, as eq. 2 has it, or on the light about the sun
+        too.
     """
-    light = plane_light(sky, normals, albedo=albedo, diffuse_modifier=False)
+    light = plane_light(
+        sky,
+        normals,
+        albedo=albedo,
+        diffuse_modifier=False,
+        circumsolar_modifier=not to_the_letter,
+    )
     return normalise(np.where(sky.sun[:, 2] > 0.0, light, 0.0))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsFloat
+
+from sunveil.arguments import check_fields, is_number
+from sunveil.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,10 +18,26 @@ class Interval:
     low: float
     high: float
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @property
     def width(self) -> float:
         """Return ``high - low``, for intervals that do not wrap."""
         return self.high - self.low
+
+    def __contains__(self, value: object) -> bool:
+        """Tell whether the interval holds a number; one of azimuths may pass north.
+
+        >>> 5.0 in Interval(350.0, 20.0), 180.0 in Interval(350.0, 20.0)
+        (True, False)
+        """
+        if not (isinstance(value, SupportsFloat) and is_number(value)):
+            raise ParameterError("an interval holds numbers; ask it for one, such as 180.0")
+        asked = float(value)
+        if self.low <= self.high:
+            return self.low <= asked <= self.high
+        return asked >= self.low or asked <= self.high
 
 
 def quantity_columns(

@@ -11,17 +11,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pvlib
-from numpy.typing import NDArray
 
 from sunveil import maps
+from sunveil.arguments import is_number, number, shown
 from sunveil.errors import ParameterError
-
-Array = NDArray[np.float64]
+from sunveil.losses import CALIBRATION as CALIBRATION
+from sunveil.losses import LOSS_PARTS as LOSS_PARTS
+from sunveil.losses import RUNNING_LOSSES as RUNNING_LOSSES
+from sunveil.losses import Losses as Losses
+from sunveil.losses import Mount as Mount
+from sunveil.plane import Array as Array
+from sunveil.plane import Plane as Plane
+from sunveil.plane import normals as normals
 
 # Wind at the modules over wind at 10 m, where weather services measure it.
 SHELTER = 0.5
@@ -58,17 +64,52 @@ class Site:
     def __post_init__(self) -> None:
         for name, limit in (("latitude", 90.0), ("longitude", 180.0)):
             value = getattr(self, name)
-            if not (math.isfinite(value) and -limit <= value <= limit):
+            if not (is_number(value) and math.isfinite(value) and -limit <= value <= limit):
                 raise ParameterError(
-                    f"{name} must be between {-limit:g} and {limit:g} degrees, not {value:g};"
+                    f"{name} must be between {-limit:g} and {limit:g} degrees, not {shown(value)};"
                     " north and east are positive"
                 )
         if self.altitude is None:
             object.__setattr__(self, "altitude", maps.altitude(self.latitude, self.longitude))
-        elif not (math.isfinite(self.altitude) and -500.0 <= self.altitude <= 9000.0):
+        else:
+            number("altitude", self.altitude, low=-500.0, high=9000.0, unit="metres")
+
+    @classmethod
+    def of(
+        cls,
+        place: Any = None,
+        *,
+        latitude: float | None = None,
+        longitude: float | None = None,
+        altitude: float | None = None,
+    ) -> Site:
+        """Return a site given by its numbers, or by something that has them.
+
+        Parameters
+        ----------
+        place
+            A site, pvlib's ``Location`` or anything else with ``latitude``, ``longitude`` and,
+            where it knows it, ``altitude``; in place of the numbers.
+        latitude, longitude, altitude
+            The numbers, where there is no place. [degrees, degrees, m]
+        """
+        numbers = (latitude, longitude, altitude)
+        if place is None:
+            if latitude is None or longitude is None:
+                raise ParameterError(
+                    "a place is needed: give latitude= and longitude= in degrees, or site= as a"
+                    " Site or as pvlib's Location"
+                )
+            return cls(latitude, longitude, altitude)
+        if any(each is not None for each in numbers):
+            raise ParameterError("give site= or latitude= and longitude=, not both")
+        if isinstance(place, cls):
+            return place
+        if not (hasattr(place, "latitude") and hasattr(place, "longitude")):
             raise ParameterError(
-                f"altitude must be between -500 and 9000 metres, and {self.altitude:g} is not"
+                f"site must be a Site or pvlib's Location, and {shown(place)} is not"
             )
+        return cls(place.latitude, place.longitude, getattr(place, "altitude", None))
 
     @property
     def height(self) -> float:
@@ -83,128 +124,6 @@ class Site:
                 times, self.latitude, self.longitude, altitude=self.height
             )
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Plane:
-    """The orientation of an array: azimuth and tilt.
-
-    Parameters
-    ----------
-    surface_azimuth
-        Clockwise from north; brought into [0, 360). [degrees]
-    surface_tilt
-        From horizontal, in [0, 90]. [degrees]
-    """
-
-    surface_azimuth: float
-    surface_tilt: float
-
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.surface_azimuth):
-            raise ParameterError("surface_azimuth must be a finite number of degrees")
-        if not (math.isfinite(self.surface_tilt) and 0.0 <= self.surface_tilt <= 90.0):
-            raise ParameterError(
-                f"surface_tilt must be between 0 and 90 degrees, and {self.surface_tilt:g} is not"
-            )
-        object.__setattr__(self, "surface_azimuth", self.surface_azimuth % 360.0 % 360.0)
-
-    @property
-    def normal(self) -> Array:
-        """The unit vector out of the plane: east, north, up."""
-        both = normals(np.array([self.surface_azimuth]), np.array([self.surface_tilt]))
-        return np.asarray(both[0])
-
-    def angle_to(self, other: Plane) -> float:
-        """Return the angle between two planes. [degrees]"""
-        cosine = float(np.clip(self.normal @ other.normal, -1.0, 1.0))
-        return math.degrees(math.acos(cosine))
-
-
-class Mount(StrEnum):
-    """How the modules are mounted, which decides how hot they run."""
-
-    UNKNOWN = "unknown"
-    RACK = "rack"
-    ROOF = "roof"
-
-    @property
-    def heat(self) -> float:
-        """How much more the modules warm above the air than on Faiman's open rack, as a factor."""
-        return {"unknown": 1.25, "rack": 1.0, "roof": 1.5}[self.value]
-
-
-# What PVWatts 5 takes off the DC power of a system that runs, under a sky that nothing hides. Its
-# shading, snow and availability are left out: an inference rests on hours without them.
-LOSS_PARTS = MappingProxyType(
-    {
-        "soiling": 0.02,
-        "mismatch": 0.02,
-        "wiring": 0.02,
-        "connections": 0.005,
-        "light-induced degradation": 0.015,
-        "nameplate rating": 0.01,
-    }
-)
-# How much more than that real, labelled systems give on clear days, in the mean
-# (``python -m benchmarks.calibrate``).
-CALIBRATION = 1.04
-RUNNING_LOSSES = round(1.0 - CALIBRATION * math.prod(1.0 - part for part in LOSS_PARTS.values()), 3)
-
-
-@dataclass(frozen=True, slots=True)
-class Losses:
-    """Losses between the light on the modules and the meter.
-
-    They are assumed, never inferred, and named in every result.
-
-    Parameters
-    ----------
-    system
-        Soiling, wiring, mismatch and the like, as a fraction of DC power; the default is
-        :data:`LOSS_PARTS` together, corrected by :data:`CALIBRATION`. Below zero where a system
-        gives more than its nameplate says.
-    inverter_efficiency
-        Nominal inverter efficiency, as a fraction.
-    gamma_pdc
-        Temperature coefficient of DC power. [1/°C]
-    """
-
-    system: float = RUNNING_LOSSES
-    inverter_efficiency: float = 0.96
-    gamma_pdc: float = -0.004
-
-    def __post_init__(self) -> None:
-        if not -0.2 <= self.system < 1.0:
-            raise ParameterError(f"system losses must be in [-0.2, 1), and {self.system:g} is not")
-        if not 0.5 <= self.inverter_efficiency <= 1.0:
-            raise ParameterError(
-                f"inverter_efficiency must be in [0.5, 1], and {self.inverter_efficiency:g} is not"
-            )
-        if not -0.02 <= self.gamma_pdc <= 0.0:
-            raise ParameterError(
-                f"gamma_pdc must be in [-0.02, 0] per °C, and {self.gamma_pdc:g} is not"
-            )
-
-    @property
-    def parts(self) -> dict[str, float]:
-        """What the system losses are made of: the assumed parts, or all of them as given."""
-        if self.system != RUNNING_LOSSES:
-            return {"given": self.system}
-        return {**LOSS_PARTS, "calibration on real systems": round(1.0 - CALIBRATION, 3)}
-
-    @property
-    def factor(self) -> float:
-        """AC power per unit of DC power far from the inverter's limit."""
-        return (1.0 - self.system) * self.inverter_efficiency
-
-
-def normals(surface_azimuth: Array, surface_tilt: Array) -> Array:
-    """Return the unit normals (east, north, up) of planes, one per row."""
-    azimuth, tilt = np.radians(surface_azimuth), np.radians(surface_tilt)
-    return np.stack(
-        [np.sin(tilt) * np.sin(azimuth), np.sin(tilt) * np.cos(azimuth), np.cos(tilt)], axis=-1
-    )
 
 
 def incidence_cosine(plane: Plane, zenith: Array, azimuth: Array) -> Array:

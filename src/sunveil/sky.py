@@ -1,205 +1,39 @@
 """The sun and the light at chosen instants, and what planes make of them.
 
 A :class:`Sky` is weather laid onto the instants at which it is needed, daylight only, with the
-sun as a vector. :func:`unit_power` turns it into the power of planes per kW of DC capacity, for
-one plane or many, without a call to pvlib per plane: the cosine of incidence is one matrix
-product, and Hay-Davies adds terms of rank one (the paper's eqs. 1 to 3).
+sun as a vector (:mod:`sunveil.sky_instants`). :func:`unit_power` turns it into the power of planes
+per kW of DC capacity, for one plane or many, without a call to pvlib per plane: the cosine of
+incidence is one matrix product, and Hay-Davies adds terms of rank one (the paper's eqs. 1 to 3).
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any
-from weakref import WeakKeyDictionary
-
 import numpy as np
-from numpy.typing import NDArray
 
-from sunveil.site import SHELTER, Array, Losses, Site, SkyModel
-from sunveil.weather.base import Weather, utc_seconds
-
-# Light below this elevation is neither modelled well nor worth much. [sine]
-LOWEST_SUN = float(np.sin(np.radians(1.0)))
-# Perez and others hold the sun here when spreading diffuse light. [sine]
-LOWEST_FOR_DIFFUSE = float(np.cos(np.radians(85.0)))
-SOLAR_CONSTANT = 1366.1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sky:
-    """The sun and the light at n instants.
-
-    Parameters
-    ----------
-    site
-        Where.
-    sun
-        Unit vectors to the sun (east, north, up), one per row.
-    dni, dhi, ghi
-        Irradiance. [W/m²]
-    dni_extra
-        Direct irradiance above the air. [W/m²]
-    temp_air
-        Air temperature. [°C]
-    wind_speed
-        Wind speed. [m/s]
-    circumsolar
-        Share of the diffuse light that comes from around the sun.
-    horizon
-        Share of the diffuse light that comes, positive or negative, from the horizon.
-    clearness
-        Direct irradiance over that of a clear sky: 1 where the weather is clear.
-    """
-
-    site: Site
-    sun: Array
-    dni: Array
-    dhi: Array
-    ghi: Array
-    dni_extra: Array
-    temp_air: Array
-    wind_speed: Array
-    circumsolar: Array
-    horizon: Array
-    clearness: Array
-
-    def __len__(self) -> int:
-        return len(self.dni)
-
-    def take(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Sky:
-        """Return the sky at the chosen instants only."""
-        return self._each(lambda part: part[chosen])
-
-    def single(self) -> Sky:
-        """Return the same sky in single precision, in which many planes take half the time.
-
-        The power of planes is then the same to 3e-5 of their capacity: where rounding takes another
-        entry of the table of :func:`direct_modifier`, and to 1e-6 elsewhere.
-        """
-        return self._each(lambda part: part.astype(np.float32))
-
-    def _each(self, change: Callable[[Array], Any]) -> Sky:
-        parts = {
-            field.name: change(getattr(self, field.name))
-            for field in fields(self)
-            if field.name != "site"
-        }
-        return Sky(site=self.site, **parts)
-
-    def hazier(self, turbidity: float) -> Sky:
-        """Return the same sky with the Linke turbidity raised by ``turbidity``.
-
-        The direct and global light fall as they do in Ineichen's clear-sky model, so the
-        difference moves into the diffuse part. Negative values clear the air.
-        """
-        if turbidity == 0.0:
-            return self
-        up = np.maximum(self.sun[:, 2], LOWEST_SUN)
-        airmass = relative_airmass(up) * np.exp(-self.site.height / 8434.5)
-        low = np.exp(-self.site.height / 1250.0)
-        fade = np.exp(-(3.92e-5 * self.site.height + 0.0387) * low * turbidity * airmass)
-        dni = self.dni * np.exp(-0.09 * turbidity * airmass)
-        ghi = self.ghi * fade
-        dhi = np.maximum(ghi - dni * up, 0.3 * self.dhi)
-        return replace(self, dni=dni, dhi=dhi, ghi=ghi)
-
-
-def relative_airmass(sine: Array) -> Array:
-    """Return Kasten and Young's airmass for the sine of the sun's elevation."""
-    elevation = np.degrees(np.arcsin(np.clip(sine, 0.0, 1.0)))
-    return np.asarray(1.0 / (sine + 0.50572 * (elevation + 6.07995) ** -1.6364))
-
-
-@functools.cache
-def _modifier_table(kind: np.dtype[Any], size: int = 16384) -> Array:
-    import pvlib
-
-    cosines = (np.arange(size + 1) + 0.5) / size
-    angles = np.degrees(np.arccos(np.minimum(cosines, 1.0)))
-    return np.asarray(pvlib.iam.physical(angles), dtype=kind)
-
-
-def direct_modifier(cosine: Array) -> Array:
-    """Return the incidence-angle modifier of direct light, by table, for cosines in [0, 1].
-
-    The table is so fine that its nearest entry is right to 2e-4 at grazing light, and the light
-    that enters, which is what counts, to 2e-5 of the beam. It reaches one step beyond 1, where
-    rounding may put a cosine.
-    """
-    table = _modifier_table(cosine.dtype)
-    return np.asarray(table[(cosine * (len(table) - 1)).astype(np.int32)])
-
-
-# Marion's modifiers of sky and ground light under pvlib's glass by tilt [degrees], dense where they
-# bend. A flat plane sees no ground.
-MODIFIERS = np.array(
-    [
-        (0.0, 0.944394240096, 0.0),
-        (1.0, 0.944472645175, 0.0406836175513),
-        (2.0, 0.944661390098, 0.103958509497),
-        (3.5, 0.945124086621, 0.180798536381),
-        (5.0, 0.945738834226, 0.246122678902),
-        (7.5, 0.947002756038, 0.341501914026),
-        (10.0, 0.948415146445, 0.421184719467),
-        (15.0, 0.95130627186, 0.546630840117),
-        (20.0, 0.953917829444, 0.63871401178),
-        (25.0, 0.956057285777, 0.707519628673),
-        (30.0, 0.957675389134, 0.75971430282),
-        (40.0, 0.959430094964, 0.83107761269),
-        (50.0, 0.959469456137, 0.875189661764),
-        (60.0, 0.958033230309, 0.903567385413),
-        (75.0, 0.953190181064, 0.929509453764),
-        (90.0, 0.944404794632, 0.944404794632),
-    ]
-)
-
-
-def diffuse_modifiers(surface_tilt: Array) -> tuple[Array, Array]:
-    """Return Marion's modifiers of sky and ground light for planes of given tilts.
-
-    References
-    ----------
-    B. Marion, "Numerical method for angle-of-incidence correction factors for diffuse radiation
-    incident photovoltaic modules", Solar Energy 147, 2017. DOI 10.1016/j.solener.2017.03.027
-    """
-    tilts, sky, ground = MODIFIERS.T
-    return np.interp(surface_tilt, tilts, sky), np.interp(surface_tilt, tilts, ground)
-
-
-def sun_vectors(zenith: Array, azimuth: Array) -> Array:
-    """Return unit vectors (east, north, up) to the sun from its angles in degrees."""
-    z, a = np.radians(zenith), np.radians(azimuth)
-    return np.stack([np.sin(z) * np.sin(a), np.sin(z) * np.cos(a), np.cos(z)], axis=-1)
-
-
-_KNOWN_VECTORS: WeakKeyDictionary[Weather, Array] = WeakKeyDictionary()
-
-
-def _base_vectors(weather: Weather) -> Array:
-    """Return the sun's vectors at the weather's own times, computed once while it lives."""
-    if weather not in _KNOWN_VECTORS:
-        _KNOWN_VECTORS[weather] = sun_vectors(*weather.sun())
-    return _KNOWN_VECTORS[weather]
-
-
-def extra_radiation(times: NDArray[np.datetime64]) -> Array:
-    """Return direct irradiance above the air by Spencer's series, without pandas. [W/m²]"""
-    day = (times - times.astype("datetime64[Y]")).astype("timedelta64[s]").astype(np.float64)
-    angle = 2.0 * np.pi * day / 86400.0 / 365.0
-    series = (
-        1.00011
-        + 0.034221 * np.cos(angle)
-        + 0.00128 * np.sin(angle)
-        + 0.000719 * np.cos(2 * angle)
-        + 7.7e-05 * np.sin(2 * angle)
-    )
-    return np.asarray(SOLAR_CONSTANT * series)
+from sunveil.glass import MODIFIERS as MODIFIERS
+from sunveil.glass import diffuse_modifiers as diffuse_modifiers
+from sunveil.glass import direct_modifier as direct_modifier
+from sunveil.site import SHELTER as SHELTER
+from sunveil.site import Array, Losses
+from sunveil.sky_instants import LOWEST_FOR_DIFFUSE as LOWEST_FOR_DIFFUSE
+from sunveil.sky_instants import LOWEST_SUN as LOWEST_SUN
+from sunveil.sky_instants import Sky as Sky
+from sunveil.sky_instants import covered as covered
+from sunveil.sky_instants import diffuse_shares as diffuse_shares
+from sunveil.sky_instants import extra_radiation as extra_radiation
+from sunveil.sky_instants import relative_airmass as relative_airmass
+from sunveil.sky_instants import sky_at as sky_at
+from sunveil.sky_instants import sun_at as sun_at
+from sunveil.sky_instants import sun_vectors as sun_vectors
 
 
 def plane_light(
-    sky: Sky, normals: Array, *, albedo: float = 0.2, diffuse_modifier: bool = True
+    sky: Sky,
+    normals: Array,
+    *,
+    albedo: float = 0.2,
+    diffuse_modifier: bool = True,
+    circumsolar_modifier: bool = True,
 ) -> Array:
     """Return the light that enters the cells of planes: paper eq. 2.
 
@@ -215,6 +49,9 @@ def plane_light(
     diffuse_modifier
         Apply an incidence-angle modifier to the light of the dome and the ground too; the paper's
         f(θ) is on the light that comes from the sun only.
+    circumsolar_modifier
+        Apply the modifier of direct light to the diffuse light about the sun too, which comes from
+        where the sun stands. The paper's eq. 2 to the letter has f(θ) on the direct light alone.
 
     Returns
     -------
@@ -234,8 +71,11 @@ def plane_light(
         scattered = views @ diffuse
     np.maximum(light, 0.0, out=light)
     modifier = direct_modifier(light)
-    light *= beam
-    light *= modifier
+    if circumsolar_modifier:
+        light *= beam
+        light *= modifier
+    else:
+        light *= sky.dni * modifier + (beam - sky.dni)
     light += scattered
     return np.asarray(np.maximum(light, 0.0, out=light))
 
@@ -296,51 +136,6 @@ def unit_power(
     return part_load(power, losses)
 
 
-def diffuse_shares(
-    sky_model: SkyModel, *, sun: Array, dni: Array, dhi: Array, dni_extra: Array
-) -> tuple[Array, Array]:
-    """Return the shares of diffuse light that come from around the sun and from the horizon.
-
-    They depend on the sky alone, not on the plane, so one call serves every plane.
-
-    Parameters
-    ----------
-    sky_model
-        How diffuse light is spread over the dome.
-    sun
-        Unit vectors to the sun, shape (n, 3).
-    dni, dhi, dni_extra
-        Direct and diffuse light, and direct light above the air. [W/m²]
-    """
-    if sky_model is SkyModel.ISOTROPIC:
-        return np.zeros(len(dni)), np.zeros(len(dni))
-    if sky_model is SkyModel.HAYDAVIES:
-        return dni / dni_extra, np.zeros(len(dni))
-    zenith = np.degrees(np.arccos(np.clip(sun[:, 2], -1.0, 1.0)))
-    lit = (zenith < 89.0) & (dhi > 1.0)
-    circumsolar, horizon = np.zeros(len(dni)), np.zeros(len(dni))
-    if not lit.any():
-        return circumsolar, horizon
-    import pvlib
-
-    # a vertical plane under the sun shows both shares at once
-    parts = pvlib.irradiance.perez_driesse(
-        90.0,
-        180.0,
-        dhi[lit],
-        dni[lit],
-        dni_extra[lit],
-        zenith[lit],
-        np.full(int(lit.sum()), 180.0),
-        return_components=True,
-    )
-    up = np.maximum(np.cos(np.radians(zenith[lit])), LOWEST_FOR_DIFFUSE)
-    seen = np.sin(np.radians(zenith[lit]))
-    horizon[lit] = np.asarray(parts["poa_horizon"]) / dhi[lit]
-    circumsolar[lit] = np.asarray(parts["poa_circumsolar"]) * up / (seen * dhi[lit])
-    return circumsolar, horizon
-
-
 def part_load(pdc: Array, losses: Losses) -> Array:
     """Return AC power for DC power, both per kW of DC capacity: PVWatts' inverter below its limit.
 
@@ -354,93 +149,3 @@ def part_load(pdc: Array, losses: Losses) -> Array:
     out *= pdc
     out -= 0.0059 * scale
     return np.maximum(out, 0.0, out=out)
-
-
-def sky_at(
-    weather: Weather,
-    times: NDArray[np.datetime64],
-    clear: Weather | None = None,
-    *,
-    sky_model: SkyModel = SkyModel.PEREZ,
-) -> Sky:
-    """Lay weather onto instants by interpolation.
-
-    Parameters
-    ----------
-    weather
-        The weather.
-    times
-        UTC instants, ``datetime64[s]``.
-    clear
-        Clear-sky weather of the same site. When given and ``weather`` is measured, it is the
-        clear-sky index that is interpolated, so that the sun's own movement within a weather
-        interval is kept.
-    sky_model
-        How diffuse light is spread over the dome.
-    """
-    base = weather if weather.clear or clear is None else clear
-    seconds = times.astype("datetime64[s]").astype(np.float64)
-    grid = utc_seconds(base.times).astype(np.float64)
-    sun = sun_at(base, times)
-    values = {name: np.interp(seconds, grid, getattr(base, name)) for name in ("ghi", "dni", "dhi")}
-    clearness = np.ones(len(times))
-    if base is not weather:
-        values, clearness = _measured(weather, base, seconds, sun=sun, clear=values)
-    native = utc_seconds(weather.times).astype(np.float64)
-    dni_extra = extra_radiation(times)
-    circumsolar, horizon = diffuse_shares(
-        sky_model, sun=sun, dni=values["dni"], dhi=values["dhi"], dni_extra=dni_extra
-    )
-    return Sky(
-        site=weather.site,
-        sun=sun,
-        dni_extra=dni_extra,
-        circumsolar=circumsolar,
-        horizon=horizon,
-        temp_air=np.interp(seconds, native, weather.temp_air),
-        wind_speed=np.interp(seconds, native, weather.wind_speed),
-        clearness=clearness,
-        **values,
-    )
-
-
-def sun_at(weather: Weather, times: NDArray[np.datetime64]) -> Array:
-    """Return unit vectors (east, north, up) to the sun at UTC instants within some weather."""
-    seconds = times.astype("datetime64[s]").astype(np.float64)
-    grid = utc_seconds(weather.times).astype(np.float64)
-    vectors = _base_vectors(weather)
-    sun = np.stack([np.interp(seconds, grid, vectors[:, i]) for i in range(3)], axis=-1)
-    sun /= np.linalg.norm(sun, axis=1, keepdims=True)
-    return sun
-
-
-def covered(weather: Weather, times: NDArray[np.datetime64]) -> NDArray[np.bool_]:
-    """Return which instants have weather close by, so that none is made up across a gap."""
-    known = utc_seconds(weather.times).astype(np.float64)
-    seconds = times.astype("datetime64[s]").astype(np.float64)
-    place = np.clip(np.searchsorted(known, seconds), 1, len(known) - 1)
-    gap = np.minimum(np.abs(seconds - known[place - 1]), np.abs(seconds - known[place]))
-    return np.asarray(gap <= max(1.05 * weather.step_minutes * 60.0, 1800.0))
-
-
-def _measured(
-    weather: Weather, base: Weather, seconds: Array, *, sun: Array, clear: dict[str, Array]
-) -> tuple[dict[str, Array], Array]:
-    """Carry measured irradiance to instants through its ratio to a clear sky's."""
-    native = utc_seconds(weather.times).astype(np.float64)
-    grid = utc_seconds(base.times).astype(np.float64)
-    out: dict[str, Array] = {}
-    ratios: dict[str, Array] = {}
-    for name in ("ghi", "dni"):
-        there = np.interp(native, grid, getattr(base, name))
-        bright = there > 20.0
-        ratio = np.divide(getattr(weather, name), there, where=bright, out=np.ones(len(native)))
-        ratio = np.clip(ratio, 0.0, 1.6)
-        if not bright.any():  # a polar night, or weather of other dates
-            ratio, bright = np.ones(len(native)), np.ones(len(native), dtype=bool)
-        ratios[name] = np.interp(seconds, native[bright], ratio[bright])
-        out[name] = clear[name] * ratios[name]
-    up = np.maximum(sun[:, 2], LOWEST_SUN)
-    out["dni"] = np.minimum(out["dni"], out["ghi"] / up)
-    out["dhi"] = np.maximum(out["ghi"] - out["dni"] * up, 0.0)
-    return out, ratios["dni"]

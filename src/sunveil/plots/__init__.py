@@ -14,11 +14,14 @@ from sunveil.ondemand import on_demand
 if TYPE_CHECKING:
     from sunveil.plots.clear_days import plot_clear_days
     from sunveil.plots.errors import plot_errors
+    from sunveil.plots.household import plot_load, plot_separated
     from sunveil.plots.irradiance import (
         plot_irradiance_by_azimuth,
         plot_irradiance_by_tilt,
         plot_yearly_irradiance,
     )
+    from sunveil.plots.overview import plot_estimate
+    from sunveil.plots.residuals import plot_residuals
     from sunveil.plots.score_map import plot_score_map
     from sunveil.plots.skyline import plot_skyline
     from sunveil.plots.style import mark_private
@@ -29,9 +32,13 @@ __all__ = [
     "mark_private",
     "plot_clear_days",
     "plot_errors",
+    "plot_estimate",
     "plot_irradiance_by_azimuth",
     "plot_irradiance_by_tilt",
+    "plot_load",
+    "plot_residuals",
     "plot_score_map",
+    "plot_separated",
     "plot_skyline",
     "plot_utility",
     "plot_yearly_irradiance",
@@ -43,11 +50,14 @@ on_demand(
     {
         "sunveil.plots.clear_days": ("plot_clear_days",),
         "sunveil.plots.errors": ("plot_errors",),
+        "sunveil.plots.household": ("plot_load", "plot_separated"),
         "sunveil.plots.irradiance": (
             "plot_irradiance_by_azimuth",
             "plot_irradiance_by_tilt",
             "plot_yearly_irradiance",
         ),
+        "sunveil.plots.overview": ("plot_estimate",),
+        "sunveil.plots.residuals": ("plot_residuals",),
         "sunveil.plots.score_map": ("plot_score_map",),
         "sunveil.plots.skyline": ("plot_skyline",),
         "sunveil.plots.style": ("mark_private",),

@@ -12,11 +12,13 @@ from sunveil.errors import ParameterError, TooLittleData
 from sunveil.estimate import Estimate
 from sunveil.infer import SiteSkies
 from sunveil.meters.record import Record
+from sunveil.plots.inputs import check_inputs
 from sunveil.plots.seen import SeenReadings, seen_readings
 from sunveil.plots.style import (
     ACCENT,
     CONTRAST,
     INK,
+    QUIET,
     SMALL,
     USUAL,
     dress,
@@ -53,7 +55,8 @@ def plot_clear_days(
 ) -> tuple[Axes, ...]:
     """Draw measured and modelled power on the clearest days across the record's last year.
 
-    What each of two planes would give stands below their sum as a thin line.
+    What each of two planes would give stands below their sum as a thin line. Of a net meter,
+    the readings lie below the modelled generation by what its household uses.
 
     The days are chosen by their own readings, for brightness and smoothness, and not by how well
     the model fits them.
@@ -73,6 +76,7 @@ def plot_clear_days(
     -------
     None: the figure shows readings, and is marked so.
     """
+    check_inputs(record=record, weather=weather, estimate=estimate, cache=cache, axes=axes)
     if axes is not None and len(axes) == 0:
         raise ParameterError("give at least one panel to draw a day on")
     skies = SiteSkies.under(weather, cache=cache)
@@ -88,14 +92,19 @@ def draw_clear_days(data: SeenReadings, *, axes: Sequence[Axes] | None = None) -
     panels = tuple(axes) if axes is not None else new_row(len(days), 10.0, 2.9, share=True)
     shown = np.isin(data.day, days)
     top = 1.18 * float(max(data.power[shown].max(), data.modelled[shown].max()))
+    is_net = data.estimate.household is not None
+    bottom = min(0.0, 1.1 * float(data.power[shown].min())) if is_net else 0.0
     for ax, day in zip(panels, days, strict=False):
         _draw_day(ax, hours, data, day=int(day))
         hours_axis(ax, float(hours[shown].min()) - 0.3, float(hours[shown].max()) + 0.3)
-        ax.set_ylim(0.0, top)
+        ax.set_ylim(bottom, top)
     for ax in panels[len(days) :]:
         ax.set_axis_off()
     panels[0].set_ylabel("AC power [kW]", fontsize=USUAL, color=INK)
     names = [(0, 0.03, "measured", ACCENT), (0, 0.42, "modelled", CONTRAST)]
+    if is_net:
+        names[1] = (0, 0.42, "generation", CONTRAST)
+        panels[0].set_ylabel("AC power, net [kW]", fontsize=USUAL, color=INK)
     if len(data.parts) > 1 and len(days) > 1:
         names.append((1, 0.03, "thin: each plane", CONTRAST))
     for panel, place, words, colour in names:
@@ -152,6 +161,8 @@ def _draw_day(ax: Axes, hours: Array, data: SeenReadings, *, day: int) -> None:
     ax.plot(hours[today], data.modelled[today], color=CONTRAST, linewidth=1.6, gid="modelled")
     for part in data.parts if len(data.parts) > 1 else ():
         ax.plot(hours[today], part[today], color=CONTRAST, linewidth=0.8, alpha=0.75, gid="plane")
+    if data.estimate.household is not None:
+        ax.axhline(0.0, color=QUIET, linewidth=0.8)
     ax.plot(
         hours[today],
         data.power[today],

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sunveil.errors import ParameterError
 from sunveil.estimate import Estimate
 from sunveil.planes import PlaneEstimate, match_planes
+from sunveil.plots.inputs import check_inputs
 from sunveil.plots.style import ACCENT, QUIET, dress, name_axes, new_row
 from sunveil.quantities import Interval
 from sunveil.simulate import SystemTruth
@@ -108,6 +109,7 @@ def plot_errors(
     axes
         Three panels; new ones when left out.
     """
+    check_inputs(truths=truths, estimates=estimates, axes=axes)
     if len(truths) != len(estimates):
         raise ParameterError("errors need one truth per estimate, in the same order")
     pairs = [pair for pair in zip(truths, estimates, strict=True) if is_comparable(*pair)]

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sunveil.arguments import number, whole
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.grids import plane_grid
+from sunveil.plots.inputs import check_inputs
 from sunveil.plots.style import (
     ACCENT,
     CONTRAST,
@@ -74,6 +76,10 @@ def plot_irradiance_by_azimuth(
     ax
         Where to draw.
     """
+    check_inputs(
+        "weather", "azimuths", site=site, azimuths=azimuths, weather=weather, cache=cache, ax=ax
+    )
+    tilt = number("tilt", tilt, low=0.0, high=90.0, unit="degrees")
     chosen = _toward_equator(site) if azimuths is None else azimuths
     planes = [Plane(azimuth, tilt) for azimuth in chosen]
     hours, light = _day_light(site, date, planes, weather=weather, cache=cache)
@@ -118,7 +124,10 @@ def plot_irradiance_by_tilt(
     ax
         Where to draw.
     """
-    facing = _toward_equator(site)[2] if azimuth is None else azimuth
+    check_inputs("weather", site=site, tilts=tilts, weather=weather, cache=cache, ax=ax)
+    facing = _toward_equator(site)[2]
+    if azimuth is not None:
+        facing = number("azimuth", azimuth, unit="of degrees")
     planes = [Plane(facing, tilt) for tilt in tilts]
     hours, light = _day_light(site, date, planes, weather=weather, cache=cache)
     ax = new_axes() if ax is None else ax
@@ -155,6 +164,8 @@ def plot_yearly_irradiance(
     ax
         Polar axes to draw on.
     """
+    check_inputs("weather", site=site, weather=weather, cache=cache, ax=ax)
+    year = whole("year", year, low=1900, high=2100)
     polar = new_polar() if ax is None else as_polar(ax)
     start, end = f"{year:04d}-01-01", f"{year + 1:04d}-01-01"
     if weather is None:

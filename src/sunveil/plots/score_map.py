@@ -13,6 +13,7 @@ from sunveil.grids import plane_grid
 from sunveil.infer import SiteSkies
 from sunveil.meters.record import Record
 from sunveil.planes import TrackerEstimate
+from sunveil.plots.inputs import check_inputs
 from sunveil.plots.seen import SeenReadings, seen_readings
 from sunveil.plots.style import (
     CONTRAST,
@@ -77,6 +78,7 @@ def plot_score_map(
     -------
     None: the map is made of readings, and is marked so.
     """
+    check_inputs(record=record, weather=weather, estimate=estimate, truth=truth, cache=cache, ax=ax)
     polar = new_polar() if ax is None else as_polar(ax)
     data = seen_readings(record, SiteSkies.under(weather, cache=cache), estimate)
     return draw_score_map(data, truth=[] if truth is None else [truth], ax=polar)
@@ -125,12 +127,15 @@ def draw_score_map(data: SeenReadings, *, truth: Sequence[Plane] = (), ax: Axes)
 def agreement_map(data: SeenReadings) -> Array:
     """Return the best share of readings that agree with each plane of a 5° grid.
 
-    One row per tilt from 0 to 90, one column per azimuth from 0 to 355. [fraction]
+    Of a net meter, the household's usual load is added to each reading first. One row per tilt from
+    0 to 90, one column per azimuth from 0 to 355. [fraction]
     """
     limit = data.estimate.ac_limit_kw
-    chosen = few_places(data.power, limit=np.inf if limit is None else limit)
+    data = data.take(np.isfinite(data.generated))
+    chosen = few_places(data.generated, limit=np.inf if limit is None else limit)
     profiles = data.profiles(plane_grid(MAP_STEP, MAP_STEP), chosen)
-    return best_shares(data.power[chosen], profiles).reshape(round(90.0 / MAP_STEP) + 1, -1)
+    power = np.maximum(data.generated[chosen], 0.0)
+    return best_shares(power, profiles).reshape(round(90.0 / MAP_STEP) + 1, -1)
 
 
 def few_places(power: Array, *, limit: float) -> NDArray[np.intp]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.engine import SkyTable
@@ -17,11 +18,12 @@ from sunveil.errors import WeatherError
 from sunveil.estimate import Estimate
 from sunveil.grids import Grid
 from sunveil.infer import SiteSkies, grid_of, on_grid, repaired
+from sunveil.meters.clock import parse_timezone
 from sunveil.meters.record import Record
 from sunveil.plots.modelled import engine_options, modelled_parts
 from sunveil.site import Array
 
-_OF_READINGS = ("place", "day", "sun", "power", "modelled")
+_OF_READINGS = ("place", "day", "sun", "power", "modelled", "generated")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +49,9 @@ class SeenReadings:
         there is one part. [kW]
     estimate
         The estimate.
+    generated
+        The same; of a net meter, with its household's usual load at that hour added, and NaN where
+        that says nothing. [kW]
     """
 
     sky: SkyTable
@@ -57,6 +62,7 @@ class SeenReadings:
     modelled: Array
     parts: Array
     estimate: Estimate
+    generated: Array
 
     def __repr__(self) -> str:
         return f"SeenReadings({len(self.power)} readings, private)"
@@ -103,7 +109,7 @@ def seen_readings(record: Record, skies: SiteSkies, estimate: Estimate) -> SeenR
     grid = grid_of(fixed)
     sky = skies.over(grid)
     prepared = PreparedSky(sky, engine_options(estimate))
-    power = on_long_grid(on_grid([fixed], grid), grid)[0][prepared.slot]
+    power = on_long_grid(on_grid([fixed], grid), grid)[0][prepared.slot].astype(np.float64)
     place = np.flatnonzero(np.isfinite(power))
     if not len(place):
         raise WeatherError(
@@ -117,8 +123,36 @@ def seen_readings(record: Record, skies: SiteSkies, estimate: Estimate) -> SeenR
         place=place,
         day=prepared.day[place].astype(np.int64),
         sun=sky.sun[place],
-        power=power[place].astype(np.float64),
+        power=power[place],
+        generated=_with_load(power, grid.long.times[prepared.slot], estimate, record)[place],
         modelled=np.minimum(parts.sum(axis=0), limit),
         parts=parts,
         estimate=estimate,
     )
+
+
+def _with_load(
+    power: Array, starts: NDArray[np.datetime64], estimate: Estimate, record: Record
+) -> Array:
+    """Return readings, those of a net meter with the household's usual load added. [kW]
+
+    Parameters
+    ----------
+    power, starts
+        The readings, and the UTC starts of their intervals. [kW]
+    estimate
+        The estimate.
+    record
+        Whose clock the household lives by.
+    """
+    if estimate.household is None:
+        return power
+    local = local_times(starts, record.timezone)
+    load = estimate.household.usual_load(local.month.to_numpy(), local.hour.to_numpy())
+    # a reading of zero says no more than that it was at most zero
+    return np.where(power == 0.0, np.nan, power + load)
+
+
+def local_times(starts: NDArray[np.datetime64], timezone: str) -> pd.DatetimeIndex:
+    """Return instants, given in UTC, on a declared clock."""
+    return pd.DatetimeIndex(starts).tz_localize("UTC").tz_convert(parse_timezone(timezone)[0])

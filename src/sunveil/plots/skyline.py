@@ -11,6 +11,7 @@ from sunveil.engine.sun import sun_vectors_over
 from sunveil.errors import ParameterError
 from sunveil.estimate import Estimate
 from sunveil.findings import HiddenSky, hidden_skies
+from sunveil.plots.inputs import check_inputs
 from sunveil.plots.style import (
     ACCENT,
     COMPASS,
@@ -56,6 +57,7 @@ def plot_skyline(estimate: Estimate, site: Site, *, ax: Axes | None = None) -> A
     -------
     None: the figure shows what was inferred from readings, and is marked so.
     """
+    check_inputs(estimate=estimate, site=site, ax=ax)
     if not estimate.skyline:
         raise ParameterError(
             f"nothing hides the sun from system {estimate.system_id}; draw others' skylines"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sunveil.arguments import instance
 from sunveil.errors import ParameterError
 from sunveil.extras import require_extras
 from sunveil.site import Array, Site
@@ -207,8 +208,11 @@ def _softened(name: str) -> Colormap:
 
 def mark_private(ax: Axes) -> None:
     """Write once into the lower right corner of the figure that it contains readings."""
+    require_extras("report", purpose="a figure")
+    from matplotlib.axes import Axes
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+    instance("ax", ax, Axes, give="axes of matplotlib's")
     figure = ax.get_figure(root=True)
     assert figure is not None
     if any(text.get_gid() == _PRIVATE_ID for text in figure.texts):

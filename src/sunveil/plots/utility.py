@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sunveil.arguments import flag, shown
 from sunveil.errors import ParameterError
+from sunveil.plots.inputs import check_inputs
 from sunveil.plots.style import (
     ACCENT,
     CONTRAST,
@@ -29,6 +31,7 @@ LOOKS = {
     ("days:1", "exponential"): (CONTRAST, (0, (1.2, 1.6))),
     ("system", "window"): ("#009E73", "-"),
     ("readings:1", "paper"): (QUIET, (0, (5, 2))),
+    ("days:1", "paper-day"): (CONTRAST, (0, (5, 2))),
 }
 NAMES = {"readings:1": "one reading", "days:1": "one day", "system": "whole record"}
 
@@ -47,6 +50,13 @@ def plot_utility(
     axes
         Three panels; new ones when left out.
     """
+    check_inputs(axes=axes)
+    flag("private", private)
+    if not isinstance(curves, (list, tuple)) or not all(isinstance(each, Curve) for each in curves):
+        raise ParameterError(
+            "curves must be a list of curves, as sunveil.releases.utility has them, and"
+            f" {shown(curves)} is not"
+        )
     if not curves:
         raise ParameterError("a figure of utility needs at least one curve")
     if axes is not None and len(axes) != 3:

@@ -10,6 +10,7 @@ import numpy as np
 from sunveil.errors import ParameterError
 from sunveil.estimate import Estimate
 from sunveil.findings import year_name
+from sunveil.plots.inputs import check_inputs
 from sunveil.plots.style import ACCENT, CONTRAST, dress, mark_private, name_axes, new_row
 from sunveil.quantities import Interval
 from sunveil.site import Array
@@ -38,6 +39,7 @@ def plot_years(estimate: Estimate, *, axes: Sequence[Axes] | None = None) -> tup
     -------
     None: the figure shows what was inferred from readings, and is marked so.
     """
+    check_inputs(estimate=estimate, axes=axes)
     if not estimate.years:
         raise ParameterError(f"the record of system {estimate.system_id} is of one year only")
     if axes is not None and len(axes) != PANELS:

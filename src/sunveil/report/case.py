@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sunveil.arguments import check_fields
 from sunveil.estimate import Estimate
 from sunveil.meters.record import Record
 from sunveil.planes import PlaneEstimate
@@ -31,6 +32,9 @@ class Case:
     record: Record
     weather: Weather
     estimate: Estimate
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def known(self) -> SystemTruth | None:

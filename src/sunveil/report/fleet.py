@@ -7,7 +7,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-from sunveil.estimate import FAIR_WITHIN, FLAG_MEANINGS, GOOD_WITHIN, Flag, Quality
+from sunveil.estimate import FLAG_MEANINGS, Flag, Quality
+from sunveil.estimate_flags import FAIR_WITHIN, GOOD_WITHIN
 from sunveil.fleet.folder import PAGE, RUN, SUMMARY
 from sunveil.plots.embed import Drawing, embedded, loose_figure
 from sunveil.plots.fleet_summary import plot_fleet_azimuths, plot_fleet_classes

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sunveil.arguments import instance, shown, text
 from sunveil.errors import ParameterError, SunveilError
-from sunveil.estimate import FAIR_WITHIN, GOOD_WITHIN, Estimate
+from sunveil.estimate import Estimate
+from sunveil.estimate_flags import FAIR_WITHIN, GOOD_WITHIN
 from sunveil.extras import require_extras
 from sunveil.files import write_whole
+from sunveil.household import SEASONS
 from sunveil.infer import SiteSkies
 from sunveil.plots import (
     plot_errors,
     plot_irradiance_by_azimuth,
     plot_irradiance_by_tilt,
+    plot_load,
+    plot_separated,
     plot_skyline,
     plot_yearly_irradiance,
     plot_years,
@@ -62,6 +68,13 @@ def write_report(
     None: the page shows readings and estimates, and says that it is private to the curator.
     """
     require_extras("report", purpose="a report")
+    kinds: tuple[type[object], ...] = (str, os.PathLike)
+    instance("path", path, kinds, give="the path of the page to write")
+    text("title", title, give="the page's heading")
+    if cache is not None:
+        instance("cache", cache, WeatherCache, give="a WeatherCache, or None for the user's own")
+    if not isinstance(cases, Sequence) or not all(isinstance(each, Case) for each in cases):
+        raise ParameterError(f"cases must be a list of Case, and {shown(cases)} is not")
     if not cases:
         raise ParameterError("a report needs at least one system")
     path = Path(path)
@@ -181,7 +194,23 @@ def _draw_case(case: Case, *, cache: WeatherCache | None) -> dict[str, Any]:
         "map": embedded(map_, f"Share of readings of {name} that each azimuth and tilt explains"),
         "skyline": _draw_skyline(case),
         "years": _draw_years(estimate),
+        "household": _draw_household(case, cache=cache),
     }
+
+
+def _draw_household(case: Case, *, cache: WeatherCache | None) -> tuple[Drawing, ...]:
+    """Return a net meter's generation told from its load, and that load; nothing of others."""
+    estimate, name = case.estimate, case.estimate.system_id
+    if estimate.household is None:
+        return ()
+    days, load = loose_figure(10.0, 2.7), loose_figure(5.2, 3.2)
+    axes = days.subplots(1, len(SEASONS), sharey=True)
+    plot_separated(case.record, case.weather, estimate, cache=cache, axes=axes)
+    plot_load(estimate, ax=load.subplots())
+    return (
+        embedded(days, f"Generation and load of {name} on typical days of four seasons"),
+        embedded(load, f"Mean load of {name} by hour and season"),
+    )
 
 
 def _draw_skyline(case: Case) -> Drawing | None:

@@ -12,6 +12,8 @@ from sunveil.findings import (
     clear_hours_words,
     flat_words,
     haze_words,
+    hidden_words,
+    household_words,
     skyline_words,
     three_digits,
     trend_words,
@@ -36,6 +38,7 @@ def summary(cases: Sequence[Case]) -> dict[str, Any]:
     """Return the headline numbers: counts, and errors where truths are known."""
     angles = [case.worst_angle for case in cases if case.worst_angle is not None]
     out: dict[str, Any] = {"systems": len(cases), "known": len(angles)}
+    out["net"] = sum(1 for case in cases if case.estimate.household is not None)
     out["readings"] = sum(len(case.record.times) for case in cases)
     out["untold"] = sum(1 for case in cases if case.truth is not None and case.known is None)
     if not angles:
@@ -170,15 +173,23 @@ def facts(case: Case) -> list[str]:
     sentences = [
         _radius(case),
         flat_words(estimate),
+        household_words(estimate),
         trend_words(estimate),
         skyline_words(estimate),
         _limit(estimate),
         _clock(case),
         clear_hours_words(estimate),
-        f"{100.0 * estimate.agreement:.0f}% of bright readings are within 15% of what it gives.",
+        _agreement(estimate),
         haze_words(estimate),
     ]
     return [each for each in sentences if each]
+
+
+def _agreement(estimate: Estimate) -> str:
+    share = f"{100.0 * estimate.agreement:.0f}% of bright"
+    if estimate.household is not None:
+        return f"In {share} hours its generation is within 15% of a clear sky's."
+    return f"{share} readings are within 15% of what it gives."
 
 
 def _radius(case: Case) -> str:
@@ -194,6 +205,8 @@ def _radius(case: Case) -> str:
             f"The one plane that would do best in place of both is"
             f" {case.estimate.surface_azimuth:.0f}° / {case.estimate.surface_tilt:.0f}°."
         )
+    elif hidden := hidden_words(case.estimate):
+        told.append(hidden)
     elif case.estimate.quality_reason in FLAG_MEANINGS.values():
         told.append(
             f"The true plane lies within {case.estimate.plane_error_degrees:.1f}° of the inferred"

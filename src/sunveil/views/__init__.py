@@ -1,0 +1,1 @@
+"""An estimate as others take it: HTML for notebooks, pvlib's systems, SAM's inputs."""
