@@ -58,7 +58,7 @@ def test_a_tenth_is_a_tenth_whoever_made_it():
 
 @pytest.mark.parametrize("amount", [math.nan, math.inf, -1e-9, Fraction(-1, 3)])
 def test_what_is_no_amount_is_refused(amount):
-    with pytest.raises(ParameterError, match="an amount of privacy loss is"):
+    with pytest.raises(ParameterError, match="an amount of privacy loss must"):
         to_nano(amount)
 
 
@@ -114,3 +114,8 @@ def test_the_worst_exponential_mechanisms_lose_no_more_together_than_was_counted
     cost = Promise(System(), 100.0, delta).cost(guarantee(epsilon), mechanism="exponential")
     assert 0.5 * rho_to_epsilon(from_nano(count * cost), delta) < lost
     assert lost <= rho_to_epsilon(from_nano(count * cost), delta)
+
+
+@pytest.mark.parametrize("amount", [np.uint8(200), np.int32(3), np.uint64(20_000_000_000)])
+def test_whole_numbers_of_numpy_do_not_wrap(amount):
+    assert to_nano(amount) == int(amount) * 10**9

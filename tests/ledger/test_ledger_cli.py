@@ -95,7 +95,10 @@ def test_a_promise_that_is_none_makes_no_ledger(sunveil, path, wrong):
 
 def test_a_second_promise_is_refused(sunveil, used):
     code, _, err = sunveil("dataset", "create", "roofs", *PROMISE)
-    assert (code, err) == (2, "sunveil: there is a dataset named 'roofs' already\n")
+    assert (code, err) == (
+        2,
+        "sunveil: there is a dataset named 'roofs' already; choose another name\n",
+    )
 
 
 @pytest.mark.parametrize(

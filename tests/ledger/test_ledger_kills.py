@@ -13,7 +13,7 @@ KILLED_ASKERS = Path(__file__).with_name("killed_askers.py")
 
 
 @pytest.mark.parametrize(
-    ("where", "rounds"), [("sqlite", 70), ("postgresql", 30)], indirect=["where"]
+    ("where", "rounds"), [("sqlite", 40), ("postgresql", 20)], indirect=["where"]
 )
 def test_a_kill_at_any_instant_leaves_no_answer_without_a_charge(
     where, rounds, open_ledger, tmp_path

@@ -206,7 +206,7 @@ def test_a_share_is_at_most_the_budget_and_at_least_what_was_spent(ledger):
     ledger.charge("d", question(epsilon=0.75, analyst="ada"))
     before = seen(ledger)
     for share in (2.1, 0.5):
-        with pytest.raises(ParameterError, match="a share is at most"):
+        with pytest.raises(ParameterError, match="a share must be at most"):
             ledger.set_share("d", "ada", share)
         assert unchanged(ledger, before)
     ledger.set_share("d", "ada", 0.75)

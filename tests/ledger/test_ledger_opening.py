@@ -201,7 +201,7 @@ def test_a_disk_that_refuses_leaves_the_ledger_as_it_was(limit, reachable, open_
     command = [sys.executable, CHARGE_ON_BAD_DISK, limit, reachable / "ledger.db"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(r"LedgerError: the ledger [^\n]*(rights|disk)[^\n]*\n", done.stdout)
+    assert re.fullmatch(r"LedgerUnavailable: the ledger [^\n]*(rights|disk)[^\n]*\n", done.stdout)
     assert fingerprint(reachable) == before
     for each in (reachable, *reachable.rglob("*")):
         each.chmod(0o700)

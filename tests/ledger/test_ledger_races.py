@@ -14,7 +14,8 @@ from sunveil.ledger.ledger import Promise
 from sunveil.privacy.units import System
 
 RACER = Path(__file__).with_name("racing_asker.py")
-PROCESSES, BUDGETS = 8, 6
+# More budgets than these would let nearly all of the processes have what they ask for.
+PROCESSES, BUDGETS = 6, 4
 # What each of the processes charges, in turn: None is the fleet.
 KINDS = {
     "fleet": [None],

@@ -76,9 +76,16 @@ def test_errors_fall_with_epsilon_and_with_the_number_of_systems():
 
 
 def test_groups_share_the_cut_and_each_has_the_whole_noise():
-    rule = ClipRule((25.0,), Spending(1.0), 900)
+    rule = ClipRule(RUNGS, Spending(1.0), 900)
     one, ten = expected_error(rule), expected_error(rule, groups=10)
     assert one < ten < 10.0 * one
+
+
+def test_nothing_is_cut_off_where_no_system_may_be_larger_than_the_clip():
+    rule = ClipRule((25.0,), Spending(1.0), 900)
+    noise = rule.deviations()[0] / 2**0.5
+    assert stated_errors(rule, 25.0)["mean"] == pytest.approx(noise)
+    assert expected_error(rule, groups=10) == pytest.approx(10.0 * expected_error(rule))
 
 
 def test_a_group_s_error_has_its_share_of_the_cut():

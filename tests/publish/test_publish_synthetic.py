@@ -50,7 +50,7 @@ def found(ledger):
 
 
 def test_the_table_is_as_long_as_the_fleet_and_like_it(found):
-    table, _ = found.tables
+    table = found.tables[0]
     assert len(table.rows) == SYSTEMS
     away = private_survival(fleet(), table, SMALL)
     # half of what is seen comes from drawing 3,000 rows, and most of the rest from the noise
@@ -62,13 +62,13 @@ def test_the_table_is_as_long_as_the_fleet_and_like_it(found):
 
 
 def test_what_goes_together_still_does(found):
-    table, _ = found.tables
+    table = found.tables[0]
     tilt, capacity = np.array(table.column("surface_tilt")), table.column("dc_capacity_kw")
     assert np.corrcoef(tilt, np.log(capacity))[0, 1] > 0.4
 
 
 def test_values_lie_in_the_public_range_and_none_is_a_customers(found):
-    table, _ = found.tables
+    table = found.tables[0]
     azimuth, tilt, capacity = (np.array(table.column(name)) for name in report.NAMES)
     assert azimuth.min() >= 0.0
     assert azimuth.max() <= 360.0
@@ -77,6 +77,19 @@ def test_values_lie_in_the_public_range_and_none_is_a_customers(found):
     assert capacity.min() >= 1.0
     assert capacity.max() <= 30.0
     assert len(set(table.rows)) > 0.99 * SYSTEMS
+
+
+def test_the_counts_that_it_was_made_of_stand_beside_it_with_their_noise(found):
+    counts = found.tables[2]
+    noise = found.public["noise_sd"]
+    assert counts.name == "noisy-counts"
+    assert len(counts.rows) == 8 + 4 + 4 + 32 + 32 + 16
+    singles = [row for row in counts.rows if row[:3].count(None) == 2]
+    assert {row[4] for row in singles} == {noise["singles"]}
+    assert {row[4] for row in counts.rows} == set(noise.values())
+    sectors = [row[3] for row in singles if row[0] is not None]
+    # eight draws of noise add up; eight deviations of their sum do not happen
+    assert sum(sectors) == pytest.approx(SYSTEMS, abs=8 * np.sqrt(8) * noise["singles"])
 
 
 def test_it_is_charged_once_and_kept(ledger, found, monkeypatch):
@@ -162,7 +175,7 @@ def test_the_stated_noise_is_what_the_noise_does():
 
 
 def test_the_report_compares_with_the_noisy_counts_only(found):
-    _, table = found.tables
+    table = found.tables[1]
     kinds = [row[0] for row in table.rows]
     assert kinds == ["distance"] * 6 + ["correlation"] * 5
     for kind, _, measured, synthetic, difference, noise in table.rows:
@@ -225,3 +238,24 @@ def test_noise_that_leaves_nobody_leaves_no_correlation(left):
     table = np.array([[2.0, -2.0], [1.0, left - 1.0]])
     shares, x, y = report._standard(table, np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     assert float(x @ shares @ y) == 0.0
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_where_noise_leaves_no_spread_the_stated_error_says_only_noise(column):
+    # all that is left stands in one bin of an axis: first order would say a billion
+    counts = np.zeros((4, 3))
+    counts[:, column] = [1.0, 0.0, 2.0, 0.0]
+    bare = Marginal((1, 2), counts, 300.0)
+    found = report._correlation_noise(bare, 0.0, np.arange(4.0), np.arange(3.0))
+    assert found == 1.0
+
+
+def test_no_error_of_survival_is_larger_than_what_it_is_an_error_of(ledger, found):
+    table = found.tables[0]
+    noisy = [
+        Marginal(axes, np.full([SMALL.shape[a] for a in axes], 1e-3), 1e5)
+        for axes in (*report.SINGLES, *report.PAIRS)
+    ]
+    rows = report.survival(table, noisy, SMALL).column("noise_error")
+    assert all(0.0 <= each <= 1.0 for each in rows)
+    assert max(rows) == 1.0

@@ -10,6 +10,7 @@ import pytest
 from sunveil.errors import ParameterError
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.releases.choices import Choices
+from sunveil.releases.net_choices import NetChoices
 from sunveil.releases.prior import PlanePrior
 from sunveil.scores import Capacities, Tolerance
 from sunveil.site import Losses
@@ -33,6 +34,7 @@ OTHERS = {
     "levels_per_nat": 3.0,
     "mounts": None,
     "levels_behind": 12,
+    "net": NetChoices(),
 }
 YEAR = TimeGrid(0, 3600, 365 * 24)
 
@@ -118,7 +120,7 @@ def test_choices_tell_by_which_rule_days_vote():
 
 def test_the_choices_of_version_0_1_are_the_same_question():
     first = Choices(thresholds=(0.3, 0.5, 0.7, 0.9), fewest=4, planes=None, mounts=None)
-    unknown = {"votes_by_worth", "planes_prior", "levels_per_nat", "mounts", "levels_behind"}
+    unknown = {"votes_by_worth", "planes_prior", "levels_per_nat", "mounts", "levels_behind", "net"}
     assert not unknown & set(first.to_dict())
 
 

@@ -222,7 +222,8 @@ def test_a_register_is_released_with_its_errors_and_refused_by_the_paper_s_mecha
 
 def test_a_mechanism_nobody_knows_is_refused(record, weather):
     message = refusal(record, weather, unit=Days(1), epsilon=1.0, mechanism="laplace")
-    assert message == "mechanism must be default, exponential or paper, and 'laplace' is not"
+    known = "default, exponential, paper, paper-day"
+    assert message == f"mechanism must be one of {known}, and 'laplace' is not"
 
 
 @pytest.mark.parametrize("unit", [Readings(1), System()])
@@ -263,7 +264,7 @@ BAD: dict[str, object] = {
     "empty": pd.Series([], index=pd.DatetimeIndex([], tz="UTC"), dtype=float),
     "one reading": planted(1),
     "a list": [PLANTED] * 5,
-    "a frame": planted().to_frame(),
+    "a frame of two": pd.DataFrame({"a": planted(), "b": planted()}),
     "no index of times": pd.Series([PLANTED] * 5),
     "no zone": planted().tz_localize(None),
     "twice": twice(),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -56,6 +57,18 @@ def test_stated_errors_never_rise_with_epsilon():
                     slack = 1.0 if unit != System() else 1.1
                     pairs = pairwise(values)
                     assert all(after <= slack * before + 1e-9 for before, after in pairs)
+
+
+def test_net_meters_have_errors_of_their_own():
+    net = CHOICES.for_meter(net=True)
+    for clear, unit in itertools.product((True, False), (Readings(1), Days(1), System())):
+        found = typical_errors(YEAR, net, clear=clear, unit=unit, epsilon=1.0)
+        gross = errors(unit=unit, epsilon=1.0, clear=clear)
+        assert "net meters" in found.basis
+        assert "net meters" not in gross.basis
+        # the household adds to what the sky and the draw leave open
+        assert found.azimuth.within > gross.azimuth.within
+        assert found.azimuth.mean < 90.0
 
 
 def test_the_table_says_what_it_was_made_of_and_counts_real_systems():

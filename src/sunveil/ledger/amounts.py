@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from numbers import Rational
 
 from sunveil.errors import ParameterError
 
@@ -27,11 +28,15 @@ def to_nano_below(amount: float | Fraction) -> int:
 
 def as_fraction(amount: float | Fraction) -> Fraction:
     """Return an amount as a fraction, a float as the shortest number that it prints as."""
-    if isinstance(amount, float) and not math.isfinite(amount):
-        raise ParameterError("an amount of privacy loss is a finite number")
-    found = Fraction(repr(float(amount))) if isinstance(amount, float) else Fraction(amount)
+    if not isinstance(amount, Rational) and not math.isfinite(amount):
+        raise ParameterError("an amount of privacy loss must be a finite number")
+    if isinstance(amount, Rational):
+        # whole numbers of Python's own, since numpy's wrap where they overflow
+        found = Fraction(int(amount.numerator), int(amount.denominator))
+    else:
+        found = Fraction(repr(float(amount)))
     if found < 0:
-        raise ParameterError("an amount of privacy loss is not negative")
+        raise ParameterError("an amount of privacy loss must not be negative")
     return found
 
 

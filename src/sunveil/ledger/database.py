@@ -16,7 +16,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from sunveil.errors import LedgerError, ReleaseNotFound
+from sunveil.errors import LedgerError, LedgerUnavailable, ReleaseNotFound
 from sunveil.extras import require_extras
 from sunveil.ledger.high_water import HighWaterMarks
 
@@ -163,7 +163,8 @@ def translated_errors(engine: Engine) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise LedgerError(f"the ledger {location_of(engine)}: {_said(error.orig)}") from None
+        said = _said(error.orig)
+        raise LedgerUnavailable(f"the ledger {location_of(engine)}: {said}", reason=said) from None
 
 
 def _said(error: object) -> str:

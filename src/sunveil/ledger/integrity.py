@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from sunveil.errors import LedgerConflict
+from sunveil.errors import LedgerConflict, ParameterError
 from sunveil.ledger.chain import digest_of
 from sunveil.ledger.high_water import HighWaterMark, HighWaterMarks
 from sunveil.ledger.records import Answer
@@ -38,10 +38,17 @@ class IntegrityCheck:
         self._marks = marks
         self._seen: dict[str, ChainReplay] = {}
 
-    def check(self, connection: Connection, row: Row[Any]) -> None:
+    def check(self, connection: Connection, row: Row[Any], *, to_change: bool = True) -> None:
         """Refuse a ledger that was changed by hand: all of it at first, then what is new.
 
         The dataset's row is held, so that what is seen here is durable and stays.
+
+        Parameters
+        ----------
+        connection, row
+            A transaction, and the dataset's row.
+        to_change
+            Whether this dataset is about to change, which one that was withdrawn does not.
         """
         known = self._seen.pop(row.name, None)
         if known is not None and row.length < known.length:
@@ -60,6 +67,10 @@ class IntegrityCheck:
             raise conflict_of(row.name, faults[0])
         if replay.moved_to is not None:
             raise moved_away(replay.moved_to)
+        if replay.withdrawn and to_change:
+            raise ParameterError(
+                f"the promise for {row.name!r} was withdrawn, and nothing can be asked under it"
+            )
         self._seen[row.name] = replay
 
 

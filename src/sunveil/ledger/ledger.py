@@ -7,16 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Connection, Row, select, update
 
 from sunveil.errors import LedgerConflict, ParameterError
-from sunveil.ledger.amounts import from_nano, to_nano
-from sunveil.ledger.chain import GENESIS, Entry, canonical
-from sunveil.ledger.charging import charge_question, cost_to_household, keep_answer
+from sunveil.ledger.amounts import to_nano
+from sunveil.ledger.charging import charge_question, keep_answer
 from sunveil.ledger.database import (
     default_marks,
-    location_of,
     open_engine,
     reading,
     translated_errors,
@@ -25,35 +22,29 @@ from sunveil.ledger.high_water import HighWaterMark, HighWaterMarks
 from sunveil.ledger.households import SystemHome
 from sunveil.ledger.integrity import (
     IntegrityCheck,
-    answers_of_series,
     conflict_of,
     kept_answer,
-    verify_row,
 )
 from sunveil.ledger.moving import check_open
 from sunveil.ledger.opening import prepare
 from sunveil.ledger.pending import pending_charges, turns_of
-from sunveil.ledger.promise import Promise, promise_text
+from sunveil.ledger.promise import Promise
+from sunveil.ledger.promising import write_promise
+from sunveil.ledger.reader import LedgerReader
 from sunveil.ledger.records import Answer, Dataset, Question, account_of, as_json, check_name
 from sunveil.ledger.registering import register_systems
-from sunveil.ledger.rosters import member_rows
 from sunveil.ledger.rows import (
     append_entry,
-    as_dataset,
-    entries_after,
     find_row,
-    now,
-    write_entry,
 )
-from sunveil.ledger.schema import analysts, datasets, turns
-from sunveil.ledger.shares import AnalystShare, shares_of_dataset
-from sunveil.ledger.statement import LedgerStatement, make_statement
+from sunveil.ledger.schema import datasets, entries, turns
+from sunveil.ledger.shares import give_share
 from sunveil.ledger.verify import FORGOTTEN, Verdict
 
 __all__ = ["Answer", "Dataset", "Ledger", "Promise", "Question", "Verdict", "account_of"]
 
 
-class Ledger:
+class Ledger(LedgerReader):
     """Promises and what has been spent against them.
 
     Parameters
@@ -68,6 +59,10 @@ class Ledger:
     after_draw
         Called between a draw and its keeping, also where the draw failed: until it returns, nobody
         can see or wait for the end of the draw. The service holds draws back in it.
+    guard
+        Called before a charge, before a draw and before its answer is kept; what it raises stops
+        the question there. A process that may not charge any more refuses in it: what was paid by
+        then is drawn by whoever asks next.
     """
 
     def __init__(
@@ -77,54 +72,26 @@ class Ledger:
         create: bool = False,
         marks: HighWaterMarks | None = None,
         after_draw: Callable[[], object] | None = None,
+        guard: Callable[[], object] = lambda: None,
     ) -> None:
-        self._after_draw = after_draw
-        self._engine: Engine = open_engine(where, create=create)
-        self._marks = marks or default_marks(self._engine)
+        engine = open_engine(where, create=create)
+        super().__init__(engine, marks or default_marks(engine))
+        self._after_draw, self._guard = after_draw, guard
         self._integrity = IntegrityCheck(self._marks)
         try:
-            prepare(self._engine, create=create)
+            prepare(engine, create=create)
         except BaseException:
             self.close()
             raise
-
-    def __repr__(self) -> str:
-        return f"Ledger({location_of(self._engine)!r})"
-
-    def close(self) -> None:
-        """Close all connections to the database."""
-        self._engine.dispose()
-
-    def __enter__(self) -> Ledger:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # -- datasets and analysts
 
     def create_dataset(self, name: str, promise: Promise) -> Dataset:
         """Make a promise for a new dataset. It is never changed."""
         check_name("dataset", name)
-        body = canonical({"at": now(), "name": name, **promise.to_dict()})
-        first = Entry(1, "promise", body, GENESIS)
-        values = {
-            "name": name,
-            "promise": promise_text(promise),
-            "total": promise.total,
-            "fleet_spent": 0,
-            "largest_spent": 0,
-            "length": 1,
-            "head": first.digest,
-            "meters": promise.meters,
-        }
         with translated_errors(self._engine), self._engine.begin() as connection:
             check_open(connection)
-            try:
-                made = connection.execute(insert(datasets).values(values).returning(datasets.c.id))
-                write_entry(connection, made.scalar_one(), first)
-            except IntegrityError:
-                raise ParameterError(f"there is a dataset named {name!r} already") from None
+            first = write_promise(connection, name, promise)
             if self._marks.get(name) is not None:
                 raise LedgerConflict(
                     f"a dataset named {name!r} was kept here before, and this ledger has forgotten"
@@ -134,23 +101,19 @@ class Ledger:
                 connection.commit()
         return self.dataset(name)
 
-    def dataset(self, name: str) -> Dataset:
-        """Return a dataset by its name, with its promise and what is spent."""
-        with reading(self._engine) as connection:
-            return as_dataset(connection, find_row(connection, name))
+    def withdraw(self, name: str) -> None:
+        """Withdraw a promise of which nothing was ever charged; its name stays taken.
 
-    def datasets(self) -> list[Dataset]:
-        """Return all datasets, sorted by name."""
-        with reading(self._engine) as connection:
-            rows = connection.execute(select(datasets).order_by(datasets.c.name)).all()
-            return [as_dataset(connection, row) for row in rows]
-
-    def names(self) -> list[str]:
-        """Return the names of all datasets, also of those whose promise cannot be read."""
-        with reading(self._engine) as connection:
-            return list(
-                connection.execute(select(datasets.c.name).order_by(datasets.c.name)).scalars()
-            )
+        The chain is closed by an entry that says so, and stays to be verified. Nothing was released
+        under the promise, so that nobody relied on it.
+        """
+        with self._changing(name) as (connection, row):
+            charged = (entries.c.dataset_id == row.id) & (entries.c.kind == "charge")
+            if connection.execute(select(entries.c.place).where(charged).limit(1)).first():
+                raise ParameterError(
+                    f"something was charged to the promise for {name!r}, so that it stays"
+                )
+            append_entry(connection, row, "withdrawn", {})
 
     def register(
         self, dataset: str, systems: Iterable[SystemHome | str], *, add: bool = False
@@ -186,26 +149,7 @@ class Ledger:
         check_name("analyst", analyst)
         amount = to_nano(share)
         with self._changing(dataset) as (connection, row):
-            who = (analysts.c.dataset_id == row.id) & (analysts.c.name == analyst)
-            spent = connection.execute(select(analysts.c.spent).where(who)).scalar()
-            if amount > row.total or (spent or 0) > amount:
-                raise ParameterError(
-                    f"a share is at most the dataset's {from_nano(row.total):g} and at least what"
-                    " the analyst has spent"
-                )
-            if spent is None:
-                connection.execute(
-                    insert(analysts).values(dataset_id=row.id, name=analyst, share=amount, spent=0)
-                )
-            else:
-                connection.execute(update(analysts).where(who).values(share=amount))
-            append_entry(connection, row, "analyst", {"analyst": analyst, "share": amount})
-
-    def shares(self, dataset: str) -> list[AnalystShare]:
-        """Return the analysts' shares of a dataset, by name."""
-        with reading(self._engine) as connection:
-            find_row(connection, dataset)
-            return shares_of_dataset(connection, dataset)
+            give_share(connection, row, analyst=analyst, amount=amount)
 
     # -- questions
 
@@ -258,6 +202,7 @@ class Ledger:
         self, dataset: str, asked: dict[str, Question], draw: Callable[[Question], Any]
     ) -> dict[str, Answer]:
         """Charge, draw and keep what had no answer before its turn came, by digests."""
+        self._guard()
         with self._changing(dataset) as (connection, row):
             kept = {each: kept_answer(connection, row, each) for each in asked}
             paid = pending_charges(connection, row)
@@ -266,6 +211,7 @@ class Ledger:
                 for digest, question in asked.items()
                 if kept[digest] is None
             }
+        self._guard()
         try:
             texts = {
                 digest: as_json({"answer": draw(asked[digest])}, "an answer is")
@@ -276,21 +222,12 @@ class Ledger:
                 self._after_draw()
         found = {digest: answer for digest, answer in kept.items() if answer is not None}
         if texts:
+            self._guard()
             with self._changing(dataset) as (connection, row):
                 for digest, text in texts.items():
                     charge = charges[digest]
                     found[digest] = keep_answer(connection, row, digest, charge=charge, text=text)
         return found
-
-    def kept(self, dataset: str, question: Question) -> Answer | None:
-        """Return the answer of a question that was asked before."""
-        with reading(self._engine) as connection:
-            return kept_answer(connection, find_row(connection, dataset), question.digest(dataset))
-
-    def kept_series(self, dataset: str, series: str) -> list[Answer]:
-        """Return the kept answers of a series, oldest first."""
-        with reading(self._engine) as connection:
-            return answers_of_series(connection, find_row(connection, dataset), series)
 
     @contextmanager
     def turn(self, dataset: str, name: str) -> Iterator[None]:
@@ -304,34 +241,12 @@ class Ledger:
         with turns_of(self._engine, dataset, [name]):
             yield
 
-    def pending(self, dataset: str, question: Question) -> int | None:
-        """Return the place of a charge that was paid for a question and has no answer.
-
-        Whoever asks the question draws on it, whoever paid it.
-        """
-        with reading(self._engine) as connection:
-            row, digest = find_row(connection, dataset), question.digest(dataset)
-            if kept_answer(connection, row, digest) is not None:
-                return None
-            return pending_charges(connection, row).get(digest)
-
-    def cost(self, dataset: str, question: Question) -> float:
-        """Return what a question would cost a household at most, or refuse it."""
-        with reading(self._engine) as connection:
-            cost, meters = cost_to_household(connection, find_row(connection, dataset), question)
-            return from_nano(cost * meters)
-
-    def due(self, dataset: str, question: Question) -> float:
-        """Return what asking would spend now: nothing where it is kept, or paid already."""
-        cost = self.cost(dataset, question)
-        paid = self.kept(dataset, question) or self.pending(dataset, question)
-        return cost if paid is None else 0.0
-
     def charge(self, dataset: str, question: Question) -> int:
         """Charge a question durably, and return the place of its charge.
 
         For several systems, each of their accounts is charged; all or none.
         """
+        self._guard()
         with self._changing(dataset) as (connection, row):
             return charge_question(connection, row, question)
 
@@ -351,47 +266,9 @@ class Ledger:
         """
         text = as_json({"answer": value}, "an answer is")
         digest = question.digest(dataset)
+        self._guard()
         with self._changing(dataset) as (connection, row):
             return keep_answer(connection, row, digest, charge=charge, text=text)
-
-    # -- looking at it
-
-    def statement(self, dataset: str, question: Question | None = None) -> LedgerStatement:
-        """Return a dataset's promise, spending and mark of one moment, and a question's charge."""
-        with reading(self._engine) as connection:
-            digest = None if question is None else question.digest(dataset)
-            return make_statement(connection, find_row(connection, dataset), digest)
-
-    def entries(self, dataset: str) -> list[Entry]:
-        """Return all entries of a dataset's chain, oldest first."""
-        with reading(self._engine) as connection:
-            row = find_row(connection, dataset)
-            return [entry for entry, _ in entries_after(connection, row.id, 0)]
-
-    def members(self, dataset: str) -> list[dict[str, Any]]:
-        """Return the registered systems of a dataset and whose they are, as digests."""
-        with reading(self._engine) as connection:
-            return member_rows(connection, find_row(connection, dataset))
-
-    def verify(self, dataset: str, *, mark: HighWaterMark | None = None) -> Verdict:
-        """Recompute a dataset's spending from its chain, and compare.
-
-        Parameters
-        ----------
-        dataset
-            Its name.
-        mark
-            A high-water mark that was written down elsewhere; the ledger's own when left out.
-        """
-        # The mark is read first: a change in between may only make the ledger longer.
-        known = mark or self._marks.get(dataset)
-        with reading(self._engine) as connection:
-            return verify_row(connection, find_row(connection, dataset), known)
-
-    def forgotten(self) -> list[str]:
-        """Return datasets that the marks know of and the ledger does not."""
-        marked = set(self._marks.all())
-        return sorted(marked - set(self.names()))
 
     # -- changing it
 
@@ -410,7 +287,7 @@ class Ledger:
             if row.shared:  # what its households have spent elsewhere counts here
                 others = (datasets.c.shared == 1) & (datasets.c.id != row.id)
                 for other in connection.execute(select(datasets).where(others)).all():
-                    self._integrity.check(connection, other)
+                    self._integrity.check(connection, other, to_change=False)
             yield connection, row
             after = find_row(connection, dataset)
             with self._marks.moving(dataset, HighWaterMark(after.length, after.head)):

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from sunveil.errors import LedgerConflict, ReleaseNotFound
+from sunveil.ledger.acting import actor_fields
 from sunveil.ledger.chain import Entry, canonical, digest_of
 from sunveil.ledger.promise import Promise, read_promise
 from sunveil.ledger.records import Dataset
@@ -60,14 +61,15 @@ def append_entry(connection: Connection, row: Row[Any], kind: str, body: dict[st
     connection, row
         A transaction, and the dataset's row that it holds.
     kind
-        ``households``, ``charge``, ``answer`` or ``analyst``.
+        ``households``, ``charge``, ``answer``, ``analyst`` or ``withdrawn``.
     body
-        What happened, as plain JSON types; the time is added.
+        What happened, as plain JSON types; the time is added, and the account that acts.
     """
+    acted = {} if kind == "answer" else actor_fields()
     tail = connection.execute(
         select(datasets.c.length, datasets.c.head).where(datasets.c.id == row.id)
     ).one()
-    entry = Entry(tail.length + 1, kind, canonical({"at": now(), **body}), tail.head)
+    entry = Entry(tail.length + 1, kind, canonical({"at": now(), **acted, **body}), tail.head)
     write_entry(connection, row.id, entry)
     connection.execute(
         update(datasets)

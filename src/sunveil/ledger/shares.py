@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, insert, select, update
 
+from sunveil.errors import ParameterError
 from sunveil.ledger.amounts import from_nano
+from sunveil.ledger.rows import append_entry
 from sunveil.ledger.schema import analysts, datasets
 
 
@@ -42,6 +44,36 @@ class AnalystShare:
             "spent": self.spent,
             "remaining": self.remaining,
         }
+
+
+def give_share(connection: Connection, row: Row[Any], *, analyst: str, amount: int) -> None:
+    """Give an analyst a share of a dataset's budget, or change it, and write that down.
+
+    Parameters
+    ----------
+    connection
+        A transaction that holds the ledger.
+    row
+        The dataset's.
+    analyst
+        Who gets it.
+    amount
+        How much. [billionths of the promise's measure]
+    """
+    who = (analysts.c.dataset_id == row.id) & (analysts.c.name == analyst)
+    spent = connection.execute(select(analysts.c.spent).where(who)).scalar()
+    if amount > row.total or (spent or 0) > amount:
+        raise ParameterError(
+            f"a share must be at most the dataset's {from_nano(row.total):g} and at least what the"
+            " analyst has spent"
+        )
+    if spent is None:
+        connection.execute(
+            insert(analysts).values(dataset_id=row.id, name=analyst, share=amount, spent=0)
+        )
+    else:
+        connection.execute(update(analysts).where(who).values(share=amount))
+    append_entry(connection, row, "analyst", {"analyst": analyst, "share": amount})
 
 
 def shares_of_dataset(connection: Connection, name: str) -> list[AnalystShare]:

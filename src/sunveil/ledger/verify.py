@@ -127,6 +127,7 @@ class ChainReplay:
     answered: dict[int, tuple[str, str, str | None]] = field(default_factory=dict)
     largest: int = 0
     moved_to: str | None = None
+    withdrawn: bool = False
     schedule: YearlySchedule | None = None
     too_early: int | None = None
     rosters: dict[int, str] = field(default_factory=dict)
@@ -157,6 +158,8 @@ class ChainReplay:
             raise ValueError(entry.kind)
         if (entry.kind == "arrived") != (self.moved_to is not None):
             raise ValueError(entry.kind)
+        if self.withdrawn and entry.kind not in ("moved", "arrived"):
+            raise ValueError(entry.kind)
         if entry.kind == "promise":
             promise = read_promise(entry.body)
             self.promise, self.total = promise_text(promise), promise.total
@@ -171,6 +174,10 @@ class ChainReplay:
         elif entry.kind == "analyst":
             spent = self.shares.get(facts["analyst"], (0, 0))[1]
             self.shares[facts["analyst"]] = (facts["share"], spent)
+        elif entry.kind == "withdrawn":
+            if self.charges:  # what was spent of a promise stays
+                raise ValueError(entry.kind)
+            self.withdrawn = True
         elif entry.kind == "moved":
             self.moved_to = str(facts["to"])
         elif entry.kind == "arrived":

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+from sunveil.arguments import is_number, shown
 from sunveil.errors import ParameterError
 from sunveil.privacy.concentrated import rho_to_epsilon
 from sunveil.privacy.units import Unit
@@ -143,9 +144,8 @@ Guaranteed = Guarantee | ConditionalGuarantee | ConcentratedGuarantee
 def check_epsilon(epsilon: float) -> None:
     """Refuse an ε that is not a finite number above zero."""
     given: Any = epsilon
-    number = isinstance(given, Real) and not isinstance(given, bool)
-    if not (number and 0.0 < given < math.inf):
-        raise ParameterError(f"epsilon must be a finite number above 0, and {epsilon} is not")
+    if not (is_number(given) and 0.0 < given < math.inf):
+        raise ParameterError(f"epsilon must be a finite number above 0, and {shown(given)} is not")
 
 
 def check_release_epsilon(epsilon: float) -> None:
@@ -153,8 +153,8 @@ def check_release_epsilon(epsilon: float) -> None:
     check_epsilon(epsilon)
     if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
         raise ParameterError(
-            f"epsilon must be from {SMALLEST_EPSILON:g} to {LARGEST_EPSILON:g}, and {epsilon:g} is"
-            " not: less gives an answer of chance, more protects nobody"
+            f"epsilon must be from {SMALLEST_EPSILON:g} to {LARGEST_EPSILON:g}, and"
+            f" {shown(epsilon)} is not: less gives an answer of chance, more protects nobody"
         )
 
 

@@ -80,4 +80,4 @@ def implies(larger: Unit, smaller: Unit) -> bool:
 
 def _check_count(what: str, k: object) -> None:
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ParameterError(f"a unit protects a whole number of {what}, 1 or more")
+        raise ParameterError(f"a unit protects a whole number of {what}, 1 or more: give k as one")

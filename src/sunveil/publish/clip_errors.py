@@ -81,6 +81,16 @@ def expected_error(rule: ClipRule, *, groups: int = 1) -> float:
     return float((groups * (chances * missed).sum(axis=1) / totals).mean())
 
 
+def expected_cut(rule: ClipRule) -> float:
+    """Return what the chosen clip cuts off on average over public mixes, as a share of a total.
+
+    It is the bias of totals: noise is as often above as below, and what is cut off is always
+    missing. It is the same share in every group.
+    """
+    chances, cuts, totals = _outlook(rule)
+    return float(((chances * cuts).sum(axis=1) / totals).mean())
+
+
 def mix_error(rule: ClipRule, capacities_kw: Array) -> float:
     """Return the exact mean error of a fleet's total, as a share of it: private.
 
@@ -99,7 +109,10 @@ def mix_error(rule: ClipRule, capacities_kw: Array) -> float:
 
 
 def stated_errors(rule: ClipRule, clip_kw: float, *, share: float = 1.0) -> Mapping[str, float]:
-    """Return the ``mean`` error of a total with a chosen clip, and what ``nine`` in ten are within.
+    """Return the errors of a total with a chosen clip, as in public mixes of systems.
+
+    ``mean`` is the mean error, ``nine`` what nine in ten are within, and ``cut`` what is cut off on
+    average: by so much the total is too low. [kW]
 
     Parameters
     ----------
@@ -121,13 +134,16 @@ def stated_errors(rule: ClipRule, clip_kw: float, *, share: float = 1.0) -> Mapp
         middle = (low + high) / 2.0
         inside = float((weights * _within(rule, cuts, deviation, middle)).sum())
         low, high = (middle, high) if inside < 0.9 else (low, middle)
-    return {"mean": mean, "nine": float(high)}
+    cut = float((weights * cuts).sum())
+    return {"mean": mean, "nine": float(high), "cut": cut}
 
 
 @lru_cache(maxsize=64)
 def _outlook(rule: ClipRule) -> tuple[Array, Array, Array]:
     """Return chances and cuts of every rung, and the total, of every public fleet. [-, kW, kW]"""
-    fleets = _fleets(min(max(rule.systems, 1), _MOST))
+    # the last rung is public: no system is larger, in these fleets neither
+    fleets = [np.minimum(fleet, rule.rungs[-1]) for fleet in
+              _fleets(min(max(rule.systems, 1), _MOST))]  # fmt: skip
     found = [_chances(rule, fleet) for fleet in fleets]
     totals = [fleet.sum() * rule.systems / len(fleet) for fleet in fleets]
     return np.array([p for p, _ in found]), np.array([cut for _, cut in found]), np.array(totals)

@@ -122,7 +122,8 @@ class FrameCache:
         while self._kept and self._size() > self._most // 2:
             self._kept.popitem(last=False)
         time_grid, terms = self._roster.time_grids[key], self._terms
-        choices = terms.choices.affordable(terms.unit, terms.epsilon, time_grid)
+        choices = terms.choices_for(net=key.net)
+        choices = choices.affordable(terms.unit, terms.epsilon, time_grid)
         frame = self._weather.frame(key, time_grid, choices)
         self._kept[key] = frame
         while len(self._kept) > 1 and self._size() > self._most:
@@ -158,13 +159,15 @@ def expected_errors(
         What is asked of every system.
     """
     # they depend on a record's days, on the length of its intervals, and on whether it is a
-    # register's
-    alike = Counter((each.time_grid, each.differenced) for each in roster.members.values())
+    # register's or a net meter's
+    alike = Counter(
+        (each.time_grid, each.differenced, each.frame.net) for each in roster.members.values()
+    )
     found: Counter[ExpectedErrors] = Counter()
-    for (time_grid, differenced), count in alike.items():
+    for (time_grid, differenced, net), count in alike.items():
         errors = typical_errors(
             time_grid,
-            terms.choices,
+            terms.choices_for(net=net),
             clear=weather.weather == "clearsky",
             unit=terms.unit,
             epsilon=terms.epsilon,

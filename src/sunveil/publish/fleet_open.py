@@ -30,6 +30,9 @@ from sunveil.publish.terms import OnProgress, ReleaseTerms, SystemsPart, ignore_
 from sunveil.releases.answer import ExpectedErrors
 from sunveil.weather import WeatherCache
 
+# Says that a folder is a run's own, which may be removed.
+_MARKER = ".sunveil-work"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenFleet:
@@ -68,6 +71,11 @@ class OpenFleet:
         """Who is not released, and why, for the curator."""
         return self.roster.refused
 
+    @property
+    def net(self) -> int:
+        """How many of the systems have meters that are declared net: public."""
+        return sum(member.frame.net for member in self.roster.members.values())
+
     def listed(self) -> Collection[str]:
         """Return the names in the table of systems, with readings or without."""
         return self.records.context.names
@@ -80,7 +88,13 @@ class OpenFleet:
         """Return what is public of each system by its name."""
         cells, weather = self.weather.cells, self.weather.weather
         return {
-            name: about_system(name, cells[member.frame.cell].site, weather, member.time_grid)
+            name: about_system(
+                name,
+                cells[member.frame.cell].site,
+                weather,
+                member.time_grid,
+                net=member.frame.net,
+            )
             for name, member in self.roster.members.items()
         }
 
@@ -135,8 +149,8 @@ def open_fleet(
     server
         What a server of weather must be told: ``api_key``, ``email``.
     work
-        A private folder for what is needed on the way. It stays when a run is stopped, and is
-        removed at the end; of its own, and gone in any case, when left out.
+        A private folder for what is needed on the way, new or empty. It stays when a run is
+        stopped, and is removed at the end; of its own, and gone in any case, when left out.
     workers
         How many scores are made at a time; as many as there are processors when left out.
     cache
@@ -166,6 +180,15 @@ def open_fleet(
         yield OpenFleet(records, roster, weather, count)
 
 
+def _check_own(work: Path) -> None:
+    """Refuse a folder with anything in it that no run has left there: it is removed at the end."""
+    left = (work / _MARKER).is_file() or any(work.glob("*/drawn-*/part-*.json"))
+    if not left and any(each.name != ".lock" for each in work.iterdir()):
+        raise ParameterError(
+            "work must be a new or an empty folder, since it is removed at the end; name another"
+        )
+
+
 @contextmanager
 def _folder(work: Path | None) -> Iterator[Path]:
     if work is None:
@@ -178,7 +201,9 @@ def _folder(work: Path | None) -> Iterator[Path]:
         raise ParameterError(
             f"{work} cannot be made, which a fleet needs on the way; check the folder above it"
         ) from None
+    _check_own(work)
     with held(work):
+        (work / _MARKER).touch(mode=0o600)
         needed = False
         try:
             yield work

@@ -173,8 +173,10 @@ def record_of(raw: RawSystem, options: MeterOptions) -> Record:
     try:
         return prepared(to_record(raw, options))
     except Exception:
-        # For its readings, or for its stamps: zeros have the stamps alone to be refused for.
-        return prepared(to_record(replace(raw, values=np.zeros(len(raw.values))), options))
+        # For its readings, or for its stamps: without any it has the stamps alone to be refused
+        # for. What agrees with no candidate is zero of a meter of generation, nothing of a net one.
+        nothing = np.full(len(raw.values), np.nan if raw.net or options.net else 0.0)
+        return prepared(to_record(replace(raw, values=nothing, imported=None), options))
 
 
 def _from_rows(context: RunContext, part: Part) -> Iterator[HeldRecord | RefusedSystem]:
@@ -215,7 +217,8 @@ def _held(
 ) -> HeldRecord | RefusedSystem:
     """Return a system's record, or why there is none."""
     number = context.place[name]
-    found = settle_each(raw, context.systems.options_of(number, options), name=name)
+    own = context.systems.options_of(number, options)
+    found = settle_each(context.systems.raw_of(number, raw), own, name=name)
     return found if isinstance(found, RefusedSystem) else HeldRecord(number, found)
 
 

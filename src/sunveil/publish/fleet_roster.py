@@ -30,6 +30,8 @@ class FrameKey:
         Length of an interval, and how far after whole multiples of it they begin. [s]
     first, last
         Calendar years that the records begin and end in.
+    net
+        Whether their meters are declared net, which their frame is made for.
     """
 
     cell: int
@@ -37,6 +39,7 @@ class FrameKey:
     phase: int
     first: int
     last: int
+    net: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,8 @@ def _member(held: HeldRecord, part: int, records: FleetRecords) -> Member:
     site = records.context.cells.cells[cell].site
     grid = time_grid_of(held.record, longitude=site.longitude)
     years = [int(end.astype("M8[Y]").astype(np.int64)) + 1970 for end in held.record.extent]
-    key = FrameKey(cell, grid.step, grid.first % grid.step, *years)
+    first, last = years
+    key = FrameKey(cell, grid.step, grid.first % grid.step, first, last, held.record.net)
     return Member(held.number, part, key, grid, held.record.differenced)
 
 

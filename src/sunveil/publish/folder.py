@@ -23,6 +23,7 @@ from sunveil.extras import require_extras
 from sunveil.files import real_path
 from sunveil.publish.account import PublicationAccount
 from sunveil.publish.card import Curator, card_yaml, release_card, slug
+from sunveil.publish.csv_text import SAID, defuse, restore
 from sunveil.publish.orange import holds_systems, orange_json
 from sunveil.publish.publication import Column, Publication, PublishedTable
 from sunveil.publish.readme import readme
@@ -163,13 +164,47 @@ def frame_of_table(table: PublishedTable) -> pd.DataFrame:
     return frame.astype({column.name: KINDS[column.kind] for column in table.columns})
 
 
+def read_table(path: Path | str) -> pd.DataFrame:
+    """Return a published table, from its CSV or Parquet file, with texts as they were published.
+
+    The types are those of the ``datapackage.json`` beside it. CSV files hold texts that look like
+    formulas behind an apostrophe, which is taken away.
+    """
+    place = Path(path)
+    if place.suffix == ".parquet":
+        return pd.read_parquet(place)
+    package = json.loads(place.with_name("datapackage.json").read_text(encoding="utf-8"))
+    found = [each for each in package["resources"] if each["path"] == place.name]
+    if not found:
+        raise ParameterError(f"{place.name} is not a table that datapackage.json describes")
+    kinds = {field["name"]: field["type"] for field in found[0]["schema"]["fields"]}
+    frame = pd.read_csv(place, dtype="string", keep_default_na=False, na_values=[""])
+    frame.columns = pd.Index([restore(name) for name in frame.columns])
+    for name in frame.columns[[kinds[name] == "string" for name in frame.columns]]:
+        frame[name] = frame[name].map(restore, na_action="ignore")
+    return frame.astype({name: KINDS[kind] for name, kind in kinds.items()})
+
+
 def _write_table(folder: Path, table: PublishedTable) -> None:
+    frame = frame_of_table(table)
     with duckdb.connect() as database:
-        database.register("published", frame_of_table(table))
-        for ending, options in (("csv", "FORMAT csv, HEADER"), ("parquet", "FORMAT parquet")):
+        database.register("published", frame)
+        database.register("published_csv", _without_formulas(frame, table))
+        for ending, source, options in (
+            ("csv", "published_csv", "FORMAT csv, HEADER"),
+            ("parquet", "published", "FORMAT parquet"),
+        ):
             place = str(folder / f"{table.name}.{ending}").replace("'", "''")
-            chosen = ", ".join(map(_selected, columns_in(table, ending)))
-            database.execute(f"COPY (SELECT {chosen} FROM published) TO '{place}' ({options})")
+            name = defuse if ending == "csv" else str
+            chosen = ", ".join(_selected(each, name) for each in columns_in(table, ending))
+            database.execute(f"COPY (SELECT {chosen} FROM {source}) TO '{place}' ({options})")
+
+
+def _without_formulas(frame: pd.DataFrame, table: PublishedTable) -> pd.DataFrame:
+    """Return a frame whose texts no spreadsheet takes for formulas."""
+    texts = [column.name for column in table.columns if column.kind == "string"]
+    held = {name: frame[name].map(defuse, na_action="ignore").astype("string") for name in texts}
+    return frame.assign(**held).rename(columns=defuse)
 
 
 def columns_in(table: PublishedTable, ending: str) -> list[Column]:
@@ -177,8 +212,8 @@ def columns_in(table: PublishedTable, ending: str) -> list[Column]:
     return [each for each in table.columns if each.kind != "array" or ending != "csv"]
 
 
-def _selected(column: Column) -> str:
-    name = '"' + column.name.replace('"', '""') + '"'
+def _selected(column: Column, named: Callable[[str], str]) -> str:
+    name = '"' + named(column.name).replace('"', '""') + '"'
     return f"CAST({name} AS {PLANES_TYPE}) AS {name}" if column.kind == "array" else name
 
 
@@ -206,6 +241,7 @@ def data_package(folder: Path, publication: Publication, *, day: datetime.date) 
         "description": str(publication.guarantee),
         "created": f"{day.isoformat()}T00:00:00Z",
         "resources": resources,
+        "sunveil:public": publication.public,
     }
 
 
@@ -217,7 +253,7 @@ def _resource(path: Path, table: PublishedTable) -> dict[str, Any]:
         "type": "table",
         "path": path.name,
         "title": table.name,
-        "description": table.about,
+        "description": f"{table.about} {SAID}" if ending == "csv" else table.about,
         "format": ending,
         "mediatype": MEDIA[ending],
         "bytes": len(content),

@@ -35,6 +35,7 @@ class _SameFrame:
 
     weather: Weather
     time_grid: TimeGrid
+    net: bool
     records: list[Record] = field(default_factory=list)
 
 
@@ -69,12 +70,13 @@ class MemorySystems:
             raise ParameterError("there are no systems to publish; name at least one")
         if len({record.system_id for record in self.records}) != len(self.records):
             raise ParameterError("a system is named twice; each system is one row of a publication")
-        groups: dict[tuple[int, TimeGrid], _SameFrame] = {}
+        groups: dict[tuple[int, TimeGrid, bool], _SameFrame] = {}
         for record in self.records:
             weather = weather_of(record)
             time_grid = time_grid_of(prepared(record), longitude=weather.site.longitude)
-            key = id(weather), time_grid
-            groups.setdefault(key, _SameFrame(weather, time_grid)).records.append(record)
+            key = id(weather), time_grid, record.net
+            made = _SameFrame(weather, time_grid, record.net)
+            groups.setdefault(key, made).records.append(record)
         self._groups = list(groups.values())
 
     def __len__(self) -> int:
@@ -82,6 +84,11 @@ class MemorySystems:
 
     def __repr__(self) -> str:
         return f"MemorySystems({len(self.records)} systems, private)"
+
+    @property
+    def net(self) -> int:
+        """How many of the systems have meters that are declared net: public."""
+        return sum(record.net for record in self.records)
 
     def listed(self) -> list[str]:
         """Return the names of the systems."""
@@ -102,7 +109,11 @@ class MemorySystems:
         """Return what is public of each system by its name."""
         return {
             record.system_id: about_system(
-                record.system_id, group.weather.site, group.weather.clear, group.time_grid
+                record.system_id,
+                group.weather.site,
+                group.weather.clear,
+                group.time_grid,
+                net=group.net,
             )
             for group in self._groups
             for record in group.records
@@ -126,7 +137,7 @@ class MemorySystems:
             for differenced, count in kinds.items():
                 errors = typical_errors(
                     group.time_grid,
-                    terms.choices,
+                    terms.choices_for(net=group.net),
                     clear=group.weather.clear,
                     unit=terms.unit,
                     epsilon=terms.epsilon,
@@ -143,7 +154,8 @@ class MemorySystems:
     def _scores(
         self, group: _SameFrame, terms: ReleaseTerms
     ) -> Iterator[tuple[str, Frame, Scored]]:
-        choices = terms.choices.affordable(terms.unit, terms.epsilon, group.time_grid)
+        choices = terms.choices_for(net=group.net)
+        choices = choices.affordable(terms.unit, terms.epsilon, group.time_grid)
         frame = make_frame(group.weather, group.time_grid, choices, cache=self._cache)
         for record in group.records:
             own = frame.settled(terms.unit, terms.epsilon, differenced=record.differenced)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from sunveil.ledger.ledger import Ledger
 
 KIND = "standing"
+# What was chosen when rows were drawn, of meters of generation and of net meters.
+CHOSEN = ("choices", "net_choices")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +102,9 @@ def plan_standing(
     cost = cost_of_systems(ledger, dataset, terms)
     held = _rows_of(ledger.kept_series(dataset, series_of(terms)))
     turn = _turn(dataset, systems, held, redraw or {}, keep_gone=keep_gone)
-    question = _question(dataset, terms, turn.changed, analyst)
-    paid = not turn.changed or ledger.pending(dataset, question) is not None
     looked_at = systems.only(turn.changed) if turn.changed else systems
+    question = _question(dataset, terms, turn.changed, analyst, net=looked_at.net > 0)
+    paid = not turn.changed or ledger.pending(dataset, question) is not None
     looked_at.check()
     return SystemsPlan(
         systems=len(turn.given) + len(turn.changed),
@@ -167,9 +169,9 @@ def publish_standing(
     with ledger.turn(dataset, series):
         held = _rows_of(ledger.kept_series(dataset, series))
         turn = _turn(dataset, systems, held, redraw or {}, keep_gone=keep_gone)
-        question = _question(dataset, terms, turn.changed, analyst)
+        some = systems.only(turn.changed) if turn.changed else systems
+        question = _question(dataset, terms, turn.changed, analyst, net=some.net > 0)
         if turn.changed:
-            some = systems.only(turn.changed)
             some.check()  # what cannot be released is refused before anything is spent
             question = replace(question, homes=published_homes(turn.changed, homes))
 
@@ -185,7 +187,7 @@ def publish_standing(
             ledger.ask(dataset, question, draw)
         answers = ledger.kept_series(dataset, series)
     turn = _turn(dataset, systems, _rows_of(answers), {}, keep_gone=keep_gone)
-    return _publication(turn.given.values(), answers, question, terms)
+    return _publication(turn.given.values(), answers, question, terms, net=systems.net)
 
 
 def _turn(
@@ -230,11 +232,18 @@ def _check_redraw(redraw: Mapping[str, str], able: Collection[str]) -> None:
 
 
 def _question(
-    dataset: str, terms: ReleaseTerms, changed: Mapping[str, str], analyst: str | None
+    dataset: str,
+    terms: ReleaseTerms,
+    changed: Mapping[str, str],
+    analyst: str | None,
+    *,
+    net: bool,
 ) -> Question:
     """Return what the ledger is asked for the systems to be drawn."""
     days = {account_of(dataset, name): day for name, day in changed.items() if day}
     parameters: dict[str, Any] = {"choices": terms.choices.to_dict(), "changed": days}
+    if net:
+        parameters["net_choices"] = terms.net_choices
     if terms.mechanism == "window":
         parameters["window_candidates"] = terms.choices.window(terms.epsilon).inside
     return Question(
@@ -282,6 +291,8 @@ def _publication(
     answers: Sequence[Answer],
     question: Question,
     terms: ReleaseTerms,
+    *,
+    net: int,
 ) -> Publication:
     """Return rows that stand as a publication, which says when they were drawn, and how."""
     rows = list(given)
@@ -294,19 +305,20 @@ def _publication(
     made = systems_publication(
         sorted(each.row for each in rows),
         question,
-        terms.choices,
+        terms,
         expected=mean_errors(+errors),
+        net=net,
     )
     drawn = [
         {
             "year": answer.value["year"],
             "systems": counted[answer.charge],
-            "choices": answer.value["choices"],
+            **{name: answer.value[name] for name in CHOSEN if name in answer.value},
         }
         for answer in answers
         if counted[answer.charge]
     ]
-    public = {key: value for key, value in made.public.items() if key != "choices"}
+    public = {key: value for key, value in made.public.items() if key not in CHOSEN}
     return replace(
         made,
         mechanism=f"{made.mechanism}; rows that were drawn in earlier years are given again",

@@ -64,7 +64,8 @@ def survival(table: PublishedTable, marginals: list[Marginal], bins: Bins) -> Pu
     for marginal in marginals:
         made = tally(places, marginal.axes, bins)
         away = _distance(made, marginal.counts)
-        noise = noise_distance(marginal, len(table.rows))
+        # nobody can be further away than all systems together
+        noise = min(noise_distance(marginal, len(table.rows)), 1.0)
         rows.append(("distance", marginal.name, None, None, round(away, 6), round(noise, 6)))
     for marginal in marginals[len(SINGLES) :]:
         made = tally(places, marginal.axes, bins)
@@ -75,7 +76,11 @@ def survival(table: PublishedTable, marginals: list[Marginal], bins: Bins) -> Pu
             numbers = (round(each, 6) for each in (noisy, ours, ours - noisy, noise))
             rows.append(("correlation", name, *numbers))
     return PublishedTable(
-        "survival", "How well counts and correlations survive.", _REPORT, tuple(rows)
+        "survival",
+        "How well counts and correlations survive. An error of 1 says that only noise was"
+        " measured.",
+        _REPORT,
+        tuple(rows),
     )
 
 
@@ -115,7 +120,11 @@ _REPORT = (
     Column("measured", "number", "Correlation in the noisy counts."),
     Column("synthetic", "number", "Correlation in the synthetic table."),
     Column("difference", "number", "Share of systems that would have to move, or the difference."),
-    Column("noise_error", "number", "What the noise of the counts alone would make of it."),
+    Column(
+        "noise_error",
+        "number",
+        "What the noise of the counts alone would make of it; 1 at most: only noise.",
+    ),
 )
 
 
@@ -201,8 +210,12 @@ def _correlation(table: Array, rows: Array, columns: Array) -> float:
 
 
 def _correlation_noise(marginal: Marginal, found: float, rows: Array, columns: Array) -> float:
-    """Return the standard error of a correlation, to first order in the noise of the counts."""
+    """Return the standard error of a correlation, to first order in the noise of the counts.
+
+    What lies between -1 and 1 has a standard error of at most 1. First order knows nothing of that
+    where the noise leaves hardly any spread along an axis: then only noise was measured.
+    """
     _, x, y = _standard(marginal.counts, rows, columns)
     moves = np.outer(x, y) - found * (x[:, None] ** 2 + y[None, :] ** 2) / 2.0
     people = max(abs(float(marginal.counts.sum())), 1.0)
-    return float(marginal.deviation * np.sqrt((moves**2).sum()) / people)
+    return min(float(marginal.deviation * np.sqrt((moves**2).sum()) / people), 1.0)

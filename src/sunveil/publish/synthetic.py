@@ -24,6 +24,7 @@ from sunveil.privacy.units import System
 from sunveil.publish.bins import Bins
 from sunveil.publish.fitting import check_mbi, sample_model
 from sunveil.publish.households import published_homes
+from sunveil.publish.measured import noisy_counts
 from sunveil.publish.publication import Column, Publication, PublishedTable
 from sunveil.publish.spending import Spending
 from sunveil.publish.survival import (
@@ -91,6 +92,9 @@ def publish_synthetic(
 ) -> Publication:
     """Return a synthetic table as long as the fleet's, and a report of how well it keeps to it.
 
+    The noisy counts that it was made of stand beside it, at no further cost: they alone tell what
+    is made of the table how far off it is.
+
     A call that was stopped is taken up by the same call, on the charge that it has paid.
 
     Parameters
@@ -135,7 +139,7 @@ def publish_synthetic(
     )
     return Publication(
         title="Synthetic solar PV systems",
-        tables=(table, survival(table, marginals, bins)),
+        tables=(table, survival(table, marginals, bins), noisy_counts(marginals, bins)),
         guarantee=question.guarantee,
         mechanism=f"Discrete {_kind(spending)} noise on the counts of all single axes and pairs of"
         " axes; a graphical model fitted to them by mbi, and sampled",
@@ -144,6 +148,12 @@ def publish_synthetic(
             "epsilon": epsilon,
             "data_product_type": "Synthetic data",
             "bins": _told(bins),
+            "noise_sd": {
+                name: round(mechanism.deviation(SENSITIVITY), 4)
+                for name, (mechanism, _) in zip(
+                    ("singles", "pairs"), _mechanisms(spending), strict=True
+                )
+            },
             "cautions": ["No row is a customer: do not look for one."],
         },
         question=question,
@@ -237,7 +247,22 @@ def _mechanisms(spending: Spending) -> list[tuple[CountNoise, tuple[tuple[int, .
     return [(first.noise, SINGLES), (rest.noise, PAIRS)]
 
 
-def _draw(cells: Whole, spending: Spending, bins: Bins) -> dict[str, Any]:
+def draw_counts(cells: Whole, spending: Spending, bins: Bins) -> list[Marginal]:
+    """Draw the noisy counts that a synthetic table is made of; whoever calls has been charged.
+
+    Parameters
+    ----------
+    cells
+        The bin of every row along each axis: private.
+    spending
+        What the draw may cost.
+    bins
+        The public bins.
+
+    Privacy
+    -------
+    As :func:`publish_synthetic`, of which this is all that looks at rows.
+    """
     counts: list[Whole] = []
     for mechanism, many in _mechanisms(spending):
         tables = [tally(cells, axes, bins) for axes in many]
@@ -246,9 +271,14 @@ def _draw(cells: Whole, spending: Spending, bins: Bins) -> dict[str, Any]:
         ends = np.cumsum([table.size for table in tables])[:-1]
         parts = zip(np.split(drawn, ends), tables, strict=True)
         counts += [np.asarray(part.reshape(table.shape)) for part, table in parts]
-    measured = _marginals(counts, spending, bins)
+    return _marginals(counts, spending, bins)
+
+
+def _draw(cells: Whole, spending: Spending, bins: Bins) -> dict[str, Any]:
+    measured = draw_counts(cells, spending, bins)
     places = sample_model(measured, cells.shape[1], shape=bins.shape)
-    return {"counts": [table.tolist() for table in counts], "rows": _spread(places, bins)}
+    counts = [each.counts.astype(np.int64).tolist() for each in measured]
+    return {"counts": counts, "rows": _spread(places, bins)}
 
 
 def _never() -> Any:

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sunveil.fleet.fleet_planes import MOUNTS
 from sunveil.ledger.records import Question
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import unit_name
 from sunveil.publish.publication import Column, Publication, PublishedTable
 from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.answer import ExpectedErrors, Release, Spread
-from sunveil.releases.choices import Choices
 from sunveil.site import Site
 from sunveil.timegrid import TimeGrid
 
@@ -24,9 +24,10 @@ COLUMNS = (
     Column("surface_tilt", "number", "Tilt of the plane from the horizontal. [degrees]"),
     Column("dc_capacity_kw", "number", "DC nameplate capacity. [kW]"),
 )
+ONE_PLANE, TWO_PLANES, TURNING = MOUNTS
 # What is told besides where pairs of planes and trackers were candidates.
 MOUNT_COLUMNS = (
-    Column("mount", "string", "one plane, two planes, or tracker."),
+    Column("mount", "string", f"{ONE_PLANE}, {TWO_PLANES}, or {TURNING}."),
     Column("axis_azimuth", "number", "Where a tracker's axis points, 90 to below 270. [degrees]"),
     Column("gcr", "number", "A tracker's ground coverage ratio; empty if it does not turn back."),
     Column("planes", "array", "The planes, larger first: azimuth, tilt, and share of capacity."),
@@ -84,7 +85,9 @@ class SystemsPlan:
     new: int = 0
 
 
-def about_system(name: str, site: Site, weather: bool | str, time_grid: TimeGrid) -> str:
+def about_system(
+    name: str, site: Site, weather: bool | str, time_grid: TimeGrid, *, net: bool = False
+) -> str:
     """Return what is public of a system, as text: its name, its place, its weather and its days.
 
     Ledgers hold digests of these texts, so that they are written as version 0.1 wrote them.
@@ -97,17 +100,20 @@ def about_system(name: str, site: Site, weather: bool | str, time_grid: TimeGrid
         Whether it is a clear sky, or the name of a source of weather.
     time_grid
         The intervals of its release.
+    net
+        Whether its meter is declared net.
     """
     where = (site.latitude, site.longitude, site.altitude, weather)
     minutes = time_grid.step / 60.0
     days = f"start={time_grid.first}, interval_minutes={minutes!r}, count={time_grid.count}"
-    return f"({name!r}, {where!r}, Calendar({days}))"
+    return f"({name!r}, {where!r}, Calendar({days}){', net' * net})"
 
 
 def systems_question(
     about: Mapping[str, str],
     terms: ReleaseTerms,
     *,
+    net: bool = False,
     analyst: str | None = None,
     edition: str | None = None,
 ) -> Question:
@@ -119,6 +125,8 @@ def systems_question(
         What is public of each system, by its name.
     terms
         What is asked of every system.
+    net
+        Whether meters of some of them are declared net.
     analyst
         Who asks; None for the curator.
     edition
@@ -126,6 +134,8 @@ def systems_question(
     """
     digest = hashlib.sha256("\n".join(sorted(about.values())).encode()).hexdigest()
     parameters: dict[str, Any] = {"choices": terms.choices.to_dict(), "about": digest}
+    if net:
+        parameters["net_choices"] = terms.net_choices
     if edition is not None:
         parameters["edition"] = edition
     if terms.mechanism == "window":
@@ -170,15 +180,17 @@ def mean_errors(errors: Mapping[ExpectedErrors, int]) -> ExpectedErrors:
     azimuth, tilt, capacity = (
         Spread(mean(name, "mean"), mean(name, "within")) for name in ("azimuth", "tilt", "capacity")
     )
-    return ExpectedErrors(azimuth, tilt, capacity, next(iter(errors)).basis)
+    basis = "; ".join(dict.fromkeys(each.basis for each in errors))
+    return ExpectedErrors(azimuth, tilt, capacity, basis)
 
 
 def systems_publication(
     rows: Sequence[Sequence[Any]],
     question: Question,
-    choices: Choices,
+    terms: ReleaseTerms,
     *,
     expected: ExpectedErrors,
+    net: int = 0,
 ) -> Publication:
     """Return rows that were drawn for a question as a publication.
 
@@ -189,10 +201,12 @@ def systems_publication(
         kept have errors at their ends, which are left away.
     question
         What was charged for them.
-    choices
-        The public choices that they were drawn with.
+    terms
+        What was asked of every system, with the public choices.
     expected
         The errors to expect of them, the same for all.
+    net
+        How many of the systems have meters that are declared net: public.
     """
     guarantee = question.guarantee
     assert isinstance(guarantee, Guarantee)  # as the terms of releases have it
@@ -200,11 +214,14 @@ def systems_publication(
         "systems": len(rows),
         "unit": unit_name(guarantee.unit),
         "epsilon": guarantee.epsilon,
-        "choices": choices.to_dict(),
+        "choices": terms.choices.to_dict(),
         "cautions": [FLAT],
     }
+    if net:
+        public |= {"net_systems": net, "net_choices": terms.net_choices}
+        public["cautions"].append(net_caution(net, len(rows)))
     if question.mechanism == "window":
-        public["window_candidates"] = choices.window(guarantee.epsilon).inside
+        public["window_candidates"] = terms.choices.window(guarantee.epsilon).inside
     return Publication(
         title="Solar PV systems",
         tables=(*systems_tables(rows), errors_table(expected)),
@@ -213,6 +230,23 @@ def systems_publication(
         public=public,
         question=question,
     )
+
+
+def net_caution(net: int, systems: int) -> str:
+    """Return what to bear in mind of rows that come from net meters.
+
+    Parameters
+    ----------
+    net, systems
+        How many systems have meters that are declared net, and how many there are.
+    """
+    which = "All" if net >= systems else f"{net:,}"
+    said = (
+        f"{which} of the systems have net meters, which read generation less a household's load:"
+        " single planes alone are told of them"
+    )
+    larger = ", and their errors are larger than those of all rows together"
+    return f"{said}{'' if net >= systems else larger}."
 
 
 def systems_tables(rows: Sequence[Sequence[Any]]) -> tuple[PublishedTable, ...]:
@@ -255,8 +289,8 @@ def _mount(row: Sequence[Any]) -> tuple[Any, ...]:
         return None, None, None, None
     planes, tracker = row[len(COLUMNS) :]
     if tracker is not None:
-        return "tracker", tracker["axis_azimuth"], tracker["gcr"], planes
-    return "one plane" if len(planes) == 1 else "two planes", None, None, planes
+        return TURNING, tracker["axis_azimuth"], tracker["gcr"], planes
+    return ONE_PLANE if len(planes) == 1 else TWO_PLANES, None, None, planes
 
 
 def _plane_rows(row: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

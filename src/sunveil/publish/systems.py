@@ -83,7 +83,9 @@ def plan_systems(
     """
     cost_of_systems(ledger, dataset, terms)  # refused before any system is looked at
     systems.check()
-    question = systems_question(systems.about(), terms, analyst=analyst, edition=edition)
+    question = systems_question(
+        systems.about(), terms, net=systems.net > 0, analyst=analyst, edition=edition
+    )
     return SystemsPlan(
         systems=len(systems),
         cost=ledger.due(dataset, question),
@@ -134,7 +136,9 @@ def publish_systems(
     thread that calls. Whatever was drawn and not kept has been seen by nobody: one answer leaves
     for one charge, as :meth:`~sunveil.ledger.ledger.Ledger.keep` sees to.
     """
-    question = systems_question(systems.about(), terms, analyst=analyst, edition=edition)
+    question = systems_question(
+        systems.about(), terms, net=systems.net > 0, analyst=analyst, edition=edition
+    )
     if ledger.kept(dataset, question) is None:
         # what cannot be released is refused before anything is spent
         systems.check()
@@ -149,7 +153,7 @@ def publish_systems(
 
     answer = ledger.ask(dataset, question, draw)
     return systems_publication(
-        answer.value, question, terms.choices, expected=systems.expected(terms)
+        answer.value, question, terms, expected=systems.expected(terms), net=systems.net
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from sunveil.errors import ParameterError
 from sunveil.ledger.promise import Promise
@@ -75,6 +75,19 @@ class ReleaseTerms:
             mechanism = Mechanism.EXPONENTIAL
         return cls(unit, epsilon, mechanism_name(mechanism, unit), choices or Choices())
 
+    def choices_for(self, *, net: bool) -> Choices:
+        """Return the public choices for meters of generation, or for those that are declared net.
+
+        How days vote is settled by the frames that are made with them.
+        """
+        return self.choices.for_meter(net=net)
+
+    @property
+    def net_choices(self) -> dict[str, Any]:
+        """What is chosen otherwise for net meters, as plain JSON types."""
+        usual, net = (self.choices_for(net=each).to_dict() for each in (False, True))
+        return {name: value for name, value in net.items() if usual.get(name) != value}
+
     @property
     def guarantee(self) -> Guarantee:
         """What every release promises."""
@@ -109,6 +122,10 @@ class SystemsToRelease(Protocol):
     def draws_folder(self) -> Path | None:
         """A private folder for draws that are not kept yet; None to hold them in memory."""
 
+    @property
+    def net(self) -> int:
+        """How many of the systems have meters that are declared net: public."""
+
     def listed(self) -> Collection[str]:
         """Return the names of all systems that are said to be there, with readings or without."""
 
@@ -133,7 +150,7 @@ def mechanism_name(mechanism: Mechanism | str, unit: Unit) -> str:
     if mechanism not in (Mechanism.DEFAULT, Mechanism.EXPONENTIAL, "permute-and-flip"):
         raise ParameterError(
             "systems are published by the default mechanism, the exponential one or"
-            " permute-and-flip; the paper's is for single releases"
+            " permute-and-flip; the paper's and paper-day are for single releases"
         )
     if isinstance(unit, System):
         if mechanism != Mechanism.DEFAULT:

@@ -159,6 +159,8 @@ def total_table(
         Column("error_kw", "number", "Mean error of the total, noise and what is cut off together,"
                " as in public mixes of systems [kW]."),
         Column("error_90_kw", "number", "What nine in ten such errors are within [kW]."),
+        Column("cut_kw", "number", "What is cut off on average in such mixes, by which the total is"
+               " too low [kW]."),
     )  # fmt: skip
     cut = Column(
         "cut_at_most_kw",
@@ -219,6 +221,6 @@ def _errors(found: DrawnTotals, size: int, systems: int) -> tuple[float, ...]:
     if found.rule is None:
         return ()
     if size == 0:
-        return 0.0, 0.0
+        return 0.0, 0.0, 0.0
     errors = stated_errors(found.rule, found.clip_kw[1], share=size / systems)
-    return round(errors["mean"], 3), round(errors["nine"], 3)
+    return tuple(round(errors[name], 3) for name in ("mean", "nine", "cut"))

@@ -132,6 +132,36 @@ def unmix_joint(places: Places, window: Window) -> Array:
     return found.reshape([len(each.middles) for each in cells])
 
 
+def seen_shares(table: PublishedTable, public: Mapping[str, Any]) -> Array:
+    """Return the share of a publication's rows in every cell of :func:`channel`.
+
+    Parameters
+    ----------
+    table, public
+        The table and the public choices of a publication of whole systems.
+    """
+    window = window_of(public)
+    places = places_of(table, public)
+    _check(places, window, None)
+    return np.asarray(_seen(places, _cells(window))[:, 0])
+
+
+def cell_edges(public: Mapping[str, Any]) -> tuple[Array, Array, Array]:
+    """Return where the cells of :func:`channel` begin and end along each axis.
+
+    Azimuths and tilts in degrees, capacities in kW; each cell reaches half a step beyond its
+    outermost values.
+    """
+    window = window_of(public)
+    low = float(public["choices"]["capacities_kw"][0])
+    edges = [
+        axis.step * (np.searchsorted(cells.of_value, np.arange(len(cells.middles) + 1)) - 0.5)
+        for axis, cells in zip(window.axes, _cells(window), strict=True)
+    ]
+    azimuth, tilt, capacity = (np.asarray(each, dtype=np.float64) for each in edges)
+    return azimuth, tilt, np.asarray(low * np.exp(capacity))
+
+
 @functools.lru_cache(maxsize=2)
 def channel(window: Window) -> Array:
     """Return how likely a release in each cell (rows) is for a system in each (columns).

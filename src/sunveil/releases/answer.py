@@ -7,6 +7,7 @@ import uuid
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from sunveil.arguments import check_fields
 from sunveil.privacy.guarantee import ConditionalGuarantee, Guarantee
 
 
@@ -148,6 +149,9 @@ class Release:
     expected: ExpectedErrors | None = None
     public: dict[str, Any] = field(default_factory=dict)
     release_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the release as plain JSON types."""

@@ -26,14 +26,18 @@ from sunveil.privacy.guarantee import check_release_epsilon
 from sunveil.privacy.independence import IndependenceFinding, audit_independence
 from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
 from sunveil.privacy.noise_audit import NoiseNeighbours, audit_noise
+from sunveil.privacy.score import Score
 from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.privacy.window import Window, best_window
 from sunveil.releases.frame import Frame
 from sunveil.releases.neighbours import SMALL, Setting, make_setting, neighbour_pairs
+from sunveil.releases.paper_day import paper_day_score
+from sunveil.releases.paper_day_audit import audit_frame, paper_day_pairs
 from sunveil.releases.release import DELTA, posterior
 from sunveil.releases.replay import make_replay
 from sunveil.releases.score import placement, unit_score
 from sunveil.releases.worth import VOTE_RULES
+from sunveil.scores import Capacities
 from sunveil.weather import WeatherCache
 
 PAIRS, DRAWS = 2000, 1000
@@ -47,6 +51,10 @@ FEWEST_REPLAYED = 11
 FINE_MINUTES = 5.0
 # Records of audits are short and worth one vote; the fine ones vote as long records do.
 MANY_VOTES = replace(SMALL, thresholds=VOTE_RULES[-1].thresholds, fewest=VOTE_RULES[-1].fewest)
+# Net meters have a frame of their own; every so many pairs are of them.
+NET = replace(SMALL.for_meter(net=True), capacities=Capacities(1.0, 30.0, 0.3))
+NET_NAME = "net meters"
+PAPER_DAY_NAME = "paper-day"
 UNITS = (Readings(1), Days(1))
 
 Given = TypeVar("Given")
@@ -87,7 +95,10 @@ class Audit:
     @property
     def pairs(self) -> int:
         """How many pairs there were for claims that must hold; all mechanisms see the same."""
-        return sum({each.unit: each.pairs for each in self.exact if each.required}.values())
+        required = (each for each in self.exact if each.required)
+        return sum(
+            {(each.unit, _shared_pairs(each.mechanism)): each.pairs for each in required}.values()
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the findings as plain JSON types."""
@@ -142,6 +153,7 @@ def run_audit(
             choices=MANY_VOTES,
             cache=cache,
         ),
+        make_setting(epsilon=epsilon, seed=seed, choices=NET, cache=cache),
         epsilon=epsilon,
         pairs=pairs,
         seed=seed,
@@ -154,7 +166,9 @@ def run_audit(
         seed=seed,
         exact=(
             *(found for unit in UNITS for found in _exact_scores(stage, unit, epsilon)),
+            *(found for unit in UNITS for found in _exact_net(stage, unit, epsilon)),
             _exact_window(stage, epsilon),
+            _exact_paper_day(stage, epsilon),
             _exact_paper(stage, paper, belief),
         ),
         samplers=tuple(_samplers(stage, epsilon, draws, paper=paper, belief=belief)),
@@ -164,10 +178,11 @@ def run_audit(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stage:
-    """Where an audit takes place: records that are scored as they are, and that are averaged."""
+    """Where an audit takes place: records scored as they are, averaged, and of net meters."""
 
     hourly: Setting
     fine: Setting
+    net: Setting
     epsilon: float
     pairs: int
     seed: int
@@ -196,11 +211,24 @@ class _Stage:
 
 def _exact_scores(stage: _Stage, unit: Readings | Days, epsilon: float) -> list[ExactFinding]:
     """Show the same pairs to both mechanisms that take scores."""
+    return _shown(stage.show_all(unit, partial(unit_score, unit=unit)), epsilon)
+
+
+def _exact_net(stage: _Stage, unit: Readings | Days, epsilon: float) -> list[ExactFinding]:
+    """Show pairs of net meters to both mechanisms that take scores."""
+    score = partial(unit_score, unit=unit)
+    pairs = stage.show(stage.net, unit, score, pairs=stage.pairs // FINE)
+    return _shown(pairs, epsilon, of=f", {NET_NAME}")
+
+
+def _shown(
+    pairs: Iterable[tuple[Score, Score]], epsilon: float, *, of: str = ""
+) -> list[ExactFinding]:
     audits = (
-        ExactAudit(PermuteAndFlip(epsilon), name="permute-and-flip"),
-        ExactAudit(Exponential(epsilon), name="exponential"),
+        ExactAudit(PermuteAndFlip(epsilon), name=f"permute-and-flip{of}"),
+        ExactAudit(Exponential(epsilon), name=f"exponential{of}"),
     )
-    for first, second in stage.show_all(unit, partial(unit_score, unit=unit)):
+    for first, second in pairs:
         for audit in audits:
             audit.add_pair(first, second)
     return [audit.finding() for audit in audits]
@@ -209,6 +237,18 @@ def _exact_scores(stage: _Stage, unit: Readings | Days, epsilon: float) -> list[
 def _exact_window(stage: _Stage, epsilon: float) -> ExactFinding:
     pairs = stage.show_all(System(), placement)
     return audit_exact(_window(stage, epsilon), pairs, name="window")
+
+
+def _exact_paper_day(stage: _Stage, epsilon: float) -> ExactFinding:
+    """Show the paper's score, as it holds for any day, days made to move it most."""
+    frame = audit_frame(stage.hourly)
+    count = stage.pairs // FINE
+    made = paper_day_pairs(stage.hourly, frame, pairs=count, seed=stage.seed)
+    pairs = (
+        (paper_day_score(frame, record), paper_day_score(frame, neighbour))
+        for record, neighbour in stage.watch(made, "pairs for paper-day", count)
+    )
+    return audit_exact(Exponential(epsilon), pairs, name=PAPER_DAY_NAME)
 
 
 def _exact_paper(stage: _Stage, paper: DPBO, belief: PosteriorScore) -> ExactFinding:
@@ -245,6 +285,8 @@ def _samplers(
         yield audit_sampler(Exponential(epsilon), score, draws, name="exponential")
     placed = placement(frame, record)
     yield audit_sampler(_window(stage, epsilon), placed, draws, name="window")
+    by_day = paper_day_score(audit_frame(setting), setting.record(setting.simulated[0]))
+    yield audit_sampler(Exponential(epsilon), by_day, draws, name=PAPER_DAY_NAME)
     yield audit_sampler(paper, belief, draws, name="paper")
     row = NoiseNeighbours(2, 1).sensitivity
     yield audit_noise(DiscreteLaplace(epsilon), row, draws, name="discrete-laplace")
@@ -259,6 +301,7 @@ def _independence(
     for setting, name in (
         (stage.hourly, "hourly readings, clear sky"),
         (stage.fine, f"readings every {FINE_MINUTES:g} minutes, measured weather"),
+        (stage.net, NET_NAME),
     ):
         for unit in (*UNITS, System()):
             made = neighbour_pairs(setting, unit, pairs=pairs, seed=stage.seed)
@@ -269,6 +312,11 @@ def _independence(
 
 def _window(stage: _Stage, epsilon: float) -> Window:
     return best_window(epsilon, stage.hourly.frame.choices.axes())
+
+
+def _shared_pairs(mechanism: str) -> str:
+    """Return what tells the pairs of a mechanism from those that all others of a unit see."""
+    return next((name for name in (NET_NAME, PAPER_DAY_NAME) if name in mechanism), "")
 
 
 def _check_count(what: str, count: object, least: int, most: int) -> None:

@@ -18,6 +18,7 @@ from sunveil.privacy.score import Axis
 from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.privacy.window import Window, best_window
 from sunveil.releases.mounts import MountChoices
+from sunveil.releases.net_choices import NetChoices
 from sunveil.releases.prior import PlanePrior
 from sunveil.releases.worth import VOTE_RULES, reach, votes_for, worth
 from sunveil.scores import Capacities, Tolerance
@@ -65,6 +66,9 @@ class Choices:
         Which pairs of planes and which trackers are candidates for releases of readings and days,
         beside single planes; None for none. Left out by :meth:`settled` where a release is worth
         too little.
+    net
+        The public model of net meters, for a record that is declared one (:meth:`for_meter`); None
+        for meters of generation.
     levels_per_nat
         What a nat of that counts in a score, from ε; set by :meth:`settled`.
     levels_behind
@@ -87,6 +91,7 @@ class Choices:
     prior: tuple[tuple[float, ...], ...] | None = None
     planes: PlanePrior | None = field(default_factory=PlanePrior)
     mounts: MountChoices | None = field(default_factory=MountChoices)
+    net: NetChoices | None = None
     levels_per_nat: float | None = None
     levels_behind: int | None = None
 
@@ -144,6 +149,29 @@ class Choices:
         """How many votes a day has at most for one candidate."""
         return len(self.ballot[0])
 
+    def for_meter(self, *, net: bool) -> Choices:
+        """Return the choices for a meter of generation, or for one that is declared net.
+
+        Candidates for a net meter are single planes under one haze, told down to little light, with
+        capacities that are not spaced more closely than its readings can tell.
+
+        Privacy
+        -------
+        Public: what kind of meter it is was declared, by the curator or by the file's format.
+        """
+        if not net:
+            return replace(self, net=None) if self.net else self
+        model = self.net or NetChoices()
+        capacities = self.capacities
+        return replace(
+            self,
+            net=model,
+            mounts=None,
+            hazes=self.hazes[:1],
+            tolerance=replace(self.tolerance, floor=model.floor),
+            capacities=replace(capacities, step=max(capacities.step, model.capacity_step)),
+        )
+
     def settled(
         self, unit: Unit, epsilon: float, time_grid: TimeGrid, *, differenced: bool
     ) -> Choices:
@@ -167,7 +195,10 @@ class Choices:
             return found
         sensitivity = unit.k * reach(unit, differenced=differenced)
         most = time_grid.count / 2.0  # readings by day, over a year
-        if isinstance(unit, Days):
+        if self.net is not None:
+            days = isinstance(unit, Days)
+            sensitivity *= self.net.day_levels if days else self.net.reading_levels
+        elif isinstance(unit, Days):
             rule = votes_for(worth(unit, epsilon, time_grid, differenced=differenced))
             found = replace(
                 found,
@@ -258,12 +289,14 @@ class Choices:
         }
         if self.hazes != (TYPICAL_HAZE,):
             found["hazes"] = list(self.hazes)
-        if self.thresholds is None or self.fewest is None:
+        if self.net is None and (self.thresholds is None or self.fewest is None):
             found["votes_by_worth"] = [rule.to_dict() for rule in VOTE_RULES]
         if self.planes is not None:
             found["planes_prior"] = self.planes.to_dict()
         if self.mounts is not None:
             found["mounts"] = self.mounts.to_dict()
+        if self.net is not None:
+            found["net"] = self.net.to_dict()
         if self.levels_per_nat is not None:
             found["levels_per_nat"] = self.levels_per_nat
         if self.levels_behind is not None:

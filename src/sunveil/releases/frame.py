@@ -79,6 +79,8 @@ class Frame:
         Which intervals are in daylight, by the declared clock.
     days
         Where each solar day begins among the lit intervals, and where the last ends.
+    dark
+        In which intervals the sun is well below the horizon, so that a net meter sees load alone.
     profiles
         Logarithm of every mount's profile in the lit intervals, for every clock under every haze.
     """
@@ -89,6 +91,7 @@ class Frame:
     mounts: Mounts
     lit: NDArray[np.bool_]
     days: NDArray[np.int64]
+    dark: NDArray[np.bool_]
     profiles: tuple[tuple[Logs, ...], ...]
 
     def __len__(self) -> int:
@@ -120,6 +123,8 @@ class Frame:
         grid = self.grid
         for part in (grid.surface_azimuth, grid.surface_tilt, self.lit, self.days, self.offsets()):
             digest.update(np.ascontiguousarray(part).tobytes())
+        if self.choices.net is not None:
+            digest.update(self.dark.tobytes())
         for profiles in chain.from_iterable(self.profiles):
             digest.update(np.ascontiguousarray(profiles).tobytes())
         return digest.hexdigest()
@@ -180,7 +185,9 @@ class Frame:
 
 
 def power_on(time_grid: TimeGrid, record: Record) -> Array:
-    """Return a record's power on a grid of times, 0 where it has no reading. [kW]
+    """Return a record's power on a grid of times. [kW]
+
+    Where there is no reading it is 0, which agrees with no candidate; NaN of a net meter.
 
     Refuses a record whose intervals are not those of the grid, without telling a reading.
     """
@@ -192,12 +199,12 @@ def power_on(time_grid: TimeGrid, record: Record) -> Array:
         )
     seconds = held.times.astype("datetime64[s]").astype(np.int64)
     place, off = np.divmod(seconds - time_grid.first, time_grid.step)
-    if off.any() or place.min() < 0 or place.max() >= time_grid.count:
+    if len(place) and (off.any() or place.min() < 0 or place.max() >= time_grid.count):
         raise MeterError(
             f"system {record.system_id} has stamps outside the times that the release was"
             " framed for"
         )
-    power: Array = np.zeros(time_grid.count)
+    power: Array = np.full(time_grid.count, np.nan if record.net else 0.0)
     power[place] = held.power_kw
     return power
 
@@ -209,7 +216,10 @@ def prepared(record: Record) -> Record:
             f"system {record.system_id} was read with rules that look at the whole record, which a"
             " private release cannot use; read it with cleaning='each'"
         )
-    held = replace(record, power_kw=np.clip(record.power_kw, 0.0, LARGEST))
+    lowest = -LARGEST if record.net else 0.0
+    held = replace(record, power_kw=np.clip(record.power_kw, lowest, LARGEST))
+    if record.net:  # zeros would say something of it: without a whole interval it has no reading
+        return coarsen(replace(held, rows_span=record.extent), SHORTEST)
     try:
         return coarsen(held, SHORTEST)
     except MeterError:
@@ -249,7 +259,7 @@ def make_frame(
     choices = choices or Choices()
     times, length = time_grid.times, float(time_grid.step)
     clear = _clear_sky(weather, time_grid, cache)
-    lit = _lit(weather, clear, time_grid)
+    lit, dark = _lit(weather, clear, time_grid)
     solar = times[lit].astype(np.int64) + round(weather.site.longitude * 240.0)
     begins = np.flatnonzero(np.diff(solar // DAY, prepend=-1))
     mounts = Mounts.of(choices.grid(), choices.mounts)
@@ -261,7 +271,7 @@ def make_frame(
         tuple(under(ahead=ahead, haze=haze) for haze in hazes) for ahead in choices.clocks
     )
     days = np.append(begins, int(lit.sum())).astype(np.int64)
-    return Frame(weather, time_grid, choices, mounts, lit, days, profiles)
+    return Frame(weather, time_grid, choices, mounts, lit, days, dark, profiles)
 
 
 def check_daylight(
@@ -291,7 +301,8 @@ def frame_of(
     Parameters
     ----------
     record
-        Read with ``cleaning="each"``; its readings are not looked at.
+        Read with ``cleaning="each"``; its readings are not looked at, but whether it is declared a
+        net meter.
     weather
         Public weather, which brings the place.
     choices
@@ -300,7 +311,8 @@ def frame_of(
         Where clear skies are kept.
     """
     time_grid = time_grid_of(prepared(record), longitude=weather.site.longitude)
-    return make_frame(weather, time_grid, choices, cache=cache)
+    asked = (choices or Choices()).for_meter(net=record.net)
+    return make_frame(weather, time_grid, asked, cache=cache)
 
 
 def _clear_sky(weather: Weather, time_grid: TimeGrid, cache: WeatherCache | None) -> Weather:
@@ -311,11 +323,13 @@ def _clear_sky(weather: Weather, time_grid: TimeGrid, cache: WeatherCache | None
     return clearsky(weather.site, f"{times[0] - edge}Z", f"{times[-1] + edge}Z", cache=cache)
 
 
-def _lit(weather: Weather, clear: Weather, time_grid: TimeGrid) -> NDArray[np.bool_]:
-    """Return which intervals have daylight in their middle, and weather."""
+def _lit(
+    weather: Weather, clear: Weather, time_grid: TimeGrid
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which intervals have daylight in their middle, and weather; and which are dark."""
     middles = time_grid.times + np.timedelta64(round(time_grid.step / 2.0), "s")
     sun = sun_at(clear, middles)
     lit: NDArray[np.bool_] = (sun[:, 2] > LOWEST) & covered(weather, middles)
     if not lit.any():
         raise MeterError("the readings and the weather have no daylight in common")
-    return lit
+    return lit, np.asarray(sun[:, 2] < -LOWEST)

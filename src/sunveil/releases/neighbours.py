@@ -20,7 +20,7 @@ from sunveil.privacy.units import Days, Readings, Unit
 from sunveil.releases.choices import Choices
 from sunveil.releases.frame import SHORTEST, Frame, make_frame, time_grid_of
 from sunveil.releases.mounts import MountChoices
-from sunveil.releases.score import reading_score
+from sunveil.releases.score import count_score
 from sunveil.scores import Capacities
 from sunveil.simulate import CITIES, draw_systems, simulate_power, simulate_sky
 from sunveil.site import Array
@@ -43,6 +43,8 @@ SMALL = Choices(
 # there: a day is worth half of ε to it.
 NATS = 10.0
 FEWEST_DAYS, MOST_DAYS = 6, 240
+# What a household takes beside what one candidate of a net meter explains. [kW]
+BASE_KW = 0.4
 FIRST_DAY, LAST_DAY = 50, 310
 SYSTEMS = 3
 SPARSE = (0.5, 0.05)
@@ -77,6 +79,11 @@ class Setting:
     flat: tuple[Array, ...] = ()
 
     @property
+    def net(self) -> bool:
+        """Whether the records are those of net meters."""
+        return self.frame.choices.net is not None
+
+    @property
     def bases(self) -> tuple[Array, ...]:
         """All readings that neighbours are made of."""
         return self.fitted + self.simulated + self.sparse + self.flat
@@ -101,6 +108,8 @@ class Setting:
             power[held],
             self.interval_minutes,
             cleaning=Cleaning.EACH,
+            net=self.net,
+            rows_span=(self.times[0], self.times[-1]) if self.net else None,
         )
 
     def fitting(self, candidate: int) -> Array:
@@ -110,11 +119,12 @@ class Setting:
         shares = np.exp(logs, where=np.isfinite(logs), out=np.zeros(len(logs)))
         power = np.zeros(self.frame.time_grid.count)
         power[self.frame.lit] = self.frame.choices.capacities.values[capacity] * shares
-        return np.repeat(power, self.ratio)
+        return np.repeat(power - BASE_KW * self.net, self.ratio)
 
     def best(self, power: Array) -> int:
-        """Return the candidate that most readings agree with."""
-        return int(reading_score(self.frame, self.record(power)).levels.argmax())
+        """Return the candidate that most readings agree with, or days are likeliest under."""
+        unit = Days(1) if self.net else Readings(1)
+        return int(count_score(self.frame, self.record(power), unit).levels.argmax())
 
 
 def make_setting(
@@ -163,7 +173,8 @@ def make_setting(
         )
         starts = pd.DatetimeIndex(power.index).tz_localize(None).to_numpy()
         held = slice(at := int(np.searchsorted(starts, grid.times[0])), at + grid.count)
-        simulated.append(np.repeat(power.to_numpy()[held], bare.ratio))
+        loads = BASE_KW * rng.lognormal(0.5, 0.5, grid.count) if bare.net else 0.0
+        simulated.append(np.repeat(power.to_numpy()[held] - loads, bare.ratio))
     candidates = (*_extremes(bare.frame), *rng.integers(len(bare.frame), size=2).tolist())
     return replace(
         bare,
@@ -194,12 +205,13 @@ def neighbour_pairs(
     """
     rng = np.random.default_rng(seed)
     single = np.flatnonzero(np.repeat(setting.frame.lit, setting.ratio) if among is None else among)
+    alternatives = ALTERNATIVES + (NET_ALTERNATIVES if setting.net else ())
     for number, power in enumerate(setting.bases):
         share = len(range(number, pairs, len(setting.bases)))
         if share:
             record, best = setting.record(power), setting.best(power)
             for turn in range(share):
-                other = ALTERNATIVES[(number + turn) % len(ALTERNATIVES)](setting, best, rng)
+                other = alternatives[(number + turn) % len(alternatives)](setting, best, rng)
                 mask = _replaced(setting, unit, single, rng)
                 yield record, setting.record(_never_empty(setting, np.where(mask, other, power)))
 
@@ -248,8 +260,8 @@ def _per_day(setting: Setting) -> int:
 
 
 def _never_empty(setting: Setting, power: Array) -> Array:
-    """Return readings with some among them: a record without any cannot be made."""
-    if np.isnan(power).all():
+    """Return readings with some among them: a record without any is a net meter's alone."""
+    if np.isnan(power).all() and not setting.net:
         power[: setting.ratio] = 0.0
     return power
 
@@ -289,4 +301,11 @@ ALTERNATIVES: tuple[Callable[[Setting, int, Rng], Array], ...] = (
     _lonely,
     lambda setting, best, rng: _filled(setting, float(rng.uniform(0.1, 30.0))),
     lambda setting, best, rng: setting.fitting(best) * rng.uniform(0.5, 2.0),
+)
+# Of a net meter, beside: readings below zero, and nights that tell another base.
+NET_ALTERNATIVES: tuple[Callable[[Setting, int, Rng], Array], ...] = (
+    lambda setting, best, rng: _filled(setting, -ENORMOUS),
+    lambda setting, best, rng: _filled(setting, -float(rng.uniform(0.01, 30.0))),
+    lambda setting, best, rng: setting.fitting(best) - float(rng.lognormal(0.0, 2.0)),
+    lambda setting, best, rng: np.maximum(_other(setting, best, rng), 0.0),
 )

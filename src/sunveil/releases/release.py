@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-import pandas as pd
-
+from sunveil.arguments import instance, one_of
 from sunveil.errors import ParameterError
-from sunveil.meters import from_pandas
+from sunveil.meters.given import ReadingsLike, record_of
 from sunveil.meters.record import Record
 from sunveil.paper import paper_grid, paper_score, posterior_score
 from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from sunveil.privacy.guarantee import check_release_epsilon
-from sunveil.privacy.units import Readings, System, Unit
+from sunveil.privacy.mechanisms import Exponential
+from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.releases.answer import ExpectedErrors, Release
 from sunveil.releases.choices import Choices
 from sunveil.releases.drawing import draw_release, score_record
 from sunveil.releases.frame import Frame, make_frame, prepared, time_grid_of
+from sunveil.releases.paper_day import paper_day_frame_of, paper_day_score
 from sunveil.releases.typical import typical_errors
 from sunveil.search.bayesopt import SearchSettings, search_bayesian
 from sunveil.weather import Weather, WeatherCache
@@ -30,10 +31,11 @@ class Mechanism(StrEnum):
     DEFAULT = "default"
     EXPONENTIAL = "exponential"
     PAPER = "paper"
+    PAPER_DAY = "paper-day"
 
 
 def release(
-    readings: Record | pd.Series[float],
+    readings: ReadingsLike,
     weather: Weather,
     *,
     unit: Unit,
@@ -43,6 +45,7 @@ def release(
     delta: float | None = None,
     frame: Frame | None = None,
     expected: ExpectedErrors | None = None,
+    net: bool = False,
     cache: WeatherCache | None = None,
 ) -> Release:
     """Release azimuth, tilt and DC capacity of one system under differential privacy.
@@ -52,8 +55,9 @@ def release(
     Parameters
     ----------
     readings
-        A record that was read with ``cleaning="each"``, or a series of power in kW indexed by
-        time with its zone. The clock is taken as declared.
+        A record that was read with ``cleaning="each"``, or power in kW with times that have their
+        zone, in whatever :func:`sunveil.infer` takes but with ``times`` of its own. The clock is
+        taken as declared.
     weather
         Public weather, which brings the place.
     unit
@@ -63,7 +67,8 @@ def release(
     mechanism
         ``default``: permute-and-flip, and the window for ``System()``; ``exponential``: the
         exponential mechanism, whose repeated use is cheaper to account; ``paper``: the paper's
-        DP-BO, whose guarantee is conditional and which releases no capacity.
+        DP-BO, whose guarantee is conditional; ``paper-day``: the paper's score with a sensitivity
+        that holds for any day in the worst case. Neither of the two releases a capacity.
     choices
         The public choices; the defaults when left out.
     delta
@@ -72,25 +77,41 @@ def release(
         A frame made before for the same weather, times and choices.
     expected
         The errors to expect, to be put beside the answer; typical ones when left out.
+    net
+        Whether a series is generation less a household's load, above zero where power flows to the
+        grid; a record says so itself. Nobody looks: where it cannot be told, the errors that are
+        stated beside the answer are all that says so.
     cache
         Where clear skies are kept.
 
     Privacy
     -------
-    ``ε``-DP for the unit, in the worst case, by ``docs/proofs``; with ``paper``, (ε, δ) under its
-    prior only. Neighbours differ by replacement, and a missing reading is as private as any. The
-    readings of a register are its counts, of which each is part of two differences: the release
-    protects k counts, and is as accurate as one of readings at ε / 2 (of days, at ε / 3).
+    ``ε``-DP for the unit, in the worst case, by ``docs/proofs``, with ``paper-day`` too; with
+    ``paper``, (ε, δ) under its prior only. Neighbours differ by replacement, and a missing reading
+    is as private as any. The readings of a register are its counts, of which each is part of two
+    differences: the release protects k counts, and is as accurate as one of readings at ε / 2 (of
+    days, at ε / 3).
     """
-    mechanism = _mechanism(mechanism)
+    mechanism = one_of(Mechanism, "mechanism", mechanism)
+    instance("weather", weather, Weather, give="Weather, as sunveil.get_weather returns it")
+    for name, given, kind in (
+        ("choices", choices, Choices),
+        ("frame", frame, Frame),
+        ("expected", expected, ExpectedErrors),
+        ("cache", cache, WeatherCache),
+    ):
+        if given is not None:
+            instance(name, given, kind, give=f"{kind.__name__}, or None")
     check_release_epsilon(epsilon)
     if not isinstance(unit, Unit):
         raise ParameterError("the unit must be Readings(k), Days(k) or System()")
-    record = readings if isinstance(readings, Record) else _from_series(readings)
+    record = record_of(readings, net=net, cleaning="each")
     if mechanism is Mechanism.PAPER:
         return _by_paper(record, weather, unit=unit, mechanism=DPBO(epsilon, _delta(delta)))
     if delta is not None:
         raise ParameterError("delta is for the paper's mechanism only; the others have none")
+    if mechanism is Mechanism.PAPER_DAY:
+        return _by_paper_day(record, weather, unit=unit, mechanism=Exponential(epsilon))
     if isinstance(unit, System) and mechanism is Mechanism.EXPONENTIAL:
         raise ParameterError(
             "a whole system is released by the window, which is the default mechanism"
@@ -98,9 +119,10 @@ def release(
     if frame is None:
         time_grid = time_grid_of(prepared(record), longitude=weather.site.longitude)
         # of pairs and trackers nothing is modelled where they cannot be told
-        asked = (choices or Choices()).affordable(unit, epsilon, time_grid)
+        asked = (choices or Choices()).for_meter(net=record.net)
+        asked = asked.affordable(unit, epsilon, time_grid)
         frame = make_frame(weather, time_grid, asked, cache=cache)
-    elif choices is not None and choices != frame.choices:
+    elif choices is not None and choices.for_meter(net=record.net) != frame.choices:
         raise ParameterError("give the choices or a frame made with them, not two that differ")
     elif (frame.weather.site, frame.weather.clear) != (weather.site, weather.clear):
         raise ParameterError("the frame was made for another place or another kind of weather")
@@ -125,6 +147,11 @@ def release(
 def _by_paper(record: Record, weather: Weather, *, unit: Unit, mechanism: DPBO) -> Release:
     if unit != Readings(1):
         raise ParameterError("the paper's mechanism protects one reading: use the unit readings:1")
+    if record.net:
+        raise ParameterError(
+            "the paper's mechanism takes a meter of generation, and this one is declared net: take"
+            " the default mechanism"
+        )
     if record.differenced:
         raise ParameterError(
             "the paper's mechanism protects one reading, and one reading of a register is part of"
@@ -141,6 +168,25 @@ def _by_paper(record: Record, weather: Weather, *, unit: Unit, mechanism: DPBO) 
         guarantee=guarantee,
         mechanism="paper",
         public={"steps": score.steps, "bound": mechanism.bound.value},
+    )
+
+
+def _by_paper_day(
+    record: Record, weather: Weather, *, unit: Unit, mechanism: Exponential
+) -> Release:
+    if not isinstance(unit, Days):
+        raise ParameterError("the mechanism paper-day protects days: use the unit days:K")
+    frame = paper_day_frame_of(record, weather)
+    score = paper_day_score(frame, record, unit.k)
+    guarantee = mechanism.guarantee(score)
+    plane = frame.grid[mechanism.draw(score)]
+    return Release(
+        surface_azimuth=plane.surface_azimuth,
+        surface_tilt=plane.surface_tilt,
+        dc_capacity_kw=None,
+        guarantee=guarantee,
+        mechanism="paper-day",
+        public=frame.to_dict(),
     )
 
 
@@ -166,18 +212,3 @@ def posterior(record: Record, weather: Weather, *, delta: float) -> PosteriorSco
 
 def _delta(delta: float | None) -> float:
     return DELTA if delta is None else delta
-
-
-def _mechanism(name: Mechanism | str) -> Mechanism:
-    try:
-        return Mechanism(name)
-    except ValueError:
-        raise ParameterError(
-            f"mechanism must be default, exponential or paper, and {name!r} is not"
-        ) from None
-
-
-def _from_series(power: pd.Series[float]) -> Record:
-    name = getattr(power, "name", None)
-    system_id = "system" if name is None else str(name)
-    return from_pandas(power, system_id=system_id, cleaning="each")

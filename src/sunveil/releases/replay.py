@@ -54,7 +54,9 @@ def as_read(setting: Setting, record: Record) -> Record:
     """Return a record as it is read from rows with a stamp for every interval."""
     rows = pd.Series(np.nan, index=pd.DatetimeIndex(setting.times).tz_localize("UTC"))
     rows.loc[pd.DatetimeIndex(record.times).tz_localize("UTC")] = record.power_kw
-    return from_pandas(rows, system_id=record.system_id, label="start", cleaning="each")
+    return from_pandas(
+        rows, system_id=record.system_id, label="start", net=setting.net, cleaning="each"
+    )
 
 
 def public_of(frame: Frame, record: Record, *, epsilon: float) -> PublicInputs:

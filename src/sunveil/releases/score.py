@@ -9,10 +9,12 @@ from functools import partial
 
 import numpy as np
 
+from sunveil.errors import ParameterError
 from sunveil.meters.record import Record
 from sunveil.privacy.score import Placement, Score
 from sunveil.privacy.units import Days, Readings
 from sunveil.releases.frame import Frame
+from sunveil.releases.net_score import net_score
 from sunveil.releases.worth import reach
 from sunveil.scores import Counts, Logs, count_days, count_readings
 
@@ -121,6 +123,11 @@ def count_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
     unit
         How many readings, or how many days, neighbours differ in.
     """
+    net = frame.choices.net is not None
+    if net is not record.net:
+        raise ParameterError("the frame was made for another kind of meter, net or not")
+    if net:
+        return net_score(frame, record, unit)
     count = reading_score if isinstance(unit, Readings) else day_score
     return count(frame, record, unit.k)
 
@@ -144,15 +151,16 @@ def with_prior(frame: Frame, score: Score, *, in_place: bool = False) -> Score:
 def placement(frame: Frame, record: Record) -> Placement:
     """Return where the record is best explained among the axes for whole records.
 
-    The single plane and the capacity with the highest agreement count, the first of equals, rounded
-    to the nearest values of the axes.
+    The single plane and the capacity with the highest agreement count, of a net meter those that
+    its days are likeliest under, the first of equals, rounded to the nearest values of the axes.
 
     Privacy
     -------
     Neighbours differ in the whole record, and may be placed anywhere: no sensitivity is needed.
     """
     frame = frame.of_singles()
-    best = int(reading_score(frame, record).levels.argmax())
+    unit = Readings(1) if frame.choices.net is None else Days(1)
+    best = int(count_score(frame, record, unit).levels.argmax())
     _, plane, capacity = np.unravel_index(best, frame.shape)
     azimuth, tilt, log_capacity = axes = frame.choices.axes()
     steps = int(capacity) * frame.choices.capacities.step / log_capacity.step

@@ -3,7 +3,8 @@
 The table holds, for clear-sky and for measured weather, the errors of releases for one reading and
 for one day of a year of hours: over labelled real systems and over simulated ones that do not share
 the inference's physics, with each mechanism's distribution exact. ``python -m benchmarks.expected``
-makes it, and ``python -m benchmarks.coverage`` tells how often it holds. A longer record, shorter
+makes it, and ``python -m benchmarks.coverage`` tells how often it holds. Net meters have a table of
+their own, made by ``python -m benchmarks.release_net``. A longer record, shorter
 intervals or fewer protected readings do to a score what a larger ε does: that is how other releases
 are looked up. For whole records the window's law is known, and is laid over the model's own errors.
 """
@@ -50,7 +51,7 @@ def typical_errors(
     time_grid
         The intervals of the record: how many days there are, and how long an interval is.
     choices
-        The public choices, which decide the window's law.
+        The public choices, which decide the window's law and tell whether it is a net meter.
     clear
         Whether candidates are modelled under a clear sky, or under measured weather.
     unit, epsilon
@@ -60,7 +61,8 @@ def typical_errors(
     table
         Where to look; the package's own table when left out.
     """
-    rows = (table or typical_table())["clear" if clear else "measured"]
+    table = table or typical_table(net=choices.net is not None)
+    rows = table["clear" if clear else "measured"]
     if not isinstance(unit, Readings | Days):
         return _of_window(choices, rows, epsilon)
     each = worth(unit, epsilon, time_grid, differenced=differenced)
@@ -114,8 +116,9 @@ def _typical_place(choices: Choices) -> Placement:
 
 
 @functools.cache
-def typical_table() -> ErrorTable:
-    """Return the package's table of errors."""
-    text = files("sunveil.releases").joinpath("typical.json").read_text(encoding="utf-8")
+def typical_table(*, net: bool = False) -> ErrorTable:
+    """Return the package's table of errors, of net meters or of generation's own."""
+    name = "typical_net.json" if net else "typical.json"
+    text = files("sunveil.releases").joinpath(name).read_text(encoding="utf-8")
     table: ErrorTable = json.loads(text)
     return table

@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sunveil.errors import ParameterError
+from sunveil.meters import Record, from_pandas
+from sunveil.privacy.units import Days, Readings, System
+from sunveil.releases.choices import Choices
+from sunveil.releases.frame import Frame, frame_of, power_on
+from sunveil.releases.net_choices import NetChoices
+from sunveil.releases.net_score import (
+    _clear_powers,
+    _days,
+    base_weights,
+    levels_by_power,
+    net_score,
+    places,
+)
+from sunveil.releases.release import release
+from sunveil.releases.score import count_score, placement
+from sunveil.scores import Capacities
+from sunveil.weather import Weather
+
+SMALL = Choices(step=30.0, capacities=Capacities(1.0, 30.0, 0.1)).for_meter(net=True)
+ANYTHING = (math.nan, 0.0, -0.3, -40.0, 2.5, 1e300, -1e300)
+
+
+@pytest.fixture(scope="module")
+def net(clear_power: Callable[..., pd.Series]) -> pd.Series:
+    """A cloudless system of 5 kW at (210, 30), less a load that is often near its base."""
+    power = clear_power(210.0, 30.0, dc_capacity_kw=5.0, start="2019-03-10", days=40)
+    rng = np.random.default_rng(1)
+    return power - 0.4 * np.exp(rng.exponential(0.7, len(power)))
+
+
+@pytest.fixture(scope="module")
+def record(net: pd.Series) -> Record:
+    return read(net)
+
+
+@pytest.fixture(scope="module")
+def frame(record: Record, weather: Weather) -> Frame:
+    return frame_of(record, weather, SMALL)
+
+
+def read(net: pd.Series) -> Record:
+    return from_pandas(net, system_id="net", label="start", net=True, cleaning="each")
+
+
+def changed(frame: Frame, net: pd.Series, days: set[int], value: float) -> Record:
+    """Return the record with all readings of some solar days replaced."""
+    times = net.index.tz_localize(None).to_numpy().astype("datetime64[s]").astype(np.int64)
+    solar = (times + round(frame.weather.site.longitude * 240.0)) // 86400
+    return read(net.where(~np.isin(solar - solar[0], list(days)), value))
+
+
+def model(frame: Frame) -> NetChoices:
+    assert frame.choices.net is not None
+    return frame.choices.net
+
+
+def test_a_score_carries_its_unit_and_sensitivity(frame, record):
+    for k in (1, 3):
+        days, readings = net_score(frame, record, Days(k)), net_score(frame, record, Readings(k))
+        assert (days.unit, days.sensitivity) == (Days(k), 12 * 32 * k)
+        assert (readings.unit, readings.sensitivity) == (Readings(k), 4 * 32 * k)
+        assert days.proof == "docs/proofs/net-days.md"
+    counts = replace(record, differenced=True)
+    assert net_score(frame, counts, Days(1)).sensitivity == 3 * 12 * 32
+    assert net_score(frame, counts, Readings(1)).sensitivity == 2 * 4 * 32
+
+
+def test_levels_are_a_plain_sum_of_each_days_distance_from_its_own_best(frame, record):
+    chosen = model(frame)
+    power = power_on(frame.time_grid, record)
+    table, place = levels_by_power(frame, power, chosen, by_day=True), places(frame, chosen)
+    capacities = len(frame.choices.capacities)
+    expected = np.zeros((len(place), capacities), dtype=np.int64)
+    for first, last in zip(frame.days, frame.days[1:], strict=False):
+        sums = np.zeros(expected.shape, dtype=np.int64)
+        for t in range(first, last):
+            for c in range(capacities):
+                sums[:, c] += table[t, place[:, t] + c]
+        expected += np.maximum(sums - sums.max() + 12 * 32, 0)
+    np.testing.assert_array_equal(net_score(frame, record, Days(1)).levels, expected.ravel())
+
+
+def test_a_reading_counts_by_the_chance_of_its_load(frame, record):
+    """Compare with sums over clearness and base that know no bins of loads."""
+    chosen, powers = model(frame), _clear_powers(frame, model(frame))
+    power = power_on(frame.time_grid, record)
+    power[frame.lit.nonzero()[0][::7]] = 0.0
+    table = levels_by_power(frame, power, chosen, by_day=True)
+    weights = base_weights(frame, power, chosen, _days(frame))[_days(frame)[frame.lit]]
+    clearness, chances = chosen.clearness(clear_sky=True)
+    bases = chosen.bases()[0]
+    fine = np.linspace(-10.0, 12.0, 4401)
+    tail = np.cumsum(chosen.load_density(fine - bases[:, None])[:, ::-1], axis=1)[:, ::-1] * 0.005
+    for t in range(0, len(table), 23):
+        y = power[frame.lit][t]
+        load = clearness * powers[:, None] - y
+        logs = np.log(np.where(load > 0.0, load, 1.0))
+        dense = np.tensordot(weights[t], chosen.load_density(logs - bases[:, None, None]), 1)
+        told = np.where(load > 0.0, dense / np.exp(logs), 0.0) @ chances
+        if y == 0.0:
+            told = np.interp(np.log(np.maximum(load, 1e-4)), fine, weights[t] @ tail) @ chances
+        levels = 32 * np.log(np.maximum(told / told.max(), math.exp(-4.0)))
+        assert np.abs(levels - table[t, : len(powers)]).max() < 9.0
+
+
+@pytest.mark.parametrize("value", ANYTHING)
+def test_k_replaced_days_with_their_nights_move_a_level_by_at_most_k_times_its_levels(
+    frame, net, record, value
+):
+    whole = net_score(frame, record, Days(1))
+    for days in ({0}, {39}, {17, 18, 30}):
+        other = net_score(frame, changed(frame, net, days, value), Days(len(days)))
+        assert 0 < np.abs(whole.levels - other.levels).max() <= other.sensitivity
+
+
+@pytest.mark.parametrize("value", ANYTHING)
+def test_k_replaced_readings_move_a_level_by_at_most_k_times_its_levels(frame, net, record, value):
+    whole = net_score(frame, record, Readings(1))
+    lit = np.flatnonzero(frame.lit)
+    values = net.copy()
+    values.iloc[[lit[40], lit[41], lit[200]]] = value
+    other = net_score(frame, read(values), Readings(3))
+    assert 0 < np.abs(whole.levels - other.levels).max() <= other.sensitivity
+
+
+def test_a_day_can_move_a_level_by_all_that_it_has(frame, record):
+    """Days that one candidate explains, and one of them that another does."""
+    shares = np.exp(np.minimum(frame.profiles[0][0], 0.0).astype(float))
+    shares[~np.isfinite(frame.profiles[0][0])] = 0.0
+
+    def fitting(plane: int) -> np.ndarray:
+        power = np.full(frame.time_grid.count, -0.4)
+        power[frame.lit] += 5.0 * shares[plane]
+        return power
+
+    one, other = 8, 14
+    ours, theirs = fitting(one), fitting(one)
+    own = _days(frame) == 20
+    theirs[own] = fitting(other)[own]
+    times = frame.time_grid.times
+    levels = [
+        net_score(frame, replace(record, times=times, power_kw=power, rows_span=None), Days(1))
+        for power in (ours, theirs)
+    ]
+    assert np.abs(levels[0].levels - levels[1].levels).max() == 12 * 32
+
+
+def test_the_plane_and_the_capacity_come_out(frame, record, net):
+    for each in (record, read(net.clip(lower=0.0))):  # signed, and export alone
+        best = int(count_score(frame, each, Days(1)).levels.argmax())
+        _, plane, capacity = np.unravel_index(best, frame.shape)
+        assert frame.grid[plane].surface_azimuth == 210.0
+        assert frame.grid[plane].surface_tilt == 30.0
+        assert abs(frame.choices.capacities.values[capacity] / 5.0 - 1.0) < 0.15
+    assert placement(frame, record).place[0] == 42
+
+
+def test_what_is_missing_counts_for_all_candidates_alike(frame, net):
+    for unit in (Days(1), Readings(1)):
+        levels = net_score(frame, read(net * math.nan), unit).levels
+        assert levels.min() == levels.max()
+
+
+def test_a_day_stands_alone(frame, net, record):
+    """What one day counts is the same whatever the others read, dark readings too."""
+    days = {*range(50)} - {11}
+    alone = net_score(frame, changed(frame, net, days, math.nan), Days(1)).levels
+    without = net_score(frame, changed(frame, net, {11}, math.nan), Days(1)).levels
+    whole = net_score(frame, record, Days(1)).levels
+    np.testing.assert_array_equal(alone - alone.max(), whole - without - (whole - without).max())
+
+
+def test_a_net_release_is_another_question_than_a_gross_one(frame):
+    gross = replace(frame.choices, net=None)
+    assert "net" not in Choices().to_dict()
+    assert gross.fingerprint() != frame.choices.fingerprint()
+    assert Choices().for_meter(net=True).for_meter(net=False).net is None
+    assert Choices().for_meter(net=False) == Choices()
+
+
+def test_a_frame_of_the_other_kind_of_meter_is_refused(frame, record):
+    with pytest.raises(ParameterError, match="another kind of meter"):
+        count_score(frame, replace(record, net=False), Days(1))
+
+
+@pytest.mark.parametrize("unit", [Days(1), Readings(1), System()], ids=str)
+def test_a_series_that_is_declared_net_is_released_with_the_errors_of_net_meters(
+    net, weather, unit
+):
+    choices = replace(SMALL, net=None)
+    for series in (net, net * math.nan):
+        found = release(series, weather, unit=unit, epsilon=8.0, net=True, choices=choices)
+        assert "net meters" in found.expected.basis
+        assert "net" in found.public
+    plain = release(net, weather, unit=unit, epsilon=8.0, choices=choices)
+    assert "net meters" not in plain.expected.basis
+
+
+def test_the_papers_mechanism_takes_no_net_meter(net, weather):
+    with pytest.raises(ParameterError, match="declared net"):
+        release(net, weather, unit=Readings(1), epsilon=1.0, mechanism="paper", net=True)
+
+
+def test_short_intervals_without_a_whole_one_are_no_readings(frame, weather):
+    times = pd.date_range("2019-03-10", periods=3 * 288, freq="5min", tz="UTC")
+    power = pd.Series(np.nan, index=times)
+    power.iloc[::3] = 1.0
+    assert np.isnan(power_on(frame_of(read(power), weather, SMALL).time_grid, read(power))).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"stray": 0.0}, "shares"),
+        ({"clear": 0.99}, "shares"),
+        ({"above": -1.0}, "spreads"),
+        ({"day_nats": 80.0}, "nats"),
+        ({"reading_nats": 40.0, "levels_per_nat": 64}, "too many levels"),
+    ],
+)
+def test_choices_that_make_no_sense_are_refused(wrong, said):
+    with pytest.raises(ParameterError, match=said):
+        NetChoices(**wrong)
