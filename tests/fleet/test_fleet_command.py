@@ -79,7 +79,10 @@ def test_progress_comes_as_lines_of_json(call, layouts, systems_file, tmp_path):
     lines = [json.loads(line) for line in said.splitlines()]
     assert code == 0
     assert [line["event"] for line in lines] == ["progress"] * (len(lines) - 1) + ["done"]
-    assert {"done", "total", "systems", "rate", "seconds_left"} <= set(lines[0])
+    phases = [line["doing"] for line in lines if line.get("doing")]
+    assert list(dict.fromkeys(phases)) == ["compiling", "reading", "inferring"]
+    far = next(line for line in lines if line.get("doing") == "inferring")
+    assert {"done", "total", "systems", "rate", "seconds_left"} <= set(far)
     assert (lines[-2]["done"], lines[-2]["systems"]) == (lines[-2]["total"], 6)
     assert (lines[-1]["inferred"], lines[-1]["refused"], lines[-1]["out"]) == (6, 0, str(out))
 

@@ -150,20 +150,22 @@ def test_a_bad_record_is_refused_in_the_words_of_the_reader_of_single_files(
     assert names_of(tmp_path / "out") == [name for name in GOOD if name != "a2"]
 
 
-def test_a_net_meter_is_refused_in_the_words_of_one_system_and_inferred_by_force(
+def test_a_meter_that_looks_like_a_net_meter_is_inferred_as_one_system_is(
     readings, systems_file, tmp_path
 ):
     path = tmp_path / "fleet.parquet"
     odd_frame(readings, "net").to_parquet(path, index=False)
     infer_fleet(path, systems_file, tmp_path / "out")
     (record,) = (each for each in read_meters(path) if each.net)
-    with pytest.raises(MeterError, match=r"as a net meter does.*force=True") as caught:
-        infer(record, latitude=40.0, longitude=-105.0)
-    assert refusals_of(tmp_path / "out") == {"a2": ("net meter", str(caught.value))}
-    assert names_of(tmp_path / "out") == [name for name in GOOD if name != "a2"]
-    infer_fleet(path, systems_file, tmp_path / "forced", settings=FleetSettings(force=True))
-    flags = estimates_of(tmp_path / "forced")["flags"]
-    assert [name for name in GOOD if "net_meter" in flags[name]] == ["a2"]
+    alone = infer(record, latitude=PLACES["a2"][0], longitude=PLACES["a2"][1])
+    assert refusals_of(tmp_path / "out") == {}
+    found = estimates_of(tmp_path / "out")
+    assert [name for name in GOOD if "net_meter" in found["flags"][name]] == ["a2"]
+    assert found["household_load"].drop("a2").isna().all()
+    assert (
+        found["household_load"]["a2"]["mean_load_kw"]
+        == alone.to_row()["household_load"]["mean_load_kw"]
+    )
 
 
 def test_a_unit_that_makes_no_sense_is_flagged(readings, systems_file, tmp_path):
@@ -226,7 +228,7 @@ def test_a_short_record_is_too_little_data(readings, systems_file, tmp_path):
 def test_one_system_that_raises_is_refused_and_its_neighbours_are_not(
     layouts, systems_file, tmp_path, monkeypatch
 ):
-    real = fleet_fitting.infer_block
+    real = fleet_fitting.infer_any_block
 
     def touchy(power, sky, **options):
         # a2 is the second of its cell; only its readings set it off, alone or in a block
@@ -236,7 +238,7 @@ def test_one_system_that_raises_is_refused_and_its_neighbours_are_not(
 
     frame = pd.read_parquet(layouts["files"] / "a2.parquet")
     highest = np.float32(frame["power_kw"].max())
-    monkeypatch.setattr(fleet_fitting, "infer_block", touchy)
+    monkeypatch.setattr(fleet_fitting, "infer_any_block", touchy)
     result = infer_fleet(layouts["files"], systems_file, tmp_path / "out")
     assert (result.inferred, result.refused) == (5, 1)
     kind, reason = refusals_of(tmp_path / "out")["a2"]

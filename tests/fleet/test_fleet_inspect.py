@@ -24,10 +24,11 @@ def sunny(rng):
     return (5.0 * shape * rng.uniform(0.2, 1.0, AXIS.count)).astype(np.float32)
 
 
-def by_the_rules(power):
+def by_the_rules(power, *, net=False):
     """Return a record as the rules for meters leave it, or None when they refuse it."""
     there = np.flatnonzero(~np.isnan(power))
-    readings = RawReadings(AXIS.starts[there], power[there].astype(float), there + 1, "it")
+    values = power[there].astype(float)
+    readings = RawReadings(AXIS.starts[there], values, there + 1, "it", net=net)
     try:
         if find_interval(readings) != AXIS.step:
             return None
@@ -106,19 +107,35 @@ FAULTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("net", [False, True])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_record_that_passes_is_as_the_rules_leave_it(fault):
+def test_a_record_that_passes_is_as_the_rules_leave_it(fault, net):
     rng = np.random.default_rng(len(fault.__name__))
-    power = np.stack([sunny(rng) for _ in range(150)])
+    power = np.stack([sunny(rng) for _ in range(40 if net else 150)])
     for row in power:
+        if net:
+            household(row, rng)
         fault(row, rng)
         if rng.random() < 0.3:
             rng.choice(FAULTS)(row, rng)
     raw = power.copy()
-    needs_review = inspect(power, AXIS)
+    needs_review = inspect(power, AXIS, net=net)
     for row, before, is_odd in zip(power, raw, needs_review, strict=True):
         if not is_odd:
-            np.testing.assert_array_equal(row, by_the_rules(before))
+            np.testing.assert_array_equal(row, by_the_rules(before, net=net))
+
+
+def test_most_net_meters_pass_and_keep_what_their_households_take():
+    rng = np.random.default_rng(2)
+    power = np.stack([sunny(rng) for _ in range(60)])
+    for row in power:
+        household(row, rng)
+    power[40:] = np.maximum(power[40:], 0.0)  # only what is given to the grid is counted
+    raw = power.copy()
+    assert inspect(power, AXIS, net=True).sum() <= 3
+    np.testing.assert_array_equal(power, raw)
+    assert inspect(-power[:40], AXIS, net=True).all()
+    assert (power[:40] < 0.0).any(axis=1).all()
 
 
 def test_most_plain_records_pass():

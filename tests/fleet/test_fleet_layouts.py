@@ -45,6 +45,17 @@ def test_parts_of_any_size_give_the_same_estimates(
     assert_close(estimates_of(tmp_path / "out"), estimates_of(reference))
 
 
+def test_parquet_files_that_are_named_after_their_systems_need_no_column_of_them(
+    readings, systems_file, reference, tmp_path
+):
+    (tmp_path / "fleet").mkdir()
+    for name, rows in readings.groupby("system_id"):
+        path = tmp_path / "fleet" / f"{name}.parquet"
+        rows[["time", "power_kw"]].to_parquet(path, index=False)
+    infer_fleet(tmp_path / "fleet", systems_file, tmp_path / "out", workers=1)
+    assert_close(estimates_of(tmp_path / "out"), estimates_of(reference))
+
+
 def test_a_large_file_is_cut_at_its_row_groups(readings, systems_file, reference, tmp_path):
     readings.to_parquet(tmp_path / "all.parquet", index=False, row_group_size=1000)
     settings = FleetSettings(part_rows=3000)

@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import fleet_workers
 import pytest
@@ -18,7 +19,7 @@ from fleet_folders import contents
 from sunveil.errors import SourceError, SunveilError
 from sunveil.fleet import FleetSettings, infer_fleet, local
 from sunveil.fleet.job import context_of
-from sunveil.fleet.local import run_in_pool, run_local
+from sunveil.fleet.local import refuse_unguarded, run_in_pool, run_local
 from sunveil.fleet.plan import Part
 from sunveil.fleet.run import _opened
 
@@ -104,7 +105,7 @@ def test_a_small_fleet_or_part_is_worked_on_in_this_process(job, monkeypatch):
     monkeypatch.setattr(local, "SMALL_FLEET", 0)
     assert list(run_local(job, parts(3), workers=1)) == [0, 1, 2]
     assert list(run_local(job, parts(1), workers=2)) == [0]
-    monkeypatch.setattr(local, "compile_before_workers", lambda: None)
+    monkeypatch.setattr(local, "compile_before_workers", lambda **_: None)
     with pytest.raises(AssertionError, match="a pool was started"):
         run_local(job, parts(2), workers=2)
 
@@ -117,6 +118,7 @@ def test_a_worker_of_another_version_is_refused(job):
 SCRIPT = """
 import sys, time
 from pathlib import Path
+from types import ModuleType
 
 from sunveil.fleet import FleetSettings, infer_fleet, local
 
@@ -124,12 +126,28 @@ local.SMALL_FLEET = 0
 {guard}
     infer_fleet(*sys.argv[1:4], settings=FleetSettings(part_rows=1), workers=2, tell={tell})
 """
-STOPPED = "lambda progress: (print(progress.done, flush=True), time.sleep(1e6))"
+# in short naps: an interrupt just before a long one begins would not end it
+STOPPED = (
+    "lambda progress: (print(progress.done, flush=True), [time.sleep(0.1) for _ in range(10**7)])"
+)
 
 
 def script(path: Path, *, guard: str = 'if __name__ == "__main__":', tell: str = "None") -> Path:
     path.write_text(SCRIPT.format(guard=guard, tell=tell))
     return path
+
+
+def test_a_notebook_in_the_place_of_the_script_is_no_worker(monkeypatch):
+    started = ModuleType("__main__")  # multiprocessing knows the script by a second name
+    monkeypatch.setitem(sys.modules, "__mp_main__", started)
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+    refuse_unguarded()
+
+
+def test_a_worker_that_imports_a_script_is_ended(monkeypatch):
+    monkeypatch.setitem(sys.modules, "__mp_main__", ModuleType("__mp_main__"))
+    with pytest.raises(SystemExit):
+        refuse_unguarded()
 
 
 def test_a_script_without_a_guard_is_worked_on_by_itself(layouts, systems_file, tmp_path):

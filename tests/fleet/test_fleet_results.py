@@ -21,6 +21,7 @@ from sunveil.fleet.fitting import Fitted
 from sunveil.fleet.output import estimates_table, write_table
 from sunveil.fleet.results import FleetRows, read_assumptions, read_fleet
 from sunveil.fleet.systems import SystemTable
+from sunveil.household import HouseholdEstimate
 from sunveil.meters.record import Label
 from sunveil.planes import PlaneEstimate, TrackerEstimate
 from sunveil.quantities import Interval
@@ -205,6 +206,7 @@ def some_estimates() -> BlockEstimates:
             "years": of_objects((), years),
             "planes": of_objects((), ()),
             "tracker": of_objects(None, None),
+            "household": of_objects(None, None),
             "clock_steps": of_objects((), (ClockStep(dt.date(2019, 10, 27), -60.0),)),
             "flags": hazy,
         }
@@ -215,7 +217,8 @@ def written(path: Path, found: BlockEstimates) -> pa.Table:
     """The table of two systems, the second of which was inferred first."""
     systems = SystemTable(
         pa.array(["a", "b"]), *np.zeros((3, 2)), ("UTC",), np.zeros(2, dtype=np.int32),
-        pa.table({"feeder": ["F1", "F2"]}), (), pa.table({}), (), "digest",
+        *np.zeros((2, 2), dtype=bool), pa.table({"feeder": ["F1", "F2"]}), (), pa.table({}), (),
+        "digest",
     )  # fmt: skip
     frame = BlockFrame(TimeGrid(0, 3600, 24), "UTC", Label.START, label_known=True)
     fitted = Fitted(frame, np.array([1, 0], dtype=np.int32), found)
@@ -255,6 +258,21 @@ def test_planes_and_trackers_come_back_from_a_fleets_table(tmp_path):
         rows = read_fleet(tmp_path / "e.parquet")
         assert rows.planes.row.tolist() == [0, 0, 1]
         assert rows.planes.share == pytest.approx([0.612, 0.388, 1.0])
+
+
+def test_a_household_comes_back_from_a_fleets_table_and_older_tables_have_none(tmp_path):
+    loads = ((0.51234,) * 24, (float("nan"),) * 24, (0.7,) * 24, (0.6,) * 24)
+    home = HouseholdEstimate(loads, 0.61234, 0.34567, 0.54321)
+    found = replace(some_estimates(), household=of_objects(None, home))
+    rows = written(tmp_path / "e.parquet", found).to_pylist()
+    assumed = Assumptions(Losses(), 0.2, "perez-driesse", "clearsky", "default")
+    net, other = (Estimate.from_row(row, assumed) for row in rows)
+    assert net.household is not None
+    assert net.household.to_row() == home.to_row() == rows[0]["household_load"]
+    assert rows[0]["household_load"]["load_kw"][1] == [None] * 24
+    assert (other.household, rows[1]["household_load"]) == (None, None)
+    del rows[0]["household_load"]
+    assert Estimate.from_row(rows[0], assumed).household is None
 
 
 def test_what_the_method_saw_comes_back_from_a_fleets_table(tmp_path):

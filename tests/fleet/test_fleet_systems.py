@@ -45,6 +45,40 @@ def test_a_declared_time_zone_goes_before_those_of_the_table(tmp_path):
     assert found.keys.column_names == []
 
 
+def test_each_system_may_say_which_meter_it_has(tmp_path):
+    rows = [
+        "a,40,-105,net",
+        "b,40,-105,generation",
+        "c,40,-105, Net ",
+        "d,40,-105,",
+        "e,40,-105,M7",
+    ]
+    text = "\n".join(["system_id,latitude,longitude,metering", *rows]) + "\n"
+    found = read_systems(write(tmp_path / "s.csv", text))
+    assert found.net.tolist() == [True, False, True, False]
+    assert [found.options_of(row, MeterOptions()).net for row in range(4)] == found.net.tolist()
+    assert found.generation.tolist() == [False, True, False, False]
+    assert found.read_as_net(all_said=True).tolist() == [True, False, True, True]
+    for declared in (MeterOptions(net=True), MeterOptions(export_column="export_kw")):
+        assert [found.options_of(row, declared).net for row in (1, 3)] == [False, True]
+    assert [(each.system_id, each.kind) for each in found.refused] == [("e", "meter kind")]
+    assert "neither generation nor net" in found.refused[0].reason
+    assert "M7" not in found.refused[0].reason
+    assert found.keys.column_names == []
+
+
+def test_a_household_s_key_and_a_meter_s_number_stand_beside_what_the_meter_reads(tmp_path):
+    text = "system_id,latitude,longitude,household,meter,metering\na,40,-105,40031,M7,net\n"
+    found = read_systems(write(tmp_path / "s.csv", text))
+    assert (found.ids.to_pylist(), found.net.tolist()) == (["a"], [True])
+    assert found.keys.column_names == ["household", "meter"]
+
+
+def test_a_column_meter_that_names_the_systems_says_nothing_else(tmp_path):
+    found = read_systems(write(tmp_path / "s.csv", "meter,latitude,longitude\nM7,40,-105\n"))
+    assert (found.ids.to_pylist(), found.net.tolist()) == (["M7"], [False])
+
+
 def test_the_folders_that_a_table_lies_in_are_no_keys(tmp_path):
     folder = tmp_path / "year=2024"
     folder.mkdir()

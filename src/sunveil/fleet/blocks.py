@@ -72,7 +72,7 @@ def usual_matrices(
     needs_review |= (step < 60) | (step > 3600) | (step % 60 != 0)
     frames, frame_of = _frames(survey, needs_review, context)
     matrices = []
-    columns = context.job.source.columns
+    columns, negate = context.job.source.columns, context.job.settings.meters.negate
     runs = survey.runs
     members = [np.flatnonzero(frame_of == number) for number in range(len(frames))]
     for frame, local in zip(frames, members, strict=True):
@@ -86,13 +86,12 @@ def usual_matrices(
             frame.axis,
             row,
             shift=_shift(frame),
-            factor=_factor(
-                columns.unit, frame.axis.step, negate=context.job.settings.meters.negate
-            ),
+            factor=_factor(columns.unit, frame.axis.step, negate=negate),
             needs_review=needs_review,
             power=power,
         )
-        wrong = needs_review[local].astype(bool) | inspect(power, frame.axis)
+        odd = inspect(power, frame.axis, net=frame.net, sign_known=negate)
+        wrong = needs_review[local].astype(bool) | odd
         needs_review[local[wrong]] = 1
         matrices.append(
             Matrix(frame, found[local[~wrong]], power[~wrong] if wrong.any() else power)
@@ -107,6 +106,7 @@ def _frames(
     count = len(survey)
     step = np.maximum(survey.step[:count], 60)
     clock = context.clock[survey.found[:count]]
+    net = context.net[survey.found[:count]]
     known = context.job.settings.meters.known_label
     label = known or Label.START
     short = step < SHORT_INTERVAL
@@ -116,18 +116,20 @@ def _frames(
     low, high = survey.low[:count] - shift, survey.high[:count] - shift
     phase = low % step
     needs_review |= phase % 60 != 0
-    keys = np.column_stack([step, phase, clock, *_years(low, high, context)])[needs_review == 0]
+    keys = np.column_stack([step, phase, clock, net, *_years(low, high, context)])
+    keys = keys[needs_review == 0]
     frame_of = np.full(count, -1, dtype=np.int32)
     if not len(keys):
         return [], frame_of
     unique, inverse = np.unique(keys, axis=0, return_inverse=True)
     frame_of[needs_review == 0] = inverse.reshape(-1)
     frames = []
-    for length, after, zone, first, last in unique.tolist():
+    for length, after, zone, is_net, first, last in unique.tolist():
         named = known or (Label.MIDDLE if length < SHORT_INTERVAL else Label.START)
         moved = round(named.fraction * length)
         axis = _axis(length, after, (first - moved, last - moved))
-        frames.append(BlockFrame(axis, context.clocks[zone], named, known is not None))
+        clock_name = context.clocks[zone]
+        frames.append(BlockFrame(axis, clock_name, named, known is not None, bool(is_net)))
     return frames, frame_of
 
 

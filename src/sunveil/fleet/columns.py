@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 # In this order, and nothing else but the public keys behind them.
 ESTIMATES = (
@@ -26,6 +27,8 @@ ESTIMATES = (
     "skyline",
     "planes",
     "tracker",
+    # not household, which is the curator's key of one in tables of systems
+    "household_load",
     "years",
     "clock_offset_minutes",
     "clock_label",
@@ -48,3 +51,19 @@ REFUSED = pa.schema(
 # Whether the table of systems names a refused one.
 IN_SYSTEMS = "in_systems"
 RESERVED = frozenset((*ESTIMATES, *REFUSED.names, IN_SYSTEMS))
+# What is inferred from readings, which divides no fleet in public.
+PRIVATE = frozenset(ESTIMATES) - {"system_id", "latitude", "longitude"}
+
+
+def key_texts(column: pa.ChunkedArray | pa.Array) -> pa.ChunkedArray | pa.Array:
+    """Return the cells of a public key as texts, ``""`` where blank: what groups are named by.
+
+    Booleans become ``true`` and ``false``, dates ``2024-01-31``, decimals keep their digits. Where
+    groups are offered and where rows are grouped, it is this text, so that one value has one name.
+
+    Raises
+    ------
+    pyarrow.ArrowException
+        Where the column's type has no text, such as lists.
+    """
+    return pc.fill_null(column.cast(pa.string()), "")

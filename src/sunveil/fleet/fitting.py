@@ -14,10 +14,10 @@ from sunveil.engine import (
     Clock,
     EngineOptions,
     SkyTable,
-    infer_block,
+    infer_any_block,
     reason,
 )
-from sunveil.engine.metering import flag_meters
+from sunveil.engine.metering import flag_units
 from sunveil.engine.outcomes import NO_WEATHER
 from sunveil.errors import SunveilError, in_words
 from sunveil.fleet.blocks import BlockFrame, Matrix
@@ -75,9 +75,10 @@ def _fits(
     context: RunContext,
 ) -> Iterator[Fitted | RefusedSystem]:
     try:
-        fit = infer_block(
+        fit = infer_any_block(
             power,
             sky,
+            net=frame.net,
             options=options,
             timezone=frame.timezone,
             label_known=frame.label_known,
@@ -93,7 +94,7 @@ def _fits(
             alone = slice(row, row + 1)
             yield from _fits(power[alone], numbers[alone], sky, frame, options, context)
     else:
-        flag_meters(fit, net=frame.net, unit_known=True)  # a fleet without a unit is not read
+        flag_units(fit, unit_known=True)  # a fleet without a unit is not read
         yield Fitted(frame, numbers, fit)
 
 

@@ -119,8 +119,7 @@ def _copy(
         return
     columns = context.job.source.columns
     source = context.job.source
-    wanted = (columns.system, columns.time, columns.power, columns.start, columns.length)
-    picked = ", ".join(f"r.{named(name)}" for name in wanted if name)
+    picked = ", ".join(f"r.{named(name)}" for name in columns.in_files)
     key = f"hash(r.{named(columns.system)}::VARCHAR)"
     connection = cursor()
     connection.execute("SET preserve_insertion_order=true")

@@ -11,9 +11,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sunveil.errors import MeterError
 from sunveil.fleet.scatter import Power
 from sunveil.meters import negatives, quality, registers
-from sunveil.meters.grid import SUSTAINED
+from sunveil.meters.grid import SUSTAINED, RawReadings
 from sunveil.meters.unit_switches import FACTORS, may_switch
 from sunveil.timegrid import TimeGrid
 
@@ -25,8 +26,12 @@ _LEVELS = 8
 _MARGIN = 1.01
 
 
-def inspect(power: Power, axis: TimeGrid) -> NDArray[np.bool_]:
+def inspect(
+    power: Power, axis: TimeGrid, *, net: bool = False, sign_known: bool = False
+) -> NDArray[np.bool_]:
     """Set small consumption to zero, and return which records need the rules for meters.
+
+    Of net meters nothing is changed: what is below zero is a household's.
 
     Parameters
     ----------
@@ -34,20 +39,29 @@ def inspect(power: Power, axis: TimeGrid) -> NDArray[np.bool_]:
         One record per row, NaN where there is no reading; changed in place. [kW]
     axis
         Its columns.
+    net
+        Whether these are net meters.
+    sign_known
+        Whether somebody said which sign is generation's, of net meters.
     """
     levels = np.empty(_LEVELS, dtype=np.float32)
     found = np.zeros(len(power), dtype=np.bool_)
     for number, row in enumerate(power):
         count, pairs, ups, downs, same = _tally(row)
-        bottom, top = _range(row)
+        if _is_uneven(row, count, pairs) or _may_be_register(count, pairs, ups, downs):
+            found[number] = True
+            continue
+        level = _net_level(row, axis, sign_known=sign_known) if net else row
+        if level is None:
+            found[number] = True
+            continue
+        bottom, top = _range(level)
         found[number] = (
-            _is_uneven(row, count, pairs)
-            or (top == 0.0 and bottom == 0.0)
-            or _may_be_register(count, pairs, ups, downs)
-            or _may_have_spikes(row, count, bottom, top)
-            or (bottom < 0.0 and _may_be_far_below(row, count, bottom))
-            or _may_be_stuck(row, count, same, top, axis.step, levels)
-            or _may_change_unit(row, top, axis)
+            (top == 0.0 and bottom == 0.0)
+            or _may_have_spikes(level, count, bottom, top)
+            or (bottom < 0.0 and _may_be_far_below(level, count, bottom))
+            or _may_be_stuck(row, count, same, _range(row)[1], axis.step, levels)
+            or _may_change_unit(level, top, axis)
         )
         if bottom < 0.0 and not found[number]:
             np.maximum(row, np.float32(0.0), out=row)
@@ -89,6 +103,29 @@ def _may_be_far_below(row: Power, count: int, bottom: float) -> bool:
     """Whether the lowest reading may be far below zero beside what the record reaches."""
     near = np.float32(_MARGIN * -bottom / negatives.FAR_BELOW)
     return bool(_few_reach(row, near, _above_usual_top(count)))
+
+
+def _net_level(row: Power, axis: TimeGrid, *, sign_known: bool) -> Power | None:
+    """Return how much power flows either way, by which a net meter is looked at; None to review.
+
+    Parameters
+    ----------
+    row
+        A record of a net meter. [kW]
+    axis
+        Its columns.
+    sign_known
+        Whether somebody said which sign is generation's: otherwise its nights tell.
+    """
+    there = np.flatnonzero(~np.isnan(row))
+    readings = RawReadings(
+        axis.starts[there], row[there].astype(np.float64), there, "a record", net=True
+    )
+    try:
+        told = negatives.tell_net(readings, turnable=not sign_known, interval=axis.step)
+    except MeterError:
+        return None
+    return np.abs(row) if told is readings else None
 
 
 def _may_be_stuck(
@@ -164,7 +201,10 @@ def _range(row):  # type: ignore[no-untyped-def]
     for j in range(length - length % lanes, length):
         tops[0] = row[j] if row[j] > tops[0] else tops[0]
         bottoms[0] = row[j] if row[j] < bottoms[0] else bottoms[0]
-    return bottoms.min(), tops.max()
+    low, high = bottoms[0], tops[0]
+    for k in range(1, lanes):
+        low, high = min(low, bottoms[k]), max(high, tops[k])
+    return low, high
 
 
 @njit(cache=True, nogil=True)

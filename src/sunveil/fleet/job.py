@@ -138,6 +138,12 @@ class RunContext:
         return [usual, *self.systems.zones], np.where(own < 0, 0, own + 1).astype(np.int32)
 
     @cached_property
+    def net(self) -> NDArray[np.bool_]:
+        """Which systems are said to have net meters."""
+        every = self.job.settings.meters.net or self.job.source.columns.net
+        return self.systems.read_as_net(all_said=every)
+
+    @cached_property
     def clockless(self) -> NDArray[np.uint8]:
         """Which systems nobody named the clock of, where stamps need one."""
         wall = self.job.source.columns.stamp is Stamp.WALL

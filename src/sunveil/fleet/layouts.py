@@ -17,6 +17,7 @@ from sunveil.meters.clock import parse_timezone
 from sunveil.meters.columns import find_roles
 from sunveil.meters.header import TableColumn
 from sunveil.meters.options import MeterOptions, Unit
+from sunveil.meters.reading_columns import find_readings
 from sunveil.meters.units import find_unit, missing_unit
 
 _STARTS = ("start", "start_time", "first", "first_time", "time", "timestamp")
@@ -60,6 +61,12 @@ class Columns:
         Names of the keys in the folders' names.
     power_kind, zone
         The type of a reading in the file, and the name of the clock beside instants.
+    net
+        Whether the files say that their meters are net meters.
+    taken
+        The column of what was taken from the grid, where ``power`` is what was given to it: a meter
+        that is not said to read generation is then a net meter, and settled by the reader of single
+        files.
     """
 
     layout: FileLayout
@@ -74,6 +81,14 @@ class Columns:
     power_kind: str = "float"
     zone: str = "UTC"
     notes: tuple[str, ...] = ()
+    net: bool = False
+    taken: str | None = None
+
+    @property
+    def in_files(self) -> tuple[str, ...]:
+        """The names of all columns that are read."""
+        named = (self.system, self.time, self.power, self.taken, self.start, self.length)
+        return tuple(name for name in named if name)
 
     def key_of(self, name: str) -> str | None:
         """Return the system that a file's folders name."""
@@ -82,8 +97,7 @@ class Columns:
     def missing_in(self, schema: Any, name: str) -> bool:
         """Whether a file lacks one of the columns."""
         has = {*schema.names, *(key for key, _ in _hive_pairs(name))}
-        wanted = (self.system, self.time, self.power, self.start, self.length)
-        return any(column and column not in has for column in wanted)
+        return any(column not in has for column in self.in_files)
 
 
 def find_columns(schema: Any, options: MeterOptions, *, name: str) -> Columns:
@@ -101,7 +115,7 @@ def find_columns(schema: Any, options: MeterOptions, *, name: str) -> Columns:
     hive = tuple(key for key, _ in _hive_pairs(name) if key not in schema.names)
     lists = [field for field in schema if _is_list(field.type)]
     where = PurePosixPath(name).name
-    if any(_is_number(field.type.value_type) for field in lists):
+    if any(_is_numbers(field.type) for field in schema):
         return _lists(schema, lists, options, hive=hive, where=where)
     return _long(schema, options, hive=hive, where=where)
 
@@ -114,14 +128,17 @@ def _long(schema: Any, options: MeterOptions, *, hive: tuple[str, ...], where: s
     roles = find_roles(described, options, where=where)
     if roles.system is None:
         return Columns(FileLayout.FILES)
-    if roles.date is not None or roles.minutes is not None:
+    both_ways = roles.kind is not None and (roles.net or options.net)  # import and export as rows
+    if roles.date is not None or roles.minutes is not None or both_ways:
         return Columns(FileLayout.FILES)
     places = (roles.system, roles.time, roles.power[0])
     system, time, power = (described[at].name for at in places)
     kinds = {field.name: field.type for field in schema}
-    if not (_is_time(kinds[time]) and _is_number(kinds[power])):
+    numbers = [described[at].name for at in (roles.power[0], roles.imported) if at is not None]
+    if not (_is_time(kinds[time]) and all(_is_number(kinds[name]) for name in numbers)):
         # text, or numbers for times: the reader of single files knows how those are written
         return Columns(FileLayout.FILES, system=system, time=time, power=power, hive=hive)
+    taken = None if roles.imported is None else described[roles.imported].name
     unit, notes = _unit(power, options, where)
     return Columns(
         FileLayout.LONG,
@@ -134,6 +151,8 @@ def _long(schema: Any, options: MeterOptions, *, hive: tuple[str, ...], where: s
         power_kind=str(kinds[power]),
         zone=_zone(schema, time),
         notes=notes,
+        net=roles.net,
+        taken=taken,
     )
 
 
@@ -154,7 +173,7 @@ def _lists(
             f"{where} has lists of readings and no column of systems known by its name: name it"
             f" with {ask('system_column')}"
         )
-    power = options.power_column or _only(lists, "power_kw", where)
+    power, taken, net = _list_readings(schema, options, where)
     times = [field for field in lists if _is_time(field.type.value_type)]
     unit, notes = _unit(power, options, where)
     kinds = {field.name: field.type for field in schema}
@@ -163,6 +182,8 @@ def _lists(
         "hive": hive,
         "power_kind": str(kinds[power].value_type),
         "notes": notes,
+        "net": net,
+        "taken": taken,
     }
     named = options.time_column
     if times and (named is None or named in {field.name for field in times}):
@@ -181,16 +202,12 @@ def _lists(
     return Columns(FileLayout.LISTS, system, None, power, start=start, length=length, **common)
 
 
-def _only(lists: list[Any], usual: str, where: str) -> str:
-    numbers = [field.name for field in lists if _is_number(field.type.value_type)]
-    named = [name for name in numbers if name.lower() == usual]
-    if named or len(numbers) == 1:
-        return str((named or numbers)[0])
-    listed = ", ".join(repr(name) for name in numbers[:20])
-    raise MeterError(
-        f"{where} has several columns of lists of numbers: name the readings with"
-        f" {ask('power_column')}, one of {listed}"
-    )
+def _list_readings(schema: Any, options: MeterOptions, where: str) -> tuple[str, str | None, bool]:
+    """Return the list of readings, that of what was taken from the grid, and whether it is net."""
+    columns = [TableColumn(field.name, is_number=_is_numbers(field.type)) for field in schema]
+    others = {at for at, column in enumerate(columns) if not column.is_number}
+    power, taken, net = find_readings(columns, options, {*others}, where)
+    return columns[power].name, None if taken is None else columns[taken].name, net
 
 
 def _named(schema: Any, usual: tuple[str, ...], fits: Callable[[Any], bool]) -> str | None:
@@ -205,6 +222,10 @@ def _hive_pairs(name: str) -> list[tuple[str, str]]:
 
 def _is_list(kind: Any) -> bool:
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _is_numbers(kind: Any) -> bool:
+    return _is_list(kind) and _is_number(kind.value_type)
 
 
 def _is_time(kind: Any) -> bool:

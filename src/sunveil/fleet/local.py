@@ -25,7 +25,7 @@ from sunveil.engine import warm
 from sunveil.errors import SunveilError
 from sunveil.fleet import inspect, scatter, survey
 from sunveil.fleet.done import PartResult
-from sunveil.fleet.job import FleetJob
+from sunveil.fleet.job import FleetJob, context_of
 from sunveil.fleet.plan import Part
 from sunveil.fleet.task import run_part
 
@@ -59,13 +59,19 @@ def run_local(job: FleetJob, parts: Sequence[Part], *, workers: int) -> Iterator
     count = min(workers, len(parts))
     if count <= 1 or small or multiprocessing.current_process().daemon:
         return (run_part(job, part) for part in parts)
-    compile_before_workers()
+    compile_before_workers(net=bool(context_of(job).net.any()))
     return run_in_pool(job, parts, workers=count)
 
 
-def compile_before_workers() -> None:
-    """Compile the kernels that workers call, once, so that each worker finds them compiled."""
-    warm.compile_kernels()
+def compile_before_workers(*, net: bool = True) -> None:
+    """Compile the kernels that workers call, once, so that each worker finds them compiled.
+
+    Parameters
+    ----------
+    net
+        Whether some of the meters are net meters.
+    """
+    warm.compile_kernels(net=net)
     survey.compile_kernels()
     scatter.compile_kernels()
     inspect.compile_kernels()
@@ -212,8 +218,11 @@ def refuse_unguarded() -> None:
     """End a worker that, while it starts, runs its parent's script as far as here.
 
     A worker imports the script that started it, under the name ``__mp_main__``. Where that script
-    infers a fleet as it is imported, the worker would begin the same run again.
+    infers a fleet as it is imported, the worker would begin the same run again. Notebooks and
+    galleries put a module of their own in the place of ``__main__``, and are no workers.
     """
     imported = sys.modules.get("__mp_main__")
-    if imported is not None and sys.modules.get("__main__") is not imported:
+    # outside workers multiprocessing gives the script itself that name, which stays __main__ to it
+    importing = getattr(imported, "__name__", None) == "__mp_main__"
+    if importing and sys.modules.get("__main__") is not imported:
         raise SystemExit(1)

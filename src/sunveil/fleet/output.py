@@ -15,10 +15,16 @@ from numpy.typing import NDArray
 
 from sunveil.engine.hypotheses import ClockHypothesis, FoundClock
 from sunveil.engine.outcomes import flags_of
-from sunveil.estimate import FAIR_WITHIN, GOOD_WITHIN, DaylightSaving, judge
+from sunveil.estimate import DaylightSaving, judge
+from sunveil.estimate_flags import FAIR_WITHIN, GOOD_WITHIN
 from sunveil.files import write_whole
 from sunveil.fleet.columns import ESTIMATES, REFUSED
-from sunveil.fleet.planes_column import number_column, planes_column, tracker_column
+from sunveil.fleet.planes_column import (
+    household_column,
+    number_column,
+    planes_column,
+    tracker_column,
+)
 from sunveil.fleet.systems import RefusedSystem, SystemTable
 from sunveil.meters.record import Label
 
@@ -82,6 +88,8 @@ def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
     trackers = _joined([each.fit.tracker for each in fitted], np.object_)[order]
     columns["planes"] = planes_column(columns, planes, trackers)
     columns["tracker"] = tracker_column(trackers)
+    households = _joined([each.fit.household for each in fitted], np.object_)[order]
+    columns["household_load"] = household_column(households)
     years = [[year.to_row() for year in row] for each in fitted for row in each.fit.years]
     columns["years"] = pa.array([years[place] for place in order], _YEARS)
     offset, label = _clocks(fitted)

@@ -1,4 +1,4 @@
-"""The numbers, planes and trackers of a fleet's table, rounded as an estimate's row is."""
+"""What the cells of a fleet's table hold, rounded as an estimate's row is."""
 
 from __future__ import annotations
 
@@ -29,6 +29,14 @@ _TRACKER = pa.struct(
         ("max_angle", pa.float64()),
         ("max_angle_low", pa.float64()),
         ("max_angle_high", pa.float64()),
+    ]
+)
+_HOUSEHOLD = pa.struct(
+    [
+        ("mean_load_kw", pa.float64()),
+        ("self_consumption", pa.float64()),
+        ("exporting", pa.float64()),
+        ("load_kw", pa.list_(pa.list_(pa.float64()))),
     ]
 )
 
@@ -83,6 +91,12 @@ def planes_column(
 def tracker_column(trackers: NDArray[Any]) -> pa.StructArray:
     """Return the trackers of systems, null where modules stand still."""
     return pa.array([None if each is None else each.to_row() for each in trackers], _TRACKER)
+
+
+def household_column(households: NDArray[Any]) -> pa.StructArray:
+    """Return what net meters tell of their households, null of meters of generation."""
+    rows = [None if each is None else each.to_row() for each in households]
+    return pa.array(rows, _HOUSEHOLD)
 
 
 def _numbers(plane: PlaneEstimate) -> tuple[float, ...]:

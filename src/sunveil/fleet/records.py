@@ -9,21 +9,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sunveil.engine.metering import refuse_net
-from sunveil.errors import MeterError, in_words
+from sunveil.errors import MeterError
 from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.layouts import Columns, FileLayout, Stamp
 from sunveil.fleet.reading import NO_TIME, filled, hashes
 from sunveil.meters.assemble import RawSystem
 from sunveil.meters.clock import Stamps
-from sunveil.meters.options import MeterOptions
-from sunveil.meters.read import settle
-from sunveil.meters.record import Record
-from sunveil.meters.refusals import RefusedSystem
 from sunveil.meters.wording import name_rows
 from sunveil.site import Array
 
-RowsOfSystem = tuple[NDArray[np.int64], Array, NDArray[np.int64]]
+# Stamps, readings, numbers of rows and, where it is counted apart, what was taken from the grid.
+RowsOfSystem = tuple[NDArray[np.int64], Array, NDArray[np.int64], Array | None]
 # So many systems are read anew at a time.
 _AT_ONCE = 64
 
@@ -57,36 +53,14 @@ def raws_of(
         for name, rows, file in _some(paths, columns, some):
             where = f"system {name}" if gathered else f"{file}, system {name},"
             if gathered or columns.layout is FileLayout.LISTS:
-                rows = rows[0], rows[1], np.arange(len(rows[2]))
+                rows = rows[0], rows[1], np.arange(len(rows[2])), rows[3]
             yield name, _raw(rows, columns, name, where, declared_only=declared_only)
-
-
-def settle_meter(
-    raw: RawSystem | RefusedSystem | MeterError, options: MeterOptions, *, name: str, force: bool
-) -> Record | RefusedSystem:
-    """Return the record of a system, or why it is not to be inferred.
-
-    Parameters
-    ----------
-    raw
-        Its rows as read, or why they could not be.
-    options
-        How meters are read.
-    name
-        The system.
-    force
-        Whether net meters are inferred too.
-    """
-    found = settle(raw, options, name=name)
-    if isinstance(found, Record) and found.net and not force:
-        return RefusedSystem(name, "net meter", in_words(refuse_net(name, found.net)))
-    return found
 
 
 def _some(
     paths: Sequence[Path], columns: Columns, names: Sequence[str]
 ) -> Iterator[tuple[str, RowsOfSystem, str]]:
-    """Yield the rows of some systems, each its time, value and number, and the first one's file."""
+    """Yield the rows of some systems, and the name of the file that the first of them is from."""
     system = f"{named(columns.system)}::VARCHAR"
     # by the hash, which is compared sooner than a name
     wanted = hashes(pa.array(names, pa.string()))
@@ -103,38 +77,45 @@ def _some(
     micros = filled(found.column("w"), NO_TIME)
     values = found.column("v").to_numpy().astype(np.float64)
     number = found.column("r").to_numpy()
+    taken = found.column("i").to_numpy().astype(np.float64) if columns.taken else None
     for name, each in sorted(zip(names, wanted, strict=True)):
         rows = np.flatnonzero(seen == each)
         if len(rows):
             file = Path(found.column("f")[int(rows[0])].as_py()).name
-            yield name, (micros[rows], values[rows], number[rows]), file
+            apart = None if taken is None else taken[rows]
+            yield name, (micros[rows], values[rows], number[rows], apart), file
 
 
 def _columns(columns: Columns) -> str:
-    value = named(columns.power)
+    """Return what is read of each row, as SQL."""
     kind = "" if columns.stamp is Stamp.INSTANT else "::TIMESTAMP"
-    if columns.layout is FileLayout.LONG:
+    lists = columns.layout is FileLayout.LISTS
+
+    def number(name: str | None) -> str:
+        value = named(name or "")
+        return f"unnest({value})::DOUBLE" if lists else f"{value}::DOUBLE"
+
+    numbers = f"{number(columns.power)} AS v, file_row_number AS r"
+    if columns.taken:
+        numbers += f", {number(columns.taken)} AS i"
+    if not lists:
         assert columns.time is not None
-        time = f"epoch_us({named(columns.time)}{kind})"
-        return f"{time} AS w, {value}::DOUBLE AS v, file_row_number AS r"
+        return f"epoch_us({named(columns.time)}{kind}) AS w, {numbers}"
     if columns.time is not None:
         time = f"list_transform({named(columns.time)}, lambda x: epoch_us(x{kind}))"
-        return f"unnest({time}) AS w, unnest({value})::DOUBLE AS v, file_row_number AS r"
+        return f"unnest({time}) AS w, {numbers}"
     assert columns.start is not None
     assert columns.length is not None
     start, length = f"epoch_us({named(columns.start)}{kind})", named(columns.length)
-    place = f"generate_subscripts({value}, 1)"
-    return (
-        f"{start} + ({place} - 1) * round({length} * 6e7)::BIGINT AS w,"
-        f" unnest({value})::DOUBLE AS v, file_row_number AS r"
-    )
+    place = f"generate_subscripts({named(columns.power)}, 1)"
+    return f"{start} + ({place} - 1) * round({length} * 6e7)::BIGINT AS w, {numbers}"
 
 
 def _raw(
     rows: RowsOfSystem, columns: Columns, name: str, where: str, *, declared_only: bool
 ) -> RawSystem | MeterError:
     """Return a system's rows as its file gives them."""
-    micros, values, number = rows
+    micros, values, number, taken = rows
     number = number.astype(np.int64) + 1
     timeless = micros == NO_TIME
     lost = timeless & ~np.isnan(values)
@@ -149,4 +130,14 @@ def _raw(
     instant = columns.stamp is Stamp.INSTANT
     offset = np.full(len(wall), 0.0 if instant else np.nan)
     stamps = Stamps(wall, offset, columns.zone if instant else None)
-    return RawSystem(name, where, number[kept], stamps, values[kept], columns.unit, columns.notes)
+    return RawSystem(
+        name,
+        where,
+        number[kept],
+        stamps,
+        values[kept],
+        columns.unit,
+        columns.notes,
+        net=columns.net,
+        imported=None if taken is None else taken[kept],
+    )

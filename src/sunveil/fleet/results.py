@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ParameterError, SourceError
 from sunveil.estimate import Assumptions
+from sunveil.fleet.columns import PRIVATE, key_texts
 from sunveil.fleet.fleet_planes import (
     MOUNTS,
     FleetPlanes,
@@ -165,6 +165,12 @@ def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
     None: the rows are as private as the readings.
     """
     path = Path(path)
+    inferred = sorted(PRIVATE & set(keys))
+    if inferred:
+        raise ParameterError(
+            f"{inferred[0]} is inferred from readings, and divides no fleet in public; name a"
+            " column of the table of systems"
+        )
     if path.is_dir():
         table = _from_folder(path, tuple(keys))
     elif not path.is_file():
@@ -291,4 +297,7 @@ def _text(value: Any) -> str | None:
 
 
 def _texts(column: pa.ChunkedArray) -> NDArray[np.str_]:
-    return np.asarray(pc.fill_null(column.cast(pa.string()), "").to_pylist(), dtype=np.str_)
+    try:
+        return np.asarray(key_texts(column).to_pylist(), dtype=np.str_)
+    except pa.ArrowException:
+        raise SourceError("a key column of the fleet holds lists or bytes, not texts") from None

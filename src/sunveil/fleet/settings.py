@@ -14,7 +14,7 @@ from sunveil.site import Losses, Mount
 SKIES = ("clearsky", "nsrdb", "pvgis")
 # The method that estimates are made by. It changes whenever the same readings may give another
 # estimate, so that a run which one method began is never ended by another.
-ENGINE = "5"
+ENGINE = "6"
 # What of Sunveil itself decides a result; workers on other machines must have the same.
 IDENTITY = (__version__, ENGINE)
 

@@ -219,20 +219,24 @@ def _columns(footers: dict[str, Any], options: MeterOptions) -> Columns:
 
 def _described(path: Path, name: str, footer: Any, columns: Columns) -> SourceFile:
     status = path.stat()
+    if not columns.power:  # nothing but the reader of single files knows what is in it
+        whole = (RowGroup(max(1, footer.num_rows)),)
+        return SourceFile(name, status.st_size, status.st_mtime_ns, whole)
     places = {footer.schema.column(i).path: i for i in range(len(footer.schema))}
-    groups, spans = [], []
+    described, spans = [], []
     power = _leaf(places, columns.power)
     system = places.get(columns.system)
     time = None if columns.time is None else _leaf(places, columns.time)
     for number in range(footer.num_row_groups):
         group = footer.row_group(number)
         low, high = _ends(group, system)
-        groups.append(RowGroup(group.column(power).num_values, low, high))
+        described.append(RowGroup(group.column(power).num_values, low, high))
         spans.append(
             _ends(group, time) if columns.start is None else _reach(group, columns, places)
         )
     key = columns.key_of(name)
-    return SourceFile(name, status.st_size, status.st_mtime_ns, tuple(groups), _span(spans), key)
+    groups = tuple(described)
+    return SourceFile(name, status.st_size, status.st_mtime_ns, groups, _span(spans), key)
 
 
 def _leaf(places: dict[str, int], name: str) -> int:

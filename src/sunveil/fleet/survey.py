@@ -385,7 +385,7 @@ def _note(hashes, micros, index, clocks, notes, order, runs, limits):  # type: i
     last, _ = order
     blank, earliest, latest = limits
     made = 0
-    i = 0
+    i = np.int64(0)  # a plain 0 would have what is called with it compiled twice
     while i < len(hashes):
         start = i
         i += 1

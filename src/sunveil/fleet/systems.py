@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +16,11 @@ from sunveil.cell import Places
 from sunveil.errors import MeterError, SourceError
 from sunveil.fleet.columns import RESERVED
 from sunveil.fleet.places import as_numbers, clock_of, misplaced
-from sunveil.meters.contents import FileKind, kind_of
+from sunveil.meters.assemble import RawSystem
+from sunveil.meters.contents import Content, FileKind, kind_of
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.refusals import RefusedSystem as RefusedSystem
+from sunveil.meters.sheets import read_workbook_table
 from sunveil.meters.textcells import read_text_table
 
 SYSTEM_NAMES = (
@@ -34,6 +37,9 @@ _LATITUDES = ("latitude", "lat")
 _LONGITUDES = ("longitude", "lon", "lng", "long")
 _ALTITUDES = ("altitude", "altitude_m", "elevation", "elevation_m")
 _ZONES = ("timezone", "time_zone", "tz")
+# What a meter reads: generation, or generation less a household's load. Not meter, the column of
+# serial numbers.
+_METERING, _GENERATION, _NET = "metering", "generation", "net"
 _DEFAULTS = MeterOptions()
 
 
@@ -51,6 +57,8 @@ class SystemTable:
         Heights above the sea, NaN where not given. [m]
     zones
         Names of clocks, and ``zone`` the number of each system's among them, -1 for none.
+    net, generation
+        Which systems are said to have net meters, and which meters of their generation.
     keys
         All other columns, one row per system.
     refused
@@ -69,6 +77,8 @@ class SystemTable:
     altitude: NDArray[np.float64]
     zones: tuple[str, ...]
     zone: NDArray[np.int32]
+    net: NDArray[np.bool_]
+    generation: NDArray[np.bool_]
     keys: pa.Table
     refused: tuple[RefusedSystem, ...]
     refused_keys: pa.Table
@@ -91,10 +101,41 @@ class SystemTable:
             None if np.isnan(height) else height,
         )
 
+    def read_as_net(self, *, all_said: bool) -> NDArray[np.bool_]:
+        """Return which systems have net meters.
+
+        Parameters
+        ----------
+        all_said
+            Whether it is said of all meters, which counts where a row says nothing.
+        """
+        return np.asarray((self.net | all_said) & ~self.generation)
+
     def options_of(self, index: int, options: MeterOptions) -> MeterOptions:
-        """Return how the meters of a system are read: on its own clock, where it has one."""
+        """Return how the meters of a system are read: as its own row says of clock and meter."""
         zone = int(self.zone[index])
-        return options if zone < 0 else options.changed({"timezone": self.zones[zone]})
+        own: dict[str, Any] = {} if zone < 0 else {"timezone": self.zones[zone]}
+        if self.net[index]:
+            own["net"] = True
+        elif self.generation[index]:
+            own |= {"net": False, "export_column": None, "import_column": None}
+        return options.changed(own)
+
+    def raw_of(self, index: int, raw: RawSystem | MeterError) -> RawSystem | MeterError:
+        """Return a system as its files give it and its row says.
+
+        Of a meter of generation among net meters, what was given to the grid is its generation.
+
+        Parameters
+        ----------
+        index
+            The number of the system.
+        raw
+            The system as its files alone give it, or why they give none.
+        """
+        if isinstance(raw, MeterError) or not self.generation[index]:
+            return raw
+        return replace(raw, net=False, imported=None)
 
 
 def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemTable:
@@ -103,8 +144,9 @@ def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemT
     Parameters
     ----------
     path
-        CSV or Parquet with a column of systems, ``latitude``, ``longitude`` and, if known,
-        ``altitude`` and ``timezone``; every other column is a public key that is carried along.
+        CSV, Parquet or a workbook with a column of systems, ``latitude``, ``longitude`` and, if
+        known, ``altitude``, ``timezone`` and ``metering``, which is ``generation`` or ``net``;
+        every other column is a public key that is carried along.
     options
         How the meters are read. Their ``system_column`` names the column of systems, found by its
         usual names when left out. Their ``timezone`` goes before the table's: where somebody
@@ -131,7 +173,7 @@ def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemT
             f"{where} has a column {clashing[0]!r}, as what is inferred has too; rename it"
         )
     rows, refused, notes = _one_each(table, ids, where)
-    chosen, zones, more = _usable(picked, rows, ids, where)
+    chosen, zones, kinds, more = _usable(picked, rows, ids, where)
     chosen.sort(key=lambda row: ids[row])
     own = [zones[row] for row in chosen]
     names = tuple(sorted({zone for zone in own if zone is not None}))
@@ -149,6 +191,8 @@ def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemT
         else np.full(len(chosen), np.nan),
         zones=names,
         zone=np.array([number[zone] for zone in own], dtype=np.int32),
+        net=np.array([kinds[row] == _NET for row in chosen], dtype=bool),
+        generation=np.array([kinds[row] == _GENERATION for row in chosen], dtype=bool),
         keys=keys.take(pa.array(chosen, pa.int64())),
         refused=tuple(turned_away),
         refused_keys=keys.take(pa.array(away, pa.int64())),
@@ -160,15 +204,21 @@ def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemT
 def read_plain_table(path: Path) -> pa.Table:
     """Return a table as it is written: of a CSV file, every cell is a text, such as the id 007."""
     if not path.is_file():
-        raise SourceError(f"there is no table of systems {str(path)!r}; give a CSV or Parquet file")
+        raise SourceError(
+            f"there is no table of systems {str(path)!r}; give a CSV, Parquet or .xlsx file"
+        )
     try:
-        if kind_of(path) is FileKind.PARQUET:
+        kind = kind_of(path)
+        if kind is FileKind.PARQUET:
             table = pq.read_table(path, partitioning=None)
+        elif kind is FileKind.WORKBOOK:
+            table = pa.table(read_workbook_table(Content(path.name, path)))
         else:
             table = pa.table(read_text_table(path, where=path.name))
     except (MeterError, pa.ArrowException, OSError):
         raise SourceError(
-            f"{path.name} cannot be read as a table of systems; give CSV with a header, or Parquet"
+            f"{path.name} cannot be read as a table of systems; give CSV with a header, Parquet or"
+            " .xlsx"
         ) from None
     if not table.num_rows:
         raise SourceError(f"{path.name} names no system")
@@ -186,6 +236,8 @@ def _roles(names: list[str], system: str | None, where: str) -> dict[str, str | 
         "altitude": _first(folded, _ALTITUDES),
         "zone": _first(folded, _ZONES),
     }
+    # a column of that name that tells systems apart tells nothing else
+    found[_METERING] = folded.get(_METERING) if folded.get(_METERING) != found["id"] else None
     words = {"id": "systems (system_id)", "latitude": "latitude", "longitude": "longitude"}
     for role, word in words.items():
         if found[role] is None:
@@ -230,22 +282,41 @@ def _one_each(
 
 def _usable(
     picked: dict[str, pa.ChunkedArray], rows: list[int], ids: list[str], where: str
-) -> tuple[list[int], dict[int, str | None], list[RefusedSystem]]:
-    """Return which rows have a place, their clocks, and why the others cannot be used."""
+) -> tuple[list[int], dict[int, str | None], dict[int, str], list[RefusedSystem]]:
+    """Return which rows can be used, their clocks and meters, and why others are refused."""
     wrong = misplaced(picked)
-    zone_names = picked["zone"].to_pylist() if "zone" in picked else None
+    zone_names, meters = (_cells(picked, role) for role in ("zone", _METERING))
     kept: list[int] = []
     zones: dict[int, str | None] = {}
+    kinds: dict[int, str] = {}
     refused: list[RefusedSystem] = []
     for row in rows:
-        zone, reason = None, wrong.get(row)
-        kind = "location"
-        if reason is None and zone_names is not None and zone_names[row] is not None:
+        kind, reason = "location", wrong.get(row)
+        zones[row] = None
+        if reason is None and zone_names[row] is not None:
             kind = "timezone"
-            zone, reason = clock_of(str(zone_names[row]))
-        zones[row] = zone
+            zones[row], reason = clock_of(str(zone_names[row]))
+        if reason is None:
+            kind = "meter kind"
+            kinds[row], reason = _metering_of(meters[row])
         if reason is None:
             kept.append(row)
         else:
             refused.append(RefusedSystem(ids[row], kind, f"{where}, system {ids[row]}: {reason}"))
-    return kept, zones, refused
+    return kept, zones, kinds, refused
+
+
+def _cells(picked: dict[str, pa.ChunkedArray], role: str) -> list[Any]:
+    """Return the cells of a column that need not be there, each None where it is not."""
+    return picked[role].to_pylist() if role in picked else [None] * len(picked["id"])
+
+
+def _metering_of(cell: Any) -> tuple[str, str | None]:
+    """Return what a cell says that a meter reads, empty for nothing, or why it cannot be used."""
+    said = "" if cell is None else str(cell).strip().lower()
+    if said in ("", _GENERATION, _NET):
+        return said, None
+    return "", (
+        f"its {_METERING} is neither {_GENERATION} nor {_NET}; write one of these, or nothing, or"
+        " give the column another name"
+    )

@@ -19,9 +19,10 @@ from sunveil.fleet.output import estimates_table, refused_table, write_table
 from sunveil.fleet.plain_files import iter_file_systems
 from sunveil.fleet.plan import Part
 from sunveil.fleet.reading import read_rows, system_names
-from sunveil.fleet.records import raws_of, settle_meter
+from sunveil.fleet.records import raws_of
 from sunveil.fleet.survey import Survey
 from sunveil.fleet.systems import RefusedSystem
+from sunveil.meters.read import settle
 from sunveil.meters.record import Record
 
 
@@ -77,7 +78,11 @@ def _from_rows(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSyst
         survey, values = _surveyed(paths, context, part)
     if survey.unknown_rows:
         yield from _unknown(paths, context, part)
-    survey.needs_review[: len(survey)] |= context.clockless[survey.found[: len(survey)]]
+    found = survey.found[: len(survey)]
+    survey.needs_review[: len(survey)] |= context.clockless[found]
+    if job.source.columns.taken is not None:
+        # which of two columns counts what is not for here
+        survey.needs_review[: len(survey)] |= ~context.systems.generation[found]
     matrices, others = usual_matrices(survey, values, context)
     yield from _fit_all(matrices, context)
     yield from _again(paths, [context.names[number] for number in others], context)
@@ -150,13 +155,13 @@ def _again(
     records: list[tuple[int, Record]] = []
     columns = context.job.source.columns
     for name, raw in raws_of(paths, columns, names, gathered=context.job.gathered):
-        options = context.systems.options_of(place[name], context.job.settings.meters)
-        force = context.job.settings.force
-        found = settle_meter(raw, options, name=name, force=force)
+        number = place[name]
+        options = context.systems.options_of(number, context.job.settings.meters)
+        found = settle(context.systems.raw_of(number, raw), options, name=name)
         if isinstance(found, RefusedSystem):
             yield found
         else:
-            records.append((place[name], found))
+            records.append((number, found))
     yield from _fit_all(record_matrices(records, context), context)
 
 
@@ -173,7 +178,7 @@ def _from_files(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSys
         if name in context.place:
             number = context.place[name]
             own = context.systems.options_of(number, options)
-            found = settle_meter(raw, own, name=name, force=context.job.settings.force)
+            found = settle(context.systems.raw_of(number, raw), own, name=name)
             if isinstance(found, RefusedSystem):
                 yield found
             else:
