@@ -1,0 +1,113 @@
+"""Which way of publishing is worth what in power: looked up in what was measured.
+
+The numbers are those of ``python -m benchmarks.power``, on simulated fleets of homes: public.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+import numpy as np
+
+from sunveil.errors import ParameterError
+
+# Ways that protect whole records, and how each is asked for.
+COMMANDS = {
+    "tables for power": "publish fleet --tables planes,totals",
+    "tables for power, promise with δ": "publish fleet --tables planes,totals, promise with δ",
+    "usual tables": "publish fleet",
+    "synthetic": "publish synthetic",
+    "local releases, unmixed": "publish system --unit system",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PowerWorth:
+    """What power is off by that is made of one way of publishing, as a median over draws.
+
+    Parameters
+    ----------
+    way
+        Which way.
+    systems, epsilon
+        Of how many systems, at which ε.
+    energy, evening, ramp
+        Of yearly energy, of summer evenings, and of the steepest ramps. [%]
+    """
+
+    way: str
+    systems: int
+    epsilon: float
+    energy: float
+    evening: float
+    ramp: float
+
+
+@lru_cache(maxsize=1)
+def power_worths() -> tuple[PowerWorth, ...]:
+    """Return all that was measured."""
+    text = files("sunveil.power").joinpath("guidance.json").read_text(encoding="utf-8")
+    names = PowerWorth.__dataclass_fields__
+    return tuple(PowerWorth(**{name: row[name] for name in names}) for row in json.loads(text))
+
+
+def advise(systems: int, *, most_percent: float = 5.0) -> list[PowerWorth]:
+    """Return, for every way that protects whole records, the least ε that is good enough.
+
+    Parameters
+    ----------
+    systems
+        How many systems a group has; the nearest size that was measured is looked up.
+    most_percent
+        What yearly energy may be off by. [%]
+
+    Returns
+    -------
+    list
+        The least ε first; ways that are never good enough are left out.
+    """
+    if systems < 1 or not most_percent > 0.0:
+        raise ParameterError("a group has one system or more, and an error above 0%")
+    measured = [each for each in power_worths() if each.way in COMMANDS]
+    sizes = {each.systems for each in measured}
+    nearest = min(sizes, key=lambda size: abs(math.log(size / systems)))
+    found: dict[str, PowerWorth] = {}
+    for each in sorted(measured, key=lambda one: -one.epsilon):
+        if each.systems == nearest and each.energy <= most_percent:
+            found[each.way] = each
+    return sorted(found.values(), key=lambda one: (one.epsilon, one.energy))
+
+
+def expected_energy(way: str, systems: float, *, epsilon: float) -> float | None:
+    """Return what yearly energy would be off by, as a median; None where that was not measured.
+
+    Between measured ε it is read off a line in logarithms.
+
+    Parameters
+    ----------
+    way
+        One of :data:`COMMANDS`.
+    systems
+        How many systems a group has; it counts as a measured size that is within a factor of four.
+    epsilon
+        At which ε.
+
+    Returns
+    -------
+    float or None
+        In percent.
+    """
+    measured = [each for each in power_worths() if each.way == way]
+    near = [each for each in measured if 0.25 <= each.systems / max(systems, 1e-9) <= 4.0]
+    if not near:
+        return None
+    nearest = min(near, key=lambda each: abs(math.log(each.systems / systems))).systems
+    line = sorted((each.epsilon, each.energy) for each in near if each.systems == nearest)
+    if not line[0][0] <= epsilon <= line[-1][0]:
+        return None
+    places, errors = ([math.log(each) for each in part] for part in zip(*line, strict=True))
+    return math.exp(float(np.interp(math.log(epsilon), places, errors)))

@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sunveil import Site, power
+from sunveil.cli import main
+from sunveil.errors import ParameterError, SourceError
+from sunveil.fleet.results import FleetRows
+from sunveil.power.checking import hold_against, verdict
+from sunveil.power.guidance import advise, expected_energy, power_worths
+from sunveil.power.posterior import Observation, ObservedTotal, draw_cells
+from sunveil.power.priors import CellGrid, cell_prior
+from sunveil.power.reading import PublishedFleet, mixture_of, published_fleet, read_published
+from sunveil.power.row_laws import RowErrors, row_grid, row_law
+from sunveil.power.rows import lossy_mixture, moved_rows, unmixed
+from sunveil.power.tables import margin_matrix
+from sunveil.publish.bins import Bins
+from sunveil.publish.fleet import fleet_tables
+from sunveil.publish.folder import frame_of_table, write_publication
+from sunveil.publish.measured import noisy_counts
+from sunveil.publish.spending import Spending
+from sunveil.publish.survival import cells_of
+from sunveil.publish.synthetic import draw_counts
+
+SITE = Site(39.74, -105.17)
+DAY = {"start": "2023-06-20T06:00", "end": "2023-06-21T06:00"}
+
+
+def homes(many: int, seed: int = 1) -> FleetRows:
+    rng = np.random.default_rng(seed)
+    return FleetRows(
+        tuple(map(str, range(many))),
+        rng.normal(200.0, 45.0, many) % 360.0,
+        rng.uniform(8.0, 40.0, many),
+        np.clip(rng.lognormal(1.9, 0.4, many), 1.0, 20.0),
+        {"feeder": rng.choice(["F1", "F2"], many)},
+    )
+
+
+def tables(rows: FleetRows, epsilon: float = 1.0, key: str | None = None, **options):
+    keys = None if key is None else ["F1", "F2"]
+    chosen = {"tables": ("planes", "totals"), **options}
+    return fleet_tables(
+        rows, bins=Bins(), epsilon=epsilon, key=key, keys=keys, largest_kw=20.0, **chosen
+    )
+
+
+@pytest.fixture(scope="module")
+def truth():
+    rows = homes(3000)
+    planes = pd.DataFrame(
+        {"surface_azimuth": rows.surface_azimuth, "surface_tilt": rows.surface_tilt,
+         "dc_capacity_kw": rows.dc_capacity_kw}
+    )  # fmt: skip
+    return rows, power(planes, SITE, **DAY, draws=20).power_kw[0]
+
+
+def test_private_tables_of_3000_homes_give_their_power(truth):
+    rows, true = truth
+    found = power(tables(rows), SITE, **DAY, draws=100)
+    lit = true > 1.0
+    assert abs(found.power_kw.sum() / true.sum() - 1.0) < 0.05
+    # the truth here has none of the model's error, so that nearly all of it is in the band
+    inside = (found.low_kw[0] <= true) & (true <= found.high_kw[0])
+    assert inside[lit].mean() > 0.5
+
+
+def test_less_epsilon_makes_a_wider_band():
+    rows = homes(300)
+
+    def width(epsilon: float) -> float:
+        found = power(tables(rows, epsilon), SITE, **DAY, draws=60)
+        return float((found.high_kw - found.low_kw).sum())
+
+    assert width(0.1) > 2.0 * width(10.0)
+
+
+def test_draws_are_non_negative_and_add_up_to_the_public_number_of_systems():
+    bins = Bins()
+    prior = cell_prior(CellGrid.of(bins), largest_kw=20.0)
+    matrix = margin_matrix(bins, "sectors")
+    rng = np.random.default_rng(1)
+    values = np.array([-9.0, -3.0, 20.0, 30.0, 150.0, 60.0, 40.0, 5.0, 4.0])
+    seen = Observation(matrix, values, np.full(9, 8.5))
+    total = ObservedTotal(2000.0, 50.0)
+    found = draw_cells(prior, 300.0, [seen], total=total, draws=400, rng=rng)
+    assert (found.systems >= 0.0).all()
+    assert (found.systems.sum(axis=(1, 2)) <= 300.0 + 1e-6).all()
+    sectors = found.systems.sum(axis=2).reshape(400, 8, 6).sum(axis=2)
+    assert sectors.mean(axis=0)[4] == pytest.approx(150.0, abs=12.0)
+    assert found.capacity_kw.sum(axis=1).std() == pytest.approx(50.0, rel=0.2)
+
+
+def test_a_folder_is_read_as_the_publication_that_it_was(tmp_path):
+    drawn = tables(homes(400), key="feeder")
+    write_publication(tmp_path / "published", drawn)
+    one, other = (
+        mixture_of(each, draws=20, rng=np.random.default_rng(1))
+        for each in (read_published(tmp_path / "published"), published_fleet(drawn))
+    )
+    assert one.groups == other.groups == ("F1", "F2")
+    assert one.weights == pytest.approx(other.weights, rel=1e-3)
+    (tmp_path / "published" / "planes.parquet").unlink()
+    with pytest.raises(SourceError, match="is no publication"):
+        read_published(tmp_path / "published")
+
+
+def test_a_fleet_cannot_be_divided_by_what_was_not_published():
+    with pytest.raises(ParameterError, match="is divided by feeder"):
+        power(tables(homes(50), key="feeder"), SITE, **DAY, by="postcode")
+    assert power(tables(homes(50), key="feeder"), SITE, **DAY, by="all", draws=20).groups == (
+        "all",
+    )
+
+
+def test_stated_errors_say_which_share_of_rows_tells_nothing():
+    def law(azimuth, tilt=(5.1, 13.2), capacity=(5.4, 11.2)):
+        return RowErrors.stated(
+            {"surface_azimuth": azimuth, "surface_tilt": tilt, "dc_capacity_kw": capacity}
+        )
+
+    assert law((3.6, 8.2)).lost < 0.02
+    assert 0.2 < law((23.0, 55.2), (11.8, 25.6), (1522.0, 348.0)).lost < 0.6
+    assert law((46.2, 105.2), (17.3, 36.2), (6442.0, 18435.0)).lost > 0.9
+
+
+def test_moved_rows_keep_the_fleet_and_lost_rows_are_seen_through():
+    rows, rng = homes(1500), np.random.default_rng(2)
+    planes = rows.surface_azimuth, rows.surface_tilt, rows.dc_capacity_kw
+    near = moved_rows(*planes, RowErrors(0.0, 4.0, 4.0, 0.05), draws=20, rng=rng)
+    assert near.weights.sum(axis=2).mean() == pytest.approx(rows.dc_capacity_kw.sum(), rel=0.02)
+    lost = rng.random(1500) < 0.3
+    noisy = [
+        np.where(lost, rng.normal(180.0, 50.0, 1500) % 360.0, planes[0]),
+        np.where(lost, rng.uniform(8.0, 45.0, 1500), planes[1]),
+        np.where(lost, np.exp(rng.uniform(np.log(0.5), np.log(200.0), 1500)), planes[2]),
+    ]
+    law = RowErrors(0.3, 4.0, 4.0, 0.05)
+    seen = lossy_mixture(*noisy, law, capacities_kw=(0.5, 200.0), draws=20, rng=rng)
+    true = rows.dc_capacity_kw.sum()
+    away, before = seen.weights.sum(axis=2).mean() / true - 1.0, noisy[2].sum() / true - 1.0
+    assert before > 0.8
+    assert abs(away) < 0.5 * before
+
+
+def test_counts_beside_a_synthetic_table_give_its_fleet():
+    rows, bins = homes(2000), Bins(8, (0, 10, 20, 30, 90), (0.5, 3, 6, 9, 12, 20))
+    drawn = noisy_counts(draw_counts(cells_of(rows, bins), Spending(4.0), bins), bins)
+    public = {"systems": 2000, "bins": asdict(bins)}
+    read = {"synthetic-systems": pd.DataFrame(), "noisy-counts": frame_of_table(drawn)}
+    rng = np.random.default_rng(3)
+    found = mixture_of(PublishedFleet(read, {}, public), draws=40, rng=rng)
+    made, true = found.weights.sum(axis=2), rows.dc_capacity_kw.sum()
+    assert made.mean() == pytest.approx(true, rel=0.1)
+    # what the band is made of has a width, and holds the fleet within three of its deviations
+    assert abs(made.mean() - true) < 3.0 * made.std() + 0.02 * true
+    with pytest.raises(ParameterError, match="publish it again, which costs nothing"):
+        mixture_of(PublishedFleet({"synthetic-systems": pd.DataFrame()}, {}, public), draws=20,
+                   rng=rng)  # fmt: skip
+    other = public | {"bins": asdict(Bins())}
+    with pytest.raises(ParameterError, match="none of the publication's bins"):
+        mixture_of(PublishedFleet(read, {}, other), draws=20, rng=rng)
+
+
+def test_a_law_that_is_not_quite_known_makes_draws_spread_however_many_rows_there_are():
+    rows, rng = homes(20_000), np.random.default_rng(4)
+    grid = row_grid((0.5, 20.0))
+    prior = cell_prior(grid, largest_kw=20.0)
+    cells = grid.places(rows.surface_azimuth, rows.surface_tilt, rows.dc_capacity_kw)
+    true = np.bincount(np.ravel_multi_index(cells, grid.shape), minlength=prior.shares.size)
+    stated = RowErrors(0.3, 15.0, 8.0, 0.05)
+    law, more = (row_law(prior, each) for each in (stated, stated.moved([1.0, 0.0, 0.0, 0.0])))
+    seen = np.round(law @ true)
+    sure, unsure = (
+        unmixed(prior, law, seen, draws=60, rng=rng, drifts=drifts).weights.sum(axis=2).std()
+        for drifts in ((), (more - law,))
+    )
+    assert unsure > 2.0 * sure
+
+
+def test_power_is_held_against_what_meters_gave(truth):
+    rows, _ = truth
+    found = power(tables(rows), SITE, **DAY, by="all", draws=60)
+    check = pd.DataFrame({"season": ["summer", "summer", "winter"], "from_hour": [10, 14, 10],
+                          "to_hour": [14, 18, 14]})  # fmt: skip
+    hours = (found.times.hour - 7) % 24
+    means = [found.power_kw[0][(hours >= a) & (hours < b)].mean() for a, b in ((10, 14), (14, 18))]
+    cells = hold_against(found, check.assign(noisy_kw=[means[0], 3.0 * means[1], 0.0], sd_kw=50.0))
+    assert [cell.agrees for cell in cells] == [True, False]
+    assert verdict(cells).startswith("1 of 2 totals agree")
+
+
+def test_the_command_writes_tables_shapes_and_a_page(tmp_path, capsys):
+    write_publication(tmp_path / "published", tables(homes(300), key="feeder"))
+    place = ["--latitude", "39.74", "--longitude", "-105.17"]
+    arguments = [
+        "power", str(tmp_path / "published"), *place, "--start", "2023-06-20", "--end",
+        "2023-06-22", "--draws", "20", "--opendss", "--out", str(tmp_path / "out"),
+    ]  # fmt: skip
+    assert main(arguments) == 0
+    assert "MWh in 2 groups" in capsys.readouterr().out
+    frame = pd.read_parquet(tmp_path / "out" / "power.parquet")
+    assert list(frame.columns) == ["time", "group", "power_kw", "low", "high"]
+    assert (frame["low"] <= frame["high"]).all()
+    assert len(pd.read_csv(tmp_path / "out" / "power.csv")) == len(frame) == 2 * 192
+    assert json.loads((tmp_path / "out" / "power.json").read_text())["weather"]["clear"]
+    assert "<figure" in (tmp_path / "out" / "report.html").read_text()
+    assert (tmp_path / "out" / "opendss" / "loadshapes.dss").read_text().count("New LoadShape") == 2
+    assert main(arguments) == 2
+    assert "name a new folder" in capsys.readouterr().err
+    assert main(["power", str(tmp_path), *arguments[2:-1], str(tmp_path / "other")]) == 2
+    assert "is no publication" in capsys.readouterr().err
+
+
+def test_advice_names_the_least_epsilon_that_is_enough():
+    found = advise(3000, most_percent=5.0)
+    assert found
+    for each in found:
+        assert each.energy <= 5.0
+        worse = [one for one in power_worths() if (one.way, one.systems) == (each.way, each.systems)
+                 and one.epsilon < each.epsilon]  # fmt: skip
+        assert all(one.energy > 5.0 for one in worse)
+
+
+def test_what_power_would_be_off_by_is_read_between_what_was_measured():
+    known = sorted((each.epsilon, each.energy) for each in power_worths()
+                   if (each.way, each.systems) == ("tables for power", 3000))  # fmt: skip
+    (low, worse), (high, better) = known[0], known[-1]
+    assert expected_energy("tables for power", 3000, epsilon=low) == pytest.approx(worse)
+    between = expected_energy("tables for power", 2000, epsilon=(low * high) ** 0.5)
+    assert better < between < worse
+    assert expected_energy("tables for power", 3000, epsilon=2.0 * high) is None
+    assert expected_energy("tables for power", 1, epsilon=1.0) is None
