@@ -5,14 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-import numpy as np
-
 from sunveil.grids import plane_grid
-from sunveil.paper import paper_score
-from sunveil.reproduce.experiment import Experiment
+from sunveil.reproduce.experiment import Experiment, run_experiment
 from sunveil.reproduce.subject import simulated_subject
-from sunveil.search.bayesopt import SearchSettings, search_bayesian
-from sunveil.search.exhaustive import search_exhaustive
 
 SHORT, LONG = 20, 40
 
@@ -20,18 +15,8 @@ SHORT, LONG = 20, 40
 @cache
 def small_experiment() -> Experiment:
     """Return the simulated system, searched on a grid of ten degrees."""
-    subject = simulated_subject()
     grid = plane_grid(10.0, 10.0, highest_tilt=80.0)
-    score = paper_score(subject.record, subject.weather)
-    exhaustive = search_exhaustive(grid, score)
-    optimum = float(np.max(exhaustive.scores))
-    short, long = (
-        search_bayesian(
-            grid, score, settings=SearchSettings(steps=steps, warm_start=0), optimum=optimum
-        )
-        for steps in (SHORT, LONG)
-    )
-    return Experiment(subject, score, exhaustive, short, long)
+    return run_experiment(simulated_subject(), grid=grid, steps=(SHORT, LONG))
 
 
 def private_experiment() -> Experiment:

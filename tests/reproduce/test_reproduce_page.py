@@ -10,7 +10,7 @@ from plot_makers import sunny
 from sunveil.plots.embed import loose_figure
 from sunveil.privacy.guarantee import ConditionalGuarantee
 from sunveil.privacy.units import Readings
-from sunveil.reproduce.artefact import Artefact, Statement
+from sunveil.reproduce.artefact import Artefact, Statement, over_subjects
 from sunveil.reproduce.page import DrawGuarantees, Section, render_page
 from sunveil.reproduce.subject import Subject
 
@@ -69,7 +69,9 @@ def subject(*, private: bool = False) -> Subject:
     return Subject(record, weather, None, f"a system named {NASTY}", private)
 
 
+ONE, OTHER = (Statement("It rains", f"{day} mm", day > 1) for day in (1, 2))
 STATEMENTS = (
+    over_subjects([("Monday", ONE), ("Tuesday", OTHER)]),
     Statement("The sky is blue", "480 nm", True),
     Statement("The moon is near", f"{NASTY} km", False, "it is far"),
     Statement("Grass grows", "nothing", None, "nobody looked"),
@@ -136,11 +138,12 @@ def test_statements_stand_next_to_what_was_measured(page: Page) -> None:
     assert told in page.text
     assert "km no it is far" in page.text
     assert "Grass grows nothing cannot be told nobody looked" in page.text
-    assert re.search(
-        r"Statements that hold ?1 ?Statements that do not ?1 ?Cannot be told ?1", page.text
+    counts = (
+        "Statements that hold ?1 ?Statements that do not ?1 ?Hold in part ?1 ?Cannot be told ?1"
     )
+    assert re.search(counts, page.text)
     kinds = [tag["class"] for tag in page.all("span")]
-    assert kinds == ["verdict yes", "verdict no", "verdict open"]
+    assert kinds == ["verdict part", "verdict yes", "verdict no", "verdict open"]
 
 
 def test_the_guarantee_is_marked_as_conditional_with_its_condition(page: Page) -> None:

@@ -9,6 +9,7 @@ from experiment_makers import private_experiment, small_experiment
 
 from sunveil.privacy.dpbo import DPBO
 from sunveil.reproduce.answers import informative_range
+from sunveil.reproduce.figure6 import DELTAS, EPSILONS
 from sunveil.reproduce.statements import (
     accuracy,
     bound_constants,
@@ -20,7 +21,6 @@ from sunveil.reproduce.statements import (
     sampling,
     statements,
 )
-from sunveil.reproduce.tradeoff import DELTAS, EPSILONS
 from sunveil.site import Plane
 
 
@@ -34,11 +34,13 @@ def rmse(epsilon: float, delta: float) -> float:
 
 
 def test_every_statement_has_its_numbers_and_its_reason():
-    told = statements(small_experiment(), draws=500)
-    assert len(told) == 7
+    told = statements([small_experiment(), private_experiment()], draws=500)
+    assert len(told) == 8
     for statement in told:
         assert any(sign.isdigit() for sign in statement.measured)
         assert statement.why.endswith(".")
+        assert [name for name, _ in statement.subjects] == ["simulated", "simulated"]
+        assert all(each.numbers for _, each in statement.subjects)
     json.dumps([statement.to_dict() for statement in told])
 
 
@@ -67,7 +69,6 @@ def test_without_a_reported_plane_it_cannot_be_told():
     told = maximiser(private_experiment())
     assert told.holds is None
     assert "reported" in told.why
-    assert len(statements(private_experiment(), draws=50)) == 7
 
 
 def test_the_papers_likelihood_cannot_be_told_from_other_readings():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from sunveil.grids import Grid
 from sunveil.paper import FitScore, paper_grid, paper_score, posterior_score
 from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from sunveil.reproduce.subject import Subject
@@ -39,22 +41,41 @@ class Experiment:
     long: BayesResult
 
     @property
+    def misfit(self) -> float:
+        """Root mean square misfit of the maximiser, as a share of a day's peak."""
+        return math.sqrt(max(-float(self.exhaustive.scores.max()), 0.0) / len(self.score.days))
+
+    @property
     def posterior(self) -> PosteriorScore:
         """What DP-BO draws from: the posterior mean after 100 steps."""
         return posterior_score(self.short)
 
 
-def run_experiment(subject: Subject) -> Experiment:
-    """Run the paper's section IV on a system, with no warm start, as algorithm 2 has none."""
-    grid = paper_grid()
-    score = paper_score(subject.record, subject.weather)
+def run_experiment(
+    subject: Subject, *, grid: Grid | None = None, steps: tuple[int, int] = (SHORT, LONG)
+) -> Experiment:
+    """Run the paper's section IV on a system, its eq. 2 to the letter.
+
+    There is no warm start, as algorithm 2 has none.
+
+    Parameters
+    ----------
+    subject
+        The system.
+    grid
+        The candidates; the paper's 360 x 90 when left out.
+    steps
+        Of the two runs of GP-UCB.
+    """
+    grid = grid or paper_grid()
+    score = paper_score(subject.record, subject.weather, group=subject.group, to_the_letter=True)
     exhaustive = search_exhaustive(grid, score)
     optimum = float(np.max(exhaustive.scores))
     short, long = (
         search_bayesian(
-            grid, score, settings=SearchSettings(steps=steps, warm_start=0), optimum=optimum
+            grid, score, settings=SearchSettings(steps=each, warm_start=0), optimum=optimum
         )
-        for steps in (SHORT, LONG)
+        for each in steps
     )
     return Experiment(subject, score, exhaustive, short, long)
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.files import write_whole
-from sunveil.plots.embed import embedded
 from sunveil.reproduce.artefact import Artefact
 
 PNG_DPI = 150
@@ -100,4 +99,4 @@ def _png(artefact: Artefact) -> bytes:
 
 def _svg(artefact: Artefact) -> bytes:
     # the very bytes that the page embeds
-    return base64.b64decode(embedded(artefact.figure, artefact.title).source.partition(",")[2])
+    return base64.b64decode(artefact.drawing.source.partition(",")[2])

@@ -1,12 +1,13 @@
-"""The posterior log-likelihood over azimuth and tilt, in hexagons: the ground of figures 6a and 6c.
+"""The posterior log-likelihood over azimuth and tilt, in hexagons: the ground of figures 5a and 5c.
 
-What the paper calls the log-likelihood of a candidate is the posterior mean of its fit score. Half
-of all candidates lie within a twentieth of its span below the highest, so that colours run with
-the logarithm of how far below it a region lies.
+The paper does not say what its log-likelihood is. Drawn are the two readings that a map can show:
+the posterior mean of the fit score, and the logarithm of the probability that a region holds the
+maximiser (:mod:`sunveil.reproduce.maximiser_law`), which is what the caption says.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from sunveil.plots.style import CONTRAST, INK, halo
 from sunveil.reproduce.experiment import Experiment
 from sunveil.reproduce.hexagons import colour_bar, draw_hexagons, hexagons, mark_plane, region_data
+from sunveil.reproduce.maximiser_law import FUNCTIONS, MaximiserLaw
 from sunveil.search.bayesopt import BayesResult
 from sunveil.site import Array, Plane
 
@@ -22,8 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
 
-# Regions closer to the highest than this share of the whole span are coloured alike.
-FINEST = 1 / 300
 # Where lines are drawn, in shares of the whole span below the highest.
 LINES = (0.01, 0.05, 0.2, 0.6)
 
@@ -65,35 +65,50 @@ def likelihood_map(result: BayesResult) -> LikelihoodMap:
 
 
 def draw_likelihood(ax: Axes, drawn: LikelihoodMap) -> None:
-    """Colour a map by how far below the highest log-likelihood each region lies."""
-    from matplotlib.colors import LogNorm
+    """Colour a map by the log-likelihood itself, as the paper's colour bar has it."""
+    cells = draw_hexagons(
+        ax,
+        drawn.values,
+        cmap=_part("viridis", 0.0, 1.0),
+        zorder=0.5,
+    )
+    cells.set_clim(drawn.lowest, drawn.highest)
+    colour_bar([ax], cells, "Log-likelihood")
 
-    span = max(drawn.highest - drawn.lowest, 1e-12)
-    below = np.clip(drawn.highest - drawn.values, FINEST * span, span)
-    colours = _part("PuBu_r", 0.12, 0.97)
-    cells = draw_hexagons(ax, below, cmap=colours, norm=LogNorm(FINEST * span, span), zorder=0.5)
-    bar = colour_bar([ax], cells, "Log-likelihood\nbelow the highest")
-    bar.ax.invert_yaxis()
-    bar.ax.yaxis.set_major_formatter(lambda value, _: f"−{value:g}")
+
+def draw_probability(ax: Axes, law: MaximiserLaw) -> None:
+    """Colour a map by the logarithm of how likely each region is to hold the maximiser."""
+    rare = 1.0 / FUNCTIONS
+    logs = np.log(np.where(law.probability > 0.0, law.probability, np.nan))
+    draw_hexagons(ax, np.zeros(len(logs)), cmap=_plain("#F2F2F2"), zorder=0.4)
+    cells = draw_hexagons(ax, logs, cmap=_part("viridis", 0.0, 1.0), zorder=0.5)
+    cells.set_clim(math.log(rare), 0.0)
+    colour_bar([ax], cells, "Log-probability of holding\nthe maximiser")
 
 
 def outline_likelihood(ax: Axes, result: BayesResult) -> None:
-    """Draw the log-likelihood as lines, each at a share of the whole span below the highest."""
+    """Draw the log-likelihood as lines with their values, closer to each other near the highest."""
     grid, likelihood = result.grid, result.likelihood
     azimuths, tilts = np.unique(grid.surface_azimuth), np.unique(grid.surface_tilt)
-    span = max(float(likelihood.max() - likelihood.min()), 1e-12)
+    levels = likelihood.max() - max(float(np.ptp(likelihood)), 1e-12) * np.array(LINES[::-1])
     lines = ax.contour(
         azimuths,
         tilts,
-        ((likelihood.max() - likelihood) / span).reshape(len(tilts), len(azimuths)),
-        levels=LINES,
+        likelihood.reshape(len(tilts), len(azimuths)),
+        levels=levels,
         colors=INK,
         linewidths=0.8,
+        linestyles="solid",
         zorder=1.5,
     )
-    names = ax.clabel(lines, fmt=lambda share: f"−{share * span:.2g}", fontsize=7.0)
-    for name in names:
+    for name in ax.clabel(lines, fmt=lambda level: f"{level:.2g}", fontsize=7.0):
         halo(name)
+
+
+def _plain(colour: str) -> Colormap:
+    from matplotlib.colors import ListedColormap
+
+    return ListedColormap([colour])
 
 
 def _part(name: str, first: float, last: float) -> Colormap:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sunveil.plots.embed import embedded
 from sunveil.privacy.guarantee import ConditionalGuarantee
 from sunveil.report.page import page_template
 from sunveil.reproduce.artefact import Artefact, Statement
@@ -14,7 +13,7 @@ from sunveil.reproduce.subject import Subject
 
 TITLE = "The paper's figures, made anew"
 PIXELS_PER_INCH, BROAD = 105, 1.75
-VERDICTS = {True: "yes", False: "no", None: "cannot be told"}
+KINDS = {"yes": "yes", "no": "no", "in part": "part", "cannot be told": "open"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +87,21 @@ def render_page(
     )
 
 
-def verdict(statement: Statement) -> str:
-    """Return whether a statement holds, in words."""
-    return VERDICTS[statement.holds]
-
-
-def _row(statement: Statement) -> dict[str, str]:
+def _row(statement: Statement) -> dict[str, Any]:
     return {
+        "section": statement.section,
         "paper": statement.paper,
-        "measured": statement.measured,
-        "holds": verdict(statement),
-        "kind": {True: "yes", False: "no", None: "open"}[statement.holds],
+        "measured": statement.measured.splitlines(),
+        "holds": statement.verdict,
+        "kind": KINDS[statement.verdict],
         "why": statement.why,
     }
 
 
 def _counts(statements: Sequence[Statement]) -> dict[str, int]:
     return {
-        name: sum(statement.holds is value for statement in statements)
-        for value, name in ((True, "yes"), (False, "no"), (None, "open"))
+        kind: sum(statement.verdict == name for statement in statements)
+        for name, kind in KINDS.items()
     }
 
 
@@ -123,7 +118,7 @@ def _figure(artefact: Artefact) -> dict[str, Any]:
     return {
         "title": artefact.title,
         "words": artefact.words,
-        "drawing": embedded(artefact.figure, f"{artefact.title}. {artefact.words}"),
+        "drawing": artefact.drawing,
         # all in one scale, so that letters are of one size
         "width": round(PIXELS_PER_INCH * width),
         # too wide to be read on a phone without moving it

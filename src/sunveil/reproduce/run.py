@@ -11,27 +11,42 @@ from sunveil.errors import ParameterError
 from sunveil.extras import require_extras
 from sunveil.plots import mark_private
 from sunveil.reproduce.artefact import Artefact, Statement
-from sunveil.reproduce.capacity import capacity_and_peak, capacity_statement, simulate_homes
-from sunveil.reproduce.draw_figures import dp_draws
+from sunveil.reproduce.conjectures import conjectures
 from sunveil.reproduce.experiment import Experiment, paper_mechanism, run_experiment
-from sunveil.reproduce.files import as_json, check_folder, make_folder, write_artefact, write_file
-from sunveil.reproduce.fleet_search import fleet_search
-from sunveil.reproduce.irradiance import (
+from sunveil.reproduce.figure1 import trusted_curator
+from sunveil.reproduce.figure2 import angles
+from sunveil.reproduce.figure3 import (
     daily_statement,
     irradiance_by_azimuth,
     irradiance_by_tilt,
     paper_skies,
     yearly_irradiance,
 )
+from sunveil.reproduce.figure4 import (
+    HomeFleet,
+    capacity_and_peak,
+    capacity_statement,
+    simulate_homes,
+)
+from sunveil.reproduce.figure5ab import posterior_map, regret_curves, sampled_hexagons
+from sunveil.reproduce.figure5c import dp_draws
+from sunveil.reproduce.figure6 import privacy_tradeoff
+from sunveil.reproduce.files import as_json, check_folder, make_folder, write_artefact, write_file
+from sunveil.reproduce.fleet_search import fleet_search, truth_statement
+from sunveil.reproduce.guarantees import guarantees
 from sunveil.reproduce.optimum import find_optima, optimum_statement
 from sunveil.reproduce.page import DrawGuarantees, Section, render_page
-from sunveil.reproduce.search_figures import posterior_map, regret_curves, sampled_hexagons
+from sunveil.reproduce.readings5c import readings_figure
+from sunveil.reproduce.scope import scope, subject_list
 from sunveil.reproduce.statements import statements as experiment_statements
-from sunveil.reproduce.subject import Subject, simulated_subject
-from sunveil.reproduce.tradeoff import privacy_tradeoff
+from sunveil.reproduce.steps import repair_statement, steps_figure
+from sunveil.reproduce.subject import Subject, clouded, simulated_subject
+from sunveil.weather import Weather
 
 MOST_DRAWS = 1_000_000
 PAGE, STATEMENTS = "report.html", "statements.json"
+# The paper's sections, in its order.
+SECTIONS = ("I-B", "II-A", "II-B", "II-C", "III", "III-A", "III-B", "III-D", "IV", "V", "appendix")
 
 Progress = Callable[[str], None]
 SectionAndStatements = tuple[Section, list[Statement]]
@@ -102,11 +117,18 @@ class _ArtefactFolder:
         self.files.append(self.folder / name)
 
 
+def embedded_subjects() -> list[Subject]:
+    """Return the subjects that need no file: simulated, by week, and with the paper's misfit."""
+    first = simulated_subject()
+    return [first, first.by_week(), clouded(first)]
+
+
 def reproduce(
     out: Path,
     *,
     draws: int = 10_000,
     subject: Subject | None = None,
+    weather: Weather | None = None,
     progress: Progress | None = None,
 ) -> Reproduction:
     """Make the paper's figures anew, with their data, its statements and one page.
@@ -119,7 +141,11 @@ def reproduce(
     draws
         How many DP answers are drawn, for the figures to show.
     subject
-        The system that section IV is done again on; a simulated one when left out.
+        The system that figures 5 and 6 are made of, and the first that statements are held
+        against, by month and by week; a simulated one when left out.
+    weather
+        Weather of Chino over 2016 for figure 3; the clear sky, and a simulated one of the place's
+        own share of sunshine, when left out.
     progress
         Called with what is about to be done.
 
@@ -133,18 +159,43 @@ def reproduce(
     check_folder(out)
     say = progress or (lambda _: None)
     say("reading the system" if subject else "simulating the system")
-    subject = subject or simulated_subject()
+    subjects = embedded_subjects() if subject is None else [subject, subject.by_week()]
+    subject = subjects[0]
     say("searching its plane")
     # before the first file is written, so that readings that cannot carry it leave nothing
-    experiment = run_experiment(subject)
+    first, weekly, *others = [run_experiment(each) for each in subjects]
+    if subject.private:
+        say("searching the plane of simulated systems")
+        others = [run_experiment(each) for each in embedded_subjects()]
+    experiments = [first, weekly, *others]
     folder = _ArtefactFolder(make_folder(out), say)
-    parts = [_light(folder), _capacity(folder), *_search(folder, experiment, draws)]
+    fleet = _homes(folder)
+    parts = [
+        _parties(folder),
+        _light(folder, weather),
+        _capacity(folder, fleet),
+        *_search(folder, first, weekly, draws),
+        _way(folder),
+    ]
     sections = [section for section, _ in parts]
-    statements = [statement for _, more in parts for statement in more]
-    promised = _draws(experiment, draws)
+    say("holding the statements against it")
+    statements = _in_order(
+        [
+            *(statement for _, more in parts for statement in more),
+            *conjectures(experiments),
+            *guarantees(experiments),
+            *experiment_statements(experiments, draws=draws),
+            *scope(first, fleet),
+        ]
+    )
+    promised = _draws(first, draws)
     say("writing the page")
     private = subject.private
-    named = {"subject": subject.words, "statements": [each.to_dict() for each in statements]}
+    named = {
+        "subject": subject.words,
+        "subjects": subject_list([each.subject for each in experiments]),
+        "statements": [each.to_dict() for each in statements],
+    }
     folder.write(STATEMENTS, as_json(named), private=private)
     page = render_page(
         subject,
@@ -164,16 +215,34 @@ def reproduce(
     )
 
 
+def _in_order(statements: list[Statement]) -> list[Statement]:
+    """Return statements in the order in which the paper makes them."""
+    return sorted(statements, key=lambda each: SECTIONS.index(each.section))
+
+
 def check_draws(draws: int) -> None:
     """Refuse fewer draws than 1 or more than a million."""
     if not 1 <= draws <= MOST_DRAWS:
         raise ParameterError(f"draws must be from 1 to {MOST_DRAWS:,}, and {draws:,} is not")
 
 
-def _light(folder: _ArtefactFolder) -> SectionAndStatements:
-    by_azimuth = folder.put("drawing the light by azimuth", irradiance_by_azimuth)
-    by_tilt = folder.put("drawing the light by tilt", irradiance_by_tilt)
-    skies = paper_skies()
+def _parties(folder: _ArtefactFolder) -> SectionAndStatements:
+    drawn = (
+        folder.put("drawing the curator", trusted_curator),
+        folder.put("drawing the angles", angles),
+    )
+    section = Section(
+        "Who asks, and which angles there are",
+        "The paper's figures 1 and 2, which are drawings: nothing is measured in them.",
+        drawn,
+    )
+    return section, []
+
+
+def _light(folder: _ArtefactFolder, weather: Weather | None) -> SectionAndStatements:
+    by_azimuth = folder.put("drawing the light by azimuth", lambda: irradiance_by_azimuth(weather))
+    by_tilt = folder.put("drawing the light by tilt", lambda: irradiance_by_tilt(weather))
+    skies = paper_skies(weather)
     optima = find_optima(skies)
     yearly = folder.put("drawing the light of the year", lambda: yearly_irradiance(skies, optima))
     section = Section(
@@ -184,9 +253,12 @@ def _light(folder: _ArtefactFolder) -> SectionAndStatements:
     return section, [daily_statement(by_azimuth, by_tilt), optimum_statement(optima)]
 
 
-def _capacity(folder: _ArtefactFolder) -> SectionAndStatements:
+def _homes(folder: _ArtefactFolder) -> HomeFleet:
     folder.say("simulating a fleet")
-    fleet = simulate_homes()
+    return simulate_homes()
+
+
+def _capacity(folder: _ArtefactFolder, fleet: HomeFleet) -> SectionAndStatements:
     joint = folder.put("drawing capacity against peak", lambda: capacity_and_peak(fleet))
     section = Section(
         "Capacity, and what the peak tells of it",
@@ -197,7 +269,7 @@ def _capacity(folder: _ArtefactFolder) -> SectionAndStatements:
 
 
 def _search(
-    folder: _ArtefactFolder, experiment: Experiment, draws: int
+    folder: _ArtefactFolder, experiment: Experiment, weekly: Experiment, draws: int
 ) -> Iterable[SectionAndStatements]:
     private = experiment.subject.private
 
@@ -218,13 +290,13 @@ def _search(
             " planes, each next one chosen by its upper confidence bound.",
             searched,
         ),
-        [],
+        [truth_statement(searched[-1])],
     )
     drawn = (
         put("drawing the DP answers", lambda: dp_draws(experiment, draws=draws)),
+        put("reading figure 5c in every way", lambda: readings_figure(experiment, weekly)),
         put("weighing privacy against error", lambda: privacy_tradeoff(experiment, draws=draws)),
     )
-    folder.say("holding the statements against it")
     yield (
         Section(
             "The private answers",
@@ -232,8 +304,19 @@ def _search(
             " posterior mean. What its (ε, δ) promises, and under which condition, is told below.",
             drawn,
         ),
-        experiment_statements(experiment, draws=draws),
+        [],
     )
+
+
+def _way(folder: _ArtefactFolder) -> SectionAndStatements:
+    steps = folder.put("walking from the paper's mechanism to a useful one", steps_figure)
+    section = Section(
+        "From here to a useful mechanism",
+        "What the paper's own score can do once its sensitivity is told for the worst case, and"
+        " what each further step adds, up to the votes of days that Sunveil releases by.",
+        (steps,),
+    )
+    return section, [repair_statement(steps)]
 
 
 def _draws(experiment: Experiment, count: int) -> DrawGuarantees:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -17,13 +20,14 @@ from sunveil.reproduce.answers import (
     is_near,
     short_number,
 )
-from sunveil.reproduce.artefact import Statement
-from sunveil.reproduce.draw_figures import simulate_draws
+from sunveil.reproduce.artefact import Statement, over_subjects
 from sunveil.reproduce.experiment import EPSILON, Experiment, paper_mechanism
+from sunveil.reproduce.figure5ab import regret_growth
+from sunveil.reproduce.figure5c import simulate_draws
+from sunveil.reproduce.figure6 import DELTAS, EPSILONS, TradeoffCurve, exact_curve
 from sunveil.reproduce.hexagons import ASPECT, WIDTH, hexagons
-from sunveil.reproduce.likelihood import plane_words
-from sunveil.reproduce.search_figures import regret_growth
-from sunveil.reproduce.tradeoff import DELTAS, EPSILONS, TradeoffCurve, exact_curve
+from sunveil.reproduce.likelihood import plane_data, plane_words
+from sunveil.reproduce.maximiser_law import maximiser_law
 from sunveil.site import Array, Plane
 
 PAPER_LIKELIHOOD = -0.31
@@ -31,26 +35,35 @@ PAPER_LIKELIHOOD = -0.31
 LARGEST = 1e4
 # Growth with a lower power of the steps than this is told apart from linear growth.
 NOT_LINEAR = 0.95
+# A neighbourhood is among the highest if no more candidates than this share are higher.
+FEW = 0.05
 
 
-def statements(experiment: Experiment, *, draws: int) -> list[Statement]:
-    """Hold what the paper's section IV says against one system.
+def statements(experiments: Sequence[Experiment], *, draws: int) -> list[Statement]:
+    """Hold what the paper's section IV says against several systems.
 
     Parameters
     ----------
-    experiment
-        The system and its searches.
+    experiments
+        The systems and their searches; the first leads.
     draws
         How many answers of DP-BO to look at.
     """
+    judges: tuple[Callable[[Experiment], Statement], ...] = (
+        maximiser,
+        likelihood,
+        neighbourhood,
+        sampling,
+        regret,
+        partial(accuracy, draws=draws),
+        partial(falls_with_epsilon, draws=draws),
+        partial(falls_with_delta, draws=draws),
+    )
     return [
-        maximiser(experiment),
-        likelihood(experiment),
-        sampling(experiment),
-        regret(experiment),
-        accuracy(experiment, draws=draws),
-        falls_with_epsilon(experiment, draws=draws),
-        falls_with_delta(experiment, draws=draws),
+        replace(
+            over_subjects([(each.subject.name, judge(each)) for each in experiments]), section="IV"
+        )
+        for judge in judges
     ]
 
 
@@ -69,7 +82,16 @@ def maximiser(experiment: Experiment) -> Statement:
     )
     if reported is None:
         return Statement(
-            paper, measured, None, "No plane is reported for this system to compare with."
+            paper,
+            measured,
+            None,
+            "No plane is reported for this system to compare with.",
+            numbers={
+                "maximiser": plane_data(found),
+                "best_looked_at": plane_data(short.best),
+                "reported": None,
+                "misfit": experiment.misfit,
+            },
         )
     across = float(azimuth_error(np.array(found.surface_azimuth), reported.surface_azimuth))
     up = abs(found.surface_tilt - reported.surface_tilt)
@@ -80,6 +102,14 @@ def maximiser(experiment: Experiment) -> Statement:
         f"The maximiser is {across:.0f}° of azimuth and {up:.0f}° of tilt from what is reported,"
         f" where the paper's is 7° and 0°; up to {NEAR_AZIMUTH:g}° and {NEAR_TILT:g}° count as"
         f" reproduced, since the readings are other ones. {_score_words(experiment, reported)}",
+        numbers={
+            "maximiser": plane_data(found),
+            "best_looked_at": plane_data(short.best),
+            "reported": plane_data(reported),
+            "azimuth_error": across,
+            "tilt_error": up,
+            "misfit": experiment.misfit,
+        },
     )
 
 
@@ -95,24 +125,55 @@ def _score_words(experiment: Experiment, reported: Plane) -> str:
 
 
 def likelihood(experiment: Experiment) -> Statement:
-    """Return the highest log-likelihood, which depends on the readings."""
+    """Return the highest log-likelihood under each of its readings."""
     short, long = experiment.short, experiment.long
     groups = len(experiment.score.days)
-    ours, theirs = (
-        math.sqrt(max(-value, 0.0) / groups)
-        for value in (float(experiment.exhaustive.scores.max()), PAPER_LIKELIHOOD)
-    )
+    theirs = math.sqrt(-PAPER_LIKELIHOOD / groups)
+    laws = [maximiser_law(run).highest_log for run in (short, long)]
+    steps = f"{len(short.points)} and {len(long.points)} steps"
+    best = float(experiment.exhaustive.scores.max())
     return Statement(
         f"The highest log-likelihood after T = 100 is {PAPER_LIKELIHOOD:g}; the map of it is drawn"
         " after 300.",
-        f"{short.likelihood.max():.4f} after {len(short.points)} steps, {long.likelihood.max():.4f}"
-        f" after {len(long.points)}; the highest fit score of all candidates is"
-        f" {experiment.exhaustive.scores.max():.4f}.",
+        f"Read as the posterior mean of the fit score it is {short.likelihood.max():.4f} and"
+        f" {long.likelihood.max():.4f} after {steps} (the highest fit score of all candidates is"
+        f" {best:.4f}); read as the log-probability that a hexagon holds the maximiser, as the"
+        f" caption has it, {laws[0]:.2f} and {laws[1]:.2f}.",
         None,
-        f"It says how well the best candidate fits, and that depends on the readings: over"
-        f" {groups} groups, ours is a misfit of {ours:.1%} of a day's peak in the root mean square,"
-        f" and the paper's would be {theirs:.1%}.",
+        "Either reading can give the paper's number. As a fit score it says how well the best"
+        f" candidate fits: over {groups} groups, ours is a misfit of {experiment.misfit:.1%} of a"
+        f" day's peak in the root mean square, and the paper's would be {theirs:.1%}. As a"
+        " probability it says how sure the search is after so many steps.",
+        numbers={
+            "posterior_mean": [float(run.likelihood.max()) for run in (short, long)],
+            "log_probability_of_a_hexagon": laws,
+            "highest_fit_score": best,
+            "misfit": experiment.misfit,
+            "papers_misfit_as_a_fit_score": theirs,
+        },
     )
+
+
+def neighbourhood(experiment: Experiment) -> Statement:
+    """Return whether the posterior is high around the plane that is reported."""
+    long, reported = experiment.long, experiment.subject.reported
+    paper = "After 300 iterations the posterior is high in the neighbourhood of (270°, 18°)."
+    where = reported or experiment.exhaustive.best
+    close = is_near(long.grid, where)
+    top = float(long.likelihood[close].max())
+    better = float((long.likelihood > top).mean())
+    span = float(np.ptp(long.likelihood))
+    told = Statement(
+        paper,
+        f"The highest posterior mean within {NEAR_AZIMUTH:g}° and {NEAR_TILT:g}° of"
+        f" {plane_words(where)} is {top:.4f}, and {better:.2%} of the candidates are higher, by up"
+        f" to {(float(long.likelihood.max()) - top) / span:.2%} of the whole span.",
+        better <= FEW,
+        "The fit score is a long ridge: planes far apart fit almost alike once each day is brought"
+        " to [0, 1], so that being near the top and being near the plane are two things.",
+        numbers={"highest_near": top, "share_of_candidates_higher": better},
+    )
+    return told if reported is not None else replace(told, holds=None)
 
 
 def sampling(experiment: Experiment) -> Statement:
@@ -136,6 +197,12 @@ def sampling(experiment: Experiment) -> Statement:
         bool(counts[around].max() == counts.max() and near > area),
         "The confidence bound spreads steps over the whole grid before it returns to where scores"
         " are high.",
+        numbers={
+            "most_in_a_region": int(counts.max()),
+            "most_around_the_maximiser": int(counts[around].max()),
+            "share_of_steps_near": near,
+            "share_of_candidates_near": area,
+        },
     )
 
 
@@ -153,6 +220,7 @@ def regret(experiment: Experiment) -> Statement:
         growth < NOT_LINEAR,
         f"{sums[0] / max(sums[1], 1e-300):.1%} of the regret of {len(long.points)} steps is that of"
         f" the first {len(short.points)}, which explore.",
+        numbers={"power_of_steps": growth, "cumulative_regret": sums},
     )
 
 
@@ -174,6 +242,16 @@ def accuracy(experiment: Experiment, *, draws: int) -> Statement:
         f"The sensitivity bound is {bound:.1f} while the scores span {span:.2f}, so that exponents"
         f" differ by at most {EPSILON * span / (2.0 * bound):.4f}; answers begin to"
         f" tell of the azimuth {begins}.",
+        numbers={
+            "mean_azimuth_error": drawn.exact_error,
+            "chance_azimuth_error": chance,
+            "near_share_of_draws": drawn.near,
+            "near_share_of_candidates": drawn.chance_near,
+            "largest_probability_times_candidates": drawn.largest,
+            "sensitivity_bound": bound,
+            "score_span": span,
+            **{name: value for name, value in found.to_dict().items() if name.endswith("epsilon")},
+        },
     )
 
 
@@ -192,7 +270,14 @@ def falls_with_epsilon(experiment: Experiment, *, draws: int) -> Statement:
         _falls(rmse[judged]),
         f"Below ε = 1 it changes by {-gain:+.4f} in all, and a mean of {draws:,} draws is itself"
         f" uncertain by about {_noise(draws):.4f}, so that there a figure made of draws shows"
-        " chance.",
+        " chance. Where the expected answer of chance, the middle of the grid, happens to lie near"
+        " the maximiser, the way from one to the other can lead away from it first.",
+        numbers={
+            "rmse_first": float(rmse[0]),
+            "rmse_last": float(rmse[judged][-1]),
+            "rmse_highest": float(rmse[judged].max()),
+            "single_answers_fall": single,
+        },
     )
 
 
@@ -214,6 +299,12 @@ def falls_with_delta(experiment: Experiment, *, draws: int) -> Statement:
         f"δ enters the draw through the sensitivity bound alone, and this whole range of δ moves"
         f" the bound by a factor of {ratio:.2f}: as much as {ratio:.2f} times the ε would. At ε ="
         f" {EPSILON:g} a mean of {draws:,} draws is uncertain by {_noise(draws):.4f}.",
+        numbers={
+            "change_at_the_papers_epsilon": float(change[here]),
+            "largest_change": float(change[most]),
+            "at_epsilon": float(epsilons[most]),
+            "noise_of_draws": _noise(draws),
+        },
     )
 
 

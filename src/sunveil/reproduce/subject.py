@@ -8,7 +8,8 @@ any meter file.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from sunveil.errors import MeterError
 from sunveil.infer import record_span
 from sunveil.meters import MeterOptions, Record, from_pandas, read_meters
 from sunveil.plots.style import place_name
-from sunveil.simulate import SystemTruth, simulate_power, simulate_sky
+from sunveil.profiles import DayGroup
+from sunveil.simulate import SimulatedSky, SystemTruth, simulate_power, simulate_sky
 from sunveil.site import Losses, Mount, Plane, Site
 from sunveil.weather import Weather, get_weather
 
@@ -27,6 +29,8 @@ YEAR = 2016
 PLANE = Plane(270.0, 18.0)
 CAPACITY_KW = 5.0
 SEED = 2016
+# What clouds take at most for the misfit of the best candidate to be the paper's.
+CLOUD_LOSS = 0.87
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,6 +49,10 @@ class Subject:
         What it is, in a sentence or two.
     private
         Whether the readings are somebody's.
+    name
+        What it is called in a table.
+    group
+        How its days are put into groups.
     """
 
     record: Record
@@ -52,6 +60,12 @@ class Subject:
     reported: Plane | None
     words: str
     private: bool
+    name: str = "the system"
+    group: DayGroup = DayGroup.MONTH
+
+    def by_week(self) -> Subject:
+        """Return the same system with its days in weeks, the paper's other grouping."""
+        return replace(self, group=DayGroup.WEEK, name=f"{self.name}, weekly")
 
 
 def simulated_subject(*, seed: int = SEED) -> Subject:
@@ -61,8 +75,31 @@ def simulated_subject(*, seed: int = SEED) -> Subject:
     minutes, hourly readings with 2% noise; the weather that the inference is given is a satellite's
     view of that sky with its errors, every half hour (see :mod:`sunveil.simulate`).
     """
-    sky = simulate_sky(CHINO, YEAR, seed=seed)
-    truth = SystemTruth(
+    sky = subject_sky(seed)
+    power = simulate_power(simulated_truth(), sky, seed=seed)
+    return Subject(
+        record=from_pandas(power, system_id="chino", label="start"),
+        weather=sky.satellite,
+        reported=PLANE,
+        words=(
+            f"a simulated {CAPACITY_KW:g} kW system at azimuth 270°, tilt 18° in Chino, California,"
+            f" hourly over {YEAR}, with 2% noise on each reading, under satellite-like weather with"
+            " its errors"
+        ),
+        private=False,
+        name="simulated",
+    )
+
+
+@cache
+def subject_sky(seed: int = SEED) -> SimulatedSky:
+    """Return the sky that the simulated stand-in stands under, true and as a satellite sees it."""
+    return simulate_sky(CHINO, YEAR, seed=seed)
+
+
+def simulated_truth() -> SystemTruth:
+    """Return the simulated stand-in: the plane that the paper's system is reported to have."""
+    return SystemTruth(
         system_id="chino",
         site=CHINO,
         planes=((PLANE, 1.0),),
@@ -74,17 +111,32 @@ def simulated_subject(*, seed: int = SEED) -> Subject:
         tracker=None,
         timezone="Etc/GMT+8",
     )
-    power = simulate_power(truth, sky, seed=seed)
-    return Subject(
-        record=from_pandas(power, system_id="chino", label="start"),
-        weather=sky.satellite,
-        reported=PLANE,
-        words=(
-            f"a simulated {CAPACITY_KW:g} kW system at azimuth 270°, tilt 18° in Chino, California,"
-            f" hourly over {YEAR}, with 2% noise on each reading, under satellite-like weather with"
-            " its errors"
-        ),
-        private=False,
+
+
+def clouded(subject: Subject, *, loss: float = CLOUD_LOSS, seed: int = SEED) -> Subject:
+    """Return a subject whose readings are dimmed by clouds that the weather knows nothing of.
+
+    Each reading keeps a random share of itself, evenly spread between ``1 - loss`` and 1. With the
+    loss that is taken unless told otherwise, the best candidate misfits the simulated subject by
+    about 16% of a day's peak: as far as the paper's highest log-likelihood says of its system, if
+    it is the fit score of twelve months.
+
+    Parameters
+    ----------
+    subject
+        The subject to begin from.
+    loss
+        The most that a cloud takes, as a share.
+    seed
+        The same seed gives the same clouds.
+    """
+    record = subject.record
+    kept = 1.0 - loss * np.random.default_rng(seed).random(len(record.power_kw))
+    return replace(
+        subject,
+        record=replace(record, power_kw=record.power_kw * kept),
+        words=f"{subject.words}, each reading dimmed by up to {loss:.0%} by clouds unknown to it",
+        name=f"{subject.name}, clouded",
     )
 
 
@@ -125,7 +177,7 @@ def meter_subject(
             f"; its reported plane is azimuth {reported.surface_azimuth:g}°,"
             f" tilt {reported.surface_tilt:g}°"
         )
-    return Subject(record, found, reported, words, private=True)
+    return Subject(record, found, reported, words, private=True, name=record.system_id)
 
 
 def _words(record: Record, weather: Weather, site: Site, *, meters: Path) -> str:

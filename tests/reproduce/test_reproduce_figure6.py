@@ -18,7 +18,7 @@ from sunveil.reproduce.answers import (
     informative_range,
     short_number,
 )
-from sunveil.reproduce.tradeoff import (
+from sunveil.reproduce.figure6 import (
     DELTAS,
     EPSILONS,
     SAMPLED,

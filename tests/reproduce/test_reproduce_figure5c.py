@@ -10,7 +10,7 @@ from experiment_makers import SHORT, private_experiment, small_experiment
 from sunveil.errors import ParameterError
 from sunveil.plots.style import PRIVATE
 from sunveil.privacy.dpbo import DPBO
-from sunveil.reproduce.draw_figures import dp_draws, simulate_draws
+from sunveil.reproduce.figure5c import dp_draws, simulate_draws
 
 DRAWS = 4000
 

@@ -1,4 +1,4 @@
-"""What GP-UCB came to believe, where it looked, and what that cost: figures 6a and 6b."""
+"""What GP-UCB came to believe, where it looked, and what that cost: figures 5a and 5b."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ from sunveil.reproduce.hexagons import (
 )
 from sunveil.reproduce.likelihood import (
     draw_likelihood,
+    draw_probability,
     likelihood_map,
     mark_planes,
     plane_data,
     plane_words,
 )
+from sunveil.reproduce.maximiser_law import maximiser_law
 from sunveil.search.bayesopt import BayesResult
 
 if TYPE_CHECKING:
@@ -53,31 +55,37 @@ __all__ = ["fleet_search", "posterior_map", "regret_curves", "regret_growth", "s
 def posterior_map(experiment: Experiment) -> Artefact:
     """Draw the posterior log-likelihood of azimuth and tilt after the long run: figure 5a."""
     run = experiment.long
-    drawn = likelihood_map(run)
-    figure = loose_figure(7.6, 4.5)
-    ax = figure.add_subplot()
-    dress_map(ax, title=f"Posterior log-likelihood after {len(run.points)} steps of GP-UCB")
-    draw_likelihood(ax, drawn)
-    mark_planes(ax, experiment, run.best)
-    legend_below(ax)
+    drawn, law = likelihood_map(run), maximiser_law(run)
+    figure = loose_figure(7.6, 7.4)
+    panels = figure.subplots(2, 1)
+    titles = ("The posterior mean of the fit score", "Which region holds the maximiser")
+    for ax, title in zip(panels, titles, strict=True):
+        dress_map(ax, title=f"{title}, after {len(run.points)} steps of GP-UCB")
+        mark_planes(ax, experiment, run.best)
+    draw_likelihood(panels[0], drawn)
+    draw_probability(panels[1], law)
+    legend_below(panels[0])
     if experiment.subject.private:
-        mark_private(ax)
+        mark_private(panels[0])
     top = run.grid[int(run.likelihood.argmax())]
     return Artefact(
-        name="3a-posterior-map",
+        name="5a-posterior-map",
         title="Posterior log-likelihood over azimuth and tilt (figure 5a)",
         words=(
             f"After {len(run.points)} of {len(run.grid):,} candidates the posterior mean is highest"
             f" at {plane_words(top)}, {drawn.highest:.4f}; the exhaustive maximiser is"
-            f" {plane_words(experiment.exhaustive.best)}. Each hexagon is the mean of its"
-            " candidates. Colours run with the logarithm of how far below the highest a hexagon"
-            " lies, since most of the map lies close to it."
+            f" {plane_words(experiment.exhaustive.best)}. Read as the caption has it, the"
+            " log-probability that a hexagon holds the maximiser, the highest is"
+            f" {law.highest_log:.2f}. Each hexagon of the upper map is the mean of its candidates;"
+            " grey ones of the lower held the maximiser of none of the functions drawn."
         ),
         figure=figure,
         data={
             **_common(experiment, run),
             "posterior_maximiser": plane_data(top),
             **drawn.to_dict(),
+            "maximiser": plane_data(experiment.exhaustive.best),
+            "holds_the_maximiser": law.to_dict(),
         },
     )
 
@@ -99,7 +107,7 @@ def sampled_hexagons(experiment: Experiment) -> Artefact:
     close = is_near(grid, experiment.exhaustive.best)
     near, area = float(close[run.points].mean()), float(close.mean())
     return Artefact(
-        name="3b-sampled-hexagons",
+        name="5b-sampled-hexagons",
         title="How often each hexagonal region was looked at (figure 5b)",
         words=(
             f"{near:.0%} of the {len(run.points)} steps lie within {NEAR_AZIMUTH:g}° of azimuth and"
@@ -139,7 +147,7 @@ def regret_curves(experiment: Experiment) -> Artefact:
     growth = regret_growth(short, long)
     average = [float(run.cumulative_regret[-1] / len(run.points)) for run in (short, long)]
     return Artefact(
-        name="3d-regret",
+        name="regret",
         title="Regret of GP-UCB (section III-A)",
         words=(
             f"The average regret falls from {average[0]:.4f} after {len(short.points)} steps to"

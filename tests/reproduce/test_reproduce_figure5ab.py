@@ -9,14 +9,14 @@ from experiment_makers import LONG, SHORT, private_experiment, small_experiment
 from sunveil.paper import paper_grid
 from sunveil.plots.style import PRIVATE
 from sunveil.reproduce.answers import is_near
-from sunveil.reproduce.fleet_search import any_so_far, best_so_far, fleet_search
-from sunveil.reproduce.hexagons import ASPECT, HEIGHT, WIDTH, hexagons
-from sunveil.reproduce.search_figures import (
+from sunveil.reproduce.figure5ab import (
     posterior_map,
     regret_curves,
     regret_growth,
     sampled_hexagons,
 )
+from sunveil.reproduce.fleet_search import any_so_far, best_so_far, fleet_search
+from sunveil.reproduce.hexagons import ASPECT, HEIGHT, WIDTH, hexagons
 from sunveil.search.bayesopt import SearchSettings
 from sunveil.site import Plane
 
@@ -152,9 +152,9 @@ def test_a_fleets_search_counts_the_systems_found():
     data = artefact.data
     assert reported == [(1, 2), (2, 2)]
     assert len(data["step"]) == len(data["share_best_is_near"]) == 70
-    assert data["found"] == sum(each["near"] for each in data["hunts"])
+    assert data["found"] == sum(each["near"] for each in data["searches"])
     assert data["share_best_is_near"][-1] == data["found"] / 2
-    for each in data["hunts"]:
+    for each in data["searches"]:
         best, top = each["best_looked_at"], each["maximiser"]
         off = abs(best["surface_azimuth"] - top["surface_azimuth"])
         close = abs(best["surface_tilt"] - top["surface_tilt"]) <= 6 and min(off, 360 - off) <= 10

@@ -37,6 +37,9 @@ PLACES = (
 COLOURS = ("#E69F00", "#009E73", "#0072B2", "#3B1C5A")
 QUARTERS = ("lowest quarter", "second quarter", "third quarter", "highest quarter")
 # Standard time: what a day is in California's winter.
+WATTS = 1000.0
+# Every so many of the daily peaks are enough for a density.
+DENSITY_STEP = 11
 _TO_LOCAL = pd.Timedelta(hours=-8)
 
 
@@ -54,6 +57,8 @@ class HomeFleet:
         Median over the days of the year of the day's highest hourly power. [kW]
     low, high
         The 10th and the 90th percentile of the same. [kW]
+    days
+        The peak of every day, shape (systems, days). [kW]
     """
 
     city: tuple[str, ...]
@@ -61,6 +66,7 @@ class HomeFleet:
     peak: Array
     low: Array
     high: Array
+    days: Array
 
     @property
     def quarter(self) -> NDArray[np.int64]:
@@ -100,6 +106,7 @@ def simulate_homes(systems: int = SYSTEMS, *, seed: int = SEED) -> HomeFleet:
         peak=peak,
         low=low,
         high=high,
+        days=np.array([peaks[number] for number in range(systems)]),
     )
 
 
@@ -117,10 +124,24 @@ def capacity_and_peak(fleet: HomeFleet) -> Artefact:
     joint, above, beside = _panels(figure, fleet)
     for quarter, (colour, words) in enumerate(zip(COLOURS, QUARTERS, strict=True)):
         of = fleet.quarter == quarter
-        x, y = fleet.capacity[of], fleet.peak[of]
-        joint.vlines(x, fleet.low[of], fleet.high[of], color=colour, linewidth=0.7, alpha=0.18)
-        joint.scatter(x, y, s=16, color=colour, edgecolor="white", linewidth=0.4, label=words)
-        _densities(above, beside, x, y, colour=colour)
+        x, y = fleet.capacity[of], WATTS * fleet.peak[of]
+        days = WATTS * fleet.days[of]
+        joint.plot(
+            np.repeat(x, days.shape[1]),
+            days.ravel(),
+            linestyle="none",
+            marker=".",
+            markersize=1.6,
+            markeredgewidth=0.0,
+            color=colour,
+            alpha=0.16,
+            rasterized=True,
+            zorder=1.2,
+        )
+        joint.scatter(
+            x, y, s=16, color=colour, edgecolor="white", linewidth=0.4, label=words, zorder=2.2
+        )
+        _densities(above, beside, x, days.ravel()[::DENSITY_STEP], colour=colour)
     above.set_ylim(bottom=0.0)
     beside.set_xlim(left=0.0)
     joint.legend(
@@ -133,13 +154,14 @@ def capacity_and_peak(fleet: HomeFleet) -> Artefact:
         alignment="left",
     )
     return Artefact(
-        name="2-capacity-and-daily-peak",
+        name="4-capacity-and-daily-peak",
         title="Nameplate capacity against daily peak power (paper fig. 4)",
         words=(
-            f"{len(fleet.peak)} simulated homes in five cities of California, {YEAR}. A dot is a"
-            " system's median daily peak, its line the days between the 10th and the 90th"
-            " percentile. Colours are the four quarters of the daily peak; the curves above are"
-            " kernel density estimates of capacity within each, those at the right of the peak."
+            f"{len(fleet.peak)} simulated homes in five cities of California, {YEAR}: the highest"
+            f" hourly power of all their {fleet.days.size:,} days as small points, a system's"
+            " median as a dot. Colours are the four quarters of the median daily peak; the curves"
+            " above are kernel density estimates of capacity within each, those at the right of the"
+            " daily peaks."
         ),
         figure=figure,
         data={
@@ -173,6 +195,8 @@ def capacity_statement(fleet: HomeFleet) -> Statement:
             "It could not but hold: power is capacity times what light, heat, plane and inverter"
             " leave of it, and these differ less from home to home than capacity does."
         ),
+        section="II-B",
+        numbers={"rank_correlation": correlation, "share_in_the_same_quarter": agreeing},
     )
 
 
@@ -203,9 +227,9 @@ def _panels(figure: Figure, fleet: HomeFleet) -> tuple[Axes, Axes, Axes]:
     )
     corner.set_axis_off()
     joint.set_xlim(0.0, 1.05 * float(fleet.capacity.max()))
-    joint.set_ylim(0.0, 1.05 * float(fleet.high.max()))
+    joint.set_ylim(0.0, 1.05 * WATTS * float(fleet.days.max()))
     dress(joint)
-    name_axes(joint, x="Nameplate capacity, DC [kW]", y="Daily peak power, AC [kW]")
+    name_axes(joint, x="Nameplate capacity, DC [kW]", y="Daily peak power, AC [W]")
     for ax in (above, beside):
         ax.set_xticks([])
         ax.set_yticks([])

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from sunveil.plots.embed import embedded
-from sunveil.reproduce.capacity import (
+from sunveil.reproduce.figure4 import (
     LARGEST_HOME_KW,
     PLACES,
     HomeFleet,
@@ -54,7 +54,8 @@ def test_days_are_california_s_and_whole() -> None:
 
 def made(capacity: list[float], peak: list[float]) -> HomeFleet:
     peaks = np.array(peak)
-    return HomeFleet(("Chino",) * len(peak), np.array(capacity), peaks, 0.5 * peaks, 1.2 * peaks)
+    days = np.column_stack([0.5 * peaks, peaks, 1.2 * peaks])
+    return HomeFleet(("Chino",) * len(peak), np.array(capacity), peaks, *days[:, ::2].T, days)
 
 
 def test_quarters_are_of_equal_size_and_in_order() -> None:
@@ -79,14 +80,16 @@ def test_the_statement_says_what_was_counted(fleet: HomeFleet) -> None:
 def test_the_figure_has_a_joint_panel_and_four_densities_on_either_side(fleet: HomeFleet) -> None:
     artefact = capacity_and_peak(fleet)
     axes = {(ax.get_xlabel(), ax.get_ylabel()): ax for ax in artefact.figure.axes}
-    joint = axes["Nameplate capacity, DC [kW]", "Daily peak power, AC [kW]"]
-    dots = [dot for drawn in joint.collections[1::2] for dot in drawn.get_offsets()]
+    joint = axes["Nameplate capacity, DC [kW]", "Daily peak power, AC [W]"]
+    dots = [dot for drawn in joint.collections for dot in drawn.get_offsets() * [1.0, 1e-3]]
     assert sorted(map(tuple, np.round(dots, 4))) == sorted(
         zip(artefact.data["dc_capacity_kw"], artefact.data["daily_peak_kw"], strict=True)
     )
     counts = sorted(len(ax.get_lines()) for ax in artefact.figure.axes)
-    assert counts == [0, 0, 4, 4]
-    for ax in artefact.figure.axes:
+    assert counts == [0, 4, 4, 4]
+    points = np.concatenate([np.asarray(line.get_ydata()) for line in joint.get_lines()])
+    assert np.allclose(np.sort(points), np.sort(1000.0 * fleet.days.ravel()))  # all of them, in W
+    for ax in set(artefact.figure.axes) - {joint}:
         for line in ax.get_lines():
             # a density's integral over capacity or peak is one
             across, dense = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from matplotlib.collections import PolyCollection
 
 SEED = 2016
-# Colours end at regions drawn this many times as often, or as rarely, as an even spread would.
-MOST_UNEVEN = 10.0
+# Colours end at the count of all but the fullest regions.
+FULLEST = 0.998
 BINS = np.arange(0.0, 181.0, 10.0)
 
 
@@ -57,7 +57,7 @@ class SimulatedDraws:
     near, chance_near
         Share of the draws near the maximiser, and of all candidates.
     counts
-        SimulatedDraws in each hexagonal region.
+        Draws in each hexagonal region.
     relative
         The same over what an even spread would give; NaN in regions without a candidate.
     histogram
@@ -149,18 +149,18 @@ def dp_draws(experiment: Experiment, *, draws: int) -> Artefact:
     panels = figure.subplots(2, 2)
     cells = _draw_map(panels[0, 0], experiment, paper)
     if others:
-        _draw_map(panels[0, 1], experiment, others[-1])
+        more = _draw_map(panels[0, 1], experiment, others[-1])
+        colour_bar([panels[0, 1]], more, "Draws in a hexagon")
     else:
         panels[0, 1].set_axis_off()
-    bar = colour_bar(panels[0], cells, "SimulatedDraws over an\neven spread")
-    bar.set_ticks([0.1, 0.3, 1.0, 3.0, 10.0], labels=["≤ 0.1", "0.3", "1", "3", "≥ 10"])
+    colour_bar([panels[0, 0]], cells, "Draws in a hexagon")
     _draw_extremes(panels[1, 0], posterior, [paper, *others])
     _draw_errors(panels[1, 1], [paper, *others])
     legend_below(panels[0, 0])
     if experiment.subject.private:
         mark_private(panels[0, 0])
     return Artefact(
-        name="3c-dp-draws",
+        name="5c-dp-draws",
         title=f"{draws:,} draws of DP-BO at ε = δ = 0.1 (figure 5c)",
         words=(
             f"At ε = {EPSILON:g} the likeliest candidate is drawn {paper.largest:.4f} times as"
@@ -201,19 +201,13 @@ def _other_words(others: list[SimulatedDraws]) -> str:
 
 
 def _draw_map(ax: Axes, experiment: Experiment, drawn: SimulatedDraws) -> PolyCollection:
-    """Colour regions by their draws over an even spread, under lines of log-likelihood."""
-    from matplotlib.colors import LogNorm
-
+    """Colour regions by how many draws fell in them, under lines of log-likelihood."""
     dress_map(
         ax, title=f"ε = {short_number(drawn.epsilon)}: azimuth error {drawn.error:.1f}° on average"
     )
-    cells = draw_hexagons(
-        ax,
-        np.clip(drawn.relative, 1.0 / MOST_UNEVEN, MOST_UNEVEN),
-        cmap="PuOr_r",
-        norm=LogNorm(1.0 / MOST_UNEVEN, MOST_UNEVEN),
-        zorder=0.5,
-    )
+    counts = np.where(np.isnan(drawn.relative), np.nan, drawn.counts.astype(np.float64))
+    cells = draw_hexagons(ax, counts, cmap="YlGnBu", zorder=0.5)
+    cells.set_clim(0.0, max(float(np.nanquantile(counts, FULLEST)), 1.0))
     outline_likelihood(ax, experiment.short)
     mark_planes(ax, experiment)
     return cells
@@ -266,6 +260,6 @@ def _draw_errors(ax: Axes, drawn: list[SimulatedDraws]) -> None:
     name_axes(
         ax,
         x="Azimuth error of a draw",
-        y="SimulatedDraws per 10° [%]",
+        y="Draws per 10° [%]",
         title="How far draws lie from the maximiser",
     )
