@@ -14,17 +14,18 @@ from functools import cache
 from pathlib import Path
 
 import httpx
-import uvicorn
 
 from benchmarks.hostile_ways import Outcome
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import Readings
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
-from sunveil.service.running import bind
+from sunveil.service.running import server_of
 from sunveil.service.settings import Rates, ServiceSettings
-from sunveil.service.store.accounts import issue_token, set_password
+from sunveil.service.sockets import bind
+from sunveil.service.store.accounts import set_password
 from sunveil.service.store.datasets import READY, change_served
+from sunveil.service.store.tokens import issue_token
 
 PASSWORD = "correct horse battery staple"
 WIDE = Rates(1e6, 1e6, 1e6, 1e6, 1e6, 1e6)
@@ -38,7 +39,7 @@ class HostileService:
         app = create_app(settings)
         self.service: Service = app.state.service
         bound = bind(settings)
-        self._server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
+        self._server = server_of(app)
         self._thread = threading.Thread(target=self._server.run, args=([bound],), daemon=True)
         self._thread.start()
         while not self._server.started:

@@ -24,3 +24,10 @@ def test_the_same_truth_has_the_same_readings():
 def test_the_first_capacities_of_estimates_are_whole():
     rows = list(estimate_cells(6, whole=4).by_system.values())
     assert [b"." in cells[-1] for cells in rows] == [False] * 4 + [True] * 2
+
+
+def test_a_net_meter_reads_less_by_a_load_that_is_never_none():
+    whole, net = (meter_cells(THREE[:1], days=1, base_load_kw=load) for load in (0.0, 0.4))
+    both = zip(whole.by_system["home00"], net.by_system["home00"], strict=True)
+    assert all(float(theirs) <= float(ours) - 0.399 for ours, theirs in both)
+    assert float(net.by_system["home00"][0]) < 0.0

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from sunveil.endtoend.faults import HEAD, aborted, noting, one_mark, reading_as, sniffed
+from sunveil.endtoend.faults import (
+    HEAD,
+    aborted,
+    noting,
+    one_mark,
+    reading_as,
+    sniffed,
+    told_net,
+)
 from sunveil.endtoend.outcomes import Outcome
 
 
@@ -49,3 +57,12 @@ def test_a_note_says_how_many_cells_are_no_numbers(tmp_path):
     path.write_bytes(b"id,value\na,nan\na,1\n")
     found = noting(lambda _: Outcome({"stderr": "said. "}))(path)
     assert found.public["stderr"] == "said. 1 readings were left out"
+
+
+def test_a_reading_below_zero_makes_all_meters_net(tmp_path):
+    door = told_net(lambda _: Outcome({"as": "generation"}), lambda _: Outcome({"as": "net"}))
+    path = tmp_path / "m.csv"
+    path.write_bytes(b"id,value\na,1\na,2\n")
+    assert door(path).public["as"] == "generation"
+    path.write_bytes(b"id,value\na,-1e30\na,2\n")
+    assert door(path).public["as"] == "net"

@@ -26,9 +26,19 @@ def browser() -> Iterator[Browser]:
     if not chromium.exists() and "CI" not in os.environ:
         pytest.skip("there is no browser here: apt-get install chromium")
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        found = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--enable-unsafe-swiftshader"]
+        )
         yield found
         found.close()
+
+
+@pytest.fixture(scope="module")
+def quick_hashes() -> Iterator[None]:
+    """Let passwords be hashed quickly where many people sign in; a hash says how it was made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sunveil.service.security.passwords.COST", 2**4)
+        yield
 
 
 @pytest.fixture

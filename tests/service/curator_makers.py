@@ -20,7 +20,7 @@ def write_results(folder: Path, systems: int = 120, *, refused: int = 3, seed: i
     rows = [_row(rng, number) for number in range(systems)]
     half = len(rows) // 2
     for part, chosen in enumerate((rows[:half], rows[half:])):
-        _write(folder / "estimates" / f"part-{part:05d}.parquet", chosen)
+        write_rows(folder / "estimates" / f"part-{part:05d}.parquet", chosen)
     reasons = [
         {
             "system_id": f"r{number:03d}",
@@ -31,7 +31,7 @@ def write_results(folder: Path, systems: int = 120, *, refused: int = 3, seed: i
         for number in range(refused)
     ]
     if reasons:
-        _write(folder / "refused.parquet", reasons)
+        write_rows(folder / "refused.parquet", reasons)
     (folder / "summary.json").write_text(json.dumps({"systems": systems}))
     return folder
 
@@ -41,7 +41,7 @@ def add_planes(folder: Path) -> Path:
     rows = [each.to_row() for each in (pair_of(system_id="ridge"), tracker_of(system_id="farm"))]
     placed = [{**row, "latitude": 40.0, "longitude": -105.0} for row in rows]
     part = folder / "estimates" / "part-00002.parquet"
-    _write(part, placed)
+    write_rows(part, placed)
     return part
 
 
@@ -75,7 +75,7 @@ def _row(rng: np.random.Generator, number: int) -> dict[str, object]:
     }
 
 
-def _write(path: Path, rows: list[dict[str, object]]) -> None:
+def write_rows(path: Path, rows: list[dict[str, object]]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -92,7 +92,7 @@ def write_fleet(folder: Path, systems: int = 6, *, days: int = 70, seed: int = 3
             "CREATE TABLE readings (system_id VARCHAR, time TIMESTAMPTZ, power_kw DOUBLE)"
         )
         database.execute("SET TimeZone = 'UTC'")
-        lines = ["system_id,latitude,longitude,altitude,feeder"]
+        lines = ["system_id,latitude,longitude,altitude,feeder,billed,since,band"]
         for number, (truth, power, _) in enumerate(
             simulate_fleet(systems, seed=seed, sky_minutes=15)
         ):
@@ -103,7 +103,8 @@ def write_fleet(folder: Path, systems: int = 6, *, days: int = 70, seed: int = 3
             database.execute("INSERT INTO readings SELECT system_id, time, power_kw FROM frame")
             site = truth.site
             lines.append(
-                f"h{number},{site.latitude},{site.longitude},{site.altitude},F{number % 2}"
+                f"h{number},{site.latitude},{site.longitude},{site.altitude},F{number % 2},"
+                + ("true,2024-01-31,1.50", "false,2023-12-01,0.5")[number % 2]
             )
         database.execute(f"COPY readings TO '{folder / 'readings.parquet'}' (FORMAT parquet)")
     (folder / "systems.csv").write_text("\n".join(lines) + "\n")

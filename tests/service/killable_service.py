@@ -16,7 +16,8 @@ from service_makers import ANSWER_SECONDS, quick_settings
 
 from sunveil.service.answering import data, files, kinds  # noqa: F401
 from sunveil.service.app import create_app
-from sunveil.service.running import THREAD_SWITCH_SECONDS, bind, server_of
+from sunveil.service.running import THREAD_SWITCH_SECONDS, server_of
+from sunveil.service.sockets import bind
 
 
 def serve(folder: Path, port: int, pad: float) -> None:

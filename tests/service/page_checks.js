@@ -140,6 +140,8 @@
 
   // Whether all figures are drawn, in the colours that the page has now.
   drawn() {
+    // a page that a click has just opened has no body yet
+    if (document.readyState !== "complete") return false;
     const ink = getComputedStyle(document.body).color;
     return [...document.querySelectorAll("[data-figure]")].every((e) => {
       const text = e.querySelector("svg text");

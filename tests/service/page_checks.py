@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import axe_playwright_python
+
+# axe-core, as its own wheel brings it.
+AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
+SEVERE = ("serious", "critical")
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8").strip()
+WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 CHECKS = ("names", "contrast", "width", "sizes")
 
 
@@ -60,14 +66,29 @@ def check_page(page: Any) -> None:
         assert faults == [], f"{name} of {page.url}: {faults}"
 
 
+def check_axe(page: Any) -> None:
+    """Refuse a page of which axe-core reports something serious or critical."""
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(AXE)
+    found = page.evaluate("() => axe.run({resultTypes: ['violations']})")
+    severe = [
+        f"{each['id']}: {each['nodes'][0]['html'][:200]}"
+        for each in found["violations"]
+        if each["impact"] in SEVERE
+    ]
+    assert severe == [], f"axe of {page.url}: {severe}"
+
+
 def check_everywhere(page: Any) -> None:
     """Check a page on a desk and on a phone, in the light and in the dark."""
     before = page.viewport_size
-    for size in ({"width": 1280, "height": 900}, {"width": 360, "height": 740}):
+    for size in (WIDE, NARROW):
         page.set_viewport_size(size)
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             check_page(page)
+            if size == WIDE:  # what axe finds hangs on names and colours, and it takes a second
+                check_axe(page)
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(before)
 

@@ -12,6 +12,8 @@ import threading
 import time
 import urllib.request
 from dataclasses import dataclass, field
+from html import unescape
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +26,12 @@ from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import System, Unit
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
-from sunveil.service.running import bind
+from sunveil.service.running import server_of
 from sunveil.service.settings import Rates, ServiceSettings
-from sunveil.service.store.accounts import issue_token, set_password
+from sunveil.service.sockets import bind
+from sunveil.service.store.accounts import set_password
 from sunveil.service.store.datasets import READY, Served, add_served
+from sunveil.service.store.tokens import issue_token
 
 # Short, so that tests are quick; the time of an answer is a multiple of it all the same.
 PAD = 0.05
@@ -36,6 +40,8 @@ WIDE = Rates(1e6, 1e6, 1e6, 1e6, 1e6, 1e6)
 FEEDERS = ["F1", "F2", "F3"]
 PASSWORD = "correct horse battery staple"
 SYSTEMS = 120
+# Of those who ask under load: how many there are, and what each of their questions costs.
+CLIENTS, EPSILON = 4, 0.01
 
 
 def quick_settings(folder: Path, **changes: Any) -> ServiceSettings:
@@ -140,8 +146,7 @@ class Running:
 
     def start(self) -> Running:
         self.socket = bind(self.service.settings)
-        config = uvicorn.Config(self.app, log_config=None, access_log=False, lifespan="on")
-        self.server = uvicorn.Server(config)
+        self.server = server_of(self.app)
         self.thread = threading.Thread(target=self.server.run, args=([self.socket],))
         self.thread.start()
         while not self.server.started:
@@ -160,7 +165,8 @@ class Running:
         """Return a client of the pages, or with a token of the API."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         base = self.base if token is None else f"{self.base}/api/v1"
-        made = httpx.Client(base_url=base, headers=headers, timeout=60.0, **options)
+        # without TLS to check: loading authorities takes 60 ms of every client
+        made = httpx.Client(base_url=base, headers=headers, timeout=60.0, verify=False, **options)
         self.clients.append(made)
         return made
 
@@ -192,6 +198,13 @@ def csrf(client: httpx.Client, path: str) -> str:
 def post(client: httpx.Client, path: str, *, page: str | None = None, **fields: Any) -> Any:
     """Load a page, and send its form."""
     return client.post(path, data={"csrf": csrf(client, page or path), **fields})
+
+
+def ask_confirmed(browser: httpx.Client, path: str, **fields: str) -> int:
+    """Ask a question on its page, confirm it, and return the status of the answer."""
+    shown = browser.get(f"{path}/confirm", params=fields).text
+    found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', shown)
+    return browser.post(path, data={name: unescape(text) for name, text in found}).status_code
 
 
 def running(settings: ServiceSettings) -> Running:
@@ -251,3 +264,50 @@ class KillableService:
         self._process.stdin.write(f"{word}\n")
         self._process.stdin.flush()
         assert self._process.stdout.readline() == "done\n"
+
+
+class Load:
+    """Clients that ask, and ask again under the same key until they are answered."""
+
+    def __init__(self, base: str, token: str) -> None:
+        self._base, self._token = base, token
+        self._over = threading.Event()
+        self.answers: dict[str, bytes] = {}
+        self.strange: list[tuple[int, str]] = []
+        self.lost = 0
+        self._threads = [threading.Thread(target=self._ask, args=(n,)) for n in range(CLIENTS)]
+
+    def start(self) -> None:
+        for each in self._threads:
+            each.start()
+
+    def finish(self) -> None:
+        self._over.set()
+        for each in self._threads:
+            each.join()
+
+    def _ask(self, client: int) -> None:
+        headers = {"Authorization": f"Bearer {self._token}"}
+        with httpx.Client(base_url=self._base, headers=headers, timeout=20.0) as api:
+            for number in count():
+                if self._over.is_set():
+                    return
+                clip = 1.0 + client + CLIENTS * number / 1000.0
+                question = {"kind": "totals", "epsilon": EPSILON, "clip_kw": clip}
+                self._until_answered(api, question, key())
+
+    def _until_answered(
+        self, api: httpx.Client, question: dict[str, object], mine: dict[str, str]
+    ) -> None:
+        while True:
+            try:
+                answer = api.post("/api/v1/datasets/roofs/releases", json=question, headers=mine)
+            except httpx.TransportError:
+                self.lost += 1
+                time.sleep(0.01)
+                continue
+            if answer.status_code in (200, 201):
+                self.answers[answer.json()["id"]] = answer.content
+            else:
+                self.strange.append((answer.status_code, answer.text))
+            return

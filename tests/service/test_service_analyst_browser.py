@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from page_checks import Watch, check_everywhere, check_page, tab_to
+from page_checks import Watch, check_axe, check_everywhere, check_page, tab_to
 from playwright.sync_api import Browser, Page, Route, expect
 from service_makers import Running, add_dataset, key, new_token
 
 # Set to keep pictures of the pages, for people to look at.
 PICTURES = os.environ.get("SUNVEIL_PICTURES")
+# A machine that does much else draws figures slowly.
+expect.set_options(timeout=180_000)
 
 
 @pytest.fixture
 def page(browser: Browser, served: Running) -> Iterator[Page]:
     """Return a page in which an analyst has logged in by hand, and watch what it does."""
     context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    context.set_default_timeout(60_000)
+    context.set_default_timeout(180_000)
     watch = Watch(context, served.base)
     page = context.new_page()
     page.goto(f"{served.base}/analyst/login")
@@ -49,8 +53,14 @@ def ask(page: Page, kind: str, epsilon: str) -> None:
     expect(page.locator("#plan .cost")).to_have_text(f"ε = {epsilon}")
 
 
+def review(page: Page) -> None:
+    page.get_by_role("button", name="Review and confirm").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("Confirm|Read"))
+
+
 def spend(page: Page) -> None:
-    page.get_by_role("button", name="Spend and ask").click()
+    review(page)
+    page.get_by_role("button", name=re.compile("^Spend ")).click()
 
 
 def test_what_is_typed_before_the_page_is_ready_has_its_cost_too(page: Page) -> None:
@@ -70,21 +80,25 @@ def test_an_analyst_sees_cost_and_error_asks_downloads_and_is_refused_what_is_no
 ) -> None:
     page.get_by_role("button", name="Log out").click()
     check_everywhere(page)
+    check_axe(page)
     page.get_by_role("link", name="I am an analyst").click()
     check_everywhere(page)
+    check_axe(page)
     log_in(page, "sv_wrong")
     expect(page.get_by_role("alert")).to_contain_text("not known")
     log_in(page, new_token(served.service))
     expect(page.get_by_role("heading", name="Datasets")).to_be_visible()
     check_everywhere(page)
+    check_axe(page)
     page.get_by_role("link", name="Roofs").click()
     expect(page.locator("#promise + p")).to_contain_text("factor of at most 54.6")
     expect(page.get_by_text("4 left of 4")).to_have_count(2)
     check_everywhere(page)
+    check_axe(page)
     picture(page, "dataset")
 
     ask(page, "Totals by group", "1")
-    page.get_by_label("By group").select_option("feeder")
+    page.get_by_label("Divide by").select_option("feeder")
     expect(page.locator("#plan")).to_contain_text("in 3 groups")
     far = error_of(page)
     page.locator("#epsilon-slider").focus()
@@ -92,14 +106,23 @@ def test_an_analyst_sees_cost_and_error_asks_downloads_and_is_refused_what_is_no
     expect(page.locator("#plan .cost")).to_have_text("ε = 4")
     assert error_of(page) < far / 1.5
     check_everywhere(page)
+    check_axe(page)
     picture(page, "ask")
+    page.get_by_label("Privacy loss ε", exact=True).fill("3")
+    review(page)
+    expect(page.locator(".facts").first).to_contain_text("each feeder by itself")
+    expect(page.locator("#plan")).to_contain_text("4 left now, 1 afterwards")
+    check_everywhere(page)
+    check_axe(page)
+    picture(page, "confirm")
     assert served.service.ledger.dataset("roofs").spent == 0.0
 
-    page.get_by_label("Privacy loss ε", exact=True).fill("3")
-    spend(page)
+    page.get_by_role("button", name="Spend ε = 3").click()
     expect(page.get_by_role("status")).to_contain_text("drawn just now")
-    expect(page.locator("#fig-totals .bars .point")).to_have_count(3)
+    expect(page.locator("#fig-totals .bars").first.locator(".point")).to_have_count(3)
+    expect(page.get_by_text("too low by about")).to_be_visible()
     check_everywhere(page)
+    check_axe(page)
     picture(page, "release")
     assert served.service.ledger.dataset("roofs").spent == 3.0
     rows = list(csv.reader(io.StringIO(download(page, "totals.csv").decode())))
@@ -109,14 +132,20 @@ def test_an_analyst_sees_cost_and_error_asks_downloads_and_is_refused_what_is_no
     assert download(page, "totals.parquet")[:4] == b"PAR1"
     assert b"privacy_loss" in download(page, "release-card.yaml")
     assert b'"tables"' in download(page, "release.json")
+    rows = json.loads(download(page, "totals.json"))["rows"]
+    assert [row["feeder"] for row in rows] == ["F1", "F2", "F3"]
+    with zipfile.ZipFile(io.BytesIO(download(page, "All files (zip)"))) as packed:
+        names = {Path(name).name for name in packed.namelist()}
+    assert {"totals.csv", "totals.parquet", "README.md", "release.json", "release.ipynb"} <= names
 
     page.get_by_role("link", name="roofs").click()
     expect(page.get_by_text("1 left of 4")).to_have_count(2)
     ask(page, "Quantiles", "1.5")
     expect(page.get_by_role("alert")).to_contain_text("more than is left")
     check_everywhere(page)
-    spend(page)
-    expect(page.get_by_role("alert").first).to_contain_text("would spend 1.5, and 1 is left")
+    review(page)
+    expect(page.get_by_role("alert")).to_contain_text("more than is left")
+    expect(page.get_by_role("button", name=re.compile("^Spend"))).to_have_count(0)
     check_everywhere(page)
     picture(page, "refused")
     assert served.service.ledger.dataset("roofs").spent == 3.0
@@ -135,11 +164,14 @@ def download(page: Page, name: str) -> bytes:
 
 @pytest.mark.parametrize(
     ("kind", "figures"),
-    [("Fleet table", 6), ("Quantiles", 2)],
+    [("Fleet table", 7), ("Quantiles", 2)],
 )
 def test_every_kind_of_answer_is_drawn(page: Page, kind: str, figures: int) -> None:
     page.get_by_role("link", name="Roofs").click()
     ask(page, kind, "2")
+    if kind == "Fleet table":  # the first question buys one table; here are all of them
+        for words in ("together, and the tables below", "Total and mean", "Quantiles of"):
+            page.get_by_label(words).check()
     spend(page)
     expect(page.get_by_role("status")).to_contain_text("drawn just now")
     expect(page.locator("[data-drawn] .main-svg").first).to_be_visible()
@@ -159,17 +191,34 @@ def test_a_synthetic_table_is_drawn_and_shown(page: Page) -> None:
     picture(page, "synthetic")
 
 
-def test_a_page_that_is_sent_twice_is_charged_once(page: Page, served: Running) -> None:
-    page.goto(f"{served.base}/analyst/datasets/roofs/ask/totals")
-    page.get_by_label("Privacy loss ε", exact=True).fill("1")
-    form = page.evaluate("() => Object.fromEntries(new FormData(document.getElementById('ask')))")
-    spend(page)
-    expect(page.get_by_role("status")).to_contain_text("drawn just now")
-    again = page.request.post(
-        f"{served.base}/analyst/datasets/roofs/ask/totals", form={**form, "epsilon": "1"}
+def test_a_confirmation_that_is_sent_twice_is_charged_once(page: Page, served: Running) -> None:
+    page.goto(f"{served.base}/analyst/datasets/roofs/ask/totals?epsilon=1")
+    review(page)
+    form = page.evaluate(
+        "() => Object.fromEntries(new FormData(document.getElementById('confirm')))"
     )
+    page.get_by_role("button", name="Spend ε = 1").dblclick()
+    expect(page.get_by_role("status")).to_contain_text("drawn just now")
+    again = page.request.post(f"{served.base}/analyst/datasets/roofs/ask/totals", form=form)
     assert again.ok
+    page.reload()
     assert served.service.ledger.dataset("roofs").spent == 1.0
+
+
+def test_enter_in_a_field_updates_the_cost_and_spends_nothing(page: Page, served: Running) -> None:
+    page.goto(f"{served.base}/analyst/datasets/roofs/ask/fleet-table?epsilon=1&tables=totals")
+    for label in ("Privacy loss ε", "Largest capacity counted", "Percentiles"):
+        page.get_by_label(label, exact=label.endswith("ε")).press("Enter")
+        expect(page.get_by_role("heading", name="Cost and errors")).to_be_visible()
+    page.get_by_label("Privacy loss ε", exact=True).fill("2.25")
+    page.keyboard.press("Enter")
+    expect(page.locator("#plan .cost")).to_have_text("ε = 2.25")
+    assert "/confirm" not in page.url
+    review(page)
+    page.keyboard.press("Enter")
+    page.get_by_label("Name").press("Enter")  # an empty name is not saved
+    expect(page.get_by_role("heading", level=1)).to_have_text("Confirm this question")
+    assert served.service.ledger.dataset("roofs").spent == 0.0
 
 
 def test_all_of_it_can_be_done_by_the_keyboard(page: Page, served: Running) -> None:
@@ -178,9 +227,13 @@ def test_all_of_it_can_be_done_by_the_keyboard(page: Page, served: Running) -> N
     expect(page.get_by_role("heading", name="The promise")).to_be_visible()
     tab_to(page, "a[href$='/ask/totals']")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Before you spend")).to_be_visible()
+    expect(page.get_by_role("heading", name="Cost and errors")).to_be_visible()
     tab_to(page, "#epsilon-slider")
     page.keyboard.press("PageUp")
+    tab_to(page, "#review")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Confirm this question")).to_be_visible()
+    assert served.service.ledger.dataset("roofs").spent == 0.0
     tab_to(page, "#spend")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status")).to_contain_text("drawn just now")
@@ -194,12 +247,95 @@ def test_without_scripts_the_same_can_be_asked_and_read(browser: Browser, served
     log_in(page, new_token(served.service))
     page.goto(f"{served.base}/analyst/datasets/roofs/ask/totals")
     page.get_by_label("Privacy loss ε", exact=True).fill("2.5")
-    page.get_by_role("button", name="Update the cost").click()
+    page.keyboard.press("Enter")
     expect(page.locator("#plan .cost")).to_have_text("ε = 2.5")
+    assert served.service.ledger.dataset("roofs").spent == 0.0
     spend(page)
     expect(page.locator("table tbody tr")).to_have_count(1)
     assert served.service.ledger.dataset("roofs").spent == 2.5
     context.close()
+
+
+HOSTILE = ["<b>F1</b><br><a href='https://x.test'>x</a>", "=HYPERLINK(1)&lt;", "%{x}"]
+
+
+def test_names_of_groups_are_drawn_as_they_are_and_files_hold_no_formula(
+    page: Page, served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service_makers.FEEDERS", HOSTILE)
+    add_dataset(served.service, "odd", keys={"feeder": HOSTILE})
+    question = {
+        "kind": "fleet-table",
+        "epsilon": 3.0,
+        "tables": ["sectors", "capacities", "totals"],
+        "group_by": "feeder",
+    }
+    release = served.api().post("/datasets/odd/releases", json=question, headers=key()).json()
+    page.goto(f"{served.base}/analyst/releases/{release['id']}")
+    expect(page.locator("[data-drawn]")).to_have_count(3)
+    assert page.locator("svg a, .bold, svg [style*='bold']").count() == 0
+    ticks = page.locator("#fig-totals .xtick text").all_text_contents()
+    assert ticks == HOSTILE
+    legend = page.locator("#fig-capacities .legendtext").all_text_contents()
+    assert legend[:3] == HOSTILE
+    check_axe(page)
+    picture(page, "hostile")
+    lines = list(csv.reader(io.StringIO(download(page, "totals.csv").decode())))
+    assert [line[0] for line in lines] == ["feeder", HOSTILE[0], "'" + HOSTILE[1], HOSTILE[2]]
+    exact = json.loads(download(page, "totals.json"))["rows"]
+    assert [row["feeder"] for row in exact] == HOSTILE
+
+
+def test_a_release_is_named_compared_and_its_question_saved(page: Page, served: Running) -> None:
+    api = served.api()
+    question = {"kind": "fleet-table", "epsilon": 0.5, "tables": ["sectors"], "sectors": 4}
+    one, other = (
+        api.post(
+            "/datasets/roofs/releases", json={**question, "epsilon": epsilon}, headers=key()
+        ).json()["id"]
+        for epsilon in (0.5, 1.0)
+    )
+    page.goto(f"{served.base}/analyst/releases/{one}")
+    page.get_by_label("Name", exact=True).fill("Spring <i>planning</i>")
+    page.get_by_role("button", name="Keep the name").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Spring <i>planning</i>")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_role("heading", name="Two releases compared")).to_be_visible()
+    expect(page.locator("tbody tr")).to_have_count(5)
+    check_everywhere(page)
+    check_axe(page)
+    picture(page, "compare")
+    page.goto(f"{served.base}/analyst/releases/{other}")
+    expect(page.get_by_role("heading", level=1)).not_to_contain_text("Spring")
+    page.get_by_role("link", name="Change this question and ask again").click()
+    review(page)
+    page.get_by_label("Name").fill("every month")
+    page.get_by_role("button", name="Save without spending").click()
+    expect(page.get_by_role("status")).to_contain_text("Nothing was spent")
+    check_everywhere(page)
+    page.get_by_role("link", name="every month").click()
+    expect(page.get_by_label("Sectors alone")).to_be_checked()
+    page.go_back()
+    page.get_by_role("button", name="Remove every month").click()
+    expect(page.get_by_role("link", name="every month")).to_have_count(0)
+    assert served.service.ledger.dataset("roofs").spent == 1.5
+
+
+def test_what_may_be_noise_alone_is_pale_and_the_legend_says_so(
+    page: Page, served: Running
+) -> None:
+    question = {"kind": "fleet-table", "epsilon": 0.1, "tables": ["capacities"]}
+    release = served.api().post("/datasets/roofs/releases", json=question, headers=key()).json()
+    page.goto(f"{served.base}/analyst/releases/{release['id']}")
+    expect(page.locator("#fig-capacities .legendtext")).to_have_text("pale: may be noise alone")
+    (table,) = release["tables"]
+    pale = [abs(row[2]) < 2.0 * row[3] for row in table["rows"][:-1]]
+    bars = page.locator("#fig-capacities .bars").first
+    drawn = bars.locator(".point path").evaluate_all(
+        "paths => paths.map((path) => Number(getComputedStyle(path).opacity) < 0.5)"
+    )
+    assert drawn == pale
+    assert any(pale)
 
 
 def test_names_and_texts_of_a_curator_are_shown_and_never_run(page: Page, served: Running) -> None:
@@ -217,27 +353,31 @@ def test_names_and_texts_of_a_curator_are_shown_and_never_run(page: Page, served
 def test_the_help_page_reads_well(page: Page) -> None:
     page.get_by_role("link", name="API and help").click()
     check_everywhere(page)
+    check_axe(page)
     picture(page, "help")
 
 
 def test_tables_are_bought_by_their_boxes_and_the_cost_follows(page: Page) -> None:
     page.get_by_role("link", name="Roofs").click()
     page.get_by_role("link", name=re.compile("^Fleet table")).click()
-    page.get_by_label("Privacy loss ε", exact=True).fill("0.5")
     plan = page.locator("#plan")
+    expect(plan).to_contain_text("sectors: systems")
+    page.get_by_label("Privacy loss ε", exact=True).fill("0.5")
+    for words in ("together, and the tables below", "Total and mean", "Quantiles of"):
+        page.get_by_label(words).check()
     expect(page.locator("#plan .cost")).to_have_text("ε = 0.5")
     expect(plan).to_contain_text("quantiles: surface_tilt")
     check_everywhere(page)
+    check_axe(page)
     picture(page, "ask-tables-usual")
+    expect(plan.locator(".advice li").first).to_contain_text("useful")
     for name in ("Sector, tilt and capacity together", "Quantiles of capacity and tilt"):
         page.get_by_label(name).uncheck()
-    page.get_by_label("Sectors alone").check()
     expect(plan).not_to_contain_text("quantiles")
     expect(plan).not_to_contain_text("planes")
-    expect(plan).to_contain_text("sectors: systems")
     picture(page, "ask-tables")
     spend(page)
     expect(page.get_by_role("heading", name="Fleet table")).to_be_visible()
-    expect(page.locator("dl.facts")).to_contain_text("sectors, totals")
-    assert page.locator("summary").all_inner_texts() == ["sectors 9 rows", "totals 1 rows"]
+    expect(page.locator("dl.facts")).to_contain_text("Sectors alone; Total and mean capacity")
+    assert page.locator("summary").all_inner_texts() == ["sectors 9 rows", "totals 1 row"]
     picture(page, "release-tables")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
 
 import numpy as np
 import pytest
-from service_makers import SYSTEMS, add_dataset, key, post, quick_settings, write_estimates
+from service_makers import SYSTEMS, add_dataset, key, quick_settings, write_estimates
 
 from sunveil.ledger.promise import Promise
 from sunveil.meters import MeterOptions, read_meters
@@ -16,6 +17,7 @@ from sunveil.meters.schema import schema_digest
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.publish import buying
 from sunveil.service.analyst.figures import figures_of
+from sunveil.service.analyst.figures.base import NOISE_LEGEND
 from sunveil.service.analyst.words import ABOUT, TABLE_WORDS, promise_sentences
 from sunveil.service.answering.data import Data
 from sunveil.service.app import open_service
@@ -29,7 +31,7 @@ from sunveil.service.broker import (
 )
 from sunveil.service.pages import figure_json
 from sunveil.service.settings import ANSWER_SECONDS
-from sunveil.service.store.datasets import Served
+from sunveil.service.store.datasets import Served, change_served
 from sunveil.service.store.releases import find_release
 
 
@@ -62,7 +64,8 @@ def test_what_systems_stand_on_is_drawn_as_bars(service):
     (table,) = body["tables"]
     (figure,) = figures_of(body)
     assert (table["name"], figure.id) == ("mounts", "mounts")
-    bars = figure.made["data"]
+    *bars, legend = figure.made["data"]
+    assert legend["name"] == NOISE_LEGEND
     assert [each["x"] for each in bars] == [["one plane", "two planes", "tracker"]] * 3
     drawn = {(row[0], row[1]): row[2] for row in table["rows"]}
     assert bars[0]["y"] == [drawn[bars[0]["name"], label] for label in bars[0]["x"]]
@@ -82,15 +85,19 @@ def test_figures_are_plain_json_with_axes_that_name_their_units(service, kind, g
         assert ("polar" in layout) != ("xaxis" in layout)
         for axis in (layout[name] for name in ("xaxis", "yaxis") if name in layout):
             assert axis["title"]["text"]
-        if group is not None and len(each.made["data"]) > 1:
-            assert [trace["name"] for trace in each.made["data"]] == ["F1", "F2", "F3"]
+        named = [trace["name"] for trace in each.made["data"] if "name" in trace]
+        groups = [name for name in named if name != NOISE_LEGEND]
+        assert groups in ([], [""], ["F1", "F2", "F3"])
+        assert (groups == ["F1", "F2", "F3"]) == (group is not None and each.id != "totals")
 
 
 def test_the_compass_shows_as_many_systems_as_the_table(service):
     body = released(service, FleetTableQuestion(kind="fleet-table", epsilon=5.0, sectors=16))
     (sectors,) = [each for each in figures_of(body) if each.id == "sectors"]
     (table,) = [each for each in body["tables"] if each["name"] == "sectors"]
-    (trace,) = sectors.made["data"]
+    trace, intervals, legend = sectors.made["data"]
+    assert legend["name"] == NOISE_LEGEND
+    assert intervals["r"][1] == trace["r"][0] + 2.0 * table["rows"][0][3]
     known = [row[1] for row in table["rows"] if row[0] != "unknown"]
     assert trace["r"] == known
     assert len(trace["theta"]) == 16
@@ -105,7 +112,7 @@ def test_nothing_in_a_figure_can_end_its_element():
 
 @pytest.mark.parametrize(
     ("unit", "word"),
-    [(System(), "all of it"), (Days(1), "any one day"), (Days(7), "any 7 days"),
+    [(System(), "ever recorded"), (Days(1), "any one day"), (Days(7), "any 7 days"),
      (Readings(1), "any one reading"), (Readings(9), "any 9 readings")],
 )  # fmt: skip
 def test_a_promise_is_told_in_plain_words(unit, word):
@@ -271,24 +278,60 @@ def test_the_pages_show_every_kind_and_refuse_what_is_none(served):
 @pytest.mark.parametrize(
     ("fields", "word"),
     [
-        ({"epsilon": "much"}, "epsilon"),
-        ({"epsilon": "0"}, "epsilon"),
-        ({"epsilon": "nan"}, "epsilon"),
-        ({"clip_kw": "1e9"}, "clip_kw"),
-        ({"percents": "50, x"}, "percents"),
+        ({"epsilon": "much"}, "Privacy loss"),
+        ({"epsilon": "0"}, "Privacy loss"),
+        ({"epsilon": "nan"}, "Privacy loss"),
+        ({"clip_kw": "1e9"}, "Largest capacity"),
+        ({"percents": "50, x"}, "Percentiles"),
     ],
 )
 def test_a_form_that_makes_no_sense_is_shown_again_with_what_is_wrong(served, fields, word):
     page, path = served.analyst(), "/analyst/datasets/roofs/ask/quantiles"
-    answer = post(page, path, key="k" * 16, **{"epsilon": "0.5", **fields})
-    assert answer.status_code == 422
+    answer = page.get(f"{path}/confirm", params={"epsilon": "0.5", **fields})
+    assert answer.status_code == 303
+    answer = page.get(answer.headers["location"])
     assert word in re.search(r'role="alert">([^<]+)', answer.text)[1]
     assert served.service.ledger.dataset("roofs").spent == 0.0
 
 
-def test_a_form_without_its_key_spends_nothing(served):
+def confirmation(page, query="epsilon=0.5"):
+    """Return the form by which a question is confirmed."""
+    text = page.get(f"/analyst/datasets/roofs/ask/totals/confirm?{query}").text
+    form = text[text.index('id="confirm"') :]
+    found = re.findall(r'name="(csrf|question|digest|key)" value="([^"]*)"', form)
+    return {name: html.unescape(value) for name, value in found[:4]}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"key": ""},
+        {"key": "k" * 100},
+        {"digest": "0" * 64},
+        {"question": '{"kind":"totals","epsilon":1.0}'},
+        {"question": '{"kind":"quantiles","epsilon":0.5}'},
+        {"question": "x"},
+    ],
+)
+def test_a_confirmation_of_anything_else_than_was_shown_spends_nothing(served, changes):
     page, path = served.analyst(), "/analyst/datasets/roofs/ask/totals"
-    assert post(page, path, epsilon="0.5").status_code == 422
+    form = confirmation(page)
+    assert page.post(path, data={**form, **changes}).status_code == 422
+    assert page.post(path, data={"csrf": form["csrf"], "epsilon": "0.5"}).status_code == 422
+    assert served.service.ledger.dataset("roofs").spent == 0.0
+    assert page.post(path, data=form).status_code == 303
+    assert page.post(path, data=form).status_code == 303
+    assert served.service.ledger.dataset("roofs").spent == 0.5
+
+
+def test_a_confirmation_of_an_earlier_edition_is_shown_again(served):
+    page, path = served.analyst(), "/analyst/datasets/roofs/ask/totals"
+    form = confirmation(page)
+    with served.service.store.changing() as connection:
+        change_served(connection, "roofs", edition="2")
+    answer = page.post(path, data=form)
+    assert answer.status_code == 422
+    assert "has changed since you saw the cost" in answer.text
     assert served.service.ledger.dataset("roofs").spent == 0.0
 
 

@@ -3,15 +3,19 @@ from __future__ import annotations
 import io
 import json
 import logging
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import pytest
 import yaml
-from service_makers import PAD, SYSTEMS, add_dataset, key, write_estimates
+from service_makers import PAD, SYSTEMS, add_dataset, key, new_token, write_estimates
+from sqlalchemy import select
 
 from sunveil.privacy.units import Days
 from sunveil.service.store.datasets import change_served
+from sunveil.service.store.releases import open_requests
+from sunveil.service.store.schema import requests
 
 QUESTIONS = {
     "fleet-table": {"kind": "fleet-table", "epsilon": 0.5, "sectors": 4},
@@ -366,7 +370,7 @@ def test_what_was_charged_and_not_answered_is_drawn_again_under_the_same_charge(
     assert verdict.charges == verdict.answered == 1
 
 
-def test_a_restart_answers_what_was_charged_and_forgets_what_was_not(serve, monkeypatch):
+def test_a_restart_answers_what_was_charged_and_puts_aside_what_was_not(serve, monkeypatch):
     def fail(*_, **__):
         raise RuntimeError
 
@@ -375,6 +379,8 @@ def test_a_restart_answers_what_was_charged_and_forgets_what_was_not(serve, monk
     api = running.api()
     running.service.broker.warm()
     with monkeypatch.context() as patch:
+        # as if it were killed there: nothing is noted of how it ended
+        patch.setattr("sunveil.service.answering.broker.fail_request", lambda *_: None)
         patch.setattr("sunveil.publish.tables.fleet_tables", fail)
         api.post(ASK, json=QUESTIONS["totals"], headers=key())
         patch.setattr("sunveil.ledger.ledger.charge_question", fail)
@@ -387,6 +393,46 @@ def test_a_restart_answers_what_was_charged_and_forgets_what_was_not(serve, monk
     assert release["kind"] == "totals"
     assert again.service.ledger.dataset("roofs").spent == 0.5
     assert again.service.ledger.verify("roofs").answered == 1
+    with again.service.store.reading() as connection:
+        assert open_requests(connection) == []
+
+
+def test_a_question_that_failed_is_over_and_its_key_is_tried_anew(serve, monkeypatch):
+    drawn = []
+
+    def fail(*_, **__):
+        drawn.append(1)
+        raise RuntimeError("secret-7 has 4.2 kW")
+
+    running = serve()
+    add_dataset(running.service)
+    api, mine = running.api(), key()
+    running.service.broker.warm()
+    folder, token = running.service.settings.data, new_token(running.service)
+    with monkeypatch.context() as patch:
+        patch.setattr("sunveil.publish.tables.fleet_tables", fail)
+        assert api.post(ASK, json=QUESTIONS["totals"], headers=mine).status_code == 500
+        with running.service.store.reading() as connection:
+            assert open_requests(connection) == []
+            (row,) = connection.execute(select(requests)).all()
+        assert "tell the curator the number" in row.ending
+        assert "secret" not in row.ending
+        running.stop()
+        again = serve(folder)
+        again.service.broker.warm()
+        assert len(drawn) == 1  # nothing was drawn again, and nobody has to wait for it
+    api = again.client(token)
+    assert api.post(ASK, json=QUESTIONS["totals"], headers=mine).status_code == 201
+    assert again.service.ledger.verify("roofs").charges == 1
+
+
+def test_a_key_whose_question_was_refused_is_free_for_another(served):
+    api, mine = served.api(), key()
+    dear = {**QUESTIONS["totals"], "epsilon": 19.0}
+    assert api.post(ASK, json=dear, headers=mine).status_code == 403
+    assert api.post(ASK, json=dear, headers=mine).status_code == 403
+    assert api.post(ASK, json=QUESTIONS["totals"], headers=mine).status_code == 201
+    assert api.post(ASK, json=dear, headers=mine).status_code == 409
 
 
 def test_a_promise_about_days_is_charged_for_whole_records_at_the_same_cost(serve):
@@ -395,3 +441,108 @@ def test_a_promise_about_days_is_charged_for_whole_records_at_the_same_cost(serv
     answer = running.api().post(ASK, json=QUESTIONS["totals"], headers=key())
     assert answer.status_code == 201
     assert running.service.ledger.dataset("roofs").spent == 0.5
+
+
+def release_of(api, epsilon=0.5, **fields):
+    question = {"kind": "fleet-table", "epsilon": epsilon, "tables": ["sectors"], "sectors": 4}
+    return api.post(ASK, json={**question, **fields}, headers=key()).json()
+
+
+def test_a_name_is_the_analysts_own_and_is_taken_away_again(served):
+    served.service.ledger.set_share("roofs", "bob", 1.0)
+    api, other = served.api(), served.api("bob")
+    release = release_of(api)["id"]
+    answer = api.put(f"/releases/{release}/name", json={"name": "  Spring  "})
+    assert answer.json() == {"name": "Spring"}
+    assert api.get(ASK).json()["names"] == {release: "Spring"}
+    assert other.get(ASK).json()["names"] == {}
+    assert "Spring" not in other.get(f"/releases/{release}").text
+    for name in ("x" * 81, "a\x00b", "a\nb"):
+        answer = api.put(f"/releases/{release}/name", json={"name": name})
+        assert answer.status_code == 422
+    api.put(f"/releases/{release}/name", json={"name": ""})
+    assert api.get(ASK).json()["names"] == {}
+    stranger = served.api("eve").put(f"/releases/{release}/name", json={"name": "x"})
+    assert stranger.status_code == 404
+
+
+def test_questions_are_saved_replaced_listed_and_forgotten(served):
+    served.service.ledger.set_share("roofs", "bob", 1.0)
+    api, path = served.api(), "/datasets/roofs/questions"
+    assert api.put(f"{path}/every month", json=QUESTIONS["totals"]).status_code == 200
+    assert api.put(f"{path}/every month", json=QUESTIONS["quantiles"]).status_code == 200
+    (saved,) = api.get(path).json()["questions"]
+    assert saved["name"] == "every month"
+    assert saved["question"]["kind"] == "quantiles"
+    assert api.post(PLAN, json=saved["question"]).status_code == 200
+    assert served.api("bob").get(path).json() == {"questions": []}
+    assert api.delete(f"{path}/every month").status_code == 204
+    assert api.delete(f"{path}/every month").status_code == 404
+    assert api.get(path).json() == {"questions": []}
+    assert served.service.ledger.dataset("roofs").spent == 0.0
+
+
+def test_no_analyst_saves_without_end(served, monkeypatch):
+    monkeypatch.setattr("sunveil.service.store.own.MOST_SAVED", 2)
+    api, path = served.api(), "/datasets/roofs/questions"
+    found = [
+        api.put(f"{path}/q{number}", json=QUESTIONS["totals"]).status_code for number in range(3)
+    ]
+    assert found == [200, 200, 422]
+    assert api.put(f"{path}/q1", json=QUESTIONS["totals"]).status_code == 200
+
+
+def test_every_table_has_a_json_and_a_csv_address(served):
+    api = served.api()
+    release = release_of(api)
+    table = api.get(f"/releases/{release['id']}/files/sectors.json").json()
+    assert table["release"] == release["id"]
+    assert table["columns"] == release["tables"][0]["columns"]
+    frame = pd.read_csv(io.StringIO(api.get(f"/releases/{release['id']}/files/sectors.csv").text))
+    assert frame.to_dict("records") == table["rows"]
+    for name in ("sectors.json", "sectors.csv"):
+        assert f"/api/v1/releases/{release['id']}/files/{name}" in release["files"]
+
+
+def test_all_files_come_in_one_that_is_always_the_same(served):
+    api = served.api()
+    release = release_of(api)["id"]
+    first = api.get(f"/releases/{release}/bundle").content
+    assert first == served.api().get(f"/releases/{release}/bundle").content
+    with zipfile.ZipFile(io.BytesIO(first)) as packed:
+        assert packed.testzip() is None
+        files = {entry.filename.split("/")[1]: packed.read(entry) for entry in packed.infolist()}
+    assert files["sectors.csv"] == api.get(f"/releases/{release}/files/sectors.csv").content
+    assert files["release.json"] == api.get(f"/releases/{release}").content
+
+
+def test_two_releases_are_compared_with_the_noise_of_their_difference(served):
+    api = served.api()
+    one, other = release_of(api, 0.5), release_of(api, 1.0)
+    found = api.get(f"/releases/{one['id']}/compare/{other['id']}").json()
+    (table,) = found["tables"]
+    assert (table["name"], table["column"], table["labels"]) == ("sectors", "noisy", ["sector"])
+    for row, first, second in zip(
+        table["rows"], one["tables"][0]["rows"], other["tables"][0]["rows"], strict=True
+    ):
+        assert row["labels"] == [first[0]]
+        assert row["difference"] == pytest.approx(second[2] - first[2])
+        assert row["noise"] == pytest.approx((first[3] ** 2 + second[3] ** 2) ** 0.5)
+        assert row["clear"] == (abs(row["difference"]) > 2.0 * row["noise"])
+    wide = release_of(api, 0.5, sectors=8)
+    shared = api.get(f"/releases/{one['id']}/compare/{wide['id']}").json()["tables"][0]["rows"]
+    assert [row["labels"] for row in shared] == [["N"], ["E"], ["S"], ["W"], ["unknown"]]
+    totals = api.post(ASK, json=QUESTIONS["totals"], headers=key()).json()
+    assert api.get(f"/releases/{one['id']}/compare/{totals['id']}").status_code == 422
+
+
+def test_a_plan_tells_verdicts_and_advice_that_can_be_planned(served):
+    plan = served.api().post(PLAN, json={"kind": "fleet-table", "epsilon": 0.5}).json()
+    assert plan["verdict"] == "only noise"
+    counts = plan["expected"][0]
+    assert counts["compared_with"] == pytest.approx(SYSTEMS / (8 * 6 * 6))
+    for advice in plan["advice"]:
+        again = served.api().post(PLAN, json=advice["question"]).json()
+        assert again["verdict"] == advice["verdict"]
+    found = served.api().get("/datasets/roofs/suggestions").json()["suggestions"]
+    assert [each["question"]["kind"] for each in found] == ["fleet-table", "totals", "quantiles"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
+import shutil
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -11,9 +14,10 @@ from typing import Any
 
 import pytest
 from curator_makers import write_fleet
-from page_checks import Watch, check_everywhere, check_page, tab_to
+from page_checks import Watch, check_everywhere, check_page, tab_to, wait_for_figures
+from PIL import Image
 from playwright.sync_api import Browser, Page, expect
-from service_makers import PASSWORD, Running, new_curator
+from service_makers import PASSWORD, Running, key, new_curator
 
 from sunveil.service.curator.inference import job_id, jobs_of
 from sunveil.service.security.tokens import random_secret
@@ -22,6 +26,7 @@ from sunveil.service.store.accounts import new_setup_secret
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 740}
 LONG = 60_000
+expect.set_options(timeout=LONG)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +38,29 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with zipfile.ZipFile(path, "w") as archive:
         for name in ("readings.parquet", "systems.csv"):
             archive.write(folder / name, name)
+    (folder / "dropped" / "year").mkdir(parents=True)
+    for name, below in (("readings.parquet", "year"), ("systems.csv", ".")):
+        shutil.copy(folder / name, folder / "dropped" / below / name)
+    (folder / "areas.geojson").write_text(json.dumps(areas_of("F0", "F1")))
     return path
+
+
+def areas_of(*names: str) -> dict[str, Any]:
+    """Return areas beside each other as GeoJSON."""
+    return {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {"feeder": name},
+                "geometry": {
+                    "type": "Polygon",
+                    "coordinates": [[[x, 40.0], [x + 9.0, 40.0], [x + 9.0, 60.0], [x, 40.0]]],
+                },
+            }
+            for x, name in zip((-20.0, 0.0), names, strict=True)
+        ],
+    }
 
 
 @pytest.fixture
@@ -70,15 +97,53 @@ def log_in(running: Running, page: Page) -> None:
     page.wait_for_url("**/curator")
 
 
+def press(page: Page, selector: str, key: str = "Enter") -> None:
+    """Reach a control by the keyboard alone, and press a key on it."""
+    tab_to(page, selector)
+    page.keyboard.press(key)
+
+
+def write(page: Page, selector: str, text: str) -> None:
+    """Reach a field by the keyboard alone, and write into it."""
+    tab_to(page, selector)
+    page.keyboard.press("Control+a")
+    page.keyboard.type(text)
+
+
+def choose(page: Page, selector: str, *paths: Path) -> None:
+    """Reach a field for files by the keyboard alone, and choose some."""
+    with page.expect_file_chooser() as chooser:
+        press(page, selector)
+    chooser.value.set_files(list(paths))
+
+
+def drop(page: Page, selector: str, path: Path) -> None:
+    """Drag a file or a folder from outside of the browser, and drop it."""
+    area = page.locator(selector).first
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    place = {"x": box["x"] + box["width"] / 2.0, "y": box["y"] + box["height"] / 2.0}
+    data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
+    session = page.context.new_cdp_session(page)
+    for kind in ("dragEnter", "dragOver", "drop"):
+        session.send("Input.dispatchDragEvent", {"type": kind, **place, "data": data})
+    session.detach()
+
+
 def test_a_new_curator_uploads_infers_promises_and_invites(opened, readings):
+    """The way to the first invitation, by the keyboard alone; its second half on a phone."""
     running, page = opened()
     _sets_up(running, page)
     _uploads(page, readings)
     _infers(page)
     _looks_at_estimates(page)
+    _looks_at_the_map(page, readings.with_name("areas.geojson"))
+    page.set_viewport_size(PHONE)
     _promises(page)
     token = _invites(page)
-    assert running.client(token).get("/datasets").json()["datasets"][0]["name"] == "roofs"
+    page.set_viewport_size(DESK)
+    _chooses_groups(page)
+    _asks_by_groups(running, token)
     _sees_the_ledger(page)
     _adds_an_edition(page, readings)
     _revokes(page)
@@ -89,81 +154,125 @@ def _sets_up(running: Running, page: Page) -> None:
     link = setup_link(running)
     page.goto(link)
     check_everywhere(page)
-    page.get_by_label("Name", exact=True).fill("Cora")
-    page.get_by_label("Password").fill("a long and winding sentence")
-    page.get_by_role("button", name="Make the account").click()
+    page.keyboard.type("Cora")
+    write(page, "#f-password", "a long and winding sentence")
+    page.keyboard.press("Enter")
     page.wait_for_url("**/curator")
     expect(page.get_by_text("Nothing here yet")).to_be_visible()
     check_everywhere(page)
     page.goto(link)
-    expect(page.get_by_role("alert")).to_contain_text("does not hold")
+    expect(page.get_by_role("alert")).to_contain_text("is not valid")
     page.goto(f"{running.base}/curator")
 
 
 def _uploads(page: Page, readings: Path) -> None:
-    page.get_by_role("link", name="Add a dataset").click()
+    press(page, "a[href='/curator/add']")
+    page.wait_for_url("**/add")
     check_everywhere(page)
-    form = page.locator("form", has=page.get_by_role("heading", name="Upload files"))
-    form.get_by_label("Name", exact=True).fill("Roofs")
-    form.get_by_label("Readings", exact=True).set_input_files(readings)
-    form.get_by_role("button", name="Upload").click()
+    write(page, "#u-title", "屋根")  # no letter of it can stand in a link
+    choose(page, "#u-meters", readings)
+    expect(page.locator("[data-chosen]")).to_contain_text("1 file chosen")
+    press(page, "form[data-upload] button[type=submit]")
+    # what was sent is still here, and is not sent again
+    page.wait_for_url("**/add?kept=*")
+    expect(page.get_by_role("alert")).to_contain_text("needs a letter from a to z")
+    expect(page.get_by_label("Use the 1 file sent before")).to_be_checked()
+    check_everywhere(page)
+    write(page, "#u-title", "Roofs")
+    press(page, "form[data-upload] button[type=submit]")
     page.wait_for_url("**/curator/datasets/roofs")
-    expect(page.get_by_role("status")).to_contain_text("4 systems are listed")
+    expect(page.get_by_text("Roofs was added with 4 systems")).to_be_visible()
+    expect(page.get_by_text("4 systems both in the files and in the table")).to_be_visible()
+    expect(page.get_by_text("4 systems in 1 file")).to_be_visible()
     check_everywhere(page)
 
 
 def _infers(page: Page) -> None:
-    page.get_by_role("button", name="Infer now").click()
+    press(page, "form[action$='/infer'] button")
     expect(page.get_by_role("progressbar", name="How much is inferred")).to_be_visible()
     check_page(page)
     # the page renews itself until the work is done
-    expect(page.get_by_text("4 systems are inferred")).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("4 systems inferred")).to_be_visible()
     check_everywhere(page)
 
 
 def _looks_at_estimates(page: Page) -> None:
-    page.get_by_role("link", name="Look at the estimates").click()
+    press(page, ".steps a[href$='/estimates']")
+    page.wait_for_url("**/estimates")
     check_everywhere(page)
-    assert page.locator("#map .points path").count() == 4
     assert page.locator("#planes .points path").count() == 4
-    page.get_by_role("link", name="Systems", exact=True).click()
+    press(page, ".tabs a[href$='/systems']")
+    page.wait_for_url("**/systems")
     check_everywhere(page)
-    page.get_by_role("link", name="h0", exact=True).click()
+    press(page, "a.sort[href*='dc_capacity_kw']")
+    page.wait_for_url("**/systems?*")
+    expect(page.locator("th[aria-sort=ascending]")).to_contain_text("DC capacity")
+    with page.expect_download() as download:
+        press(page, "a[href*='systems.csv']")
+    assert download.value.suggested_filename == "roofs-systems.csv"
+    press(page, "a[href$='system_id=h0']")
     expect(page.get_by_role("heading", name="Clear days")).to_be_visible()
-    assert page.locator("[data-figure]").count() >= 1
     check_everywhere(page)
     dots, line = page.locator("#day-1 .points path"), page.locator("#day-1 .js-line")
     assert dots.count() > 5
     assert line.count() == 1
 
 
+def _looks_at_the_map(page: Page, areas: Path) -> None:
+    press(page, ".tabs a[href$='/map']")
+    page.wait_for_url("**/map")
+    assert shade(page, "#map") > 1  # the points are drawn: there is more than the ground
+    check_everywhere(page)
+    choose(page, "#f-areas", areas)
+    press(page, "form[action$='/areas'] button")
+    expect(page.get_by_text("2 areas named by feeder")).to_be_visible()
+    assert shade(page, "#areas") > 1
+    check_everywhere(page)
+
+
+def shade(page: Page, selector: str) -> int:
+    """Return how many colours the middle of a map has once it is drawn."""
+    wait_for_figures(page)
+    canvas = page.locator(f"{selector} canvas.maplibregl-canvas")
+    found: set[object] = set()
+    for _ in range(50):
+        with Image.open(io.BytesIO(canvas.screenshot())) as picture:
+            found = {colour for _, colour in picture.convert("RGB").getcolors(1 << 24)}
+        if len(found) > 1:
+            break
+        page.wait_for_timeout(100)
+    return len(found)
+
+
 def _promises(page: Page) -> None:
-    page.get_by_role("link", name="Promise", exact=True).click()
-    page.get_by_label("any so many days").check()
-    page.get_by_label("How many days or readings").fill("2")
-    page.get_by_role("button", name="Preview").click()
+    press(page, ".tabs a[href$='/promise']")
+    page.wait_for_url("**/promise")
+    tab_to(page, "input[name=unit][value=system]")
+    page.keyboard.press("ArrowDown")
+    write(page, "#f-k", "2")
+    press(page, "button[formmethod=get]")
     page.wait_for_url("**/promise?*")
     expect(page.get_by_text("on any 2 days changes")).to_be_visible()
     check_everywhere(page)
-    page.get_by_label("the whole record").check()
-    page.get_by_label("Total ε", exact=True).fill("3")
-    page.get_by_role("button", name="Make the promise").click()
-    expect(page.get_by_role("alert")).to_contain_text("meant for ever")
-    page.get_by_label("I mean this for ever").check()
-    page.get_by_role("button", name="Make the promise").click()
+    tab_to(page, "input[name=unit][value=days]")
+    page.keyboard.press("ArrowUp")
+    write(page, "#f-epsilon", "3")
+    press(page, "button:not([formmethod]):not(.second):not(.link)")
+    expect(page.get_by_role("alert")).to_contain_text("can never be changed")
+    press(page, "input[name=sure]", "Space")
+    press(page, "button:not([formmethod]):not(.second):not(.link)")
     page.wait_for_url("**/analysts")
     check_everywhere(page)
 
 
 def _invites(page: Page) -> str:
-    form = page.locator("form", has=page.get_by_role("heading", name="Invite an analyst"))
-    form.get_by_label("Name", exact=True).fill("Ann Analyst")
-    form.get_by_label("Share of ε").fill("1.5")
-    form.get_by_role("button", name="Invite").click()
+    write(page, "#i-name", "Ann Analyst")
+    write(page, "#i-share", "1.5")
+    page.keyboard.press("Enter")
     token = page.get_by_label("Token").input_value()
     assert re.fullmatch(r"sv_[0-9a-f]{16}_[\w-]{43}", token)
     check_everywhere(page)
-    page.get_by_role("link", name="It is handed over").click()
+    page.get_by_role("link", name="Done").click()
     page.get_by_label("Share of Ann Analyst").fill("2")
     page.get_by_role("button", name="Set").click()
     expect(page.get_by_role("status")).to_contain_text("Ann Analyst may spend 2 in all")
@@ -172,9 +281,28 @@ def _invites(page: Page) -> str:
     return token
 
 
+def _chooses_groups(page: Page) -> None:
+    """Columns of truths, dates and decimals divide a fleet as texts do."""
+    press(page, ".tabs a[href$='/promise']")
+    page.wait_for_url("**/promise")
+    for column in ("billed", "since", "band"):
+        press(page, f"input[name=group][value={column}]", "Space")
+    press(page, "form[action$='/groups'] button")
+    expect(page.get_by_role("status")).to_contain_text("billed, since, band")
+
+
+def _asks_by_groups(running: Running, token: str) -> None:
+    client = running.client(token)
+    assert client.get("/datasets").json()["datasets"][0]["name"] == "roofs"
+    for column in ("billed", "since", "band"):
+        asked = {"kind": "totals", "epsilon": 0.1, "group_by": column}
+        answer = client.post("/datasets/roofs/releases", json=asked, headers=key())
+        assert answer.status_code in (200, 201), answer.text
+
+
 def _sees_the_ledger(page: Page) -> None:
     page.get_by_role("navigation", name="This dataset").get_by_role("link", name="Ledger").click()
-    expect(page.get_by_text("the ledger holds")).to_be_visible()
+    expect(page.get_by_text("verified", exact=True)).to_be_visible()
     check_everywhere(page)
     with page.expect_download() as download:
         page.get_by_role("link", name="JSON").click()
@@ -189,13 +317,16 @@ def _adds_an_edition(page: Page, readings: Path) -> None:
     check_everywhere(page)
     form = page.locator("form", has=page.get_by_role("heading", name="Upload files"))
     form.get_by_label("Public name of the edition").fill("2027")
-    form.get_by_label("Readings", exact=True).set_input_files(readings)
+    drop(page, "[data-drop]", readings.with_name("dropped"))
+    expect(page.locator("[data-chosen]").first).to_contain_text("2 files chosen")
+    expect(page.locator("[data-chosen]").first).to_contain_text("dropped/year/readings.parquet")
     form.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/curator/datasets/roofs")
-    expect(page.get_by_role("status")).to_contain_text("Edition 2027 is here: 4 systems")
+    expect(page.get_by_text("Edition 2027 was added with 4 systems.", exact=True)).to_be_visible()
+    expect(page.get_by_text("4 systems in 1 file")).to_be_visible()
     check_everywhere(page)
     page.once("dialog", lambda dialog: dialog.accept())
-    page.get_by_role("button", name="Drop this edition").click()
+    page.get_by_role("button", name="Delete this edition").click()
     expect(page.get_by_role("link", name="Add another edition")).to_be_visible()
 
 
@@ -231,6 +362,7 @@ def test_a_phone_without_scripts_is_enough(opened, readings):
     form.get_by_label("Readings", exact=True).set_input_files(readings)
     form.get_by_role("button", name="Upload").click()
     page.wait_for_url("**/curator/datasets/roofs")
+    expect(page.get_by_text("4 systems in 1 file")).to_be_visible()
     gate = running.service.settings.data / "gate"
     script = f"import os, time\nwhile not os.path.exists({str(gate)!r}): time.sleep(0.01)"
     jobs_of(running.service).start(
@@ -239,7 +371,7 @@ def test_a_phone_without_scripts_is_enough(opened, readings):
     page.reload()
     expect(page.get_by_role("progressbar", name="How much is inferred")).to_be_visible()
     gate.touch()
-    expect(page.get_by_text("has finished and left no estimate")).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("has finished and left no estimate")).to_be_visible()
 
 
 def test_a_fault_on_a_page_is_found(opened):

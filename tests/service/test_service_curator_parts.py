@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import date
+from decimal import Decimal
 
+import pandas as pd
 import plotly.graph_objects as go
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from curator_makers import add_planes, write_results
 
 from sunveil.errors import ParameterError, SourceError
+from sunveil.fleet.results import read_fleet
 from sunveil.ledger.chain import GENESIS, Entry
 from sunveil.ledger.promise import Promise
+from sunveil.meters.options import MeterOptions
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import Days, Readings, System
+from sunveil.publish.bins import groups_of
+from sunveil.service.curator.dataset_files import public_groups
+from sunveil.service.curator.estimate_table import EstimateFilter, csv_lines
 from sunveil.service.curator.ledger_text import as_csv, asker_totals, describe_entry
 from sunveil.service.curator.promise_errors import (
     answer_errors,
@@ -26,7 +35,11 @@ from sunveil.service.curator.promises import parse_promise, promise_sentences
 from sunveil.service.curator.results import FleetResults
 from sunveil.service.figures.days import DayCurve, day_curve
 from sunveil.service.figures.error_curves import ErrorCurve, error_figure
-from sunveil.service.figures.fleet import bars, place_map, plane_map, rose
+from sunveil.service.figures.fleet import bars, plane_map, rose
+from sunveil.service.figures.maps import area_map, system_map
+from sunveil.service.uploads import UploadRefused
+from sunveil.service.uploads.areas import take_areas
+from sunveil.service.uploads.preview import preview
 
 # -- what a promise would be worth
 
@@ -72,7 +85,7 @@ def test_a_promise_says_what_it_does_not_hide():
     assert "does not hide" in " ".join(promise_sentences(Promise(Readings(2), 1.0)))
     assert "any 2 readings" in promise_sentences(Promise(Readings(2), 1.0))[0]
     assert "any one day" in promise_sentences(Promise(Days(1), 1.0))[0]
-    assert "a thousand times" in promise_sentences(Promise(System(), 9.0))[0]
+    assert "a factor of 8,103" in promise_sentences(Promise(System(), 9.0))[0]
 
 
 def test_a_form_is_read_as_people_write_numbers():
@@ -104,7 +117,7 @@ def test_entries_are_told_in_words():
     assert (text.at, text.who, text.cost) == ("2026-01-02 03:04:05", "ann", 0.25)
     assert text.what == "system about 2 systems at ε = 0.25, by window"
     promise = entry("promise", {"unit": "days:2", "epsilon": 1.0, "delta": 1e-6})
-    assert describe_entry(promise).what == "promised ε = 1, δ = 1e-06 for days:2"
+    assert describe_entry(promise).what == "promised ε = 1, δ = 1e-06 for 2 days of a household"
     share = entry("analyst", {"analyst": "ann", "share": 500_000_000})
     assert describe_entry(share).what == "gave ann a share of 0.5"
     assert describe_entry(entry("answer", {"charge": 7})).what == "answer of entry 7"
@@ -114,7 +127,7 @@ def test_entries_are_told_in_words():
     "broken", [Entry(1, "charge", "{", GENESIS), entry("charge", {}), entry("surprise", {})]
 )
 def test_an_entry_that_cannot_be_understood_is_told_to_be_so(broken):
-    assert describe_entry(broken).what == "changed: it cannot be understood"
+    assert describe_entry(broken).what == "damaged: this entry cannot be read"
     assert broken.digest in as_csv([broken])
 
 
@@ -136,7 +149,7 @@ def test_a_folder_without_estimates_is_empty_and_not_an_error(tmp_path):
     results = FleetResults(tmp_path)
     assert not results.exist
     assert results.summary().inferred == 0
-    assert results.estimates().rows == []
+    assert results.estimates(EstimateFilter()).rows == []
     assert results.refused().rows == []
     assert results.find_system("a") is None
 
@@ -152,7 +165,7 @@ def test_counts_of_bars_hold_every_system(tmp_path):
 def test_estimates_are_counted_and_found_by_quality(tmp_path):
     results = FleetResults(write_results(tmp_path / "r", 20))
     assert results.summary().qualities == {"good": 7, "fair": 7, "poor": 6}
-    poor = results.estimates(quality="poor").rows
+    poor = results.estimates(EstimateFilter(quality="poor")).rows
     assert [row["system_id"] for row in poor] == [f"s{n:03d}" for n in range(2, 20, 3)]
     assert {row["quality"] for row in poor} == {"poor"}
 
@@ -163,8 +176,8 @@ def test_tables_of_a_version_without_quality_are_read(tmp_path):
         pq.write_table(pq.read_table(part).drop_columns(["quality"]), part)
     results = FleetResults(folder)
     assert results.summary().qualities == {}
-    assert {row["quality"] for row in results.estimates().rows} == {None}
-    assert results.estimates(quality="good").total == 0
+    assert {row["quality"] for row in results.estimates(EstimateFilter()).rows} == {None}
+    assert results.estimates(EstimateFilter(quality="good")).total == 0
     assert results.summary().inferred == sum(results.tilts()) == 20
 
 
@@ -207,14 +220,33 @@ def test_a_folder_whose_name_is_a_pattern_is_read(tmp_path):
 
 # -- figures: plotly itself refuses what its script would not understand
 
+RING = [[-105.0, 40.0], [-104.0, 40.0], [-104.0, 41.0], [-105.0, 40.0]]
+AREAS = {
+    "type": "FeatureCollection",
+    "features": [
+        {
+            "type": "Feature",
+            "properties": {"name": "F1"},
+            "geometry": {"type": "MultiPolygon", "coordinates": [[RING]]},
+        }
+    ],
+}
+
 
 @pytest.mark.parametrize(
     "made",
     [
-        place_map(
-            [-105.0, -104.9], [40.0, 40.1], [90.0, 180.0], names=["a", "b"], facing=["E", "S"]
+        system_map(
+            [-105.0, -104.9],
+            [40.0, 40.1],
+            azimuth=[90.0, 180.0],
+            qualities=["good", None],
+            labels=["a", "b"],
+            by_quality=False,
+            areas=AREAS,
         ),
-        place_map([], [], [], names=[], facing=[]),
+        system_map([], [], azimuth=[], qualities=[], labels=[], by_quality=True, areas=None),
+        area_map(AREAS, {"F1": 3.0}, title="Systems", unit=" systems"),
         plane_map([90.0], [20.0], names=["a"]),
         rose([0] * 15 + [3]),
         bars([0.0, 1.0, 2.0], [4, 5], title="Tilt", unit="°"),
@@ -228,6 +260,19 @@ def test_a_figure_is_one_that_plotly_understands(made):
     figure = go.Figure(made)
     assert len(figure.data) >= 1
     json.dumps(made, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("errors", "labelled"),
+    [
+        ((95.0, 3.0), [5.0, 10.0, 20.0, 50.0]),
+        ((1200.0, 0.3), [1.0, 10.0, 100.0, 1000.0]),
+        ((5.0, 4.0), [4.0, 5.0]),
+    ],
+)
+def test_labels_of_an_axis_of_errors_do_not_stand_in_one_anothers_way(errors, labelled):
+    made = error_figure([ErrorCurve("a", (0.1, 1.0), errors)], unit="Error [°]")
+    assert made["layout"]["yaxis"]["tickvals"] == labelled
 
 
 def test_figures_of_readings_hide_them_in_repr():
@@ -247,3 +292,148 @@ def test_a_form_may_promise_over_years_with_a_part_at_once():
     ):
         with pytest.raises(ParameterError, match=why):
             parse_promise({**given, **wrong})
+
+
+# -- the table of estimates: sorted, filtered, exported
+
+
+def test_estimates_are_sorted_and_limited_by_their_numbers(tmp_path):
+    results = FleetResults(write_results(tmp_path / "r", 40))
+    wanted = EstimateFilter(sort="dc_capacity_kw", descending=True, column="surface_tilt", low=20.0)
+    rows = results.estimates(wanted).rows
+    sizes = [row["dc_capacity_kw"] for row in rows]
+    assert 0 < len(rows) < 40
+    assert sizes == sorted(sizes, reverse=True)
+    assert min(row["surface_tilt"] for row in rows) >= 20.0
+    again = results.export(wanted)
+    assert again.column("system_id").to_pylist() == [row["system_id"] for row in rows]
+    assert again.column_names == ["system_id", *EstimateFilter().shown]
+
+
+def test_a_filter_is_a_link_that_says_what_differs():
+    wanted = EstimateFilter(text="a&b", sort="quality", low=1.5, column="agreement")
+    assert wanted.query() == "text=a%26b&column=agreement&low=1.5&sort=quality"
+    assert "descending=yes" in wanted.sorted_by("quality")
+    assert "descending" not in wanted.sorted_by("agreement")
+    assert EstimateFilter().query() == ""
+    for wrong in ({"sort": "password"}, {"shown": ("x",)}, {"column": "quality"}):
+        with pytest.raises(ParameterError):
+            EstimateFilter(**wrong)
+
+
+def test_a_csv_file_has_no_formulas_and_keeps_its_numbers():
+    rows = [["=HYPERLINK()", -1.5, None], ["+1", float("nan"), ["a", "b"]], ["\r=x", 2, True]]
+    lines = list(csv_lines(["system_id", "n", "flags"], rows))
+    assert lines[:3] == ["system_id,n,flags\r\n", "'=HYPERLINK(),-1.5,\r\n", "'+1,,a b\r\n"]
+    assert lines[3].startswith('"\'\r=x",2,')
+
+
+# -- areas for the map
+
+
+def test_areas_are_named_by_a_property_that_every_one_has(tmp_path):
+    source, target = tmp_path / "a.geojson", tmp_path / "areas.json"
+    feature = {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [RING]}}
+    made = [{**feature, "properties": {"id": 7, "same": "x", "feeder": f"F{n}"}} for n in range(2)]
+    source.write_text(json.dumps({"type": "FeatureCollection", "features": made}))
+    assert take_areas(source, target, "") == {"areas": 2, "property": "feeder"}
+    stored = json.loads(target.read_text())
+    assert [each["properties"] for each in stored["areas"]["features"]] == [
+        {"name": "F0"}, {"name": "F1"}
+    ]  # fmt: skip
+    with pytest.raises(UploadRefused, match="those that do: feeder"):
+        take_areas(source, target, "same")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("[" * 100_000, "not a GeoJSON"),
+        ("{}", "not a GeoJSON"),
+        ('{"features": []}', "no area"),
+        ('{"features": [3]}', "no property"),
+        (
+            '{"features": [{"properties": {"n": 1}, "geometry": {"type": "Point"}}]}',
+            "no Polygon",
+        ),
+        (
+            '{"features": [{"properties": {"n": 1}, "geometry": {"type": "Polygon",'
+            ' "coordinates": [[[500000, 4000000]]]}}]}',
+            "longitudes and latitudes",
+        ),
+    ],
+)
+def test_what_is_no_map_of_areas_is_refused(tmp_path, content, why):
+    (tmp_path / "a.geojson").write_text(content)
+    with pytest.raises(UploadRefused, match=why):
+        take_areas(tmp_path / "a.geojson", tmp_path / "areas.json", "")
+    assert not (tmp_path / "areas.json").exists()
+
+
+# -- one text for each value of a public key
+
+
+def test_typed_columns_divide_a_fleet_by_the_texts_that_its_rows_have(tmp_path):
+    """Of Parquet tables: lists divide nothing, and every other value has one text."""
+    keys = {
+        "billed": pa.array([True, False]),
+        "since": pa.array([date(2024, 1, 31), date(2023, 1, 1)]),
+        "band": pa.array([Decimal("1.50"), Decimal("0.50")]),
+        "zone": pa.array([1, 2], pa.int16()),
+        "feeders": pa.array([["a"], ["b"]]),
+        "blob": pa.array([b"\xff", b"a"]),
+    }
+    places = {"latitude": pa.array([40.0, 41.0]), "longitude": pa.array([-105.0, -104.0])}
+    table = pa.table({"system_id": pa.array(["a", "b"]), **places, **keys})
+    pq.write_table(table, tmp_path / "systems.parquet")
+    groups = public_groups(tmp_path / "systems.parquet")
+    assert groups == {
+        "billed": ["false", "true"],
+        "since": ["2023-01-01", "2024-01-31"],
+        "band": ["0.50", "1.50"],
+        "zone": ["1", "2"],
+    }
+    values = {
+        name: pa.array([1.0, 2.0]) for name in ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
+    }
+    pq.write_table(
+        pa.table({"system_id": pa.array(["a", "b"]), **values, **keys}), tmp_path / "e.parquet"
+    )
+    rows = read_fleet(tmp_path / "e.parquet", keys=list(groups))
+    for name, listed in groups.items():
+        assert len(groups_of(rows, key=name, keys=listed).names) == 2
+
+
+# -- the preview of what was read
+
+
+def test_a_preview_says_what_is_in_the_files_and_what_is_not_in_the_table(tmp_path):
+    meters = tmp_path / "meters"
+    meters.mkdir()
+    hours = pd.date_range("2024-06-01", periods=72, freq="h")
+    good = "time,power_kw\n" + "".join(
+        f"{hour:%Y-%m-%d %H:%M},{max(0, 6 - abs(hour.hour - 12))}.{hour.day}\n" for hour in hours
+    )
+    for name in ("a", "b", "stranger"):
+        (meters / f"{name}.csv").write_text(good)
+    (meters / "broken.csv").write_text("no,table\n1,2\n")
+    table = tmp_path / "systems.csv"
+    table.write_text("system_id,latitude,longitude\na,40,-105\nb,40,-105\nmissing,40,-105\n")
+    said: list[tuple[int, int]] = []
+    found = preview(
+        meters, table, MeterOptions(timezone="UTC-07:00"), tell=lambda *far: said.append(far)
+    )
+    assert (found["files"], found["systems"], found["in_both"]) == (4, 3, 2)
+    assert found["only_files"] == {"count": 1, "names": ["stranger"]}
+    assert found["only_table"] == {"count": 1, "names": ["missing"]}
+    assert (found["first"], found["last"]) == ("2024-06-01", "2024-06-04")
+    assert found["intervals"] == [("60 minutes", 3)]
+    assert found["zones"] == [("UTC-07:00", 3)]
+    assert found["units"] == [("kW", 3)]
+    assert [each["count"] for each in found["refused"]] == [1]
+    assert said[0] == (0, 4)
+    assert said[-1] == (4, 4)
+    # without a time zone nobody can be read, and one reason is given for all
+    found = preview(meters, table, MeterOptions(), tell=lambda *_: None)
+    assert sorted(each["count"] for each in found["refused"]) == [1, 3]
+    json.dumps(found)

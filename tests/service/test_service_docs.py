@@ -4,12 +4,13 @@ import html
 import re
 from pathlib import Path
 
-from service_makers import new_token
+from service_makers import add_dataset, new_token
 
 from sunveil.service.analyst.models import PROBLEMS
 from sunveil.service.broker import TITLES
 from sunveil.service.problems import SLUGS, TYPE_PREFIX
 from sunveil.service.settings import ANSWER_SECONDS
+from sunveil.service.verdicts import RULES
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "service.md").read_text(encoding="utf-8")
@@ -33,8 +34,33 @@ def test_the_ten_lines_of_the_client_do_what_they_say(served, capsys):
 
 def test_the_help_page_shows_the_same_lines(served):
     text = html.unescape(served.analyst().get("/analyst/help").text)
-    shown = re.search(r"<pre><code>(.*?)</code></pre>", text, re.DOTALL)[1]
+    lines, shown = re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", text, re.DOTALL)
+    assert len(lines.strip().splitlines()) == 3
     assert shown.strip() == CLIENT.replace("http://127.0.0.1:8321", served.base).strip()
+
+
+def test_the_three_lines_of_the_client_do_what_they_say(served):
+    add_dataset(served.service, "demo-town")
+    lines = re.search(r"```pycon\n(.*?)```", PAGE, re.DOTALL)[1].replace(">>> ", "")
+    assert len(lines.strip().splitlines()) == 3
+    token, made = new_token(served.service), {}
+    exec(lines.replace("http://127.0.0.1:8321", served.base).replace("sv_...", token), made)
+    made["client"].close()
+    assert list(made["release"].table("sectors")["sector"])[:4] == ["N", "E", "S", "W"]
+    assert served.service.ledger.dataset("demo-town").spent == 0.15
+
+
+def test_every_verdicts_rule_is_on_the_page():
+    table = PAGE[PAGE.index("### Verdicts") : PAGE.index("## From a program")]
+    assert table.count("\n| ") - 1 == len(RULES)
+    for rule in RULES.values():
+        assert words_of(rule.useful) in table
+        assert words_of(rule.rough) in table
+
+
+def words_of(share: float) -> str:
+    words = {1 / 3: "a third", 1.0: "the whole", 0.1: "a tenth", 0.25: "a quarter"}
+    return words.get(share, f"{share:.0%}")
 
 
 def test_every_address_is_on_the_page(shared):
@@ -42,10 +68,18 @@ def test_every_address_is_on_the_page(shared):
     for path in description["paths"]:
         plain = path.removeprefix("/api/v1")
         plain = re.sub(r"{(\w+)}", lambda found: names[found[1]], plain)
-        assert re.search(rf"`(GET|POST) {re.escape(plain)}`", PAGE), plain
+        for method in map(str.upper, description["paths"][path]):
+            assert f"`{method} {plain}`" in PAGE, (method, plain)
 
 
-names = {"dataset": "NAME", "release": "ID", "name": "FILE"}
+names = {
+    "dataset": "NAME",
+    "release": "ID",
+    "name": "FILE",
+    "other": "OTHER",
+    "saved": "SAVED",
+    "run": "RUN",
+}
 
 
 def test_every_kind_and_every_problem_is_on_the_page():

@@ -118,6 +118,21 @@ def test_a_command_is_told_whose_words_its_remedies_are_in(jobs, tmp_path):
     assert (tmp_path / "said").read_text() == "service"
 
 
+def test_work_that_takes_more_memory_than_it_may_fails_with_a_sentence(tmp_path):
+    small = BackgroundJobs(tmp_path / "jobs", memory=300 << 20)
+    takes = (
+        "import sys; from sunveil import cli; cli.cli.main = lambda *_, **__: bytearray(1 << 30)"
+    )
+    command = [sys.executable, "-c", f"{takes}; sys.exit(cli.main([]))"]
+    small.start("infer-a", command, kind="infer", about="a")
+    ended = wait_until_over(small, "infer-a")
+    assert ended.state is JobState.FAILED
+    assert "takes more memory than there is" in ended.message
+    # under another limit the same work goes on
+    BackgroundJobs(tmp_path / "jobs", memory=4 << 30).resume("infer-a")
+    assert wait_until_over(small, "infer-a").state is JobState.DONE
+
+
 def test_the_same_work_is_not_started_a_second_time(jobs, work):
     jobs.start("infer-a", command(work), kind="infer", about="a")
     wait_for(lambda: bool(begun(work)))

@@ -6,13 +6,8 @@ from service_makers import PASSWORD, add_dataset, csrf, new_curator, new_token, 
 
 from sunveil.service.running import print_addresses
 from sunveil.service.settings import Rates
-from sunveil.service.store.accounts import (
-    has_curator,
-    new_setup_secret,
-    revoke_token,
-    setup_digest,
-    token_row,
-)
+from sunveil.service.store.accounts import has_curator, new_setup_secret, setup_digest
+from sunveil.service.store.tokens import revoke_token, token_row
 
 SECRET = "s" * 43
 
@@ -104,7 +99,8 @@ def test_only_digests_of_secrets_are_kept(shared, tmp_path):
 
 def test_a_revoked_token_opens_nothing(served):
     token = new_token(served.service)
-    api, page = served.client(token), served.analyst()
+    api, page, other = served.client(token), served.client(), served.analyst()
+    post(page, "/analyst/login", token=token)
     assert api.get("/me").status_code == 200
     assert page.get("/analyst").status_code == 200
     token_id = token.split("_")[1]
@@ -113,6 +109,8 @@ def test_a_revoked_token_opens_nothing(served):
     served.service.tokens.forget(token_id)
     assert api.get("/me").status_code == 401
     assert page.get("/analyst").headers["location"] == "/analyst/login"
+    assert other.get("/analyst").status_code == 200
+    assert "revoked" in api.get("/me").json()["detail"]
     assert post(served.client(), "/analyst/login", token=token).status_code == 403
     with served.service.store.reading() as connection:
         assert token_row(connection, token_id).revoked is not None
@@ -159,7 +157,7 @@ def test_the_first_start_gives_a_link_that_makes_one_curator(serve):
     link = said[0].split()[-1]
     client = running.client()
     assert client.get("/setup/" + SECRET).status_code == 404
-    for name, password in (("", PASSWORD), ("cora", "short")):
+    for name, password in (("", PASSWORD), ("cora", "short"), ("cora", "coracora2026")):
         assert post(client, link, name=name, password=password).status_code == 422
     assert post(client, link, name="cora", password=PASSWORD).headers["location"] == "/curator"
     assert client.get("/curator").status_code == 200

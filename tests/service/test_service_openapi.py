@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from urllib.parse import unquote
+
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
-from service_makers import add_dataset, key, new_token, quick_settings, running
+from service_makers import add_dataset, key, quick_settings, running
+
+from sunveil.service.store.accounts import add_account
+from sunveil.service.store.tokens import issue_token
 
 OPERATIONS = (
     "GET /api/v1/me",
@@ -16,18 +21,36 @@ OPERATIONS = (
     "POST /api/v1/datasets/{dataset}/releases",
     "GET /api/v1/releases/{release}",
     "GET /api/v1/releases/{release}/files/{name}",
+    "GET /api/v1/releases/{release}/bundle",
+    "GET /api/v1/releases/{release}/notebook",
+    "GET /api/v1/releases/{release}/compare/{other}",
+    "POST /api/v1/releases/{release}/power",
+    "GET /api/v1/releases/{release}/power/{run}",
+    "GET /api/v1/releases/{release}/power/{run}/files/{name}",
+    "PUT /api/v1/releases/{release}/name",
+    "GET /api/v1/datasets/{dataset}/suggestions",
+    "GET /api/v1/datasets/{dataset}/questions",
+    "PUT /api/v1/datasets/{dataset}/questions/{saved}",
+    "DELETE /api/v1/datasets/{dataset}/questions/{saved}",
 )
+# What changes nothing but what an analyst keeps, or only reads: fewer examples find what is wrong.
+PLAIN = (
+    "bundle", "notebook", "{other}", "/name", "suggestions", "questions", "{saved}", "power",
+    "{run}", "power/{run}/files/{name}",
+)  # fmt: skip
 MODES = {"as described": GenerationMode.POSITIVE, "against it": GenerationMode.NEGATIVE}
 
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory):
-    """Return a service with a release, its description, and a token."""
+    """Return a service with a release, its description, and a token of a local account."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
         found = running(quick_settings(tmp_path_factory.mktemp("service")))
         add_dataset(found.service, epsilon=900.0)
-        token = new_token(found.service)
+        with found.service.store.changing() as connection:
+            account = add_account(connection, "tess", role="analyst", analyst="ann")
+            token = issue_token(connection, "ann", account_id=account.id).text
         question = {"kind": "totals", "epsilon": 1.0}
         release = found.client(token).post("/datasets/roofs/releases", json=question, headers=key())
         description = found.client().get("/api/v1/openapi.json").json()
@@ -45,10 +68,10 @@ def test_the_list_of_operations_is_whole(described):
 def test_whatever_is_sent_is_answered_as_described(described, label, mode):
     running, schema, token, release = described
     (operation,) = [each.ok() for each in schema.get_all_operations() if each.ok().label == label]
-    known = {"dataset": "roofs", "release": release, "name": "totals.csv"}
+    known = {"dataset": "roofs", "release": release, "other": release, "name": "totals.csv"}
 
     @settings(
-        max_examples=40,
+        max_examples=12 if label.endswith(PLAIN) else 40,
         derandomize=True,
         database=None,
         deadline=None,
@@ -59,9 +82,15 @@ def test_whatever_is_sent_is_answered_as_described(described, label, mode):
         # drawn by a process of its own, in seconds: it has a test of its own
         body = case.body if isinstance(case.body, dict) else {}
         assume(not (label.endswith("releases") and body.get("kind") == "synthetic"))
-        if real and mode == "as described":
+        if label.endswith("/power") and mode == "as described":
+            # what is said in words alone: the order of days, and which time zones there are
+            case.body = {**body, "start": "2023-06-01", "end": "2023-06-03", "zone": "UTC"}
+        # of a real release, power takes a process of its own for seconds, and has its own tests
+        if real and mode == "as described" and not label.endswith("/power"):
+            # what is put in by hand is held against its pattern as it stands, so not in quotes
             case.path_parameters = {
-                name: known.get(name, value) for name, value in case.path_parameters.items()
+                name: known.get(name) or unquote(value)
+                for name, value in case.path_parameters.items()
             }
         case.call_and_validate(base_url=running.base, headers={"Authorization": f"Bearer {token}"})
 

@@ -2,16 +2,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sunveil.errors import ParameterError
+from sunveil.service.network.logs import WithoutTraceback
 from sunveil.service.problems import Problem, as_problem, internal_problem
-from sunveil.service.running import WithoutTraceback
 from sunveil.service.security.padding import pad_duration
-from sunveil.service.security.passwords import hash_password, password_fits
+from sunveil.service.security.passwords import check_strength, hash_password, password_fits
 from sunveil.service.security.rates import MOST_BUCKETS, RateLimit
 from sunveil.service.security.tokens import (
     csrf_of,
@@ -44,7 +45,29 @@ def test_a_hash_says_how_it_was_made_so_that_it_can_be_made_dearer():
 @pytest.mark.parametrize("password", ["", "short", "x" * 11, "x" * 201])
 def test_a_password_that_is_too_short_or_too_long_is_refused(password):
     with pytest.raises(ParameterError, match="12 to 200"):
-        hash_password(password)
+        check_strength(password)
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["passwordpassword", "cora the curator", "sunveil2026!!", "qwertyuiop12345", "x" * 200],
+)
+def test_a_password_that_is_easily_guessed_is_refused_with_advice(password):
+    with pytest.raises(ParameterError, match=r"easily guessed\. [A-Z]"):
+        check_strength(password, ["cora"])
+
+
+def test_a_password_is_weak_where_it_is_made_of_the_accounts_name():
+    check_strength("hildegard von bingen")
+    with pytest.raises(ParameterError, match="easily guessed"):
+        check_strength("hildegard von bingen", ["hildegard von bingen"])
+
+
+def test_long_and_strong_passwords_are_taken_whole():
+    check_strength(PASSWORD)
+    long = PASSWORD + secrets.token_urlsafe(120)
+    check_strength(long)
+    assert not password_fits(long[:-1], hash_password(long))
 
 
 def test_a_token_is_read_back_and_hides_its_secret():

@@ -13,13 +13,15 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
-from service_makers import PASSWORD, key, post
+from service_makers import PASSWORD, key, new_curator, post
 
 from sunveil.cli import main
 from sunveil.service.app import open_service
 from sunveil.service.demo import NAME, make_demo, telling
-from sunveil.service.running import bind, is_local
+from sunveil.service.getting_ready import GettingReady
+from sunveil.service.running import is_local
 from sunveil.service.settings import ServiceSettings
+from sunveil.service.sockets import bind
 
 HEAVY = {"pandas", "pvlib", "opendp", "scipy", "numba", "matplotlib", "plotly", "duckdb"}
 
@@ -53,7 +55,8 @@ def test_the_command_serves_until_it_is_interrupted_and_sets_up_its_first_curato
             assert client.get(f"{base}/curator").status_code == 200
         process.send_signal(signal.SIGINT)
         process.stdout.read()
-        assert process.stderr.read().strip() == ""
+        said = process.stderr.read().strip().splitlines()
+        assert [line.split()[3] for line in said] == ["account-made", "signed-in"]
     assert process.returncode in (0, 130)
     assert (tmp_path / "data").stat().st_mode & 0o077 == 0
     with serving("--data", tmp_path / "data") as process:
@@ -82,17 +85,6 @@ def test_a_database_that_cannot_be_used_is_said_in_one_sentence(tmp_path, capsys
     said = capsys.readouterr().err
     assert word in said
     assert said.count("\n") == 1
-
-
-def test_a_demo_stays_out_of_the_ledger_that_the_environment_names(tmp_path, monkeypatch):
-    monkeypatch.setenv("SUNVEIL_LEDGER", str(tmp_path / "earnest.db"))
-    service = open_service(ServiceSettings(data=tmp_path / "data"))
-    make_demo(service, say=lambda _: None, systems=2)
-    service.close()
-    with serving("--data", tmp_path / "data", "--demo") as process:
-        found, _ = links(process, 2)
-        assert set(found) == {"Curator", "Analyst"}
-    assert not (tmp_path / "earnest.db").exists()
 
 
 def test_listening_to_a_network_without_tls_is_warned_of():
@@ -130,10 +122,33 @@ def test_nothing_heavy_is_loaded_before_the_service_listens(tmp_path):
     assert done.stdout == "[]\n"
 
 
-def test_the_demo_brings_up_a_fleet_an_analyst_and_a_curator(tmp_path):
-    said = []
-    service = open_service(ServiceSettings(data=tmp_path))
-    made = make_demo(service, say=said.append, systems=3)
+def interrupted_demo(service, said):
+    """Make a demo that is interrupted as each of its steps begins, and begun again."""
+    steps = []
+
+    def say(line):
+        said.append(line)
+        if line[0] != " " and line not in steps:
+            steps.append(line)
+            raise KeyboardInterrupt
+
+    while True:
+        try:
+            made = make_demo(service, say=say, systems=3)
+        except KeyboardInterrupt:
+            continue
+        assert len(steps) == 3
+        said[:] = [steps[0], *(line for line in said if line[0] == " "), *steps[1:]]
+        return made
+
+
+def test_the_demo_brings_up_a_fleet_also_where_it_was_interrupted(tmp_path, monkeypatch, capsys):
+    # a demo stays out of the ledger that the environment names
+    earnest = tmp_path / "earnest.db"
+    monkeypatch.setenv("SUNVEIL_LEDGER", str(earnest))
+    said, data = [], tmp_path / "data"
+    service = open_service(ServiceSettings(data=data))
+    made = interrupted_demo(service, said)
     (released,) = [each for each in service.ledger.entries(NAME) if each.kind == "answer"]
     assert released.place > 1
     service.close()
@@ -141,11 +156,16 @@ def test_the_demo_brings_up_a_fleet_an_analyst_and_a_curator(tmp_path):
         "Simulating", "Inferring", "Publishing",
     ]  # fmt: skip
     assert "3 systems" in said[0]
+    # what is a demo is not served in earnest
+    database = str(data / "sunveil.db")
+    assert main(["serve", "--port", "0", "--data", str(data), "--database", database]) == 2
+    assert "holds a demo" in capsys.readouterr().err
     # started again it is quick, with new credentials; over the command, as by hand
-    with serving("--data", tmp_path, "--demo") as process:
-        found, lines = links(process, 2)
-        token = re.search(r"token (\S+)", lines[1])[1]
-        name, password = re.search(r"name (\S+)\s+password (\S+)", lines[0]).groups()
+    with serving("--data", data, "--demo") as process:
+        found, lines = links(process, 3)
+        assert lines[0] == "Starting the service ...\n"
+        token = re.search(r"token (\S+)", lines[2])[1]
+        name, password = re.search(r"name (\S+)\s+password (\S+)", lines[1]).groups()
         assert (name, password != made.password, token != made.token) == (made.curator, True, True)
         base = found["Analyst"].removesuffix("/analyst/login")
         headers = {"Authorization": f"Bearer {token}"}
@@ -161,6 +181,53 @@ def test_the_demo_brings_up_a_fleet_an_analyst_and_a_curator(tmp_path):
             entered = post(client, "/curator/login", name=name, password=password)
             assert entered.headers["location"] == "/curator"
             assert client.get("/curator").status_code == 200
+    assert set(found) == {"Curator", "Analyst"}
+    assert not earnest.exists()
+
+
+@pytest.mark.parametrize("holds", ["a file", "a curator"])
+def test_a_demo_stays_out_of_what_holds_anything_else(tmp_path, capsys, holds):
+    data = tmp_path / "data"
+    if holds == "a file":
+        data.mkdir()
+        (data / "meters.csv").write_text("")
+    else:
+        service = open_service(ServiceSettings(data=data))
+        new_curator(service)
+        service.close()
+    before = sorted(path.name for path in data.iterdir())
+    assert main(["serve", "--port", "0", "--demo", "--data", str(data)]) == 2
+    said = capsys.readouterr().err
+    assert "holds something else than a demo" in said
+    assert said.count("\n") == 1
+    assert sorted(path.name for path in data.iterdir()) == before
+
+
+def test_a_page_says_how_far_the_demo_is_until_the_service_has_its_socket(tmp_path):
+    said = []
+    with bind(ServiceSettings(data=tmp_path, port=0)) as bound:
+        ready = GettingReady(bound, said.append)
+        base = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        with ready.answering():
+            ready.say("Inferring <them> ...")
+            ready.say("  4 s, 10 of 300 systems")
+            page = httpx.get(base)
+            assert (page.status_code, page.headers["retry-after"]) == (503, "1")
+            assert "<li>Inferring &lt;them&gt;</li>" in page.text
+            assert "10 of 300 systems" in page.text
+            assert httpx.head(f"{base}/curator").status_code == 503
+        assert bound.fileno() >= 0
+        socket.create_connection(bound.getsockname(), timeout=5.0).close()
+    assert said == ["Inferring <them> ...", "  4 s, 10 of 300 systems"]
+
+
+def test_several_workers_are_refused_over_a_file_and_for_a_demo(tmp_path, capsys):
+    command = ["serve", "--port", "0", "--data", str(tmp_path), "--workers", "2"]
+    for more, words in (([], "in PostgreSQL"), (["--demo"], "leave out --workers")):
+        assert main([*command, *more]) == 2
+        said = capsys.readouterr().err
+        assert words in said
+        assert said.count("\n") == 1
 
 
 def test_whoever_waits_is_told_of_it_again_and_again():

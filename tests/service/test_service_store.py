@@ -1,25 +1,25 @@
 from __future__ import annotations
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from service_makers import quick_settings
 from sqlalchemy import inspect, text
 
 from sunveil.errors import LedgerError, ParameterError, ReleaseNotFound
+from sunveil.ledger.database import open_engine
 from sunveil.ledger.ledger import Ledger
+from sunveil.ledger.opening import config_of
 from sunveil.ledger.promise import Promise
 from sunveil.ledger.shares import shares_of_analyst, shares_of_dataset
 from sunveil.privacy.units import System
 from sunveil.service.app import open_service
 from sunveil.service.store.accounts import (
-    add_curator,
+    add_account,
     add_first_curator,
-    issue_token,
-    password_of,
-    revoke_token,
+    find_account,
     set_password,
-    token_rows,
 )
 from sunveil.service.store.base import Store
 from sunveil.service.store.datasets import (
@@ -29,7 +29,10 @@ from sunveil.service.store.datasets import (
     change_served,
     find_served,
 )
+from sunveil.service.store.opening import MIGRATIONS
+from sunveil.service.store.releases import open_requests
 from sunveil.service.store.schema import metadata
+from sunveil.service.store.tokens import issue_token, revoke_token, token_rows
 
 PASSWORD = "correct horse battery staple"
 
@@ -69,6 +72,27 @@ def test_opening_again_changes_nothing_and_the_ledger_opens_beside_it(store, whe
     assert sorted(inspect(store.engine).get_table_names()) == before
 
 
+def test_a_database_of_the_first_step_is_brought_to_this_version_with_what_it_holds(where):
+    Ledger(where, create=True).close()
+    engine = open_engine(where)
+    config = config_of(MIGRATIONS)
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        connection.execute(
+            text(
+                "INSERT INTO service_requests (analyst, key, dataset, asked, made)"
+                " VALUES ('ann', 'k', 'roofs', '{}', '2026-01-01')"
+            )
+        )
+    engine.dispose()
+    store = Store(where)
+    with store.reading() as connection:
+        (left,) = open_requests(connection)
+    store.close()
+    assert (left.analyst, left.ending, left.came) == ("ann", None, None)
+
+
 def test_tables_of_a_newer_version_are_refused(store, where):
     with store.changing() as connection:
         connection.execute(text("UPDATE sunveil_service SET version_num = '9999'"))
@@ -91,14 +115,14 @@ def test_a_change_that_fails_leaves_nothing(store):
 def test_a_curator_has_one_account_and_a_password_that_can_be_changed(store):
     with store.changing() as connection:
         add_first_curator(connection, "cora", PASSWORD)
-        first = password_of(connection, "cora")
+        first = find_account(connection, "cora").password
         with pytest.raises(ParameterError, match="already"):
-            add_curator(connection, "cora", PASSWORD)
+            add_account(connection, "Cora", role="auditor")
         with pytest.raises(ParameterError, match="already"):
             add_first_curator(connection, "dora", PASSWORD)
         set_password(connection, "cora", PASSWORD + "!")
-        assert password_of(connection, "cora") != first
-        assert password_of(connection, "dora") is None
+        assert find_account(connection, "cora").password != first
+        assert find_account(connection, "dora") is None
 
 
 def test_tokens_are_listed_with_what_became_of_them(store):

@@ -42,7 +42,8 @@ def clock(monkeypatch):
 
     monkeypatch.setattr("sunveil.service.routing.time", SimpleNamespace(monotonic=now))
     monkeypatch.setattr(
-        "sunveil.service.security.padding.time", SimpleNamespace(monotonic=now, sleep=held)
+        "sunveil.service.security.padding.time",
+        SimpleNamespace(monotonic=now, time=now, sleep=held),
     )
     monkeypatch.setattr("sunveil.service.analyst.asking.pad_duration", padded)
     return told

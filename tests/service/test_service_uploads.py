@@ -6,20 +6,30 @@ import gzip
 import io
 import lzma
 import os
+import resource
+import shutil
 import signal
 import stat
 import subprocess
 import sys
+import time
 import tracemalloc
 import zipfile
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import numpy as np
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from sunveil.errors import SourceError
+from sunveil.errors import ParameterError, SourceError
+from sunveil.meters.options import MeterOptions
 from sunveil.service.uploads import (
     Received,
     Staging,
@@ -31,9 +41,12 @@ from sunveil.service.uploads import (
     remove_abandoned,
 )
 from sunveil.service.uploads.data_folder import list_below
-from sunveil.service.uploads.limits import size_text
+from sunveil.service.uploads.guarded import run_guarded
+from sunveil.service.uploads.intake import take_in
+from sunveil.service.uploads.kept import drop_kept, find_kept, keep_files, with_kept
+from sunveil.service.uploads.limits import MEGABYTE, ReadingLimits, size_text
 from sunveil.service.uploads.receive import ReceivedFile
-from sunveil.service.uploads.tables import place_files
+from sunveil.service.uploads.tables import check_rows, place_files
 from sunveil.service.uploads.unpack import unpack
 
 BOUNDARY = "XyzzyBoundary"
@@ -193,9 +206,9 @@ def test_a_disk_without_room_is_told_before_anything_is_written(came):
         (body(field("name", b"x" * 101)), "longer than 100 bytes"),
         (body(*(field(f"f{n}", b"") for n in range(41))), "more than 40 fields"),
         (body(*(file("meters", f"{n}.csv", b"") for n in range(7))), "more than 6 files"),
-        (body(file("meters", "../a.csv", b"")), "rename it"),
+        (body(file("meters", "../a.csv", b"")), "leads out of its folder"),
         (body(file("meters", "a*.csv", b"")), "rename it"),
-        (body(file("meters", ".a.csv", b"")), "rename it"),
+        (body(file("meters", "/a.csv", b"")), "absolute path"),
         (body(file("meters", "x" * 160 + ".csv", b"")), "rename it"),
     ],
 )
@@ -238,8 +251,8 @@ def test_an_archive_is_unpacked_with_its_folders(came, into):
         ([("a.csv", b""), ("A.csv", b"")], "two files named"),
         ([("a.csv", b""), ("a.csv/b.csv", b"")], "broken"),
         ([("a.zip", zipped([("b.csv", b"")]))], "another archive"),
-        ([("a.csv.gz", b"")], "another archive"),
-        ([("a.py", b"")], "no table that is read"),
+        ([("a.tar", b"")], "another archive"),
+        ([("a.py", b"")], "is no meter file"),
         ([(f"{n}.csv", b"") for n in range(7)], "7 entries"),
         ([("zeros.csv", b"0" * 2_000_000)], "50 times"),
         ([(f"{n}.csv", os.urandom(16) + b"0" * 900_000) for n in range(4)], "more than the 2.86"),
@@ -337,6 +350,164 @@ def test_systems_are_found_in_an_archive(came, into):
 GOOD = ("systems", "s.csv", SYSTEMS)
 
 
+def took_in(files: list[ReceivedFile], into: Path, *, place=None, limits=None) -> dict[str, Any]:
+    """Take files in, in this process."""
+    return take_in(files, into, LIMITS, limits or ReadingLimits(), MeterOptions(), place)
+
+
+def test_folders_that_were_dropped_keep_their_files_apart(came, into):
+    sent = received(
+        came,
+        ("meters", "fleet/north/a.csv", READINGS),
+        ("meters", "fleet/south/a.csv", READINGS),
+        ("meters", "fleet/systems.csv", SYSTEMS),
+        ("meters", "fleet/.DS_Store", b"?"),
+    )
+    got = place_files(sent, into, limits=LIMITS)
+    found = sorted(str(each.relative_to(got.meters)) for each in got.meters.rglob("*.csv"))
+    assert found == ["fleet/north/a.csv", "fleet/south/a.csv"]
+    assert got.systems == into / "systems.csv"
+
+
+def test_what_a_simulation_says_of_itself_is_left_out_with_a_note(came, into):
+    sent = received(
+        came,
+        ("meters", "sim/readings/part-00000.parquet", parquet(came / "p.parquet")),
+        ("meters", "sim/systems.csv", SYSTEMS),
+        ("meters", "sim/truth.parquet", parquet(came / "t.parquet")),
+        ("meters", "sim/fleet.json", b"{}"),
+        ("meters", "sim/README.md", b"# Fleet"),
+    )
+    got = took_in(sent, into)
+    assert got["listed"] == 1
+    assert got["notes"] == [
+        "Left out, since they hold no readings: sim/truth.parquet, sim/fleet.json, sim/README.md."
+    ]
+    assert [each.name for each in into.rglob("*.*")] == ["systems.csv", "part-00000.parquet"]
+
+
+def test_a_packed_file_without_a_second_ending_is_named_so_that_it_is_read(came, into):
+    sent = received(came, GOOD, ("meters", "a.gz", gzip.compress(READINGS, mtime=0)))
+    got = place_files(sent, into, limits=LIMITS)
+    assert [each.name for each in got.meters.iterdir()] == ["a.dat.gz"]
+
+
+def test_systems_at_one_place_need_no_table(came, into):
+    sent = received(came, ("meters", "a.csv", READINGS), ("meters", "b.csv", READINGS[11:]))
+    got = took_in(sent, into, place={"latitude": 40.0, "longitude": -105.0})
+    assert got["table"] == "systems.parquet"
+    assert (got["listed"], got["place"]) == (1, {"latitude": 40.0, "longitude": -105.0})
+    with pytest.raises(ParameterError, match="latitude"):
+        took_in(sent, fresh(into), place={"latitude": 91.0, "longitude": 0.0})
+
+
+def test_a_workbook_can_be_the_table_of_systems(came, into):
+    book = openpyxl.Workbook()
+    for row in (
+        ("system_id", "latitude", "longitude", "since"),
+        ("a", 40.5, -105, date(2024, 1, 31)),
+    ):
+        book.active.append(row)
+    book.save(came / "s.xlsx")
+    table = ("systems", "s.xlsx", (came / "s.xlsx").read_bytes())
+    got = took_in(received(came, table, ("meters", "a.csv", READINGS)), into)
+    assert (got["listed"], got["table"]) == (1, "systems.xlsx")
+    assert got["place"] == {"latitude": 40.5, "longitude": -105.0}
+
+
+def fresh(into: Path) -> Path:
+    shutil.rmtree(into)
+    into.mkdir()
+    return into
+
+
+# -- small files that stand for large tables
+
+
+def repeated(path: Path, rows: int) -> bytes:
+    """Return a table of systems of which every row is the same: a few kilobytes of runs."""
+    name = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), ["a" * 200])
+    place = pa.array(np.full(rows, 40.0))
+    pq.write_table(pa.table({"system_id": name, "latitude": place, "longitude": place}), path)
+    return path.read_bytes()
+
+
+def test_a_table_of_ten_million_rows_is_refused_by_what_its_footer_says(came, into):
+    sent = ("systems", "s.parquet", repeated(came / "s.parquet", 10_000_000))
+    assert len(sent[2]) < 400_000
+    with pytest.raises(UploadTooLarge, match=r"10,000,000 rows.*1,000,000.*reading\.systems"):
+        took_in(received(came, sent, ("meters", "a.csv", READINGS)), into)
+    with pytest.raises(UploadTooLarge, match=r"3 columns, and at most 2.*reading\.columns"):
+        took_in(
+            received(came, sent, ("meters", "a.csv", READINGS)),
+            fresh(into),
+            limits=ReadingLimits(columns=2),
+        )
+    with pytest.raises(UploadTooLarge, match=r"10,000,000 rows of readings.*reading\.readings"):
+        check_rows([came / "s.parquet"], limits=ReadingLimits(readings=9_999_999))
+
+
+def test_what_takes_too_much_memory_ends_its_own_process_and_is_refused(came, into):
+    """No footer is believed: here the limit of rows would let the table pass."""
+    sent = ("systems", "s.parquet", repeated(came / "s.parquet", 1_000_000))
+    limits = ReadingLimits(memory=300 * MEGABYTE, systems=10**9)
+    files = received(came, sent, ("meters", "a.csv", READINGS))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(UploadTooLarge, match=r"300 MB of memory.*reading\.memory"):
+        run_guarded(take_in, files, into, LIMITS, limits, MeterOptions(), None, limits=limits)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 * 1024
+
+
+def test_what_takes_too_long_is_stopped(tmp_path):
+    limits = ReadingLimits(seconds=0.3)
+    with pytest.raises(UploadTooLarge, match=r"0 seconds.*reading\.seconds"):
+        run_guarded(time.sleep, 60.0, limits=limits)
+
+
+def test_a_guarded_process_hands_back_answers_and_refusals(came, into):
+    files = received(came, GOOD, ("meters", "a.csv", READINGS))
+    limits = ReadingLimits()
+    got = run_guarded(take_in, files, into, LIMITS, limits, MeterOptions(), None, limits=limits)
+    assert (got["listed"], got["table"]) == (1, "systems.csv")
+    with pytest.raises(UploadRefused, match="no readings were sent"):
+        run_guarded(
+            take_in, files[:1], fresh(into), LIMITS, limits, MeterOptions(), None, limits=limits
+        )
+
+
+# -- files of a refused upload wait for a second try
+
+
+def test_refused_files_wait_for_the_curator_who_sent_them(tmp_path, came):
+    home = tmp_path / "home"
+    files = received(came, GOOD, ("meters", "a.csv", READINGS), ("meters", "b.csv", READINGS))
+    sent = Received({"title": "Roofs", "csrf": "secret"}, tuple(files))
+    token = keep_files(home, sent, who="cora", problem="no")
+    kept = find_kept(home, token, who="cora")
+    assert kept is not None
+    assert kept.fields == {"title": "Roofs"}
+    assert [each.name for each in kept.files] == ["s.csv", "a.csv", "b.csv"]
+    assert find_kept(home, token, who="carl") is None
+    assert find_kept(home, "../" + token, who="cora") is None
+
+    newer = received(came, ("meters", "a.csv", b"newer"), ("systems", "t.csv", SYSTEMS))
+    both = with_kept(Received({}, tuple(newer)), kept, into=came)
+    assert [(each.name, each.path.read_bytes()) for each in both.files] == [
+        ("a.csv", b"newer"), ("t.csv", SYSTEMS), ("b.csv", READINGS)
+    ]  # fmt: skip
+    drop_kept(home, token)
+    assert find_kept(home, token, who="cora") is None
+
+
+def test_files_that_waited_for_a_day_are_removed(tmp_path, came):
+    home = tmp_path / "home"
+    old, new = (keep_files(home, Received({}, ()), who="cora", problem="no") for _ in range(2))
+    os.utime(home / f".kept-{old}", (0, 0))
+    with Staging(home).open():
+        assert find_kept(home, old, who="cora") is None
+        assert find_kept(home, new, who="cora") is not None
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -388,7 +559,7 @@ def test_what_the_reader_takes_is_taken_whatever_its_cells_hold(came, into, name
             [GOOD, ("meters", "a.xlsx", zipped([("xl/workbook.xml", b"0" * 2_000_000)]))],
             "50 times",
         ),
-        ([("systems", "s.zip", b""), ("meters", "a.csv", READINGS)], "Parquet or CSV"),
+        ([("systems", "s.zip", b""), ("meters", "a.csv", READINGS)], "CSV, Parquet or .xlsx"),
         (
             [("systems", "s.csv", b"place,latitude\n1,2\n"), ("meters", "a.csv", READINGS)],
             "no column of systems",
@@ -397,7 +568,7 @@ def test_what_the_reader_takes_is_taken_whatever_its_cells_hold(came, into, name
 )
 def test_what_is_not_what_it_says_is_refused_in_one_sentence(came, into, files, why):
     with pytest.raises(SourceError, match=why) as caught:
-        place_files(received(came, *files), into, limits=LIMITS)
+        took_in(received(came, *files), into)
     assert str(tuple(caught.value.args)).count(str(into)) == 0
 
 

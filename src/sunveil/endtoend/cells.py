@@ -83,6 +83,7 @@ def meter_cells(
     scale: float = 1.0,
     digits: int = 3,
     decimal: str = ".",
+    base_load_kw: float = 0.0,
 ) -> PrivateCells:
     """Return hourly readings of systems under a clear sky.
 
@@ -98,6 +99,8 @@ def meter_cells(
         Decimals that are written.
     decimal
         The mark before them.
+    base_load_kw
+        What a household takes at least, whose load a net meter has taken off; 0 for none. [kW]
     """
     sky = simulate_sky(SITE, YEAR, seed=1, step_minutes=30, clear_days=1.0)
     written: dict[Truth, tuple[bytes, ...]] = {}
@@ -105,7 +108,8 @@ def meter_cells(
         plane = Plane(truth.surface_azimuth, truth.surface_tilt)
         system = SystemTruth("audit", SITE, ((plane, 1.0),), truth.dc_capacity_kw)
         power = simulate_power(system, sky, seed=1, noise=0.0)[FIRST:].iloc[: days * HOURS_A_DAY]
-        texts = [f"{scale * each:.{digits}f}" for each in power]
+        loads = base_load_kw * np.exp(np.random.default_rng(1).exponential(0.7, len(power)))
+        texts = [f"{scale * each:.{digits}f}" for each in power - loads]
         written[truth] = tuple(text.replace(".", decimal).encode() for text in texts)
     stamps = tuple(f"{each:%Y-%m-%d %H:%M}" for each in power.index)
     named = {f"home{number:02d}": written[truth] for number, truth in enumerate(truths)}

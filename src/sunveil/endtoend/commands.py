@@ -24,7 +24,7 @@ def command_release(
     unit: str,
     epsilon: float,
     fleet: bool = False,
-    options: Mapping[str, str] | None = None,
+    options: Mapping[str, str | bool] | None = None,
 ) -> Entry:
     """Return ``sunveil release``, in this process, by what the console script calls.
 
@@ -73,7 +73,7 @@ def publish_system(
     unit: str,
     epsilon: float,
     fleet: bool = False,
-    options: Mapping[str, str] | None = None,
+    options: Mapping[str, str | bool] | None = None,
 ) -> Entry:
     """Return ``sunveil publish system``, with the folder that it writes.
 
@@ -123,9 +123,12 @@ def _where(path: Path, fleet: bool) -> tuple[str, ...]:
     return ("--systems", str(path.with_name("systems.csv"))) if fleet else _SITE
 
 
-def _told(options: Mapping[str, str] | None) -> list[str]:
+def _told(options: Mapping[str, str | bool] | None) -> list[str]:
     """Return options of the reader as the command takes them."""
-    return [f"--{name.replace('_', '-')}={value}" for name, value in (options or {}).items()]
+    return [
+        f"--{name.replace('_', '-')}{'' if value is True else f'={value}'}"
+        for name, value in (options or {}).items()
+    ]
 
 
 def _released(said: Said, path: Path) -> Outcome:

@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from sunveil.endtoend.cases import (
+    DAYS,
     EPSILON,
     PYTHON,
-    ROWS,
+    SHORT_DAYS,
     UNITS,
-    WHOLE_ROWS,
     Scope,
     rule_of_estimates,
     sector_draws,
     window_draws,
 )
-from sunveil.endtoend.cells import PrivateCells, estimate_cells
+from sunveil.endtoend.cells import THREE, estimate_cells, meter_cells
 from sunveil.endtoend.commands import command_release
 from sunveil.endtoend.comparing import AuditCase, CaseFinding
-from sunveil.endtoend.hostile import READING, SYSTEM, neighbours
+from sunveil.endtoend.hostile import DAY, READING, SYSTEM, neighbours
 from sunveil.endtoend.inputs import comma_csv, estimates_csv
 from sunveil.endtoend.library import python_tables
 from sunveil.endtoend.outcomes import Outcome
@@ -36,8 +36,11 @@ from sunveil.publish.bins import PARTS
 
 # How many of the first cells a reader looks at that guesses.
 HEAD = 100
-# How often what is drawn with too little noise is drawn: more than one that always shows needs.
-FAULTY_DRAWS = 100
+# How often what is drawn with too little noise is drawn: more than one that always shows needs,
+# and for one that shows nearly always.
+FAULTY_DRAWS, MORE_DRAWS = 60, 100
+# So many estimates that rounding most of them moves a total that is drawn alone beyond its noise.
+ROWS, WHOLE_ROWS, TOTAL_REACH = 900, 110, 170.0
 
 Lines = list[list[bytes]]
 
@@ -94,19 +97,29 @@ def planted_faults(scope: Scope) -> Iterator[PlantedFault]:
         data=rows,
         neighbours=tuple(neighbours(rows, READING, kinds=["5.25"], spots=2)),
         write=estimates_csv,
-        run=python_tables(epsilon=EPSILON),
-        rule=rule_of_estimates(rows),
+        run=python_tables(epsilon=EPSILON, tables=("totals",)),
+        rule=rule_of_estimates(rows, TOTAL_REACH),
     )
     yield PlantedFault(
         "types told from the first rows", replace(tables, run=reading_as(sniffed, tables.run))
     )
     yield PlantedFault(
         "a decimal mark for all from the first readings",
-        _meters(scope, READING, "decimal comma", lambda run: reading_as(one_mark, run)),
+        _meters(scope, READING, "decimal comma", lambda run: reading_as(one_mark, run), sharp=True),
     )
     yield PlantedFault(
         "a batch aborted by one system",
         _meters(scope, SYSTEM, "blank", lambda run: reading_as(aborted, run)),
+    )
+    yield PlantedFault(
+        "net meters told by readings below zero",
+        _meters(
+            scope,
+            READING,
+            "-1e30",
+            lambda run: told_net(run, _released(scope, DAY, net=True)),
+            asked=DAY,
+        ),
     )
     yield PlantedFault(
         "a note that counts what cannot be read", _meters(scope, READING, "nan", noting)
@@ -117,7 +130,7 @@ def planted_faults(scope: Scope) -> Iterator[PlantedFault]:
     )
     yield PlantedFault(
         "parts of systems drawn with the noise of as many systems",
-        sector_draws(runs=FAULTY_DRAWS, drawn_at=PARTS * EPSILON),
+        sector_draws(runs=MORE_DRAWS, drawn_at=PARTS * EPSILON),
     )
 
 
@@ -159,6 +172,21 @@ def aborted(lines: Lines) -> Lines:
     return [head, *rows[:place]]
 
 
+def told_net(run: Entry, run_net: Entry) -> Entry:
+    """Return a door that takes a file for one of net meters if any reading is below zero.
+
+    Parameters
+    ----------
+    run, run_net
+        The door for meters of generation, and the one for net meters.
+    """
+
+    def told(path: Path) -> Outcome:
+        return (run_net if b",-" in path.read_bytes() else run)(path)
+
+    return told
+
+
 def noting(run: Entry) -> Entry:
     """Return a command that says on stderr how many cells are no finite numbers."""
 
@@ -171,18 +199,40 @@ def noting(run: Entry) -> Entry:
     return noted
 
 
-def _meters(scope: Scope, unit: str, kind: str, plant: Callable[[Entry], Entry]) -> AuditCase:
-    """Return the command over a CSV file, with a fault planted around it."""
-    data: PrivateCells = scope.three
+def _released(
+    scope: Scope, unit: str, *, epsilon: float = EPSILON / 10.0, net: bool = False
+) -> Entry:
+    """Return the command that releases systems of one file."""
+    options = {"net": True} if net else {}
+    return command_release(scope.place, unit=UNITS[unit], epsilon=epsilon, options=options)
+
+
+def _meters(
+    scope: Scope,
+    unit: str,
+    kind: str,
+    plant: Callable[[Entry], Entry],
+    *,
+    asked: str = READING,
+    sharp: bool = False,
+) -> AuditCase:
+    """Return the command over a CSV file, with a fault planted around it.
+
+    A fault of what is drawn needs answers that are sharp; one of what must not change shows the
+    same beside a small ε, which fewer runs exceed. Releases are those of readings, whatever the
+    neighbours differ in, so that the fault is what shows; of days where these are quicker.
+    """
+    truths, days = (THREE[1:], DAYS) if sharp else (THREE[:2], SHORT_DAYS)
+    data = meter_cells(truths, days=days)
+    epsilon = EPSILON if sharp else EPSILON / 10.0
     return AuditCase(
         door="command",
         source="CSV",
         unit=unit,
-        claim=EPSILON,
+        claim=epsilon,
         data=data,
         neighbours=tuple(neighbours(data, unit, kinds=[kind], spots=1)),
         write=comma_csv,
-        # sharp answers, whatever the neighbours differ in, so that the fault is what shows
-        run=plant(command_release(scope.place, unit=UNITS[READING], epsilon=EPSILON)),
+        run=plant(_released(scope, asked, epsilon=epsilon)),
         rule=each_near(data.truths),
     )

@@ -20,6 +20,8 @@ from sunveil.endtoend.cells import SITE, PrivateCells
 # Writes a dataset into a folder and returns what a reader is given.
 Writer = Callable[[Path, PrivateCells], Path]
 
+# What a meter of two columns has counted of the other. [kW]
+IMPORTED = b"0.25"
 _BASE = "https://utility.example/espi/1_1/resource"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -46,6 +48,17 @@ def unnamed_csv(folder: Path, data: PrivateCells) -> Path:
 def beside_csv(folder: Path, data: PrivateCells) -> Path:
     """Write the first system beside temperatures."""
     return _beside_temperatures(folder, data, b"power_kw")
+
+
+def two_columns_csv(folder: Path, data: PrivateCells) -> Path:
+    """Write all systems into one CSV file, beside what each took from the grid meanwhile."""
+    lines = [b"system_id,time,import_kw,export_kw"]
+    lines += [
+        b",".join((name.encode(), stamp.encode(), IMPORTED, cell))
+        for name, cells in data.by_system.items()
+        for stamp, cell in zip(data.columns, cells, strict=True)
+    ]
+    return _written(folder / "meters.csv", b"\n".join([*lines, b""]))
 
 
 def csv_folder(folder: Path, data: PrivateCells) -> Path:
@@ -269,7 +282,7 @@ class MeterSource:
     """
 
     write: Writer
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str | bool] = field(default_factory=dict)
 
 
 METER_SOURCES: Mapping[str, MeterSource] = {
@@ -282,7 +295,11 @@ METER_SOURCES: Mapping[str, MeterSource] = {
     "Parquet, numbers": MeterSource(number_parquet),
     "Parquet, texts": MeterSource(text_parquet),
     "Green Button": MeterSource(green_button),
+    "CSV, net": MeterSource(comma_csv, {"net": True}),
+    "CSV, import and export": MeterSource(two_columns_csv, {"net": True}),
 }
+# Files of net meters, of which releases tell too little to be near what they are.
+NET_SOURCES = ("CSV, net", "CSV, import and export")
 ESTIMATE_WRITERS: Mapping[str, Writer] = {
     "CSV": estimates_csv,
     "CSV, semicolons": estimates_semicolon_csv,

@@ -34,6 +34,7 @@ DRAWN = frozenset(
         "total_sd_kw",
         "error_kw",
         "error_90_kw",
+        "cut_kw",
         "cut_at_most_kw",
         "mean_sd_kw",
         "value",

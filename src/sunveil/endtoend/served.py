@@ -27,10 +27,11 @@ from sunveil.service.answering.data import Data
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
 from sunveil.service.curator.inference import infer_now
-from sunveil.service.running import base_url, bind, server_of
+from sunveil.service.running import base_url, server_of
 from sunveil.service.settings import ANSWER_SECONDS, Rates, ServiceSettings
-from sunveil.service.store.accounts import issue_token
+from sunveil.service.sockets import bind
 from sunveil.service.store.datasets import READY, Served, add_served, find_served
+from sunveil.service.store.tokens import issue_token
 
 ANALYST = "auditor"
 # Answers are padded to a time, as ever, but to a short one.
@@ -105,7 +106,7 @@ def served_systems(
     unit: str,
     epsilon: float,
     systems: int,
-    options: Mapping[str, str] | None = None,
+    options: Mapping[str, str | bool] | None = None,
 ) -> Entry:
     """Return an analyst's question for single systems of a dataset that is new in every run.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -25,6 +26,7 @@ KINDS = {
     ".svg": "image/svg+xml",
 }
 HOUR = 3600
+_packing = Lock()
 _STYLE_ID = re.compile(r"getElementById\(\"([0-9a-f]{64})\"\)")
 router = public_router("/static")
 
@@ -56,9 +58,14 @@ def asset_names() -> frozenset[str]:
     return frozenset({*own, PLOTLY})
 
 
-@cache
 def load_asset(name: str) -> Asset:
-    """Return a file by its name; it is read and packed once."""
+    """Return a file by its name; it is read and packed once, however many ask at the same time."""
+    with _packing:
+        return _pack(name)
+
+
+@cache
+def _pack(name: str) -> Asset:
     path = plotly_path() if name == PLOTLY else STATIC / name
     content = path.read_bytes()
     etag = f'"{hashlib.sha256(content).hexdigest()[:24]}"'

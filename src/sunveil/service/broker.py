@@ -13,6 +13,7 @@ from typing import Annotated, Literal, Protocol, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from sunveil.errors import SunveilError
+from sunveil.service.verdicts import ErrorVerdict, verdict_on, worst
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 0.01, 20.0
 Epsilon = Annotated[
@@ -67,6 +68,7 @@ class FleetTableQuestion(_Question):
             " together, with all their sums; planes: sector and band; sectors, tilts, capacities:"
             " one of them, with the least noise; mounts: one plane, two planes or a tracker;"
             " totals; quantiles.",
+            json_schema_extra={"uniqueItems": True},
         ),
     ] = ["counts", "totals", "quantiles"]
     shares: Annotated[
@@ -150,7 +152,9 @@ class ExpectedError:
         What kind of error it is, such as the standard deviation of the noise.
     cost
         The part of the question's cost that is spent on it, in the promise's measure; None where
-        parts are not told apart.
+        parts are not told apart, and 0 for what comes with another table.
+    of
+        What the error is judged by, such as what a cell holds on average: public. [unit]
     """
 
     table: str
@@ -159,6 +163,50 @@ class ExpectedError:
     unit: str
     meaning: str
     cost: float | None = None
+    of: float | None = None
+
+    @property
+    def verdict(self) -> ErrorVerdict | None:
+        """What it would be good for, by public rules."""
+        return verdict_on(self.error, unit=self.unit, of=self.of)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A change of a question that makes its answer better, tried through the planner.
+
+    Parameters
+    ----------
+    words
+        What to change, such as ``with only sectors``.
+    question
+        The question with the change made.
+    verdict
+        The worst verdict on what it would buy.
+    affordable
+        Whether what is left holds it.
+    """
+
+    words: str
+    question: Question
+    verdict: ErrorVerdict
+    affordable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A first question, which tells as much as there is for a small part of a share.
+
+    Parameters
+    ----------
+    question
+        The question.
+    verdict
+        The worst verdict on what it would buy; None where nothing is known.
+    """
+
+    question: Question
+    verdict: ErrorVerdict | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +221,19 @@ class QuestionPlan:
         Whether it was answered before.
     expected
         The errors to expect.
+    advice
+        Changes that would make the answer better, best first; none where it is useful.
     """
 
     cost: float
     kept: bool
     expected: tuple[ExpectedError, ...]
+    advice: tuple[Advice, ...] = ()
+
+    @property
+    def verdict(self) -> ErrorVerdict | None:
+        """The worst verdict on what is bought; what comes with it at no cost does not count."""
+        return worst(each.verdict for each in self.expected if each.cost != 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +315,22 @@ class Broker(Protocol):
             Whose share would be charged.
         """
 
+    def at_hand(self) -> bool:
+        """Whether what plans is loaded, so that a page that can do without need not wait."""
+
+    def suggest(self, dataset: str, kind: str, *, analyst: str) -> Suggestion:
+        """Return a first question of a kind that tells something for a twentieth of the share.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        kind
+            Which kind of question.
+        analyst
+            Whose share it is a twentieth of.
+        """
+
     def ask(self, dataset: str, question: Question, *, analyst: str, key: str) -> Answered:
         """Answer a question: charge it, draw it and keep it, or find the kept answer.
 
@@ -278,7 +350,7 @@ class Broker(Protocol):
         """Return a file of a release if it is in memory."""
 
     def file(self, release: str, name: str) -> ReleaseFile:
-        """Return a file of a release: ``TABLE.csv``, ``TABLE.parquet`` or ``release-card.yaml``."""
+        """Return a file of a release: ``TABLE.csv``, ``TABLE.json``, ``release-card.yaml`` ..."""
 
     def warm(self) -> None:
         """Load what answering needs, so that the first question does not wait for it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,15 +17,24 @@ from sunveil.privacy.units import System
 from sunveil.service.broker import FleetTableQuestion
 from sunveil.service.context import Service
 from sunveil.service.curator.inference import job_of, start_inference, update_states
-from sunveil.service.store.accounts import issue_token, set_password
+from sunveil.service.settings import ServiceSettings
+from sunveil.service.store.accounts import has_curator, set_password
 from sunveil.service.store.datasets import READY, Served, add_served, all_served, find_served
+from sunveil.service.store.facts import DEMO, fact, set_fact
+from sunveil.service.store.releases import releases_of
+from sunveil.service.store.tokens import issue_token
 
 NAME, CITY, YEAR = "demo-town", "Denver", 2019
 CURATOR, ANALYST, EARLIER = "curator", "Ada", "planner"
 SYSTEMS, SEED = 300, 7
 PROMISED, SHARE, FIRST = 6.0, 3.0, 1.0
 # Nobody who waits is left without a word for longer. [s]
-SILENCE = 4.0
+SILENCE = 2.0
+NOT_A_DEMO = (
+    "this folder or database holds something else than a demo; take an empty --data, and no"
+    " --database, for the demo"
+)
+Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +55,14 @@ class Demo:
 
 
 @contextmanager
-def telling(say: Callable[[str], None], doing: str, *, silence: float = SILENCE) -> Iterator[None]:
-    """Say what is being done, and every few seconds for how long it has been.
+def telling(
+    say: Say,
+    doing: str,
+    *,
+    far: Callable[[], str] = lambda: "",
+    silence: float = SILENCE,
+) -> Iterator[None]:
+    """Say what is being done, and every few seconds how far it is and for how long it has been.
 
     Parameters
     ----------
@@ -54,6 +70,8 @@ def telling(say: Callable[[str], None], doing: str, *, silence: float = SILENCE)
         What prints a line.
     doing
         What is being done.
+    far
+        Says how far it is; nothing where that is not known.
     silence
         How long nothing is said. [s]
     """
@@ -61,7 +79,8 @@ def telling(say: Callable[[str], None], doing: str, *, silence: float = SILENCE)
 
     def remind() -> None:
         while not over.wait(silence):
-            say(f"  {time.monotonic() - begun:.0f} s")
+            words = far()
+            say(f"  {time.monotonic() - begun:.0f} s{', ' * bool(words)}{words}")
 
     say(f"{doing} ...")
     reminder = threading.Thread(target=remind, daemon=True)
@@ -73,8 +92,30 @@ def telling(say: Callable[[str], None], doing: str, *, silence: float = SILENCE)
         reminder.join()
 
 
-def make_demo(service: Service, *, say: Callable[[str], None], systems: int = SYSTEMS) -> Demo:
-    """Make the fleet, its promise and two accounts; a fleet that is there is used again.
+def check_demo_folder(settings: ServiceSettings) -> None:
+    """Refuse a folder for a demo that holds other things and no database of a demo."""
+    if settings.data.is_dir() and not (settings.data / "sunveil.db").exists():
+        own = {"datasets", "jobs"}
+        if any(each.name not in own or any(each.iterdir()) for each in settings.data.iterdir()):
+            raise SunveilError(NOT_A_DEMO)
+
+
+def refuse_demo(service: Service) -> None:
+    """Refuse to serve a demo in earnest: its accounts and its fleet are made up."""
+    with service.store.reading() as connection:
+        found = fact(connection, DEMO)
+    if found is not None:
+        raise SunveilError(
+            "this folder or database holds a demo; add --demo to look at it, or take another"
+            " --data and --database"
+        )
+
+
+def make_demo(service: Service, *, say: Say, systems: int = SYSTEMS) -> Demo:
+    """Make the fleet, its promise and two accounts, or go on where it was interrupted.
+
+    Every step looks whether it was done before, so that a demo may be stopped at any instant and
+    started again. What holds anything but a demo is refused.
 
     Parameters
     ----------
@@ -85,10 +126,22 @@ def make_demo(service: Service, *, say: Callable[[str], None], systems: int = SY
     systems
         How many systems.
     """
+    name = _claim(service)
+    _add_fleet(service, name, systems, say=say)
     with service.store.reading() as connection:
-        there = any(each.name.startswith(NAME) for each in all_served(connection))
-    if not there:
-        _add_fleet(service, systems, say=say)
+        ready = find_served(connection, name).state == READY
+    if not ready:
+        doing = "Inferring them from their meters, compiling first what was never run here"
+        with telling(say, doing, far=lambda: _far(service, name)):
+            _infer(service, name)
+    _promise(service, name)
+    first = FleetTableQuestion(kind="fleet-table", epsilon=FIRST)
+    with service.store.reading() as connection:
+        published = releases_of(connection, name, limit=1)
+    if not published:
+        with telling(say, "Publishing a first table of them"):
+            service.broker.warm()
+            service.broker.ask(name, first, analyst=EARLIER, key="the demo's first")
     password = secrets.token_urlsafe(12)
     with service.store.changing() as connection:
         set_password(connection, CURATOR, password)
@@ -96,10 +149,35 @@ def make_demo(service: Service, *, say: Callable[[str], None], systems: int = SY
     return Demo(CURATOR, password, token.text)
 
 
-def _add_fleet(service: Service, systems: int, *, say: Callable[[str], None]) -> None:
-    name = _free_name(service)
+def _claim(service: Service) -> str:
+    """Mark the database as a demo's, and return the name of its dataset."""
+    taken = {*service.ledger.names(), *service.ledger.forgotten()}
+    with service.store.changing() as connection:
+        known = fact(connection, DEMO)
+        served = {each.name for each in all_served(connection)}
+        if known is None and (served or service.ledger.names() or has_curator(connection)):
+            raise SunveilError(NOT_A_DEMO)
+        if known is not None and (known in served or known not in taken):
+            return known
+        # a name that the ledger never had: a demo's folder may have been removed before
+        tried = [NAME, *(f"{NAME}-{number}" for number in range(2, 1000))]
+        name = next(each for each in tried if each not in taken)
+        set_fact(connection, DEMO, name)
+    return name
+
+
+def _add_fleet(service: Service, name: str, systems: int, *, say: Say) -> None:
+    """Simulate the fleet and serve it, unless that was done."""
+    with service.store.reading() as connection:
+        if any(each.name == name for each in all_served(connection)):
+            return
+    folder = service.settings.datasets / name
+    aside = folder.with_name(f".{name}.part")
     with telling(say, f"Simulating a year of {systems} systems"):
-        keys = write_fleet(service.settings.datasets / name, systems)
+        for left in (aside, folder):  # of a start that was interrupted
+            shutil.rmtree(left, ignore_errors=True)
+        keys = write_fleet(aside, systems)
+        aside.rename(folder)
     dataset = Served(
         name=name,
         title="Demo town",
@@ -114,15 +192,21 @@ def _add_fleet(service: Service, systems: int, *, say: Callable[[str], None]) ->
     )
     with service.store.changing() as connection:
         add_served(connection, dataset)
-    with telling(say, "Inferring them from their meters, compiling first what was never run here"):
-        _infer(service, name)
-    service.ledger.create_dataset(name, Promise(System(), PROMISED))
-    service.ledger.set_share(name, ANALYST, SHARE)
-    service.ledger.set_share(name, EARLIER, FIRST)
-    with telling(say, "Publishing a first table of them"):
-        service.broker.warm()
-        first = FleetTableQuestion(kind="fleet-table", epsilon=FIRST)
-        service.broker.ask(name, first, analyst=EARLIER, key="the demo's first")
+
+
+def _promise(service: Service, name: str) -> None:
+    """Make the promise and both shares, unless that was done."""
+    if name not in service.ledger.names():
+        service.ledger.create_dataset(name, Promise(System(), PROMISED))
+    known = {each.analyst for each in service.ledger.shares(name)}
+    for analyst, share in ((ANALYST, SHARE), (EARLIER, FIRST)):
+        if analyst not in known:
+            service.ledger.set_share(name, analyst, share)
+
+
+def _far(service: Service, name: str) -> str:
+    job = job_of(service, name)
+    return "" if job is None or job.progress is None else job.progress.words
 
 
 def _infer(service: Service, name: str) -> None:
@@ -137,13 +221,6 @@ def _infer(service: Service, name: str) -> None:
             raise SunveilError(
                 "the demo's fleet could not be inferred; look at its job in the curator's console"
             )
-
-
-def _free_name(service: Service) -> str:
-    """Return a name that the ledger never had: a demo's folder may have been removed before."""
-    taken = {*service.ledger.names(), *service.ledger.forgotten()}
-    tried = [NAME, *(f"{NAME}-{number}" for number in range(2, 1000))]
-    return next(name for name in tried if name not in taken)
 
 
 def write_fleet(folder: Path, systems: int) -> list[str]:

@@ -8,13 +8,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil.service.context import service_of
+from sunveil.errors import SunveilError
+from sunveil.service.addresses import limited_as
+from sunveil.service.context import Service, service_of
 from sunveil.service.problems import Problem
+from sunveil.service.roles import ASK, GUEST, side_of
 from sunveil.service.security.tokens import csrf_of, random_secret, read_token
-from sunveil.service.store.accounts import TokenRow
-from sunveil.service.store.sessions import Session, find_session
-
-CURATOR, ANALYST, GUEST = "curator", "analyst", "guest"
+from sunveil.service.store.sessions import Session, find_session, touch_session
+from sunveil.service.store.tokens import TokenRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +25,21 @@ class Identity:
     Parameters
     ----------
     role
-        ``curator``, ``analyst`` or ``guest``.
+        ``curator``, ``auditor``, ``analyst`` or ``guest``.
     who
-        The account's or the analyst's name; empty for a guest.
+        The account's name; of an analyst, the name in the ledger; empty for a guest.
     cookie
         The secret that the browser is known by, which forms' tokens are made from.
     flash
         What the next page says.
     fresh
         Whether the browser must be given the cookie yet.
+    scope
+        What an analyst may do at most: ``read`` or ``ask``.
+    account, token
+        Name of the account, and public half of the token, that it is known by; empty for none.
+    session
+        The session of a browser; None for programs and guests.
     """
 
     role: str
@@ -40,17 +47,28 @@ class Identity:
     cookie: str = field(default="", repr=False)
     flash: tuple[tuple[str, str], ...] = ()
     fresh: bool = False
+    scope: str = ASK
+    account: str = ""
+    token: str = ""
+    session: Session | None = None
 
     @property
     def csrf(self) -> str:
         """The token that a form must carry to come from a page of ours."""
         return csrf_of(self.cookie)
 
+    @property
+    def actor(self) -> str | None:
+        """What the ledger says did it: the account, else the token; None for a guest."""
+        if self.account:
+            return self.account
+        return f"token sv_{self.token}" if self.token else None
+
 
 def cookie_name(request: Request, role: str) -> str:
-    """Return the name of a role's cookie; over TLS, one that no other host can set."""
+    """Return the name of the cookie of a role's side; over TLS, one that no other host can set."""
     prefix = "__Host-" if service_of(request).settings.https else ""
-    return f"{prefix}sunveil-{role}"
+    return f"{prefix}sunveil-{side_of(role)}"
 
 
 def set_cookie(request: Request, response: Response, role: str, value: str) -> None:
@@ -61,7 +79,7 @@ def set_cookie(request: Request, response: Response, role: str, value: str) -> N
     request, response
         What is answered, and the response that sets the cookie.
     role
-        ``curator``, ``analyst`` or ``guest``.
+        ``curator``, ``auditor``, ``analyst`` or ``guest``.
     value
         The secret that the session is known by.
     """
@@ -85,7 +103,7 @@ def drop_cookie(request: Request, response: Response, role: str) -> None:
     request, response
         What is answered, and the response that deletes the cookie.
     role
-        ``curator``, ``analyst`` or ``guest``.
+        ``curator``, ``auditor``, ``analyst`` or ``guest``.
     """
     settings = service_of(request).settings
     response.delete_cookie(
@@ -105,20 +123,37 @@ def guest_of(request: Request) -> Identity:
     return Identity(GUEST, cookie=random_secret(), fresh=True)
 
 
-async def session_of(request: Request, role: str) -> Identity | None:
-    """Return who has logged in as a role, or None."""
-    cookie = request.cookies.get(cookie_name(request, role), "")
+async def session_of(request: Request, side: str) -> Identity | None:
+    """Return who has signed in to a side, ``curator`` for the console or ``analyst``, or None."""
+    cookie = request.cookies.get(cookie_name(request, side), "")
     if not cookie:
         return None
-    found = await run_in_threadpool(_find, request, cookie)
-    if found is None or found.role != role:
+    found = await run_in_threadpool(_find, service_of(request), cookie)
+    if found is None or side_of(found.role) != side:
         return None
-    return Identity(role, found.who, cookie, found.flash)
+    return Identity(
+        found.role,
+        found.who,
+        cookie,
+        found.flash,
+        scope=found.scope,
+        account=found.account,
+        token=found.token,
+        session=found,
+    )
 
 
-def _find(request: Request, cookie: str) -> Session | None:
-    with service_of(request).store.reading() as connection:
-        return find_session(connection, cookie)
+def _find(service: Service, cookie: str) -> Session | None:
+    idle = service.settings.idle_minutes
+    with service.store.reading() as connection:
+        found = find_session(connection, cookie, idle_minutes=idle)
+    if found is not None and found.stale:
+        try:
+            with service.store.changing() as connection:
+                touch_session(connection, cookie)
+        except SunveilError:  # a disk that is full: reading goes on until the session is too old
+            return found
+    return found
 
 
 def bearer_of(request: Request) -> str | None:
@@ -132,22 +167,32 @@ async def token_of(request: Request) -> TokenRow:
     service = service_of(request)
     token = read_token(bearer_of(request) or "")
     if token is not None:
+        if service.tokens.take_refresh():
+            await run_in_threadpool(service.tokens.refresh)
         row = service.tokens.cached(token)
         if row is None:
             row = await run_in_threadpool(service.tokens.look_up, token)
         if row is not None:
             return row
-    check_rate(service.limits.login_attempts.take(client_address(request)))
+    check_rate(service.limits.login_attempts.take(limited_as(request)))
+    known = None if token is None else await run_in_threadpool(service.tokens.find, token)
+    fault = None if known is None else known.fault
     raise Problem(
         401,
-        "Send a token that holds: Authorization: Bearer sv_…",
+        fault or "Send a token that is valid: Authorization: Bearer sv_…",
         headers={"WWW-Authenticate": "Bearer"},
     )
 
 
-def client_address(request: Request) -> str:
-    """Return the network address that a request comes from."""
-    return request.client.host if request.client else "unknown"
+def require_scope(identity: Identity, scope: str) -> None:
+    """Refuse what a token's or an account's scope does not allow."""
+    if scope == ASK and identity.scope != ASK:
+        what = "This token" if identity.token else "This account"
+        raise Problem(
+            403,
+            f"{what} may read releases, and neither plan nor ask; use one with the scope ask.",
+            slug="out-of-scope",
+        )
 
 
 def check_rate(seconds: int) -> None:

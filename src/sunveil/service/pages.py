@@ -13,10 +13,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from sunveil.service.assets import plotly_style_ids
+from sunveil.service.browser_names import browser_name
 from sunveil.service.context import service_of
-from sunveil.service.identity import GUEST, Identity, guest_of, set_cookie
+from sunveil.service.identity import Identity, guest_of, set_cookie
 from sunveil.service.problems import MEDIA_TYPE, Problem, as_problem, wants_json
+from sunveil.service.roles import GUEST, home_of, side_of
+from sunveil.service.shown_paths import without_server_paths
 from sunveil.service.store.sessions import set_flash
+from sunveil.service.wording import count_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 KINDS = ("good", "bad", "note")
@@ -41,8 +45,10 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters["amount"] = amount
+    made.filters["browser"] = browser_name
     made.filters["cell"] = cell
     made.filters["figure_json"] = figure_json
+    made.filters["count_of"] = count_of
     made.globals["plotly_style_ids"] = plotly_style_ids
     return made
 
@@ -97,11 +103,14 @@ def render(request: Request, template: str, /, *, status: int = 200, **values: A
 def _filled(template: str, request: Request, identity: Identity, **values: Any) -> str:
     common = {
         "role": identity.role,
+        "side": side_of(identity.role),
+        "home": home_of(identity.role),
         "who": identity.who,
         "csrf": identity.csrf,
         "path": request.url.path,
     }
-    return environment().get_template(template).render({**common, **values})
+    text = environment().get_template(template).render({**common, **values})
+    return without_server_paths(text, service_of(request).settings)
 
 
 def render_part(request: Request, template: str, /, **values: Any) -> Response:
@@ -118,7 +127,7 @@ def render_part(request: Request, template: str, /, **values: Any) -> Response:
     """
     identity = identity_of(request)
     text = environment().get_template(template).render({"csrf": identity.csrf, **values})
-    return HTMLResponse(text)
+    return HTMLResponse(without_server_paths(text, service_of(request).settings))
 
 
 def redirect(request: Request, path: str, *, message: str = "", kind: str = "good") -> Response:
@@ -147,6 +156,7 @@ def redirect(request: Request, path: str, *, message: str = "", kind: str = "goo
 async def problem_response(request: Request, error: Exception) -> Response:
     """Return the response of a problem: JSON to programs, a page to people."""
     problem = as_problem(error)
+    problem.detail = without_server_paths(problem.detail, service_of(request).settings)
     if wants_json(request):
         return JSONResponse(
             problem.to_dict(),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import secrets
 import traceback
 from http import HTTPStatus
@@ -12,11 +14,14 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
+from sunveil.errors import LedgerUnavailable
+
 log = logging.getLogger("sunveil.service")
 
 TYPE_PREFIX = "urn:sunveil:problem:"
 MEDIA_TYPE = "application/problem+json"
 API = "/api/"
+NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG)
 # By status, where nothing more is known.
 SLUGS = {
     400: "bad-request",
@@ -93,6 +98,24 @@ def internal_problem(error: Exception) -> Problem:
         slug="internal",
         id=number,
     )
+
+
+def unavailable_problem(error: LedgerUnavailable | OSError) -> Problem:
+    """Return the problem of a ledger or a disk that cannot be written; the log has the reason."""
+    reason = error.reason if isinstance(error, LedgerUnavailable) else os.strerror(error.errno or 0)
+    log.error("the service cannot write: %s", reason)
+    return Problem(
+        503,
+        "The service cannot write what it keeps, so nothing was changed: its disk may be full."
+        " Try again later, or tell whoever runs it.",
+        slug="not-writable",
+        headers={"Retry-After": "60"},
+    )
+
+
+def is_full(error: Exception) -> bool:
+    """Return whether an error says that a disk is full or may not be written."""
+    return isinstance(error, OSError) and error.errno in NOT_WRITABLE
 
 
 def wants_json(request: Request) -> bool:

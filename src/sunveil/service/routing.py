@@ -1,7 +1,8 @@
 """Guarded routes: who may use a route is checked before anything else.
 
-A route is public, the analyst's or the curator's. The check comes before a body is read, and cannot
-be left out: a route of another class is refused when the service starts.
+A route is public, the analyst's, the curator's, or the console's, which auditors see too. The check
+comes before a body is read, and cannot be left out: a route of another class is refused when the
+service starts. What a route changes in the ledger is said there to be done by who was let in.
 """
 
 from __future__ import annotations
@@ -15,29 +16,33 @@ from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Message
 
-from sunveil.errors import SunveilError
+from sunveil.errors import LedgerUnavailable, SunveilError
+from sunveil.ledger.acting import acting_as
+from sunveil.service.addresses import limited_as
+from sunveil.service.audit_log import record_event
 from sunveil.service.context import service_of
 from sunveil.service.identity import (
-    ANALYST,
-    CURATOR,
     Identity,
     bearer_of,
     check_rate,
-    client_address,
     guest_of,
+    require_scope,
     session_of,
     set_cookie,
     token_of,
 )
-from sunveil.service.problems import Problem, internal_problem
+from sunveil.service.problems import Problem, internal_problem, is_full, unavailable_problem
+from sunveil.service.roles import ANALYST, ASK, CONSOLE, CURATOR, GUEST, PORTAL
 from sunveil.service.security.tokens import same_secret
 from sunveil.service.settings import ServiceSettings
+from sunveil.service.sign_in_guard import guarded_sign_in
 
 SAFE = ("GET", "HEAD", "OPTIONS")
+CREATED, SEE_OTHER, BAD_REQUEST = 201, 303, 400
 FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -49,6 +54,7 @@ class Audience(StrEnum):
     PUBLIC = "public"
     ANALYST = "analyst"
     CURATOR = "curator"
+    CONSOLE = "console"
 
 
 class GuardedRoute(APIRoute):
@@ -72,18 +78,46 @@ class GuardedRoute(APIRoute):
                 if isinstance(found, Response):
                     return found
                 request.state.identity = found
-                response = await inner(held)
+                with acting_as(found.actor):
+                    response = await self.answer(held, inner)
                 if found.fresh:
                     set_cookie(request, response, found.role, found.cookie)
+                self._record(request, response)
             except (HTTPException, RequestValidationError):
                 raise
+            except ClientDisconnect:
+                # nobody is there to be answered, and nothing went wrong inside
+                raise Problem(400, "The request broke off before its end; send it again.") from None
+            except LedgerUnavailable as error:
+                raise unavailable_problem(error) from None
             except SunveilError as error:
                 raise self.problem_for(error) from None
             except Exception as error:
+                if isinstance(error, OSError) and is_full(error):
+                    raise unavailable_problem(error) from None
                 raise internal_problem(error) from None
             return response
 
         return guarded
+
+    def is_event(self, response: Response) -> bool:
+        """Return whether a form or a question that was answered so is for the audit log."""
+        return False
+
+    def _record(self, request: Request, response: Response) -> None:
+        told = getattr(request.state, "audited", False)  # by the page itself, in its own words
+        if request.method not in SAFE and not told and self.is_event(response):
+            given = request.path_params
+            record_event(
+                request,
+                "changed",
+                action=f"{request.method} {self.path}",
+                dataset=given.get("dataset", given.get("name")),
+            )
+
+    async def answer(self, request: Request, inner: Handler) -> Response:
+        """Answer a request that was admitted."""
+        return await inner(request)
 
     def problem_for(self, error: SunveilError) -> Problem:
         """Return how an error is answered: without its words, but to the curator."""
@@ -94,6 +128,19 @@ class GuardedRoute(APIRoute):
         return settings.upload_limit if wide else settings.body_limit
 
 
+class ProbeRoute(GuardedRoute):
+    """An address for those who watch over the service: without limits, which others could use up.
+
+    What it answers must cost next to nothing, or be kept for a while.
+    """
+
+    audience = Audience.PUBLIC
+
+    async def admit(self, request: Request) -> Identity | Response:
+        """Admit everybody, and give nobody a cookie."""
+        return Identity(GUEST)
+
+
 class PublicRoute(GuardedRoute):
     """A page for anybody."""
 
@@ -102,12 +149,20 @@ class PublicRoute(GuardedRoute):
     async def admit(self, request: Request) -> Identity | Response:
         """Admit everybody, in measure; forms must come from a page of ours."""
         service = service_of(request)
-        check_rate(service.limits.reads.take(client_address(request)))
+        check_rate(service.limits.reads.take(limited_as(request)))
         guest = guest_of(request)
         if request.method not in SAFE:
-            check_rate(service.limits.login_attempts.take(client_address(request)))
             await check_form(request, guest)
         return guest
+
+    async def answer(self, request: Request, inner: Handler) -> Response:
+        """Answer a form, which is a sign-in, unless too many have failed."""
+        if request.method in SAFE:
+            return await inner(request)
+        async with guarded_sign_in(request) as settle:
+            response = await inner(request)
+            settle(response)
+        return response
 
 
 class AnalystPage(GuardedRoute):
@@ -117,13 +172,17 @@ class AnalystPage(GuardedRoute):
 
     async def admit(self, request: Request) -> Identity | Response:
         """Admit an analyst with a session; others are shown to the login."""
-        found = await session_of(request, ANALYST)
+        found = await session_of(request, PORTAL)
         if found is None:
-            return to_login(request, ANALYST)
+            return to_login(request, PORTAL)
         check_rate(service_of(request).limits.reads.take(found.cookie))
         if request.method not in SAFE:
             await check_form(request, found)
         return found
+
+    def is_event(self, response: Response) -> bool:
+        """Return whether something was drawn, to which the browser is sent on."""
+        return response.status_code == SEE_OTHER
 
 
 class AnalystApi(GuardedRoute):
@@ -136,38 +195,66 @@ class AnalystApi(GuardedRoute):
         row = await token_of(request)
         check_rate(service_of(request).limits.reads.take(row.id))
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if request.method not in SAFE and kind != "application/json":
+        if request.method not in (*SAFE, "DELETE") and kind != "application/json":
             raise Problem(415, "Send the question as JSON: Content-Type: application/json")
-        return Identity(ANALYST, row.analyst)
+        found = Identity(
+            ANALYST, row.analyst, scope=row.scope, account=row.account or "", token=row.id
+        )
+        if request.method in ("PUT", "DELETE"):  # of what the analyst keeps: no reading
+            require_scope(found, ASK)
+        return found
+
+    def is_event(self, response: Response) -> bool:
+        """Return whether something was drawn."""
+        return response.status_code == CREATED
 
 
-class CuratorPage(GuardedRoute):
-    """A page for a curator who has logged in."""
+class ConsolePage(GuardedRoute):
+    """A page of the console that curators and auditors see: the ledger, and their own account."""
 
-    audience = Audience.CURATOR
+    audience = Audience.CONSOLE
 
     async def admit(self, request: Request) -> Identity | Response:
-        """Admit a curator with a session; an analyst is refused, others are shown to the login."""
-        found = await session_of(request, CURATOR)
+        """Admit who has signed in to the console; an analyst is refused, others must sign in."""
+        found = await session_of(request, CONSOLE)
         if found is None:
-            if bearer_of(request) is not None or await session_of(request, ANALYST) is not None:
-                raise Problem(403, "This is for curators; log in as one.")
-            return to_login(request, CURATOR)
+            if bearer_of(request) is not None or await session_of(request, PORTAL) is not None:
+                raise Problem(403, "This is for curators; sign in as one.")
+            return to_login(request, CONSOLE)
+        self.check_role(found)
         check_rate(service_of(request).limits.reads.take(found.cookie))
         if request.method not in SAFE:
             await check_form(request, found)
         return found
+
+    def is_event(self, response: Response) -> bool:
+        """Return whether something was changed."""
+        return response.status_code < BAD_REQUEST
+
+    def check_role(self, found: Identity) -> None:
+        """Refuse a role that may not see the page: none here."""
 
     def problem_for(self, error: SunveilError) -> Problem:
         """Return the error's own words: they are made for the curator."""
         return Problem(400, str(error), slug="refused", title="This cannot be done")
 
 
-def to_login(request: Request, role: str) -> Response:
-    """Show a browser to the login of a role; refuse anything but a page."""
+class CuratorPage(ConsolePage):
+    """A page for a curator who has signed in."""
+
+    audience = Audience.CURATOR
+
+    def check_role(self, found: Identity) -> None:
+        """Refuse an auditor."""
+        if found.role != CURATOR:
+            raise Problem(403, "This is for curators; an auditor may read the ledger.")
+
+
+def to_login(request: Request, side: str) -> Response:
+    """Show a browser to the sign-in of a side; refuse anything but a page."""
     if request.method not in SAFE:
-        raise Problem(401, "Log in again: the session has ended.")
-    return RedirectResponse(f"/{role}/login", status_code=303)
+        raise Problem(401, "Sign in again: the session has ended.")
+    return RedirectResponse(f"/{side}/login", status_code=303)
 
 
 async def check_form(request: Request, identity: Identity) -> None:
@@ -194,6 +281,11 @@ def public_router(prefix: str = "") -> APIRouter:
     return _router(PublicRoute, prefix)
 
 
+def probe_router() -> APIRouter:
+    """Return a router of what watches over the service ask."""
+    return _router(ProbeRoute, "")
+
+
 def analyst_router(prefix: str = "/analyst") -> APIRouter:
     """Return a router of pages for analysts who have logged in."""
     return _router(AnalystPage, prefix)
@@ -207,6 +299,11 @@ def api_router(prefix: str = "/api/v1") -> APIRouter:
 def curator_router(prefix: str = "/curator") -> APIRouter:
     """Return a router of pages for curators who have logged in."""
     return _router(CuratorPage, prefix)
+
+
+def console_router(prefix: str = "/curator") -> APIRouter:
+    """Return a router of pages for curators and auditors who have signed in."""
+    return _router(ConsolePage, prefix)
 
 
 def _router(kind: type[GuardedRoute], prefix: str) -> APIRouter:

@@ -1,28 +1,34 @@
-"""Running the service: its socket, the addresses it prints, and logs without private values."""
+"""Running the service: its socket, the addresses it prints, and its server."""
 
 from __future__ import annotations
 
-import logging
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import uvicorn
 from fastapi import FastAPI
 
-from sunveil.errors import Interface, SunveilError, speak
-from sunveil.service.app import create_app
+from sunveil.errors import Interface, speak
+from sunveil.service.app import create_app, open_service
 from sunveil.service.context import Service
+from sunveil.service.demo import check_demo_folder, make_demo, refuse_demo
+from sunveil.service.getting_ready import GettingReady
+from sunveil.service.network.logs import set_up_logs
+from sunveil.service.network.server import make_server
 from sunveil.service.security.tokens import random_secret
 from sunveil.service.settings import ServiceSettings
+from sunveil.service.sockets import bind, bind_each
 from sunveil.service.store.accounts import has_curator, new_setup_secret
+from sunveil.service.workers import Workers
 
 Say = Callable[[str], None]
 # How long a thread that draws may keep the one that sends waiting. [s]
 THREAD_SWITCH_SECONDS = 0.0005
 
 
-def run_service(settings: ServiceSettings, *, say: Say, demo: bool = False) -> None:
+def run_service(settings: ServiceSettings, *, say: Say) -> None:
     """Serve until interrupted.
 
     Parameters
@@ -31,52 +37,107 @@ def run_service(settings: ServiceSettings, *, say: Say, demo: bool = False) -> N
         Where its data are, where it listens, and its limits.
     say
         Prints a line.
-    demo
-        Whether a simulated fleet is made first.
     """
     speak(Interface.SERVICE)
-    bound = bind(settings)
-    try:
+    if settings.workers > 1:
+        run_workers(settings, say=say)
+        return
+    with bind(settings) as bound:
         app = create_app(settings)
-        base = base_url(bound, settings)
-        if demo:
-            from sunveil.service.demo import make_demo
-
-            made = make_demo(app.state.service, say=say)
-            say(f"Curator: {base}/curator/login  name {made.curator}  password {made.password}")
-            say(f"Analyst: {base}/analyst/login  token {made.token}")
-        else:
-            print_addresses(app.state.service, base, say=say)
-        if not settings.https and not is_local(settings.host):
-            say(
-                "Whoever is on this network can listen: put a proxy that speaks TLS in front, and"
-                " add --https."
-            )
-        quiet_logs()
-        sys.setswitchinterval(THREAD_SWITCH_SECONDS)
-        server_of(app).run(sockets=[bound])
-    finally:
-        bound.close()
+        with closed_on_error(app.state.service):
+            _greet(app.state.service, bound, say=say)
+        serve_on(app, bound)
 
 
-def bind(settings: ServiceSettings) -> socket.socket:
-    """Return a socket that listens, or raise an error that says why there is none."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # named as TCP, so that asyncio sends small answers at once: they would wait 40 ms otherwise
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def run_workers(settings: ServiceSettings, *, say: Say) -> None:
+    """Serve by several processes until interrupted.
+
+    Parameters
+    ----------
+    settings
+        Where its data are, where it listens, and how many processes serve.
+    say
+        Prints a line.
+    """
+    sockets = bind_each(settings)
     try:
-        bound.bind((settings.host, settings.port))
-        # who follows a link as soon as it is printed waits until the service answers
-        bound.listen()
-    except OSError as error:
-        bound.close()
-        raise SunveilError(
-            f"the service cannot listen on {settings.host}:{settings.port}:"
-            f" {(error.strerror or 'refused').lower()}; take another --host or --port"
-        ) from None
-    bound.set_inheritable(True)
-    return bound
+        service = open_service(settings)
+        try:
+            _greet(service, sockets[0], say=say)
+        finally:
+            service.close()  # no connection is shared with the workers
+        set_up_logs(settings.log_format, access=settings.access_log)
+        Workers(sockets, lambda bound: serve_on(create_app(settings), bound)).run()
+    finally:
+        for each in sockets:
+            each.close()
+
+
+@contextmanager
+def closed_on_error(service: Service) -> Iterator[None]:
+    """Close the databases where the block fails; a server that runs closes them itself."""
+    try:
+        yield
+    except BaseException:
+        service.close()
+        raise
+
+
+def _greet(service: Service, bound: socket.socket, *, say: Say) -> None:
+    """Say where the service is, unless it is a demo."""
+    refuse_demo(service)
+    print_addresses(service, base_url(bound, service.settings), say=say)
+    warn_of_listeners(service.settings, say=say)
+
+
+def run_demo(
+    settings: ServiceSettings, *, bound: socket.socket, getting_ready: GettingReady
+) -> None:
+    """Make a demo, or go on with one, then serve it until interrupted.
+
+    Parameters
+    ----------
+    settings
+        Where its data are, and its limits.
+    bound
+        The socket that it listens on.
+    getting_ready
+        What answers there until the demo is ready.
+    """
+    speak(Interface.SERVICE)
+    say = getting_ready.say
+    check_demo_folder(settings)
+    app = create_app(settings)
+    with closed_on_error(app.state.service):
+        made = make_demo(app.state.service, say=say)
+    getting_ready.end()
+    base = base_url(bound, settings)
+    say(f"Curator: {base}/curator/login  name {made.curator}  password {made.password}")
+    say(f"Analyst: {base}/analyst/login  token {made.token}")
+    warn_of_listeners(settings, say=say)
+    serve_on(app, bound)
+
+
+def serve_on(app: FastAPI, bound: socket.socket) -> None:
+    """Serve on a socket until this process is told to end."""
+    settings = app.state.service.settings
+    app.state.log_measure = set_up_logs(settings.log_format, access=settings.access_log)
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
+    server_of(app).run(sockets=[bound])
+
+
+def warn_of_listeners(settings: ServiceSettings, *, say: Say) -> None:
+    """Say so where others can listen to what is sent."""
+    if not settings.https and not is_local(settings.host):
+        say(
+            "Whoever is on this network can listen: put a proxy that speaks TLS in front, and"
+            " add --https."
+        )
+    if settings.https and not settings.trusted_proxies:
+        say(
+            "All who come through a proxy share one limit of sign-ins: name the proxy's address by"
+            " --trusted-proxy."
+        )
 
 
 def is_local(host: str) -> bool:
@@ -102,8 +163,10 @@ def print_addresses(service: Service, base: str, *, say: Say) -> None:
     say
         Prints a line.
     """
+    oidc = service.settings.oidc
     with service.store.changing() as connection:
-        known = has_curator(connection)
+        # who has no local accounts signs in through the provider
+        known = has_curator(connection) or (oidc is not None and not oidc.local)
         if not known:
             secret = random_secret()
             new_setup_secret(connection, secret)
@@ -114,33 +177,5 @@ def print_addresses(service: Service, base: str, *, say: Say) -> None:
 
 
 def server_of(app: FastAPI) -> uvicorn.Server:
-    """Return the server: one process, since limits and caches are in its memory."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_keep_alive=30,
-            timeout_graceful_shutdown=10,
-        )
-    )
-
-
-class WithoutTraceback(logging.Filter):
-    """Keep out of the log what an exception says: it may hold anything."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Strip the exception from a record, but for its kind."""
-        if record.exc_info and record.exc_info[0] is not None:
-            record.msg, record.args = "%s: %s", (record.getMessage(), record.exc_info[0].__name__)
-            record.exc_info = record.exc_text = None
-        return True
-
-
-def quiet_logs() -> None:
-    """Send warnings to stderr, without tracebacks."""
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    handler.addFilter(WithoutTraceback())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    """Return the server of one process; limits and caches are in its memory."""
+    return make_server(app, app.state.service.settings)

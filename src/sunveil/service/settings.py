@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
 from sunveil.errors import ParameterError
+from sunveil.service.oidc.settings import OidcSettings
+from sunveil.service.reading_limits import ReadingLimits
+from sunveil.service.security.networks import LOOPBACK, Network
 
 MEGABYTE = 1024 * 1024
+LOG_FORMATS = ("text", "json")
+# The part of a machine's memory that inference may take, so that the service itself goes on.
+MACHINE_SHARE = 0.75
 # By kind of question: an answer takes a whole multiple of this, so that its time tells nothing. [s]
 ANSWER_SECONDS: Mapping[str, float] = MappingProxyType(
     {"fleet-table": 1.0, "totals": 0.5, "quantiles": 0.5, "synthetic": 15.0, "systems": 10.0}
@@ -27,7 +34,11 @@ class Rates:
     asks, asks_burst
         Of a token, for questions and plans.
     login_attempts, login_attempts_burst
-        Of an address, for logins and for tokens that are not known.
+        Of an address, for logins and tokens that fail.
+    account_failures, account_failures_burst
+        Of an account, or of a browser that it signed in with before, for logins that fail.
+    all_failures, all_failures_burst
+        Of all browsers that are not known, together, for logins that fail.
     """
 
     reads: float = 100.0
@@ -36,6 +47,10 @@ class Rates:
     asks_burst: float = 40.0
     login_attempts: float = 0.2
     login_attempts_burst: float = 20.0
+    account_failures: float = 1.0 / 60.0
+    account_failures_burst: float = 10.0
+    all_failures: float = 5.0
+    all_failures_burst: float = 200.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +67,34 @@ class ServiceSettings:
         Where it listens.
     https
         Whether browsers reach it over TLS, through a proxy: cookies are then for TLS only.
+    trusted_proxies
+        Proxies that are believed when they say, by ``X-Forwarded-For``, who called them.
+    metrics_from
+        Addresses that may read ``/metrics``.
+    log_format, access_log
+        How lines of the log are written, ``text`` or ``json``, and whether every request has one.
+    connections
+        Most connections that are open at once; as the limit of open files allows if left out.
     rates
         How often one token or address may ask.
     body_limit, upload_limit
         Largest body of a request, and of an upload by a curator. [bytes]
-    session_hours
-        How long a login lasts. [h]
+    reading
+        What reading an upload may hold and take at most.
+    job_memory
+        What each process that infers may hold at most; three quarters of the machine's memory if
+        left out. [bytes]
+    session_hours, idle_minutes
+        How long a sign-in lasts at most, and how long without being used. [h, min]
+    oidc
+        The provider of single sign-on; None for local accounts and tokens alone.
     answer_seconds
         By kind of question: an answer takes whole multiples of this. [s]
     asks_at_once
         How many questions are answered at the same time.
+    workers
+        How many processes serve; more than one need PostgreSQL, and one of them is elected to
+        charge and draw.
     """
 
     data: Path
@@ -69,18 +102,50 @@ class ServiceSettings:
     host: str = "127.0.0.1"
     port: int = 8321
     https: bool = False
+    trusted_proxies: tuple[Network, ...] = ()
+    metrics_from: tuple[Network, ...] = LOOPBACK
+    log_format: str = "text"
+    access_log: bool = False
+    connections: int | None = None
     rates: Rates = field(default_factory=Rates)
     body_limit: int = 64 * 1024
     upload_limit: int = 512 * MEGABYTE
+    reading: ReadingLimits = field(default_factory=ReadingLimits)
+    job_memory: int | None = None
     session_hours: float = 12.0
+    idle_minutes: float = 120.0
+    oidc: OidcSettings | None = None
     answer_seconds: Mapping[str, float] = field(default_factory=lambda: ANSWER_SECONDS)
     asks_at_once: int = 8
+    workers: int = 1
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise ParameterError(f"a port is from 0 to 65535, and {self.port} is not")
+        if self.log_format not in LOG_FORMATS:
+            raise ParameterError("the format of the log is text or json")
+        if self.connections is not None and self.connections < 1:
+            raise ParameterError("at least 1 connection may be open at once")
+        if self.oidc is not None and self.oidc.address.startswith("https:") and not self.https:
+            raise ParameterError(
+                "single sign-on comes back to an https address, and the service was not told that"
+                " it is reached over TLS; add --https"
+            )
         if any(not pad > 0.0 for pad in self.answer_seconds.values()):
             raise ParameterError("the time that an answer takes is above 0 seconds")
+        if self.workers < 1:
+            raise ParameterError("at least one worker serves")
+        if self.workers > 1 and "://" not in self.where:
+            raise ParameterError(
+                "several workers share a database in PostgreSQL, and this one is a file; move it"
+                " there with sunveil ledger move, or leave out --workers"
+            )
+
+    @property
+    def most_job_memory(self) -> int:
+        """What each process that infers may hold. [bytes]"""
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return self.job_memory or int(MACHINE_SHARE * machine)
 
     @property
     def where(self) -> str:

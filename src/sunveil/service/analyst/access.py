@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 
 from sunveil.errors import ReleaseNotFound
 from sunveil.ledger.records import Dataset
 from sunveil.ledger.shares import AnalystShare, shares_of_analyst
-from sunveil.service.analyst.models import full_release
-from sunveil.service.context import Service
+from sunveil.service.analyst.answers import full_release
+from sunveil.service.context import Service, service_of
+from sunveil.service.pages import identity_of
 from sunveil.service.problems import Problem
 from sunveil.service.sized_cache import SizedCache
 from sunveil.service.store.datasets import READY, Served, find_promised, find_served
@@ -105,16 +108,17 @@ class ReleaseCache:
             return self.cached(release, analyst) or self._load(service, release, analyst)
 
     def _load(self, service: Service, release: str, analyst: str) -> CachedRelease:
+        known = self._releases.get(release)
         with service.store.reading() as connection:
-            found = find_release(connection, release)
-            shares = shares_of_analyst(connection, analyst) if found else {}
-        if found is None or found[0].dataset not in shares:
+            found = find_release(connection, release) if known is None else None
+            shares = shares_of_analyst(connection, analyst)
+        made = _cached(*found) if found is not None else known
+        if made is None or made.row.dataset not in shares:
             raise Problem(404, "There is no such release of a dataset that you have a share of.")
-        cached = _cached(*found)
-        self._rights.add((analyst, cached.row.dataset))
-        # the body beside the text takes a few times as much
-        self._releases.put(release, cached, 6 * len(cached.text))
-        return cached
+        self._rights.add((analyst, made.row.dataset))
+        if known is None:  # the body beside the text takes a few times as much
+            self._releases.put(release, made, 6 * len(made.text))
+        return made
 
 
 def shared_datasets(service: Service, analyst: str) -> list[SharedDataset]:
@@ -166,3 +170,21 @@ def list_releases(service: Service, dataset: str) -> list[ReleaseRow]:
 def _cached(row: ReleaseRow, body: dict[str, Any]) -> CachedRelease:
     text = json.dumps(full_release(row, body), ensure_ascii=False, allow_nan=False).encode()
     return CachedRelease(row, body, text, f'"{hashlib.sha256(text).hexdigest()[:24]}"')
+
+
+async def cached_release(request: Request, release: str) -> CachedRelease:
+    """Return a release that whoever asks has a right to, or refuse with a 404.
+
+    Parameters
+    ----------
+    request
+        What asks, with the analyst who was admitted.
+    release
+        Its id.
+    """
+    release_cache, who = request.app.state.release_cache, identity_of(request).who
+    found: CachedRelease | None = release_cache.cached(release, who)
+    if found is None:
+        found = await run_in_threadpool(release_cache.find, service_of(request), release, who)
+    assert found is not None
+    return found

@@ -9,17 +9,20 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from sunveil.service.analyst import models
+from sunveil.service.analyst import models, own
 from sunveil.service.analyst.access import (
     CachedRelease,
     SharedDataset,
+    cached_release,
     list_releases,
     shared_dataset,
     shared_datasets,
 )
-from sunveil.service.analyst.asking import make_plan, put_question, refusal
+from sunveil.service.analyst.answers import plan_answer, release_of
+from sunveil.service.analyst.asking import make_plan, put_question
+from sunveil.service.analyst.downloads import IMMUTABLE
 from sunveil.service.analyst.models import problems
-from sunveil.service.broker import Answered, Question, QuestionRefused, ReleaseFile
+from sunveil.service.broker import Answered, Question
 from sunveil.service.context import service_of
 from sunveil.service.pages import identity_of
 from sunveil.service.routing import api_router
@@ -48,7 +51,6 @@ QuestionInBody = Annotated[
         }
     ),
 ]
-IMMUTABLE = "private, max-age=31536000, immutable"
 
 
 @router.get("/me", responses=problems(*ALWAYS), tags=["reading"])
@@ -78,22 +80,26 @@ def one_dataset(request: Request, dataset: Name) -> models.DatasetBody:
 def releases(request: Request, dataset: Name) -> models.ReleasesBody:
     """List what was released of a dataset, newest first, up to 200."""
     service = service_of(request)
-    shared_dataset(service, identity_of(request).who, dataset)
-    found = [
-        models.ReleaseBody(**models.release_of(row)) for row in list_releases(service, dataset)
-    ]
-    return models.ReleasesBody(releases=found)
+    who = identity_of(request).who
+    shared_dataset(service, who, dataset)
+    found = [models.ReleaseBody(**release_of(row)) for row in list_releases(service, dataset)]
+    names, listed = own.names(service, who), {each.id for each in found}
+    mine = {release: name for release, name in names.items() if release in listed}
+    return models.ReleasesBody(releases=found, names=mine)
 
 
 @router.post(
-    "/datasets/{dataset}/plans", responses=problems(*ALWAYS, 404, 415, 503), tags=["asking"]
+    "/datasets/{dataset}/plans", responses=problems(*ALWAYS, 403, 404, 415, 503), tags=["asking"]
 )
 async def plan(request: Request, dataset: Name, question: QuestionInBody) -> models.PlanAnswerBody:
-    """Tell what a question would cost and the errors to expect. It spends nothing."""
+    """Tell what a question would cost, the errors to expect and what they are good for.
+
+    It spends nothing.
+    """
     who = identity_of(request).who
     made = await make_plan(request, dataset, question)
     found = await run_in_threadpool(shared_dataset, service_of(request), who, dataset)
-    fields = models.plan_answer(
+    fields = plan_answer(
         made,
         measure=found.promised.promise.measure,
         budget=found.promised.remaining,
@@ -119,7 +125,7 @@ async def ask(request: Request, dataset: Name, question: QuestionInBody, key: Ke
     """Ask: the cost is charged to the dataset and to your share, then the answer is drawn."""
 
     async def respond(found: Answered) -> Response:
-        cached = await _find(request, found.release)
+        cached = await cached_release(request, found.release)
         place = f"/api/v1/releases/{found.release}"
         return _release_response(
             request, cached, status=201 if found.fresh else 200, location=place
@@ -136,71 +142,7 @@ async def ask(request: Request, dataset: Name, question: QuestionInBody, key: Ke
 )
 async def one_release(request: Request, release: Id) -> Response:
     """Send a release with all of its tables. It never changes."""
-    return _release_response(request, await _find(request, release))
-
-
-@router.get(
-    "/releases/{release}/files/{name}",
-    response_class=Response,
-    responses={
-        **problems(*ALWAYS, 404),
-        200: {
-            "description": "The file.",
-            "content": {
-                kind: {"schema": {"type": "string", "format": "binary"}}
-                for kind in (
-                    "text/csv",
-                    "application/vnd.apache.parquet",
-                    "application/json",
-                    "application/yaml",
-                    "text/markdown",
-                )
-            },
-        },
-        304: {"description": "You have it already."},
-    },
-    tags=["reading"],
-)
-async def file(request: Request, release: Id, name: FileName) -> Response:
-    """Send a file of a release: a table as CSV or Parquet, or the release card."""
-    await _find(request, release)
-    return await send_file(request, release, name)
-
-
-async def send_file(request: Request, release: str, name: str) -> Response:
-    """Return the response with a file of a release; the right to read it was checked before.
-
-    Parameters
-    ----------
-    request
-        What it answers.
-    release
-        The release's id.
-    name
-        The file's name, such as ``totals.csv``.
-    """
-    broker = service_of(request).broker
-    found: ReleaseFile | None = broker.file_at_hand(release, name)
-    try:
-        if found is None:
-            found = await run_in_threadpool(broker.file, release, name)
-    except QuestionRefused as error:
-        raise refusal(error) from None
-    headers = {
-        "Cache-Control": IMMUTABLE,
-        "Content-Disposition": f'attachment; filename="{release[:8]}-{name}"',
-    }
-    return Response(found.content, media_type=found.media_type, headers=headers)
-
-
-async def _find(request: Request, release: str) -> CachedRelease:
-    service, release_cache = service_of(request), request.app.state.release_cache
-    who = identity_of(request).who
-    found: CachedRelease | None = release_cache.cached(release, who)
-    if found is None:
-        found = await run_in_threadpool(release_cache.find, service, release, who)
-    assert found is not None
-    return found
+    return _release_response(request, await cached_release(request, release))
 
 
 def _release_response(
@@ -223,6 +165,7 @@ def _dataset_body(found: SharedDataset) -> models.DatasetBody:
         title=found.served.title,
         about=found.served.about,
         systems=found.served.systems,
+        net_systems=found.served.net,
         edition=found.served.edition,
         groups=found.served.keys,
         kinds=list(found.served.kinds),

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sunveil.errors import LedgerError
+from sunveil.service.analyst.access import SharedDataset
 from sunveil.service.broker import (
     Answered,
     KeyReused,
@@ -17,12 +18,18 @@ from sunveil.service.broker import (
     Question,
     QuestionPlan,
     QuestionRefused,
+    Suggestion,
 )
-from sunveil.service.context import service_of
-from sunveil.service.identity import check_rate
+from sunveil.service.context import Service, service_of
+from sunveil.service.identity import check_rate, require_scope
 from sunveil.service.pages import identity_of
 from sunveil.service.problems import Problem
+from sunveil.service.roles import ASK
 from sunveil.service.security.padding import draws_held, pad_duration
+from sunveil.service.verdicts import ErrorVerdict
+
+# Kinds of question whose errors follow from a few public numbers.
+QUICK_KINDS = ("fleet-table", "totals", "quantiles")
 
 
 async def make_plan(request: Request, dataset: str, question: Question) -> QuestionPlan:
@@ -38,11 +45,63 @@ async def make_plan(request: Request, dataset: str, question: Question) -> Quest
         What would be asked.
     """
     service, analyst = service_of(request), identity_of(request).who
+    require_scope(identity_of(request), ASK)
     check_rate(service.limits.asks.take(analyst))
     try:
         return await run_in_threadpool(service.broker.plan, dataset, question, analyst=analyst)
     except (QuestionRefused, LedgerError) as error:
         raise refusal(error) from None
+
+
+async def make_suggestion(request: Request, dataset: str, kind: str) -> Suggestion:
+    """Return a first question of a kind that tells something for a twentieth of the share.
+
+    Parameters
+    ----------
+    request
+        What asks, with the analyst who has logged in.
+    dataset, kind
+        The dataset's name, and the kind of question.
+    """
+    service, analyst = service_of(request), identity_of(request).who
+    try:
+        return await run_in_threadpool(service.broker.suggest, dataset, kind, analyst=analyst)
+    except (QuestionRefused, LedgerError) as error:
+        raise refusal(error) from None
+
+
+def first_questions(service: Service, analyst: str, found: SharedDataset) -> list[Suggestion]:
+    """Return a first question for each kind whose errors are known without reading meters.
+
+    Parameters
+    ----------
+    service
+        The running service.
+    analyst
+        Who would ask.
+    found
+        The dataset.
+    """
+    kinds = [kind for kind in found.served.kinds if kind in QUICK_KINDS]
+    try:
+        return [service.broker.suggest(found.name, kind, analyst=analyst) for kind in kinds]
+    except (QuestionRefused, LedgerError) as error:
+        raise refusal(error) from None
+
+
+def first_question(service: Service, analyst: str, found: SharedDataset) -> Suggestion | None:
+    """Return the best of the first questions, or None where none is offered.
+
+    Parameters
+    ----------
+    service, analyst, found
+        As for :func:`first_questions`.
+    """
+    suggested = [each for each in first_questions(service, analyst, found) if each.verdict]
+    order = list(ErrorVerdict)
+    return min(
+        suggested, key=lambda each: order.index(each.verdict or ErrorVerdict.NOISE), default=None
+    )
 
 
 async def put_question(
@@ -70,6 +129,7 @@ async def put_question(
         Makes the response from the answer.
     """
     service, analyst = service_of(request), identity_of(request).who
+    require_scope(identity_of(request), ASK)
     check_rate(service.limits.asks.take(analyst))
     pad, started = service.settings.answer_seconds[question.kind], request.state.started
     try:

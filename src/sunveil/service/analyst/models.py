@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from sunveil.service.broker import QuestionPlan
+from sunveil.service.broker import Question
+from sunveil.service.power_orders import PowerOrder
 from sunveil.service.problems import MEDIA_TYPE
-from sunveil.service.store.releases import ReleaseRow
+from sunveil.service.verdicts import ErrorVerdict
 
+# Of names that analysts give: control characters and line breaks have no place in them.
+LONGEST_NAME = 80
+NAME_PATTERN = "^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*$"
 Amount = Annotated[float, Field(ge=0.0, description="In the promise's measure.")]
 
 
@@ -38,6 +42,13 @@ class DatasetBody(BaseModel):
     title: str
     about: str
     systems: int | None
+    net_systems: Annotated[
+        int,
+        Field(
+            description="How many of the systems are declared to have net meters, which read"
+            " generation less a household's load, so that less is told of them."
+        ),
+    ]
     edition: str
     groups: Annotated[
         dict[str, list[str]], Field(description="Public columns, each with all of its groups.")
@@ -73,6 +84,20 @@ class ExpectedBody(BaseModel):
         float | None,
         Field(description="Part of the cost that is spent on it; null where none is told apart."),
     ] = None
+    compared_with: Annotated[
+        float | None,
+        Field(description="What the verdict compares it with, such as an average cell; in unit."),
+    ] = None
+    verdict: Annotated[ErrorVerdict | None, Field(description="By public rules.")] = None
+
+
+class AdviceBody(BaseModel):
+    """A change of the question that would make its answer better."""
+
+    words: str
+    verdict: ErrorVerdict
+    affordable: bool
+    question: Question
 
 
 class PlanAnswerBody(BaseModel):
@@ -85,6 +110,55 @@ class PlanAnswerBody(BaseModel):
     budget_remaining: Amount
     share_remaining: Amount
     expected: list[ExpectedBody]
+    verdict: Annotated[
+        ErrorVerdict | None, Field(description="The worst of those on what is bought.")
+    ]
+    advice: Annotated[
+        list[AdviceBody], Field(description="Changes that would make it better, best first.")
+    ]
+
+
+class SuggestionBody(BaseModel):
+    """A first question that tells as much as a twentieth of your share can."""
+
+    question: Question
+    verdict: ErrorVerdict | None
+
+
+class SuggestionsBody(BaseModel):
+    """First questions, one for each kind."""
+
+    suggestions: list[SuggestionBody]
+
+
+class PowerAnswerBody(BaseModel):
+    """A planner's answer, with what nine in ten draws are between."""
+
+    group: str
+    name: str
+    value: float
+    low: float
+    high: float
+    unit: str
+    about: str
+
+
+class PowerRunBody(BaseModel):
+    """A run of power from a release, as it stands."""
+
+    id: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    release: str
+    order: PowerOrder
+    state: Annotated[str, Field(description="running, done or failed.")]
+    words: Annotated[str, Field(description="How far it is, or why it failed.")]
+    url: str
+    summary: Annotated[
+        dict[str, Any] | None, Field(description="What was made and assumed, once it is done.")
+    ]
+    answers: Annotated[
+        list[PowerAnswerBody], Field(description="Of the four largest groups, once it is done.")
+    ]
+    files: list[str]
 
 
 class ReleaseBody(BaseModel):
@@ -104,6 +178,69 @@ class ReleasesBody(BaseModel):
     """Releases of a dataset, newest first."""
 
     releases: list[ReleaseBody]
+    names: Annotated[
+        dict[str, str], Field(description="What you call them, by id; nobody else sees it.")
+    ] = {}
+
+
+class NameBody(BaseModel):
+    """What you call a release."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[
+        str,
+        Field(
+            max_length=LONGEST_NAME,
+            pattern=NAME_PATTERN,
+            description="Your own name for it, without control characters; empty to take it away.",
+        ),
+    ]
+
+
+class SavedQuestionBody(BaseModel):
+    """A question that you have saved."""
+
+    name: str
+    question: Question
+
+
+class SavedQuestionsBody(BaseModel):
+    """The questions that you have saved for a dataset, by name."""
+
+    questions: list[SavedQuestionBody]
+
+
+class ComparedRowBody(BaseModel):
+    """A row that both releases have."""
+
+    labels: list[str | int | float | None]
+    one: float | None
+    other: float | None
+    difference: Annotated[float | None, Field(description="The other less the first.")]
+    noise: Annotated[
+        float | None, Field(description="Standard deviation of the noise in the difference.")
+    ]
+    clear: Annotated[
+        bool | None, Field(description="Whether it differs by more than two of these.")
+    ]
+
+
+class ComparedTableBody(BaseModel):
+    """A table that both releases have."""
+
+    name: str
+    column: str
+    labels: list[str]
+    rows: list[ComparedRowBody]
+
+
+class ComparisonBody(BaseModel):
+    """Two releases side by side."""
+
+    one: str
+    other: str
+    tables: list[ComparedTableBody]
 
 
 class ColumnBody(BaseModel):
@@ -180,79 +317,4 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {
         status: {"description": PROBLEMS[status], "content": {MEDIA_TYPE: schema}}
         for status in statuses
-    }
-
-
-def release_of(row: ReleaseRow) -> dict[str, Any]:
-    """Return a release as the API lists it, without its tables."""
-    return {
-        "id": row.id,
-        "dataset": row.dataset,
-        "kind": row.kind,
-        "title": row.title,
-        "epsilon": row.epsilon,
-        "cost": row.cost,
-        "made": row.made,
-        "url": f"/api/v1/releases/{row.id}",
-    }
-
-
-def file_names(body: dict[str, Any]) -> list[str]:
-    """Return the names of a release's files."""
-    tables = [f"{table['name']}.{end}" for table in body["tables"] for end in ("csv", "parquet")]
-    return [*tables, "datapackage.json", "release-card.yaml", "README.md"]
-
-
-def full_release(row: ReleaseRow, body: dict[str, Any]) -> dict[str, Any]:
-    """Return a release as the API sends it whole, with its tables and the links to its files."""
-    fields = release_of(row)
-    tables = [
-        {
-            **table,
-            "columns": [
-                {"name": name, "kind": kind, "about": about}
-                for name, kind, about in table["columns"]
-            ],
-        }
-        for table in body["tables"]
-    ]
-    return {
-        **fields,
-        **{key: body[key] for key in ("asked", "edition", "guarantee", "mechanism", "public")},
-        "account": body.get("account"),
-        "tables": tables,
-        "files": [f"{fields['url']}/files/{name}" for name in file_names(body)],
-    }
-
-
-def plan_answer(plan: QuestionPlan, *, measure: str, budget: float, share: float) -> dict[str, Any]:
-    """Return a plan as the API sends it, with whether it can be afforded.
-
-    Parameters
-    ----------
-    plan
-        Cost and expected errors.
-    measure
-        What the promise adds up: ``epsilon`` or ``rho``.
-    budget, share
-        What is left of the dataset's promise and of the analyst's share. [the promise's measure]
-    """
-    return {
-        "cost": plan.cost,
-        "measure": measure,
-        "kept": plan.kept,
-        "affordable": plan.kept or plan.cost <= min(budget, share) + 5e-10,
-        "budget_remaining": budget,
-        "share_remaining": share,
-        "expected": [
-            {
-                "table": each.table,
-                "value": each.value,
-                "error": each.error,
-                "unit": each.unit,
-                "meaning": each.meaning,
-                "cost": each.cost,
-            }
-            for each in plan.expected
-        ],
     }

@@ -2,6 +2,14 @@
 
 What draws takes seconds to load (OpenDP, pandas, pvlib), so that it is loaded in the background
 after the service has begun to listen; the first question waits for it.
+
+**How a request ends.** With a release; or with a refusal or a failure, which is kept in the words
+that the analyst was told, and then its key is free: asked again, it is tried anew. Only a request
+that a stop of the service cut short stays open. After a restart, one that was paid is drawn under
+its charge, in the background; one that was not is put aside. Nobody else waits for either.
+
+**Several processes.** The leader answers (:mod:`sunveil.service.leading`), the others pass on what
+they are asked (:mod:`sunveil.service.answering.passing`).
 """
 
 from __future__ import annotations
@@ -12,16 +20,25 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound, SourceError
+from sunveil.errors import (
+    BudgetExceeded,
+    LedgerError,
+    ParameterError,
+    ReleaseNotFound,
+    SourceError,
+)
+from sunveil.ledger.acting import acting_account, acting_as
 from sunveil.ledger.chain import canonical
 from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.shares import shares_of_analyst
+from sunveil.ledger.shares import AnalystShare, shares_of_analyst
 from sunveil.service import broker as asked_for
+from sunveil.service.answering.endings import INTERRUPTED, ending_of
+from sunveil.service.answering.passing import ENDED, KEY_REUSED, PassedQuestions, notify
 from sunveil.service.broker import (
     Answered,
     KeyReused,
@@ -31,9 +48,11 @@ from sunveil.service.broker import (
     QuestionPlan,
     QuestionRefused,
     ReleaseFile,
+    Suggestion,
 )
-from sunveil.service.problems import internal_problem
-from sunveil.service.security.padding import draws_held
+from sunveil.service.leading import AlwaysLeading, SteppedDown
+from sunveil.service.problems import Problem, internal_problem
+from sunveil.service.security.padding import came_in, draws_held, monotonic_of
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.sized_cache import SizedCache
 from sunveil.service.store.base import Store, now
@@ -42,8 +61,8 @@ from sunveil.service.store.releases import (
     ReleaseRow,
     StoredRequest,
     begin_request,
-    drop_request,
     end_request,
+    fail_request,
     find_release,
     keep_release,
     open_requests,
@@ -57,6 +76,8 @@ if TYPE_CHECKING:
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 UNREADABLE = "the files of this dataset cannot be read for releases as they are; ask its curator"
 UNREGISTERED = "the households of this dataset must be registered first; ask its curator"
+# How many requests that a stop cut short are finished at the same time: others ask meanwhile.
+RECOVERED_AT_ONCE = 2
 
 
 class LedgerBroker:
@@ -70,12 +91,26 @@ class LedgerBroker:
         What is charged.
     store
         Where answers are served from.
+    leadership
+        Whether this process charges and draws; it does where it is the only one.
     """
 
-    def __init__(self, settings: ServiceSettings, *, ledger: Ledger, store: Store) -> None:
+    def __init__(
+        self,
+        settings: ServiceSettings,
+        *,
+        ledger: Ledger,
+        store: Store,
+        leadership: AlwaysLeading,
+    ) -> None:
         self._settings, self._ledger, self._store = settings, ledger, store
+        self._leadership = leadership
+        self.passed = PassedQuestions(
+            store, answer=self.answer_passed, threads=settings.asks_at_once
+        )
         self._data: Any = None
         self._ready = threading.Event()
+        self._begun = False
         self._loading = threading.Lock()
         self._guard = threading.Lock()
         self._turns: dict[str, tuple[threading.Lock, int]] = {}
@@ -84,14 +119,19 @@ class LedgerBroker:
     # -- beginning
 
     def warm(self) -> None:
-        """Load what draws, then finish what was charged and not answered."""
+        """Load what draws, then be ready to lead, and finish what was charged and not answered."""
         try:
             self._load()
-            self.recover()
         except Exception as error:
             internal_problem(error)  # the log has it; questions will say so themselves
         finally:
             self._ready.set()
+        with self._guard:
+            first, self._begun = not self._begun, True
+        if first and self._settings.workers > 1:
+            self.passed.start(lambda: self._leadership.leading)
+        if first or self._settings.workers == 1:
+            self._leadership.start(self.recover)
 
     def _load(self) -> None:
         with self._loading:
@@ -106,29 +146,61 @@ class LedgerBroker:
 
     def recover(self) -> None:
         """Finish what was charged before the service last ended, and not answered."""
-        with self._store.reading() as connection:
-            left = open_requests(connection)
-        # at once, since each is held for the time of its kind
-        with ThreadPoolExecutor(self._settings.asks_at_once) as pool:
+        try:
+            with self._store.reading() as connection:
+                left = open_requests(connection)
+        except LedgerError as error:
+            internal_problem(error)
+            return
+        with ThreadPoolExecutor(RECOVERED_AT_ONCE) as pool:
             for asked in left:
                 pool.submit(self._recover, asked)
 
     def _recover(self, asked: StoredRequest) -> None:
-        """Answer what was paid for, by whomever; forget what was not: whoever asked has gone."""
-        try:
-            analyst_question = QUESTIONS.validate_json(asked.asked)
-            case = self._case(asked.dataset, analyst_question, asked.analyst)
+        """Answer what was paid for, by whomever; put aside what was not: whoever asked has gone."""
+        with suppress(QuestionRefused, LedgerError, Problem), self._ending(asked):
+            case = self._case_of(asked)
             question, name = self._question(case), asked.dataset
             paid = self._ledger.kept(name, question) or self._ledger.pending(name, question)
             if paid is None:
-                with self._store.changing() as connection:
-                    drop_request(connection, asked)
+                self._fail(asked, INTERRUPTED)
                 return
             # those who ask now wait for it, and so it is held as any other draw
             with draws_held(time.monotonic(), self._settings.answer_seconds[case.question.kind]):
                 self._finish(asked, case)
+
+    def answer_passed(self, asked: StoredRequest) -> None:
+        """Answer a request that another process took in; that one reads how it ended."""
+        self._ready.wait()
+        with suppress(QuestionRefused, LedgerError, Problem), self._ending(asked):
+            case = self._case_of(asked)
+            came = time.time() if asked.came is None else asked.came
+            pad = self._settings.answer_seconds[case.question.kind]
+            with draws_held(monotonic_of(came), pad):
+                self._answer(asked, case)
+
+    def _case_of(self, asked: StoredRequest) -> AnalystQuestion:
+        return self._case(asked.dataset, QUESTIONS.validate_json(asked.asked), asked.analyst)
+
+    @contextmanager
+    def _ending(self, asked: StoredRequest) -> Iterator[None]:
+        """Note how a request ended that has no answer, in the words that are told."""
+        try:
+            yield
+        except SteppedDown:  # it stays open: the leader answers it
+            raise
+        except (QuestionRefused, LedgerError, Problem) as error:
+            self._fail(asked, ending_of(error))
+            raise
         except Exception as error:
-            internal_problem(error)
+            problem = internal_problem(error)
+            self._fail(asked, ending_of(problem))
+            raise problem from None
+
+    def _fail(self, asked: StoredRequest, ending: str) -> None:
+        with suppress(LedgerError), self._store.changing() as connection:
+            fail_request(connection, asked, ending)
+            notify(connection, ENDED, asked)
 
     # -- what may be asked
 
@@ -142,13 +214,36 @@ class LedgerBroker:
         analyst
             Who asks.
         """
-        return self._plan(self._case(dataset, question, analyst))
-
-    def _plan(self, case: AnalystQuestion) -> QuestionPlan:
-        from sunveil.service.answering.kinds import plan
+        case = self._case(dataset, question, analyst)
+        from sunveil.service.answering.advice import advised_plan
 
         with _public_refusals():
-            return plan(case, self._ledger)
+            return advised_plan(case, self._ledger, share=self._share(dataset, analyst))
+
+    def at_hand(self) -> bool:
+        """Whether what plans is loaded, so that a page that can do without need not wait."""
+        return self._data is not None
+
+    def suggest(self, dataset: str, kind: str, *, analyst: str) -> Suggestion:
+        """Return a first question of a kind that tells something for a twentieth of the share.
+
+        Parameters
+        ----------
+        dataset, kind
+            Of which dataset, and which kind of question.
+        analyst
+            Who would ask.
+        """
+        any_question = QUESTIONS.validate_python({"kind": kind, "epsilon": 1.0})
+        case = self._case(dataset, any_question, analyst)
+        from sunveil.service.answering.advice import suggest_question
+
+        with _public_refusals():
+            return suggest_question(case, self._ledger, share=self._share(dataset, analyst))
+
+    def _share(self, dataset: str, analyst: str) -> AnalystShare:
+        with self._store.reading() as connection:
+            return shares_of_analyst(connection, analyst)[dataset]
 
     def _question(self, case: AnalystQuestion) -> LedgerQuestion:
         """Return what the ledger is asked for a case, or refuse it as a plan would."""
@@ -196,22 +291,23 @@ class LedgerBroker:
         self._ready.wait()
         case = self._case(dataset, question, analyst)
         text = canonical(question.model_dump(mode="json"))
-        asked = StoredRequest(analyst, key, dataset, text, None)
-        with self._turn(f"{dataset} {text}"):
+        asked = StoredRequest(analyst, key, dataset, text, came=came_in(), actor=acting_account())
+        if self._leadership.leading:
+            with suppress(SteppedDown):
+                return self._answer(asked, case)
+        return self.passed.ask(asked)
+
+    def _answer(self, asked: StoredRequest, case: AnalystQuestion) -> Answered:
+        """Answer a request in this process, or find its answer."""
+        with self._turn(f"{asked.dataset} {asked.asked}"):
             with self._store.changing() as connection:
                 known = begin_request(connection, asked)
-            if (known.dataset, known.asked) != (dataset, text):
-                raise KeyReused(
-                    "this idempotency key was used for another question; take a new one"
-                )
+            if (known.dataset, known.asked) != (asked.dataset, asked.asked):
+                raise KeyReused(KEY_REUSED)
             if known.release is not None:
                 return Answered(known.release, fresh=False)
-            try:
+            with self._ending(known):
                 return self._finish(known, case)
-            except QuestionRefused:
-                with self._store.changing() as connection:
-                    drop_request(connection, asked)
-                raise
 
     def _finish(self, asked: StoredRequest, case: AnalystQuestion) -> Answered:
         """Answer what was asked, and keep the answer where it is served from."""
@@ -220,7 +316,9 @@ class LedgerBroker:
         question = self._question(case)
         fresh = self._ledger.kept(asked.dataset, question) is None
         try:
-            publication = answer(case, self._ledger)
+            # kept with the request, since another process may be the one that charges it
+            with acting_as(asked.actor):
+                publication = answer(case, self._ledger)
         except BudgetExceeded as error:
             raise OverBudget(
                 str(error), requested=error.requested, remaining=error.remaining
@@ -229,7 +327,8 @@ class LedgerBroker:
             raise QuestionRefused(UNREGISTERED) from None
         except ReleaseNotFound:
             raise NotServed(f"you have no share of the dataset {asked.dataset!r}") from None
-        return Answered(self._keep(asked, case, publication, question=question), fresh=fresh)
+        release = self._keep(asked, case, publication, question=question, fresh=fresh)
+        return Answered(release, fresh=fresh)
 
     def _keep(
         self,
@@ -238,6 +337,7 @@ class LedgerBroker:
         publication: Publication,
         *,
         question: LedgerQuestion,
+        fresh: bool,
     ) -> str:
         """Keep an answer as a release, and return its id."""
         from sunveil.service.answering.kinds import account_of_answer
@@ -256,7 +356,8 @@ class LedgerBroker:
         body["account"] = account_of_answer(case, self._ledger, publication).to_dict()
         with self._store.changing() as connection:
             keep_release(connection, row, question=digest, body=body)
-            end_request(connection, asked, row.id)
+            end_request(connection, asked, row.id, fresh=fresh)
+            notify(connection, ENDED, asked)
         return row.id
 
     @contextmanager

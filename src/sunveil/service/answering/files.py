@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,31 @@ def files_of(row: ReleaseRow, body: dict[str, Any]) -> dict[str, bytes]:
         written = write_publication(
             target, publication_of(body), account=_account_of(body), published=day
         )
-        return {path.name: path.read_bytes() for path in written}
+        files = {path.name: path.read_bytes() for path in written}
+    return files | {f"{each['name']}.json": table_json(row.id, each) for each in body["tables"]}
+
+
+def table_json(release: str, table: dict[str, Any]) -> bytes:
+    """Return a table as JSON: its columns, and its rows as objects by column.
+
+    Parameters
+    ----------
+    release
+        The id of the release that it belongs to.
+    table
+        The table as the release holds it.
+    """
+    names = [name for name, _, _ in table["columns"]]
+    fields = {
+        "release": release,
+        "name": table["name"],
+        "about": table["about"],
+        "columns": [
+            {"name": name, "kind": kind, "about": about} for name, kind, about in table["columns"]
+        ],
+        "rows": [dict(zip(names, row, strict=True)) for row in table["rows"]],
+    }
+    return json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()
 
 
 def _account_of(body: dict[str, Any]) -> PublicationAccount | None:

@@ -12,7 +12,7 @@ from sunveil.meters.schema import schema_digest
 from sunveil.publish.account import PublicationAccount
 from sunveil.publish.bins import Bins
 from sunveil.publish.clip import LARGEST_KW
-from sunveil.publish.fleet import Expected
+from sunveil.publish.fleet import dry_fleet_tables
 from sunveil.publish.publication import Publication
 from sunveil.publish.synthetic import plan_synthetic, publish_synthetic, synthetic_question
 from sunveil.publish.system_rows import systems_question
@@ -20,6 +20,7 @@ from sunveil.publish.systems import plan_systems, publish_systems
 from sunveil.publish.tables import TableChoices, fleet_question, plan_fleet, publish_fleet
 from sunveil.publish.terms import ReleaseTerms
 from sunveil.service.answering.data import Data
+from sunveil.service.answering.expected import synthetic_errors, system_errors, table_errors
 from sunveil.service.broker import (
     ExpectedError,
     FleetTableQuestion,
@@ -32,10 +33,6 @@ from sunveil.service.broker import (
 )
 from sunveil.service.reading import meter_options
 from sunveil.service.store.datasets import Served
-
-MOVED = "share of systems that would have to move to make up for the noise"
-OFF = "mean absolute error of one system"
-COLUMNS = {"surface_azimuth": "°", "surface_tilt": "°", "dc_capacity_kw": "%"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +59,17 @@ class AnalystQuestion:
 
 def plan(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
     """Return what a question would cost and be worth, from what is public."""
-    return _KINDS[type(case.question)][0](case, ledger)
+    return _KINDS[type(case.question)].plan(case, ledger)
+
+
+def expected_errors(case: AnalystQuestion, ledger: Ledger) -> tuple[ExpectedError, ...]:
+    """Return the errors to expect of a question, whatever was asked or spent before."""
+    return _KINDS[type(case.question)].expected(case, ledger)
 
 
 def answer(case: AnalystQuestion, ledger: Ledger) -> Publication:
     """Answer a question: the ledger is charged before anything is drawn."""
-    return _KINDS[type(case.question)][1](case, ledger)
+    return _KINDS[type(case.question)].answer(case, ledger)
 
 
 def account_of_answer(
@@ -91,13 +93,14 @@ def account_of_answer(
 
 def question_of(case: AnalystQuestion, ledger: Ledger) -> Question:
     """Return what :func:`answer` asks the ledger."""
-    concentrated = ledger.dataset(case.dataset.name).promise.delta > 0.0
+    concentrated = _concentrated(case, ledger)
     if isinstance(case.question, SyntheticQuestion):
         systems = len(case.data.rows(case.dataset))
         return synthetic_question(systems, concentrated=concentrated, **_synthetic_options(case))
     if isinstance(case.question, SystemsQuestion):
         asked = _systems_asked(case, ledger)
-        return systems_question(asked.pop("systems").about(), **asked)
+        held = asked.pop("systems")
+        return systems_question(held.about(), net=held.net > 0, **asked)
     choices = table_choices(case.dataset, case.question)
     return fleet_question(choices, concentrated=concentrated, analyst=case.analyst)
 
@@ -135,24 +138,21 @@ def table_choices(
 
 
 def _plan_tables(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
-    choices = table_choices(case.dataset, case.question)
-    systems = case.dataset.systems
+    choices, systems = table_choices(case.dataset, case.question), case.dataset.systems
     found = plan_fleet(
         ledger, case.dataset.name, choices=choices, systems=systems, analyst=case.analyst
     )
-    return QuestionPlan(
-        found.cost,
-        found.kept,
-        tuple(_expected(each, systems) for each in found.expected),
+    expected = table_errors(
+        tuple(found.expected), choices, systems=systems, concentrated=_concentrated(case, ledger)
     )
+    return QuestionPlan(found.cost, found.kept, expected)
 
 
-def _expected(each: Expected, systems: int | None) -> ExpectedError:
-    if each.unit != "ranks":
-        return ExpectedError(each.table, each.value, each.error, each.unit, each.meaning, each.cost)
-    # nothing is further off than the whole list is long
-    error = each.error if systems is None else min(each.error, float(systems))
-    return ExpectedError(each.table, each.value, error, "places", each.meaning, each.cost)
+def _expected_tables(case: AnalystQuestion, ledger: Ledger) -> tuple[ExpectedError, ...]:
+    choices, systems = table_choices(case.dataset, case.question), case.dataset.systems
+    concentrated = _concentrated(case, ledger)
+    found = dry_fleet_tables(**choices.options(), concentrated=concentrated, systems=systems)
+    return table_errors(found, choices, systems=systems, concentrated=concentrated)
 
 
 def _answer_tables(case: AnalystQuestion, ledger: Ledger) -> Publication:
@@ -171,11 +171,11 @@ def _plan_synthetic(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
     found = plan_synthetic(
         ledger, case.dataset.name, case.dataset.systems, **_synthetic_options(case)
     )
-    expected = tuple(
-        ExpectedError("synthetic-systems", name, min(100.0 * noise, 100.0), "% of systems", MOVED)
-        for name, noise in found.noise.items()
-    )
-    return QuestionPlan(found.cost, found.kept, expected)
+    return QuestionPlan(found.cost, found.kept, synthetic_errors(found.noise))
+
+
+def _expected_synthetic(case: AnalystQuestion, ledger: Ledger) -> tuple[ExpectedError, ...]:
+    return _plan_synthetic(case, ledger).expected
 
 
 def _answer_synthetic(case: AnalystQuestion, ledger: Ledger) -> Publication:
@@ -195,14 +195,12 @@ def _synthetic_options(case: AnalystQuestion) -> dict[str, Any]:
 def _plan_systems(case: AnalystQuestion, ledger: Ledger) -> QuestionPlan:
     asked = _systems_asked(case, ledger)
     found = plan_systems(ledger, case.dataset.name, **asked)
-    errors = found.expected
-    assert errors.capacity is not None
-    means = (errors.azimuth.mean, errors.tilt.mean, errors.capacity.mean)
-    expected = tuple(
-        ExpectedError("systems", column, mean, sign, OFF)
-        for (column, sign), mean in zip(COLUMNS.items(), means, strict=True)
-    )
-    return QuestionPlan(found.cost, found.kept, expected)
+    return QuestionPlan(found.cost, found.kept, system_errors(found.expected))
+
+
+def _expected_systems(case: AnalystQuestion, ledger: Ledger) -> tuple[ExpectedError, ...]:
+    asked = _systems_asked(case, ledger)
+    return system_errors(asked["systems"].expected(asked["terms"]))
 
 
 def _answer_systems(case: AnalystQuestion, ledger: Ledger) -> Publication:
@@ -221,13 +219,25 @@ def _systems_asked(case: AnalystQuestion, ledger: Ledger) -> dict[str, Any]:
     }
 
 
-Planner = Callable[[AnalystQuestion, Ledger], QuestionPlan]
-Answerer = Callable[[AnalystQuestion, Ledger], Publication]
-_TABLES: tuple[Planner, Answerer] = (_plan_tables, _answer_tables)
-_KINDS: dict[type, tuple[Planner, Answerer]] = {
+def _concentrated(case: AnalystQuestion, ledger: Ledger) -> bool:
+    """Whether the promise has a δ, so that ε means ρ = ε²/2: public."""
+    return ledger.dataset(case.dataset.name).promise.delta > 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How a kind of question is planned, judged and answered."""
+
+    plan: Callable[[AnalystQuestion, Ledger], QuestionPlan]
+    expected: Callable[[AnalystQuestion, Ledger], tuple[ExpectedError, ...]]
+    answer: Callable[[AnalystQuestion, Ledger], Publication]
+
+
+_TABLES = _Kind(_plan_tables, _expected_tables, _answer_tables)
+_KINDS: dict[type, _Kind] = {
     FleetTableQuestion: _TABLES,
     TotalsQuestion: _TABLES,
     QuantilesQuestion: _TABLES,
-    SyntheticQuestion: (_plan_synthetic, _answer_synthetic),
-    SystemsQuestion: (_plan_systems, _answer_systems),
+    SyntheticQuestion: _Kind(_plan_synthetic, _expected_synthetic, _answer_synthetic),
+    SystemsQuestion: _Kind(_plan_systems, _expected_systems, _answer_systems),
 }

@@ -1,4 +1,4 @@
-"""Inviting analysts, giving them shares, and revoking their tokens."""
+"""Inviting analysts, giving them shares, and issuing and revoking their tokens."""
 
 from __future__ import annotations
 
@@ -10,16 +10,28 @@ from starlette.responses import Response
 from sunveil.errors import ParameterError
 from sunveil.ledger.records import check_name
 from sunveil.ledger.shares import shares_of_analyst, shares_of_dataset
+from sunveil.service.audit_log import record_event
 from sunveil.service.context import Service, service_of
 from sunveil.service.curator.forms import ShortText, dataset_view, measure_sign, parse_number
 from sunveil.service.pages import redirect, render
 from sunveil.service.problems import Problem
+from sunveil.service.roles import ANALYST, ASK, SCOPES
 from sunveil.service.routing import curator_router
-from sunveil.service.store.accounts import TokenRow, issue_token, revoke_token, token_rows
+from sunveil.service.store.accounts import all_accounts
 from sunveil.service.store.datasets import all_served
-from sunveil.service.store.sessions import end_sessions_of
+from sunveil.service.store.people import analyst_names
+from sunveil.service.store.tokens import (
+    DAYS,
+    MOST_DAYS,
+    TokenRow,
+    issue_token,
+    revoke_token,
+    token_rows,
+)
 
 router = curator_router()
+# How long a new token may work, on pages. [days]
+DAY_CHOICES = (7, 30, DAYS, 180, MOST_DAYS)
 
 
 @router.get("/analysts")
@@ -29,27 +41,39 @@ def analysts(request: Request) -> Response:
     with service.store.reading() as connection:
         tokens = token_rows(connection)
         titles = {served.name: served.title for served in all_served(connection)}
-        names = {row.analyst for row in tokens}
-        for name in titles:
-            names.update(share.analyst for share in shares_of_dataset(connection, name))
+        names = analyst_names(connection)
+        holders = [each for each in all_accounts(connection) if each.role == ANALYST]
         found = [
             {
                 "name": name,
                 "tokens": [row for row in tokens if row.analyst == name],
+                "accounts": [each for each in holders if each.analyst == name],
                 "shares": sorted(shares_of_analyst(connection, name).items()),
             }
             for name in sorted(names)
         ]
-    return render(request, "curator/analysts.html", found=found, titles=titles)
+    return render(
+        request,
+        "curator/analysts.html",
+        found=found,
+        titles=titles,
+        days=DAY_CHOICES,
+        usual_days=DAYS,
+        scopes=SCOPES,
+    )
 
 
 @router.post("/analysts/token")
-def another_token(request: Request, analyst: ShortText = "") -> Response:
+def another_token(
+    request: Request, analyst: ShortText = "", days: ShortText = str(DAYS), scope: ShortText = ASK
+) -> Response:
     """Give an analyst who is known another token, shown once."""
     service = service_of(request)
     if analyst not in _names(service):
         raise Problem(404, "There is no such analyst; invite them from a dataset.")
-    return _show_token(request, service, analyst)
+    if not days.isdecimal() or len(days) > 5:
+        raise Problem(422, f"A token works for 1 to {MOST_DAYS} days; choose one of these.")
+    return _show_token(request, service, analyst, days=int(days), scope=scope)
 
 
 @router.post("/analysts/revoke")
@@ -61,8 +85,8 @@ def revoke(request: Request, token: ShortText = "") -> Response:
         raise Problem(404, "There is no such token, or it was revoked before; load the page.")
     with service.store.changing() as connection:
         revoke_token(connection, row.id)
-        end_sessions_of(connection, role="analyst", who=row.analyst)
     service.tokens.forget(row.id)
+    record_event(request, "token-revoked", token=row.id, analyst=row.analyst)
     message = f"A token of {row.analyst} was revoked; what was published stays published."
     return redirect(request, "/curator/analysts", message=message, kind="note")
 
@@ -135,10 +159,17 @@ def _check_new(service: Service, analyst: str) -> None:
 
 
 def _show_token(
-    request: Request, service: Service, analyst: str, *, dataset: str | None = None
+    request: Request,
+    service: Service,
+    analyst: str,
+    *,
+    dataset: str | None = None,
+    days: int = DAYS,
+    scope: str = ASK,
 ) -> Response:
     with service.store.changing() as connection:
-        made = issue_token(connection, analyst)
+        made = issue_token(connection, analyst, days=days, scope=scope)
+    record_event(request, "token-issued", token=made.id, analyst=analyst, scope=scope)
     address = str(request.base_url).rstrip("/")
     return render(
         request,
@@ -146,6 +177,8 @@ def _show_token(
         analyst=analyst,
         token=made.text,
         address=address,
+        days=days,
+        scope=scope,
         back=f"/curator/datasets/{dataset}/analysts" if dataset else "/curator/analysts",
     )
 
@@ -156,9 +189,6 @@ def _tokens(service: Service) -> list[TokenRow]:
 
 
 def _names(service: Service) -> set[str]:
-    """Return all analysts: who has a token, and who has a share."""
+    """Return all analysts: who has a token, a share or an account."""
     with service.store.reading() as connection:
-        names = {row.analyst for row in token_rows(connection)}
-        for served in all_served(connection):
-            names.update(share.analyst for share in shares_of_dataset(connection, served.name))
-    return names
+        return analyst_names(connection)

@@ -33,7 +33,8 @@ NO_ESTIMATES = (
     "SELECT '' AS system_id, 0.0 AS surface_azimuth, 0.0 AS surface_tilt, 0.0 AS dc_capacity_kw,"
     " 0.0 AS plane_error_degrees, 0.0 AS agreement, CAST([] AS VARCHAR[]) AS flags,"
     f" '' AS quality, 0.0 AS latitude, 0.0 AS longitude, CAST([] AS STRUCT({_PLANE})[]) AS planes,"
-    f" CAST(NULL AS STRUCT({_TRACKER})) AS tracker"
+    f" CAST(NULL AS STRUCT({_TRACKER})) AS tracker, 0.0 AS ac_limit_kw, 0.0 AS clear_hours,"
+    " 0.0 AS trend_percent_per_year, 0.0 AS clock_offset_minutes"
 )
 # Every plane with its share of its system; trackers have none.
 PLANES = (

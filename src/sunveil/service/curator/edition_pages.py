@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form
+from fastapi import APIRouter, Form, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -13,8 +13,8 @@ from starlette.responses import Response
 
 from sunveil.errors import ParameterError, SourceError
 from sunveil.service.context import service_of
-from sunveil.service.curator.add_pages import UploadPage, take_upload
-from sunveil.service.curator.dataset_files import nameable_folders
+from sunveil.service.curator.add_pages import UploadPage, kept_of, sent_on, take_upload
+from sunveil.service.curator.dataset_files import PLACE, nameable_folders
 from sunveil.service.curator.editions import (
     EditionForm,
     drop_edition,
@@ -26,17 +26,24 @@ from sunveil.service.curator.inference import OPTIONS
 from sunveil.service.pages import redirect, render
 from sunveil.service.routing import curator_router, takes_uploads
 from sunveil.service.store.datasets import Served
+from sunveil.service.uploads.kept import KeptFiles
 from sunveil.service.uploads.limits import size_text
+from sunveil.service.wording import count_of
 
 router = curator_router()
 upload_router = APIRouter(prefix="/curator", route_class=UploadPage, include_in_schema=False)
-FIELDS = ("edition", "others", *OPTIONS, "meters", "systems")
+FIELDS = ("edition", "others", *PLACE, *OPTIONS, "meters", "systems")
 
 
 @router.get("/datasets/{name}/edition")
-def edition_form(request: Request, name: str) -> Response:
+def edition_form(
+    request: Request, name: str, kept: Annotated[str, Query(max_length=64)] = ""
+) -> Response:
     """Show the two ways of adding an edition."""
-    return _page(request, {}, name=name)
+    found = kept_of(request, kept)
+    if found is None:
+        return _page(request, {}, name=name)
+    return _page(request, found.fields, name=name, way="upload", problem=found.problem, kept=found)
 
 
 @upload_router.post("/datasets/{name}/edition/upload")
@@ -45,7 +52,8 @@ async def upload(request: Request, name: str) -> Response:
     """Take files off the network, and keep them as the dataset's next edition."""
     await run_in_threadpool(dataset_view, request, name)
     keep = partial(upload_edition, service_of(request), name)
-    made = await take_upload(request, keep, partial(_page, request, name=name, way="upload"))
+    refuse = partial(_page, request, name=name, way="upload")
+    made = await take_upload(request, keep, refuse, f"/curator/datasets/{name}/edition")
     if isinstance(made, Response):
         return made
     return await run_in_threadpool(_done, request, made)
@@ -91,10 +99,9 @@ def drop(request: Request, name: str) -> Response:
 def _done(request: Request, made: Served) -> Response:
     coming = made.upcoming
     message = (
-        f"Edition {coming.edition} is here: {coming.extra['listed']:,} systems are listed. Infer"
-        " them next."
+        f"Edition {coming.edition} was added with {count_of(coming.extra['listed'], 'system')}."
     )
-    return redirect(request, f"/curator/datasets/{made.name}", message=message)
+    return sent_on(request, f"/curator/datasets/{made.name}", message=message)
 
 
 def _page(
@@ -105,6 +112,7 @@ def _page(
     way: str = "",
     problem: str = "",
     status: int = 200,
+    kept: KeptFiles | None = None,
 ) -> Response:
     service, found = service_of(request), dataset_view(request, name)
     before: dict[str, str] = found.served.extra.get("options", {})
@@ -117,5 +125,7 @@ def _page(
         "problem": problem,
         "folders": nameable_folders(service),
         "largest": size_text(service.settings.upload_limit),
+        "kept": kept,
+        "kept_size": "" if kept is None else size_text(kept.size),
     }
     return render(request, "curator/edition.html", status=status, **values)

@@ -18,11 +18,13 @@ from sunveil.service.context import Service
 from sunveil.service.curator.dataset_files import (
     DatasetForm,
     described,
+    look_at_files,
     named_files,
     public_groups,
-    upload_limits,
+    take_files,
 )
 from sunveil.service.curator.inference import job_id, job_of, jobs_of
+from sunveil.service.curator.previews import forget_preview
 from sunveil.service.curator.systems_table import cached_systems
 from sunveil.service.store.datasets import (
     READY,
@@ -60,7 +62,7 @@ class EditionForm:
         edition = fields.get("edition", "").strip()
         if not edition or len(edition) > LONGEST_EDITION or not edition.isprintable():
             raise UploadRefused(
-                f"give the edition a public name of 1 to {LONGEST_EDITION} letters, such as 2027"
+                f"give the edition a public name of 1 to {LONGEST_EDITION} characters, such as 2027"
             )
         options = DatasetForm.of({**fields, "title": "edition"}).options
         return cls(edition, bool(fields.get("others")), options)
@@ -78,21 +80,18 @@ def upload_edition(service: Service, name: str, received: Received, staging: Sta
     staging
         Where the files lie until all of them are known to be good.
     """
-    from sunveil.service.uploads.tables import place_files
-
     form = EditionForm.of(received.fields)
     served = _check(service, name, form)
-    whole = staging.folder / "whole"
-    whole.mkdir(mode=0o700)
-    upload = place_files(received.files, whole, limits=upload_limits(service))
+    found = take_files(service, received, staging, options=form.options)
     made = described(
         DatasetForm(served.title, served.about, form.options),
         name,
         meters="meters",
-        table=upload.systems.name,
-        path=upload.systems,
+        table=found["table"],
+        found=found,
     )
-    coming = _coming(service, served, made, form, path=upload.systems)
+    table = staging.folder / "whole" / str(found["table"])
+    coming = _coming(service, served, made, form, path=table)
     (service.settings.datasets / name).mkdir(mode=0o700, exist_ok=True)
     staging.put(coming["folder"])
     return _note(service, name, coming)
@@ -119,7 +118,7 @@ def folder_edition(
         name,
         meters=str(readings),
         table=str(table),
-        path=table,
+        found=look_at_files(service, readings, table, options=form.options),
     )
     coming = _coming(service, served, made, form, path=table)
     (service.settings.datasets / coming["folder"]).mkdir(mode=0o700, parents=True)
@@ -134,6 +133,7 @@ def drop_edition(service: Service, name: str) -> None:
         raise ParameterError("there is no further edition on its way, so none can be dropped")
     if job_of(service, name) is not None:
         jobs_of(service).remove(job_id(name))
+    forget_preview(service, name)
     with service.store.changing() as connection:
         extra = dict(find_served(connection, name).extra)
         extra.pop("next", None)

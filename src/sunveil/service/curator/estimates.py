@@ -10,12 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sunveil.errors import SunveilError
+from sunveil.household import SEASONS
 from sunveil.service.context import service_of
 from sunveil.service.curator.forms import dataset_view
 from sunveil.service.curator.inference import results_of
 from sunveil.service.curator.results import CAPACITY_EDGES_KW, MOST_DRAWN, TILT_EDGES, FleetResults
 from sunveil.service.figures.days import DayCurve, day_curve
-from sunveil.service.figures.fleet import bars, place_map, plane_map, rose
+from sunveil.service.figures.fleet import bars, plane_map, rose
 from sunveil.service.pages import render
 from sunveil.service.problems import Problem
 from sunveil.service.routing import curator_router
@@ -32,29 +33,19 @@ INTERVALS = (
     ("surface_tilt", "Tilt", "°"),
     ("dc_capacity_kw", "DC capacity", " kW"),
 )
-SHOWS = ("all", "flagged", "refused")
 
 
 @router.get("/datasets/{name}/estimates")
 def estimates(request: Request, name: str) -> Response:
     """Show a fleet's estimates in figures."""
-    values, results = _results(request, name)
-    drawn, planes = results.sample(), results.sample_planes()
-    names = drawn["system_id"]
-    azimuth = drawn["surface_azimuth"]
-    facing = [
-        f"faces {faced:.0f}°" if axis is None else f"tracker, axis {axis:.0f}°"
-        for faced, axis in zip(azimuth, drawn["axis"], strict=True)
-    ]
+    values, results = results_or_404(request, name)
+    planes = results.sample_planes()
     values |= {
         "summary": results.summary(),
         "qualities": qualities(),
         "meanings": meanings(),
-        "drawn": len(names),
+        "drawn": len(set(planes["system_id"])),
         "most": MOST_DRAWN,
-        "map": place_map(
-            drawn["longitude"], drawn["latitude"], azimuth, names=names, facing=facing
-        ),
         "planes": plane_map(
             planes["surface_azimuth"], planes["surface_tilt"], names=planes["system_id"]
         ),
@@ -65,49 +56,10 @@ def estimates(request: Request, name: str) -> Response:
     return render(request, "curator/estimates.html", **values)
 
 
-@router.get("/datasets/{name}/systems")
-def systems(
-    request: Request,
-    name: str,
-    show: QueryText = "all",
-    text: QueryText = "",
-    flag: QueryText = "",
-    quality: QueryText = "",
-    page: int = 1,
-) -> Response:
-    """Show systems page by page: all, flagged or refused."""
-    values, results = _results(request, name)
-    if show not in SHOWS:
-        raise Problem(404, "There is no such list; choose all, flagged or refused.")
-    if show == "refused":
-        found = results.refused(text=text, number=page)
-    else:
-        wanted = flag if flag in meanings() else "any"
-        found = results.estimates(
-            text=text,
-            flag=wanted if show == "flagged" else "",
-            quality=quality if quality in qualities() else "",
-            number=page,
-        )
-    values |= {
-        "summary": results.summary(),
-        "show": show,
-        "text": text,
-        "flag": flag if flag in meanings() else "",
-        "quality": quality if quality in qualities() else "",
-        "qualities": [("", "any"), *((each, each) for each in qualities())],
-        "flags": [("", "any"), *((each, each.replace("_", " ")) for each in meanings())],
-        "meanings": meanings(),
-        "page": found,
-        "reasons": results.refusals() if show == "refused" else [],
-    }
-    return render(request, "curator/systems.html", **values)
-
-
 @router.get("/datasets/{name}/system")
 def system(request: Request, name: str, system_id: QueryText = "") -> Response:
     """Show a system with its fit, computed from its readings."""
-    values, results = _results(request, name)
+    values, results = results_or_404(request, name)
     row = results.find_system(system_id)
     reason = results.why_refused(system_id) if row is None else None
     if row is None and reason is None:
@@ -129,6 +81,7 @@ def system(request: Request, name: str, system_id: QueryText = "") -> Response:
         "problem": problem,
         "intervals": [] if row is None else _intervals(row),
         "findings": findings,
+        "seasons": SEASONS,
         "meanings": meanings(),
     }
     return render(request, "curator/system.html", **values)
@@ -150,12 +103,13 @@ def meanings() -> dict[str, str]:
     return {flag.value: meaning for flag, meaning in FLAG_MEANINGS.items()}
 
 
-def _results(request: Request, name: str) -> tuple[dict[str, Any], FleetResults]:
+def results_or_404(request: Request, name: str) -> tuple[dict[str, Any], FleetResults]:
+    """Return what pages about estimates need, or refuse where there are none yet."""
     found = dataset_view(request, name)
     results = results_of(service_of(request), found.served)
     if not results.exist:
         raise Problem(
-            404, "There are no estimates yet; they come when the inference has finished a part."
+            404, "There are no estimates yet. They appear when the inference has finished a part."
         )
     return found.template_values(), results
 
@@ -187,4 +141,6 @@ def _days(request: Request, values: dict[str, Any], row: dict[str, Any]) -> list
 
     curves: list[DayCurve] = fit_days(service_of(request), values["dataset"], row)
     top = 1.12 * max(max((*day.measured, *day.modelled)) for day in curves)
-    return [{"name": day.name, "figure": day_curve(day, top=top)} for day in curves]
+    # only a net meter has readings below zero
+    bottom = 1.12 * min(0.0, *(min(day.measured) for day in curves))
+    return [{"name": day.name, "figure": day_curve(day, top=top, bottom=bottom)} for day in curves]

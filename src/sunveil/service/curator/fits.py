@@ -15,6 +15,8 @@ from sunveil.findings import (
     clear_hours_words,
     flat_words,
     haze_words,
+    hidden_words,
+    household_words,
     planes_words,
     skyline_words,
     trend_words,
@@ -25,7 +27,7 @@ from sunveil.fleet.plain_files import iter_file_systems
 from sunveil.fleet.records import raws_of
 from sunveil.fleet.results import read_assumptions
 from sunveil.fleet.source import FleetSource, look_at
-from sunveil.fleet.systems import RefusedSystem
+from sunveil.fleet.systems import RefusedSystem, SystemTable
 from sunveil.infer import SiteSkies
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.read import settle
@@ -61,9 +63,11 @@ def row_findings(service: Service, served: Served, row: dict[str, Any]) -> list[
     found = (
         ("Quality", f"{estimate.quality.value}: {estimate.quality_reason}"),
         (
-            "Stands on" if estimate.tracker is None else "Turns",
+            "Mounting" if estimate.tracker is None else "Tracking",
             planes_words(estimate) or flat_words(estimate),
         ),
+        ("Household", household_words(estimate)),
+        ("Caution", hidden_words(estimate)),
         ("Clear days", clear_hours_words(estimate)),
         ("By year", "; ".join(years)),
         ("Trend", trend_words(estimate)),
@@ -136,26 +140,30 @@ def read_one(service: Service, served: Served, system_id: str) -> tuple[Record, 
         raise SourceError("this system is not in the table of systems any more")
     place = int(places[0])
     source = look_at(folder / str(served.meters), options, aside=[table])
-    found = _record(source, system_id, systems.options_of(place, options))
+    found = _record(source, system_id, options, systems=systems, place=place)
     return found, Site(*systems.place(place))
 
 
-def _record(source: FleetSource, system_id: str, options: MeterOptions) -> Record:
+def _record(
+    source: FleetSource, system_id: str, options: MeterOptions, *, systems: SystemTable, place: int
+) -> Record:
+    """Return the record of one system, read as its row of the table of systems says."""
     paths = source.paths(file.name for file in source.files)
     if source.columns.layout is FileLayout.FILES:
-        settled = (
-            settle(each[1], each[2], name=system_id)
+        given = (
+            (each[1], each[2])
             for each in iter_file_systems(paths, options)
             if not isinstance(each, RefusedSystem) and each[0] == system_id
         )
     else:
-        settled = (
-            settle(raw, options, name=system_id)
-            for _, raw in raws_of(paths, source.columns, [system_id], gathered=False)
+        given = (
+            (raw, options) for _, raw in raws_of(paths, source.columns, [system_id], gathered=False)
         )
-    found = next(settled, None)
-    if found is None:
+    first = next(given, None)
+    if first is None:
         raise MeterError("the readings of this system are not there any more")
+    raw, own = first
+    found = settle(systems.raw_of(place, raw), systems.options_of(place, own), name=system_id)
     if isinstance(found, RefusedSystem):
         raise MeterError(found.reason)
     return found

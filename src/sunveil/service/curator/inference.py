@@ -32,7 +32,8 @@ FLAGS = (*READING_FLAGS, "force")
 
 def jobs_of(service: Service) -> BackgroundJobs:
     """Return the jobs of a service."""
-    return BackgroundJobs(service.settings.data / "jobs")
+    settings = service.settings
+    return BackgroundJobs(settings.data / "jobs", memory=settings.most_job_memory)
 
 
 def job_id(dataset: str) -> str:

@@ -9,11 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sunveil.ledger.acting import actor_of
 from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import Entry
+from sunveil.service.curator.estimate_table import defused
+from sunveil.service.wording import count_of
 
 CURATOR = "the curator"
-COLUMNS = ("entry", "at", "kind", "analyst", "question", "mechanism", "systems", "cost", "digest")
+COLUMNS = (
+    "entry", "at", "kind", "analyst", "question", "mechanism", "systems", "cost", "digest",
+    "account",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,8 @@ class EntryText:
         What binds the next entry to it.
     question
         Digest of the question, where it is a charge.
+    account
+        Which account or token of the service did it; None where the entry does not say.
     """
 
     place: int
@@ -48,6 +56,7 @@ class EntryText:
     cost: float | None
     digest: str
     question: str | None = None
+    account: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +77,14 @@ def describe_entry(entry: Entry) -> EntryText:
         charged = entry.kind == "charge"
         cost = from_nano(int(facts["cost"]) * int(facts.get("meters", 1))) if charged else None
         question = str(facts["question"]) if charged else None
+        account = actor_of(facts)
     except (KeyError, TypeError, ValueError):
-        at, who, what, cost = "–", "–", "changed: it cannot be understood", None
-        question = None
+        at, who, what, cost = "–", "–", "damaged: this entry cannot be read", None
+        question = account = None
     shown = at.replace("T", " ").removesuffix("+00:00")
-    return EntryText(entry.place, shown, entry.kind, who, what, cost, entry.digest, question)
+    return EntryText(
+        entry.place, shown, entry.kind, who, what, cost, entry.digest, question, account
+    )
 
 
 def asker_totals(entries: Sequence[Entry]) -> list[AskerTotals]:
@@ -95,7 +107,7 @@ def as_csv(entries: Sequence[Entry]) -> str:
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for entry in entries:
-        writer.writerow([_harmless(cell) for cell in _cells(entry)])
+        writer.writerow([defused(cell) for cell in _cells(entry)])
     return out.getvalue()
 
 
@@ -113,23 +125,36 @@ def entry_fields(entry: Entry) -> dict[str, Any]:
 def _words(kind: str, facts: dict[str, Any]) -> tuple[str, str]:
     if kind == "promise":
         delta = f", δ = {facts['delta']:g}" if facts["delta"] else ""
-        return CURATOR, f"promised ε = {facts['epsilon']:g}{delta} for {facts['unit']}"
+        return CURATOR, f"promised ε = {facts['epsilon']:g}{delta} for {_unit(str(facts['unit']))}"
     if kind == "analyst":
         return CURATOR, f"gave {facts['analyst']} a share of {from_nano(facts['share']):.6g}"
     if kind == "households":
-        return CURATOR, f"registered {facts['systems']} systems, and {facts['keys']} keys of them"
+        systems = count_of(facts["systems"], "system")
+        keys = count_of(facts["keys"], "household key")
+        return CURATOR, f"recorded the households of {systems}, with {keys}"
     if kind == "answer":
         return "", f"answer of entry {facts['charge']}"
+    if kind == "withdrawn":
+        return CURATOR, "withdrew the promise, of which nothing was charged"
     if kind == "moved":
         return CURATOR, f"moved the ledger to {facts['to']}"
     if kind == "arrived":
         return CURATOR, f"moved the ledger here from {facts['from']}"
     if kind != "charge":
         raise ValueError(kind)
-    about = "all systems" if facts["systems"] is None else f"{len(facts['systems'])} systems"
+    about = "all systems" if facts["systems"] is None else count_of(len(facts["systems"]), "system")
     who = CURATOR if facts["analyst"] is None else str(facts["analyst"])
     epsilon = facts["guarantee"]["epsilon"]
-    return who, f"{facts['kind']} about {about} at ε = {epsilon:g}, by {facts['mechanism']}"
+    by = "" if facts["mechanism"] == facts["kind"] else f", by {facts['mechanism']}"
+    return who, f"{facts['kind']} about {about} at ε = {epsilon:g}{by}"
+
+
+def _unit(unit: str) -> str:
+    """Return what a promise protects in words, such as ``2 days of a household``."""
+    kind, _, many = unit.partition(":")
+    if kind == "system":
+        return "the whole record of a household"
+    return f"{count_of(int(many), kind.removesuffix('s'))} of a household"
 
 
 def _cells(entry: Entry) -> list[Any]:
@@ -145,10 +170,5 @@ def _cells(entry: Entry) -> list[Any]:
     question = facts.get("kind", "") if entry.kind == "charge" else text.what
     return [
         entry.place, facts.get("at", ""), entry.kind, analyst, question,
-        facts.get("mechanism", ""), many, cost, entry.digest,
+        facts.get("mechanism", ""), many, cost, entry.digest, text.account or "",
     ]  # fmt: skip
-
-
-def _harmless(cell: Any) -> Any:
-    """Return a cell that no spreadsheet takes for a formula: names are chosen by people."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t") else cell

@@ -17,10 +17,10 @@ from sunveil.service.curator.forms import dataset_view, measure_sign
 from sunveil.service.curator.ledger_text import as_csv, asker_totals, describe_entry, entry_fields
 from sunveil.service.pages import render
 from sunveil.service.problems import Problem
-from sunveil.service.routing import curator_router
+from sunveil.service.routing import console_router
 from sunveil.service.store.schema import releases
 
-router = curator_router()
+router = console_router()
 PAGE = 50
 
 
@@ -28,8 +28,13 @@ PAGE = 50
 def ledgers(request: Request) -> Response:
     """Show every dataset of the ledger, verified."""
     ledger = service_of(request).ledger
-    found = [_verified(service_of(request), name) for name in ledger.names()]
-    return render(request, "curator/ledgers.html", found=found, forgotten=ledger.forgotten())
+    withdrawn = ledger.withdrawn()
+    names = [name for name in ledger.names() if name not in withdrawn]
+    found = [_verified(service_of(request), name) for name in names]
+    forgotten = ledger.forgotten()
+    return render(
+        request, "curator/ledgers.html", found=found, forgotten=forgotten, withdrawn=withdrawn
+    )
 
 
 @router.get("/datasets/{name}/ledger")
@@ -103,7 +108,7 @@ def _verified(service: Service, name: str) -> dict[str, Any]:
 def _mark(text: str) -> HighWaterMark:
     length, _, head = text.strip().partition(":")
     if not (length.isdecimal() and int(length) > 0 and head):
-        raise ParameterError("a mark is a number of entries, a colon and a digest")
+        raise ParameterError("a checkpoint is a number of entries, a colon and a digest")
     return HighWaterMark(int(length), head)
 
 

@@ -58,9 +58,12 @@ class AnswerErrors:
     capacity: float
 
 
-def answer_errors(promise: Promise) -> list[AnswerErrors]:
-    """Return the errors to expect under a promise, for a few numbers of questions."""
-    return [_answer_errors(promise, questions) for questions in QUESTIONS]
+def answer_errors(promise: Promise, *, net: bool = False) -> list[AnswerErrors]:
+    """Return the errors to expect under a promise, for a few numbers of questions.
+
+    Those of single systems are of net meters, or of meters of generation.
+    """
+    return [_answer_errors(promise, questions, net=net) for questions in QUESTIONS]
 
 
 def epsilon_each(promise: Promise, questions: int) -> float:
@@ -83,19 +86,29 @@ def table_curves(epsilons: Sequence[float] = EPSILONS) -> list[ErrorCurve]:
     return [ErrorCurve(names[name], tuple(epsilons), tuple(found[name])) for name in names]
 
 
-def system_curves(unit: Unit, epsilons: Sequence[float] = EPSILONS) -> list[ErrorCurve]:
-    """Return the mean errors of one system's release against ε. [degrees, degrees]"""
-    errors = [_system_errors(unit, e) for e in epsilons]
+def system_curves(
+    unit: Unit, epsilons: Sequence[float] = EPSILONS, *, net: bool = False
+) -> list[ErrorCurve]:
+    """Return the mean errors of one system's release against ε. [degrees, degrees]
+
+    Parameters
+    ----------
+    unit, epsilons
+        What is protected, and at which ε.
+    net
+        Whether its meter is declared net.
+    """
+    errors = [_system_errors(unit, e, net=net) for e in epsilons]
     return [
         ErrorCurve("azimuth", tuple(epsilons), tuple(each.azimuth.mean for each in errors)),
         ErrorCurve("tilt", tuple(epsilons), tuple(each.tilt.mean for each in errors)),
     ]
 
 
-def _answer_errors(promise: Promise, questions: int) -> AnswerErrors:
+def _answer_errors(promise: Promise, questions: int, *, net: bool) -> AnswerErrors:
     epsilon = epsilon_each(promise, questions)
     tables = _table_errors(epsilon, tables=("counts", "totals"), concentrated=promise.delta > 0.0)
-    system = _system_errors(promise.unit, epsilon)
+    system = _system_errors(promise.unit, epsilon, net=net)
     assert system.capacity is not None
     return AnswerErrors(
         questions=questions,
@@ -116,6 +129,6 @@ def _table_errors(
     return {each.table: each.error for each in found}
 
 
-def _system_errors(unit: Unit, epsilon: float) -> ExpectedErrors:
-    year = TimeGrid(0, 3600, HOURS)
-    return typical_errors(year, Choices(), clear=True, unit=unit, epsilon=epsilon)
+def _system_errors(unit: Unit, epsilon: float, *, net: bool) -> ExpectedErrors:
+    year, choices = TimeGrid(0, 3600, HOURS), Choices().for_meter(net=net)
+    return typical_errors(year, choices, clear=True, unit=unit, epsilon=epsilon)

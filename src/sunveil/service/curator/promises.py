@@ -29,8 +29,8 @@ router = curator_router()
 QueryText = Annotated[str, Query(max_length=60)]
 UNITS = (
     ("system", "the whole record of a household"),
-    ("days", "any so many days of a household"),
-    ("readings", "any so many readings of a household"),
+    ("days", "a number of days of a household"),
+    ("readings", "a number of readings of a household"),
 )
 CONDITIONAL = "paper"
 
@@ -120,7 +120,9 @@ def _check_meant(found: DatasetView, *, sure: bool) -> None:
     if found.promised is not None:
         raise ParameterError("a promise was made for this dataset, and is never changed")
     if not sure:
-        raise ParameterError("tick that the promise is meant for ever, then make it")
+        raise ParameterError(
+            "tick that you understand that the promise can never be changed, then make it"
+        )
 
 
 def _unit(given: dict[str, str]) -> Unit:
@@ -155,18 +157,21 @@ def _page(
         status = 422
     values["preview"] = preview
     if preview is not None:
-        values |= _previewed_errors(preview)
+        served = found.served
+        # those of the meters that most of the systems have
+        net = 2 * served.net > int(served.extra.get("listed", 0))
+        values |= _previewed_errors(preview, net=net)
     return render(request, "curator/promise.html", status=status, **values)
 
 
-def _previewed_errors(preview: Promise) -> dict[str, Any]:
+def _previewed_errors(preview: Promise, *, net: bool) -> dict[str, Any]:
     from sunveil.service.curator import promise_errors as errors
 
     return {
         "words": promise_sentences(preview),
-        "answer_errors": errors.answer_errors(preview),
+        "answer_errors": errors.answer_errors(preview, net=net),
         "tables": _figure(errors.table_curves(), "Standard error [systems]", preview.epsilon),
-        "systems": _figure(_system_curves(preview.unit), "Mean error [°]", preview.epsilon),
+        "systems": _figure(_system_curves(preview.unit, net), "Mean error [°]", preview.epsilon),
     }
 
 
@@ -178,10 +183,10 @@ def _figure(curves: list[ErrorCurve], unit: str, epsilon: float) -> Figure:
 
 
 @cache
-def _system_curves(unit: Unit) -> list[ErrorCurve]:
+def _system_curves(unit: Unit, net: bool) -> list[ErrorCurve]:
     from sunveil.service.curator.promise_errors import system_curves
 
-    return system_curves(unit)
+    return system_curves(unit, net=net)
 
 
 def _most_meters(meters: int) -> str:
@@ -192,37 +197,37 @@ def promise_sentences(promise: Promise) -> list[str]:
     """Return a promise as sentences for a curator."""
     unit = promise.unit
     if isinstance(unit, System):
-        kept = "Whatever a household's meter recorded, all of it"
+        kept = "Everything that a household's meters recorded"
     elif isinstance(unit, Days):
         kept = (
-            "Whatever a household did on any one day"
+            "What a household did on any one day"
             if unit.k == 1
-            else (f"Whatever a household did on any {unit.k} days")
+            else f"What a household did on any {unit.k} days"
         )
     else:
         assert isinstance(unit, Readings)
         kept = (
-            "Whatever any one reading of a household was"
+            "Any one reading of a household"
             if unit.k == 1
-            else (f"Whatever any {unit.k} readings of a household were")
+            else f"The values of any {unit.k} readings of a household"
         )
     sentences = [
-        f"{kept} changes what is published by a bounded chance: no answer, nor all answers"
-        f" together, becomes more than {_times(promise.epsilon)} as likely by it.",
-        "This holds for ever, against anybody, whatever else they know, for households with"
-        f" {_most_meters(promise.meters)}, whose meters count as one.",
+        f"{kept} changes the probability of any answer, and of all answers together, by at most a"
+        f" factor of {_times(promise.epsilon)}.",
+        "This holds for ever and against anybody, whatever else they know, for households with"
+        f" {_most_meters(promise.meters)}; all meters of a household are protected as one.",
     ]
     if promise.schedule is not None:
         sentences.append(f"It is spent {promise.schedule}, and not before.")
     if not isinstance(unit, System):
         sentences.append(
-            "It does not hide what a household's panels are: their plane and size show in all of"
-            " its readings. Promise a whole record to hide that."
+            "It does not hide how a household's panels face and how large they are: that shows in"
+            " all of its readings. Protect the whole record to hide it."
         )
     if promise.delta > 0.0:
         sentences.append(
-            f"With a chance of at most {promise.delta:g} it may be more. In exchange, many small"
-            " questions cost less together."
+            f"With a probability of at most {promise.delta:g} it may be more. In exchange, many"
+            " small questions cost less together."
         )
     if promise.conditional:
         sentences.append(
@@ -234,7 +239,7 @@ def promise_sentences(promise: Promise) -> list[str]:
 
 def _times(epsilon: float) -> str:
     factor = math.exp(min(epsilon, 30.0))
-    return f"{factor:.3g} times" if factor < 1000.0 else "a thousand times"
+    return f"{factor:.3g}" if factor < 1000.0 else f"{factor:,.0f}"
 
 
 def _candidates(request: Request, found: DatasetView) -> dict[str, list[str]]:

@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sunveil.service.curator.duckdb_views import open_views
+from sunveil.service.curator.estimate_table import EstimateFilter, matching
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from duckdb import DuckDBPyConnection
 
 PAGE = 50
@@ -29,18 +31,6 @@ MOST_DRAWN = 2500
 SECTORS = 16
 TILT_EDGES = (0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 90.0)
 CAPACITY_EDGES_KW = (0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 15.0, 25.0, math.inf)
-LONGEST_TEXT = 100
-SHOWN = (
-    "system_id",
-    "surface_azimuth",
-    "surface_tilt",
-    "dc_capacity_kw",
-    "plane_error_degrees",
-    "quality",
-    "flags",
-    "planes",
-    "tracker",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,36 +135,35 @@ class FleetResults:
             plane_error=float(numbers[3] or 0.0),
         )
 
-    def estimates(
-        self, *, text: str = "", flag: str = "", quality: str = "", number: int = 1
-    ) -> TablePage:
-        """Return a page of the estimates, by the systems' names.
+    def estimates(self, wanted: EstimateFilter, *, number: int = 1) -> TablePage:
+        """Return a page of the estimates.
 
         Parameters
         ----------
-        text
-            What the name begins with or holds.
-        flag
-            ``any`` for those with some flag, or the flag that they have.
-        quality
-            The quality that they are of; any when left out.
+        wanted
+            Which systems, and in which order.
         number
             Which page.
         """
-        where, values = _matching(text)
-        if flag == "any":
-            where.append("len(flags) > 0")
-        elif flag:
-            where.append("list_contains(flags, ?)")
-            values.append(flag)
-        if quality:
-            where.append("quality = ?")
-            values.append(quality)
-        return self._page("estimates", SHOWN, where, values, number=number)
+        where, values = wanted.where()
+        names = dict.fromkeys(("system_id", *wanted.shown, "planes", "tracker"))
+        return self._page("estimates", tuple(names), where, values,
+                          number=number, order=wanted.order())  # fmt: skip
+
+    def export(self, wanted: EstimateFilter) -> pa.Table:
+        """Return all systems of a filter with the columns that it shows, those of planes too."""
+        where, values = wanted.where()
+        condition = f" WHERE {' AND '.join(where)}" if where else ""
+        columns = ", ".join(each.name for each in wanted.columns)
+        with self._open() as database:
+            return database.sql(
+                f"SELECT {columns} FROM estimates{condition} ORDER BY {wanted.order()}",
+                params=values,
+            ).to_arrow_table()
 
     def refused(self, *, text: str = "", number: int = 1) -> TablePage:
         """Return a page of the systems without an estimate, by their names."""
-        where, values = _matching(text)
+        where, values = matching(text)
         return self._page("refused", ("system_id", "kind", "reason"), where, values, number=number)
 
     def refusals(self) -> list[tuple[str, int]]:
@@ -206,7 +195,7 @@ class FleetResults:
         ``axis`` then.
         """
         return self._sample(
-            "SELECT system_id, longitude, latitude, tracker.axis_azimuth AS axis,"
+            "SELECT system_id, longitude, latitude, quality, tracker.axis_azimuth AS axis,"
             " coalesce(planes[1].surface_azimuth, surface_azimuth) AS surface_azimuth"
             " FROM estimates"
         )
@@ -224,6 +213,25 @@ class FleetResults:
             names = [each[0] for each in found.description or ()]
             rows = found.fetchall()
         return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+    def key_columns(self) -> list[str]:
+        """Return the public columns of the table of systems that the estimates carry."""
+        from sunveil.fleet.columns import RESERVED
+
+        with self._open() as database:
+            found = database.execute("DESCRIBE estimates").fetchall()
+        return [str(name) for name, kind, *_ in found if name not in RESERVED and "[" not in kind]
+
+    def by_group(self, column: str) -> dict[str, tuple[int, float]]:
+        """Return how many systems each group has, and their capacity together. [kW]"""
+        from sunveil.fleet.database import named  # loads DuckDB
+
+        with self._open() as database:
+            found = database.execute(
+                f"SELECT CAST({named(column)} AS VARCHAR) AS g, count(*),"
+                " coalesce(sum(dc_capacity_kw), 0) FROM estimates GROUP BY g"
+            ).fetchall()
+        return {str(group): (int(count), float(kw)) for group, count, kw in found if group}
 
     def sectors(self) -> list[float]:
         """Return how many systems face each of sixteen sectors, the first centred on north."""
@@ -261,13 +269,14 @@ class FleetResults:
         values: list[Any],
         *,
         number: int,
+        order: str = "system_id",
     ) -> TablePage:
         condition = f" WHERE {' AND '.join(where)}" if where else ""
         with self._open() as database:
             total = int(_one(database.execute(f"SELECT count(*) FROM {table}{condition}", values)))
             number = min(max(1, number), max(1, -(-total // PAGE)))
             found = database.execute(
-                f"SELECT {', '.join(columns)} FROM {table}{condition} ORDER BY system_id"
+                f"SELECT {', '.join(columns)} FROM {table}{condition} ORDER BY {order}"
                 f" LIMIT {PAGE} OFFSET {PAGE * (number - 1)}",
                 values,
             )
@@ -275,11 +284,6 @@ class FleetResults:
 
     def _open(self) -> AbstractContextManager[DuckDBPyConnection]:
         return open_views(self._folder)
-
-
-def _matching(text: str) -> tuple[list[str], list[Any]]:
-    text = text.strip()[:LONGEST_TEXT]
-    return (["contains(lower(system_id), lower(?))"], [text]) if text else ([], [])
 
 
 def _band(column: str, edges: Sequence[float]) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from sunveil.service.curator import (
+    accounts,
     add_pages,
     analysts,
     datasets,
     edition_pages,
     estimates,
     ledgers,
+    map_pages,
     promises,
+    system_pages,
 )
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -21,7 +24,11 @@ ROUTERS: tuple[APIRouter, ...] = (
     edition_pages.router,
     edition_pages.upload_router,
     estimates.router,
+    system_pages.router,
+    map_pages.router,
+    map_pages.upload_router,
     promises.router,
     analysts.router,
+    accounts.router,
     ledgers.router,
 )

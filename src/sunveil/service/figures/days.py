@@ -35,10 +35,17 @@ class DayCurve:
         return f"DayCurve({self.name!r}, private)"
 
 
-def day_curve(day: DayCurve, *, top: float) -> Figure:
-    """Return a day's readings as dots and the model as a line, under a common top. [kW]
+def day_curve(day: DayCurve, *, top: float, bottom: float = 0.0) -> Figure:
+    """Return a day's readings as dots and the model as a line.
 
     Thin lines are the planes of a system that has several.
+
+    Parameters
+    ----------
+    day
+        The day.
+    top, bottom
+        Ends of the axis, common to several days; below zero are readings of net meters. [kW]
     """
     hours = [round(each, 3) for each in day.hours]
     traces: list[dict[str, Any]] = [
@@ -52,7 +59,7 @@ def day_curve(day: DayCurve, *, top: float) -> Figure:
     return figure(
         traces,
         xaxis=axis("Solar time [h]", dtick=3),
-        yaxis=axis("AC power [kW]", range=[0.0, top]),
+        yaxis=axis("AC power [kW]", range=[bottom, top]),
         margin={"l": 52, "r": 8, "t": 8, "b": 44},
     )
 

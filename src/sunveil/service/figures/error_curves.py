@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sunveil.service.figures.base import GREY, Figure, axis, figure
+from sunveil.service.plotly_text import literal
 
+# More labels than this stand in one another's way.
+MOST_TICKS = 6
+# First digits of the labels of a logarithmic axis, from dense to sparse.
+TICK_DIGITS = ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,))
 DASHES = ("solid", "dash", "dot", "dashdot")
 
 
@@ -46,19 +51,20 @@ def error_figure(curves: Sequence[ErrorCurve], *, unit: str, marked: float | Non
         {
             "type": "scatter",
             "mode": "lines",
-            "name": curve.name,
+            "name": literal(curve.name),
             "x": list(curve.epsilons),
             "y": [float(f"{each:.4g}") for each in curve.errors],
             "line": {"dash": DASHES[place % 4], "width": 2.5},
-            "hovertemplate": f"{curve.name}: %{{y:.3g}} at ε = %{{x:.3g}}<extra></extra>",
+            "meta": literal(curve.name),
+            "hovertemplate": "%{meta}: %{y:.3g} at ε = %{x:.3g}<extra></extra>",
         }
         for place, curve in enumerate(curves)
     ]
     shapes = [] if marked is None else [_mark(marked)]
     return figure(
         traces,
-        xaxis=axis("Privacy loss ε", type="log", tickvals=_ticks(curves)),
-        yaxis=axis(unit, type="log", nticks=6, tickformat=",~r"),
+        xaxis=axis("Privacy loss ε", type="log", tickvals=_ticks(_all("epsilons", curves))),
+        yaxis=axis(unit, type="log", tickvals=_ticks(_all("errors", curves)), tickformat=",~r"),
         shapes=shapes,
         showlegend=len(curves) > 1,
     )
@@ -77,8 +83,17 @@ def _mark(epsilon: float) -> dict[str, Any]:
     }
 
 
-def _ticks(curves: Sequence[ErrorCurve]) -> list[float]:
-    spots = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]
-    low = min(curve.epsilons[0] for curve in curves)
-    high = max(curve.epsilons[-1] for curve in curves)
-    return [spot for spot in spots if low * 0.99 <= spot <= high * 1.01]
+def _all(name: str, curves: Sequence[ErrorCurve]) -> list[float]:
+    return [value for curve in curves for value in getattr(curve, name)]
+
+
+def _ticks(values: Sequence[float]) -> list[float]:
+    """Return where a logarithmic axis is labelled: as densely as can be read."""
+    low, high = 0.99 * min(values), 1.01 * max(values)
+    found: list[float] = []
+    for digits in TICK_DIGITS:
+        every = [float(f"{digit}e{power}") for power in range(-9, 10) for digit in digits]
+        found = [spot for spot in every if low <= spot <= high]
+        if len(found) <= MOST_TICKS:
+            break
+    return found

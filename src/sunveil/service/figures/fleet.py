@@ -15,65 +15,9 @@ from sunveil.service.figures.base import (
     compass_polar,
     figure,
 )
+from sunveil.service.plotly_text import literal
 
 SECTORS = 16
-
-
-def place_map(
-    longitude: Sequence[float],
-    latitude: Sequence[float],
-    azimuth: Sequence[float],
-    *,
-    names: Sequence[str],
-    facing: Sequence[str],
-) -> Figure:
-    """Return where systems are, each in the colour of where it faces: a map without a map.
-
-    Parameters
-    ----------
-    longitude, latitude
-        Where the systems are. [degrees]
-    azimuth
-        Where they face. [degrees]
-    names, facing
-        Their names and where they face in words, shown beside the pointer.
-    """
-    middle = sum(latitude) / len(latitude) if latitude else 0.0
-    points = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": list(longitude),
-        "y": list(latitude),
-        "text": list(names),
-        "customdata": list(facing),
-        "hovertemplate": "%{text}<br>%{customdata}<extra></extra>",
-        "marker": {
-            "size": _size(len(names)),
-            "color": list(azimuth),
-            "cmin": 0,
-            "cmax": 360,
-            "colorscale": CYCLE,
-            "opacity": 0.85,
-            "colorbar": {
-                "title": {"text": "Faces", "side": "top"},
-                "tickmode": "array",
-                "tickvals": [0, 90, 180, 270, 360],
-                "ticktext": ["N", "E", "S", "W", "N"],
-                "thickness": 12,
-                "outlinewidth": 0,
-            },
-        },
-    }
-    return figure(
-        [points],
-        xaxis=axis("Longitude [°]", constrain="domain"),
-        # a degree of longitude is shorter than one of latitude away from the equator
-        yaxis=axis(
-            "Latitude [°]",
-            scaleanchor="x",
-            scaleratio=round(1.0 / max(0.2, math.cos(math.radians(middle))), 4),
-        ),
-    )
 
 
 def plane_map(azimuth: Sequence[float], tilt: Sequence[float], *, names: Sequence[str]) -> Figure:
@@ -91,7 +35,7 @@ def plane_map(azimuth: Sequence[float], tilt: Sequence[float], *, names: Sequenc
         "mode": "markers",
         "theta": list(azimuth),
         "r": list(tilt),
-        "text": list(names),
+        "text": [literal(name) for name in names],
         "hovertemplate": "%{text}<br>azimuth %{theta:.0f}°, tilt %{r:.0f}°<extra></extra>",
         "marker": {
             "size": _size(len(names)),

@@ -103,6 +103,7 @@ def last_progress(path: Path) -> JobProgress | None:
                     _count(stored.get("of")),
                     _number(stored.get("rate")),
                     _number(stored.get("seconds_left")),
+                    str(stored.get("doing") or ""),
                 )
     return None
 

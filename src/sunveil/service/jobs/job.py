@@ -23,6 +23,14 @@ class JobState(StrEnum):
         return self is not JobState.RUNNING
 
 
+# What work does before, or without, counting systems.
+PHASE_WORDS = {
+    "compiling": "compiling the engine, which takes about half a minute once on a machine",
+    "reading": "reading the files",
+    "gathering": "sorting the readings by system",
+    "waiting": "waiting for its turn",
+    "power": "making the power",
+}
 STATE_WORDS = {
     JobState.RUNNING: "running",
     JobState.DONE: "finished",
@@ -46,6 +54,8 @@ class JobProgress:
         How many systems a second. [1/s]
     seconds_left
         How long it may still take. [s]
+    doing
+        What is being done, such as ``reading``; empty where that was not said.
     """
 
     done: int
@@ -54,6 +64,7 @@ class JobProgress:
     all_systems: int | None = None
     rate: float | None = None
     seconds_left: float | None = None
+    doing: str = ""
 
     @property
     def share(self) -> float:
@@ -63,8 +74,10 @@ class JobProgress:
     @property
     def words(self) -> str:
         """The progress in words, by systems where they are known."""
+        if self.total <= 0:
+            return PHASE_WORDS.get(self.doing, "starting")
         if self.systems is None or self.all_systems is None:
-            return f"{self.done:,} of {self.total:,} parts"
+            return PHASE_WORDS.get(self.doing) or f"{self.done:,} of {self.total:,} parts"
         return f"{self.systems:,} of {self.all_systems:,} systems"
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,6 +90,7 @@ class JobProgress:
             "share": round(self.share, 4),
             "rate": self.rate,
             "seconds_left": self.seconds_left,
+            "doing": self.doing,
         }
 
 
@@ -132,7 +146,7 @@ class BackgroundJob:
         far = self.progress
         if self.state is not JobState.RUNNING:
             return STATE_WORDS[self.state]
-        if far is None or far.total <= 0:
+        if far is None:
             return "starting"
         said = far.words
         if far.seconds_left is not None and far.done < far.total:

@@ -37,11 +37,19 @@ class BackgroundJobs:
         Where they are kept; on this machine's own disk, since locks must hold there.
     cancel_seconds
         How long a cancelled command may take to end by itself before it is killed. [s]
+    memory
+        What each process of a job may hold; None for no limit. [bytes]
     """
 
-    def __init__(self, folder: Path, *, cancel_seconds: float = CANCEL_SECONDS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        cancel_seconds: float = CANCEL_SECONDS,
+        memory: int | None = None,
+    ) -> None:
         self._folder = folder
-        self._cancel_seconds = cancel_seconds
+        self._cancel_seconds, self._memory = cancel_seconds, memory
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._sweep()
 
@@ -143,7 +151,7 @@ class BackgroundJobs:
     def _run(self, folder: Path) -> BackgroundJob:
         with held_lock(folder) as lock:
             if lock is not None:
-                _forget_last(folder)
+                _make_ready(folder, self._memory)
                 # the lock goes over to the runner as it is: it is free at no instant in between
                 subprocess.run(
                     [sys.executable, "-P", runner.__file__, str(folder.absolute()), str(lock)],
@@ -186,10 +194,11 @@ class BackgroundJobs:
                     shutil.rmtree(path, ignore_errors=True)
 
 
-def _forget_last(folder: Path) -> None:
-    """Make a job new to its runner; the lock is held."""
+def _make_ready(folder: Path, memory: int | None) -> None:
+    """Make a job new to its runner, under the limit of memory that holds now; the lock is held."""
     stored = json.loads((folder / "job.json").read_text(encoding="utf-8"))
     stored["runs"] += 1
+    stored["memory"] = memory
     write_whole(folder / "job.json", json.dumps(stored), private=True)
     for name in ("end.json", "process.json", "cancelled", "progress.jsonl", "log.txt"):
         (folder / name).unlink(missing_ok=True)

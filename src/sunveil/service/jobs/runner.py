@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -58,6 +59,9 @@ def _run(folder: Path, lock: int) -> int:
     said, complaints = (
         os.open(folder / name, adding, 0o600) for name in ("progress.jsonl", "log.txt")
     )
+    if job.get("memory"):
+        # what the command starts inherits it, each process for itself
+        resource.setrlimit(resource.RLIMIT_DATA, (job["memory"], job["memory"]))
     try:
         return subprocess.run(
             job["command"],

@@ -17,10 +17,12 @@ def watch_jobs(service: Service) -> Callable[[], None]:
     """Watch over jobs, also those of an earlier run, and return what ends the watch.
 
     The work itself is done by processes of their own, which neither begin nor end with the service.
+    Of several workers, the leader watches.
     """
     ending = threading.Event()
     thread = threading.Thread(target=_watch, args=(service, ending), daemon=True)
     thread.start()
+    service.checks["job runner"] = thread.is_alive
 
     def end() -> None:
         """End the watch; the jobs' own processes go on."""
@@ -38,7 +40,8 @@ def _watch(service: Service, ending: threading.Event) -> None:
     remove_abandoned(service.settings.datasets)
     while not ending.wait(PAUSE):
         try:
-            update_states(service)
+            if service.leadership.leading:
+                update_states(service)
         except Exception as error:
             # the watch goes on; what the error says may be private, and is on no page and in no log
             log.warning("the watch over jobs met %s", type(error).__name__)

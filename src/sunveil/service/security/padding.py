@@ -71,6 +71,20 @@ def draws_held(started: float, pad: float) -> Iterator[None]:
         _held.reset(token)
 
 
+def came_in() -> float:
+    """Return when the request within :func:`draws_held` came in. [s since 1970]
+
+    Another process that answers it holds its draw by this: the clock of the day is the same there.
+    """
+    held = _held.get()
+    return time.time() if held is None else time.time() - (time.monotonic() - held[0])
+
+
+def monotonic_of(came: float) -> float:
+    """Return a time of the day by the monotonic clock of this process. [s]"""
+    return time.monotonic() - max(0.0, time.time() - came)
+
+
 def hold_draw() -> None:
     """Wait until shortly before a whole multiple of the time that :func:`draws_held` was given."""
     held = _held.get()

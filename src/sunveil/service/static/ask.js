@@ -1,11 +1,21 @@
-// The ask page: a slider of ε on a logarithmic scale, and the cost as it moves.
+// Asking: a slider of ε on a logarithmic scale, the cost as it moves, and one press that spends.
 "use strict";
 document.addEventListener("DOMContentLoaded", () => {
+  const confirm = document.getElementById("confirm");
+  if (confirm) {
+    // the key in the form makes a second press harmless; this only says that the first was taken
+    confirm.addEventListener("submit", () => {
+      document.getElementById("waiting").hidden = false;
+      setTimeout(() => { document.getElementById("spend").disabled = true; }, 0);
+    });
+    addEventListener("pageshow", () => { document.getElementById("spend").disabled = false; });
+  }
   const form = document.getElementById("ask");
+  if (!form) return;
   const slider = document.getElementById("epsilon-slider");
   const number = document.getElementById("f-epsilon");
   const plan = document.getElementById("plan");
-  const spend = document.getElementById("spend");
+  const look = document.getElementById("look");
   const low = Math.log(Number(slider.dataset.low));
   const high = Math.log(Number(slider.dataset.high));
   let waiting = 0;
@@ -18,10 +28,9 @@ document.addEventListener("DOMContentLoaded", () => {
   };
 
   async function update() {
+    clearTimeout(waiting);
     const mine = ++asked;
     const fields = new URLSearchParams(new FormData(form));
-    fields.delete("csrf");
-    fields.delete("key");
     plan.classList.add("waiting");
     try {
       const answer = await fetch(`${form.action}?${fields}`, { headers: { "X-Partial": "plan" } });
@@ -46,12 +55,13 @@ document.addEventListener("DOMContentLoaded", () => {
     if (event.target === number) follow();
     soon();
   });
+  // Enter presses the first button, which only updates the cost
   form.addEventListener("submit", (event) => {
-    if (event.submitter !== spend) return;
-    document.getElementById("waiting").hidden = false;
-    setTimeout(() => { spend.disabled = true; }, 0);
+    if (event.submitter && event.submitter !== look) return;
+    event.preventDefault();
+    update();
   });
-  document.getElementById("look").hidden = true;
+  look.hidden = true;
   follow();
   // what was typed before this ran, or kept by the browser, has its cost too
   const typed = (field) => field !== slider && field.matches("input:not([type=hidden])")

@@ -27,6 +27,11 @@
     }
     layout.xaxis = layout.xaxis ?? axis({});
     layout.yaxis = layout.yaxis ?? axis({});
+    if (given.map) {
+      // the ground of a map without tiles, in the page's own colour
+      const ground = { id: "ground", type: "background", paint: { "background-color": colour("--raised") } };
+      layout.map = { ...given.map, style: { version: 8, sources: {}, layers: [ground] } };
+    }
     layout.polar = {
       bgcolor: "rgba(0,0,0,0)",
       ...given.polar,
@@ -43,6 +48,7 @@
       for (const bars of [trace.error_x, trace.error_y]) {
         if (bars && !bars.color) bars.color = colour("--quiet");
       }
+      if (trace.meta === "interval") trace.line.color = colour("--ink");
     }
     // its height first: what is empty has none, so that pages without scripts show no gap
     area.classList.add("drawn");

@@ -18,7 +18,7 @@ from sunveil.service.store.base import now
 from sunveil.service.store.schema import served
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
-READY = "ready"
+NEW, READY = "new", "ready"
 # Fields of a curator's form that say how readings are written, named as the reader's options are.
 READING_FIELDS = (
     "timezone",
@@ -27,6 +27,8 @@ READING_FIELDS = (
     "time_column",
     "date_column",
     "power_column",
+    "export_column",
+    "import_column",
     "system_column",
     "time_format",
     "skip_rows",
@@ -36,9 +38,10 @@ READING_FIELDS = (
     "duplicates",
     "unit_switch",
     "negate",
+    "net",
 )
 # Those of them that are true where they are filled in at all.
-READING_FLAGS = ("negate",)
+READING_FLAGS = ("negate", "net")
 # Of larger fleets, rows of single systems are published from the command line.
 MOST_SYSTEMS = 2000
 
@@ -103,6 +106,11 @@ class Served:
         """Path in the folder of the public table of systems, if there is one."""
         found = self.places or self.extra.get("systems_table")
         return None if found is None else str(found)
+
+    @property
+    def net(self) -> int:
+        """How many of its systems the curator has declared to have net meters: public."""
+        return int(self.extra.get("net", 0))
 
     @property
     def kinds(self) -> tuple[str, ...]:

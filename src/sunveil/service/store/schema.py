@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Column,
     Float,
     Index,
@@ -20,12 +21,34 @@ metadata = MetaData()
 # Where alembic keeps which step the service's tables are at.
 VERSION_TABLE = "sunveil_service"
 
-curators = Table(
-    "service_curators",
+# Who may sign in. A local account has a password once its holder has set one; one of single
+# sign-on is known by issuer and subject, whatever its name is. An account is disabled and never
+# deleted: its name stands in the ledger. An analyst's account asks under an analyst's name there.
+accounts = Table(
+    "service_accounts",
     metadata,
-    Column("name", String(200), primary_key=True),
-    Column("password", Text, nullable=False),
+    Column("id", String(16), primary_key=True),
+    Column("name", String(200), nullable=False, unique=True),
+    Column("role", String(20), nullable=False),
+    Column("analyst", String(200), nullable=False, default=""),
+    Column("scope", String(10), nullable=False, default="ask"),
+    Column("password", Text),
+    Column("issuer", String(400)),
+    Column("subject", String(400)),
+    Column("disabled", String(40)),
     Column("made", String(40), nullable=False),
+    Column("signed_in", String(40)),
+    UniqueConstraint("issuer", "subject", name="one_account_per_subject"),
+)
+
+# Links that work once: to set the password of an account, or to sign in to it without one.
+links = Table(
+    "service_links",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("account", String(16), nullable=False),
+    Column("purpose", String(20), nullable=False),
+    Column("expires", BigInteger, nullable=False),
 )
 
 # Secrets of the service itself, as digests: the one-time set-up link.
@@ -37,17 +60,26 @@ secrets = Table(
     Column("made", String(40), nullable=False),
 )
 
+# Sign-ins, of an account or with a token: they end at an instant, and when nobody uses them.
 sessions = Table(
     "service_sessions",
     metadata,
     Column("digest", String(64), primary_key=True),
+    Column("id", String(16), nullable=False, unique=True),
     Column("role", String(20), nullable=False),
     Column("who", String(200), nullable=False),
+    Column("account", String(16)),
+    Column("token", String(16)),
+    Column("scope", String(10), nullable=False, default="ask"),
+    Column("made", BigInteger, nullable=False),
+    Column("seen", BigInteger, nullable=False),
     Column("expires", BigInteger, nullable=False),
+    Column("browser", String(200), nullable=False, default=""),
     Column("flash", Text, nullable=False, default="[]"),
 )
 
 # An analyst may hold several tokens; each is known by its public half and a digest of the other.
+# Those of versions without scope and expiry may ask, and never expire.
 tokens = Table(
     "service_tokens",
     metadata,
@@ -56,6 +88,10 @@ tokens = Table(
     Column("digest", String(64), nullable=False),
     Column("made", String(40), nullable=False),
     Column("revoked", String(40)),
+    Column("scope", String(10), nullable=False, default="ask"),
+    Column("expires", BigInteger),
+    Column("account", String(16)),
+    Column("label", String(100), nullable=False, default=""),
     Index("service_tokens_by_analyst", "analyst"),
 )
 
@@ -82,7 +118,8 @@ served = Table(
     Column("made", String(40), nullable=False),
 )
 
-# What an analyst asked for under an idempotency key, from before it is charged.
+# What an analyst asked for under an idempotency key, from before it is charged. It is open as long
+# as it has neither a release nor an ending: how it was refused or failed, in public words.
 requests = Table(
     "service_requests",
     metadata,
@@ -92,6 +129,19 @@ requests = Table(
     Column("asked", Text, nullable=False),
     Column("release", String(32)),
     Column("made", String(40), nullable=False),
+    Column("actor", String(400)),
+    Column("came", Float),
+    Column("fresh", Boolean),
+    Column("ending", Text),
+    Index("requests_by_release", "release"),
+)
+
+# What is true of the whole service, such as that it is a demo.
+facts = Table(
+    "service_facts",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", Text, nullable=False),
 )
 
 # What was answered, as it is served: public, but for analysts of the dataset only.
@@ -109,4 +159,24 @@ releases = Table(
     Column("made", String(40), nullable=False),
     UniqueConstraint("dataset", "question", name="one_release_per_question"),
     Index("releases_by_dataset", "dataset", "made"),
+)
+
+# What an analyst calls a release: their own word for it, which nobody else sees.
+release_names = Table(
+    "service_release_names",
+    metadata,
+    Column("analyst", String(200), primary_key=True),
+    Column("release", String(32), primary_key=True),
+    Column("name", String(80), nullable=False),
+)
+
+# Questions that an analyst has saved to ask or plan again, as canonical JSON.
+saved_questions = Table(
+    "service_saved_questions",
+    metadata,
+    Column("analyst", String(200), primary_key=True),
+    Column("dataset", String(60), primary_key=True),
+    Column("name", String(80), primary_key=True),
+    Column("asked", Text, nullable=False),
+    Column("made", String(40), nullable=False),
 )

@@ -17,28 +17,28 @@ def safe_name(name: str) -> str:
     """Return the name of an uploaded file if it is one plain name, or refuse it."""
     if not PLAIN.fullmatch(name) or len(name.encode()) > LONGEST or name != name.strip():
         raise UploadRefused(
-            f"a file is named {quoted(name)}, and names are letters, digits, dots, hyphens and"
-            f" spaces, at most {LONGEST} of them and no folders; rename it"
+            f"a file or folder is named {quoted(name)}, and names are letters, digits, dots,"
+            f" hyphens and spaces, at most {LONGEST} of them; rename it"
         )
     return name
 
 
 def safe_path(name: str) -> PurePosixPath:
-    """Return the path of an archive's file if it stays below where it is unpacked, or refuse it."""
+    """Return the path of a file, sent or packed, if it stays below its folder, or refuse it."""
     if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name):
         raise UploadRefused(
-            f"the archive has the absolute path {quoted(name)}; pack the folder's files by their"
-            " own names"
+            f"a file has the absolute path {quoted(name)}; send the folder's files by their own"
+            " names"
         )
     parts = name.split("/")
     if ".." in parts or "\\" in name:
         raise UploadRefused(
-            f"the archive has the path {quoted(name)}, which leads out of it; pack the folder's"
+            f"a file has the path {quoted(name)}, which leads out of its folder; send the folder's"
             " files by their own names"
         )
     if len(parts) > DEEPEST:
         raise UploadRefused(
-            f"the archive has folders {len(parts) - 1} deep, and at most {DEEPEST - 1} are taken"
+            f"there are folders {len(parts) - 1} deep, and at most {DEEPEST - 1} are taken"
         )
     return PurePosixPath(*(safe_name(part) for part in parts))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MEGABYTE = 1024 * 1024
+from sunveil.service.reading_limits import MEGABYTE as MEGABYTE
+from sunveil.service.reading_limits import ReadingLimits as ReadingLimits
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from python_multipart.exceptions import FormParserError
@@ -13,7 +13,8 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.concurrency import run_in_threadpool
 
 from sunveil.service.uploads.errors import UploadRefused, UploadTooLarge
-from sunveil.service.uploads.file_names import safe_name
+from sunveil.service.uploads.file_names import safe_path
+from sunveil.service.uploads.kinds import is_litter
 from sunveil.service.uploads.limits import UploadLimits, size_text
 from sunveil.service.uploads.staging import check_disk_space
 
@@ -32,7 +33,7 @@ class ReceivedFile:
     field
         Name of the form's field.
     name
-        Its own name: plain, and without folders.
+        Its own name, with the folders that it was chosen or dropped with.
     path
         Where it lies.
     size
@@ -197,7 +198,9 @@ class _Form:
                 raise UploadRefused(f"the form has more than {self._limits.fields} fields")
             return
         name = options[b"filename"].decode("utf-8", "replace")
-        if name:  # a browser sends a nameless file for a field that was left empty
+        if name and is_litter(PurePosixPath(name)):
+            self._part.file_name = ""  # what comes is thrown away
+        elif name:  # a browser sends a nameless file for a field that was left empty
             self._begin_file(name)
 
     def _begin_file(self, name: str) -> None:
@@ -206,7 +209,7 @@ class _Form:
             raise UploadTooLarge(
                 f"the upload has more than {self._limits.files:,} files; pack them into fewer"
             )
-        self._part.file_name = safe_name(name)
+        self._part.file_name = str(safe_path(name))
         self._part.path = self._into / f"{len(self._files)}"
         self._part.file = self._part.path.open("xb")
 
@@ -224,6 +227,8 @@ class _Form:
 
     def _finish_part(self) -> None:
         part = self._part
+        if part.file_name == "":
+            return
         if part.file is None:
             self._fields[part.name] = part.text.decode("utf-8", "replace")
             return

@@ -6,6 +6,7 @@ import fcntl
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,8 @@ from sunveil.service.uploads.errors import UploadTooLarge
 from sunveil.service.uploads.limits import size_text
 
 PREFIX = ".upload-"
+# Files of refused uploads, and how long they wait for a second try. [s]
+KEPT, WAIT_SECONDS = ".kept-", 24 * 3600.0
 
 
 class Staging:
@@ -33,6 +36,7 @@ class Staging:
     def open(self) -> Iterator[Staging]:
         """Make the folder; what was not moved out of it by the end is removed."""
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        drop_expired(self._home)
         self.folder.mkdir(mode=0o700)
         lock = os.open(self.folder / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
         try:
@@ -59,7 +63,8 @@ class Staging:
 
 
 def remove_abandoned(home: Path) -> None:
-    """Remove what uploads left that ended with their process."""
+    """Remove what uploads left that ended with their process, and files that waited too long."""
+    drop_expired(home)
     for folder in home.glob(f"{PREFIX}*"):
         with suppress(FileNotFoundError):
             lock = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
@@ -71,6 +76,17 @@ def remove_abandoned(home: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
             finally:
                 os.close(lock)
+
+
+def drop_expired(home: Path) -> None:
+    """Remove files whose second try never came."""
+    for folder in home.glob(f"{KEPT}*"):
+        try:
+            old = time.time() - folder.stat().st_mtime > WAIT_SECONDS
+        except FileNotFoundError:
+            continue
+        if old:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_disk_space(folder: Path, needed: int, *, spare: int) -> None:

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sunveil.fleet.systems import read_systems
-from sunveil.meters.contents import ENDINGS, READABLE, FileKind, kind_of
-from sunveil.service.uploads.errors import UploadRefused
-from sunveil.service.uploads.file_names import quoted, safe_name
-from sunveil.service.uploads.limits import UploadLimits
+from sunveil.fleet.systems import SystemTable, read_systems
+from sunveil.meters.contents import READABLE, FileKind, kind_of
+from sunveil.meters.options import MeterOptions
+from sunveil.service.uploads.errors import UploadRefused, UploadTooLarge
+from sunveil.service.uploads.file_names import quoted, safe_path
+from sunveil.service.uploads.kinds import SYSTEMS, is_document, is_litter, placed_name
+from sunveil.service.uploads.limits import ReadingLimits, UploadLimits
 from sunveil.service.uploads.receive import ReceivedFile
 from sunveil.service.uploads.unpack import unpack, unpacked_size
 
 PARQUET = (".parquet", ".pq")
-# Tables of systems are among these.
-SYSTEMS = (".csv", ".tsv", ".txt", *PARQUET)
 # What the reader of meters takes. An empty file is a system without readings.
 READ = frozenset(
     {
@@ -34,6 +34,7 @@ READ = frozenset(
         FileKind.PACKED,
     }
 )
+TABLE = "the table of systems"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +46,23 @@ class Upload:
     meters
         A folder of tables.
     systems
-        The table of systems.
+        The table of systems; None where none was sent.
+    left_out
+        Names of files that hold no readings, and are not kept.
     """
 
     meters: Path
-    systems: Path
+    systems: Path | None
+    left_out: tuple[str, ...] = ()
 
 
-def place_files(files: Sequence[ReceivedFile], into: Path, *, limits: UploadLimits) -> Upload:
+def place_files(
+    files: Sequence[ReceivedFile],
+    into: Path,
+    *,
+    limits: UploadLimits,
+    reading: ReadingLimits | None = None,
+) -> Upload:
     """Put received files where an inference finds them, each checked to be what it says.
 
     Parameters
@@ -60,29 +70,31 @@ def place_files(files: Sequence[ReceivedFile], into: Path, *, limits: UploadLimi
     files
         What was received: fields ``meters``, of which several and archives are taken, and
         ``systems``. Where no systems are given, a table of that name is looked for among the
-        meters.
+        meters. The files themselves stay, so that they can be tried again.
     into
         An empty folder.
     limits
         What is taken at most.
+    reading
+        How much tables may hold; the defaults when left out.
     """
     meters = into / "meters"
     meters.mkdir(mode=0o700)
-    left = limits.unpacked
+    left, left_out = limits.unpacked, list[str]()
     for file in files:
         if file.field == "meters":
-            left -= _place(file, meters, limits=replace(limits, unpacked=left))
+            left -= _place(file, meters, limits=replace(limits, unpacked=left), left_out=left_out)
     systems = _place_systems([file for file in files if file.field == "systems"], meters, into)
     found = sorted(path for path in meters.rglob("*") if path.is_file())
     if not found:
         raise UploadRefused("no readings were sent; choose files of readings, or a zip of them")
     left = limits.unpacked
-    for path in found:
-        name = quoted(str(path.relative_to(meters)))
+    for path in (*found, *([] if systems is None else [systems])):
+        name = TABLE if path == systems else quoted(str(path.relative_to(meters)))
         check_table(path, name)
         left -= unpacked_size(path, name, limits=replace(limits, unpacked=left))
-    check_systems(systems)
-    return Upload(meters, systems)
+    check_rows(found, limits=reading or ReadingLimits())
+    return Upload(meters, systems, tuple(left_out))
 
 
 def check_table(path: Path, name: str) -> None:
@@ -105,42 +117,107 @@ def check_table(path: Path, name: str) -> None:
         raise UploadRefused(f"{name} is no meter file: {READABLE} are read")
 
 
-def check_systems(path: Path) -> None:
-    """Refuse a table of systems that an inference cannot use."""
-    check_table(path, "the table of systems")
-    read_systems(path)
+def check_rows(paths: Sequence[Path], *, limits: ReadingLimits) -> None:
+    """Refuse Parquet files of readings that say of themselves that they hold too much.
+
+    Parameters
+    ----------
+    paths
+        Files of readings, of any kind.
+    limits
+        What they may hold.
+    """
+    rows = 0
+    for path in paths:
+        if kind_of(path) is FileKind.PARQUET:
+            rows += _check_footer(path, quoted(path.name), limits=limits)
+    if rows > limits.readings:
+        raise UploadTooLarge(
+            f"the files have {rows:,} rows of readings, and at most {limits.readings:,} are taken"
+            " (setting reading.readings); make several datasets of them"
+        )
 
 
-def _place(file: ReceivedFile, meters: Path, *, limits: UploadLimits) -> int:
+def check_systems(path: Path, options: MeterOptions, *, limits: ReadingLimits) -> SystemTable:
+    """Return a table of systems, or refuse one that an inference cannot use.
+
+    Parameters
+    ----------
+    path
+        The table.
+    options
+        How the meters are read.
+    limits
+        What it may hold.
+    """
+    check_table(path, TABLE)
+    if kind_of(path) is FileKind.PARQUET:
+        _check_systems_rows(_check_footer(path, TABLE, limits=limits), limits)
+    found = read_systems(path, options)
+    _check_systems_rows(len(found) + len(found.refused), limits)
+    if found.keys.num_columns > limits.columns:
+        raise _too_wide(TABLE, found.keys.num_columns, limits)
+    return found
+
+
+def _check_footer(path: Path, name: str, *, limits: ReadingLimits) -> int:
+    """Return how many rows a Parquet file says that it has, if it has not too many columns."""
+    footer = pq.read_metadata(path)
+    if footer.num_columns > limits.columns:
+        raise _too_wide(name, footer.num_columns, limits)
+    return int(footer.num_rows)
+
+
+def _too_wide(name: str, columns: int, limits: ReadingLimits) -> UploadTooLarge:
+    return UploadTooLarge(
+        f"{name} has {columns:,} columns, and at most {limits.columns:,} are taken (setting"
+        " reading.columns)"
+    )
+
+
+def _check_systems_rows(rows: int, limits: ReadingLimits) -> None:
+    if rows > limits.systems:
+        raise UploadTooLarge(
+            f"{TABLE} has {rows:,} rows, and at most {limits.systems:,} are taken (setting"
+            " reading.systems); make several datasets of them"
+        )
+
+
+def _place(file: ReceivedFile, meters: Path, *, limits: UploadLimits, left_out: list[str]) -> int:
     """Put a file in its place, and return how much it is there. [bytes]"""
-    lower = file.name.lower()
-    if lower.endswith(".zip"):
-        return sum(path.stat().st_size for path in unpack(file.path, meters, limits=limits))
-    if not lower.endswith(ENDINGS):
-        raise UploadRefused(f"{quoted(file.name)} is no meter file: {READABLE} are read")
-    target = meters / safe_name(file.name)
+    if is_litter(PurePosixPath(file.name)):
+        return 0
+    path = safe_path(file.name)
+    if is_document(path):
+        left_out.append(str(path))
+        return 0
+    if path.suffix.lower() == ".zip":
+        made = unpack(file.path, meters, limits=limits, left_out=left_out)
+        return sum(each.stat().st_size for each in made)
+    target = meters.joinpath(*placed_name(path).parts)
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if target.exists():
         raise UploadRefused(f"two files are named {quoted(file.name)}; rename one")
-    os.rename(file.path, target)
+    os.link(file.path, target)
     return file.size
 
 
-def _place_systems(given: Sequence[ReceivedFile], meters: Path, into: Path) -> Path:
+def _place_systems(given: Sequence[ReceivedFile], meters: Path, into: Path) -> Path | None:
+    """Put the table of systems in its place: the one that was sent, or one among the meters."""
     if len(given) > 1:
         raise UploadRefused("there is one table of systems; send one file")
     if given:
         suffix = Path(given[0].name).suffix.lower()
         if suffix not in SYSTEMS:
-            raise UploadRefused("the table of systems is Parquet or CSV; send one of these")
-        source = given[0].path
-    else:
-        every = [path for path in meters.rglob("*") if path.suffix.lower() in SYSTEMS]
-        among = [path for path in every if path.stem.lower() == "systems"]
-        if len(among) != 1:
-            raise UploadRefused(
-                "no table of systems was sent; choose one, or name it systems.csv in the archive"
-            )
-        source, suffix = among[0], among[0].suffix.lower()
-    target = into / f"systems{suffix}"
-    os.rename(source, target)
+            raise UploadRefused("the table of systems is CSV, Parquet or .xlsx; send one of these")
+        os.link(given[0].path, into / f"systems{suffix}")
+        return into / f"systems{suffix}"
+    every = [path for path in meters.rglob("*") if path.suffix.lower() in SYSTEMS]
+    among = [path for path in every if path.stem.lower() == "systems"]
+    if len(among) > 1:
+        raise UploadRefused("several files are named systems; choose one as the table of systems")
+    if not among:
+        return None
+    target = into / f"systems{among[0].suffix.lower()}"
+    os.rename(among[0], target)
     return target

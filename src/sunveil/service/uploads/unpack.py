@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from sunveil.meters.contents import ENDINGS, FileKind, kind_of
+from sunveil.meters.contents import FileKind, kind_of
 from sunveil.service.uploads.errors import UploadRefused, UploadTooLarge
 from sunveil.service.uploads.file_names import quoted, safe_path
+from sunveil.service.uploads.kinds import is_document, is_litter, placed_name
 from sunveil.service.uploads.limits import UploadLimits, size_text
 from sunveil.service.uploads.staging import check_disk_space
 
@@ -34,9 +35,7 @@ BROKEN = (
     FileExistsError,
     NotADirectoryError,
 )
-PACKED = {".zip", ".gz", ".bz2", ".xz", ".lzma", ".zst", ".tar", ".tgz", ".7z", ".rar"}
-# What is read, as it is.
-PLAIN_ENDINGS = tuple(each for each in ENDINGS if not each.endswith(tuple(PACKED)))
+ARCHIVES = {".zip", ".zst", ".tar", ".tgz", ".7z", ".rar"}
 # What packs one file, by its first bytes.
 OPENERS: dict[bytes, Callable[[Path], Any]] = {
     b"\x1f\x8b": gzip.open,
@@ -45,7 +44,9 @@ OPENERS: dict[bytes, Callable[[Path], Any]] = {
 }
 
 
-def unpack(archive: Path, into: Path, *, limits: UploadLimits) -> list[Path]:
+def unpack(
+    archive: Path, into: Path, *, limits: UploadLimits, left_out: list[str] | None = None
+) -> list[Path]:
     """Unpack an archive of tables, and return its files.
 
     Sizes are counted as they are unpacked: what an archive says of itself is believed in nothing.
@@ -58,17 +59,20 @@ def unpack(archive: Path, into: Path, *, limits: UploadLimits) -> list[Path]:
         A folder.
     limits
         What is taken at most.
+    left_out
+        A list to which the names of files are added that are no tables.
     """
     try:
         with zipfile.ZipFile(archive) as opened:
-            entries = list(_entries(opened, limits=limits))
+            named = [] if left_out is None else left_out
+            entries = list(_entries(opened, limits=limits, left_out=named))
             return _write_all(opened, entries, into, limits=limits)
     except BROKEN:
         raise UploadRefused("the archive cannot be unpacked: it is broken; pack it anew") from None
 
 
 def _entries(
-    opened: zipfile.ZipFile, *, limits: UploadLimits
+    opened: zipfile.ZipFile, *, limits: UploadLimits, left_out: list[str]
 ) -> Iterator[tuple[zipfile.ZipInfo, PurePosixPath]]:
     """Return the archive's tables with their paths, or refuse it before anything is written."""
     found = opened.infolist()
@@ -78,10 +82,14 @@ def _entries(
         )
     seen: set[str] = set()
     for entry in found:
-        if entry.is_dir() or _is_litter(entry.filename):
+        if entry.is_dir() or is_litter(PurePosixPath(entry.filename)):
             continue
         path = safe_path(entry.filename)
         _check_kind(entry, path)
+        if is_document(path):
+            left_out.append(str(path))
+            continue
+        path = placed_name(path)
         if (name := str(path).casefold()) in seen:
             raise UploadRefused(f"the archive has two files named {quoted(entry.filename)}")
         seen.add(name)
@@ -98,21 +106,10 @@ def _check_kind(entry: zipfile.ZipInfo, path: PurePosixPath) -> None:
         raise UploadRefused("the archive is encrypted; pack it without a password")
     if entry.compress_type not in METHODS:
         raise UploadRefused("the archive is packed in an unusual way; pack it with deflate")
-    if path.suffix.lower() in PACKED:
+    if path.suffix.lower() in ARCHIVES:
         raise UploadRefused(
             f"the archive has another archive in it, {quoted(entry.filename)}; pack tables only"
         )
-    if not path.name.lower().endswith(PLAIN_ENDINGS):
-        raise UploadRefused(
-            f"the archive's {quoted(entry.filename)} is no table that is read; pack CSV, Excel,"
-            " Parquet, Feather, JSON or Green Button XML only"
-        )
-
-
-def _is_litter(name: str) -> bool:
-    """Return whether an entry is what a file manager leaves in archives."""
-    parts = name.split("/")
-    return parts[0] == "__MACOSX" or parts[-1] in (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 def _write_all(

@@ -1,0 +1,138 @@
+"""What the first look costs: ``python -m benchmarks.service_demo``.
+
+``sunveil serve --demo`` is run in an empty folder, with nothing compiled and again with all of it:
+how soon it says something and its address answers, how long until it is ready, and the time of the
+processor that it and all its processes have used by then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one start took.
+
+    Parameters
+    ----------
+    said, answered
+        Until the first line, and until its address answered with a page. [s]
+    ready
+        Until it printed its credentials. [s]
+    processor
+        What all of its processes have used. [s]
+    """
+
+    said: float
+    answered: float
+    ready: float
+    processor: float
+
+
+def first_answer(port: int, begun: float, found: list[float]) -> None:
+    """Note when an address answers, with whatever page."""
+    while not found:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5):
+                found.append(time.perf_counter() - begun)
+        except urllib.error.HTTPError:
+            found.append(time.perf_counter() - begun)
+        except OSError:
+            time.sleep(0.02)
+
+
+def look(folder: Path, compiled: Path) -> Look:
+    """Start a demo, wait until it is ready, end it, and return what it took.
+
+    Parameters
+    ----------
+    folder
+        Where the demo is made.
+    compiled
+        Where numba keeps what it has compiled.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(compiled),
+        "XDG_STATE_HOME": str(folder / "state"),
+        "PYTHONUNBUFFERED": "1",
+    }
+    options = ["--demo", "--data", str(folder / "data"), "--port", str(port)]
+    used = processor()
+    begun = time.perf_counter()
+    answered: list[float] = []
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sunveil", "serve", *options],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    asking = threading.Thread(target=first_answer, args=(port, begun, answered))
+    asking.start()
+    said = ready = None
+    assert process.stdout is not None
+    for line in process.stdout:
+        said = said or time.perf_counter() - begun
+        print(f"  {time.perf_counter() - begun:5.1f} s  {line.rstrip()[:90]}")
+        if line.startswith("Analyst:"):
+            ready = time.perf_counter() - begun
+            break
+    process.send_signal(signal.SIGTERM)
+    process.stdout.read()
+    process.wait()
+    asking.join()
+    while True:  # what was left by it is a child of this process now
+        try:
+            os.wait()
+        except ChildProcessError:
+            break
+    assert said is not None
+    assert ready is not None
+    return Look(said, answered[0], ready, processor() - used)
+
+
+def processor() -> float:
+    """Return what ended children of this process have used. [s]"""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def main() -> None:
+    """Measure a first look and a second one, and print both."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    with tempfile.TemporaryDirectory() as name:
+        for title in ("nothing compiled", "all compiled"):
+            folder = Path(name) / title.replace(" ", "-")
+            folder.mkdir()
+            found = look(folder, Path(name) / "compiled")
+            print(
+                f"{title}: first line after {found.said:.2f} s, first page after"
+                f" {found.answered:.2f} s, ready after {found.ready:.1f} s with"
+                f" {found.processor:.1f} s of the processor"
+            )
+
+
+if __name__ == "__main__":
+    main()

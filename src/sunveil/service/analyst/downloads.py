@@ -1,0 +1,93 @@
+"""Responses with files: tables, everything in one zip, and a notebook."""
+
+from __future__ import annotations
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sunveil.service.analyst.access import CachedRelease
+from sunveil.service.analyst.answers import file_names
+from sunveil.service.analyst.asking import refusal
+from sunveil.service.analyst.bundle import bundle
+from sunveil.service.analyst.notebook import notebook
+from sunveil.service.broker import QuestionRefused, ReleaseFile
+from sunveil.service.context import service_of
+
+IMMUTABLE = "private, max-age=31536000, immutable"
+NOTEBOOK = "application/x-ipynb+json"
+
+
+async def send_file(request: Request, release: str, name: str) -> Response:
+    """Return the response with a file of a release; the right to read it was checked before.
+
+    Parameters
+    ----------
+    request
+        What it answers.
+    release
+        The release's id.
+    name
+        The file's name, such as ``totals.csv``.
+    """
+    found = await _file(request, release, name)
+    return _attached(found.content, f"{release[:8]}-{name}", found.media_type)
+
+
+async def send_bundle(request: Request, cached: CachedRelease) -> Response:
+    """Return the response with all files of a release in one zip.
+
+    Parameters
+    ----------
+    request
+        What it answers.
+    cached
+        The release, which whoever asks may read.
+    """
+    row = cached.row
+    files = {name: (await _file(request, row.id, name)).content for name in file_names(cached.body)}
+    files |= {"release.json": cached.text, "release.ipynb": _notebook(request, cached)}
+    folder = f"{row.dataset}-{row.id[:8]}"
+    packed = await run_in_threadpool(bundle, files, folder=folder)
+    return _attached(packed, f"{folder}.zip", "application/zip")
+
+
+def send_notebook(request: Request, cached: CachedRelease) -> Response:
+    """Return the response with a notebook that loads a release.
+
+    Parameters
+    ----------
+    request
+        What it answers: the notebook loads from where it came to.
+    cached
+        The release, which whoever asks may read.
+    """
+    return _attached(_notebook(request, cached), f"{cached.row.id[:8]}.ipynb", NOTEBOOK)
+
+
+def send_json(cached: CachedRelease) -> Response:
+    """Return the response with a release as the API has it, as a file."""
+    return _attached(cached.text, f"{cached.row.id[:8]}-release.json", "application/json")
+
+
+def _notebook(request: Request, cached: CachedRelease) -> bytes:
+    return notebook(cached.row, cached.body, base=str(request.base_url).rstrip("/"))
+
+
+async def _file(request: Request, release: str, name: str) -> ReleaseFile:
+    broker = service_of(request).broker
+    found = broker.file_at_hand(release, name)
+    if found is not None:
+        return found
+    try:
+        return await run_in_threadpool(broker.file, release, name)
+    except QuestionRefused as error:
+        raise refusal(error) from None
+
+
+def _attached(content: bytes, name: str, media_type: str) -> Response:
+    headers = {
+        "Cache-Control": IMMUTABLE,
+        "Content-Disposition": f'attachment; filename="{name}"',
+    }
+    return Response(content, media_type=media_type, headers=headers)

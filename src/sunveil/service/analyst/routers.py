@@ -1,0 +1,27 @@
+"""All routers of the analyst's side, in the order in which addresses are matched."""
+
+from __future__ import annotations
+
+from sunveil.service.analyst import (
+    api,
+    api_own,
+    api_power,
+    api_reading,
+    ask_pages,
+    description,
+    pages,
+    power_pages,
+    release_pages,
+)
+
+ROUTERS = (
+    description.router,
+    api.router,
+    api_reading.router,
+    api_own.router,
+    api_power.router,
+    pages.router,
+    ask_pages.router,
+    release_pages.router,
+    power_pages.router,
+)

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import tarfile
+import threading
+import time
+from itertools import count
+
+import httpx
+import pytest
+from service_makers import add_dataset, key, new_curator, new_token, quick_settings
+
+from sunveil.cli import main
+from sunveil.errors import LedgerConflict, SunveilError
+from sunveil.ledger.ledger import Ledger
+from sunveil.service.app import open_service
+from sunveil.service.backup import back_up_service, restore_service
+from sunveil.service.store.datasets import change_served, find_served
+from sunveil.service.store.schema import sessions
+from sunveil.service.store.tokens import token_rows
+
+ASK = "/datasets/roofs/releases"
+
+
+class Load:
+    """A client that asks one question after another."""
+
+    def __init__(self, base, token):
+        self.answers, self._over = [], threading.Event()
+        self._base, self._token = base, token
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        headers = {"Authorization": f"Bearer {self._token}"}
+        with httpx.Client(base_url=f"{self._base}/api/v1", headers=headers, timeout=60.0) as api:
+            for number in count():
+                if self._over.is_set():
+                    return
+                question = {"kind": "totals", "epsilon": 0.01, "clip_kw": 1.0 + number / 100}
+                answer = api.post(ASK, json=question, headers=key())
+                assert answer.status_code == 201
+                self.answers.append(answer.json()["id"])
+
+    def finish(self):
+        self._over.set()
+        self._thread.join()
+
+
+def wait_for(load, number):
+    while len(load.answers) < number:
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_backup_under_load_comes_back_with_every_charge_and_no_token(
+    serve, tmp_path, request, kind
+):
+    where, other = "", ""
+    if kind == "postgresql":
+        where = request.getfixturevalue("database")
+        other = _another(where)
+    running = serve(database=where)
+    add_dataset(running.service, epsilon=100.0)
+    new_curator(running.service)
+    settings, token = running.service.settings, new_token(running.service)
+    browser = running.curator()
+    (settings.data / "own").mkdir()
+    (settings.data / "own" / "meters.csv").write_text("kept as it is")
+    with running.service.store.changing() as connection:
+        change_served(connection, "roofs", meters=str(settings.data / "own" / "meters.csv"))
+    load = Load(running.base, token)
+    wait_for(load, 5)
+    before = list(load.answers)
+    out = tmp_path / "backup.tar"
+    command = ["service", "backup", "--data", str(settings.data), "--out", str(out)]
+    assert main([*command, *(["--database", where] if where else [])]) == 0
+    wait_for(load, len(before) + 3)
+    load.finish()
+    assert out.stat().st_mode & 0o077 == 0
+    new = quick_settings(tmp_path / "new", database=other)
+    command = ["service", "restore", str(out), "--data", str(new.data)]
+    assert main([*command, *(["--database", other] if other else [])]) == 0
+    with Ledger(new.where) as ledger:
+        verdict = ledger.verify("roofs")
+        assert verdict.holds, verdict.faults
+        assert len(before) <= verdict.charges < len(load.answers)
+    again = serve(new.data, database=other)
+    assert again.client(token).get("/me").status_code == 401
+    assert again.client(cookies=browser.cookies).get("/curator").status_code != 200
+    api = again.api()
+    assert all(api.get(f"/releases/{each}").status_code == 200 for each in before)
+    assert api.post(ASK, json={"kind": "totals", "epsilon": 0.5}, headers=key()).status_code == 201
+    with again.service.store.reading() as connection:
+        assert connection.execute(sessions.select()).all() == []
+        assert sum(row.revoked is None for row in token_rows(connection)) == 1
+        meters = find_served(connection, "roofs").meters
+    assert meters == str(new.data / "own" / "meters.csv")
+    assert (new.data / "own" / "meters.csv").read_text() == "kept as it is"
+    assert all(each.stat().st_mode & 0o077 == 0 for each in new.data.rglob("*"))
+
+
+def _another(where):
+    import psycopg
+
+    with psycopg.connect(where, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE another")
+    return where.rpartition("/")[0] + "/another"
+
+
+@pytest.fixture
+def backed_up(tmp_path):
+    """Return the settings of a service, its backup, and what asks a question of it."""
+    settings = quick_settings(tmp_path / "data")
+    service = open_service(settings)
+    add_dataset(service)
+    out = tmp_path / "backup.tar"
+    back_up_service(settings, out)
+    yield service, out
+    service.close()
+
+
+def test_a_backup_behind_its_mark_is_refused_at_its_old_place_and_by_a_mark(backed_up, tmp_path):
+    service, out = backed_up
+    service.ledger.set_share("roofs", "bob", 1.0)
+    mark = tmp_path / "kept-apart.mark"
+    shutil.copy(service.settings.data / "sunveil.db.mark", mark)
+    elsewhere = quick_settings(tmp_path / "new")
+    with pytest.raises(LedgerConflict, match="older than what was spent of roofs"):
+        restore_service(out, elsewhere, mark=mark)
+    assert list(elsewhere.data.iterdir()) == []
+    # at the same place, the mark in the user's own folder is found
+    shutil.rmtree(service.settings.data)
+    with pytest.raises(LedgerConflict, match="newest backup"):
+        restore_service(out, service.settings)
+    assert restore_service(out, elsewhere).verdicts[0].holds
+
+
+def test_a_restore_overwrites_nothing_and_takes_no_damaged_backup(backed_up, tmp_path):
+    service, out = backed_up
+    with pytest.raises(SunveilError, match="not empty"):
+        restore_service(out, service.settings)
+    with pytest.raises(SunveilError, match="overwrites nothing"):
+        back_up_service(service.settings, out)
+    body = bytearray(out.read_bytes())
+    with tarfile.open(out) as archive:
+        inside = archive.getmembers()[0]
+    body[inside.offset_data + inside.size // 2] ^= 1
+    (tmp_path / "damaged.tar").write_bytes(body)
+    (tmp_path / "short.tar").write_bytes(out.read_bytes()[: len(body) // 2])
+    (tmp_path / "other.tar").write_text("something else")
+    with tarfile.open(tmp_path / "outside.tar", "w") as archive:
+        for name, text in (("data/../../evil", b"x"), ("manifest.json", b"{}")):
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            archive.addfile(info, io.BytesIO(text))
+    for name in ("damaged.tar", "short.tar", "other.tar", "outside.tar"):
+        with pytest.raises(SunveilError, match="no backup of a service, or it was damaged"):
+            restore_service(tmp_path / name, quick_settings(tmp_path / "new"))
+        assert list((tmp_path / "new").iterdir()) == []
+    assert not (tmp_path / "evil").exists()
+
+
+def test_work_that_was_cut_short_can_be_taken_up_in_the_new_folder(backed_up, tmp_path):
+    service, _ = backed_up
+    job = service.settings.data / "jobs" / "infer-roofs"
+    job.mkdir(parents=True)
+    old = str(service.settings.data)
+    stored = {"kind": "infer", "about": "roofs", "made_at": 0.0, "runs": 1}
+    stored["command"] = ["python", "-m", "sunveil", "infer", f"{old}/datasets/roofs/meters"]
+    (job / "job.json").write_text(json.dumps(stored))
+    out = tmp_path / "with-work.tar"
+    back_up_service(service.settings, out)
+    new = quick_settings(tmp_path / "new")
+    restore_service(out, new)
+    moved = json.loads((new.data / "jobs" / "infer-roofs" / "job.json").read_text())
+    assert moved["command"][-1] == f"{new.data}/datasets/roofs/meters"

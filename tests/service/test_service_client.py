@@ -1,0 +1,245 @@
+"""The client against a real service over HTTP."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import pytest
+import requests
+import service_makers as makers
+
+from sunveil.client import (
+    AnswerRefused,
+    Client,
+    NotAdmitted,
+    ServiceError,
+    ServiceUnreachable,
+)
+from sunveil.client.transport import Transport
+from sunveil.errors import BudgetExceeded, ParameterError, ReleaseNotFound
+
+QUESTION = {"kind": "fleet-table", "epsilon": 0.1, "tables": ["sectors"], "sectors": 4}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory):
+    """Return a service with a dataset that has a large promise."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
+        found = makers.running(makers.quick_settings(tmp_path_factory.mktemp("service")))
+        makers.add_dataset(found.service, "demo-town", epsilon=50.0)
+        yield found
+        found.stop()
+
+
+@pytest.fixture(scope="module")
+def token(running) -> str:
+    return makers.new_token(running.service)
+
+
+@pytest.fixture
+def client(running, token) -> Iterator[Client]:
+    with Client(running.base, token) as made:
+        yield made
+
+
+def spent(running) -> float:
+    return running.service.ledger.dataset("demo-town").spent
+
+
+def test_three_lines_ask_wait_and_load_a_release(running, token):
+    before = spent(running)
+    client = Client(running.base, token)
+    release = client.ask("demo-town", **QUESTION)
+    frame = release.table("sectors")
+    client.close()
+    assert list(frame["sector"]) == ["N", "E", "S", "W", "unknown"]
+    assert str(frame.dtypes["systems"]) == "Int64"
+    assert frame["systems"].sum() == makers.SYSTEMS
+    assert "Systems by sector" in frame.attrs["about"]
+    assert spent(running) == pytest.approx(before + 0.1)
+    assert release.cost == release.epsilon == 0.1
+    assert "whole record" in release.guarantee
+    assert token not in repr(client) + repr(release)
+
+
+def test_a_plan_spends_nothing_and_says_what_would_be_better(client, running):
+    before = spent(running)
+    plan = client.plan("demo-town", kind="fleet-table", epsilon=0.2)
+    assert plan.verdict == "only noise"
+    assert set(plan.expected["verdict"].dropna()) <= {"useful", "rough", "only noise"}
+    best = plan.advice[0]
+    assert best.affordable
+    assert client.plan("demo-town", **best.question).verdict == best.verdict
+    assert spent(running) == before
+
+
+def test_a_release_is_found_again_and_saved_whole(client, tmp_path):
+    asked = client.ask("demo-town", **QUESTION)
+    again = client.release(asked.id)
+    assert again.fields == asked.fields
+    assert asked.id in [each["id"] for each in client.releases("demo-town")]
+    written = {path.name for path in again.save(tmp_path / "files")}
+    assert {"sectors.csv", "sectors.json", "sectors.parquet", "release-card.yaml"} <= written
+    assert (tmp_path / "files" / "sectors.csv").read_bytes() == again.file("sectors.csv")
+    with pytest.raises(ParameterError, match="it has sectors"):
+        again.table("totals")
+
+
+def test_questions_are_saved_and_asked_again(client):
+    client.save("demo-town", "every month", **QUESTION)
+    assert client.saved("demo-town")["every month"]["sectors"] == 4
+    assert client.ask("demo-town", **client.saved("demo-town")["every month"]).epsilon == 0.1
+    assert [each["question"]["kind"] for each in client.suggestions("demo-town")] == [
+        "fleet-table",
+        "totals",
+        "quantiles",
+    ]
+
+
+def test_errors_say_what_to_do(client, running):
+    makers.add_dataset(running.service, "small", epsilon=0.2)
+    with pytest.raises(BudgetExceeded, match="smaller epsilon") as found:
+        client.ask("small", kind="totals", epsilon=1.0)
+    assert (found.value.requested, found.value.remaining) == (1.0, 0.2)
+    with pytest.raises(ReleaseNotFound, match=r"client\.datasets\(\)"):
+        client.ask("nothing", kind="totals", epsilon=1.0)
+    with pytest.raises(AnswerRefused, match="epsilon"):
+        client.plan("demo-town", kind="totals", epsilon=-1.0)
+    key = "k" * 16
+    client.ask("demo-town", key=key, **QUESTION)
+    with pytest.raises(AnswerRefused, match="leave key out"):
+        client.ask("demo-town", key=key, kind="totals", epsilon=1.0)
+    with (
+        Client(running.base, "sv_wrong") as stranger,
+        pytest.raises(NotAdmitted, match="token") as refused,
+    ):
+        stranger.datasets()
+    assert refused.value.status == 401
+    assert issubclass(NotAdmitted, ServiceError)
+
+
+@pytest.mark.parametrize("url", ["http://service.example", "ftp://x", "service"])
+def test_a_token_is_not_sent_in_the_clear(url):
+    with pytest.raises(ParameterError, match="http"):
+        Client(url, "sv_x")
+    with pytest.raises(ParameterError, match="always checked"):
+        Client("https://service.example", "sv_x", verify=False)
+
+
+class Lossy(http.server.BaseHTTPRequestHandler):
+    """Passes questions on, and loses answers on the way back."""
+
+    behind = ""
+    lost = 0
+    keys: list[str] = []  # noqa: RUF012
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        type(self).keys.append(self.headers["Idempotency-Key"])
+        headers = {
+            name: self.headers[name]
+            for name in ("Authorization", "Content-Type", "Idempotency-Key")
+        }
+        answer = requests.post(f"{self.behind}{self.path}", data=body, headers=headers, timeout=60)
+        if type(self).lost:
+            type(self).lost -= 1
+            # the answer is cut off before its first byte
+            self.close_connection = True
+            return
+        self.send_response(answer.status_code)
+        self.send_header("Content-Length", str(len(answer.content)))
+        self.end_headers()
+        self.wfile.write(answer.content)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def lossy(running) -> Iterator[str]:
+    Lossy.behind, Lossy.keys = running.base, []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Lossy)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def patient(url: str, token: str, *, tries: int, waited: list[float]) -> Client:
+    """Return a client that notes how long it would wait, and does not."""
+    client = Client(url, token, tries=tries)
+    client.close()
+    client._transport = Transport(
+        url, token, timeout=60.0, tries=tries, verify=True, insecure=False, pause=waited.append
+    )
+    return client
+
+
+def test_an_answer_that_is_lost_is_asked_for_again_under_the_same_key(running, token, lossy):
+    before, waited = spent(running), []
+    Lossy.lost = 2
+    with patient(lossy, token, tries=3, waited=waited) as client:
+        release = client.ask("demo-town", kind="totals", epsilon=0.25)
+    assert release.kind == "totals"
+    assert len(Lossy.keys) == 3
+    assert len(set(Lossy.keys)) == 1
+    assert waited == [0.5, 1.0]
+    assert spent(running) == pytest.approx(before + 0.25)
+
+
+def test_a_service_that_stays_away_leaves_the_key_to_ask_again_with(running, token, lossy):
+    before = spent(running)
+    Lossy.lost = 9
+    with (
+        patient(lossy, token, tries=2, waited=[]) as client,
+        pytest.raises(ServiceUnreachable, match="charged once at most") as found,
+    ):
+        client.ask("demo-town", kind="totals", epsilon=0.3)
+    Lossy.lost = 0
+    with patient(lossy, token, tries=1, waited=[]) as client:
+        client.ask("demo-town", key=found.value.key, kind="totals", epsilon=0.3)
+    assert spent(running) == pytest.approx(before + 0.3)
+
+
+def test_the_notebook_of_a_release_runs(running, token, client, monkeypatch):
+    release = client.ask("demo-town", **QUESTION)
+    api = running.client(token)
+    text = api.get(f"/releases/{release.id}/notebook")
+    assert text.headers["content-type"] == "application/x-ipynb+json"
+    notebook = json.loads(text.content)
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])
+    for cell in notebook["cells"]:
+        needed = {"cell_type", "id", "metadata", "source"}
+        code = {"execution_count", "outputs"} if cell["cell_type"] == "code" else set()
+        assert set(cell) == needed | code
+    monkeypatch.setenv("SUNVEIL_TOKEN", token)
+    mpl.use("Agg")
+    made: dict[str, object] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), made)
+    made["client"].close()
+    assert list(made["sectors"].columns) == ["sector", "systems", "noisy", "sd"]
+    mpl.pyplot.close("all")
+
+
+def test_the_client_loads_nothing_of_the_service():
+    code = (
+        "import sys, sunveil.client\n"
+        "print(sorted(name for name in sys.modules if name.startswith('sunveil')))"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert "sunveil.client.client" in found
+    assert not any(part in found for part in ("service", "ledger", "privacy", "publish", "meters"))

@@ -1,0 +1,143 @@
+"""Net meters in the service: declared by the curator, told to analysts, households to nobody."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+from curator_makers import write_results, write_rows
+from service_makers import SYSTEMS, Running, add_dataset, key, quick_settings
+from service_makers import running as running_service
+
+from plot_makers import pair_of
+from sunveil.household import SEASONS
+from sunveil.service.analyst.words import net_sentence
+from sunveil.service.curator.dataset_files import DatasetForm, described
+from sunveil.service.curator.inference import inference_command
+from sunveil.service.reading import meter_options, options_from
+from sunveil.service.reading_limits import ReadingLimits
+from sunveil.service.store.datasets import Served, add_served
+from sunveil.service.uploads.intake import look_at_named
+
+SECRETS = ("7.7731", "0.9173", "0.6421", "3.1737")
+HOME = {
+    "mean_load_kw": 7.7731,
+    "self_consumption": 0.9173,
+    "exporting": 0.6421,
+    "load_kw": [[3.1737] * 24] * len(SEASONS),
+}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory) -> Iterator[Running]:
+    """Return a service with estimates of net meters, their households among them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("marks")))
+        found = running_service(quick_settings(tmp_path_factory.mktemp("net")))
+        add_dataset(found.service, extra={"net": SYSTEMS})
+        path = found.service.settings.datasets / "roofs" / "estimates.json"
+        rows = [{**row, "household_load": HOME} for row in json.loads(path.read_text())]
+        path.write_text(json.dumps(rows))
+        yield found
+        found.stop()
+
+
+def described_as(form, meters, table):
+    """Return a dataset as it is described by its form, its readings and its table of systems."""
+    found = look_at_named(meters, table, ReadingLimits(), options_from(form.options))
+    return described(form, "homes", meters=meters.name, table=table.name, found=found)
+
+
+def test_a_curator_declares_net_meters_for_all_or_in_the_table_of_systems(tmp_path, running):
+    table = tmp_path / "systems.csv"
+    table.write_text("system_id,latitude,longitude,metering\na,40,-105,net\nb,40,-105,\n")
+    made = {}
+    for net in ("", "yes"):
+        form = DatasetForm.of({"title": "Homes", "net": net, "export_column": "out" if net else ""})
+        made[net] = described_as(form, tmp_path / "m", table)
+    assert (made[""].net, made["yes"].net) == (1, 2)
+    assert (meter_options(made[""]).net, meter_options(made["yes"]).net) == (False, True)
+    words = inference_command(running.service, made["yes"])
+    assert "--net" in words
+    assert "--export-column=out" in words
+    assert "--net" not in inference_command(running.service, made[""])
+
+
+def test_columns_of_import_and_export_declare_net_meters(tmp_path):
+    table = tmp_path / "systems.csv"
+    table.write_text("system_id,latitude,longitude,metering\na,40,-105,\nb,40,-105,generation\n")
+    rows = {"system_id": ["a"], "time": pd.to_datetime(["2024-06-01T12:00Z"])}
+    pd.DataFrame({**rows, "import_kw": [0.0], "export_kw": [1.0]}).to_parquet(
+        tmp_path / "m.parquet"
+    )
+    pd.DataFrame({**rows, "power_kw": [1.0]}).to_parquet(tmp_path / "g.parquet")
+    form = DatasetForm.of({"title": "Homes"})
+    told = [
+        described_as(form, tmp_path / name, table).net
+        for name in ("m.parquet", "g.parquet", "gone")
+    ]
+    assert told == [1, 0, 0]
+
+
+def test_the_form_offers_it_and_says_what_it_means(running):
+    page = running.curator().get("/curator/add").text
+    assert page.count('name="net"') == 2
+    assert "releases of single systems rely on what is declared" in page
+
+
+def test_analysts_are_told_that_systems_are_net_metered_and_what_that_costs(running):
+    said = net_sentence(SYSTEMS, SYSTEMS)
+    assert said.startswith("All systems have net meters")
+    assert net_sentence(3, SYSTEMS).startswith("3 of the systems have")
+    assert net_sentence(1, SYSTEMS).startswith("One of the systems has a net meter, which reads")
+    assert net_sentence(0, SYSTEMS) == ""
+    browser = running.analyst()
+    for page in ("/analyst/datasets/roofs", "/analyst/datasets/roofs/ask/totals"):
+        assert said in browser.get(page).text
+    assert running.api().get("/datasets/roofs").json()["net_systems"] == SYSTEMS
+
+
+@pytest.mark.parametrize("kind", ["fleet-table", "totals", "quantiles"])
+def test_no_answer_holds_anything_of_a_household(running, kind):
+    api = running.api()
+    asked = {"kind": kind, "epsilon": 0.5}
+    answer = api.post("/datasets/roofs/releases", json=asked, headers=key())
+    assert answer.status_code == 201
+    page = running.analyst().get(f"/analyst/releases/{answer.json()['id']}").text
+    names = ("household_load", "self_consumption", "mean_load", "load_kw", "secret-")
+    for told in (answer.text, page):
+        assert [secret for secret in (*SECRETS, *names) if secret in told] == []
+
+
+def test_a_household_is_no_group_that_an_analyst_could_ask_by(running):
+    asked = {"kind": "totals", "epsilon": 0.1, "group_by": "household_load"}
+    answer = running.api().post("/datasets/roofs/releases", json=asked, headers=key())
+    assert answer.status_code == 404
+    assert not any(secret in answer.text for secret in SECRETS)
+
+
+def test_the_curator_sees_the_household_marked_private(running):
+    folder = running.service.settings.datasets / "homes"
+    folder.mkdir()
+    (folder / "systems.csv").write_text("system_id,latitude,longitude\nnet,40,-105\n")
+    write_results(folder / "inferred", systems=4)
+    row = pair_of(system_id="net").to_row() | {"planes": [], "flags": ["net_meter"]}
+    placed = {**row, "household_load": HOME, "latitude": 40.0, "longitude": -105.0}
+    write_rows(folder / "inferred" / "estimates" / "part-00002.parquet", [placed])
+    made = Served(
+        name="homes",
+        title="Homes",
+        folder="homes",
+        meters="meters",
+        extra={"systems_table": "systems.csv", "listed": 5},
+    )
+    with running.service.store.changing() as connection:
+        add_served(connection, made)
+    page = running.curator("dora").get("/curator/datasets/homes/system?system_id=net").text
+    assert "shows readings of one household and its consumption." in page
+    assert "it is never part of a publication or of an answer" in page
+    assert page.count("3.17</td>") == 24 * len(SEASONS)
+    other = running.curator("eve").get("/curator/datasets/homes/system?system_id=s000").text
+    assert "Consumption of the household" not in other
