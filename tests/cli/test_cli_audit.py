@@ -1,17 +1,17 @@
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import numpy as np
 import pytest
 
+from sunveil.cli import main
 from sunveil.cli.audit import show_audit
-from sunveil.privacy import mechanisms
 from sunveil.privacy.audit import ExactFinding, SamplerFinding
-from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.independence import IndependenceFinding
-from sunveil.privacy.score import Score
+from sunveil.privacy.units import Days, Readings, System
 from sunveil.releases import auditing
 from sunveil.releases.auditing import Audit
 
@@ -19,7 +19,20 @@ EXACT = ExactFinding("exponential", "any one day", "worst-case", 1.0, 0.0, 0.9, 
 PAPER = ExactFinding("paper", "any one reading", "conditional", 1.0, 0.1, 2.5, 0.0, 4)
 DRAWN = SamplerFinding("window", "a system's whole record", 1000, 5, 0.5)
 REPLAYED = IndependenceFinding("hourly readings", "any one day", 50, 0, 0, 0, 0)
-SMALL = ("--pairs", 44, "--draws", 200)
+RUN = ("--pairs", 240, "--draws", 250, "--seed", 2)
+ROWS = [
+    ("permute-and-flip", "any one reading"),
+    ("exponential", "any one reading"),
+    ("permute-and-flip", "any one day"),
+    ("exponential", "any one day"),
+    ("permute-and-flip, net meters", "any one reading"),
+    ("exponential, net meters", "any one reading"),
+    ("permute-and-flip, net meters", "any one day"),
+    ("exponential, net meters", "any one day"),
+    ("window", "a system's whole record"),
+    ("paper-day", "any one day"),
+    ("paper", "any one reading"),
+]
 
 
 def shown(*, exact=EXACT, drawn=DRAWN, replayed=REPLAYED) -> list[str]:
@@ -71,40 +84,60 @@ def test_looser_findings_are_told_apart():
     assert row(shown(exact=exceeded), "exceeding").endswith("conditional, exceeded")
 
 
-def test_an_audit_of_what_is_there_holds(sunveil):
-    said = sunveil("audit", *SMALL)
-    assert (said.code, said.err) == (0, "")
-    assert "permute-and-flip" in said.out
-    assert said.out.splitlines()[-1] == "All holds that must, over 132 pairs of neighbours."
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """What a run over what is there says, and writes."""
+    out, err = io.StringIO(), io.StringIO()
+    path = tmp_path_factory.mktemp("audit") / "audit.json"
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(["audit", *map(str, RUN), "--json", "--out", str(path)])
+    assert (code, err.getvalue()) == (0, "")
+    assert out.getvalue() == f"All holds that must, over 900 pairs of neighbours. Wrote {path}\n"
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
-@dataclass(frozen=True)
-class FactorDropped:
-    """Permute-and-flip with the factor 2 dropped from its exponent."""
-
-    epsilon: float
-
-    def guarantee(self, score: Score) -> Guarantee:
-        return mechanisms.PermuteAndFlip(self.epsilon).guarantee(score)
-
-    def probabilities(self, score: Score) -> np.ndarray:
-        return mechanisms.PermuteAndFlip(2.0 * self.epsilon).probabilities(score)
-
-    def draw(self, score: Score) -> int:
-        return mechanisms.PermuteAndFlip(2.0 * self.epsilon).draw(score)
+def test_every_mechanism_and_unit_is_audited(found):
+    assert [(each["mechanism"], each["unit"]) for each in found["exact"]] == ROWS
+    noise = [(name, str(System())) for name in ("discrete-laplace", "discrete-gaussian")]
+    drawn = [row for row in ROWS if "net" not in row[0]]  # the draw is the same
+    assert [(each["mechanism"], each["unit"]) for each in found["samplers"]] == [*drawn, *noise]
+    units = [str(unit) for unit in (Readings(1), Days(1), System())]
+    assert [each["unit"] for each in found["independence"]] == 3 * units
 
 
-def test_a_planted_fault_ends_with_one_and_is_written_down(sunveil, tmp_path, monkeypatch):
-    monkeypatch.setattr(auditing, "PermuteAndFlip", FactorDropped)
+def test_no_loss_exceeds_its_claim_and_each_comes_close(found):
+    *held, by_day, paper = found["exact"]
+    for each in held:
+        assert each["kind"] == "worst-case"
+        net = "net" in each["mechanism"]
+        assert each["pairs"] == (60 if net else 240)
+        assert (0.7 if net else 0.8) * each["epsilon"] <= each["largest"] <= each["epsilon"]
+    # no plane's curve is as far from another's as the claim allows for
+    assert by_day["kind"] == "worst-case"
+    assert by_day["pairs"] == 60
+    assert 0.1 <= by_day["largest"] <= by_day["epsilon"]
+    assert paper["kind"] == "conditional"
+    assert paper["delta"] == 0.1
+    assert 0.0 < paper["largest"] < 0.2
+    assert found["pairs"] == 3 * 240 + 3 * 60
+    assert (found["holds"], found["epsilon"], found["seed"]) == (True, 1.0, 2)
+
+
+def test_samplers_and_replays_hold(found):
+    assert all(each["holds"] and each["draws"] == 250 for each in found["samplers"])
+    assert all(each["cells"] > 1 for each in found["samplers"])
+    assert all(each["holds"] and each["pairs"] >= 10 for each in found["independence"])
+
+
+def test_a_broken_audit_ends_with_one_and_is_written_down(sunveil, tmp_path, monkeypatch):
+    broken = Audit(1.0, 1, (replace(EXACT, largest=1.5),), (DRAWN,), (REPLAYED,))
+    monkeypatch.setattr(auditing, "run_audit", lambda **asked: broken)
     out = tmp_path / "audit.json"
-    said = sunveil("audit", *SMALL, "--json", "--out", out)
+    said = sunveil("audit", "--json", "--out", out)
     assert said.code == 1
     assert said.out.startswith("Something that must hold does not")
     assert str(out) in said.out
-    found = json.loads(out.read_text())
-    assert found["holds"] is False
-    broken = {each["mechanism"] for each in found["exact"] if not each["holds"]}
-    assert broken == {"permute-and-flip"}
+    assert json.loads(out.read_text()) == broken.to_dict()
     assert [path.name for path in tmp_path.iterdir()] == ["audit.json"]
 
 
@@ -116,7 +149,7 @@ def test_a_planted_fault_ends_with_one_and_is_written_down(sunveil, tmp_path, mo
         (("--draws", 1), "draws must be a whole number from 200 to 10,000,000, and 1 is not"),
         (("--seed", -5), "seed must be a whole number from 0 to 4,294,967,295, and -5 is not"),
         (("--epsilon", "nan"), "epsilon must be a finite number above 0, and nan is not"),
-        (("--epsilon", 0), "epsilon must be a finite number above 0, and 0.0 is not"),
+        (("--epsilon", 0), "epsilon must be a finite number above 0, and 0 is not"),
         (("--epsilon", 1e9), "epsilon must be from 0.0001 to 50"),
         (("--out", "no/such/folder/x"), "is in a folder that does not exist"),
     ],

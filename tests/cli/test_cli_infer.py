@@ -120,18 +120,76 @@ def test_the_options_of_the_meters_reach_the_reader(sunveil, three_roofs, tmp_pa
     assert told["dc_capacity_kw"] == pytest.approx(5.0, rel=0.06)
 
 
-def test_a_net_meter_is_inferred_by_force_alone(sunveil, three_roofs, write_long, tmp_path, place):
+@pytest.fixture(scope="module")
+def home(three_roofs, write_long, tmp_path_factory):
+    """Return a file of one net meter, and its generation by the hour."""
     power = three_roofs["south"]
-    load = np.random.default_rng(0).exponential(0.8, len(power))
-    path = write_long(tmp_path / "home.csv", {"home": power - load})
-    said = sunveil("infer", path, *place)
+    hours = power.index.tz_convert("Etc/GMT+7").hour
+    load = (0.4 + 0.5 * (hours >= 17)) * np.random.default_rng(0).lognormal(0.0, 0.4, len(power))
+    path = write_long(tmp_path_factory.mktemp("home") / "home.csv", {"home": power - load})
+    return path, power
+
+
+def test_a_net_meter_is_inferred_whether_it_is_said_or_seen(sunveil, home, place, planes):
+    seen = sunveil("infer", home[0], *place)
+    assert seen.code == 0, seen.err
+    assert "A net meter: its household takes 0." in seen.out
+    said = sunveil("infer", home[0], *place, "--net", "--json")
+    (told,) = json.loads(said.out)
+    assert "net_meter" in told["flags"]
+    assert angle(told, planes["south"]) < 8.0
+    assert told["household_load"]["mean_load_kw"] == pytest.approx(0.59, rel=0.15)
+    assert np.shape(told["household_load"]["load_kw"]) == (4, 24)
+
+
+def test_what_was_told_apart_is_written_for_its_owner(sunveil, home, place, tmp_path):
+    path, power = home
+    (tmp_path / "apart.csv").write_text("old")
+    for name in ("apart.csv", "apart.parquet"):
+        said = sunveil("infer", path, *place, "--net", "--json", "--separated", tmp_path / name)
+        assert said.code == 0, said.err
+        assert "wrote 2,880 intervals" in said.err
+        json.loads(said.out)
+        assert (tmp_path / name).stat().st_mode & 0o077 == 0
+    text, table = pd.read_csv(tmp_path / "apart.csv"), pd.read_parquet(tmp_path / "apart.parquet")
+    assert list(text) == [
+        "time", "generation_kw", "generation_low_kw", "generation_high_kw", "load_kw",
+    ]  # fmt: skip
+    assert text["time"][0] == "2019-03-01T00:00Z"
+    np.testing.assert_allclose(text.iloc[:, 1:], table.iloc[:, 1:])
+    read = pd.read_csv(path)["power_kw"]
+    np.testing.assert_allclose(text["generation_kw"] - text["load_kw"], read, atol=2e-4)
+    assert np.corrcoef(text["generation_kw"], power)[0, 1] > 0.97
+    assert (text["generation_low_kw"] <= text["generation_kw"]).all()
+    assert (text["generation_kw"] <= text["generation_high_kw"]).all()
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--separated", "apart.csv"], "--separated is for net meters, and system south reads"),
+        (["--separated", "apart.xlsx"], "apart.xlsx must end with .csv or .parquet"),
+        (["--separated", "gone/apart.csv"], "in a folder that does not exist"),
+        (["--separated", "apart.csv", "--systems", "s.csv"], "--separated is for one system"),
+        (["--net", "--method", "paper"], "needs the generation alone: use --method default"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_refused(
+    sunveil, one_system, home, place, tmp_path, monkeypatch, more, words
+):
+    monkeypatch.chdir(tmp_path)
+    meters = home[0] if "--net" in more else one_system
+    said = sunveil("infer", meters, *place, *more)
     assert said.code == 2
-    assert "as a net meter does: give the generation alone, or infer it anyway with --force" in (
-        said.err
-    )
-    forced = sunveil("infer", path, *place, "--force", "--json")
-    assert forced.code == 0, forced.err
-    assert "net_meter" in json.loads(forced.out)[0]["flags"]
+    assert words in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_systems_are_not_told_apart_in_one_file(sunveil, three_systems, place, tmp_path):
+    said = sunveil("infer", three_systems, *place, "--net", "--separated", tmp_path / "apart.csv")
+    assert said.code == 2
+    assert "--separated is of one system, and there are 3" in said.err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_inverter_s_efficiency_sets_the_capacity(sunveil, one_system, place):

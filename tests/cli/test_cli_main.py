@@ -18,12 +18,12 @@ from sunveil.cli import cli, main
 from sunveil.cli import infer as infer_options
 from sunveil.cli.commands import Commands
 from sunveil.cli.options import METER
-from sunveil.cli.progress import progress
 from sunveil.errors import spoken
 from sunveil.infer import Clock, Method
 from sunveil.meters import Duplicates, Label, MeterOptions, Unit, UnitSwitch
 from sunveil.meters.options import Register
 from sunveil.profiles import DayGroup
+from sunveil.progress import progress
 
 SUNVEIL = (sys.executable, "-m", "sunveil")
 
@@ -206,7 +206,7 @@ def test_remedies_are_in_the_words_of_whoever_started_the_command(tmp_path, monk
     assert "--timezone" in capsys.readouterr().err
     monkeypatch.setenv("SUNVEIL_INTERFACE", "service")
     assert main(given) == 2
-    assert "the field 'Time zone of stamps" in capsys.readouterr().err
+    assert "the field 'Time zone of the readings" in capsys.readouterr().err
     assert spoken() == "python"
 
 

@@ -48,16 +48,18 @@ def test_every_option_fills_its_field(declared):
         "--time-column", "t", "--date-column", "d", "--power-column", "3", "--system-column", "s",
         "--time-format", "%H", "--skip-rows", "4", "--separator", ";", "--decimal", ",",
         "--unit", "mwh", "--register", "cumulative", "--timezone", "UTC", "--label", "end",
-        "--duplicates", "last", "--unit-switch", "ignore", "--negate",
+        "--duplicates", "last", "--unit-switch", "ignore", "--negate", "--net",
     ]  # fmt: skip
     fields = {
         "time_column": "t", "date_column": "d", "power_column": "3", "system_column": "s",
         "time_format": "%H", "skip_rows": 4, "separator": ";", "decimal": ",",
         "unit": "MWh", "register": "cumulative", "timezone": "UTC", "label": "end",
-        "duplicates": "last", "unit_switch": "ignore", "negate": True,
+        "duplicates": "last", "unit_switch": "ignore", "negate": True, "net": True,
     }  # fmt: skip
-    assert set(fields) == set(METER)
+    assert set(fields) == set(METER) - {"export_column", "import_column"}
     assert declared(*words) == MeterOptions(**fields)
+    found = declared("--export-column", "b", "--import-column", "a")
+    assert found == MeterOptions(export_column="b", import_column="a", net=True)
 
 
 def test_a_schema_is_taken_and_options_beside_it_win(declared):

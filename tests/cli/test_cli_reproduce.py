@@ -21,17 +21,22 @@ from sunveil.cli import main
 from sunveil.cli import reproduce as options
 from sunveil.cli.options import METER
 from sunveil.cli.reproduce import show_reproduction
+from sunveil.grids import plane_grid
 from sunveil.privacy.guarantee import ConditionalGuarantee
 from sunveil.privacy.units import Readings
+from sunveil.releases.choices import Choices
 from sunveil.reproduce import run as running
 from sunveil.reproduce.artefact import Statement
-from sunveil.reproduce.capacity import simulate_homes
+from sunveil.reproduce.experiment import run_experiment
+from sunveil.reproduce.figure4 import simulate_homes
 from sunveil.reproduce.fleet_search import fleet_search
 from sunveil.reproduce.page import DrawGuarantees
 from sunveil.reproduce.run import MOST_DRAWS, Reproduction
+from sunveil.reproduce.steps import steps_figure
+from sunveil.scores import Capacities
 
 DRAWS = 300
-FIGURES = 10
+FIGURES = 14
 
 
 def run(*arguments: object) -> tuple[int, str, str]:
@@ -57,9 +62,22 @@ def assert_whole(path: Path) -> None:
         assert content.rstrip().endswith(b"</html>")
 
 
+@pytest.fixture
+def fewer(monkeypatch):
+    """Have fewer systems simulated, fewer candidates and fewer steps."""
+    monkeypatch.setattr(running, "fleet_search", partial(fleet_search, systems=2))
+    monkeypatch.setattr(running, "simulate_homes", partial(simulate_homes, 40))
+    coarse = Choices(step=15.0, capacities=Capacities(1.0, 30.0, 0.1), mounts=None)
+    monkeypatch.setattr(running, "steps_figure", partial(steps_figure, 1, choices=coarse))
+    grid = plane_grid(10.0, 10.0, highest_tilt=80.0)
+    fewer = partial(run_experiment, grid=grid, steps=(20, 40))
+    monkeypatch.setattr(running, "run_experiment", fewer)
+
+
 # A run takes a while: what is to be said of one is said in one test.
 
 
+@pytest.mark.usefixtures("fewer")
 def test_a_simulated_system_gives_every_figure_its_numbers_and_a_page(tmp_path):
     folder = tmp_path / "new" / "out"
     code, out, err = run("--out", folder, "--draws", DRAWS, "--json")
@@ -91,7 +109,12 @@ def assert_conditional(found: dict[str, Any]) -> None:
 
 def assert_told(folder: Path, statements: list[dict[str, Any]]) -> None:
     """Refuse statements that are not in their own file and in the page."""
-    assert len(statements) >= 6
+    assert len(statements) >= 20
+    assert all(each["paper"] and each["section"] and each["verdict"] for each in statements)
+    assert {each["verdict"] for each in statements} <= {"yes", "no", "in part", "cannot be told"}
+    held = [each for each in statements if each["subjects"]]
+    assert all(each["numbers"] or each["subjects"] for each in statements)
+    assert {len(each["subjects"]) for each in held} == {2, 3}
     assert {each["holds"] for each in statements} <= {True, False, None}
     own = json.loads((folder / "statements.json").read_text(encoding="utf-8"))
     assert own["statements"] == statements
@@ -101,13 +124,9 @@ def assert_told(folder: Path, statements: list[dict[str, Any]]) -> None:
     assert "Private to the curator" not in page
 
 
-def test_a_meter_file_gives_figures_that_are_private(
-    tmp_path, three_systems, place, weather_file, monkeypatch
-):
+@pytest.mark.usefixtures("fewer")
+def test_a_meter_file_gives_figures_that_are_private(tmp_path, three_systems, place, weather_file):
     folder = tmp_path
-    # what is simulated beside the file's system was made at its full size in the run above
-    monkeypatch.setattr(running, "fleet_search", partial(fleet_search, systems=2))
-    monkeypatch.setattr(running, "simulate_homes", partial(simulate_homes, 40))
     code, out, err = run(
         "--out", folder, "--draws", 50, "--meters", three_systems, *place, "--system", "west",
         "--azimuth", 250, "--tilt", 20, "--weather", weather_file(2019),
@@ -115,9 +134,12 @@ def test_a_meter_file_gives_figures_that_are_private(
     assert (code, err) == (0, "")
     marked = {path.stem for path in folder.glob("*.svg") if b"sunveil-private" in path.read_bytes()}
     free = {path.stem for path in folder.glob("*.svg")} - marked
-    assert {name[0] for name in free} == {"1", "2", "3"}
-    assert "3e-fleet-search" in free  # of simulated systems
-    assert len(marked) == FIGURES - 5
+    # drawings, public light, and simulated systems
+    simulated = {"fleet-search", "steps-to-a-useful-mechanism"}
+    assert simulated < free
+    assert {name[0] for name in free - simulated} == {"1", "2", "3", "4"}
+    assert {name[:2] for name in marked} == {"5a", "5b", "5c", "6-", "re"}
+    assert len(marked) == FIGURES - 8
     for path in folder.iterdir():
         assert_whole(path)
         own = path.stem in marked or path.stem in {"statements", "report"}
@@ -196,7 +218,6 @@ def test_an_out_that_cannot_be_a_folder_is_refused(refused, tmp_path):
         ("--longitude", "5"),
         ("--system", "a"),
         ("--azimuth", "180"),
-        ("--weather", "clearsky"),
         ("--unit", "W"),
         ("--negate",),
     ],
@@ -205,6 +226,11 @@ def test_options_about_a_file_are_refused_without_one(refused, option):
     said = refused(*option)
     assert option[0] in said
     assert "--meters" in said
+
+
+def test_weather_for_figure_3_must_be_of_its_year(refused, weather_file, tmp_path):
+    assert "not a day in common" in refused("--weather", weather_file(2019))
+    assert "no weather file" in refused("--weather", tmp_path / "nowhere.csv")
 
 
 def test_a_file_needs_its_place_and_a_whole_plane(refused, one_system, place):
@@ -248,7 +274,7 @@ sys.exit(main(["reproduce", "--draws", "50", "--out", sys.argv[1]]))
 
 def test_an_interrupt_at_any_time_leaves_whole_files_only(tmp_path):
     # how many files stand when it comes, those on their way among them
-    instants = {"early": -1, "first": 1, "later": 7}
+    instants = {"early": -1, "later": 4}
     children = {
         name: subprocess.Popen(
             [sys.executable, "-c", CODE, str(tmp_path / name)],

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from plot_makers import pair_of, tracker_of
+from plot_makers import net_of, pair_of, tracker_of
 from sunveil.cli.show import aligned, clock_sentence, show_estimates
 from sunveil.estimate import (
     FLAG_MEANINGS,
@@ -121,6 +121,15 @@ def test_what_the_method_saw_is_told_of_a_system_alone():
         assert line not in show_estimates([seen, ROOF])
     for word in ("clear days", "By year", "output", "hides"):
         assert word not in show_estimates([ROOF])
+
+
+def test_of_a_net_meter_alone_the_household_is_told_and_why_it_cannot_be_relied_on():
+    home = net_of(flags=(Flag.NET_METER, Flag.HEAVY_LOAD))
+    lines = show_estimates([home]).splitlines()
+    assert any(line.startswith("A net meter: its household takes 0.525 kW") for line in lines)
+    assert "Quality poor: heavy_load." in lines
+    assert f"heavy_load: {FLAG_MEANINGS[Flag.HEAVY_LOAD]}." in lines
+    assert "its household" not in show_estimates([home, ROOF])
 
 
 def test_an_azimuth_that_could_be_any_is_said_to_be():

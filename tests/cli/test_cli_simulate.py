@@ -49,6 +49,22 @@ def test_the_options_are_what_is_made(sunveil, tmp_path):
     assert [cell["name"] for cell in told["cells"]] == ["Utrecht"]
 
 
+def test_a_share_of_meters_sees_the_net_in_the_columns_that_are_asked_for(sunveil, tmp_path):
+    said = sunveil(
+        "simulate",
+        *("--systems", 8, "--cells", 1, "--out", tmp_path / "fleet", "--net", 1),
+        *("--batteries", 0.5, "--cars", 0.5, "--net-columns", "two"),
+    )
+    assert (said.code, said.err) == (0, "")
+    told = json.loads((tmp_path / "fleet" / "fleet.json").read_text(encoding="utf-8"))
+    assert told["net"] == {"share": 1.0, "batteries": 0.5, "cars": 0.5, "columns": "two"}
+    rows = duckdb.execute(f"DESCRIBE SELECT * FROM '{tmp_path}/fleet/readings/*.parquet'")
+    assert [row[0] for row in rows.fetchall()][2:] == ["import_kw", "export_kw"]
+    alone = sunveil("simulate", "--systems", 8, "--out", tmp_path / "other", "--cars", 0.5)
+    assert alone.code != 0
+    assert "--net" in alone.err
+
+
 def test_a_utility_says_how_many_of_its_systems_stand_on_two_planes_or_turn(sunveil, tmp_path):
     said = sunveil(
         "simulate",
@@ -125,7 +141,7 @@ def test_a_fleet_is_replaced_only_when_asked(sunveil, tmp_path):
         (("--systems", "3", "--interval", "20"), "--interval"),
         (("--systems", "3", "--year", "1800"), "year must be from"),
         (("--systems", "3", "--sites", "nowhere.csv"), "is not a file"),
-        (("--systems", "3", "--weather", "nowhere.epw"), "cannot be opened"),
+        (("--systems", "3", "--weather", "nowhere.epw"), "there is no weather file"),
     ],
 )
 def test_what_cannot_be_made_is_told_in_one_sentence(sunveil, tmp_path, given, words):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import click
 
 from sunveil import __version__
+from sunveil.cli.colour import say
 from sunveil.cli.commands import Commands
 from sunveil.cli.errors import FAILURE, INTERRUPTED, sentence
 from sunveil.errors import INTERFACE, Interface, SunveilError, speak, spoken
@@ -21,18 +22,23 @@ __all__ = ["cli", "main"]
 
 _NAMES = (
     "infer",
+    "check",
     "schema",
     "demo",
     "simulate",
     "release",
     "publish",
+    "power",
     "utility",
     "audit",
     "dataset",
     "ledger",
     "reproduce",
     "serve",
+    "service",
 )
+
+NO_MEMORY = "this takes more memory than there is; give fewer systems or readings at a time"
 
 
 @click.group(
@@ -62,7 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.Abort:
         return INTERRUPTED
     except (SunveilError, click.ClickException, OSError) as error:
-        click.echo(f"sunveil: {sentence(error)}", err=True)
+        say(f"{click.style('sunveil:', fg='red', bold=True)} {sentence(error)}", err=True)
+        return FAILURE
+    except MemoryError:
+        say(f"{click.style('sunveil:', fg='red', bold=True)} {NO_MEMORY}", err=True)
         return FAILURE
     finally:
         speak(before)

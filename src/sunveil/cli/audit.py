@@ -11,8 +11,8 @@ import click
 from click.core import ParameterSource
 
 from sunveil.cli.files import check_target, write_whole
-from sunveil.cli.progress import progress
 from sunveil.extras import require_extras
+from sunveil.progress import progress
 
 if TYPE_CHECKING:
     from sunveil.endtoend.audit import EndToEndAudit

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sunveil.cli.colour import say
 from sunveil.cli.files import write_whole
-from sunveil.cli.progress import compile_first, progress
+from sunveil.cli.progress import compile_first
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.extras import require_extras
 from sunveil.privacy.units import Days
+from sunveil.progress import progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +58,7 @@ def demo_command(out: Path, systems: int, seed: int) -> None:
     city = _city()
     truths, meters = _simulate(city, systems, seed, path=out / "meters.csv")
     cases = _infer(meters, city, truths)
-    click.echo(show_cases([(truths[case.estimate.system_id], case.estimate) for case in cases]))
+    say(show_cases([(truths[case.estimate.system_id], case.estimate) for case in cases]))
     site = city.site
     click.echo(
         f"The same by hand: sunveil infer {shlex.quote(str(meters))} --latitude {site.latitude:g}"

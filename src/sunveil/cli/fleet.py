@@ -22,7 +22,8 @@ FLEET_OPTIONS = (
         type=click.Path(path_type=Path),
         metavar="FILE",
         help="A whole fleet: the table of its systems, with system_id, latitude, longitude and, if"
-        " known, altitude and timezone; other columns are public keys that are carried along.",
+        " known, altitude, timezone and metering (generation or net); other columns are public"
+        " keys that are carried along.",
     ),
     click.option(
         "--engine",
@@ -41,7 +42,7 @@ FLEET_OPTIONS = (
     ),
 )
 # Kinds of refusals that may lie in the readings: whatever one record holds, a run ends alike.
-READINGS_KINDS = frozenset({"meter", "net meter", "too little data", "failed"})
+READINGS_KINDS = frozenset({"meter", "too little data", "failed"})
 _SITE = ("latitude", "longitude", "altitude")
 _FLEET = ("engine", "scheduler", "workers", "restart")
 
@@ -94,9 +95,13 @@ def run_fleet(
         raise click.UsageError("a fleet is written to a folder: name it with --out", context)
     # every processor has a worker; more threads of numpy's would wait in loops, and take theirs
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if as_json:
+        click.echo(json.dumps(_beginning("compiling")))
     from sunveil.fleet import infer_fleet
 
     compile_first()
+    if as_json:
+        click.echo(json.dumps(_beginning("reading")))
     with counting("inferring") as show:
 
         def tell(progress: FleetProgress) -> None:
@@ -154,6 +159,11 @@ def _settings(weather: str, given: dict[str, Any]) -> FleetSettings:
     )
 
 
+def _beginning(doing: str) -> dict[str, object]:
+    """Return the line that says what is done before the first part is worked on."""
+    return {"event": "progress", "doing": doing, "done": 0, "total": 0}
+
+
 def _say(result: FleetResult, out: Path, *, as_json: bool) -> None:
     summary = json.loads((result.folder / "summary.json").read_text(encoding="utf-8"))
     if as_json:
@@ -169,7 +179,9 @@ def _say(result: FleetResult, out: Path, *, as_json: bool) -> None:
             f" {out / 'refused.parquet'}"
         )
     if not as_json:
-        click.echo(f"Wrote {result.inferred:,} of {total:,} systems to {out}")
+        net = summary["flags"]["net_meter"]
+        of_them = f", {net:,} of them net meters" if net else ""
+        click.echo(f"Wrote {result.inferred:,} of {total:,} systems to {out}{of_them}")
     if result.refused:
         click.echo(
             f"sunveil: left out {result.refused:,} systems; the reasons are in"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sunveil.cli.colour import say
 from sunveil.cli.errors import Refusal, sentence
 from sunveil.cli.files import check_target, write_whole
 from sunveil.cli.fleet import FLEET_OPTIONS, refuse_fleet_options, run_fleet
@@ -22,12 +23,15 @@ from sunveil.cli.options import (
     server_options,
     taking,
 )
-from sunveil.cli.progress import compile_first, progress
+from sunveil.cli.progress import compile_first
+from sunveil.cli.separated import SEPARATED, check_one_system, check_separated, write_separated
 from sunveil.errors import SunveilError, WeatherError
+from sunveil.extras import require_extras
+from sunveil.progress import progress
 
 if TYPE_CHECKING:
     from sunveil.estimate import Estimate
-    from sunveil.infer import Options
+    from sunveil.infer import Options, SiteSkies
     from sunveil.meters import MeterOptions, Record
     from sunveil.meters.refusals import RefusedSystem
     from sunveil.site import Site
@@ -55,6 +59,13 @@ OUTPUT_OPTIONS = (
         help="A file to write, whole or not at all, instead of printing; with --systems, the"
         " folder of the run.",
     ),
+    click.option(
+        "--report",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A page with figures to write beside it, for a browser: private; of one site.",
+    ),
+    SEPARATED,
 )
 INFERENCE_OPTIONS = (
     click.option(
@@ -71,7 +82,7 @@ INFERENCE_OPTIONS = (
     ),
     click.option(
         "--group",
-        type=choice("week", "month", "quarter"),
+        type=choice("day", "week", "month", "quarter"),
         default="month",
         help="How the paper's method groups days.",
     ),
@@ -116,6 +127,8 @@ def infer_command(
     weather: str,
     as_json: bool,
     out: Path | None,
+    report: Path | None,
+    separated: Path | None,
     **given: Any,
 ) -> None:
     """Infer azimuth, tilt and DC capacity of every system in METERS.
@@ -137,6 +150,13 @@ def infer_command(
     says why in one sentence, and nothing is written.
     """
     if given["systems"] is not None:
+        if separated is not None:
+            raise click.UsageError("--separated is for one system, and not for a fleet", context)
+        if report is not None:
+            raise click.UsageError(
+                "--report is for one site: a fleet has its summary.html in the folder --out",
+                context,
+            )
         run_fleet(context, meters, out, weather=weather, as_json=as_json, given=given)
         return
     refuse_fleet_options(context)
@@ -146,30 +166,59 @@ def infer_command(
 
     site = Site(given["latitude"], given["longitude"], given["altitude"])
     options = _options(given)
+    inputs = [meters, *([] if weather in WEATHER_NAMES else [Path(weather)])]
     if out is not None:
-        check_target(out, meters, *([] if weather in WEATHER_NAMES else [Path(weather)]))
+        check_target(out, *inputs)
+    if report is not None:
+        require_extras("report", purpose="a report")
+        check_target(report, *inputs, option="--report")
+    if separated is not None:
+        check_separated(separated, *inputs)
     reading = declared_options(given)
     found, beside = _one_row_each(list(iter_systems(meters, reading)))
-    inferred = _inferred(
-        [each for each in found if isinstance(each, Record)],
-        site,
-        weather,
-        given=given,
-        options=options,
-    )
+    if separated is not None:
+        check_one_system(len(found))
+    records = [each for each in found if isinstance(each, Record)]
+    skies = _skies(records, site, weather, given=given)
+    inferred = _inferred(records, skies, options)
+    if separated is not None:
+        write_separated(separated, records, skies, inferred)
     outcomes = _outcomes(found, inferred)
     refused = [each for each in outcomes if isinstance(each, Refusal)]
     if len(refused) == len(outcomes) and _is_error(inferred, meters, reading, count=len(found)):
         raise _error(refused)
     text = _as_json(outcomes) if as_json else _as_table(outcomes)
+    if report is not None:
+        _write_report(report, records, skies, inferred)
     if out is None:
-        click.echo(text)
+        say(text)
     else:
         write_whole(out, text + "\n")
         click.echo(f"Wrote {len(outcomes) - len(refused)} of {len(outcomes)} systems to {out}")
     for each in [*refused, *beside]:
         reason = sentence(SunveilError(each.reason))
         click.echo(f"sunveil: left out {each.system_id}: {reason}", err=True)
+    if report is not None and len(refused) < len(outcomes):
+        click.echo(f"sunveil: report: {report} (private)", err=True)
+
+
+def _write_report(
+    path: Path,
+    records: Sequence[Record],
+    skies: SiteSkies,
+    inferred: Sequence[Estimate | SunveilError],
+) -> None:
+    """Write a page about the systems that were inferred, if there are any."""
+    from sunveil.infer import record_span
+    from sunveil.report import Case, write_report
+
+    cases = [
+        Case(None, record, skies.weather(record_span(record)), each)
+        for record, each in zip(records, inferred, strict=True)
+        if not isinstance(each, SunveilError)
+    ]
+    if cases:
+        write_report(path, cases)
 
 
 def _one_row_each(
@@ -215,30 +264,28 @@ def _options(given: dict[str, Any]) -> Options:
     )
 
 
+def _skies(
+    records: Sequence[Record], site: Site, weather: str, *, given: dict[str, Any]
+) -> SiteSkies:
+    """Return the skies of the site, whose weather is asked for once over all records."""
+    from sunveil.cli.run import SiteWeather
+    from sunveil.infer import SiteSkies, record_span
+
+    spans = [record_span(record) for record in records]
+    loaded = SiteWeather(weather, site, spans, **server_options(weather, given))
+    places = (given[name] for name in ("latitude", "longitude", "altitude"))
+    return SiteSkies(*places, weather=weather, load=loaded.over)
+
+
 def _inferred(
-    records: Sequence[Record],
-    site: Site,
-    weather: str,
-    *,
-    given: dict[str, Any],
-    options: Options,
+    records: Sequence[Record], skies: SiteSkies, options: Options
 ) -> list[Estimate | SunveilError]:
     """Return the estimate of each record, or why there is none."""
-    from sunveil.cli.run import SiteWeather
-    from sunveil.infer import SiteSkies, infer_records, record_span
+    from sunveil.infer import infer_records
 
     if not records:
         return []
-    extra = server_options(weather, given)
-    loaded = SiteWeather(weather, site, [record_span(record) for record in records], **extra)
-    skies = SiteSkies(
-        given["latitude"],
-        given["longitude"],
-        given["altitude"],
-        weather=weather,
-        load=loaded.over,
-    )
-    compile_first()
+    compile_first(net=any(record.net for record in records))
     found = infer_records(records, skies, options=options)
     return list(progress(found, "inferring", total=len(records)))
 

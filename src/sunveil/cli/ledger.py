@@ -190,9 +190,13 @@ def _table(found: dict[str, list[Entry]]) -> str:
 
 def _described(entry: Entry) -> tuple[str, str, str]:
     """Return when an entry was made, its kind and what it says, as far as it can be understood."""
+    from sunveil.ledger.acting import actor_of
+
     try:
         facts = entry.facts()
-        return str(facts["at"]), entry.kind, _what(entry, facts)
+        by = actor_of(facts)
+        said = _what(entry, facts) if by is None else f"{_what(entry, facts)}, by account {by}"
+        return str(facts["at"]), entry.kind, said
     except (KeyError, TypeError, ValueError):
         return "-", entry.kind, "CHANGED: it cannot be understood"
 
@@ -208,6 +212,8 @@ def _what(entry: Entry, facts: dict[str, Any]) -> str:
         return f"{facts['systems']} system(s) registered, and {facts['keys']} key(s) of them"
     if entry.kind == "answer":
         return f"of entry {facts['charge']}"
+    if entry.kind == "withdrawn":
+        return "nothing was charged to the promise"
     if entry.kind == "moved":
         return f"to {facts['to']}"
     if entry.kind == "arrived":

@@ -27,11 +27,6 @@ def choice(*values: str) -> click.Choice[str]:
 
 
 # In the order of the help text; names follow the library's parameters.
-SITE_OPTIONS = (
-    click.option("--latitude", type=float, required=True, help="North positive. [degrees]"),
-    click.option("--longitude", type=float, required=True, help="East positive. [degrees]"),
-    click.option("--altitude", type=float, help="Above the sea; looked up if left out. [m]"),
-)
 READING_UNITS = ("auto", "W", "kW", "MW", "Wh", "kWh", "MWh")
 SCHEMA = click.option(
     "--schema",
@@ -75,6 +70,12 @@ METER = {
         "--date-column", help="Column of dates, where the other has the time of day alone."
     ),
     "power_column": click.option("--power-column", help="Column of readings."),
+    "export_column": click.option(
+        "--export-column", help="Column of what is given to the grid, of a net meter."
+    ),
+    "import_column": click.option(
+        "--import-column", help="Column of what is taken from the grid, of a net meter."
+    ),
     "system_column": click.option("--system-column", help="Column of systems."),
     "time_format": click.option(
         "--time-format", help="How times are written, such as '%d/%m/%Y %H:%M'."
@@ -104,6 +105,12 @@ METER = {
         help="What to do when the unit changes within a record.",
     ),
     "negate": click.option("--negate", is_flag=True, help="Generation is counted as negative."),
+    "net": click.option(
+        "--net",
+        is_flag=True,
+        help="Readings are generation less a home's load, as of a meter at the grid; infer also"
+        " sees it.",
+    ),
 }
 METER_OPTIONS = (SCHEMA, *METER.values())
 WEATHER_OPTIONS = (

@@ -1,57 +1,37 @@
-"""Progress bars, on terminals only, and interrupts that are never lost."""
+"""Bars that commands move by hand, and interrupts that are never lost."""
 
 from __future__ import annotations
 
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TypeVar
 
-Item = TypeVar("Item")
+from sunveil.progress import make_bar, shows_bars
 
 
-def progress(
-    items: Iterable[Item], doing: str, *, total: int | None = None, unit: str = "system"
-) -> Iterable[Item]:
-    """Return the items, with a bar on stderr while they are taken if that is a terminal.
+def compile_first(*, net: bool = False) -> None:
+    """Compile the engine's kernels where that was never done, saying so on stderr.
 
     Parameters
     ----------
-    items
-        What is worked on.
-    doing
-        What is done with them, shown before the bar.
-    total
-        How many there are, where that is known.
-    unit
-        What one of them is.
+    net
+        Whether those for net meters too; a fleet that has some compiles them when it meets them.
     """
-    if not sys.stderr.isatty():
-        return items
-    from tqdm import tqdm
-
-    return tqdm(items, desc=doing, total=total, unit=f" {unit}", leave=False, file=sys.stderr)
-
-
-def compile_first() -> None:
-    """Compile the engine's kernels where that was never done, saying so on stderr."""
     from sunveil.engine.warm import compile_kernels
 
-    compile_kernels(lambda text: print(text, file=sys.stderr, flush=True))
+    compile_kernels(lambda text: print(text, file=sys.stderr, flush=True), net=net)
 
 
 @contextmanager
 def counting(doing: str, *, unit: str = "system") -> Iterator[Callable[[int, int], None]]:
     """Yield what shows how many of how many are done, with rate and time left, on a terminal."""
-    if not sys.stderr.isatty():
+    if not shows_bars():
         yield lambda done, total: None
         return
-    from tqdm import tqdm
-
-    with tqdm(desc=doing, unit=f" {unit}", leave=False, file=sys.stderr) as bar:
+    with make_bar(desc=doing, unit=f" {unit}") as bar:
 
         def show(done: int, total: int) -> None:
             if bar.total is None:

@@ -26,9 +26,10 @@ from sunveil.cli.options import (
     taking,
 )
 from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet
-from sunveil.cli.progress import counting, progress
+from sunveil.cli.progress import counting
 from sunveil.cli.published import errors_line
 from sunveil.errors import MeterError, ParameterError, speak, spoken
+from sunveil.progress import progress
 
 if TYPE_CHECKING:
     from sunveil.cli.run import SiteWeather
@@ -50,10 +51,11 @@ PRIVACY_OPTIONS = (
     ),
     click.option(
         "--mechanism",
-        type=choice("default", "exponential", "paper"),
+        type=choice("default", "exponential", "paper", "paper-day"),
         default="default",
         help="default: permute-and-flip, or the window for a whole record; exponential: cheaper"
-        " to account when repeated; paper: conditional, and without capacity.",
+        " to account when repeated; paper: conditional, and without capacity; paper-day: the"
+        " paper's score made to hold for any day, without capacity.",
     ),
     click.option("--delta", type=float, help="δ of the paper's mechanism. [0.1]"),
     CAPACITIES,
@@ -96,6 +98,9 @@ def release_command(context: click.Context, /, meters: Path, **given: Any) -> No
     a whole would themselves tell something. Systems are named by random release ids, in random
     order. Each draw is a release: run it once.
 
+    Of a net meter, declared by --net or by its format, plane and capacity are released by how
+    likely each day is under a public model of loads; nobody looks whether they can be told.
+
     With --systems, METERS is a whole fleet, as for infer, each system released at its own place.
     Systems that cannot be released are counted on stderr.
     """
@@ -126,7 +131,7 @@ def _of_site(meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choice
     from sunveil.publish.systems import release_systems
     from sunveil.publish.terms import ReleaseTerms
 
-    if given["mechanism"] == "paper":
+    if given["mechanism"] in ("paper", "paper-day"):
         return _by_paper(meters, given, unit=unit)
     if given["delta"] is not None:
         raise ParameterError("delta is for the paper's mechanism only; the others have none")
@@ -208,7 +213,7 @@ def read_site(meters: Path, given: dict[str, Any]) -> MemorySystems:
 
 
 def _by_paper(meters: Path, given: dict[str, Any], *, unit: Unit) -> list[Release]:
-    """Return one release per system by the paper's mechanism, in an order that says nothing."""
+    """Return one release per system by a mechanism of the paper's, in a random order."""
     from sunveil.infer import record_span
     from sunveil.releases.release import release
 
@@ -219,7 +224,7 @@ def _by_paper(meters: Path, given: dict[str, Any], *, unit: Unit) -> list[Releas
             sky.over(record_span(record)),
             unit=unit,
             epsilon=given["epsilon"],
-            mechanism="paper",
+            mechanism=given["mechanism"],
             delta=given["delta"],
         )
         for record in progress(records, "releasing", total=len(records))

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from sunveil.reproduce.run import Reproduction
     from sunveil.reproduce.subject import Subject
     from sunveil.site import Plane
+    from sunveil.weather import Weather
 
 WIDEST = 100
+# Options that are about figure 3 where no meter file is given.
+FIGURE_OPTIONS = ("weather", "nsrdb_key", "nsrdb_email")
 MOST_DRAWS = 1_000_000
 
 OWN_OPTIONS = (
@@ -74,7 +77,8 @@ def reproduce_command(
     Every figure is written as PNG and SVG with its numbers as JSON, and all of them together as
     one page, report.html. The paper's readings are not public: a simulated system of the plane that
     the paper reports stands in for theirs, or with --meters any real one; the options after it
-    are about that file. The guarantee of the DP draws is conditional, and said to be.
+    are about that file. Without --meters, --weather is that of Chino over 2016, for figure 3. The
+    guarantee of the DP draws is conditional, and said to be.
     """
     from sunveil.reproduce.files import check_folder
     from sunveil.reproduce.run import reproduce
@@ -84,7 +88,13 @@ def reproduce_command(
     # said before a meter file is read rather than after
     check_folder(out)
     with interruptible() as stop:
-        found = reproduce(out, draws=draws, subject=_subject(given), progress=_progress(stop))
+        found = reproduce(
+            out,
+            draws=draws,
+            subject=_subject(given),
+            weather=_figure_weather(given),
+            progress=_progress(stop),
+        )
     if as_json:
         click.echo(json.dumps(found.to_dict(), indent=2, allow_nan=False))
     else:
@@ -111,16 +121,15 @@ def show_reproduction(found: Reproduction) -> str:
 
 def _table(statements: Sequence[Statement]) -> list[str]:
     """Return each statement next to its verdict, wrapped to the terminal."""
-    from sunveil.reproduce.page import verdict
-
-    indent = " " * (max(len(verdict(each)) for each in statements) + 2)
+    indent = " " * (max(len(each.verdict) for each in statements) + 2)
     lines = []
     for each in statements:
-        parts = [f"paper: {each.paper}", f"measured: {each.measured}"]
-        if each.why and not each.holds:
+        measured = each.measured.splitlines() or [""]
+        parts = [f"paper: {each.paper}", f"measured: {measured[0]}", *measured[1:]]
+        if each.why and each.verdict != "yes":
             parts.append(f"why: {each.why}")
         text = [line for part in parts for line in _wrapped(part, indent)]
-        text[0] = verdict(each).ljust(len(indent)) + text[0].removeprefix(indent)
+        text[0] = each.verdict.ljust(len(indent)) + text[0].removeprefix(indent)
         lines += [*text, ""]
     return [f"{'holds'.ljust(len(indent))}statement", "", *lines]
 
@@ -142,6 +151,7 @@ def _check_given(context: click.Context, given: dict[str, Any]) -> None:
             parameter.opts[0]
             for parameter in context.command.params
             if parameter.name in given
+            and parameter.name not in FIGURE_OPTIONS
             and context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
         ]
         if needless:
@@ -162,9 +172,6 @@ def _subject(given: dict[str, Any]) -> Subject | None:
     from sunveil.reproduce.subject import meter_subject
     from sunveil.site import Site
 
-    extra = {}
-    if given["weather"] == "nsrdb":
-        extra = {"api_key": given["nsrdb_key"], "email": given["nsrdb_email"]}
     return meter_subject(
         given["meters"],
         Site(given["latitude"], given["longitude"], given["altitude"]),
@@ -172,7 +179,25 @@ def _subject(given: dict[str, Any]) -> Subject | None:
         reported=_reported(given),
         system=given["system"],
         options=declared_options(given),
-        weather_options=extra,
+        weather_options=_weather_options(given),
+    )
+
+
+def _weather_options(given: dict[str, Any]) -> dict[str, Any]:
+    if given["weather"] != "nsrdb":
+        return {}
+    return {"api_key": given["nsrdb_key"], "email": given["nsrdb_email"]}
+
+
+def _figure_weather(given: dict[str, Any]) -> Weather | None:
+    """Return the weather of Chino for figure 3, where some was given and no meters."""
+    if given["meters"] is not None or given["weather"] == "clearsky":
+        return None
+    from sunveil.reproduce.subject import CHINO, YEAR
+    from sunveil.weather import get_weather
+
+    return get_weather(
+        given["weather"], CHINO, f"{YEAR}-01-01", f"{YEAR + 1}-01-01", **_weather_options(given)
     )
 
 

@@ -37,8 +37,12 @@ class SiteWeather:
         self._loaded: dict[Span, Weather | SunveilError] = {}
 
     def over(self, needed: Span) -> Weather:
-        """Return the weather over one of the spans."""
-        whole = next(span for span in self._union if span[0] <= needed[0] and needed[1] <= span[1])
+        """Return the weather over one of the spans, or as much of it as is known.
+
+        A record on the clock that was found is some hours off its span, and well within its margin.
+        """
+        whole = next(span for span in self._union if span[0] < needed[1] and needed[0] < span[1])
+        needed = max(needed[0], whole[0]), min(needed[1], whole[1])
         if whole not in self._loaded:
             self._loaded[whole] = self._load(whole)
         found = self._loaded[whole]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import webbrowser
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
 from sunveil.extras import require_extras
+from sunveil.service.getting_ready import GettingReady
+from sunveil.service.oidc.settings import read_oidc
+from sunveil.service.security.networks import LOOPBACK, parse_network
+from sunveil.service.settings import ServiceSettings
+from sunveil.service.sockets import bind
 
+DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
 
 
@@ -35,9 +43,48 @@ DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
     help="Browsers reach the service over TLS, through a proxy: cookies are for TLS only.",
 )
 @click.option(
+    "--trusted-proxy",
+    "trusted_proxies",
+    metavar="ADDRESS|NETWORK",
+    multiple=True,
+    help="A proxy that is believed when it says by X-Forwarded-For who called it; may be given"
+    " several times. Limits of sign-ins are then for each client, and not for the proxy.",
+)
+@click.option(
+    "--metrics-from",
+    metavar="ADDRESS|NETWORK",
+    multiple=True,
+    help="Who may read /metrics; may be given several times.  [default: this machine]",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="How lines of the log are written to stderr.",
+)
+@click.option("--access-log", is_flag=True, help="Write a line for every request.")
+@click.option(
+    "--oidc",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    envvar="SUNVEIL_OIDC",
+    show_envvar=True,
+    help="TOML file with the provider of single sign-on by OpenID Connect.",
+)
+@click.option(
     "--demo",
     is_flag=True,
     help="Bring up everything with a simulated fleet, and print ready credentials.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    help="How many processes serve; several need a database in PostgreSQL. One of them charges,"
+    " draws and watches over jobs, and another takes its place when it ends.",
+)
+@click.option(
+    "--open", "open_browser", is_flag=True, help="Open the first page where there is a display."
 )
 @click.pass_context
 def serve_command(
@@ -48,7 +95,14 @@ def serve_command(
     host: str,
     port: int,
     https: bool,
+    trusted_proxies: tuple[str, ...],
+    metrics_from: tuple[str, ...],
+    log_format: str,
+    access_log: bool,
+    oidc: Path | None,
     demo: bool,
+    workers: int,
+    open_browser: bool,
 ) -> None:
     """Serve the analyst's portal and the curator's console to browsers and programs.
 
@@ -56,11 +110,8 @@ def serve_command(
     Ctrl-C; work in the background goes on.
     """
     require_extras("service", purpose="the service")
-    if demo:  # what is imported next takes a second or two
-        click.echo("Starting the service ...", err=True)
-    from sunveil.service.running import run_service
-    from sunveil.service.settings import ServiceSettings
-
+    if demo and workers > 1:
+        raise click.UsageError("a demo is served by one process; leave out --workers")
     # a demo is never put into the ledger that the environment names for earnest
     if demo and context.get_parameter_source("database") is ParameterSource.ENVIRONMENT:
         database = None
@@ -71,5 +122,29 @@ def serve_command(
         host=host,
         port=port,
         https=https,
+        trusted_proxies=tuple(map(parse_network, trusted_proxies)),
+        metrics_from=tuple(map(parse_network, metrics_from)) or LOOPBACK,
+        log_format=log_format,
+        access_log=access_log,
+        oidc=None if oidc is None else read_oidc(oidc),
+        workers=workers,
     )
-    run_service(settings, say=click.echo, demo=demo)
+    if demo:
+        _serve_demo(settings, open_browser=open_browser)
+        return
+    from sunveil.service.running import run_service
+
+    run_service(settings, say=click.echo)
+
+
+def _serve_demo(settings: ServiceSettings, *, open_browser: bool) -> None:
+    """Answer at once that the demo is getting ready, then load what makes it, which takes long."""
+    with bind(settings) as bound:
+        getting_ready = GettingReady(bound, click.echo)
+        with getting_ready.answering():
+            getting_ready.say("Starting the service ...")
+            if open_browser and any(each in os.environ for each in DISPLAYS):
+                webbrowser.open(f"http://127.0.0.1:{bound.getsockname()[1]}/")
+            from sunveil.service.running import run_demo
+
+            run_demo(settings, bound=bound, getting_ready=getting_ready)

@@ -5,32 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sunveil.cli.errors import Refusal, printable
-from sunveil.estimate import (
-    FAIR_WITHIN,
-    FLAG_MEANINGS,
-    GOOD_WITHIN,
-    Assumptions,
-    DaylightSaving,
-    Estimate,
-    Flag,
+from sunveil.estimate import FLAG_MEANINGS, Assumptions, DaylightSaving, Estimate, Flag
+from sunveil.estimate_flags import FAIR_WITHIN, GOOD_WITHIN
+from sunveil.estimate_text import (
+    decimals,
+    show_azimuth,
+    show_capacity,
+    show_orientation,
+    show_tilt,
 )
 from sunveil.findings import (
     clear_hours_words,
     flat_words,
+    hidden_words,
+    household_words,
     planes_words,
     skyline_words,
     trend_words,
     year_name,
 )
-from sunveil.planes import PlaneEstimate, TrackerEstimate
-from sunveil.quantities import Interval
 
 QUALITY = (
     f"Quality: good where the plane is known to within {GOOD_WITHIN:g}°, fair within"
     f" {FAIR_WITHIN:g}°, poor beyond or with a flag that speaks against it."
 )
-WHOLE_CIRCLE = 360.0
-NARROW = 2.0  # ends of narrower intervals are told to tenths [degrees]
 MOST_NAMED = 5  # systems named in front of a note that they share
 LONGEST_REASON = 60  # letters of why a system is unknown; all of it is said beside the table
 
@@ -79,21 +77,6 @@ def plane_rows(estimate: Estimate) -> list[tuple[str, str, str, str]]:
         )
         for plane in estimate.planes
     ]
-
-
-def show_orientation(estimate: Estimate) -> tuple[str, str]:
-    """Return azimuth and tilt with their intervals, or how a tracker turns."""
-    if estimate.tracker is None:
-        return show_azimuth(estimate), show_tilt(estimate)
-    return _show_axis(estimate.tracker), _show_turn(estimate.tracker)
-
-
-def _show_axis(tracker: TrackerEstimate) -> str:
-    return f"axis {tracker.axis_azimuth:.1f}° {_between(tracker.axis_interval)}"
-
-
-def _show_turn(tracker: TrackerEstimate) -> str:
-    return f"±{tracker.max_angle:.0f}° {_between(tracker.max_angle_interval)}"
 
 
 def _unknown(refused: Refusal) -> tuple[str, ...]:
@@ -145,7 +128,9 @@ def show_findings(estimate: Estimate) -> list[str]:
     reason = next((flag.value for flag in Flag if FLAG_MEANINGS[flag] == reason), reason)
     lines = [
         f"Quality {estimate.quality.value}: {reason}.",
+        hidden_words(estimate),
         flat_words(estimate),
+        household_words(estimate),
         clear_hours_words(estimate),
         _years(estimate),
         trend_words(estimate),
@@ -160,30 +145,10 @@ def _years(estimate: Estimate) -> str:
         return ""
     told = (
         f"{year_name(year)} {year.surface_azimuth:.1f}°, {year.surface_tilt:.1f}°,"
-        f" {year.dc_capacity_kw:.{_places(year.dc_capacity_kw)}f} kW"
+        f" {year.dc_capacity_kw:.{decimals(year.dc_capacity_kw)}f} kW"
         for year in estimate.years
     )
     return f"By year: {'; '.join(told)}."
-
-
-def show_azimuth(plane: Estimate | PlaneEstimate) -> str:
-    """Return an azimuth with its interval."""
-    interval = plane.azimuth_interval
-    if interval.width >= WHOLE_CIRCLE:
-        return f"{plane.surface_azimuth:.1f}° (any)"
-    return f"{plane.surface_azimuth:.1f}° {_between(interval)}"
-
-
-def show_tilt(plane: Estimate | PlaneEstimate) -> str:
-    """Return a tilt with its interval."""
-    return f"{plane.surface_tilt:.1f}° {_between(plane.tilt_interval)}"
-
-
-def show_capacity(plane: Estimate | PlaneEstimate) -> str:
-    """Return a capacity with its interval."""
-    low, high = plane.capacity_interval.low, plane.capacity_interval.high
-    places = _places(plane.dc_capacity_kw)
-    return f"{plane.dc_capacity_kw:.{places}f} kW ({low:.{places}f} to {high:.{places}f})"
 
 
 def show_flags(estimate: Estimate) -> str:
@@ -246,17 +211,7 @@ def _limit(estimate: Estimate) -> list[str]:
     limit, ratio = estimate.ac_limit_kw, estimate.dc_ac_ratio
     if limit is None or ratio is None:
         return []
-    return [f"its inverter gives {limit:.{_places(limit)}f} kW at most (DC/AC {ratio:.2f})"]
-
-
-def _between(interval: Interval) -> str:
-    digits = 1 if 0.0 <= interval.width < NARROW else 0
-    return f"({interval.low:.{digits}f} to {interval.high:.{digits}f})"
-
-
-def _places(kilowatts: float) -> int:
-    """Return how many decimals show three digits or so."""
-    return 2 if kilowatts < 10.0 else 1 if kilowatts < 100.0 else 0
+    return [f"its inverter gives {limit:.{decimals(limit)}f} kW at most (DC/AC {ratio:.2f})"]
 
 
 def _grouped(said: Iterable[tuple[str, str]], *, everyone: int) -> list[str]:

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from sunveil.cli.options import choice
-from sunveil.cli.progress import interruptible, progress
+from sunveil.cli.progress import interruptible
 from sunveil.errors import ParameterError
+from sunveil.progress import progress
 
 
 @click.command("simulate", context_settings={"show_default": True})
@@ -77,6 +78,34 @@ from sunveil.errors import ParameterError
     help="Share of systems that follow the sun, most of them about one axis; 0.005, or none with"
     " --no-faults, if left out.",
 )
+@click.option(
+    "--net",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.0,
+    metavar="SHARE",
+    help="Share of systems whose meter sees only generation less the load of a household.",
+)
+@click.option(
+    "--batteries",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.0,
+    metavar="SHARE",
+    help="Share of these households with a battery.",
+)
+@click.option(
+    "--cars",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.0,
+    metavar="SHARE",
+    help="Share of these homes with an electric car, charged in the evening, at night or at"
+    " midday.",
+)
+@click.option(
+    "--net-columns",
+    type=choice("signed", "two", "export"),
+    default="signed",
+    help="Generation less load in one column; import and export in two; or export alone.",
+)
 @click.option("--replace", is_flag=True, help="Replace a simulated fleet that stands in FOLDER.")
 def simulate_command(
     *,
@@ -93,16 +122,21 @@ def simulate_command(
     plain: bool,
     two_planes: float | None,
     trackers: float | None,
+    net: float,
+    batteries: float,
+    cars: float,
+    net_columns: str,
     replace: bool,
 ) -> None:
     """Write a fleet of simulated systems, its meters and what is true of it.
 
     Orientation, tilt, capacity, skylines, dirt, snow, age, outages, loggers and clocks are spread
     as in a real fleet. The folder holds readings/*.parquet, systems.parquet, truth.parquet,
-    fleet.json and a README.md that says what they are.
+    fleet.json and a README.md that says what they are. With --net, meters see what the loads of
+    simulated households leave of the generation.
     """
     from sunveil.simulate.fault_rates import REALISM
-    from sunveil.simulate.fleet_spec import FleetSpec, ReadingsLayout
+    from sunveil.simulate.fleet_spec import FleetSpec, NetColumns, NetMix, ReadingsLayout
     from sunveil.simulate.places import read_places
     from sunveil.simulate.writing import check_folder, count_parts, write_fleet
     from sunveil.weather.files import read_weather
@@ -122,6 +156,7 @@ def simulate_command(
         interval_minutes=int(interval),
         layout=ReadingsLayout(layout),
         rates=rates.with_mix(two_planes=two_planes, trackers=trackers),
+        net=NetMix(net, batteries=batteries, cars=cars, columns=NetColumns(net_columns)),
         # a plain table of weather is of the first site
         weather=None
         if weather is None

@@ -9,11 +9,10 @@ from sunveil.cli.show import (
     aligned,
     explanations,
     plane_rows,
-    show_capacity,
     show_flags,
-    show_orientation,
 )
 from sunveil.estimate import Estimate
+from sunveil.estimate_text import show_capacity, show_orientation
 from sunveil.planes import match_planes
 from sunveil.simulate import SystemTruth
 
