@@ -195,6 +195,8 @@ def measured(
                 differenced = one.record.differenced
                 one_worth = worth(unit, 1.0, one.frame.time_grid, differenced=differenced)
                 asked |= {-each: each / one_worth for each in worths}
+            if not asked:
+                continue
             for key, laws in zip(asked, _laws(one, unit, list(asked.values())), strict=True):
                 for quantity in one.counts:
                     law: Law = getattr(laws, quantity)
