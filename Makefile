@@ -1,5 +1,5 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand.
-.PHONY: demo test check docs audit lowest bench fuzz clean
+.PHONY: demo serve test check docs package audit lowest bench fuzz clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -11,12 +11,17 @@ PEERS := .venv-peers
 demo: .venv/.stamp-report,publish
 	$(BIN)/sunveil demo --out demo
 
+# a first look: the console and the portal over a simulated fleet, which is kept in demo/service
+serve: .venv/.stamp-service,synthetic
+	$(BIN)/sunveil serve --demo --open $(SERVE)
+
 # one thread for each worker, whose waiting ones would take the other's time; and whole modules for
-# each as long as there are any, so that what their tests share is made once
+# each as long as there are any, so that what their tests share is made once. Three on two cores:
+# a third of the time tests wait for processes and pages. What `make lowest` tries is in other tests.
 test: export OPENBLAS_NUM_THREADS = 1
 test: export OMP_NUM_THREADS = 1
 test: .venv/.stamp-test
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal --ignore tests/test_lowest.py
 
 check: .venv/.stamp-check
 	$(BIN)/ruff check .
@@ -24,9 +29,19 @@ check: .venv/.stamp-check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-docs: .venv/.stamp-docs
+# a gallery that was made with other sources is made anew
+docs: .venv/.stamp-docs docs/gallery/.stamp
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	$(BIN)/sphinx-build -W -q -b doctest docs docs/_build/doctest
+
+docs/gallery/.stamp: $(shell find src/sunveil -name '*.py')
+	rm -rf docs/gallery
+	@mkdir -p docs/gallery
+	@touch $@
+
+# a wheel and an sdist, and a first inference from the wheel alone
+package: .venv/.stamp-package
+	.ci/package.sh $(BIN)/python
 
 # tests have a short form of it; this one takes half an hour
 audit: .venv/.stamp-service,synthetic
@@ -46,7 +61,7 @@ fuzz: .venv/.stamp-test
 	PYTHONPATH=tests/meters $(BIN)/python -m fuzzing $(FUZZ)
 
 clean:
-	rm -rf .venv $(LOWEST) $(PEERS) docs/_build demo build dist
+	rm -rf .venv $(LOWEST) $(PEERS) docs/_build docs/gallery demo build dist
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv || { echo "python3 has no venv module: apt-get install -y python3-venv, then try again"; exit 1; }

@@ -1,7 +1,7 @@
 """Print the lowest versions that pyproject.toml allows, as constraints for pip.
 
-The extras that people install are among them; those of contributors (test, check, docs, peers) are
-pinned by ``constraints.txt`` and nothing else.
+The extras that people install are among them; those of contributors (test, check,
+docs, package, peers) are pinned by ``constraints.txt`` and nothing else.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import tomllib
 from pathlib import Path
 
-CONTRIBUTORS = {"test", "check", "docs", "peers"}
+CONTRIBUTORS = {"test", "check", "docs", "package", "peers"}
 ROOT = Path(__file__).parents[1]
 
 

@@ -1,0 +1,44 @@
+"""What a newcomer does first, from the installed wheel alone: make readings, infer, look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pvlib.location import Location
+
+import sunveil
+from sunveil.site import plane_irradiance
+
+# Four months under a sky that is always clear, at Golden, Colorado.
+PLACE = Location(39.742, -105.1727, altitude=1795)
+TIMES = pd.date_range("2024-03-01", "2024-07-01", freq="30min", tz="UTC", inclusive="left")
+TRUE = sunveil.Plane(200.0, 30.0)
+
+
+def make_power() -> pd.Series:
+    """Return the power of a roof by pvlib's models. [kW]"""
+    middles = TIMES + pd.Timedelta(minutes=15)
+    sky = PLACE.get_clearsky(middles)
+    sun = PLACE.get_solarposition(middles)
+    weather = sky.assign(temp_air=15.0, wind_speed=1.0)
+    light = plane_irradiance(TRUE, weather, sun)["poa_global"].to_numpy()
+    return pd.Series(5.0 * 0.9 * np.maximum(light, 0.0) / 1000.0, index=TIMES, name="roof")
+
+
+def main() -> None:
+    """Infer, look at the estimate in every form, and write a meter file."""
+    power = make_power()
+    estimate = sunveil.infer(power, site=PLACE, label="start")
+    assert estimate.plane.angle_to(TRUE) < 5.0, estimate
+    assert "svg" in estimate._repr_html_()
+    assert estimate.to_sam()[0]["system_capacity"] > 0.0
+    estimate.plot()["map"].get_figure(root=True).savefig("estimate.png")
+    rows = [f"{time:%Y-%m-%dT%H:%MZ},{kw:.4f}" for time, kw in power.items()]
+    Path("meters.csv").write_text("\n".join(["time,power_kw", *rows]) + "\n")
+    print(estimate)
+
+
+if __name__ == "__main__":
+    main()
