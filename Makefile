@@ -3,7 +3,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := pip install -q --disable-pip-version-check
+# a registry that does not answer at once is asked again for some minutes
+PIP := pip install -q --disable-pip-version-check --retries 12
 # the lowest versions that pyproject.toml allows, and the peers of the benchmarks, live apart
 LOWEST := .venv-lowest
 PEERS := .venv-peers
