@@ -30,7 +30,7 @@ EPSILONS = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0)
 FLEETS, LARGE, LARGE_FLEETS = 50, 10_000, 10
 # Fleets and weather of seeds from here on are for reports alone: methods were made, and every
 # constant was chosen, on those below (``--development``).
-REPORTED = 2000
+REPORTED = 3000
 # What is looked up by those who ask which way is worth what.
 GUIDED = ("way", "systems", "epsilon", "draws", "fresh", "energy", "evening", "ramp")
 # Draws of the fleet within one publication's band.

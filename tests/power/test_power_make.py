@@ -101,8 +101,8 @@ def test_the_band_of_a_plain_table_is_the_model_s_error_alone():
     found = power(planes, SITE, **DAY, draws=400)
     noon = found.power_kw[0].argmax()
     width = (found.high_kw[0, noon] - found.low_kw[0, noon]) / found.power_kw[0, noon]
-    # 2% for all, and 7% of each of a hundred systems of unequal size
-    assert width == pytest.approx(2 * 1.645 * np.hypot(0.02, 0.07 / np.sqrt(100 / 1.25)), rel=0.15)
+    # 3.5% for all, and 7% of each of a hundred systems of unequal size
+    assert width == pytest.approx(2 * 1.645 * np.hypot(0.035, 0.07 / np.sqrt(100 / 1.25)), rel=0.15)
 
 
 def test_inverters_hold_power_at_their_limits_on_average():
