@@ -45,9 +45,9 @@ html_css_files = ["pages.css", "gallery.css"]
 html_js_files = ["pages.js"]
 
 # The gallery. Its scripts keep weather and the marks of ledgers where nothing of the reader's is.
-_SCRATCH = tempfile.mkdtemp(prefix="sunveil-gallery-")
-os.environ["SUNVEIL_CACHE"] = os.path.join(_SCRATCH, "cache")
-os.environ["XDG_STATE_HOME"] = os.path.join(_SCRATCH, "state")
+_SCRATCH = tempfile.TemporaryDirectory(prefix="sunveil-gallery-")
+os.environ["SUNVEIL_CACHE"] = os.path.join(_SCRATCH.name, "cache")
+os.environ["XDG_STATE_HOME"] = os.path.join(_SCRATCH.name, "state")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
