@@ -21,9 +21,10 @@ from sunveil.site_skies import SiteSkies
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDTH = 11.0
+# As wide as a column of text: a wider figure would be shrunk there, and its words with it. [inches]
+WIDTH = 9.0
 # Heights of the rows: days, map beside residuals, skyline, years. [inches]
-DAYS, MIDDLE, SKYLINE, YEARS = 2.9, 4.2, 2.9, 2.3
+DAYS, MIDDLE, SKYLINE, YEARS = 2.5, 3.9, 2.7, 2.2
 TITLE = 0.35
 
 
