@@ -73,6 +73,33 @@ def total_within(total: float, reach: float) -> Rule:
     return rule
 
 
+def power_within(reach: float) -> Rule:
+    """Return the rule that asks whether the powers of a check add up to what can be, or beyond.
+
+    Parameters
+    ----------
+    reach
+        How far from nothing at all their sum may be. [kW]
+    """
+
+    def rule(rows: Sequence[Row]) -> str:
+        total = _checked_kw(rows)
+        return "within" if abs(total) <= reach else ("above" if total > 0.0 else "below")
+
+    return rule
+
+
+def power_above(threshold: float) -> Rule:
+    """Return the rule that asks on which side of a threshold the sum of a check's powers is.
+
+    Parameters
+    ----------
+    threshold
+        The threshold. [kW]
+    """
+    return lambda rows: "more" if _checked_kw(rows) > threshold else "less"
+
+
 def counted(table: str, label: str, ours: Sequence[str], theirs: Sequence[str]) -> Rule:
     """Return the rule that asks which of two lists of cells has drawn more systems.
 
@@ -95,6 +122,10 @@ def counted(table: str, label: str, ours: Sequence[str], theirs: Sequence[str]) 
 def anything(rows: Sequence[Row]) -> str:
     """Return the same for all rows: only what must not change is looked at."""
     return "drawn" if rows else "nothing drawn"
+
+
+def _checked_kw(rows: Sequence[Row]) -> float:
+    return sum(float(row["noisy_kw"]) for row in rows if "noisy_kw" in row)
 
 
 def _planes(rows: Sequence[Row]) -> list[Truth]:
