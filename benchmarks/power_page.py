@@ -48,7 +48,9 @@ fleets on which methods were made, and was not measured again yet.
   Huld's modules, with losses of 10%: the analyst's chain differs by about 4%, two of its stated
   errors, and all homes share that.
 - **Ways.** *Tables for power* are `--tables planes,totals --largest 20`; *usual tables*
-  `counts,totals,quantiles`. Tables, synthetic tables and local releases protect whole records.
+  `counts,totals,quantiles`, with the same limit. Where the *largest* is *not said*, systems of up
+  to 2000 kW are provided for (synthetic tables: 100 kW), as `sunveil publish` and the service do by
+  themselves. Tables, synthetic tables and local releases protect whole records.
   *Rows* for one reading or one day do not hide a household; to infer 30,000 systems for each draw
   would take days, so rows are drawn with the errors that are stated beside releases
   (`releases/typical.json`); the errors of a fleet are drawn about the stated ones. *Local releases*
@@ -78,20 +80,25 @@ def page_tables(found: Sequence[PowerCost]) -> str:
         ]
         for each in (one for one in found if one.systems == size):
             epsilon = "none" if each.way in ("15/15 rule",) else f"{each.epsilon:g}"
-            told = f"{each.energy:.2g}% | {each.evening:.2g}% | {each.ramp:.2g}%"
+            told = " | ".join(_percent(one) for one in (each.energy, each.evening, each.ramp))
             held = "–" if each.way in ("15/15 rule", "paper") else f"{100 * each.covered:.0f}%"
             way = each.way
             if each.suppressed:
                 way += f" (nothing published in {100 * each.suppressed:.0f}% of draws)"
             other = "–"
             if each.other_energy == each.other_energy and held != "–":
-                other = f"{each.other_energy:.2g}%, {100 * each.other_covered:.0f}%"
+                other = f"{_percent(each.other_energy)}, {100 * each.other_covered:.0f}%"
             rows.append(
                 f"| {way} | {epsilon} | {told} | {each.energy_kw:.3g} kW | {held} | {other}"
                 f" | {each.draws}{'' if each.fresh else ', d'} |"
             )
         parts.append("\n".join(rows))
     return "\n\n".join(parts)
+
+
+def _percent(number: float) -> str:
+    """Return a percentage of two digits, without an exponent."""
+    return f"{float(f'{number:.2g}'):g}%"
 
 
 def draw_figure(found: Sequence[PowerCost], path: Path) -> None:

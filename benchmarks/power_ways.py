@@ -19,13 +19,14 @@ from sunveil.power.rows import lossy_mixture, moved_rows, unmixed
 from sunveil.power.synthetic import synthetic_mixture
 from sunveil.privacy.units import Days, Readings, Unit
 from sunveil.publish.bins import Bins
+from sunveil.publish.clip import LARGEST_KW
 from sunveil.publish.fleet import fleet_tables
 from sunveil.publish.folder import frame_of_table
 from sunveil.publish.measured import noisy_counts
 from sunveil.publish.rule import rule_15_15
 from sunveil.publish.spending import Spending
 from sunveil.publish.survival import cells_of
-from sunveil.publish.synthetic import draw_counts
+from sunveil.publish.synthetic import BINS, draw_counts
 from sunveil.publish.unmix import cell_edges, channel, window_of
 from sunveil.releases.choices import Choices
 from sunveil.releases.typical import typical_errors
@@ -37,13 +38,23 @@ SMALLEST_KW = 0.5
 YEAR_OF_HOURS = TimeGrid(1546300800, 3600, 365 * 24)
 
 
-def by_tables(*tables: str, shares: dict[str, float] | None = None, delta: bool = False) -> Way:
-    """Return the way of a fleet's tables."""
+def by_tables(*tables: str, delta: bool = False, said: bool = True) -> Way:
+    """Return the way of a fleet's tables.
+
+    Parameters
+    ----------
+    tables
+        Which are bought.
+    delta
+        Whether the promise has a δ.
+    said
+        Whether it is said how large a home may be; otherwise up to 2000 kW are provided for.
+    """
 
     def way(home: Home, epsilon: float, draws: int, rng: np.random.Generator) -> FleetMixture:
         drawn = fleet_tables(
-            home.rows, bins=Bins(), epsilon=epsilon, tables=tables or None, shares=shares,
-            largest_kw=home.largest_kw, concentrated=delta,
+            home.rows, bins=Bins(), epsilon=epsilon, tables=tables or None, concentrated=delta,
+            largest_kw=home.largest_kw if said else LARGEST_KW,
         )  # fmt: skip
         return mixture_of(published_fleet(drawn), draws=draws, rng=rng)
 
@@ -118,6 +129,19 @@ def by_synthetic(home: Home, epsilon: float, draws: int, rng: np.random.Generato
     """Return what is made of a synthetic publication: of its noisy counts, not of its rows."""
     bins = Bins(16, (0, 5, 10, 15, 20, 25, 30, 40, 60, 90),
                 tuple(np.geomspace(SMALLEST_KW, home.largest_kw, 10).round(2)))  # fmt: skip
+    return _of_synthetic(home, bins, epsilon, draws, rng)
+
+
+def by_usual_synthetic(
+    home: Home, epsilon: float, draws: int, rng: np.random.Generator
+) -> FleetMixture:
+    """Return the same with the usual bins, which hold systems of up to 100 kW."""
+    return _of_synthetic(home, BINS, epsilon, draws, rng)
+
+
+def _of_synthetic(
+    home: Home, bins: Bins, epsilon: float, draws: int, rng: np.random.Generator
+) -> FleetMixture:
     drawn = draw_counts(cells_of(home.rows, bins), Spending(epsilon), bins)
     counts = frame_of_table(noisy_counts(drawn, bins))
     public = {"systems": len(home.rows), "bins": asdict(bins)}
@@ -175,5 +199,8 @@ WAYS: dict[str, Way] = {
     "15/15 rule": by_rule,
     "paper": by_paper,
     "synthetic": by_synthetic,
+    "tables for power, largest not said": by_tables("planes", "totals", said=False),
+    "usual tables, largest not said": by_tables("counts", "totals", "quantiles", said=False),
+    "synthetic, largest not said": by_usual_synthetic,
 }
 NO_EPSILON = ("15/15 rule", "paper")

@@ -76,3 +76,12 @@ def test_meters_need_a_place_and_one_system(sunveil, three_systems, one_system, 
     assert "3 systems" in sunveil("utility", three_systems, *place).err
     half = sunveil("utility", one_system, *place, "--azimuth", "180")
     assert "together, or none" in half.err
+
+
+def test_power_is_told_by_way_and_epsilon_with_the_command_that_was_measured(sunveil):
+    found = sunveil("utility", "--power", "300")
+    assert found.code == 0, found.err
+    assert "publish fleet --tables planes,totals --largest 20 at ε = 1 (1.7%)" in found.out
+    # without a stated largest system the same ε is worth next to nothing
+    assert "tables for power, largest not said" in found.out
+    assert "e+" not in found.out

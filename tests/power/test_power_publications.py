@@ -236,3 +236,10 @@ def test_what_power_would_be_off_by_is_read_between_what_was_measured():
     assert better < between < worse
     assert expected_energy("tables for power", 3000, epsilon=2.0 * high) is None
     assert expected_energy("tables for power", 1, epsilon=1.0) is None
+    # a group of 120 is worse than one of 300, and none is called better than the largest measured
+    sizes = [expected_energy("tables for power", many, epsilon=1.0) for many in (30, 120, 300)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[1] > 2.0 * sizes[2]
+    most = expected_energy("tables for power", 30_000, epsilon=1.0)
+    assert expected_energy("tables for power", 90_000, epsilon=1.0) == most
+    assert expected_energy("tables for power", 130_000, epsilon=1.0) is None

@@ -10,16 +10,15 @@ from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
 from sunveil.meters.record import Cleaning, Record
 from sunveil.privacy.units import System
-from sunveil.publish import check
-from sunveil.publish.check import (
+from sunveil.publish import check_cells
+from sunveil.publish.check import plan_check, publish_check
+from sunveil.publish.check_cells import (
     CELLS,
     CheckChoices,
     cells_of_times,
     check_bounds,
     check_counts,
     check_sensitivity,
-    plan_check,
-    publish_check,
     system_means,
 )
 from sunveil.site import Site
@@ -69,7 +68,9 @@ def test_neighbours_are_within_epsilon_and_a_bound_planted_too_small_is_caught(m
     assert 0.99 < loss(ours.values, theirs.values, ours.sensitivity, 1.0) <= 1.0
     true = check_bounds(CHOICES)
     # the fault: systems are held at the bounds, and noise is scaled to a quarter of them
-    monkeypatch.setattr(check, "check_sensitivity", lambda bounds: check_sensitivity(bounds // 4))
+    monkeypatch.setattr(
+        check_cells, "check_sensitivity", lambda bounds: check_sensitivity(bounds // 4)
+    )
     ours, theirs = (check_counts([record(p)], CHOICES) for p in (0.0, 1e9))
     assert (check_bounds(CHOICES) == true).all()
     assert loss(ours.values, theirs.values, ours.sensitivity, 1.0) > 3.0

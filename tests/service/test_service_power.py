@@ -4,6 +4,8 @@ import fcntl
 import io
 import os
 import re
+import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -218,3 +220,30 @@ def test_weather_that_whoever_runs_the_service_put_there_is_offered(served):
     assert '<option value="broken.csv">' in page
     with pytest.raises(AnswerRefused, match="weather of this name does not hold the whole span"):
         release.power(**PLACE, **DAYS, weather="broken.csv")
+
+
+@pytest.mark.parametrize(
+    ("limits", "work", "words"),
+    [
+        ("job.SECONDS = 1", "time.sleep(60)", "longer than the service allows"),
+        (
+            "job.CPU_SECONDS = 2",
+            "all(True for _ in iter(int, 1))",
+            "longer than the service allows",
+        ),
+        ("job.MEMORY = 1 << 29", "bytearray(1 << 30)", "more memory than the service allows, 512"),
+    ],
+)
+def test_a_run_that_takes_too_much_says_of_what(tmp_path, limits, work, words):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "order.json").write_text("{}")
+    text = (
+        "import sys, time; from pathlib import Path; from sunveil.service.powering import job;"
+        f" {limits}; job.make = lambda *_: {work}; sys.exit(job.main(Path(sys.argv[1])))"
+    )
+    line = [sys.executable, "-c", text, str(run)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, words in done.stderr) == (3, True), done.stderr
+    assert "take a shorter span" in done.stderr
+    assert not (run / "found.json").exists()

@@ -269,7 +269,8 @@ def check_command(meters: Path, **given: Any) -> None:
     power against that they make from a publication of the same systems. They protect whole records.
     """
     from sunveil.cli.release import read_records
-    from sunveil.publish.check import CheckChoices, plan_check, publish_check
+    from sunveil.publish.check import plan_check, publish_check
+    from sunveil.publish.check_cells import CheckChoices
     from sunveil.site import Site
 
     choices = CheckChoices(

@@ -128,7 +128,7 @@ def _power_table(systems: int) -> str:
     nearest = min(sizes, key=lambda size: abs(math.log(size / systems)))
     head = ("way", "ε", "energy", "evening peak", "ramps")
     rows = [
-        (each.way, f"{each.epsilon:g}", *(f"{number:.2g}%" for number in numbers))
+        (each.way, f"{each.epsilon:g}", *(f"{float(f'{number:.2g}'):g}%" for number in numbers))
         for each in power_worths()
         if each.systems == nearest
         for numbers in ((each.energy, each.evening, each.ramp),)

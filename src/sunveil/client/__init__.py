@@ -18,7 +18,7 @@ from sunveil.client.errors import (
     ServiceUnreachable,
 )
 from sunveil.client.power import ServedPower
-from sunveil.client.results import Plan, PlanAdvice, ServedRelease
+from sunveil.client.results import Plan, PlanAdvice, PlanPowerAdvice, ServedRelease
 
 __all__ = [
     "AnswerRefused",
@@ -26,6 +26,7 @@ __all__ = [
     "NotAdmitted",
     "Plan",
     "PlanAdvice",
+    "PlanPowerAdvice",
     "ServedPower",
     "ServedRelease",
     "ServiceError",

@@ -97,7 +97,7 @@ class Client:
         **question
             ``kind`` (``fleet-table``, ``totals``, ``quantiles``, ``synthetic`` or ``systems``),
             ``epsilon``, and the kind's own fields, such as ``tables``, ``sectors``, ``group_by``,
-            ``percents`` and ``clip_kw``.
+            ``percents``, ``clip_kw`` and ``largest_kw``.
         """
         path = f"/datasets/{quote(dataset, safe='')}/releases"
         used = key or secrets.token_hex(16)

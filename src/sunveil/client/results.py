@@ -40,6 +40,28 @@ class PlanAdvice:
     question: dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class PlanPowerAdvice:
+    """A question from whose answer power can be made that is nearly right.
+
+    Parameters
+    ----------
+    words
+        What to change.
+    energy_percent
+        What a year's energy of a group would be off by, as a median. [%]
+    affordable
+        Whether what is left holds it.
+    question
+        The changed question, as :meth:`~sunveil.client.Client.ask` takes it.
+    """
+
+    words: str
+    energy_percent: float
+    affordable: bool
+    question: dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """What a question would cost and the errors to expect; nothing was spent.
@@ -58,6 +80,8 @@ class Plan:
         The errors to expect, one row each.
     advice
         What would make it better.
+    power_advice
+        What would keep the energy of power from it within 5%.
     """
 
     cost: float
@@ -67,6 +91,7 @@ class Plan:
     verdict: str | None
     expected: pd.DataFrame = field(repr=False)
     advice: tuple[PlanAdvice, ...]
+    power_advice: tuple[PlanPowerAdvice, ...] = ()
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> Plan:
@@ -83,6 +108,8 @@ class Plan:
             verdict=fields["verdict"],
             expected=pd.DataFrame(fields["expected"]),
             advice=tuple(advice),
+            # a service of an earlier version sends none
+            power_advice=tuple(PlanPowerAdvice(**each) for each in fields.get("power_advice", ())),
         )
 
 

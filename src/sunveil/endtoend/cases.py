@@ -15,6 +15,7 @@ from sunveil.endtoend.cells import (
     estimate_cells,
     meter_cells,
 )
+from sunveil.endtoend.check_cases import check_cases, check_draws, check_source
 from sunveil.endtoend.commands import (
     command_release,
     publish_estimates,
@@ -22,6 +23,7 @@ from sunveil.endtoend.commands import (
     subprocess_release,
 )
 from sunveil.endtoend.comparing import AuditCase
+from sunveil.endtoend.doors import COMMAND, EPSILON, FOLDER, PROCESS, PYTHON, SERVICE, UNITS
 from sunveil.endtoend.hostile import DAY, FEW, READING, SYSTEM, TEARING, Neighbour, neighbours
 from sunveil.endtoend.inputs import (
     ESTIMATE_WRITERS,
@@ -48,10 +50,6 @@ from sunveil.endtoend.served import ServiceDoor, served_inference, served_system
 from sunveil.endtoend.workplace import Entry, Workplace
 from sunveil.publish.bins import UNKNOWN
 
-EPSILON = 1.0
-PYTHON, COMMAND, PROCESS = "Python", "command", "process"
-FOLDER, SERVICE = "publication", "HTTP"
-UNITS = {READING: "readings:1", DAY: "days:1", SYSTEM: "system"}
 DAYS, MANY_DAYS, SHORT_DAYS = 10, 40, 5
 # Releases of whole records are so noisy that it takes this many to tell that all went wrong; when
 # none did, this many or more are near what they are, but for a few runs in a thousand.
@@ -125,13 +123,13 @@ class Scope:
 
     def all(self) -> list[AuditCase]:
         """Return all cases."""
-        made = [*self._meters(), *self._fleets(), *self._estimates()]
+        made = [*self._meters(), *self._fleets(), *self._estimates(), *self._checks()]
         if self.short:
             made = [case for case in made if (case.door, case.source, case.unit) in SHORT]
         else:
             made += [self._synthetic(), self._process(), self._inferred()]
         runs = FEW_DRAWS if self.short else DRAWS
-        often = (window_draws, total_draws, sector_draws, mount_draws)
+        often = (window_draws, total_draws, sector_draws, mount_draws, check_draws)
         return [*made, *(draws(runs=runs) for draws in often)]
 
     def _meters(self) -> Iterator[AuditCase]:
@@ -187,6 +185,10 @@ class Scope:
                 for door, run in doors.items():
                     rule = _rule(data, unit, door)
                     yield AuditCase(door, source, unit, EPSILON, data, made, beside, run, rule)
+
+    def _checks(self) -> Iterator[AuditCase]:
+        data = {source: self._data(source, READING) for source in METER_SOURCES}
+        return check_cases(self.place, data, short=self.short)
 
     def _estimates(self) -> Iterator[AuditCase]:
         rows = FEW_ROWS if self.short else ROWS
@@ -387,5 +389,7 @@ SHORT = frozenset(
         (COMMAND, "fleet, folder of CSV", READING),
         (FOLDER, "estimates, CSV", SYSTEM),
         (SERVICE, "estimates, JSON", SYSTEM),
+        (PYTHON, check_source("CSV"), SYSTEM),
+        (FOLDER, check_source("Parquet, texts"), SYSTEM),
     }
 )

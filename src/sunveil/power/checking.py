@@ -9,7 +9,7 @@ import pandas as pd
 
 from sunveil.errors import ParameterError
 from sunveil.power.result import BAND, Banded, FleetPower, banded
-from sunveil.publish.check import PARTS_OF_DAY, SEASONS, cells_of_times
+from sunveil.publish.check_cells import PARTS_OF_DAY, SEASONS, cells_of_times
 
 # Of a normal law, how many deviations nine in ten are within.
 _NINE_IN_TEN = 1.6449

@@ -5,8 +5,10 @@ The numbers are those of ``python -m benchmarks.power``, on simulated fleets of 
 
 from __future__ import annotations
 
+import bisect
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -17,10 +19,12 @@ from sunveil.errors import ParameterError
 
 # Ways that protect whole records, and how each is asked for.
 COMMANDS = {
-    "tables for power": "publish fleet --tables planes,totals",
-    "tables for power, promise with δ": "publish fleet --tables planes,totals, promise with δ",
-    "usual tables": "publish fleet",
-    "synthetic": "publish synthetic",
+    "tables for power": "publish fleet --tables planes,totals --largest 20",
+    "tables for power, promise with δ": "publish fleet --tables planes,totals --largest 20, promise"
+    " with δ",
+    "usual tables": "publish fleet --largest 20",
+    "usual tables, largest not said": "publish fleet",
+    "synthetic, largest not said": "publish synthetic",
     "local releases, unmixed": "publish system --unit system",
 }
 
@@ -85,14 +89,15 @@ def advise(systems: int, *, most_percent: float = 5.0) -> list[PowerWorth]:
 def expected_energy(way: str, systems: float, *, epsilon: float) -> float | None:
     """Return what yearly energy would be off by, as a median; None where that was not measured.
 
-    Between measured ε it is read off a line in logarithms.
+    Between measured ε, and between measured sizes, it is read off a line in logarithms.
 
     Parameters
     ----------
     way
-        One of :data:`COMMANDS`.
+        One of those that were measured.
     systems
-        How many systems a group has; it counts as a measured size that is within a factor of four.
+        How many systems a group has. Groups smaller than any that was measured are worse than
+        these, and nothing is said of them; larger ones, up to four times, count as the largest.
     epsilon
         At which ε.
 
@@ -101,13 +106,27 @@ def expected_energy(way: str, systems: float, *, epsilon: float) -> float | None
     float or None
         In percent.
     """
-    measured = [each for each in power_worths() if each.way == way]
-    near = [each for each in measured if 0.25 <= each.systems / max(systems, 1e-9) <= 4.0]
-    if not near:
+    sizes = sorted({each.systems for each in power_worths() if each.way == way})
+    if not sizes or not sizes[0] <= systems <= 4 * sizes[-1]:
         return None
-    nearest = min(near, key=lambda each: abs(math.log(each.systems / systems))).systems
-    line = sorted((each.epsilon, each.energy) for each in near if each.systems == nearest)
-    if not line[0][0] <= epsilon <= line[-1][0]:
+    above = min(bisect.bisect_left(sizes, systems), len(sizes) - 1)
+    around = sizes[max(above - 1, 0) : above + 1]
+    found = [_error_at(way, size, epsilon) for size in around]
+    errors = [each for each in found if each is not None]
+    return _between(around, errors, systems) if len(errors) == len(around) else None
+
+
+def _error_at(way: str, size: int, epsilon: float) -> float | None:
+    """Return the error of energy at a measured size; None beyond the measured ε. [%]"""
+    measured = [each for each in power_worths() if (each.way, each.systems) == (way, size)]
+    measured.sort(key=lambda each: each.epsilon)
+    epsilons = [each.epsilon for each in measured]
+    if not epsilons[0] <= epsilon <= epsilons[-1]:
         return None
-    places, errors = ([math.log(each) for each in part] for part in zip(*line, strict=True))
-    return math.exp(float(np.interp(math.log(epsilon), places, errors)))
+    return _between(epsilons, [each.energy for each in measured], epsilon)
+
+
+def _between(places: Sequence[float], errors: Sequence[float], place: float) -> float:
+    """Return the error at a place on lines between others, all in logarithms."""
+    found = np.interp(np.log(place), np.log(places), np.log(errors))
+    return math.exp(float(found))

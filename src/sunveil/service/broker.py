@@ -38,6 +38,15 @@ Clip = Annotated[
         " a public ladder up to 2000 kW, by a third of what totals cost. [kW]",
     ),
 ]
+Largest = Annotated[
+    float | None,
+    Field(
+        ge=1.0,
+        le=2000.0,
+        description="No system is larger, as a rule for homes may have it: totals are as exact as"
+        " that allows. One that is larger counts with this capacity; null: 2000. [kW]",
+    ),
+]
 TableName = Literal[
     "counts", "planes", "sectors", "tilts", "capacities", "mounts", "totals", "quantiles"
 ]
@@ -78,6 +87,7 @@ class FleetTableQuestion(_Question):
     sectors: Annotated[Literal[4, 8, 16], Field(description="Sectors of the compass.")] = 8
     percents: Percents = [25, 50, 75]
     clip_kw: Clip = None
+    largest_kw: Largest = None
 
 
 class TotalsQuestion(_Question):
@@ -194,6 +204,28 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
+class PowerAdvice:
+    """A question from whose answer power can be made that is nearly right, as was measured.
+
+    Parameters
+    ----------
+    words
+        What to change, such as ``with ε = 2``.
+    question
+        The question with the change made.
+    energy_percent
+        What a year's energy of a group would be off by, as a median. [%]
+    affordable
+        Whether what is left holds it.
+    """
+
+    words: str
+    question: Question
+    energy_percent: float
+    affordable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Suggestion:
     """A first question, which tells as much as there is for a small part of a share.
 
@@ -223,12 +255,16 @@ class QuestionPlan:
         The errors to expect.
     advice
         Changes that would make the answer better, best first; none where it is useful.
+    power_advice
+        Changes that would keep the energy of power from it within 5%, the least ε first; none
+        where it is, or where the question is not one that power is made from.
     """
 
     cost: float
     kept: bool
     expected: tuple[ExpectedError, ...]
     advice: tuple[Advice, ...] = ()
+    power_advice: tuple[PowerAdvice, ...] = ()
 
     @property
     def verdict(self) -> ErrorVerdict | None:

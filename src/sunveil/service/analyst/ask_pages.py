@@ -201,7 +201,13 @@ async def _planned(
     except Problem as error:
         if error.status_code not in (422, 429, 503):
             raise
-        return {"plan": None, "refused": error.detail, "net_words": "", "advice": ()}
+        return {
+            "plan": None,
+            "refused": error.detail,
+            "net_words": "",
+            "advice": (),
+            "power_advice": (),
+        }
     plan = plan_answer(
         made,
         measure=found.promised.promise.measure,
@@ -215,4 +221,5 @@ async def _planned(
         "refused": None,
         "net_words": net_sentence(net, found.served.systems),
         "advice": [(each, form_query(each.question)) for each in made.advice],
+        "power_advice": [(each, form_query(each.question)) for each in made.power_advice],
     }

@@ -15,12 +15,13 @@ from sunveil.service.broker import Question
 from sunveil.service.problems import Problem
 
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
-FIELDS = ("epsilon", "group_by", "sectors", "clip_kw", "percents", "tables")
+FIELDS = ("epsilon", "group_by", "sectors", "clip_kw", "largest_kw", "percents", "tables")
 EMPTY = {
     "epsilon": "",
     "group_by": "",
     "sectors": "8",
     "clip_kw": "",
+    "largest_kw": "",
     "percents": "25, 50, 75",
     "tables": "",
 }
@@ -30,7 +31,7 @@ def fields_of(question: Question) -> dict[str, str]:
     """Return the fields of the form that means a question."""
     asked = question.model_dump(mode="json")
     given = {**EMPTY, "epsilon": f"{asked['epsilon']:g}"}
-    for name in ("group_by", "clip_kw", "sectors"):
+    for name in ("group_by", "clip_kw", "largest_kw", "sectors"):
         value = asked.get(name)
         if value is not None:
             given[name] = f"{value:g}" if isinstance(value, float) else str(value)
@@ -71,6 +72,7 @@ def question_of(kind: str, given: dict[str, str]) -> Question:
         fields |= {"group_by": given["group_by"] or None, "clip_kw": given["clip_kw"] or None}
     if kind == "fleet-table":
         fields["tables"] = [each for each in given["tables"].split(",") if each]
+        fields["largest_kw"] = given["largest_kw"] or None
         if given["sectors"].isdecimal():
             fields["sectors"] = int(given["sectors"])
         if not fields["tables"]:
@@ -159,6 +161,8 @@ def question_words(question: Question) -> list[tuple[str, str]]:
             continue
         if name == "clip_kw" and bought and "totals" not in bought:
             continue
+        if name == "largest_kw" and not {"totals", "quantiles"} & set(bought):
+            continue
         said.append((words, _value_words(name, asked[name])))
     return [each for each in said if each[1]]
 
@@ -168,6 +172,8 @@ def _value_words(name: str, value: Any) -> str:
         return "the whole fleet" if value is None else f"each {value} by itself"
     if name == "clip_kw":
         return "chosen privately" if value is None else f"{value:g} kW"
+    if name == "largest_kw":
+        return "" if value is None else f"{value:g} kW"
     if name == "tables":
         return "; ".join(TABLE_WORDS[each] for each in value)
     if name == "shares":

@@ -25,6 +25,7 @@ FIELD_WORDS = {
     "shares": "Shares of ε",
     "sectors": "Sectors of the compass",
     "clip_kw": "Largest capacity counted in totals",
+    "largest_kw": "No system larger than",
     "percents": "Percentiles",
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 from sunveil.errors import ParameterError
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.shares import AnalystShare
-from sunveil.service.answering.expected import power_error
+from sunveil.service.answering.for_power import PowerWorthOf, power_advice, power_error
 from sunveil.service.answering.kinds import AnalystQuestion, expected_errors, plan
 from sunveil.service.broker import (
     LARGEST_EPSILON,
@@ -85,13 +85,16 @@ def advised_plan(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) 
         What the analyst may spend.
     """
     found = plan(case, ledger)
-    power = power_error(
-        case.question, group=_group_size(case), concentrated=_concentrated(case, ledger)
-    )
-    found = replace(found, expected=(*found.expected, *power))
-    if found.kept or found.verdict in (None, ErrorVerdict.USEFUL):
+    worth = PowerWorthOf(case.dataset, _concentrated(case, ledger))
+    found = replace(found, expected=(*found.expected, *power_error(case.question, worth)))
+    if found.kept:
         return found
-    return replace(found, advice=_advice(case, ledger, found, share))
+    left = min(share.remaining, ledger.dataset(case.dataset.name).remaining)
+    power = power_advice(case.question, worth, ladder=LADDER, left=left)
+    found = replace(found, power_advice=power)
+    if found.verdict in (None, ErrorVerdict.USEFUL):
+        return found
+    return replace(found, advice=_advice(case, ledger, found, left))
 
 
 def suggest_question(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) -> Suggestion:
@@ -141,11 +144,10 @@ def first_epsilon(share: AnalystShare, *, concentrated: bool) -> float:
 
 
 def _advice(
-    case: AnalystQuestion, ledger: Ledger, found: QuestionPlan, share: AnalystShare
+    case: AnalystQuestion, ledger: Ledger, found: QuestionPlan, left: float
 ) -> tuple[Advice, ...]:
     """Return changes that make the worst verdict better, the best of them first."""
     assert found.verdict is not None
-    left = min(share.remaining, ledger.dataset(case.dataset.name).remaining)
     concentrated = _concentrated(case, ledger)
     made: list[Advice] = []
     for words, question in dict(_tried(case, ledger)).items():
@@ -271,13 +273,6 @@ def _computed_verdict(case: AnalystQuestion, ledger: Ledger) -> ErrorVerdict | N
     except ParameterError:  # an ε too small to be divided
         return None
     return worst(each.verdict for each in found if each.cost != 0.0)
-
-
-def _group_size(case: AnalystQuestion) -> float | None:
-    """Return how many systems a group has on average: public."""
-    groups = case.dataset.keys.get(getattr(case.question, "group_by", None) or "", ())
-    systems = case.dataset.systems
-    return None if systems is None else systems / max(len(groups), 1)
 
 
 def _concentrated(case: AnalystQuestion, ledger: Ledger) -> bool:

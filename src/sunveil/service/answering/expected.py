@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from sunveil.fleet.fleet_planes import MOUNTS
-from sunveil.power.guidance import expected_energy
 from sunveil.publish.bins import Bins
 from sunveil.publish.clip import ClipRule, ladder
 from sunveil.publish.clip_errors import expected_cut
@@ -14,17 +13,13 @@ from sunveil.publish.fleet import Expected
 from sunveil.publish.spending import Spending
 from sunveil.publish.tables import TableChoices
 from sunveil.releases.answer import ExpectedErrors
-from sunveil.service.broker import ExpectedError, Question
+from sunveil.service.broker import ExpectedError
 
 MOVED = "share of systems that would have to move to make up for the noise"
 OFF = "mean absolute error of one system"
 CUT_OFF = (
     "what is cut off above the limit on average over public mixes of systems: totals are too low by"
     " about this"
-)
-POWER_OFF = (
-    "median error of a year's energy of a group, in power that is made from it, as measured on"
-    " simulated homes"
 )
 # Of single systems: the unit of each column, and how far off a blind guess is. [unit]
 COLUMNS = {
@@ -115,33 +110,3 @@ def system_errors(errors: ExpectedErrors) -> tuple[ExpectedError, ...]:
         ExpectedError("systems", column, mean, sign, OFF, of=guess)
         for (column, (sign, guess)), mean in zip(COLUMNS.items(), means, strict=True)
     )
-
-
-def power_error(
-    question: Question, *, group: float | None, concentrated: bool
-) -> tuple[ExpectedError, ...]:
-    """Return what power from a release would be off by, where that was measured; it costs nothing.
-
-    Parameters
-    ----------
-    question
-        What would be asked.
-    group
-        How many systems a group has on average: public.
-    concentrated
-        Whether the promise has a δ.
-    """
-    bought = set(getattr(question, "tables", ()))
-    way = None
-    if {"planes", "totals"} == bought:
-        way = "tables for power, promise with δ" if concentrated else "tables for power"
-    elif {"counts", "totals", "quantiles"} == bought and not concentrated:
-        way = "usual tables"
-    elif question.kind == "synthetic" and not concentrated:
-        way = "synthetic"
-    if way is None or group is None:
-        return ()
-    error = expected_energy(way, group, epsilon=question.epsilon)
-    if error is None:
-        return ()
-    return (ExpectedError("power", "energy of a year", error, "%", POWER_OFF, 0.0, 100.0),)

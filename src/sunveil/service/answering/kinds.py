@@ -133,6 +133,7 @@ def table_choices(
         tables=tuple(asked.tables),
         shares=None if asked.shares is None else dict[str, float](asked.shares.items()),
         clip_kw=clip,
+        largest_kw=asked.largest_kw or LARGEST_KW,
         quantiles=quantiles,
     )
 

@@ -26,8 +26,15 @@ from sunveil.service.powering.runs import FOUND, MADE, ORDER
 MEMORY = 2048 * 1024 * 1024
 # Of processor time, and on the clock once it is its turn. [s]
 CPU_SECONDS, SECONDS = 600, 1800
+# From when it is told that its processor time is over until the kernel ends it. [s]
+GRACE_SECONDS = 10
 REFUSED, TOO_MUCH = 2, 3
 DRAWS = 100
+SMALLER = "take a shorter span or longer intervals"
+
+
+class OutOfTime(Exception):
+    """The time that a run may take is over."""
 
 
 def main(folder: Path) -> int:
@@ -42,16 +49,18 @@ def main(folder: Path) -> int:
     _say("waiting")
     with _turn(folder.parent / "turn"):
         _say("power")
-        signal.signal(signal.SIGALRM, _stop)
-        signal.alarm(SECONDS)
-        for kind, most in ((resource.RLIMIT_DATA, MEMORY), (resource.RLIMIT_CPU, CPU_SECONDS)):
-            resource.setrlimit(kind, (most, most))
+        _limit()
         ordered = json.loads((folder / ORDER).read_text(encoding="utf-8"))
         try:
             found = make(ordered, folder / MADE)
         except MemoryError:
-            print("sunveil: this takes more memory or time than the service allows; take a shorter"
-                  " span or longer intervals", file=sys.stderr)  # fmt: skip
+            print(f"sunveil: this takes more memory than the service allows, {MEMORY >> 20} MB;"
+                  f" {SMALLER}", file=sys.stderr)  # fmt: skip
+            return TOO_MUCH
+        except OutOfTime:
+            print("sunveil: this takes longer than the service allows,"
+                  f" {CPU_SECONDS // 60} minutes of a processor and {SECONDS // 60} in all;"
+                  f" {SMALLER}", file=sys.stderr)  # fmt: skip
             return TOO_MUCH
         except ParameterError as error:
             print(f"sunveil: {error}", file=sys.stderr)
@@ -116,8 +125,17 @@ def _turn(path: Path) -> Iterator[None]:
         yield
 
 
+def _limit() -> None:
+    """Hold this process to its memory and time, so that it can say which of them was too little."""
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + GRACE_SECONDS))
+    for each in (signal.SIGXCPU, signal.SIGALRM):
+        signal.signal(each, _stop)
+    signal.alarm(SECONDS)
+
+
 def _stop(_number: int, _frame: FrameType | None) -> None:
-    raise MemoryError
+    raise OutOfTime
 
 
 def _say(doing: str) -> None:
