@@ -16,6 +16,7 @@ from sunveil.power.guidance import advise, expected_energy, power_worths
 from sunveil.power.posterior import Observation, ObservedTotal, draw_cells
 from sunveil.power.priors import CellGrid, cell_prior
 from sunveil.power.reading import PublishedFleet, mixture_of, published_fleet, read_published
+from sunveil.power.result import band_of
 from sunveil.power.row_laws import RowErrors, row_grid, row_law
 from sunveil.power.rows import lossy_mixture, moved_rows, unmixed
 from sunveil.power.tables import margin_matrix
@@ -68,6 +69,47 @@ def test_private_tables_of_3000_homes_give_their_power(truth):
     # the truth here has none of the model's error, so that nearly all of it is in the band
     inside = (found.low_kw[0] <= true) & (true <= found.high_kw[0])
     assert inside[lit].mean() > 0.5
+
+
+def drawn_totals(largest_kw: float, counted: np.ndarray, total: ObservedTotal | None) -> np.ndarray:
+    """Draw the capacity of 300 systems whose classes were counted, and whose total may be told."""
+    prior = cell_prior(CellGrid.of(Bins()), largest_kw=largest_kw)
+    classes = len(counted)
+    where = np.indices(prior.grid.shape).reshape(3, -1)[2]
+    matrix = np.hstack(
+        [(where == np.arange(classes)[:, None]).astype(float), np.zeros((classes, 1))]
+    )
+    observed = [Observation(matrix, counted, np.full(classes, 5.0))]
+    rng = np.random.default_rng(4)
+    found = draw_cells(prior, 300.0, observed, total=total, draws=400, rng=rng, unknown=False)
+    return found.capacity_kw.sum(axis=1)
+
+
+def test_a_total_that_is_all_noise_leaves_what_classes_tell_and_a_sure_one_sets_it():
+    edges = np.array(Bins().capacity_edges_kw)
+    counted = np.histogram(homes(300).dc_capacity_kw, edges)[0].astype(float)
+    alone = drawn_totals(2000.0, counted, None)
+    noise = drawn_totals(2000.0, counted, ObservedTotal(90_000.0, 1e6))
+    assert np.median(noise) == pytest.approx(np.median(alone), rel=0.02)
+    sure = drawn_totals(2000.0, counted, ObservedTotal(1500.0, 10.0))
+    assert np.quantile(sure, (0.05, 0.95)) == pytest.approx((1484.0, 1516.0), abs=8.0)
+
+
+def test_homes_are_not_taken_for_plants_where_the_largest_system_is_not_said():
+    edges = np.array(Bins().capacity_edges_kw)
+    rows = homes(300)
+    counted = np.histogram(rows.dc_capacity_kw, edges)[0].astype(float)
+    # no system is larger than 20 kW, and 300 of the lists' would have 20 MW by their few large ones
+    found = np.median(drawn_totals(2000.0, counted, None))
+    assert found == pytest.approx(rows.dc_capacity_kw.sum(), rel=0.25)
+
+
+def test_power_is_the_middle_of_its_draws():
+    draws = np.array([[1.0, 2.0, 3.0, 4.0, 1000.0]] * 2, dtype=np.float32)
+    middle, low, high = band_of(draws)
+    assert middle.tolist() == [3.0, 3.0]
+    assert low.tolist() == [1.0, 1.0]
+    assert high.tolist() == [1000.0, 1000.0]
 
 
 def test_less_epsilon_makes_a_wider_band():

@@ -31,7 +31,7 @@ def write_opendss(power: FleetPower, folder: Path, *, which: str = "power_kw") -
     folder
         Where; it is made if it is not there.
     which
-        ``power_kw`` for the mean of the draws, ``low_kw`` or ``high_kw`` for an end of the band.
+        ``power_kw`` for the middle of the draws, ``low_kw`` or ``high_kw`` for an end of the band.
 
     Examples
     --------

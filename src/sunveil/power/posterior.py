@@ -23,17 +23,18 @@ from sunveil.power.priors import (
     BAND_SPREAD,
     CELL_SPREAD,
     CLASS_SPREAD,
+    LARGE_SPREAD,
     SECTOR_SPREAD,
     SIZE_SLOPE,
     SIZE_SPREAD,
     UNKNOWN_SHARE,
     UNKNOWN_SPREAD,
+    WIDEST,
+    WIDTH_SPREAD,
     CellPrior,
 )
 from sunveil.site import Array
 
-# How far a fleet's mean size may lie from the lists', as a share of it, where a total is published.
-TOTAL_SPREAD = 0.8
 # A drawn total is never less than this share of what its systems would usually have.
 LEAST_SIZE = 0.05
 _STEPS = 40
@@ -108,7 +109,9 @@ def effects(prior: CellPrior) -> Array:
     middle = weight @ logs
     away = (logs - middle) / max(float(np.sqrt(weight @ (logs - middle) ** 2)), 1e-6)
     larger = SIZE_SPREAD * away[where[2]][:, None]
-    known = np.hstack([*columns, larger, CELL_SPREAD * both])
+    alike = WIDTH_SPREAD * -0.5 * np.minimum(away**2, WIDEST**2)[where[2]][:, None]
+    large = LARGE_SPREAD * prior.large[where[2]].astype(np.float64)[:, None]
+    known = np.hstack([*columns, larger, alike, large, CELL_SPREAD * both])
     whole = np.zeros((len(known) + 1, known.shape[1] + 1))
     whole[:-1, :-1], whole[-1, -1] = known, UNKNOWN_SPREAD
     return whole
@@ -144,7 +147,10 @@ def draw_cells(
         Whether some systems may not have been inferred.
     """
     share = UNKNOWN_SHARE if unknown else 1e-9
-    base = np.log(np.append((1.0 - share) * prior.shares.ravel(), share))
+    # a share that spreads so far has its mean above its middle
+    usual = prior.shares * np.where(prior.large, np.exp(-(LARGE_SPREAD**2) / 2.0), 1.0)
+    usual /= usual.sum()
+    base = np.log(np.append((1.0 - share) * usual.ravel(), share))
     basis = effects(prior)
     middle, spread = _laplace(base, basis, _stacked(prior, systems, observed))
     z = middle + rng.standard_normal((draws, spread.shape[1])) @ spread.T
@@ -259,12 +265,11 @@ def _sized(
     spread = np.sqrt(common**2 + by_class @ prior.spread_kw**2)
     drawn = usual + spread * rng.standard_normal(len(counts))
     if total is not None:
-        # a mean size that lists leave wide open, and the published total
-        known = float(counts.sum(axis=1).mean()) * float(prior.shares.sum(axis=(0, 1))
-                                                         @ prior.mean_kw)  # fmt: skip
-        sure, loose = total.deviation_kw**-2, (TOTAL_SPREAD * known) ** -2
-        mean = (sure * total.total_kw + loose * known) / (sure + loose)
-        drawn = mean + (sure + loose) ** -0.5 * rng.standard_normal(len(counts))
+        # every draw moves towards the published total, by how sure that is beside the draws
+        variance = float(drawn.var())
+        gain = variance / (variance + total.deviation_kw**2)
+        seen = total.total_kw + total.deviation_kw * rng.standard_normal(len(counts))
+        drawn += gain * (seen - drawn)
     capacity = shaped @ prior.mean_kw
     # a fleet has some capacity, however noisy its total is
     scale = np.maximum(drawn / np.maximum(usual, 1e-12), LEAST_SIZE)

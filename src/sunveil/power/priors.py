@@ -28,6 +28,13 @@ SECTOR_SPREAD, BAND_SPREAD, CLASS_SPREAD, CELL_SPREAD = 0.9, 1.0, 0.7, 0.5
 # By how many of its own deviations the logarithm of a fleet's sizes is larger or smaller than the
 # lists' together: each of the two is 0.9 away.
 SIZE_SPREAD = 0.9
+# How much more alike, or less, a fleet's sizes are than those of both lists together, which are
+# twice as wide as either: one deviation halves the variance of their logarithm. Sizes more than two
+# deviations off count as two.
+WIDTH_SPREAD, WIDEST = 1.0, 2.0
+# Systems that are no home's begin here [kW]. Many groups have none of them and a few have many: the
+# logarithm of their share spreads widely, about a middle that leaves its mean to the lists.
+LARGE_KW, LARGE_SPREAD = 20.0, 2.0
 # The share of systems that could not be inferred, and how far its logarithm spreads.
 UNKNOWN_SHARE, UNKNOWN_SPREAD = 0.02, 1.5
 # How much steeper or flatter sizes fall within classes than in the lists, in all classes alike: of
@@ -99,6 +106,8 @@ class CellPrior:
         Shares of systems by sector, band and class; they add up to 1.
     mean_kw, spread_kw
         Mean and standard deviation of the capacity of the systems of each class. [kW]
+    large
+        Which classes are of systems that are no home's.
     surface_azimuth, surface_tilt
         The planes that stand for each cell of sector and band, shape (cells, planes). [degrees]
     within
@@ -109,6 +118,7 @@ class CellPrior:
     shares: Array
     mean_kw: Array
     spread_kw: Array
+    large: NDArray[np.bool_]
     surface_azimuth: Array
     surface_tilt: Array
     within: Array
@@ -152,6 +162,7 @@ def cell_prior(grid: CellGrid, *, largest_kw: float = 2000.0) -> CellPrior:
         shares=np.einsum("i,j,k->ijk", *margins),
         mean_kw=means,
         spread_kw=spreads,
+        large=np.array([LARGE_KW <= low < largest_kw for low in grid.capacity_edges_kw[:-1]]),
         surface_azimuth=np.array([np.repeat(a, len(t)) for (a, _), (t, _) in pairs]),
         surface_tilt=np.array([np.tile(t, len(a)) for (a, _), (t, _) in pairs]),
         within=np.array([np.outer(w, v).ravel() for (_, w), (_, v) in pairs]),

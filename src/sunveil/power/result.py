@@ -74,7 +74,7 @@ class FleetPower:
     grid
         The intervals. [UTC]
     power_kw, low_kw, high_kw
-        Mean of the draws, and the band that nine in ten are within, by group and interval. [kW]
+        Middle of the draws, and the band that nine in ten are within, by group and interval. [kW]
     mixture
         The fleet in draws.
     skies
@@ -215,10 +215,12 @@ def lit_draws(
 def band_of(
     lit: NDArray[np.float32],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return the mean of the draws of each interval, and the band's ends."""
-    mean = np.asarray(lit.mean(axis=1))
+    """Return the middle of the draws of each interval, and the band's ends.
+
+    The middle and not the mean: where little is known of sizes, a few draws are far too large.
+    """
     many = lit.shape[1]
-    # the numbers next to the band's ends, so that one partition finds both
+    # the numbers next to the band's ends, so that one partition finds all three
     low = max(int(np.floor((0.5 - BAND / 2) * many)) - 1, 0)
-    parted = np.partition(lit, (low, many - 1 - low), axis=1)
-    return mean, parted[:, low], parted[:, many - 1 - low]
+    parted = np.partition(lit, (low, many // 2, many - 1 - low), axis=1)
+    return parted[:, many // 2], parted[:, low], parted[:, many - 1 - low]

@@ -92,5 +92,5 @@ class Unknowns:
         clearness = np.clip(light.sky.clearness, 0.0, 1.0)[:, None]
         out *= CLOUD_ERROR + (CLEAR_ERROR - CLOUD_ERROR) * clearness
         out += slow * rng.standard_normal(draws).astype(np.float32)
-        # so that the mean stays
+        # above and below alike, so that the middle stays
         return np.asarray(np.exp(out), dtype=np.float32)
