@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.ledger.households import SystemHome
 from sunveil.ledger.ledger import Ledger
@@ -73,6 +75,7 @@ class CheckChoices:
     edition: str = "1"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_largest(self.largest_kw)
         span(self.start, self.end)
 
@@ -263,6 +266,7 @@ def plan_check(
     )
 
 
+@checked
 def publish_check(
     ledger: Ledger,
     dataset: str,
