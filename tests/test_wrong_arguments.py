@@ -26,7 +26,7 @@ from sunveil.errors import ParameterError, SunveilError
 PACKAGES = ("sunveil", "sunveil.meters", "sunveil.weather", "sunveil.plots", "sunveil.report")
 # These ask servers; what they are asked is checked in tests/weather.
 ASK_SERVERS = {"get_nsrdb", "get_pvgis"}
-EXAMPLES = 10
+EXAMPLES = 20
 
 
 JUNK: list[Any] = [

@@ -25,7 +25,7 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
     to give and the type of what was given, but never its value, which may be private. A text that
     names a member of an enumeration becomes that member, a series an array, and numbers of numpy's
     become Python's, which neither wrap nor fail to be written as JSON. Bounds and shapes are the
-    function's own to check. A call costs about 10 µs more: not for what is called for each reading.
+    function's own to check. A call costs about 20 µs more: not for what is called for each reading.
 
     Parameters
     ----------

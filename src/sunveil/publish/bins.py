@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -208,7 +209,11 @@ def groups_of(rows: FleetRows, *, key: str | None, keys: Sequence[str] | None) -
 
 
 def _check_edges(name: str, edges: tuple[float, ...]) -> None:
-    if len(edges) < 2 or not all(np.isfinite(edges)) or any(b <= a for a, b in pairwise(edges)):
+    if (
+        len(edges) < 2
+        or not all(map(math.isfinite, edges))
+        or any(b <= a for a, b in pairwise(edges))
+    ):
         raise ParameterError(f"{name} must be two or more finite numbers, each above the last")
 
 
