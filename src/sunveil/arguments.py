@@ -9,11 +9,14 @@ against the annotations with :func:`check_fields`. What is wrong is a
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from datetime import date
 from enum import StrEnum
 from numbers import Integral, Rational, Real
+from os import PathLike
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -25,6 +28,12 @@ Kind = TypeVar("Kind", bound=StrEnum)
 Thing = TypeVar("Thing")
 # Letters of a given text that a message repeats.
 LONGEST = 40
+# Letters that the names of files have at most, on the usual file systems.
+LONGEST_NAME = 255
+# Seeds of random numbers are whole numbers from 0 to this one.
+HIGHEST_SEED = 2**63 - 1
+# Types whose names say little, as messages call them.
+_PLAIN_WORDS: dict[Any, str] = {Callable: "a function", Path: "a path", PathLike: "a path"}
 # Annotations of the classes that were checked, which are resolved once.
 _HINTS: dict[type[Any], dict[str, Any]] = {}
 
@@ -172,14 +181,95 @@ def shown(value: Any) -> str:
         return repr(value)
     if isinstance(value, str):
         return "so long a text"
-    kind = type(value).__name__
-    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
+    return kind_of(value)
+
+
+def kind_of(value: Any) -> str:
+    """Return the type of something given, for messages about what may be private.
+
+    >>> kind_of(2.5), kind_of("weekly"), kind_of(None)
+    ('a float', 'this text', 'None')
+    """
+    if value is None:
+        return "None"
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}"
+    return "this text" if isinstance(value, str) else _with_article(type(value).__name__)
+
+
+def _with_article(name: str) -> str:
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def array_of(value: Any) -> Any:
+    """Return what pandas holds as an array of numpy's, and None for all else."""
+    return value.to_numpy() if hasattr(type(value), "to_numpy") else None
+
+
+def plain(value: Any) -> Any:
+    """Return numbers of numpy's and fractions as Python's own, and all else as it is."""
+    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+        return value.item()
+    if isinstance(value, Rational) and not isinstance(value, Integral):
+        return float(value)
+    return value
+
+
+def check_path(name: str, path: str | PathLike[str]) -> Path:
+    """Return a path, unless no file system has such a one.
+
+    Parameters
+    ----------
+    name
+        The parameter.
+    path
+        What was given for it.
+    """
+    if "\x00" in str(path) or any(len(part) > LONGEST_NAME for part in Path(path).parts):
+        raise ParameterError(
+            f"{name} must be a path whose names have at most {LONGEST_NAME} letters, and no zero"
+        )
+    return Path(path)
+
+
+def together(**arrays: Any) -> None:
+    """Refuse arrays whose shapes do not go together.
+
+    Parameters
+    ----------
+    **arrays
+        What was given for each parameter.
+    """
+    try:
+        np.broadcast_shapes(*(np.shape(each) for each in arrays.values()))
+    except ValueError:
+        names = " and ".join(arrays)
+        raise ParameterError(f"{names} must be of the same length, and they are not") from None
+
+
+@contextmanager
+def all_named(what: str, give: str) -> Iterator[None]:
+    """Let a name that a mapping lacks be told, around or as a decorator of what reads it.
+
+    Parameters
+    ----------
+    what
+        The mapping.
+    give
+        What to give for it, for the message.
+    """
+    try:
+        yield
+    except KeyError as error:
+        raise ParameterError(f"{what} has no {error.args[0]}; give {give}") from None
 
 
 def check_fields(made: Any) -> None:
     """Check all fields of a frozen dataclass against their annotations.
 
-    Texts that name a member of an enumeration become that member, and fractions become floats.
+    Texts that name a member of an enumeration become that member, and fractions and numbers of
+    numpy's become Python's. A message has the type of what is wrong and never its value, which may
+    be private.
 
     Parameters
     ----------
@@ -191,21 +281,55 @@ def check_fields(made: Any) -> None:
     for each in fields(made):
         value, hint = getattr(made, each.name), hints[each.name]
         if fits(value, hint):
-            if isinstance(value, Rational) and not isinstance(value, Integral):
-                object.__setattr__(made, each.name, float(value))
-            continue
-        member = member_of(value, hint)
-        if member is None:
-            raise ParameterError(
-                f"{each.name} of {kind.__name__} must be {words(hint)}, and {shown(value)} is not"
-            )
-        object.__setattr__(made, each.name, member)
+            fitting = plain(value)
+        else:
+            fitting = member_of(value, hint)
+            if fitting is None:
+                raise ParameterError(
+                    f"{each.name} of {kind.__name__} must be {words(hint)}, "
+                    f"and {kind_of(value)} is not"
+                )
+        if fitting is not value:
+            object.__setattr__(made, each.name, fitting)
 
 
 def _hints(kind: type[Any]) -> dict[str, Any]:
     if kind not in _HINTS:
-        _HINTS[kind] = get_type_hints(kind)
+        _HINTS[kind] = hints_of(kind)
     return _HINTS[kind]
+
+
+class _KnownByName(type):
+    """A type that was imported for type checkers alone: its instances are told by its name."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return any(base.__name__ == cls.__name__ for base in type(value).__mro__)
+
+    def __getattr__(cls, name: str) -> _KnownByName:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return _KnownByName(name, (), {})
+
+
+def hints_of(annotated: Any) -> dict[str, Any]:
+    """Return the annotations of a function or a class as types.
+
+    Some are imported for type checkers alone, since their packages are slow or need not be
+    installed; these become types that know their instances by the name of their class.
+
+    Parameters
+    ----------
+    annotated
+        The function or the class.
+    """
+    missing: dict[str, Any] = {}
+    while True:
+        try:
+            return get_type_hints(annotated, localns=missing or None)
+        except NameError as error:
+            if error.name is None or error.name in missing:
+                raise
+            missing[error.name] = _KnownByName(error.name, (), {})
 
 
 def member_of(value: Any, hint: Any) -> StrEnum | None:
@@ -256,13 +380,16 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def _fits_container(value: Any, origin: Any, parts: tuple[Any, ...]) -> bool:
-    if not isinstance(value, origin) or isinstance(value, str):
+    single = isinstance(value, (str, bytes)) or getattr(value, "ndim", 1) == 0
+    if single or not isinstance(value, origin):
         return False
     if issubclass(origin, Mapping):
         return all(fits(key, parts[0]) and fits(each, parts[1]) for key, each in value.items())
     if origin is tuple and parts[-1:] != (Ellipsis,):
         return len(value) == len(parts) and all(map(fits, value, parts))
     if issubclass(origin, (Sequence, Collection)):
+        if isinstance(parts[0], type) and parts[0] is not float:  # then one of each type will do
+            value = {type(each): each for each in value}.values()
         return all(fits(each, parts[0]) for each in value)
     return True
 
@@ -299,5 +426,8 @@ def words(hint: Any) -> str:
     kind = origin or hint
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return "one of " + ", ".join(member.value for member in kind)
-    name = getattr(kind, "__name__", str(kind))
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+    if kind in _PLAIN_WORDS:
+        return _PLAIN_WORDS[kind]
+    if isinstance(kind, type) and issubclass(kind, Collection) and len(parts) == 1:
+        return f"a list of entries that are each {words(parts[0])}"
+    return _with_article(getattr(kind, "__name__", str(kind)))

@@ -10,6 +10,8 @@ import numpy as np
 import pvlib
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.site import LAPSE, Array, Losses, Site
 
@@ -40,6 +42,9 @@ class Cell:
     band: int | None = None
     size: float = SIZE
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @property
     def site(self) -> Site:
         """The centre, which stands for all systems of the cell."""
@@ -49,6 +54,7 @@ class Cell:
         return Site(round(latitude, 6), round(longitude, 6), altitude)
 
 
+@checked
 def cell_of(
     latitude: float, longitude: float, altitude: float | None = None, *, size: float = SIZE
 ) -> Cell:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.estimate_flags import FLAG_MEANINGS as FLAG_MEANINGS
 from sunveil.estimate_flags import Flag as Flag
 from sunveil.estimate_flags import Quality as Quality
@@ -278,6 +279,7 @@ class Estimate:
         }
 
     @classmethod
+    @checked
     def from_row(
         cls, row: Mapping[str, Any], assumptions: Assumptions, *, notes: Iterable[str] = ()
     ) -> Estimate:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from sunveil.arguments import all_named, check_fields
+from sunveil.checked import checked
 from sunveil.meters.record import Label
 from sunveil.quantities import five_digits, hundredths, listed
 from sunveil.site import Losses, Mount
@@ -85,6 +87,9 @@ class ClockFinding:
     gain: float = 0.0
     steps: tuple[ClockStep, ...] = ()
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def to_row(self) -> dict[str, Any]:
         """Return the finding as columns of a fleet's table, of plain types; not its ``gain``."""
         return {
@@ -132,6 +137,9 @@ class Assumptions:
     method: str
     mount: Mount = Mount.UNKNOWN
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the assumptions as plain JSON types."""
         return {
@@ -147,6 +155,8 @@ class Assumptions:
         }
 
     @classmethod
+    @checked
+    @all_named("the assumptions", "what to_dict gave")
     def from_dict(cls, named: Mapping[str, Any]) -> Assumptions:
         """Return the assumptions that :meth:`to_dict` gave; other names are left aside."""
         return cls(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sunveil.arguments import all_named
 from sunveil.estimate_flags import Flag
 from sunveil.estimate_parts import ClockFinding, YearEstimate
 from sunveil.household import HouseholdEstimate
@@ -13,6 +14,7 @@ from sunveil.quantities import interval_of, listed, number_or_nan
 from sunveil.site import Plane
 
 
+@all_named("the row", "what to_row gave")
 def fields_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of an estimate that a row holds: all but its assumptions and notes.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
 from sunveil.arguments import check_fields, shown
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.estimate import Estimate
 from sunveil.meters.refusals import RefusedSystem
@@ -76,6 +77,7 @@ class FrameEstimates(Sequence[Estimate]):
         table = self.to_frame(nested=False)
         return f"<div>{table.to_html(max_rows=20, na_rep='–')}</div>"
 
+    @checked
     def to_frame(self, *, nested: bool = True) -> pd.DataFrame:
         """Return a row for each system, in columns named as the fields of an estimate.
 

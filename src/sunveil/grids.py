@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sunveil.arguments import check_fields, number
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.site import Array, Plane, normals
 
@@ -27,6 +29,7 @@ class Grid:
     surface_tilt: Array
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if len(self.surface_azimuth) != len(self.surface_tilt) or len(self.surface_tilt) == 0:
             raise ParameterError("a grid needs as many azimuths as tilts, and at least one")
         if not (np.isfinite(self.surface_azimuth).all() and np.isfinite(self.surface_tilt).all()):
@@ -46,6 +49,7 @@ class Grid:
         return normals(self.surface_azimuth, self.surface_tilt)
 
 
+@checked
 def plane_grid(
     azimuth_step: float = 5.0, tilt_step: float = 5.0, *, highest_tilt: float = 90.0
 ) -> Grid:
@@ -61,11 +65,13 @@ def plane_grid(
     for name, step, most in (("azimuth_step", azimuth_step, 360), ("tilt_step", tilt_step, 90)):
         if not 0.0 < step <= most:
             raise ParameterError(f"{name} must be above 0 and at most {most}, and {step:g} is not")
+    number("highest_tilt", highest_tilt, low=0.0, high=90.0)
     azimuths = np.arange(0.0, 360.0 - 1e-9, azimuth_step)
     tilts = np.arange(0.0, highest_tilt + 1e-9, tilt_step)
     return product_grid(azimuths, tilts)
 
 
+@checked
 def product_grid(azimuths: Array, tilts: Array) -> Grid:
     """Return every pair of the given azimuths and tilts, tilt by tilt. [degrees]"""
     tilt, azimuth = np.meshgrid(tilts, azimuths, indexing="ij")

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.arguments import check_fields
+from sunveil.arguments import all_named, check_fields
+from sunveil.checked import checked
 from sunveil.quantities import listed, number_or_nan, rounded
 
 # The quarters of a year that a load is told by: December to February, and so on.
@@ -60,6 +61,7 @@ class HouseholdEstimate:
     def __repr__(self) -> str:
         return "HouseholdEstimate(private)"
 
+    @checked
     def usual_load(
         self, month: NDArray[np.integer], hour: NDArray[np.integer]
     ) -> NDArray[np.float64]:
@@ -82,6 +84,8 @@ class HouseholdEstimate:
         }
 
     @classmethod
+    @checked
+    @all_named("the row", "what to_row gave")
     def from_row(cls, row: Mapping[str, Any]) -> HouseholdEstimate:
         """Return the household that :meth:`to_row` gave."""
         return cls(

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sunveil.arguments import instance
+from sunveil.checked import checked
 from sunveil.engine.assumed import Clock as Clock
 from sunveil.errors import SunveilError
 from sunveil.estimate import Estimate
@@ -224,6 +225,7 @@ def infer_frame(
     return FrameEstimates(tuple(estimates), tuple(refused))
 
 
+@checked
 def infer_record(
     record: Record,
     weather: Weather,

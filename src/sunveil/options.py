@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from sunveil.arguments import flag, number, one_of
+from sunveil.arguments import check_fields, flag, number, one_of
 from sunveil.engine import EngineOptions
 from sunveil.engine.assumed import Clock
 from sunveil.profiles import DayGroup
@@ -56,6 +56,7 @@ class Options:
     force: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         number("albedo", self.albedo, low=0.0, high=1.0)
         flag("force", self.force)
 

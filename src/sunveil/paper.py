@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.grids import Grid, plane_grid
 from sunveil.meters.record import Record
 from sunveil.privacy.dpbo import PosteriorScore
@@ -54,9 +56,13 @@ class FitScore:
     albedo: float
     to_the_letter: bool = False
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def __repr__(self) -> str:
         return f"FitScore({len(self.days)} groups, private)"
 
+    @checked
     def of_groups(self, grid: Grid) -> Array:
         """Return ℓ_g(λ), the score of every candidate for every group, shape (groups, grid)."""
         scores = np.empty((len(self.days), len(grid)))
@@ -74,6 +80,7 @@ class FitScore:
         return np.asarray(self.of_groups(grid).sum(axis=0))
 
 
+@checked
 def paper_score(
     record: Record,
     weather: Weather,
@@ -131,6 +138,9 @@ class PaperFit:
     ratios: Array
     bayes: BayesResult | None = None
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def __repr__(self) -> str:
         return f"PaperFit({len(self.days)} groups, {len(self.result.grid)} candidates, private)"
 
@@ -145,6 +155,7 @@ def paper_grid() -> Grid:
     return plane_grid(1.0, 1.0, highest_tilt=89.0)
 
 
+@checked
 def fit_paper(
     record: Record,
     weather: Weather,
@@ -195,6 +206,7 @@ def _ratios(score: FitScore, plane: Plane, *, losses: Losses | None) -> Array:
     return np.asarray(scales / np.maximum(peaks, 1e-9))
 
 
+@checked
 def posterior_score(result: BayesResult) -> PosteriorScore:
     """Return what DP-BO draws from: the posterior mean, with what its sensitivity bound rests on.
 

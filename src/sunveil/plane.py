@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.arguments import number
+from sunveil.checked import checked
 
 Array = NDArray[np.float64]
 
@@ -39,6 +40,7 @@ class Plane:
         both = normals(np.array([self.surface_azimuth]), np.array([self.surface_tilt]))
         return np.asarray(both[0])
 
+    @checked
     def angle_to(self, other: Plane) -> float:
         """Return the angle between two planes. [degrees]"""
         cosine = float(np.clip(self.normal @ other.normal, -1.0, 1.0))

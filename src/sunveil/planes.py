@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
-from sunveil.arguments import check_fields
+from sunveil.arguments import all_named, check_fields
+from sunveil.checked import checked
 from sunveil.quantities import (
     Interval,
     five_digits,
@@ -70,6 +71,8 @@ class PlaneEstimate:
         }
 
     @classmethod
+    @checked
+    @all_named("the row", "what to_row gave")
     def from_row(cls, row: Mapping[str, Any]) -> PlaneEstimate:
         """Return the plane that :meth:`to_row` gave."""
         return cls(
@@ -128,6 +131,8 @@ class TrackerEstimate:
         }
 
     @classmethod
+    @checked
+    @all_named("the row", "what to_row gave")
     def from_row(cls, row: Mapping[str, Any]) -> TrackerEstimate:
         """Return the tracker that :meth:`to_row` gave."""
         return cls(

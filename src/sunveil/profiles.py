@@ -8,6 +8,7 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.checked import checked
 from sunveil.errors import TooLittleData
 from sunveil.meters.record import Record
 from sunveil.site import Array, SkyModel
@@ -118,6 +119,7 @@ def whole_days(
     return days[full], middles.reshape(-1, per_day)[full], table[full]
 
 
+@checked
 def prototypical_days(record: Record, weather: Weather, *, group: DayGroup) -> list[Profile]:
     """Return the clearest day of each group: the day whose DNI and GHI correlate best.
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields, whole
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.site import Array
 
@@ -40,6 +42,7 @@ class Tolerance:
     floor: float = 0.1
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not 0.0 < self.relative < 1.0:
             raise ParameterError(
                 f"the relative tolerance must be between 0 and 1, and {self.relative:g} is not"
@@ -67,6 +70,7 @@ class Capacities:
     step: float = 0.025
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not (0.0 < self.low < self.high < math.inf):
             raise ParameterError("capacities need 0 < low < high, in kW")
         if not 0.001 <= self.step <= 0.7:
@@ -102,7 +106,11 @@ class RatioBins:
     width: int
     capacities: int
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @classmethod
+    @checked
     def of(cls, capacities: Capacities, tolerance: Tolerance) -> RatioBins:
         """Return the bins of a grid of capacities under a tolerance."""
         below = round(-math.log1p(-tolerance.relative) / capacities.step)
@@ -116,6 +124,7 @@ class RatioBins:
         return np.float32(self.lowest), np.float32(1.0 / self.step), self.width, self.capacities
 
 
+@checked
 def log_power(power: Array) -> Logs:
     """Return the logarithm of readings; what is not above zero, or missing, agrees with nothing."""
     lit = power > 0.0
@@ -123,13 +132,17 @@ def log_power(power: Array) -> Logs:
     return np.where(lit, np.log(np.where(lit, power, 1.0)), -np.inf).astype(np.float32)
 
 
+@checked
 def log_profiles(profiles: NDArray[np.floating], floor: float) -> Logs:
     """Return the logarithm of profiles; below the floor no reading agrees."""
+    if not 0.0 < floor < math.inf:
+        raise ParameterError("floor must be a finite number above 0")
     out = np.log(np.maximum(profiles, floor), dtype=np.float32, casting="same_kind")
     out[~(profiles >= floor)] = np.inf
     return np.asarray(out)
 
 
+@checked
 def count_readings(
     power: Logs, profiles: Logs, bins: RatioBins, *, highest: Counts | None = None
 ) -> Counts:
@@ -147,6 +160,7 @@ def count_readings(
     """
     from sunveil.score_kernels import count_agreeing  # numba takes a second to load
 
+    _check_logs(power, profiles)
     out = _begun(highest, profiles, bins)
     count_agreeing(power, profiles, *bins.numbers, out)
     return out
@@ -154,9 +168,14 @@ def count_readings(
 
 def _begun(highest: Counts | None, profiles: Logs, bins: RatioBins) -> Counts:
     shape = len(profiles), bins.capacities
-    return np.zeros(shape, dtype=np.int64) if highest is None else highest
+    if highest is None:
+        return np.zeros(shape, dtype=np.int64)
+    if highest.shape != shape:
+        raise ParameterError("highest must have a row for each plane, a column for each capacity")
+    return highest
 
 
+@checked
 def count_days(
     power: Logs,
     profiles: Logs,
@@ -188,11 +207,30 @@ def count_days(
     """
     from sunveil.score_kernels import count_votes
 
+    _check_logs(power, profiles)
+    _check_days(days, least, len(power))
+    whole("fewest", fewest, low=0, high=2**31)
     lit = np.zeros(len(days) - 1, dtype=np.int64) if least is None else least
     asked = asked_readings(int(np.diff(days).max()), thresholds, fewest)
     out = _begun(highest, profiles, bins)
     count_votes(power, profiles, days, lit, asked, *bins.numbers, out)
     return out
+
+
+def _check_logs(power: Logs, profiles: Logs) -> None:
+    """Refuse readings and profiles of other shapes, which the kernels would read beyond."""
+    if power.ndim != 1 or profiles.ndim != 2 or profiles.shape[1] != len(power):
+        raise ParameterError("profiles must have a row for each plane, as long as power")
+
+
+def _check_days(days: NDArray[np.int64], least: NDArray[np.int64] | None, readings: int) -> None:
+    """Refuse days that lie outside the readings, which the kernels would read beyond."""
+    if days.ndim != 1 or len(days) < 2 or (np.diff(days) < 0).any():
+        raise ParameterError("days must be where each day begins and the last ends, in order")
+    if days[0] < 0 or days[-1] > readings:
+        raise ParameterError("days must lie within the readings")
+    if least is not None and least.shape != (len(days) - 1,):
+        raise ParameterError("least must have one number for each day")
 
 
 def asked_readings(
@@ -225,6 +263,7 @@ def asked_readings(
     return asked.astype(np.uint8) if never < 256 else asked.astype(np.uint16)
 
 
+@checked
 def fit_score(measured: Array, profiles: NDArray[np.floating]) -> Array:
     """Return the paper's score of each candidate for one group: ``-(1/N) ||p̂ - p||²``.
 
@@ -235,4 +274,6 @@ def fit_score(measured: Array, profiles: NDArray[np.floating]) -> Array:
     profiles
         The candidates' normalised profiles of the same day, shape (candidates, N).
     """
+    if measured.ndim != 1 or profiles.ndim != 2 or profiles.shape[1] != len(measured):
+        raise ParameterError("profiles must have a row for each candidate, as long as measured")
     return np.asarray(-np.mean((profiles - measured) ** 2, axis=1))

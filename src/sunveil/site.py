@@ -18,7 +18,8 @@ import pandas as pd
 import pvlib
 
 from sunveil import maps
-from sunveil.arguments import is_number, number, shown
+from sunveil.arguments import is_number, number, shown, together
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.losses import CALIBRATION as CALIBRATION
 from sunveil.losses import LOSS_PARTS as LOSS_PARTS
@@ -75,6 +76,7 @@ class Site:
             number("altitude", self.altitude, low=-500.0, high=9000.0, unit="metres")
 
     @classmethod
+    @checked
     def of(
         cls,
         place: Any = None,
@@ -117,6 +119,7 @@ class Site:
         assert self.altitude is not None
         return self.altitude
 
+    @checked
     def sun(self, times: pd.DatetimeIndex) -> pd.DataFrame:
         """Return pvlib's solar position (``apparent_zenith``, ``azimuth``, ...) at ``times``."""
         return pd.DataFrame(
@@ -126,6 +129,7 @@ class Site:
         )
 
 
+@checked
 def incidence_cosine(plane: Plane, zenith: Array, azimuth: Array) -> Array:
     """Return cos θ of the angle of incidence: paper eq. 1.
 
@@ -136,11 +140,13 @@ def incidence_cosine(plane: Plane, zenith: Array, azimuth: Array) -> Array:
     zenith, azimuth
         Position of the sun. [degrees]
     """
+    together(zenith=zenith, azimuth=azimuth)
     return np.asarray(
         pvlib.irradiance.aoi_projection(plane.surface_tilt, plane.surface_azimuth, zenith, azimuth)
     )
 
 
+@checked
 def plane_irradiance(
     plane: Plane,
     weather: pd.DataFrame,
@@ -219,6 +225,7 @@ def _sky_parts(
     return around, np.nan_to_num(np.asarray(parts["poa_sky_diffuse"], dtype=np.float64)) - around
 
 
+@checked
 def cell_temperature(poa_global: Array, temp_air: Array, wind_speed: Array) -> Array:
     """Return the cell temperature by Faiman's model with pvlib's defaults. [°C]
 
@@ -231,9 +238,11 @@ def cell_temperature(poa_global: Array, temp_air: Array, wind_speed: Array) -> A
     wind_speed
         Wind at 10 m, of which half reaches the modules. [m/s]
     """
+    together(poa_global=poa_global, temp_air=temp_air, wind_speed=wind_speed)
     return np.asarray(pvlib.temperature.faiman(poa_global, temp_air, SHELTER * wind_speed))
 
 
+@checked
 def dc_power(poa_global: Array, temp_cell: Array, *, pdc0: float, losses: Losses) -> Array:
     """Return DC power before the inverter: paper eq. 3 with ζ as PVWatts' losses. [unit of pdc0]
 
@@ -248,10 +257,13 @@ def dc_power(poa_global: Array, temp_cell: Array, *, pdc0: float, losses: Losses
     losses
         System losses and temperature coefficient.
     """
+    together(poa_global=poa_global, temp_cell=temp_cell)
+    number("pdc0", pdc0, low=0.0)
     power = pvlib.pvsystem.pvwatts_dc(poa_global, temp_cell, pdc0, losses.gamma_pdc)
     return np.asarray(power) * (1.0 - losses.system)
 
 
+@checked
 def ac_power(pdc: Array, *, pdc0: float, losses: Losses, limit: float = math.inf) -> Array:
     """Return AC power by PVWatts' inverter of the array's own size, up to a limit. [unit of pdc]
 
@@ -266,5 +278,7 @@ def ac_power(pdc: Array, *, pdc0: float, losses: Losses, limit: float = math.inf
     limit
         The most that comes out. [unit of pdc]
     """
+    if not 0.0 < pdc0 < math.inf:
+        raise ParameterError("pdc0 must be a finite number above 0")
     power = pvlib.inverter.pvwatts(pdc, pdc0, eta_inv_nom=losses.inverter_efficiency)
     return np.asarray(np.minimum(power, limit))

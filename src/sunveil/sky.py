@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sunveil.arguments import number
+from sunveil.checked import checked
+from sunveil.errors import ParameterError
 from sunveil.glass import MODIFIERS as MODIFIERS
 from sunveil.glass import diffuse_modifiers as diffuse_modifiers
 from sunveil.glass import direct_modifier as direct_modifier
@@ -27,6 +30,7 @@ from sunveil.sky_instants import sun_at as sun_at
 from sunveil.sky_instants import sun_vectors as sun_vectors
 
 
+@checked
 def plane_light(
     sky: Sky,
     normals: Array,
@@ -58,6 +62,9 @@ def plane_light(
     numpy.ndarray
         Shape (planes, n). [W/m²]
     """
+    number("albedo", albedo, low=0.0, high=1.0)
+    if normals.ndim not in (2, 3) or normals.shape[-1] != 3:
+        raise ParameterError("normals must have three numbers per row: east, north and up")
     kind = sky.sun.dtype
     views = _views(normals[..., 2], albedo, diffuse_modifier=diffuse_modifier).astype(kind)
     up = np.maximum(sky.sun[:, 2], LOWEST_FOR_DIFFUSE)
@@ -98,6 +105,7 @@ def _views(cos_tilt: Array, albedo: float, *, diffuse_modifier: bool) -> Array:
     return np.stack([dome * sky, sin_tilt * sky, ground * below], axis=-1)
 
 
+@checked
 def unit_power(
     sky: Sky,
     normals: Array,

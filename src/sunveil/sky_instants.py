@@ -10,6 +10,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields, number
+from sunveil.checked import checked
 from sunveil.site import Array, Site, SkyModel
 from sunveil.weather.base import Weather, utc_seconds
 
@@ -18,6 +20,10 @@ LOWEST_SUN = float(np.sin(np.radians(1.0)))
 # Perez and others hold the sun here when spreading diffuse light. [sine]
 LOWEST_FOR_DIFFUSE = float(np.cos(np.radians(85.0)))
 SOLAR_CONSTANT = 1366.1
+
+
+# More than the haze of any air differs from that of another; no exponent overflows at it.
+MOST_HAZE = 20.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,9 +64,13 @@ class Sky:
     horizon: Array
     clearness: Array
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def __len__(self) -> int:
         return len(self.dni)
 
+    @checked
     def take(self, chosen: NDArray[np.intp] | NDArray[np.bool_]) -> Sky:
         """Return the sky at the chosen instants only."""
         return self._each(lambda part: part[chosen])
@@ -81,12 +91,14 @@ class Sky:
         }
         return Sky(site=self.site, **parts)
 
+    @checked
     def hazier(self, turbidity: float) -> Sky:
         """Return the same sky with the Linke turbidity raised by ``turbidity``.
 
         The direct and global light fall as they do in Ineichen's clear-sky model, so the
         difference moves into the diffuse part. Negative values clear the air.
         """
+        number("turbidity", turbidity, low=-MOST_HAZE, high=MOST_HAZE)
         if turbidity == 0.0:
             return self
         up = np.maximum(self.sun[:, 2], LOWEST_SUN)
@@ -180,6 +192,7 @@ def diffuse_shares(
     return circumsolar, horizon
 
 
+@checked
 def sky_at(
     weather: Weather,
     times: NDArray[np.datetime64],

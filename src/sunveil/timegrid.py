@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields, shown
 from sunveil.errors import ParameterError
 
 DAY = 86400
@@ -33,9 +34,10 @@ class TimeGrid:
     count: int
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not 60 <= self.step <= 3600:
             raise ParameterError(
-                f"intervals must be 1 to 60 minutes long, and {self.step / 60:g} minutes are not"
+                f"intervals must be 1 to 60 minutes long, and {shown(self.step)} seconds are not"
             )
         if self.count < 1:
             raise ParameterError("a grid of times needs at least one interval")

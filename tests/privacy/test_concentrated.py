@@ -94,9 +94,9 @@ def test_nothing_spent_is_nothing():
 
 @pytest.mark.parametrize("amount", [-1.0, math.nan, math.inf])
 def test_what_is_no_amount_is_refused(amount):
-    with pytest.raises(ParameterError, match="finite number"):
+    with pytest.raises(ParameterError, match=r"finite number|nan is not one"):
         rho_to_epsilon(amount, 1e-6)
-    with pytest.raises(ParameterError, match="finite number"):
+    with pytest.raises(ParameterError, match=r"finite number|nan is not one"):
         epsilon_to_rho(amount, 1e-6)
 
 

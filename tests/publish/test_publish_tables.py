@@ -6,7 +6,7 @@ from fleet_makers import KEYS, random_fleet
 from sunveil.errors import BudgetExceeded, ParameterError
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.promise import Promise
-from sunveil.privacy.guarantee import ConcentratedGuarantee
+from sunveil.privacy.guarantee import ConcentratedGuarantee, Guarantee
 from sunveil.privacy.units import Days, System
 from sunveil.publish.bins import Bins
 from sunveil.publish.publication import Column, Publication, PublishedTable
@@ -39,8 +39,10 @@ def test_tables_of_an_earlier_version_come_back_as_they_were(ledger, monkeypatch
     columns = (Column("sector", "string", "Sector."), Column("noisy", "integer", "As drawn."))
     earlier = PublishedTable("sectors", "Systems by sector.", columns, (("N", 3), ("E", -2)))
 
+    guarantee = Guarantee(System(), 1.0, 0.0, "docs/proofs/counts.md")
+
     def drawn(*_, **__):
-        return Publication("Tables", (earlier,), None, "discrete Laplace noise", {})
+        return Publication("Tables", (earlier,), guarantee, "discrete Laplace noise", {})
 
     with monkeypatch.context() as patch:
         patch.setattr("sunveil.publish.tables.fleet_tables", drawn)

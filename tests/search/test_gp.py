@@ -168,9 +168,9 @@ def test_phi_is_the_paper_s():
         ((math.nan, 1.0), "azimuth"),
         ((1.0, math.inf), "tilt"),
         ((10_001.0, 1.0), "at most 10,000"),
-        ((1.0,), "two numbers"),
-        ((1.0, 2.0, 3.0), "two numbers"),
-        (57.3, "two numbers"),
+        ((1.0,), "a tuple of a number, a number"),
+        ((1.0, 2.0, 3.0), "a tuple of a number, a number"),
+        (57.3, "a tuple of a number, a number"),
     ],
 )
 def test_a_length_scale_out_of_range_is_refused(scale, words):
@@ -186,7 +186,7 @@ def test_a_delta_that_is_no_probability_is_refused(delta):
 
 @pytest.mark.parametrize("jitter", [0.0, -1e-6, 1e-13, 1.1, math.nan, math.inf])
 def test_a_jitter_out_of_range_is_refused(jitter):
-    with pytest.raises(ParameterError, match="jitter must be from 1e-12 to 1"):
+    with pytest.raises(ParameterError, match="jitter must be"):
         Posterior(lay(Kernel()), capacity=1, jitter=jitter)
 
 

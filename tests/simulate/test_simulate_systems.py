@@ -90,5 +90,5 @@ def test_an_impossible_system_is_refused(south_roof: SystemTruth, wrong: dict[st
 
 
 def test_an_empty_fleet_is_refused() -> None:
-    with pytest.raises(ParameterError, match="at least 1"):
+    with pytest.raises(ParameterError, match="n must be a whole number between 1"):
         draw_systems(0, seed=1)

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
+from sunveil.checked import checked
 from sunveil.client.power import ServedPower, when_done
 from sunveil.client.results import Plan, ServedRelease
 from sunveil.client.transport import Transport
@@ -33,6 +34,7 @@ class Client:
         Whether the token may be sent without TLS to another machine.
     """
 
+    @checked
     def __init__(
         self,
         url: str,
@@ -71,6 +73,7 @@ class Client:
         found: list[dict[str, Any]] = self._get("/datasets")["datasets"]
         return found
 
+    @checked
     def plan(self, dataset: str, **question: Any) -> Plan:
         """Return what a question would cost and the errors to expect; spend nothing.
 
@@ -84,6 +87,7 @@ class Client:
         path = f"/datasets/{quote(dataset, safe='')}/plans"
         return Plan.of(self._transport.send("POST", path, json=question).json())
 
+    @checked
     def ask(self, dataset: str, *, key: str | None = None, **question: Any) -> ServedRelease:
         """Ask a question, wait for its answer and return it: its cost is charged once.
 
@@ -103,17 +107,20 @@ class Client:
         used = key or secrets.token_hex(16)
         return self._release(self._transport.send("POST", path, json=question, key=used).json())
 
+    @checked
     def suggestions(self, dataset: str) -> list[dict[str, Any]]:
         """Return first questions that tell as much as a twentieth of the share can."""
         path = f"/datasets/{quote(dataset, safe='')}/suggestions"
         found: list[dict[str, Any]] = self._get(path)["suggestions"]
         return found
 
+    @checked
     def saved(self, dataset: str) -> dict[str, dict[str, Any]]:
         """Return the questions that were saved for a dataset, by name."""
         found = self._get(f"/datasets/{quote(dataset, safe='')}/questions")["questions"]
         return {each["name"]: each["question"] for each in found}
 
+    @checked
     def save(self, dataset: str, name: str, **question: Any) -> None:
         """Save a question under a name, to plan or ask it again; spend nothing.
 
@@ -129,12 +136,14 @@ class Client:
         path = f"/datasets/{quote(dataset, safe='')}/questions/{quote(name, safe='')}"
         self._transport.send("PUT", path, json=question)
 
+    @checked
     def releases(self, dataset: str) -> list[dict[str, Any]]:
         """Return what was released of a dataset, newest first: id, kind, ε, ..."""
         path = f"/datasets/{quote(dataset, safe='')}/releases"
         found: list[dict[str, Any]] = self._get(path)["releases"]
         return found
 
+    @checked
     def release(self, release: str) -> ServedRelease:
         """Return a release by its id; reading costs nothing."""
         return self._release(self._get(f"/releases/{quote(release, safe='')}"))

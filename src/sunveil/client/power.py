@@ -11,6 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.client.errors import AnswerRefused
 from sunveil.errors import ParameterError
 
@@ -32,6 +34,9 @@ class ServedPower:
 
     fields: dict[str, Any] = field(repr=False)
     fetch: Callable[[str], bytes] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def id(self) -> str:
@@ -58,12 +63,14 @@ class ServedPower:
         frame["time"] = pd.to_datetime(frame["time"], utc=True)
         return frame
 
+    @checked
     def file(self, name: str) -> bytes:
         """Return one of its files, such as ``opendss.zip``."""
         if name not in self.files:
             raise ParameterError(f"the run has no file {name!r}; it has {', '.join(self.files)}")
         return self.fetch(f"/releases/{self.fields['release']}/power/{self.id}/files/{name}")
 
+    @checked
     def save(self, folder: Path | str) -> list[Path]:
         """Write all of its files into a folder, and return them."""
         place = Path(folder)

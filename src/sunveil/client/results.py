@@ -11,6 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from sunveil.arguments import all_named, check_fields
+from sunveil.checked import checked
 from sunveil.client.power import ServedPower
 from sunveil.errors import ParameterError
 
@@ -38,6 +40,9 @@ class PlanAdvice:
     verdict: str
     affordable: bool
     question: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,12 @@ class Plan:
     advice: tuple[PlanAdvice, ...]
     power_advice: tuple[PlanPowerAdvice, ...] = ()
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @classmethod
+    @checked
+    @all_named("the plan", "what the API sent")
     def of(cls, fields: dict[str, Any]) -> Plan:
         """Return the plan that the API sent."""
         advice = (
@@ -130,6 +140,9 @@ class ServedRelease:
     fields: dict[str, Any] = field(repr=False)
     fetch: Callable[[str], bytes] = field(repr=False)
     order: Callable[[str, dict[str, Any]], ServedPower] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def __repr__(self) -> str:
         return (
@@ -172,6 +185,7 @@ class ServedRelease:
         """The names of its tables."""
         return [str(table["name"]) for table in self.fields["tables"]]
 
+    @checked
     def table(self, name: str) -> pd.DataFrame:
         """Return one of its tables; ``frame.attrs["about"]`` says what it is."""
         found = [table for table in self.fields["tables"] if table["name"] == name]
@@ -186,10 +200,12 @@ class ServedRelease:
         frame.attrs["about"] = found[0]["about"]
         return frame
 
+    @checked
     def file(self, name: str) -> bytes:
         """Return one of its files, such as ``totals.csv`` or ``release-card.yaml``."""
         return self.fetch(f"/releases/{self.id}/files/{name}")
 
+    @checked
     def power(
         self,
         latitude: float,
@@ -225,6 +241,7 @@ class ServedRelease:
         }  # fmt: skip
         return self.order(self.id, order)
 
+    @checked
     def save(self, folder: Path | str) -> list[Path]:
         """Write all of its files into a folder, and return them."""
         place = Path(folder)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.cell import Places
+from sunveil.checked import checked
 from sunveil.engine.assumed import EngineOptions
 from sunveil.engine.block import infer_block
 from sunveil.engine.net_block import infer_net_block
@@ -21,6 +22,7 @@ from sunveil.estimate import Flag
 Matrix = NDArray[np.float32]
 
 
+@checked
 def infer_any_block(
     power: Matrix,
     sky: SkyTable,

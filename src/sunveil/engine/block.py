@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.cell import Places, as_placed
+from sunveil.checked import checked
 from sunveil.engine.assumed import (
     AGREEING,
     CLIPPED_SHARE,
@@ -77,6 +78,7 @@ MOST_TO_POLE = 15.0
 CHUNK = 1_500_000
 
 
+@checked
 def infer_block(
     power: Matrix,
     sky: SkyTable,

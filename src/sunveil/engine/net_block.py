@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sunveil.cell import Places, as_placed
+from sunveil.checked import checked
 from sunveil.engine.assumed import (
     AGREES_WITHIN,
     FEWEST_CLEAR_HOURS,
@@ -49,6 +50,7 @@ from sunveil.estimate import Flag
 Matrix = NDArray[np.float32]
 
 
+@checked
 def infer_net_block(
     power: Matrix,
     sky: SkyTable,

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields, whole
+from sunveil.checked import checked
 from sunveil.engine.assumed import FEWEST_READINGS
 from sunveil.engine.model import CAPACITY, EAST, NORTH
 from sunveil.engine.plausible import WORDS, Doubt
@@ -111,6 +113,9 @@ class BlockEstimates:
     lit: NDArray[np.int32]
     flags: NDArray[np.uint32]
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def __repr__(self) -> str:
         return f"BlockEstimates({len(self.outcome)} systems, private)"
 
@@ -129,6 +134,7 @@ class BlockEstimates:
             getattr(self, each.name)[places] = getattr(found, each.name)
 
 
+@checked
 def reason(outcome: int, lit: int, *, source: str) -> str:
     """Say why a system was not inferred, without its name.
 
@@ -141,6 +147,7 @@ def reason(outcome: int, lit: int, *, source: str) -> str:
     source
         Who made the weather.
     """
+    whole("outcome", outcome, low=0, high=NO_FIT + max(Doubt))
     if outcome > NO_FIT:
         return WORDS[Doubt(outcome - NO_FIT)]
     if outcome == NO_FIT:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.engine.model import (
     BLOCK,
     CIRCUMSOLAR,
@@ -111,6 +113,9 @@ class SkyTable:
     sun: Array
     weather: Weather | None
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @property
     def turn(self) -> int:
         """What turns UTC into days from solar midnight to solar midnight, whole steps. [s]"""
@@ -131,6 +136,7 @@ class SkyTable:
         return chosen, in_blocks(self.rows[:, chosen])
 
 
+@checked
 def make_sky_table(site: Site, grid: TimeGrid, weather: Weather | None = None) -> SkyTable:
     """Return the sky of a place at every lit interval of a grid.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sunveil.checked import checked
 from sunveil.engine.assumed import EngineOptions
 from sunveil.engine.block import infer_block
 from sunveil.engine.envelope import points_of, profiles_of
@@ -25,6 +26,7 @@ _PATIENCE = 3.0
 _GRID = TimeGrid(1559347200, 3600, 40 * 24)
 
 
+@checked
 def compile_kernels(say: Callable[[str], None] | None = None, *, net: bool = True) -> None:
     """Compile the kernels of the engine, or load them where this was done before.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from sunveil.arguments import check_fields
 from sunveil.fleet.done import PartResult
 
 
@@ -38,6 +39,9 @@ class FleetProgress:
     rate: float
     seconds_left: float | None
     doing: str = "inferring"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain JSON types."""

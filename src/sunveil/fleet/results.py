@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import MeterError, ParameterError, SourceError
 from sunveil.estimate import Assumptions
 from sunveil.fleet.columns import PRIVATE, key_texts
@@ -73,6 +75,7 @@ class FleetRows:
     untold: NDArray[np.bool_] = field(default_factory=_left_out)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         for name in ("turning", "untold"):
             if not len(getattr(self, name)):
                 object.__setattr__(self, name, np.zeros(len(self.system_ids), dtype=bool))
@@ -142,6 +145,7 @@ def is_fleet(folder: Path | str) -> bool:
     return (folder / RUN).is_file() and (folder / SUMMARY).is_file()
 
 
+@checked
 def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
     """Return the rows of a fleet.
 

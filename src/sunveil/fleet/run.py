@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sunveil.arguments import check_fields, shown
+from sunveil.checked import checked
 from sunveil.errors import ParameterError, ask, spoken
 from sunveil.fleet import folder as place
 from sunveil.fleet.closing import close
@@ -50,7 +52,11 @@ class FleetResult:
     parts: int
     resumed: int = 0
 
+    def __post_init__(self) -> None:
+        check_fields(self)
 
+
+@checked
 def infer_fleet(
     fleet: Path | str,
     systems: Path | str,
@@ -109,7 +115,7 @@ def infer_fleet(
     if not 1 <= count <= 1024:
         raise ParameterError(f"workers must be between 1 and 1024, and {workers} is not")
     if engine not in ENGINES:
-        raise ParameterError(f"engine must be one of local, dask, and {engine!r} is not")
+        raise ParameterError(f"engine must be one of local, dask, and {shown(engine)} is not")
     if scheduler is not None and engine != "dask":
         raise ParameterError(
             f"a scheduler is for the engine dask; give {ask('engine', 'dask')} with it"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sunveil import __version__
+from sunveil.arguments import check_fields, shown
 from sunveil.cell import SIZE
 from sunveil.errors import ParameterError
 from sunveil.meters.options import MeterOptions
@@ -58,13 +59,16 @@ class FleetSettings:
     part_rows: int = 2_500_000
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.weather not in SKIES:
             raise ParameterError(
                 f"the weather of a fleet is one of {', '.join(SKIES)}, each at every system's own"
-                f" place, and {self.weather!r} is not"
+                f" place, and {shown(self.weather)} is not"
             )
         if self.clock not in ("repair", "given"):
-            raise ParameterError(f"clock must be one of repair, given, and {self.clock!r} is not")
+            raise ParameterError(
+                f"clock must be one of repair, given, and {shown(self.clock)} is not"
+            )
         if not 0.0 <= self.albedo <= 1.0:
             raise ParameterError(f"albedo must be between 0 and 1, and {self.albedo:g} is not")
         if not 0.01 <= self.cell <= 1.0:

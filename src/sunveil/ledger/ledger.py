@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select, update
 
+from sunveil.checked import checked
 from sunveil.errors import LedgerConflict, ParameterError
 from sunveil.ledger.amounts import to_nano
 from sunveil.ledger.charging import charge_question, keep_answer
@@ -65,6 +66,7 @@ class Ledger(LedgerReader):
         then is drawn by whoever asks next.
     """
 
+    @checked
     def __init__(
         self,
         where: str | Path,
@@ -86,6 +88,7 @@ class Ledger(LedgerReader):
 
     # -- datasets and analysts
 
+    @checked
     def create_dataset(self, name: str, promise: Promise) -> Dataset:
         """Make a promise for a new dataset. It is never changed."""
         check_name("dataset", name)
@@ -101,6 +104,7 @@ class Ledger(LedgerReader):
                 connection.commit()
         return self.dataset(name)
 
+    @checked
     def withdraw(self, name: str) -> None:
         """Withdraw a promise of which nothing was ever charged; its name stays taken.
 
@@ -115,6 +119,7 @@ class Ledger(LedgerReader):
                 )
             append_entry(connection, row, "withdrawn", {})
 
+    @checked
     def register(
         self, dataset: str, systems: Iterable[SystemHome | str], *, add: bool = False
     ) -> None:
@@ -135,6 +140,7 @@ class Ledger(LedgerReader):
         with self._changing(dataset) as (connection, row):
             register_systems(connection, row, systems, add=add)
 
+    @checked
     def set_share(self, dataset: str, analyst: str, share: float) -> None:
         """Give an analyst a share of a dataset's budget, or change it.
 
@@ -153,6 +159,7 @@ class Ledger(LedgerReader):
 
     # -- questions
 
+    @checked
     def ask(self, dataset: str, question: Question, draw: Callable[[], Any]) -> Answer:
         """Return the answer of a question: the kept one at no cost, or a new one, charged first.
 
@@ -171,6 +178,7 @@ class Ledger(LedgerReader):
         """
         return self.ask_each(dataset, [question], lambda _: draw())[0]
 
+    @checked
     def ask_each(
         self, dataset: str, questions: Sequence[Question], draw: Callable[[Question], Any]
     ) -> list[Answer]:
@@ -230,6 +238,7 @@ class Ledger(LedgerReader):
         return found
 
     @contextmanager
+    @checked
     def turn(self, dataset: str, name: str) -> Iterator[None]:
         """Hold a turn: whoever else takes the same one waits until the block has ended.
 
@@ -241,6 +250,7 @@ class Ledger(LedgerReader):
         with turns_of(self._engine, dataset, [name]):
             yield
 
+    @checked
     def charge(self, dataset: str, question: Question) -> int:
         """Charge a question durably, and return the place of its charge.
 
@@ -250,6 +260,7 @@ class Ledger(LedgerReader):
         with self._changing(dataset) as (connection, row):
             return charge_question(connection, row, question)
 
+    @checked
     def keep(self, dataset: str, question: Question, charge: int, value: Any) -> Answer:
         """Keep the answer that was drawn for a charge; the first one kept is the answer.
 

@@ -7,6 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from sunveil.arguments import check_fields, whole
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.ledger.amounts import (
     as_fraction,
@@ -64,6 +66,7 @@ class Promise:
     schedule: YearlySchedule | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not (math.isfinite(self.epsilon) and 0.0 < self.epsilon <= LARGEST_PROMISE):
             raise ParameterError(
                 f"a promise's epsilon is above 0 and at most {LARGEST_PROMISE:g}, and"
@@ -102,10 +105,12 @@ class Promise:
         convert = epsilon_to_rho if self.conversion == "tight" else plain_epsilon_to_rho
         return to_nano_below(convert(self.epsilon, self.delta))
 
+    @checked
     def allowed(self, year: int) -> int:
         """Return what may be spent by the end of a year, in billionths of the measure."""
         return self.total if self.schedule is None else self.schedule.allowed(self.total, year)
 
+    @checked
     def cost(self, guarantee: Guaranteed, *, mechanism: str) -> int:
         """Return what a release costs, or refuse one that the promise does not cover.
 
@@ -145,16 +150,19 @@ class Promise:
         bounded_range = mechanism == "exponential" and isinstance(guarantee, Guarantee)
         return to_nano(epsilon**2 / (8 if bounded_range else 2))
 
+    @checked
     def spent_epsilon(self, spent: int) -> float:
         """Return what has been spent, in billionths of the measure, as ε at the promise's δ.
 
         With a δ by the tight conversion, whatever the promise was made with: it holds for every
         sum of ρ.
         """
+        whole("spent", spent, low=0, high=2**63 - 1)
         if self.delta == 0.0:
             return from_nano(spent)
         return rho_to_epsilon(from_nano(spent), self.delta)
 
+    @checked
     def cost_of_all(self, cost: int) -> int:
         """Return what a release about all systems costs a household: all its meters are in it.
 

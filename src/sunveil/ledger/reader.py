@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from sqlalchemy import Engine, select
 
+from sunveil.checked import checked
 from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import Entry
 from sunveil.ledger.charging import cost_to_household
@@ -58,6 +59,7 @@ class LedgerReader:
             found = connection.execute(closed.where(entries.c.kind == "withdrawn"))
             return sorted(found.scalars())
 
+    @checked
     def dataset(self, name: str) -> Dataset:
         """Return a dataset by its name, with its promise and what is spent."""
         with reading(self._engine) as connection:
@@ -76,6 +78,7 @@ class LedgerReader:
                 connection.execute(select(datasets.c.name).order_by(datasets.c.name)).scalars()
             )
 
+    @checked
     def shares(self, dataset: str) -> list[AnalystShare]:
         """Return the analysts' shares of a dataset, by name."""
         with reading(self._engine) as connection:
@@ -84,16 +87,19 @@ class LedgerReader:
 
     # -- questions
 
+    @checked
     def kept(self, dataset: str, question: Question) -> Answer | None:
         """Return the answer of a question that was asked before."""
         with reading(self._engine) as connection:
             return kept_answer(connection, find_row(connection, dataset), question.digest(dataset))
 
+    @checked
     def kept_series(self, dataset: str, series: str) -> list[Answer]:
         """Return the kept answers of a series, oldest first."""
         with reading(self._engine) as connection:
             return answers_of_series(connection, find_row(connection, dataset), series)
 
+    @checked
     def pending(self, dataset: str, question: Question) -> int | None:
         """Return the place of a charge that was paid for a question and has no answer.
 
@@ -105,12 +111,14 @@ class LedgerReader:
                 return None
             return pending_charges(connection, row).get(digest)
 
+    @checked
     def cost(self, dataset: str, question: Question) -> float:
         """Return what a question would cost a household at most, or refuse it."""
         with reading(self._engine) as connection:
             cost, meters = cost_to_household(connection, find_row(connection, dataset), question)
             return from_nano(cost * meters)
 
+    @checked
     def due(self, dataset: str, question: Question) -> float:
         """Return what asking would spend now: nothing where it is kept, or paid already."""
         cost = self.cost(dataset, question)
@@ -119,23 +127,27 @@ class LedgerReader:
 
     # -- looking at it
 
+    @checked
     def statement(self, dataset: str, question: Question | None = None) -> LedgerStatement:
         """Return a dataset's promise, spending and mark of one moment, and a question's charge."""
         with reading(self._engine) as connection:
             digest = None if question is None else question.digest(dataset)
             return make_statement(connection, find_row(connection, dataset), digest)
 
+    @checked
     def entries(self, dataset: str) -> list[Entry]:
         """Return all entries of a dataset's chain, oldest first."""
         with reading(self._engine) as connection:
             row = find_row(connection, dataset)
             return [entry for entry, _ in entries_after(connection, row.id, 0)]
 
+    @checked
     def members(self, dataset: str) -> list[dict[str, Any]]:
         """Return the registered systems of a dataset and whose they are, as digests."""
         with reading(self._engine) as connection:
             return member_rows(connection, find_row(connection, dataset))
 
+    @checked
     def verify(self, dataset: str, *, mark: HighWaterMark | None = None) -> Verdict:
         """Recompute a dataset's spending from its chain, and compare.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import canonical, digest_of
@@ -126,9 +128,13 @@ class Question:
     series: str | None = None
     homes: tuple[SystemHome, ...] = ()
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def __repr__(self) -> str:
         return f"Question({self.kind!r}, {self.mechanism!r})"
 
+    @checked
     def accounts(self, dataset: str) -> list[str] | None:
         """Return the accounts that it is about, each once; None for all of them."""
         if self.systems is None:
@@ -137,6 +143,7 @@ class Question:
             raise ParameterError("a question about systems names at least one of them")
         return sorted({account_of(dataset, system) for system in self.systems})
 
+    @checked
     def digest(self, dataset: str) -> str:
         """Return the digest that identifies the question; who asks does not matter."""
         body = {

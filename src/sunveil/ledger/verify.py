@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from sunveil.arguments import check_fields
 from sunveil.errors import SunveilError
 from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import GENESIS, Entry
@@ -85,6 +86,9 @@ class Verdict:
     spent: float
     total: float
     faults: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def holds(self) -> bool:

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil import arguments
+from sunveil.arguments import shown
 from sunveil.errors import MeterError, ParameterError, ask
 from sunveil.meters.record import Label
 from sunveil.meters.wording import Rows, name_rows
@@ -85,7 +86,7 @@ def parse_timezone(given: str | tzinfo) -> tuple[tzinfo, str]:
         return ZoneInfo(name), name
     except (KeyError, ValueError, OSError):
         raise ParameterError(
-            f"timezone {text!r} is not known: give UTC, an offset such as UTC-07:00,"
+            f"timezone {shown(text)} is not known: give UTC, an offset such as UTC-07:00,"
             " or an IANA name such as America/Denver"
         ) from None
 

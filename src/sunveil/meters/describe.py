@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import MeterError
 from sunveil.meters.arrowfile import read_arrow
 from sunveil.meters.assemble import RawSystem
@@ -57,7 +59,11 @@ class SourceDescription:
     origins: dict[str, str]
     systems: int
 
+    def __post_init__(self) -> None:
+        check_fields(self)
 
+
+@checked
 def describe_source(path: Path | str, options: MeterOptions | None = None) -> SourceDescription:
     """Return how a file is written, found from all of its content.
 

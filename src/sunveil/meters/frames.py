@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.arguments import instance, shown
+from sunveil.checked import checked
 from sunveil.errors import MeterError, ParameterError, SunveilError
 from sunveil.meters import vocabulary
 from sunveil.meters.arrowfile import cells_of_table
@@ -82,6 +83,7 @@ def _raw(power: pd.Series[Any], system_id: str, options: MeterOptions) -> RawSys
     )
 
 
+@checked
 def records_from_frame(
     frame: pd.DataFrame,
     options: MeterOptions | None = None,

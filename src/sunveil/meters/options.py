@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sunveil.arguments import flag, number, one_of, shown, text, whole
+from sunveil.arguments import check_fields, flag, number, one_of, shown, text, whole
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.meters.clock import parse_timezone
 from sunveil.meters.record import Cleaning, Label
@@ -163,6 +164,7 @@ class MeterOptions:
     cleaning: Cleaning | str = Cleaning.RECORD
 
     def __post_init__(self) -> None:
+        check_fields(self)
         self._check_types()
         if self.unit != AUTO:
             object.__setattr__(self, "unit", parse_unit(self.unit))
@@ -214,6 +216,7 @@ class MeterOptions:
         for name in ("negate", "net"):
             flag(name, getattr(self, name))
 
+    @checked
     def changed(self, changes: dict[str, Any]) -> MeterOptions:
         """Return these options with some of them changed."""
         unknown = [name for name in changes if name not in MeterOptions.__dataclass_fields__]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sunveil.arguments import instance
+from sunveil.checked import checked
 from sunveil.errors import MeterError, SunveilError, ask
 from sunveil.meters.arrowfile import read_arrow
 from sunveil.meters.assemble import RawSystem, to_record
@@ -41,6 +42,7 @@ RawRead = tuple[RawSystem | RefusedSystem, MeterOptions]
 _DEFAULTS = MeterOptions()
 
 
+@checked
 def read_meters(
     path: str | Path,
     options: MeterOptions = _DEFAULTS,
@@ -108,6 +110,7 @@ def only_records(
     return records
 
 
+@checked
 def iter_systems(
     path: str | Path,
     options: MeterOptions = _DEFAULTS,

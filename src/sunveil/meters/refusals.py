@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sunveil.arguments import check_fields
+
 # The kind of a refusal that speaks of a whole file, not of one system.
 UNREAD = "unread"
 
@@ -18,3 +20,6 @@ class RefusedSystem:
     system_id: str
     kind: str
     reason: str
+
+    def __post_init__(self) -> None:
+        check_fields(self)

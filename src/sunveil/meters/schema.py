@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 from sunveil.arguments import instance, shown
+from sunveil.checked import checked
 from sunveil.errors import ParameterError, SourceError
 from sunveil.meters.options import MeterOptions
 
@@ -143,6 +144,7 @@ SCHEMA_FIELDS: dict[str, SchemaField] = {
 }
 
 
+@checked
 def read_schema(path: str | Path) -> dict[str, Any]:
     """Return the fields of :class:`MeterOptions` that a schema file declares.
 
@@ -230,6 +232,7 @@ def _fields(schema: Schema | None) -> dict[str, Any]:
     return fields
 
 
+@checked
 def schema_text(
     options: MeterOptions, origins: Mapping[str, str] | None = None, *, about: str = ""
 ) -> str:

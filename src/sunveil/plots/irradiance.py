@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.arguments import number, whole
+from sunveil.checked import checked
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.grids import plane_grid
 from sunveil.plots.inputs import check_inputs
@@ -47,6 +48,7 @@ LOWEST_NOON = 88.0
 _BLOCK = 150
 
 
+@checked
 def plot_irradiance_by_azimuth(
     site: Site,
     date: TimeLike,
@@ -95,6 +97,7 @@ def plot_irradiance_by_azimuth(
     return ax
 
 
+@checked
 def plot_irradiance_by_tilt(
     site: Site,
     date: TimeLike,

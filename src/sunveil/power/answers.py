@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sunveil.arguments import number, shown, whole
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.power.result import Banded, FleetPower, banded
 from sunveil.site import Array
@@ -44,6 +46,11 @@ class BandedDay:
     chance: float
 
 
+# More than all loads of the world. [kW]
+MOST_LOAD = 1e12
+
+
+@checked
 def peak_day(power: FleetPower, *, group: str | None = None, zone: str = "UTC") -> BandedDay:
     """Return the day of the highest power, and that power.
 
@@ -70,6 +77,7 @@ def peak_day(power: FleetPower, *, group: str | None = None, zone: str = "UTC") 
     return _told_day(highest, names, "kW", "highest power of the day", np.argmax)
 
 
+@checked
 def minimum_load_day(
     power: FleetPower,
     load_kw: pd.Series | Array | float,
@@ -99,13 +107,18 @@ def minimum_load_day(
     True
     """
     draws = power.draws(group)
-    load = np.broadcast_to(np.asarray(load_kw, dtype=np.float32), (power.grid.count,))
+    given = np.asarray(load_kw)
+    fitting = given.dtype.kind in "fiu" and given.shape in ((), (power.grid.count,))
+    if not fitting or not (np.abs(given) < MOST_LOAD).all():
+        raise ParameterError("load_kw must be a finite number of kW, or one for every interval")
+    load = np.broadcast_to(given.astype(np.float32), (power.grid.count,))
     days, names = _days(power, zone)
     lowest = np.minimum.reduceat(load[:, None] - draws, days, axis=0)
     about = "lowest load less generation of the day"
     return _told_day(lowest, names, "kW", about, np.argmin)
 
 
+@checked
 def steepest_ramps(
     power: FleetPower, *, group: str | None = None, zone: str = "UTC", minutes: int | None = None
 ) -> dict[str, tuple[Banded, Banded]]:
@@ -132,6 +145,8 @@ def steepest_ramps(
     """
     draws = power.draws(group)
     step = power.grid.step // 60
+    if minutes is not None:
+        whole("minutes", minutes, low=1, high=power.grid.count * step)
     many = max(round((minutes or step) / step), 1)
     ramps = draws[many:] - draws[:-many]
     month = _local(power, zone).month.to_numpy()[many:]
@@ -145,6 +160,7 @@ def steepest_ramps(
     return found
 
 
+@checked
 def facing_at_evening(
     power: FleetPower,
     *,
@@ -177,6 +193,7 @@ def facing_at_evening(
     >>> facing_at_evening(example_power(), zone="America/Denver").value > 0.0
     True
     """
+    number("azimuth", azimuth)
     away = np.abs((power.mixture.surface_azimuth - azimuth + 180.0) % 360.0 - 180.0)
     local = _local(power, zone)
     hour = local.hour.to_numpy() + local.minute.to_numpy() / 60.0
@@ -191,6 +208,7 @@ def facing_at_evening(
     return banded(draws.mean(axis=0), "kW", about)
 
 
+@checked
 def cloud_front(
     power: FleetPower,
     *,
@@ -231,6 +249,7 @@ def cloud_front(
     return banded(lost, "kW", about)
 
 
+@checked
 def more_capacity(
     power: FleetPower, *, share: float = 0.2, group: str | None = None
 ) -> dict[str, Banded]:
@@ -252,8 +271,8 @@ def more_capacity(
     >>> sorted(more_capacity(example_power(), share=0.2))
     ['capacity', 'energy', 'peak']
     """
-    if not share > 0.0:
-        raise ParameterError("the share of capacity that is added is above 0")
+    if not 0.0 < share < MOST_LOAD:
+        raise ParameterError("share must be a finite number above 0: the part that is added")
     draws, place = power.draws(group), power.place(group)
     hours = power.grid.step / 3600.0
     added = f"added by {100 * share:g}% more capacity of the same mix"
@@ -270,7 +289,7 @@ def _local(power: FleetPower, zone: str) -> pd.DatetimeIndex:
         return power.times.tz_convert(ZoneInfo(zone))
     except (KeyError, ValueError, OSError):
         raise ParameterError(
-            f"{zone} is no time zone; give one such as America/Denver, or UTC"
+            f"{shown(zone)} is no time zone; give one such as America/Denver, or UTC"
         ) from None
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.power.result import BAND, Banded, FleetPower, banded
 from sunveil.publish.check_cells import PARTS_OF_DAY, SEASONS, cells_of_times
@@ -40,6 +41,7 @@ class CheckedCell:
     agrees: bool
 
 
+@checked
 def hold_against(power: FleetPower, check: pd.DataFrame) -> list[CheckedCell]:
     """Return power from a publication beside the published totals of the meters.
 

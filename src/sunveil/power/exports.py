@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.files import write_whole
 from sunveil.power.result import FleetPower
@@ -19,6 +20,7 @@ from sunveil.site import Site
 LEAST_SHARE = 0.005
 
 
+@checked
 def write_opendss(power: FleetPower, folder: Path, *, which: str = "power_kw") -> list[Path]:
     """Write one load shape for each group, and the script that defines them all.
 
@@ -63,6 +65,7 @@ def write_opendss(power: FleetPower, folder: Path, *, which: str = "power_kw") -
     return [*files, script]
 
 
+@checked
 def bus_frame(
     power: FleetPower, buses: Mapping[str, int], *, which: str = "power_kw"
 ) -> pd.DataFrame:
@@ -98,6 +101,7 @@ def bus_frame(
     return pd.DataFrame(columns, index=power.times)
 
 
+@checked
 def model_chains(power: FleetPower, site: Site | None = None) -> dict[str, Any]:
     """Return a pvlib ``ModelChain`` for every group: its planes as arrays of one system.
 

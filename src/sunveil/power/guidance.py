@@ -15,6 +15,8 @@ from importlib.resources import files
 
 import numpy as np
 
+from sunveil.arguments import whole
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 
 # Ways that protect whole records, and how each is asked for.
@@ -59,6 +61,7 @@ def power_worths() -> tuple[PowerWorth, ...]:
     return tuple(PowerWorth(**{name: row[name] for name in names}) for row in json.loads(text))
 
 
+@checked
 def advise(systems: int, *, most_percent: float = 5.0) -> list[PowerWorth]:
     """Return, for every way that protects whole records, the least ε that is good enough.
 
@@ -76,6 +79,7 @@ def advise(systems: int, *, most_percent: float = 5.0) -> list[PowerWorth]:
     """
     if systems < 1 or not most_percent > 0.0:
         raise ParameterError("a group has one system or more, and an error above 0%")
+    whole("systems", systems, low=1, high=10**12)
     measured = [each for each in power_worths() if each.way in COMMANDS]
     sizes = {each.systems for each in measured}
     nearest = min(sizes, key=lambda size: abs(math.log(size / systems)))

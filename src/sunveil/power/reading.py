@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sunveil.arguments import check_path
 from sunveil.errors import ParameterError, SourceError
 from sunveil.power.mixture import FleetMixture, lay_planes, named_groups
 from sunveil.power.row_laws import FEW_LOST, RowErrors
@@ -107,7 +108,7 @@ def read_source(
         return mixture_of(published_fleet(source), draws=draws, rng=rng)
     if isinstance(source, pd.DataFrame):
         return plane_mixture(source, by=by, draws=draws)
-    path = Path(source)
+    path = check_path("publication", source)
     if path.is_dir() or path.name == PACKAGE:
         return mixture_of(read_published(path), draws=draws, rng=rng)
     return plane_mixture(_read_planes(path), by=by, draws=draws)

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields, fits
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.power.mixture import FleetMixture
 from sunveil.power.skies import DaylightSky, PowerChain, Profiles
@@ -60,6 +62,9 @@ class Banded:
     unit: str
     about: str
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def __str__(self) -> str:
         value, low, high = (_plain(each) for each in (self.value, self.low, self.high))
         return f"{value} {self.unit} ({low} to {high}): {self.about}"
@@ -94,6 +99,9 @@ class FleetPower:
     model: Array
     chain: PowerChain
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @property
     def groups(self) -> tuple[str, ...]:
         """Names of the groups."""
@@ -115,6 +123,7 @@ class FleetPower:
             )
         return self.groups.index(group)
 
+    @checked
     def draws(
         self, group: str | None = None, *, planes: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float32]:
@@ -133,6 +142,7 @@ class FleetPower:
         whole[self.skies[place].light.lit] = lit
         return whole
 
+    @checked
     def answer(
         self, measure: Callable[[NDArray[np.float32]], float], unit: str, about: str,
         *, group: str | None = None,
@@ -148,7 +158,10 @@ class FleetPower:
         group
             Which group.
         """
-        return banded([measure(each) for each in self.draws(group).T], unit, about)
+        values = [measure(each) for each in self.draws(group).T]
+        if not fits(values, list[float]):
+            raise ParameterError("measure must return one number for a run of power")
+        return banded(values, unit, about)
 
     def frame(self) -> pd.DataFrame:
         """Return all groups as one long table: time, group, power_kw, low, high. [kW]"""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.power.priors import RATIOS
 from sunveil.site import Array, Losses, Mount, Site, normals
@@ -46,6 +47,7 @@ class PowerChain:
     ratios: tuple[float, float] | None = RATIOS
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.ratios is not None and not 0.5 <= self.ratios[0] <= self.ratios[1] <= 5.0:
             raise ParameterError(
                 "ratios are the least and the largest DC to AC ratio, between 0.5 and 5"

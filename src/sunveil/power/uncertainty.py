@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
 from sunveil.power.mixture import SIZE_SPREAD
 from sunveil.power.skies import DaylightSky
 from sunveil.site import Array
@@ -45,6 +46,9 @@ class Unknowns:
 
     model: bool = True
     weather: bool = True
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def model_factors(self, draws: int, systems: Array, rng: np.random.Generator) -> Array:
         """Return the factor of every draw and group.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 
 # Every order α above 1 gives a true bound, so the search decides how good it is, never whether it
@@ -19,6 +20,7 @@ _STEPS = 80
 _ROUNDING = 1e-13
 
 
+@checked
 def rho_to_epsilon(rho: float, delta: float) -> float:
     """Return the ε that ρ of zero-concentrated DP gives at δ: the least bound over the orders α.
 
@@ -35,6 +37,7 @@ def rho_to_epsilon(rho: float, delta: float) -> float:
     return max(0.0, bound(_least(bound)))
 
 
+@checked
 def epsilon_to_rho(epsilon: float, delta: float) -> float:
     """Return the largest ρ whose ε at δ does not exceed a promise, a little less for rounding."""
     _check(epsilon, delta)

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantee import (
     ConcentratedGuarantee,
@@ -58,10 +60,7 @@ class Sensitivity:
     squared: int
 
     def __post_init__(self) -> None:
-        for given in (self.absolute, self.squared):
-            loose: Any = given
-            if isinstance(loose, bool) or not isinstance(loose, int):
-                raise ParameterError("the sensitivities of counts are whole numbers")
+        check_fields(self)
         if not 1 <= self.absolute <= _LARGEST_SENSITIVITY:
             raise ParameterError("the sensitivity of counts is a whole number from 1 to 2**40")
         # whole numbers: |d| <= d², and the square of a sum of sizes is at least that of squares
@@ -136,27 +135,33 @@ class DiscreteLaplace:
     def __post_init__(self) -> None:
         check_release_epsilon(self.epsilon)
 
+    @checked
     def guarantee(self, counts: Counts) -> Guarantee:
         """Return what one draw of all cells promises."""
         return Guarantee(counts.unit, self.epsilon, 0.0, "docs/proofs/discrete-laplace.md")
 
+    @checked
     def scale(self, sensitivity: Sensitivity) -> float:
         """Return b: the smallest near Δ/ε whose loss, by OpenDP's own map, is within ε."""
         return _laplace_scale(self.epsilon, sensitivity.absolute)
 
+    @checked
     def deviation(self, sensitivity: Sensitivity) -> float:
         """Return the standard deviation of the noise of one cell."""
         return 1.0 / (math.sqrt(2.0) * math.sinh(0.5 / self.scale(sensitivity)))
 
+    @checked
     def log_probabilities(self, noise: Whole, sensitivity: Sensitivity) -> Array:
         """Return the logarithm of the probability of each amount of noise, finite for all."""
         scale = self.scale(sensitivity)
         return np.asarray(math.log(math.tanh(0.5 / scale)) - np.abs(noise) / scale)
 
+    @checked
     def probabilities(self, noise: Whole, sensitivity: Sensitivity) -> Array:
         """Return the probability of each amount of noise."""
-        return np.exp(self.log_probabilities(noise, sensitivity))
+        return np.asarray(np.exp(self.log_probabilities(noise, sensitivity)))
 
+    @checked
     def draw(self, counts: Counts) -> Whole:
         """Return all cells with noise: one release."""
         drawn = _laplace(self.scale(counts.sensitivity))(counts.values)
@@ -183,14 +188,17 @@ class DiscreteGaussian:
     def __post_init__(self) -> None:
         check_release_rho(self.rho)
 
+    @checked
     def guarantee(self, counts: Counts) -> ConcentratedGuarantee:
         """Return what one draw of all cells promises."""
         return ConcentratedGuarantee(counts.unit, self.rho, "docs/proofs/discrete-gaussian.md")
 
+    @checked
     def scale(self, sensitivity: Sensitivity) -> float:
         """Return σ: the smallest near Δ₂/√(2ρ) whose ρ, by OpenDP's own map, is within ρ."""
         return _gaussian_scale(self.rho, sensitivity)
 
+    @checked
     def deviation(self, sensitivity: Sensitivity) -> float:
         """Return the standard deviation of the noise of one cell."""
         scale = self.scale(sensitivity)
@@ -200,6 +208,7 @@ class DiscreteGaussian:
         law = np.exp(-0.5 * (noise / scale) ** 2)
         return math.sqrt(float((law * noise**2).sum() / law.sum()))
 
+    @checked
     def log_probabilities(self, noise: Whole, sensitivity: Sensitivity) -> Array:
         """Return the logarithm of the probability of each amount of noise, finite for all."""
         scale = self.scale(sensitivity)
@@ -208,10 +217,12 @@ class DiscreteGaussian:
             total = float(np.exp(-0.5 * (_reach(scale) / scale) ** 2).sum())
         return np.asarray(-0.5 * (noise / scale) ** 2 - math.log(total))
 
+    @checked
     def probabilities(self, noise: Whole, sensitivity: Sensitivity) -> Array:
         """Return the probability of each amount of noise."""
-        return np.exp(self.log_probabilities(noise, sensitivity))
+        return np.asarray(np.exp(self.log_probabilities(noise, sensitivity)))
 
+    @checked
     def draw(self, counts: Counts) -> Whole:
         """Return all cells with noise: one release."""
         drawn = _gaussian(self.scale(counts.sensitivity))(counts.values)

@@ -15,6 +15,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields, whole
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantee import ConditionalGuarantee, check_epsilon
 from sunveil.privacy.select import draw_exponential
@@ -37,6 +39,10 @@ UNPROVEN_BOUND = (
     "It was drawn with algorithm 2's constant, smaller than the one the appendix argues."
 )
 VACUOUS = "With δ of 1 or more it says nothing."
+
+
+# More would not fit into memory.
+MOST_DRAWS = 1_000_000_000
 
 
 class Bound(StrEnum):
@@ -71,6 +77,7 @@ def algorithm_2_constant(candidates: int, delta: float) -> float:
     return math.sqrt(2.0 * math.log(2.0 * candidates / delta))
 
 
+@checked
 def sensitivity(candidates: int, steps: int, delta: float, bound: Bound = Bound.APPENDIX) -> float:
     """Return the paper's bound Δ on ``|μ'_T - μ_T|``, which holds under the prior only.
 
@@ -144,19 +151,23 @@ class DPBO:
     bound: Bound = Bound.APPENDIX
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_epsilon(self.epsilon)
         check_delta(self.delta)
 
+    @checked
     def sensitivity(self, score: PosteriorScore) -> float:
         """Return the bound Δ that the draw is made with."""
         return sensitivity(len(score.mean), score.steps, self.delta, self.bound)
 
+    @checked
     def probabilities(self, score: PosteriorScore) -> Array:
         """Return Pr[λ] ∝ exp(ε μ_T(λ) / 2Δ) of every candidate."""
         exponent = self.epsilon / (2.0 * self.sensitivity(score)) * (score.mean - score.mean.max())
         weights = np.exp(exponent)
         return np.asarray(weights / weights.sum())
 
+    @checked
     def draw(self, score: PosteriorScore) -> int:
         """Return the index of one candidate, drawn in exact arithmetic: one release."""
         held = np.clip(score.mean, -LARGEST, LARGEST)
@@ -167,6 +178,7 @@ class DPBO:
             epsilon=self.epsilon,
         )
 
+    @checked
     def simulate(
         self, score: PosteriorScore, draws: int, *, rng: np.random.Generator
     ) -> NDArray[np.intp]:
@@ -185,6 +197,7 @@ class DPBO:
         total = np.cumsum(self.probabilities(score))
         return np.asarray(np.searchsorted(total, rng.random(draws) * total[-1], side="right"))
 
+    @checked
     def guarantee(self, score: PosteriorScore, *, draws: int = 1) -> ConditionalGuarantee:
         """Return what some draws from one score cost together: ``draws`` times (ε, δ)."""
         _check_draws(draws)
@@ -205,5 +218,4 @@ class DPBO:
 
 
 def _check_draws(draws: object) -> None:
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
-        raise ParameterError(f"draws must be a whole number from 1, and {draws!r} is not")
+    whole("draws", draws, low=1, high=MOST_DRAWS)

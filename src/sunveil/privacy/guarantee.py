@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from sunveil.arguments import is_number, shown
+from sunveil.arguments import check_fields, is_number, shown
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.privacy.concentrated import rho_to_epsilon
 from sunveil.privacy.units import Unit
@@ -43,6 +44,7 @@ class Guarantee:
     proof: str
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_epsilon(self.epsilon)
         _check_delta(self.delta)
 
@@ -80,6 +82,7 @@ class ConditionalGuarantee:
     caveats: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_epsilon(self.epsilon)
         _check_delta(self.delta)
 
@@ -118,11 +121,13 @@ class ConcentratedGuarantee:
     proof: str
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_release_rho(self.rho)
 
     def __str__(self) -> str:
         return f"ρ = {self.rho:g} zero-concentrated DP in the worst case, for {self.unit}"
 
+    @checked
     def epsilon_at(self, delta: float) -> float:
         """Return the ε with which it is (ε, δ)-DP: ``docs/proofs/concentrated.md``."""
         return rho_to_epsilon(self.rho, delta)

@@ -20,6 +20,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import together
+from sunveil.checked import checked
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
 from sunveil.privacy.score import Score
 from sunveil.privacy.select import SLACK, LevelTable, draw_level
@@ -145,8 +147,10 @@ class Exponential(Selection):
     proof = "docs/proofs/exponential.md"
 
     @staticmethod
+    @checked
     def group_log_probabilities(gaps: Array, counts: NDArray[np.int64]) -> Array:
         """Return the log-probability of one candidate of each group, by its gap in nats."""
+        together(gaps=gaps, counts=counts)
         return gaps - _log_sum(gaps, counts)
 
     @property
@@ -175,6 +179,8 @@ class PermuteAndFlip(Selection):
     proof = "docs/proofs/permute-and-flip.md"
 
     @staticmethod
+    @checked
     def group_log_probabilities(gaps: Array, counts: NDArray[np.int64]) -> Array:
         """Return the log-probability of one candidate of each group, by its gap in nats."""
+        together(gaps=gaps, counts=counts)
         return permute_and_flip_logs(gaps, counts)

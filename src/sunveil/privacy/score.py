@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
 from sunveil.errors import ParameterError
 from sunveil.privacy.units import System, Unit
 
@@ -40,10 +41,9 @@ class Score:
     one_sided: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.levels.dtype != np.int64 or self.levels.ndim != 1 or len(self.levels) == 0:
             raise ParameterError("a score is one whole number (int64) per candidate, in one row")
-        if isinstance(self.sensitivity, bool) or not isinstance(self.sensitivity, int):
-            raise ParameterError("the sensitivity of a score is a whole number")
         if not 1 <= self.sensitivity <= _LARGEST:
             raise ParameterError("the sensitivity of a score is 1 or more, and at most 2**62")
         if self.levels.min() < -_LARGEST or self.levels.max() > _LARGEST:
@@ -83,6 +83,7 @@ class Axis:
     wraps: bool = False
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.size < 1 or not self.step > 0.0:
             raise ParameterError("an axis has at least one value and a positive step")
 
@@ -106,10 +107,11 @@ class Placement:
     axes: tuple[Axis, ...]
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if len(self.place) != len(self.axes) or not self.axes:
             raise ParameterError("a placement has one position per axis, and at least one axis")
         if any(not 0 <= p < a.size for p, a in zip(self.place, self.axes, strict=True)):
-            raise ParameterError("a placement lies outside its axes")
+            raise ParameterError("a placement must lie within its axes")
 
     @property
     def unit(self) -> Unit:

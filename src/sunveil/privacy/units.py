@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sunveil.arguments import shown
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 
 
@@ -44,6 +46,7 @@ class System:
 Unit = Readings | Days | System
 
 
+@checked
 def parse_unit(text: str) -> Unit:
     """Return the unit that a text names: ``readings:1``, ``days:7``, ``system``."""
     kind, _, count = text.strip().lower().partition(":")
@@ -53,7 +56,7 @@ def parse_unit(text: str) -> Unit:
         k = int(count) if count else 1
         return Readings(k) if kind == "readings" else Days(k)
     raise ParameterError(
-        f"a unit of protection is readings:K, days:K or system, and {text!r} is none of these"
+        f"a unit of protection is readings:K, days:K or system, and {shown(text)} is none of these"
     )
 
 
@@ -64,6 +67,7 @@ def unit_name(unit: Unit) -> str:
     return f"{'readings' if isinstance(unit, Readings) else 'days'}:{unit.k}"
 
 
+@checked
 def implies(larger: Unit, smaller: Unit) -> bool:
     """Return whether a guarantee for one unit is one for another, at the same ε.
 

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
 from sunveil.privacy.score import Axis, Placement
@@ -60,6 +62,7 @@ class Window:
     inside: int
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_release_epsilon(self.epsilon)
         if not self.axes:
             raise ParameterError("a window has at least one axis")
@@ -71,11 +74,13 @@ class Window:
         """How many candidates there are."""
         return math.prod(axis.size for axis in self.axes)
 
+    @checked
     def guarantee(self, placement: Placement) -> Guarantee:
         """Return what one draw for the placement promises."""
         self._check(placement)
         return Guarantee(System(), self.epsilon, 0.0, "docs/proofs/window.md")
 
+    @checked
     def members(self, placement: Placement) -> NDArray[np.bool_]:
         """Return which candidates are in the window around a placement, in the shape of the axes.
 
@@ -92,6 +97,7 @@ class Window:
         turns = [p if a.wraps else 0 for a, p in zip(self.axes, placement.place, strict=True)]
         return np.roll(held.reshape(apart.shape), turns, axis=tuple(range(len(self.axes))))
 
+    @checked
     def probabilities(self, placement: Placement) -> Array:
         """Return the probability of every candidate, in the shape of the axes."""
         likelier = math.exp(self.epsilon - SLACK)
@@ -99,6 +105,7 @@ class Window:
         total = self.inside * likelier + (self.size - self.inside)
         return np.where(self.members(placement), likelier / total, 1.0 / total)
 
+    @checked
     def draw(self, placement: Placement) -> tuple[int, ...]:
         """Return the place of one candidate along each axis: one release."""
         held = self.members(placement)
@@ -111,6 +118,7 @@ class Window:
         chosen = among[draw_uniform(self.inside if near else outside)]
         return tuple(int(place) for place in np.unravel_index(chosen, held.shape))
 
+    @checked
     def expected_errors(self, priors: Sequence[Array] | None = None) -> tuple[float, ...]:
         """Return the expected error along each axis, over records placed by public priors.
 
@@ -136,6 +144,7 @@ class Window:
             raise ParameterError("the placement is among other candidates than the window's")
 
 
+@checked
 def best_window(
     epsilon: float, axes: tuple[Axis, ...], *, priors: Sequence[Array] | None = None
 ) -> Window:

@@ -10,6 +10,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.ledger.promise import Promise, read_promise
 
 if TYPE_CHECKING:  # what is written without a ledger needs no database
@@ -67,7 +69,11 @@ class PublicationAccount:
     schema: str | None = None
     interactive: bool = False
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @classmethod
+    @checked
     def of(
         cls,
         ledger: Ledger,

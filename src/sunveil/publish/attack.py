@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.fleet.results import FleetRows
 from sunveil.publish.bins import FleetGroups
@@ -68,6 +69,7 @@ def without(rows: FleetRows, place: int) -> FleetRows:
     return rows.kept(np.arange(len(rows)) != place)
 
 
+@checked
 def differencing_attack(
     rows: FleetRows,
     targets: Sequence[int],

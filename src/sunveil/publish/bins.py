@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
 from sunveil.errors import ParameterError
 from sunveil.fleet.fleet_planes import FleetPlanes
 from sunveil.fleet.results import FleetRows
@@ -50,6 +52,7 @@ class Bins:
     capacity_edges_kw: tuple[float, ...] = (0.0, 3.0, 5.0, 7.0, 10.0, 20.0, 1000.0)
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if isinstance(self.sectors, bool) or not isinstance(self.sectors, int) or self.sectors < 1:
             raise ParameterError("the compass is cut into a whole number of sectors, 1 or more")
         _check_edges("tilt_edges", self.tilt_edges)
@@ -206,7 +209,11 @@ def groups_of(rows: FleetRows, *, key: str | None, keys: Sequence[str] | None) -
 
 
 def _check_edges(name: str, edges: tuple[float, ...]) -> None:
-    if len(edges) < 2 or not all(np.isfinite(edges)) or any(b <= a for a, b in pairwise(edges)):
+    if (
+        len(edges) < 2
+        or not all(map(math.isfinite, edges))
+        or any(b <= a for a, b in pairwise(edges))
+    ):
         raise ParameterError(f"{name} must be two or more finite numbers, each above the last")
 
 

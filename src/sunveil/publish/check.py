@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.ledger.households import SystemHome
 from sunveil.ledger.ledger import Ledger
@@ -106,6 +107,7 @@ def plan_check(
     )
 
 
+@checked
 def publish_check(
     ledger: Ledger,
     dataset: str,

@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
 from sunveil.meters.record import Record
 from sunveil.privacy.counting import Counts, Sensitivity
 from sunveil.privacy.units import System
@@ -64,6 +65,7 @@ class CheckChoices:
     edition: str = "1"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         check_largest(self.largest_kw)
         span(self.start, self.end)
 

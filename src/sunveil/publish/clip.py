@@ -17,6 +17,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.privacy.counting import Sensitivity
 from sunveil.privacy.score import Score
@@ -78,6 +80,9 @@ class ClipRule:
     spending: Spending
     systems: int
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @property
     def chosen_with(self) -> Spending | None:
         """What the choice costs; None where there is nothing to choose."""
@@ -127,6 +132,7 @@ class ClipRule:
             return np.ones(1)
         return self.chosen_with.selection.probabilities(self.score(above))
 
+    @checked
     def draw(self, capacities_kw: Array) -> float:
         """Return the rung that is chosen: one release. [kW]"""
         if self.chosen_with is None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sunveil.arguments import whole
+from sunveil.checked import checked
 from sunveil.fleet.results import FleetRows
 from sunveil.privacy.units import System, unit_name
 from sunveil.publish.bins import Bins, FleetGroups, check_keys, groups_of
@@ -74,6 +76,7 @@ class Expected:
     meaning: str
 
 
+@checked
 def fleet_tables(
     rows: FleetRows,
     *,
@@ -199,6 +202,7 @@ def _cut(
     return [float(systems * max(largest_kw - clip_kw, 0.0)) for systems in above]
 
 
+@checked
 def dry_fleet_tables(
     *,
     bins: Bins,
@@ -235,7 +239,8 @@ def dry_fleet_tables(
     found = _expected_counts(bought, bins)
     if (part := bought.parts.get("totals")) is not None:
         if clip_kw is None:
-            many = SYSTEMS if systems is None else max(systems, 1)
+            many = SYSTEMS if systems is None else whole("systems", systems, low=0, high=10**12)
+            many = max(many, 1)
             rule = ClipRule(ladder(largest_kw), part, many)
             found.append(_expected_totals(rule, groups))
         else:

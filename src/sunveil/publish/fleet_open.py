@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError, SourceError
 from sunveil.fleet.folder import held
 from sunveil.fleet.settings import FleetSettings
@@ -125,6 +126,7 @@ class OpenFleet:
 
 
 @contextmanager
+@checked
 def open_fleet(
     fleet: Path | str,
     systems: Path | str,

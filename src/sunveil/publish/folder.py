@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pandas as pd
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.extras import require_extras
 from sunveil.files import real_path
@@ -45,6 +46,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 _SIZE = (6.4, 4.2)
 
 
+@checked
 def write_publication(
     folder: Path | str,
     publication: Publication,

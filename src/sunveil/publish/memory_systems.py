@@ -8,6 +8,8 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from sunveil.arguments import instance
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.meters.record import Record
 from sunveil.publish.system_rows import about_system, mean_errors
@@ -56,6 +58,7 @@ class MemorySystems:
     # what is drawn stays in memory until it is kept
     draws_folder = None
 
+    @checked
     def __init__(
         self,
         records: Iterable[Record],
@@ -64,6 +67,8 @@ class MemorySystems:
         cache: WeatherCache | None = None,
     ) -> None:
         self.records = tuple(records)
+        for record in self.records:
+            instance("records", record, Record, give="records, as a reader of meters returns them")
         self._cache = cache
         self._checked = False
         if not self.records:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sunveil.arguments import check_fields
 from sunveil.privacy.guarantee import Guaranteed
 
 if TYPE_CHECKING:  # a publication can be made without a ledger
@@ -103,3 +104,6 @@ class Publication:
     mechanism: str
     public: dict[str, Any] = field(default_factory=dict)
     question: Question | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_fields(self)

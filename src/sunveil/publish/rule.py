@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.fleet.results import FleetRows
 from sunveil.publish.bins import groups_of
@@ -43,6 +44,7 @@ class RuleTotal:
         return self.total_kw is None
 
 
+@checked
 def rule_15_15(
     rows: FleetRows,
     *,

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.ledger.chain import canonical, digest_of
 from sunveil.ledger.households import SystemHome
@@ -82,6 +83,7 @@ def series_of(terms: ReleaseTerms) -> str:
     return digest_of(canonical(body))
 
 
+@checked
 def plan_standing(
     ledger: Ledger,
     dataset: str,
@@ -117,6 +119,7 @@ def plan_standing(
     )
 
 
+@checked
 def publish_standing(
     ledger: Ledger,
     dataset: str,

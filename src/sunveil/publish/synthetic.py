@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.checked import checked
 from sunveil.fleet.results import FleetRows
 from sunveil.ledger.households import SystemHome
 from sunveil.ledger.ledger import Ledger, Question
@@ -79,6 +80,7 @@ class SyntheticPlan:
     noise: dict[str, float]
 
 
+@checked
 def publish_synthetic(
     ledger: Ledger,
     dataset: str,

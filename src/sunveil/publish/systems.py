@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sunveil.checked import checked
 from sunveil.files import write_whole
 from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.households import SystemHome
@@ -57,6 +58,7 @@ def cost_of_systems(ledger: Ledger, dataset: str, terms: ReleaseTerms) -> float:
     return from_nano(promise.cost(terms.guarantee, mechanism=terms.mechanism))
 
 
+@checked
 def plan_systems(
     ledger: Ledger,
     dataset: str,
@@ -95,6 +97,7 @@ def plan_systems(
     )
 
 
+@checked
 def publish_systems(
     ledger: Ledger,
     dataset: str,
@@ -157,6 +160,7 @@ def publish_systems(
     )
 
 
+@checked
 def release_systems(
     systems: SystemsToRelease, *, terms: ReleaseTerms, on_progress: OnProgress = ignore_progress
 ) -> list[Release]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.fleet.results import FleetRows
 from sunveil.ledger.households import SystemHome
 from sunveil.ledger.ledger import Ledger
@@ -62,6 +64,9 @@ class TableChoices:
     largest_kw: float = LARGEST_KW
     quantiles: tuple[float, ...] = tuple(QUANTILES)
     edition: str = "1"
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def options(self) -> dict[str, Any]:
         """Return them as :func:`~sunveil.publish.fleet.fleet_tables` takes them."""
@@ -135,6 +140,7 @@ def fleet_question(
     )
 
 
+@checked
 def publish_fleet(
     ledger: Ledger,
     dataset: str,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.guarantee import Guarantee, check_release_epsilon
@@ -45,7 +47,11 @@ class ReleaseTerms:
     mechanism: str
     choices: Choices
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     @classmethod
+    @checked
     def of(
         cls,
         unit: Unit,
@@ -112,6 +118,7 @@ class SystemsPart:
     scores: Callable[[], Iterator[tuple[str, Frame, Scored]]]
 
 
+@runtime_checkable
 class SystemsToRelease(Protocol):
     """Systems that can be released: records in memory, or a whole fleet on disk."""
 

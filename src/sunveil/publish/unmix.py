@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.privacy.score import Axis, Placement
 from sunveil.privacy.select import SLACK
@@ -78,6 +79,7 @@ class _Cells:
         return np.asarray(members / members.sum(axis=0))
 
 
+@checked
 def unmix(
     places: Places,
     window: Window,

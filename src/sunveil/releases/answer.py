@@ -50,6 +50,9 @@ class ExpectedErrors:
     capacity: Spread | None
     basis: str
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the errors as plain JSON types."""
         return {

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.engine.assumed import TYPICAL_HAZE, TYPICAL_HEAT
 from sunveil.errors import ParameterError
 from sunveil.grids import Grid
@@ -96,6 +98,7 @@ class Choices:
     levels_behind: int | None = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not (1.0 <= self.step <= 30.0 and math.isclose(360.0 % self.step, 0.0, abs_tol=1e-9)):
             raise ParameterError("the step of planes is from 1 to 30 degrees and divides 360")
         if not 0.0 < self.highest_tilt <= 90.0:
@@ -149,6 +152,7 @@ class Choices:
         """How many votes a day has at most for one candidate."""
         return len(self.ballot[0])
 
+    @checked
     def for_meter(self, *, net: bool) -> Choices:
         """Return the choices for a meter of generation, or for one that is declared net.
 
@@ -172,6 +176,7 @@ class Choices:
             capacities=replace(capacities, step=max(capacities.step, model.capacity_step)),
         )
 
+    @checked
     def settled(
         self, unit: Unit, epsilon: float, time_grid: TimeGrid, *, differenced: bool
     ) -> Choices:
@@ -213,6 +218,7 @@ class Choices:
             return found
         return replace(found, levels_per_nat=2.0 * sensitivity / epsilon)
 
+    @checked
     def affordable(
         self, unit: Unit, epsilon: float, time_grid: TimeGrid, *, differenced: bool = False
     ) -> Choices:
@@ -257,6 +263,7 @@ class Choices:
             Axis(math.ceil(spread / capacity) + 1, capacity),
         )
 
+    @checked
     def window(self, epsilon: float) -> Window:
         """Return the window for whole records at an ε, from public inputs alone."""
         given = self.prior

@@ -16,6 +16,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.engine.skytable import LOWEST
 from sunveil.errors import MeterError
 from sunveil.grids import Grid
@@ -94,6 +96,9 @@ class Frame:
     dark: NDArray[np.bool_]
     profiles: tuple[tuple[Logs, ...], ...]
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def __len__(self) -> int:
         return math.prod(self.shape)
 
@@ -129,6 +134,7 @@ class Frame:
             digest.update(np.ascontiguousarray(profiles).tobytes())
         return digest.hexdigest()
 
+    @checked
     def settled(
         self,
         unit: Unit,
@@ -174,11 +180,13 @@ class Frame:
         offsets[len(self.mounts.singles) :] -= choices.levels_behind or 0
         return offsets
 
+    @checked
     def lit_flat(self, profiles: Logs) -> NDArray[np.int64]:
         """Return in how many intervals of each day a flat plane has light, the first candidate."""
         lit = np.isfinite(profiles[0]).astype(np.int64)
         return np.add.reduceat(lit, self.days[:-1])
 
+    @checked
     def readings(self, record: Record) -> Logs:
         """Return the logarithm of a record's readings in the lit intervals."""
         return log_power(power_on(self.time_grid, record)[self.lit])
@@ -289,6 +297,7 @@ def check_daylight(
     _lit(weather, _clear_sky(weather, time_grid, cache), time_grid)
 
 
+@checked
 def frame_of(
     record: Record,
     weather: Weather,

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.checked import checked
 from sunveil.errors import MeterError, ParameterError
 from sunveil.grids import Grid
 from sunveil.meters.record import Record
@@ -109,6 +110,7 @@ class PaperDayFrame:
         return {"group": self.group.value, "most_misfit": self.most, "levels_of_misfit": SCALE}
 
 
+@checked
 def paper_day_frame(
     weather: Weather,
     time_grid: TimeGrid,
@@ -183,6 +185,7 @@ def paper_day_frame_of(
     return paper_day_frame(weather, time_grid, group=group)
 
 
+@checked
 def paper_day_score(frame: PaperDayFrame, record: Record, k: int = 1) -> Score:
     """Return the paper's fit score of every candidate, in whole levels.
 

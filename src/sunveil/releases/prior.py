@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.grids import Grid
 from sunveil.releases.mounts import MountChoices, Mounts
@@ -52,6 +54,7 @@ class PlanePrior:
     anywhere: float = 0.1
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not 0.0 <= self.concentration <= 20.0:
             raise ParameterError("the concentration of azimuths is from 0 to 20")
         if not (0.0 <= self.tilt <= STEEPEST and 1.0 <= self.spread <= 1e6):
@@ -61,6 +64,7 @@ class PlanePrior:
         if not 0.001 <= self.anywhere <= 1.0:
             raise ParameterError("the share of planes that lie anywhere is from 0.001 to 1")
 
+    @checked
     def density(self, grid: Grid, latitude: float) -> Array:
         """Return how likely planes are beside one that lies anywhere, by azimuth and tilt.
 

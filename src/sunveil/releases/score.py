@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.meters.record import Record
 from sunveil.privacy.score import Placement, Score
@@ -19,6 +20,7 @@ from sunveil.releases.worth import reach
 from sunveil.scores import Counts, Logs, count_days, count_readings
 
 
+@checked
 def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
     """Return how many readings agree with every candidate.
 
@@ -44,6 +46,7 @@ def reading_score(frame: Frame, record: Record, k: int = 1) -> Score:
     return Score(levels, sensitivity, unit, "docs/proofs/agreement.md")
 
 
+@checked
 def day_score(frame: Frame, record: Record, k: int = 1) -> Score:
     """Return how many votes every candidate has from the record's days.
 

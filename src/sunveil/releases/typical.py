@@ -19,6 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from sunveil.arguments import all_named
+from sunveil.checked import checked
+from sunveil.privacy.guarantee import check_epsilon
 from sunveil.privacy.score import Placement
 from sunveil.privacy.units import Days, Readings, Unit
 from sunveil.releases.answer import ExpectedErrors, Spread
@@ -34,6 +37,7 @@ QUANTITIES = ("azimuth", "tilt", "capacity")
 ErrorTable = dict[str, Any]
 
 
+@checked
 def typical_errors(
     time_grid: TimeGrid,
     choices: Choices,
@@ -61,8 +65,10 @@ def typical_errors(
     table
         Where to look; the package's own table when left out.
     """
+    check_epsilon(epsilon)
     table = table or typical_table(net=choices.net is not None)
-    rows = table["clear" if clear else "measured"]
+    with all_named("table", "a table of typical errors, or leave it out"):
+        rows = table["clear" if clear else "measured"]
     if not isinstance(unit, Readings | Days):
         return _of_window(choices, rows, epsilon)
     each = worth(unit, epsilon, time_grid, differenced=differenced)

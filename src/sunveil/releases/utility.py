@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.grids import Grid
 from sunveil.meters import from_pandas
@@ -99,6 +100,7 @@ class KnownSystem:
         return "KnownSystem(private)"
 
 
+@checked
 def utility_curves(
     systems: Sequence[KnownSystem], epsilons: Sequence[float] = EPSILONS
 ) -> list[Curve]:

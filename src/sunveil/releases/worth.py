@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from sunveil.arguments import check_fields, number
+from sunveil.checked import checked
+from sunveil.privacy.guarantee import check_epsilon
 from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.timegrid import TimeGrid
 
@@ -36,6 +39,9 @@ class VoteRule:
     worth: float
     thresholds: tuple[float, ...]
     fewest: int
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as plain JSON types."""
@@ -97,11 +103,14 @@ def worth(
     -------
     Public: no reading is looked at.
     """
+    check_epsilon(epsilon)
     once = epsilon / (unit.k * reach(unit, differenced=differenced))
     years = time_grid.days / YEAR
     return once * years * (HOUR / time_grid.step if isinstance(unit, Readings) else 1.0)
 
 
+@checked
 def votes_for(worth: float) -> VoteRule:
     """Return how days vote in a release of some worth."""
+    number("worth", worth, low=0.0)
     return [rule for rule in VOTE_RULES if rule.worth <= worth][-1]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sunveil.arguments import instance, shown, text
+from sunveil.checked import checked
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.estimate import Estimate
 from sunveil.estimate_flags import FAIR_WITHIN, GOOD_WITHIN
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 6
 
 
+@checked
 def write_report(
     path: Path,
     cases: Sequence[Case],

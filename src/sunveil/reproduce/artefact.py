@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from sunveil.arguments import check_fields
 from sunveil.plots.embed import Drawing, embedded
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ class Artefact:
     words: str
     figure: Figure
     data: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @cached_property
     def drawing(self) -> Drawing:
@@ -75,6 +79,9 @@ class Statement:
     numbers: dict[str, Any] = field(default_factory=dict)
     section: str = ""
     subjects: tuple[tuple[str, Statement], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def verdict(self) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.extras import require_extras
 from sunveil.plots import mark_private
@@ -79,6 +81,9 @@ class Reproduction:
     draws: DrawGuarantees
     files: tuple[Path, ...]
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the reproduction as plain JSON types."""
         return {
@@ -123,6 +128,7 @@ def embedded_subjects() -> list[Subject]:
     return [first, first.by_week(), clouded(first)]
 
 
+@checked
 def reproduce(
     out: Path,
     *,

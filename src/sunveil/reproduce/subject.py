@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import MeterError
 from sunveil.infer import record_span
 from sunveil.meters import MeterOptions, Record, from_pandas, read_meters
@@ -63,11 +65,15 @@ class Subject:
     name: str = "the system"
     group: DayGroup = DayGroup.MONTH
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def by_week(self) -> Subject:
         """Return the same system with its days in weeks, the paper's other grouping."""
         return replace(self, group=DayGroup.WEEK, name=f"{self.name}, weekly")
 
 
+@checked
 def simulated_subject(*, seed: int = SEED) -> Subject:
     """Return the simulated stand-in for the paper's system.
 
@@ -140,6 +146,7 @@ def clouded(subject: Subject, *, loss: float = CLOUD_LOSS, seed: int = SEED) -> 
     )
 
 
+@checked
 def meter_subject(
     meters: Path,
     site: Site,

@@ -10,8 +10,11 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields, number, together
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.grids import Grid
+from sunveil.search.exhaustive import scores_of
 from sunveil.search.gp import Kernel, Posterior, check_delta, check_jitter, phi
 from sunveil.site import Array, Plane
 
@@ -45,6 +48,7 @@ class Scaling:
     source: ScalingSource = ScalingSource.NONE
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not (math.isfinite(self.centre) and math.isfinite(self.spread) and self.spread > 0.0):
             raise ParameterError("a scaling needs a finite centre and a finite spread above 0")
         if self.source is ScalingSource.NONE and (self.centre, self.spread) != (0.0, 1.0):
@@ -56,11 +60,13 @@ class Scaling:
         return f"Scaling({self.centre:g}, {self.spread:g}, {self.source.value})"
 
     @classmethod
+    @checked
     def public(cls, centre: float, spread: float) -> Scaling:
         """Return a scaling by numbers chosen without looking at the readings."""
         return cls(centre, spread, ScalingSource.PUBLIC)
 
     @classmethod
+    @checked
     def of(cls, scores: Array) -> Scaling:
         """Return the scaling that standardises some scores: data-dependent."""
         if len(scores) < 2:
@@ -70,10 +76,12 @@ class Scaling:
         flat = spread <= 1e-12 * float(np.abs(scores).max())
         return cls(float(scores.mean()), 1.0 if flat else spread, ScalingSource.DATA)
 
+    @checked
     def forward(self, score: float) -> float:
         """Return a score in the prior's units."""
         return (score - self.centre) / self.spread
 
+    @checked
     def back(self, values: Array) -> Array:
         """Return values in the prior's units as scores."""
         return np.asarray(self.centre + self.spread * values)
@@ -110,6 +118,7 @@ class SearchSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not (_is_whole(self.steps) and 1 <= self.steps <= 100_000):
             raise ParameterError(
                 f"steps must be a whole number from 1 to 100,000, and {self.steps!r} is not"
@@ -160,6 +169,9 @@ class BayesResult:
     scaling: Scaling
     optimum: float | None
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
     def __repr__(self) -> str:
         return f"BayesResult({len(self.points)} of {len(self.grid)} candidates, private)"
 
@@ -194,6 +206,7 @@ class BayesResult:
         return np.cumsum(self.regret)
 
 
+@checked
 def ucb(mean: Array, variance: Array, width: float) -> Array:
     """Return the acquisition μ_{t-1} + √φ_t σ_{t-1}.
 
@@ -204,9 +217,12 @@ def ucb(mean: Array, variance: Array, width: float) -> Array:
     width
         φ_t, the squared width of the confidence bound.
     """
+    together(mean=mean, variance=variance)
+    number("width", width, low=0.0)
     return mean + math.sqrt(width) * np.sqrt(variance)
 
 
+@checked
 def search_bayesian(
     grid: Grid,
     score: Callable[[Grid], Array],
@@ -277,7 +293,8 @@ def _warm_points(settings: SearchSettings, candidates: int) -> list[int]:
 
 def _observe(grid: Grid, score: Callable[[Grid], Array], index: int) -> float:
     piece = slice(index, index + 1)
-    seen = float(score(Grid(grid.surface_azimuth[piece], grid.surface_tilt[piece]))[0])
+    part = Grid(grid.surface_azimuth[piece], grid.surface_tilt[piece])
+    seen = float(scores_of(score, part)[0])
     if not math.isfinite(seen):
         raise ParameterError("a score must be a finite number for every candidate")
     return seen

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
+from sunveil.errors import ParameterError
 from sunveil.grids import Grid
 from sunveil.site import Array, Plane
 
@@ -27,6 +30,9 @@ class SearchResult:
 
     grid: Grid
     scores: Array
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def __repr__(self) -> str:
         return f"SearchResult({len(self.grid)} candidates, private)"
@@ -49,6 +55,23 @@ def blocks(grid: Grid, size: int = BLOCK) -> Iterator[tuple[slice, Grid]]:
         yield piece, Grid(grid.surface_azimuth[piece], grid.surface_tilt[piece])
 
 
+def scores_of(score: Callable[[Grid], Array], part: Grid) -> Array:
+    """Return the scores of some candidates, which must be one number each.
+
+    Parameters
+    ----------
+    score
+        Returns one score per candidate.
+    part
+        The candidates.
+    """
+    found = np.asarray(score(part))
+    if found.shape != (len(part),) or found.dtype.kind not in "fiu":
+        raise ParameterError("a score must be one number for every candidate, in an array")
+    return found
+
+
+@checked
 def search_exhaustive(grid: Grid, score: Callable[[Grid], Array]) -> SearchResult:
     """Score every candidate of a grid.
 
@@ -61,5 +84,5 @@ def search_exhaustive(grid: Grid, score: Callable[[Grid], Array]) -> SearchResul
     """
     scores = np.empty(len(grid))
     for piece, part in blocks(grid):
-        scores[piece] = score(part)
+        scores[piece] = scores_of(score, part)
     return SearchResult(grid, scores)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.arguments import check_fields, together, whole
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 
 Array = NDArray[np.float64]
@@ -41,8 +43,7 @@ class Kernel:
     wrap: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.length_scale, tuple) or len(self.length_scale) != 2:
-            raise ParameterError("length_scale is two numbers of degrees: of azimuth, of tilt")
+        check_fields(self)
         for name, value in zip(("azimuth", "tilt"), self.length_scale, strict=True):
             if not (math.isfinite(value) and 0.0 < value <= 10_000.0):
                 raise ParameterError(
@@ -50,8 +51,10 @@ class Kernel:
                     f" {value:g} is not"
                 )
 
+    @checked
     def coordinates(self, azimuth: Array, tilt: Array) -> Array:
         """Return the points λ in units of the length scale, one row each."""
+        together(azimuth=azimuth, tilt=tilt)
         along, up = self.length_scale
         if not self.wrap:
             return np.column_stack([azimuth / along, tilt / up])
@@ -60,11 +63,15 @@ class Kernel:
         return np.column_stack([radius * np.cos(turn), radius * np.sin(turn), tilt / up])
 
 
+@checked
 def rbf(point: Array, points: Array) -> Array:
     """Return Σ(λ, λ') = exp(-||λ - λ'||²) between one point and many."""
+    if points.ndim != 2 or point.shape != points.shape[1:]:
+        raise ParameterError("points must have a row for each point, as long as point")
     return np.asarray(np.exp(-((points - point) ** 2).sum(axis=1)))
 
 
+@checked
 def phi(t: int, candidates: int, delta: float) -> float:
     """Return ``φ_t = 2 log(|Λ| t² π² / 6δ)``, the squared width of the t-th confidence bound.
 
@@ -77,6 +84,9 @@ def phi(t: int, candidates: int, delta: float) -> float:
     delta
         The bound fails with at most this probability, under the prior.
     """
+    whole("t", t, low=1, high=10**15)
+    whole("candidates", candidates, low=1, high=10**15)
+    check_delta(delta)
     return 2.0 * math.log(candidates * t**2 * math.pi**2 / (6.0 * delta))
 
 
@@ -110,8 +120,13 @@ class Posterior:
         makes the matrix singular; with η every pivot is at least η, whatever repeats.
     """
 
+    @checked
     def __init__(self, points: Array, *, capacity: int, jitter: float = 1e-6) -> None:
         check_jitter(jitter)
+        if points.ndim != 2:
+            raise ParameterError("points must have a row for each point")
+        if capacity < 1:
+            raise ParameterError("capacity must be at least one observation")
         if capacity * len(points) > MOST_NUMBERS:
             raise ParameterError(
                 f"{capacity:,} observations of {len(points):,} candidates take more than"
@@ -127,10 +142,12 @@ class Posterior:
     def __len__(self) -> int:
         return self._count
 
+    @checked
     def observe(self, index: int, score: float) -> None:
         """Take in the score of one point, in the prior's units."""
         if self._count == len(self._rows):
             raise ParameterError(f"a posterior for {self._count:,} observations takes no more")
+        whole("index", index, low=0, high=len(self._points) - 1)
         before = self._rows[: self._count]
         seen = before[:, index]
         # In exact arithmetic the pivot is at least the jitter; rounding must not say otherwise.

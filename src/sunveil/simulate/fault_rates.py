@@ -42,6 +42,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from sunveil.arguments import check_fields
 from sunveil.errors import ParameterError
 
 
@@ -164,6 +165,9 @@ class FaultRates:
     stuck: float = 0.03
     wrong_scale: float = 0.01
     sentinels: float = 0.05
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def with_mix(
         self, *, two_planes: float | None = None, trackers: float | None = None

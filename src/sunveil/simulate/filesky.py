@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from sunveil.checked import checked
 from sunveil.errors import WeatherError
 from sunveil.simulate.haze import map_turbidity
 from sunveil.simulate.irradiance import ClearSky, clear_sky
@@ -81,6 +82,7 @@ def sky_from_weather(
     return TrueSky(real, turbidity[calendar.index], index, calendar.index)
 
 
+@checked
 def real_sky(
     weather: Weather, year: int, *, site: Site | None = None, step_minutes: int = 5
 ) -> SimulatedSky:

@@ -8,6 +8,7 @@ from itertools import groupby
 import numpy as np
 import pandas as pd
 
+from sunveil.checked import checked
 from sunveil.simulate.power import Horizon, simulate_power
 from sunveil.simulate.satellite import SatelliteErrors
 from sunveil.simulate.sky import simulate_sky
@@ -16,6 +17,7 @@ from sunveil.site import Site
 from sunveil.weather.base import Weather
 
 
+@checked
 def simulate_fleet(
     n: int,
     *,

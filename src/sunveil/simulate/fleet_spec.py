@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sunveil.arguments import check_fields
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.simulate.fault_rates import REAL_FLEET, FaultRates
 from sunveil.simulate.filesky import weather_year, whole_year
@@ -67,6 +68,7 @@ class NetMix:
     columns: NetColumns = NetColumns.SIGNED
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not all(0.0 <= each <= 1.0 for each in (self.share, self.batteries, self.cars)):
             raise ParameterError("shares of net meters, batteries and cars must be from 0 to 1")
         if self.share == 0.0 and (self.batteries or self.cars or self.columns != NetColumns.SIGNED):
@@ -110,6 +112,7 @@ class FleetSpec:
     net: NetMix = NetMix()
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.seed < 0:
             raise ParameterError(f"seed must be 0 or more, and {self.seed} is not")
         if not FIRST_YEAR <= self.year <= LAST_YEAR:

@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.simulate.appliances import APPLIANCE_SHARE, Runs, draw_appliances, draw_charging
 from sunveil.simulate.blocks import FAST_MATH
@@ -55,6 +56,7 @@ COMFORT = (0.35, 0.8)
 JOURNEYS, JOURNEY_DAYS, LEFT_HABIT, LEFT_COMFORT = 1.6, (2, 16), 0.05, 0.3
 
 
+@checked
 def simulate_loads(
     weather: Weather,
     n: int,

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from sunveil.checked import checked
 from sunveil.simulate.systems import TILT_EDGES, SystemTruth, Tracker, tracking
 from sunveil.site import Array, Plane
 
@@ -84,6 +85,7 @@ def draw_trackers(rng: np.random.Generator, n: int) -> dict[str, Any]:
     }
 
 
+@checked
 def with_second_plane(truth: SystemTruth, *, rng: np.random.Generator) -> SystemTruth:
     """Return a system that stands on two planes, about a ridge or about a corner."""
     first, tilt = np.array([truth.plane.surface_azimuth]), np.array([truth.plane.surface_tilt])
@@ -96,6 +98,7 @@ def with_second_plane(truth: SystemTruth, *, rng: np.random.Generator) -> System
     return replace(truth, planes=((planes[0], share), (planes[1], 1.0 - share)))
 
 
+@checked
 def on_tracker(truth: SystemTruth, *, rng: np.random.Generator) -> SystemTruth:
     """Return a system that turns about one axis."""
     drawn = {name: values[0].item() for name, values in draw_trackers(rng, 1).items()}

@@ -14,6 +14,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import duckdb
 import numpy as np
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import ParameterError, SourceError
 from sunveil.simulate.systems import CITIES, EUROPE, US, FleetStatistics
 from sunveil.site import Site
@@ -45,6 +47,9 @@ class Place:
     site: Site
     timezone: str
     weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def statistics(self) -> FleetStatistics:
@@ -100,6 +105,7 @@ def default_places() -> list[Place]:
     return [Place(city.name, city.site, city.timezone) for city in CITIES]
 
 
+@checked
 def read_places(path: Path) -> list[Place]:
     """Return the sites of a CSV or Parquet file.
 

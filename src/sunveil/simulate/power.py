@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pvlib
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.simulate.sky import SimulatedSky, days_since, dull_days
 from sunveil.simulate.systems import SAPM_MOUNTS, SystemTruth, Tracker
@@ -20,6 +21,7 @@ Horizon = Callable[[Array], Array]
 """From azimuths to the elevation below which the sun is hidden. [degrees -> degrees]"""
 
 
+@checked
 def simulate_power(
     truth: SystemTruth,
     sky: SimulatedSky,

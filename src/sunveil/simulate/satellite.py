@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.ndimage import gaussian_filter1d
 
+from sunveil.arguments import check_fields
 from sunveil.simulate.irradiance import clear_sky, split_beam
 from sunveil.simulate.noise import autoregressive, correlated_noise
 from sunveil.site import Array
@@ -48,6 +49,9 @@ class SatelliteErrors:
     cloud_shift: float = 12.0
     lost_cloud: float = 0.05
     temperature: float = 1.5
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 def simulate_satellite(

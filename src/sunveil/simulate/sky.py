@@ -9,6 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.simulate.haze import SkyTraits, draw_smog, draw_turbidity, usual_air
 from sunveil.simulate.irradiance import clear_sky, split_beam
@@ -42,7 +44,11 @@ class SimulatedSky:
     clear_index: Array
     day: NDArray[np.int64]
 
+    def __post_init__(self) -> None:
+        check_fields(self)
 
+
+@checked
 def simulate_sky(
     site: Site,
     year: int,

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sunveil.arguments import HIGHEST_SEED, check_fields, number, whole
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.site import Losses, Mount, Plane, Site
 
@@ -46,6 +48,9 @@ class Tracker:
     axis_azimuth: float = 180.0
     max_angle: float = 60.0
     gcr: float = 0.35
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,7 @@ class SystemTruth:
     timezone: str = "UTC"
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if not self.planes or abs(sum(share for _, share in self.planes) - 1.0) > 1e-9:
             raise ParameterError(
                 f"the shares of the planes of {self.system_id} must add up to 1; divide them by"
@@ -169,6 +175,9 @@ class City:
     timezone: str
     statistics: FleetStatistics
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 TILT_EDGES = (0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 60.0, 75.0)
 
@@ -228,6 +237,11 @@ CITIES = (
 )
 
 
+# More than any utility has; a list of more would not fit into memory.
+MOST_SYSTEMS = 100_000_000
+
+
+@checked
 def draw_systems(n: int, *, seed: int, loss_spread: float = 0.0) -> list[SystemTruth]:
     """Return systems drawn like a real fleet, one fixed plane each.
 
@@ -241,8 +255,9 @@ def draw_systems(n: int, *, seed: int, loss_spread: float = 0.0) -> list[SystemT
         Standard deviation of the system losses about the nominal ones of
         :class:`~sunveil.site.Losses`, on which nameplate capacity is defined; 0 for none.
     """
-    if n < 1:
-        raise ParameterError(f"n must be at least 1 system, and {n} is not")
+    whole("n", n, low=1, high=MOST_SYSTEMS)
+    whole("seed", seed, low=0, high=HIGHEST_SEED)
+    number("loss_spread", loss_spread, low=0.0, high=1.0)
     width = len(str(n))
     streams = np.random.SeedSequence(seed).spawn(n)
     return [
@@ -251,6 +266,7 @@ def draw_systems(n: int, *, seed: int, loss_spread: float = 0.0) -> list[SystemT
     ]
 
 
+@checked
 def east_west(truth: SystemTruth, *, share: float = 0.5) -> SystemTruth:
     """Return a system turned into an east-west pair about its ridge, ``share`` on its own side."""
     plane = truth.plane
@@ -258,6 +274,7 @@ def east_west(truth: SystemTruth, *, share: float = 0.5) -> SystemTruth:
     return replace(truth, planes=((plane, share), (other, 1.0 - share)))
 
 
+@checked
 def tracking(truth: SystemTruth, tracker: Tracker) -> SystemTruth:
     """Return a system put on an open tracker."""
     return replace(truth, tracker=tracker, mount=Mount.RACK)

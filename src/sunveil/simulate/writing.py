@@ -25,6 +25,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sunveil.arguments import whole
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.files import real_path, write_whole
 from sunveil.simulate.blocks import CellDaylight, Single, block_power, dc_power
@@ -65,6 +67,11 @@ class Piece:
     stop: int
 
 
+# More threads than any machine has use for.
+MOST_WORKERS = 10_000
+
+
+@checked
 def write_fleet(
     folder: Path, spec: FleetSpec, *, replace: bool = False, workers: int | None = None
 ) -> Generator[int, None, None]:
@@ -86,6 +93,8 @@ def write_fleet(
     int
         How many systems the part has; the parts are :func:`count_parts` in number.
     """
+    if workers is not None:
+        whole("workers", workers, low=1, high=MOST_WORKERS)
     target = real_path(folder)
     check_folder(folder, replace=replace)
     target.parent.mkdir(parents=True, exist_ok=True)

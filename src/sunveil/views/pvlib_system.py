@@ -9,6 +9,7 @@ from pvlib.location import Location
 from pvlib.modelchain import ModelChain
 from pvlib.pvsystem import Array, FixedMount, PVSystem, SingleAxisTrackerMount
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.estimate import Estimate
 from sunveil.site import SHELTER, Losses, Site, SkyModel
@@ -33,6 +34,7 @@ _PVWATTS_LOSSES = (
 )
 
 
+@checked
 def make_pvsystem(estimate: Estimate) -> PVSystem:
     """Return an estimate as a system of pvlib's, by the assumptions that it was inferred under.
 
@@ -64,6 +66,7 @@ def make_pvsystem(estimate: Estimate) -> PVSystem:
     )
 
 
+@checked
 def make_modelchain(estimate: Estimate, site: Any = None) -> ModelChain:
     """Return pvlib's chain of models for an estimate, ready for ``run_model(weather)``.
 

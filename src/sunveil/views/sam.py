@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sunveil.checked import checked
 from sunveil.estimate import Estimate
 from sunveil.quantities import five_digits, hundredths
 from sunveil.site import Mount
@@ -15,6 +16,7 @@ USUAL_GCR = 0.4
 LOSSES, EFFICIENCIES = (-5.0, 99.0), (90.0, 99.5)
 
 
+@checked
 def pvwatts_inputs(estimate: Estimate) -> list[dict[str, float | int]]:
     """Return the system design of an estimate in the names of SAM's module ``pvwattsv8``.
 

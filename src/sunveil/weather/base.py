@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.arguments import check_fields, instance, is_number, shown
+from sunveil.checked import checked
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Array, Site
 from sunveil.weather.climate import climate_temperature
@@ -21,7 +22,7 @@ SUN = ("zenith", "azimuth")
 # Years that weather is asked for; others are what a misread date looks like.
 EARLIEST, LATEST = 1900, 2200
 
-TimeLike: TypeAlias = "str | dt.date | dt.datetime | np.datetime64 | pd.Timestamp"
+TimeLike: TypeAlias = str | dt.date | dt.datetime | np.datetime64 | pd.Timestamp
 
 
 def instant(when: TimeLike) -> pd.Timestamp:
@@ -151,6 +152,7 @@ class Weather:
         assert self.azimuth is not None
         return self.zenith, self.azimuth
 
+    @checked
     def between(self, start: TimeLike, end: TimeLike) -> Weather:
         """Return the part with ``start <= times < end``."""
         first, last = span(start, end)
@@ -178,6 +180,7 @@ class Weather:
         return pd.DataFrame({name: getattr(self, name) for name in COLUMNS}, index=self.times)
 
     @classmethod
+    @checked
     def from_frame(
         cls,
         frame: pd.DataFrame,

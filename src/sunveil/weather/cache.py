@@ -21,6 +21,7 @@ import numpy as np
 import platformdirs
 
 from sunveil.arguments import instance
+from sunveil.checked import checked
 from sunveil.site import Site
 from sunveil.weather.base import COLUMNS, SUN, Weather, utc_index, utc_seconds
 
@@ -128,10 +129,12 @@ class WeatherCache:
     def __repr__(self) -> str:
         return f"WeatherCache({str(self.folder)!r})"
 
+    @checked
     def path(self, key: CacheKey) -> Path:
         """Return where the entry of ``key`` is kept."""
         return self.folder / key.name
 
+    @checked
     def load(
         self, key: CacheKey, site: Site, *, source: str, clear: bool = False
     ) -> Weather | None:
@@ -158,6 +161,7 @@ class WeatherCache:
                 path.unlink()
             return None
 
+    @checked
     def store(self, key: CacheKey, weather: Weather) -> bool:
         """Keep ``weather`` under ``key``; return False when the folder cannot be written."""
         content = _encode(key, weather)

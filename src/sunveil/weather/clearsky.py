@@ -11,6 +11,7 @@ import pandas as pd
 import pvlib
 
 from sunveil.arguments import instance, whole
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.maps import monthly_turbidity
 from sunveil.site import Array, Site
@@ -28,6 +29,7 @@ from sunveil.weather.climate import climate_temperature
 WIND_SPEED = 1.5  # m/s, about what a roof sees on a fine day
 
 
+@checked
 def clearsky(
     site: Site,
     start: TimeLike,

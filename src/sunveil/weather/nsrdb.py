@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 import pvlib
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError, WeatherError
 from sunveil.site import Site
 from sunveil.weather.base import COLUMNS, Weather, join_weather
@@ -33,6 +34,7 @@ DATASETS = {
 }
 
 
+@checked
 def get_nsrdb(
     site: Site,
     years: int | Iterable[int],

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pvlib
 
+from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.site import Site
 from sunveil.weather.base import Weather, join_weather
@@ -17,6 +18,7 @@ from sunveil.weather.light import normal_beam
 from sunveil.weather.remote import RequestPolicy, cached_year
 
 
+@checked
 def get_pvgis(
     site: Site,
     years: int | Iterable[int],

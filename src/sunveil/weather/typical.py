@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sunveil.arguments import instance
+from sunveil.checked import checked
 from sunveil.weather.base import (
     COLUMNS,
     SUN,
@@ -45,6 +46,7 @@ def to_stand_in_year(times: pd.DatetimeIndex) -> pd.DatetimeIndex:
     return utc_index(result)
 
 
+@checked
 def covering(weather: Weather, start: TimeLike, end: TimeLike) -> Weather:
     """Return weather over ``start <= times < end``, laying a typical year over each real one.
 
