@@ -21,6 +21,8 @@ serve: .venv/.stamp-service,synthetic
 # a third of the time tests wait for processes and pages. What `make lowest` tries is in other tests.
 test: export OPENBLAS_NUM_THREADS = 1
 test: export OMP_NUM_THREADS = 1
+# each worker would rewrite the assertions of every test anew where Python is told to keep nothing
+test: export PYTHONDONTWRITEBYTECODE =
 test: .venv/.stamp-test
 	$(BIN)/python -m pytest -n 3 --dist worksteal --ignore tests/test_lowest.py
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +62,25 @@ def assert_whole(path: Path) -> None:
         assert content.rstrip().endswith(b"</html>")
 
 
-@pytest.fixture
-def fewer(monkeypatch):
-    """Have fewer systems simulated, fewer candidates and fewer steps."""
-    monkeypatch.setattr(running, "fleet_search", partial(fleet_search, systems=2))
-    monkeypatch.setattr(running, "simulate_homes", partial(simulate_homes, 40))
+@pytest.fixture(scope="module")
+def fewer():
+    """Have fewer systems simulated, fewer candidates and fewer steps.
+
+    What is made of simulated systems, whatever file is given, is made once for all tests.
+    """
     coarse = Choices(step=15.0, capacities=Capacities(1.0, 30.0, 0.1), mounts=None)
-    monkeypatch.setattr(running, "steps_figure", partial(steps_figure, 1, choices=coarse))
     grid = plane_grid(10.0, 10.0, highest_tilt=80.0)
-    fewer = partial(run_experiment, grid=grid, steps=(20, 40))
-    monkeypatch.setattr(running, "run_experiment", fewer)
+    makers = {
+        "fleet_search": partial(fleet_search, systems=2),
+        "simulate_homes": partial(simulate_homes, 40),
+        "steps_figure": partial(steps_figure, 1, choices=coarse),
+        "embedded_subjects": running.embedded_subjects,
+        "run_experiment": partial(run_experiment, grid=grid, steps=(20, 40)),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, make in makers.items():
+            patch.setattr(running, name, cache(make))
+        yield
 
 
 # A run takes a while: what is to be said of one is said in one test.
@@ -266,7 +275,13 @@ CODE = """
 import signal, sys
 # a background job may have been started with interrupts ignored
 signal.signal(signal.SIGINT, signal.default_int_handler)
+from functools import partial
 from sunveil.cli import main
+from sunveil.grids import plane_grid
+from sunveil.reproduce import run
+grid = plane_grid(10.0, 10.0, highest_tilt=80.0)
+run.run_experiment = partial(run.run_experiment, grid=grid, steps=(20, 40))
+run.simulate_homes = partial(run.simulate_homes, 40)
 print("ready", flush=True)
 sys.exit(main(["reproduce", "--draws", "50", "--out", sys.argv[1]]))
 """

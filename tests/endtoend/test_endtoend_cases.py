@@ -14,21 +14,29 @@ from sunveil.endtoend.cases import (
 )
 from sunveil.endtoend.check_cases import check_draws
 from sunveil.endtoend.comparing import pairs_of
+from sunveil.endtoend.hostile import FEW
 from sunveil.endtoend.inputs import ESTIMATE_WRITERS, METER_SOURCES, NET_SOURCES
 from sunveil.endtoend.served import ServiceDoor
 
 UNITS = {"one reading", "one day", "one system"}
 
 
+# A service that nobody asks anything.
+DOOR = ServiceDoor(None, "", "")
+
+
 @pytest.fixture(scope="module")
-def door():
-    """Return a service that nobody asks anything."""
-    return ServiceDoor(None, "", "")
+def whole(place):
+    return Scope(place, DOOR).all()
 
 
-def test_a_whole_audit_tries_all_files_at_all_doors_for_all_units(place, door):
-    cases = Scope(place, door).all()
-    tried = {(case.door, case.source, case.unit) for case in cases}
+@pytest.fixture(scope="module")
+def short(place):
+    return Scope(place, DOOR, short=True).all()
+
+
+def test_a_whole_audit_tries_all_files_at_all_doors_for_all_units(whole):
+    tried = {(case.door, case.source, case.unit) for case in whole}
     for source in METER_SOURCES:
         for entry in ("Python", "command", "publication", "HTTP"):
             assert {unit for a, b, unit in tried if (a, b) == (entry, source)} == UNITS
@@ -39,20 +47,25 @@ def test_a_whole_audit_tries_all_files_at_all_doors_for_all_units(place, door):
     for source in set(METER_SOURCES) - set(NET_SOURCES):
         assert ("Python", f"check, {source}") in checked
     assert ("publication", "check, zipped folder") in checked
-    assert {case.door for case in cases} >= {"process"}
-    assert pairs_of(cases) > 5000
+    assert {case.door for case in whole} >= {"process"}
+    assert pairs_of(whole) > 5000
 
 
-def test_a_short_audit_tries_what_it_says(place, door):
-    cases = Scope(place, door, short=True).all()
-    tried = {(case.door, case.source, case.unit) for case in cases if not case.runs}
+def test_a_short_audit_tries_what_it_says(short):
+    tried = {(case.door, case.source, case.unit) for case in short if not case.runs}
     assert tried == SHORT
-    assert pairs_of(cases) < 150
+    assert pairs_of(short) < 150
     assert {unit for _, _, unit in tried} == UNITS
 
 
-def test_neighbours_are_of_systems_that_the_file_holds(place, door):
-    for case in Scope(place, door).all():
+@pytest.mark.parametrize("entry", ["Python", "command", "publication", "HTTP"])
+def test_a_short_audit_tries_every_kind_at_a_door_by_one_file_or_another(short, entry):
+    there = [case for case in short if case.door == entry and not case.runs]
+    assert {each.kind for case in there for each in case.neighbours} == {*FEW}
+
+
+def test_neighbours_are_of_systems_that_the_file_holds(whole):
+    for case in whole:
         if case.source in ("CSV, beside temperatures", "CSV, column to be told"):
             assert {each.system for each in case.neighbours} == {"home00"}
 

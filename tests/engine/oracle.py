@@ -8,6 +8,7 @@ Nothing of it is compiled, thinned, or laid out in blocks, and no skill of the k
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,12 @@ class Oracle:
     clear: bool
     season: Array
 
+    @cached_property
+    def hazy(self) -> tuple[Sky, Sky]:
+        """The same, hazier by a turbidity of 1: asked for thousands of times in a fit."""
+        early, late = (sky.hazier(1.0) for sky in self.nodes)
+        return early, late
+
     def take(self, chosen: NDArray[np.intp]) -> Oracle:
         """Return the oracle of some of the intervals."""
         early, late = (sky.take(chosen) for sky in self.nodes)
@@ -45,8 +52,8 @@ class Oracle:
         haze = point[HAZE] + point[HAZE_SEASON] * self.season
         free = np.mean(
             [
-                unit_power(hazier(sky, haze), normal, losses=Losses(), heat=point[HEAT])[0]
-                for sky in self.nodes
+                unit_power(hazier(sky, one, haze), normal, losses=Losses(), heat=point[HEAT])[0]
+                for sky, one in zip(self.nodes, self.hazy, strict=True)
             ],
             axis=0,
         )
@@ -111,12 +118,11 @@ class Oracle:
         return point
 
 
-def hazier(sky: Sky, turbidity: Array) -> Sky:
+def hazier(sky: Sky, one: Sky, turbidity: Array) -> Sky:
     """Return a sky whose Linke turbidity is raised by an amount of its own at every instant.
 
-    By Beer's law, from what :meth:`Sky.hazier` does for one amount.
+    By Beer's law, from what :meth:`Sky.hazier` does for an amount of 1, which is ``one``.
     """
-    one = sky.hazier(1.0)
     dni, ghi = (
         now * np.divide(then, now, out=np.ones_like(now), where=now > 0.0) ** turbidity
         for now, then in ((sky.dni, one.dni), (sky.ghi, one.ghi))

@@ -69,8 +69,8 @@ def test_the_compiled_model_is_the_plain_one(prepared, oracle, azimuth, tilt, ha
 @pytest.mark.parametrize("haze", [-2.0, 0.25, 1.5])
 def test_haze_is_that_of_the_plain_sky(oracle, haze):
     """The oracle's own haze, instant by instant, is the one haze that a sky is made hazier by."""
-    for sky in oracle.nodes:
-        every, once = hazier(sky, np.full(len(sky), haze)), sky.hazier(haze)
+    for sky, one in zip(oracle.nodes, oracle.hazy, strict=True):
+        every, once = hazier(sky, one, np.full(len(sky), haze)), sky.hazier(haze)
         for name in ("dni", "ghi", "dhi"):
             np.testing.assert_allclose(getattr(every, name), getattr(once, name), atol=1e-9)
 

@@ -1,4 +1,4 @@
-"""Kills runs over a fleet at random instants and takes them up: FLEET SYSTEMS FOLDER TRIALS.
+"""Kills runs over a fleet at instants all along and takes them up: FLEET SYSTEMS FOLDER TRIALS.
 
 Runs are forked from one process that has everything loaded, so that each costs next to nothing
 beside its own work. A run that ends before it is killed does not count. Prints how many were.
@@ -42,9 +42,11 @@ def main(fleet: str, systems: str, folder: str, trials: str) -> int:
     _, code = os.waitpid(forked(fleet, systems, root / "timed"), 0)
     usual = time.monotonic() - begun
     chance = random.Random(6)
-    for trial in range(int(trials)):
+    count = int(trials)
+    for trial in range(count):
         out = root / f"trial{trial}"
-        while not killed(forked(fleet, systems, out), chance.uniform(0.0, 1.0) * usual):
+        # each trial has its own share of a run to be killed in, so that few reach every part of it
+        while not killed(forked(fleet, systems, out), (trial + chance.random()) / count * usual):
             shutil.rmtree(out)
             usual *= 0.9
         _, status = os.waitpid(forked(fleet, systems, out), 0)

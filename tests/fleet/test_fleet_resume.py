@@ -36,7 +36,7 @@ def stop_after(parts):
 def test_a_run_killed_at_any_instant_ends_as_if_it_had_not_been(
     layout, layouts, systems_file, tmp_path
 ):
-    trials = 20 if layout == "files" else 8
+    trials = 10 if layout == "files" else 5
     script = Path(__file__).with_name("fleet_killer.py")
     command = [sys.executable, str(script), str(layouts[layout]), str(systems_file), str(tmp_path)]
     done = subprocess.run([*command, str(trials)], capture_output=True, text=True, check=False)

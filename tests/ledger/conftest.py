@@ -32,7 +32,7 @@ def server() -> Iterator[str]:
         pytest.skip("there is no PostgreSQL here: apt-get install postgresql")
     tools = found[-1]
     # short, since a socket's path must be
-    folder = Path(tempfile.mkdtemp(prefix="pg"))
+    folder = Path(tempfile.mkdtemp(prefix="pg", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
     as_owner: list[str] = []
     if os.geteuid() == 0:  # the server refuses to run as root
         shutil.chown(folder, "postgres", "postgres")
@@ -64,8 +64,12 @@ def server() -> Iterator[str]:
 @pytest.fixture
 def database(server: str) -> str:
     """Return the URL of an empty database."""
-    name = f"test{next(NUMBERS)}"
+    number = next(NUMBERS)
+    name = f"test{number}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        # hundreds of them would fill the memory, and take minutes to remove from a busy disk
+        if number:
+            connection.execute(f"DROP DATABASE IF EXISTS test{number - 1} WITH (FORCE)")
         connection.execute(f"CREATE DATABASE {name}")
     return f"{server}/{name}"
 

@@ -15,6 +15,8 @@ import axe_playwright_python
 # axe-core, as its own wheel brings it.
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
 SEVERE = ("serious", "critical")
+# Axe's rules that look at colours: of the others none finds more in the dark.
+COLOURS = ("color-contrast", "link-in-text-block")
 SCRIPT = Path(__file__).with_suffix(".js").read_text(encoding="utf-8").strip()
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 CHECKS = ("names", "contrast", "width", "sizes")
@@ -66,11 +68,12 @@ def check_page(page: Any) -> None:
         assert faults == [], f"{name} of {page.url}: {faults}"
 
 
-def check_axe(page: Any) -> None:
-    """Refuse a page of which axe-core reports something serious or critical."""
+def check_axe(page: Any, *rules: str) -> None:
+    """Refuse a page in which axe-core finds something severe, by some of its rules or all."""
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(AXE)
-    found = page.evaluate("() => axe.run({resultTypes: ['violations']})")
+    options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
+    found = page.evaluate("(options) => axe.run(options)", options)
     severe = [
         f"{each['id']}: {each['nodes'][0]['html'][:200]}"
         for each in found["violations"]
@@ -87,8 +90,9 @@ def check_everywhere(page: Any) -> None:
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             check_page(page)
-            if size == WIDE:  # what axe finds hangs on names and colours, and it takes a second
-                check_axe(page)
+            # what axe finds hangs on names and colours, and it takes a second
+            if size == WIDE:
+                check_axe(page, *(COLOURS if scheme == "dark" else ()))
     page.emulate_media(color_scheme="light")
     page.set_viewport_size(before)
 

@@ -80,21 +80,17 @@ def test_an_analyst_sees_cost_and_error_asks_downloads_and_is_refused_what_is_no
 ) -> None:
     page.get_by_role("button", name="Log out").click()
     check_everywhere(page)
-    check_axe(page)
     page.get_by_role("link", name="I am an analyst").click()
     check_everywhere(page)
-    check_axe(page)
     log_in(page, "sv_wrong")
     expect(page.get_by_role("alert")).to_contain_text("not known")
     log_in(page, new_token(served.service))
     expect(page.get_by_role("heading", name="Datasets")).to_be_visible()
     check_everywhere(page)
-    check_axe(page)
     page.get_by_role("link", name="Roofs").click()
     expect(page.locator("#promise + p")).to_contain_text("factor of at most 54.6")
     expect(page.get_by_text("4 left of 4")).to_have_count(2)
     check_everywhere(page)
-    check_axe(page)
     picture(page, "dataset")
 
     ask(page, "Totals by group", "1")
@@ -106,14 +102,12 @@ def test_an_analyst_sees_cost_and_error_asks_downloads_and_is_refused_what_is_no
     expect(page.locator("#plan .cost")).to_have_text("ε = 4")
     assert error_of(page) < far / 1.5
     check_everywhere(page)
-    check_axe(page)
     picture(page, "ask")
     page.get_by_label("Privacy loss ε", exact=True).fill("3")
     review(page)
     expect(page.locator(".facts").first).to_contain_text("each feeder by itself")
     expect(page.locator("#plan")).to_contain_text("4 left now, 1 afterwards")
     check_everywhere(page)
-    check_axe(page)
     picture(page, "confirm")
     assert served.service.ledger.dataset("roofs").spent == 0.0
 
@@ -122,7 +116,6 @@ def test_an_analyst_sees_cost_and_error_asks_downloads_and_is_refused_what_is_no
     expect(page.locator("#fig-totals .bars").first.locator(".point")).to_have_count(3)
     expect(page.get_by_text("too low by about")).to_be_visible()
     check_everywhere(page)
-    check_axe(page)
     picture(page, "release")
     assert served.service.ledger.dataset("roofs").spent == 3.0
     rows = list(csv.reader(io.StringIO(download(page, "totals.csv").decode())))
@@ -303,7 +296,6 @@ def test_a_release_is_named_compared_and_its_question_saved(page: Page, served: 
     expect(page.get_by_role("heading", name="Two releases compared")).to_be_visible()
     expect(page.locator("tbody tr")).to_have_count(5)
     check_everywhere(page)
-    check_axe(page)
     picture(page, "compare")
     page.goto(f"{served.base}/analyst/releases/{other}")
     expect(page.get_by_role("heading", level=1)).not_to_contain_text("Spring")
@@ -353,7 +345,6 @@ def test_names_and_texts_of_a_curator_are_shown_and_never_run(page: Page, served
 def test_the_help_page_reads_well(page: Page) -> None:
     page.get_by_role("link", name="API and help").click()
     check_everywhere(page)
-    check_axe(page)
     picture(page, "help")
 
 
@@ -368,7 +359,6 @@ def test_tables_are_bought_by_their_boxes_and_the_cost_follows(page: Page) -> No
     expect(page.locator("#plan .cost")).to_have_text("ε = 0.5")
     expect(plan).to_contain_text("quantiles: surface_tilt")
     check_everywhere(page)
-    check_axe(page)
     picture(page, "ask-tables-usual")
     expect(plan.locator(".advice li").first).to_contain_text("useful")
     power = plan.locator(".advice.power a").first

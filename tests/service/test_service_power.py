@@ -9,7 +9,7 @@ import sys
 import zipfile
 
 import pytest
-from page_checks import Watch, check_axe, check_everywhere
+from page_checks import Watch, check_everywhere
 from playwright.sync_api import expect
 from service_makers import add_dataset, key, new_token, post, quick_settings, running
 
@@ -149,7 +149,6 @@ def test_an_analyst_orders_power_by_hand_on_a_screen_and_on_a_phone(served, brow
     page.get_by_role("link", name="Power from this release").click()
     picture(page, "power-order")
     check_everywhere(page)
-    check_axe(page)
     for label, text in (("Latitude", "39.74"), ("Longitude", "-105.17"),
                         ("First day", DAYS["start"]), ("Day after the last", DAYS["end"]),
                         ("Time zone", PLACE["zone"])):  # fmt: skip
@@ -159,7 +158,6 @@ def test_an_analyst_orders_power_by_hand_on_a_screen_and_on_a_phone(served, brow
     expect(page.locator(".plot-area.drawn")).to_have_count(3 * 4, timeout=180_000)
     picture(page, "power-run")
     check_everywhere(page)
-    check_axe(page)
     page.set_viewport_size({"width": 360, "height": 740})
     picture(page, "power-run-phone")
     with page.expect_download() as download:
