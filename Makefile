@@ -17,14 +17,14 @@ serve: .venv/.stamp-service,synthetic
 	$(BIN)/sunveil serve --demo --open $(SERVE)
 
 # one thread for each worker, whose waiting ones would take the other's time; and whole modules for
-# each as long as there are any, so that what their tests share is made once. Three on two cores:
-# a third of the time tests wait for processes and pages. What `make lowest` tries is in other tests.
+# each as long as there are any, so that what their tests share is made once. Four on two cores:
+# half of the time tests wait for processes and pages. What `make lowest` tries is in other tests.
 test: export OPENBLAS_NUM_THREADS = 1
 test: export OMP_NUM_THREADS = 1
 # each worker would rewrite the assertions of every test anew where Python is told to keep nothing
 test: export PYTHONDONTWRITEBYTECODE =
 test: .venv/.stamp-test
-	$(BIN)/python -m pytest -n 3 --dist worksteal --ignore tests/test_lowest.py
+	$(BIN)/python -m pytest -n 4 --dist worksteal --ignore tests/test_lowest.py
 
 check: .venv/.stamp-check
 	$(BIN)/ruff check .

@@ -117,7 +117,7 @@ def test_a_worker_of_another_version_is_refused(job):
 
 
 SCRIPT = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from types import ModuleType
 
@@ -125,6 +125,7 @@ from sunveil.fleet import FleetSettings, infer_fleet, local
 
 local.SMALL_FLEET = 0
 local.compile_before_workers = lambda **_: None  # these tests' own process has compiled them
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what runs in the background ignores it
 {guard}
     infer_fleet(*sys.argv[1:4], settings=FleetSettings(part_rows=1), workers=2, tell={tell})
 """
@@ -170,13 +171,16 @@ def test_workers_end_with_the_process_that_started_them(number, layouts, systems
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
     ) as run:
-        assert run.stdout.readline() == "1\n"
-        assert len(members(run.pid)) > 1
-        (os.killpg if number == signal.SIGINT else os.kill)(run.pid, number)
-        ends = time.monotonic() + 120.0
-        while members(run.pid):
-            assert time.monotonic() < ends
-            time.sleep(0.05)
+        try:
+            assert run.stdout.readline() == "1\n"
+            assert len(members(run.pid)) > 1
+            (os.killpg if number == signal.SIGINT else os.kill)(run.pid, number)
+            ends = time.monotonic() + 120.0
+            while members(run.pid):
+                assert time.monotonic() < ends
+                time.sleep(0.05)
+        finally:
+            run.kill()  # what has not ended would be waited for
         run.stdout.close()
         said = run.stderr.read()
     assert said.count("Traceback") == (1 if number == signal.SIGINT else 0)

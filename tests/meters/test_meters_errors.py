@@ -56,7 +56,8 @@ def test_random_bytes_are_refused(tmp_path):
 
 def test_a_missing_file_is_named(tmp_path):
     assert "there is no file or folder" in refusal(tmp_path / "none.csv")
-    assert "there is no file or folder" in refusal(tmp_path / "bad\x00name.csv")
+    with pytest.raises(ParameterError, match="a path whose names have at most"):
+        read_meters(tmp_path / "bad\x00name.csv")
 
 
 def test_a_folder_without_meters_is_refused(tmp_path):

@@ -85,6 +85,10 @@ def test_whatever_is_sent_is_answered_as_described(described, label, mode):
         if label.endswith("/power") and mode == "as described":
             # what is said in words alone: the order of days, and which time zones there are
             case.body = {**body, "start": "2023-06-01", "end": "2023-06-03", "zone": "UTC"}
+        if body.get("shares") and mode == "as described":
+            # so is that the tables that are bought have shares, and no others
+            shares = dict.fromkeys(body.get("tables") or (), 1.0)
+            case.body = {**body, "shares": shares or None}
         # of a real release, power takes a process of its own for seconds, and has its own tests
         if real and mode == "as described" and not label.endswith("/power"):
             # what is put in by hand is held against its pattern as it stands, so not in quotes

@@ -18,6 +18,9 @@ from sqlalchemy import text
 
 from sunveil.errors import ParameterError
 from sunveil.ledger.ledger import Ledger
+from sunveil.ledger.records import Question
+from sunveil.privacy.guarantee import Guarantee
+from sunveil.privacy.units import System
 from sunveil.service.app import open_service
 from sunveil.service.leading import LEADER_LOCK, SteppedDown
 from sunveil.service.settings import ServiceSettings
@@ -57,8 +60,10 @@ def test_who_does_not_lead_passes_questions_on_and_answers_as_the_leader_does(tw
     answer = api.post(ASK, json=TOTALS, headers=mine)
     assert answer.status_code == 201
     assert not follower.service.leadership.leading
+    guarantee = Guarantee(System(), 0.1, 0.0, "docs/proofs/counts.md")
+    question = Question("totals", {"number": 1}, "discrete Laplace", guarantee)
     with pytest.raises(SteppedDown):
-        follower.service.ledger.charge("roofs", None)
+        follower.service.ledger.charge("roofs", question)
     # again, under the same key and another, there and at the leader
     for each in (api, leader.client(token)):
         for headers in (mine, key()):

@@ -66,6 +66,9 @@ class PlanPowerAdvice:
     affordable: bool
     question: dict[str, Any]
 
+    def __post_init__(self) -> None:
+        check_fields(self)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:

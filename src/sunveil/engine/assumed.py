@@ -14,7 +14,7 @@ import pvlib
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
 
-from sunveil.arguments import check_fields
+from sunveil.arguments import check_fields, one_of
 from sunveil.engine.model import Numbers
 from sunveil.errors import ParameterError
 from sunveil.site import Array, Losses, Mount
@@ -95,8 +95,8 @@ class EngineOptions:
     force: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "clock", one_of(Clock, "clock", self.clock))
         check_fields(self)
-        object.__setattr__(self, "clock", Clock(self.clock))
         if not 0.0 <= self.albedo <= 1.0:
             raise ParameterError(f"albedo must be between 0 and 1, and {self.albedo:g} is not")
 

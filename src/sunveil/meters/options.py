@@ -164,7 +164,11 @@ class MeterOptions:
     cleaning: Cleaning | str = Cleaning.RECORD
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        if self.timezone is not None:
+            given: Any = self.timezone
+            _, name = parse_timezone(given)
+            # a zone of zoneinfo or pytz is kept by its name, a text as it was written
+            object.__setattr__(self, "timezone", given if isinstance(given, str) else name)
         self._check_types()
         if self.unit != AUTO:
             object.__setattr__(self, "unit", parse_unit(self.unit))
@@ -179,14 +183,10 @@ class MeterOptions:
             object.__setattr__(self, "label", one_of(Label, "label", self.label, AUTO))
         if self.register != AUTO:
             object.__setattr__(self, "register", one_of(Register, "register", self.register, AUTO))
-        if self.timezone is not None:
-            given: Any = self.timezone
-            _, name = parse_timezone(given)
-            # a zone of zoneinfo or pytz is kept by its name, a text as it was written
-            object.__setattr__(self, "timezone", given if isinstance(given, str) else name)
         if self.import_column is not None or self.export_column is not None:
             object.__setattr__(self, "net", True)
         self._check_shape()
+        check_fields(self)
 
     def _check_shape(self) -> None:
         if self.export_column is not None and self.power_column is not None:
