@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +32,7 @@ FLEETS, LARGE, LARGE_FLEETS = 50, 10_000, 10
 # constant was chosen, on those below (``--development``).
 REPORTED = 3000
 # What is looked up by those who ask which way is worth what.
-GUIDED = ("way", "systems", "epsilon", "draws", "fresh", "energy", "evening", "ramp")
+GUIDED = ("way", "systems", "epsilon", "draws", "energy", "evening", "ramp")
 # Draws of the fleet within one publication's band.
 BAND_DRAWS = 100
 
@@ -56,8 +56,6 @@ class PowerCost:
         Share of draws in which nothing was published.
     other_energy, other_covered
         Error of energy, and share in the band, where the truth is made by other physics. [%, 1]
-    fresh
-        Whether its fleets were never looked at while methods were made.
     """
 
     way: str
@@ -72,7 +70,6 @@ class PowerCost:
     suppressed: float
     other_energy: float = float("nan")
     other_covered: float = float("nan")
-    fresh: bool = True
 
 
 def cost_of(
@@ -172,12 +169,11 @@ def costs(
         homes = [draw_home(systems, light, seed=first + n, other=beside) for n in range(many)]
         for way in ways:
             for epsilon in epsilons[-1:] if way in NO_EPSILON else epsilons:
-                found = cost_of(way, homes, light, epsilon=epsilon, draws=draws, seed=first + 5)
-                yield replace(found, fresh=first >= REPORTED)
+                yield cost_of(way, homes, light, epsilon=epsilon, draws=draws, seed=first + 5)
 
 
 def merged(paths: Sequence[Path]) -> list[PowerCost]:
-    """Return what several runs found; of what was measured twice, fresh fleets, then more draws."""
+    """Return what several runs found; of what was measured twice, that of more draws."""
     kept: dict[tuple[int, int, float], PowerCost] = {}
     order = list(WAYS)
     for path in paths:
@@ -185,7 +181,7 @@ def merged(paths: Sequence[Path]) -> list[PowerCost]:
             each = PowerCost(**row)
             place = each.systems, order.index(each.way), each.epsilon
             known = kept.get(place)
-            if known is None or (known.fresh, known.draws) <= (each.fresh, each.draws):
+            if known is None or known.draws <= each.draws:
                 kept[place] = each
     return [kept[place] for place in sorted(kept)]
 
