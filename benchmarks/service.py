@@ -24,67 +24,10 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.service_bars import bars_table
+
 CLIENTS, SECONDS, STARTS, ASKS = 32, 20.0, 8, 5
 SYSTEMS = 2000
-# What the service has to reach beside this, what was reached when each was last run, and by which
-# command: name, bar, reached, command.
-BARS = (
-    (
-        "1,000 slow connections, of five kinds, with 256 and 4,096 open files",
-        "others answered within 1 s; log under 1 MB",
-        "0.37 s at most; 0.29 MB",
-        "python -m benchmarks.service_slow",
-    ),
-    (
-        "60 sign-ins with forged addresses; 1,000 users behind one proxy",
-        "limited as one; none locked out by another",
-        "20 of 60 looked at; 1,000 of 1,000 signed in",
-        "python -m benchmarks.service_logins",
-    ),
-    (
-        "32 clients read over PostgreSQL, after three seconds of reading",
-        "99 of 100 within 100 ms with 1 worker; 1.4 times as many with 2",
-        "44 to 79 ms, 1,052 to 1,281 a second; 1.76 times as many",
-        "python -m benchmarks.service_workers reading",
-    ),
-    (
-        "64 clients race, 2 workers",
-        "grants exactly the budget",
-        "10 granted, 54 refused; 10 charges, 10 answers",
-        "python -m benchmarks.service_workers race",
-    ),
-    (
-        "50 kills under load, 2 workers",
-        "charges equal answers",
-        "equal; a new leader after 3 s in the median, 7 s at most",
-        "python -m benchmarks.service_workers kills --times 50",
-    ),
-    (
-        "first `sunveil serve --demo`, nothing compiled",
-        "progress within 1 s, ready under 60 s of the processor",
-        "0.2 s; 56 s, and 16 s when compiled",
-        "python -m benchmarks.service_demo",
-    ),
-    (
-        "journeys in Chromium, desktop and phone, keyboard only",
-        "no dead end; axe-core reports nothing serious",
-        "tested",
-        "pytest tests/service/test_service_curator_browser.py"
-        " tests/service/test_service_analyst_browser.py",
-    ),
-    (
-        "schemathesis on the whole API, local accounts and single sign-on",
-        "no 5xx",
-        "tested",
-        "pytest tests/service/test_service_openapi.py tests/service/test_service_oidc.py",
-    ),
-    (
-        "backup during load, restored in another folder",
-        "ledger verifies, no charge lost, no old token works",
-        "tested",
-        "pytest tests/service/test_service_backup.py",
-    ),
-)
 FEEDERS = ("F1", "F2", "F3")
 
 
@@ -289,7 +232,12 @@ def ask_times(folder: Path) -> dict[str, float]:
 
 
 def page(
-    starts: list[float], loads: dict[str, Load], asks: dict[str, float], *, seconds: float
+    starts: list[float],
+    loads: dict[str, Load],
+    asks: dict[str, float],
+    bars: str,
+    *,
+    seconds: float,
 ) -> str:
     """Return the page of all that was measured."""
     from sunveil.service.settings import ANSWER_SECONDS
@@ -298,9 +246,6 @@ def page(
         f"| {name} | {each.size:,} | {each.rate:.0f} | {each.median:.0f} | {each.worst:.0f} |"
         f" {each.failed} |\n"
         for name, each in loads.items()
-    )
-    bars = "".join(
-        f"| {what} | {bar} | {reached} | `{command}` |\n" for what, bar, reached, command in BARS
     )
     kinds = "".join(
         f"| {kind} | {1e3 * took:.0f} | {1e3 * ANSWER_SECONDS[kind]:.0f} |\n"
@@ -337,11 +282,9 @@ longer, it is padded to the next multiple.
 {kinds}
 ## What else it has to reach
 
-Each is measured or tested by a command of its own, and what it reached is from its last run on the
-same 2 cores, with other work beside it.
+Each is measured or tested by a command of its own, which writes its row when it is given this page
+by `--page`.
 
-| what | bar | reached | by |
-|---|---|---|---|
 {bars}"""
 
 
@@ -372,7 +315,8 @@ def main() -> None:
             )
         }
         served.kill()
-        text = page(starts, loads, ask_times(prepared.folder), seconds=given.seconds)
+        bars = bars_table(given.page)
+        text = page(starts, loads, ask_times(prepared.folder), bars, seconds=given.seconds)
     if given.page is None:
         print(text)
     else:

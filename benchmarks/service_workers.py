@@ -3,8 +3,8 @@
 A service is started by ``sunveil serve --workers`` over a PostgreSQL server of its own.
 
 - ``reading`` needs ``wrk`` (Debian's package): 32 connections read a release, from one worker and
-  then from two, in turns; the clients take time of the same cores. The first seconds, in which each
-  of the 32 tokens is looked up for the first time, are not counted.
+  then from two, in turns; the clients take time of the same cores. The first requests, in which
+  each of the 32 tokens is looked up for the first time, count.
 - ``race``: 64 clients ask different questions at once, for a promise that holds ten of them.
 - ``kills``: clients ask under load while workers are killed, the leader more often than not.
 
@@ -38,9 +38,9 @@ import psycopg
 
 from benchmarks.postgres import free_port, postgres
 from benchmarks.service import FEEDERS, SYSTEMS, write_estimates
+from benchmarks.service_bars import put_reached
 
 RACERS, ASKERS = 64, 8
-WARM_UP_SECONDS = 3
 
 
 def prepare(folder: Path, database: str, *, epsilon: float, shares: dict[str, float]) -> list[str]:
@@ -141,8 +141,8 @@ def leader_of(parent: int, database: str) -> int | None:
     return None
 
 
-def reading(folder: Path, database: str, *, seconds: int, rounds: int) -> None:
-    """Print how many releases a second 32 connections read, from one worker and from two."""
+def reading(folder: Path, database: str, *, seconds: int, rounds: int) -> str:
+    """Return how many releases a second 32 connections read, from one worker and from two."""
     from sunveil.service.app import open_service
     from sunveil.service.broker import TotalsQuestion
     from sunveil.service.settings import ServiceSettings
@@ -161,29 +161,30 @@ def reading(folder: Path, database: str, *, seconds: int, rounds: int) -> None:
         '  return wrk.format("GET", nil, {["Authorization"] = "Bearer " .. tokens[n]})\nend\n'
     )
     rates: dict[int, list[float]] = {1: [], 2: []}
+    latest: list[str] = []
     for number in range(2 * rounds):
         workers = 1 + number % 2
         with serving(folder, database, workers) as (base, _):
             time.sleep(8.0)  # until what draws is loaded
             wrk = ["wrk", "-t1", "-c32", "-s", str(script), f"{base}/api/v1/releases/{release}"]
-            done = ""
-            for phase in (WARM_UP_SECONDS, seconds):
-                done = subprocess.run(
-                    [*wrk, f"-d{phase}s", "--latency"], capture_output=True, text=True, check=True
-                ).stdout
+            done = subprocess.run(
+                [*wrk, f"-d{seconds}s", "--latency"], capture_output=True, text=True, check=True
+            ).stdout
         rate = float(re.search(r"Requests/sec:\s+([\d.]+)", done)[1])  # type: ignore[index]
         late = re.search(r"^\s+99%\s+(\S+)", done, re.MULTILINE)[1]  # type: ignore[index]
         bad = re.search(r"Non-2xx or 3xx responses: (\d+)", done)
         rates[workers].append(rate)
+        if workers == 1:
+            latest.append(late)
         print(
             f"{workers} worker(s): {rate:.0f} a second, 99th percentile {late},"
             f" {bad[1] if bad else 0} refused"
         )
     one, two = (statistics.median(rates[each]) for each in (1, 2))
-    print(f"two workers answer {two / one:.2f} times as many as one")
+    return f"{', '.join(latest)} at {one:,.0f} a second; {two / one:.2f} times as many"
 
 
-def race(folder: Path, database: str) -> None:
+def race(folder: Path, database: str) -> str:
     """Have 64 clients ask at once for a promise that holds ten questions."""
     shares = {f"analyst {number}": 1.0 for number in range(RACERS)}
     tokens = prepare(folder, database, epsilon=1.05, shares=shares)
@@ -207,7 +208,8 @@ def race(folder: Path, database: str) -> None:
     print(f"race: {granted} granted, {found.count(403)} refused of {len(found)}")
     assert granted == 10
     assert set(found) == {201, 403}
-    check(database, answers=10, epsilon=0.1)
+    charges = check(database, answers=10, epsilon=0.1)
+    return f"{granted} granted, {found.count(403)} refused; {charges}"
 
 
 class Load:
@@ -265,7 +267,7 @@ class Load:
             return
 
 
-def kills(folder: Path, database: str, *, times: int) -> None:
+def kills(folder: Path, database: str, *, times: int) -> str:
     """Kill workers under load, and check that charges are answers."""
     shares = {f"analyst {number}": 900.0 for number in range(ASKERS)}
     tokens = prepare(folder, database, epsilon=900.0, shares=shares)
@@ -294,17 +296,15 @@ def kills(folder: Path, database: str, *, times: int) -> None:
             for name, body in load.answers.items():
                 again = api.get(f"/api/v1/releases/{name}", headers=headers)
                 assert again.content == body, "an answer has become another"
-    print(
-        f"kills: {times} of workers, {leaders} of them the leader; a new one led after"
-        f" {statistics.median(pauses):.2f} s, {max(pauses):.2f} s at most;"
-        f" {len(load.answers)} answers, {load.lost} requests cut off"
-    )
+    print(f"kills: {times} of workers, {leaders} of them the leader; {load.lost} requests cut off")
     assert load.strange == [], load.strange[:3]
-    check(database, answers=len(load.answers), epsilon=0.01)
+    charges = check(database, answers=len(load.answers), epsilon=0.01)
+    late = f"{statistics.median(pauses):.1f} s in the median, {max(pauses):.1f} s at most"
+    return f"{charges}; a new leader after {late}"
 
 
-def check(database: str, *, answers: int, epsilon: float) -> None:
-    """Check that the ledger holds, and that charges are the answers."""
+def check(database: str, *, answers: int, epsilon: float) -> str:
+    """Check that the ledger holds, and that charges are the answers; return how many there are."""
     from sunveil.ledger.ledger import Ledger
 
     with Ledger(database) as ledger:
@@ -314,6 +314,7 @@ def check(database: str, *, answers: int, epsilon: float) -> None:
     print(f"  the ledger holds: {verdict.charges} charges, {verdict.answered} answers, ε {spent:g}")
     assert verdict.charges == verdict.answered == answers
     assert round(spent / epsilon) == answers
+    return f"{verdict.charges} charges, {verdict.answered} answers"
 
 
 def main() -> None:
@@ -323,16 +324,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--page", type=Path, help="the page to write its row into")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, postgres() as database:
         os.environ["XDG_STATE_HOME"] = f"{name}/state"
         folder = Path(name) / "data"
         if given.what == "reading":
-            reading(folder, database, seconds=given.seconds, rounds=given.rounds)
+            reached = reading(folder, database, seconds=given.seconds, rounds=given.rounds)
         elif given.what == "race":
-            race(folder, database)
+            reached = race(folder, database)
         else:
-            kills(folder, database, times=given.times)
+            reached = kills(folder, database, times=given.times)
+    put_reached(given.page, given.what, reached)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,129 @@
+"""The bars of the service that commands of their own measure, as rows of one page.
+
+Each command writes what it reached into its own row (``--page``); ``benchmarks.service``, which
+makes the page anew, keeps these as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+NOT_MEASURED, TESTED = "not measured", "tested"
+HEAD = "| what | bar | reached | by |\n|---|---|---|---|\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What the service has to reach.
+
+    Parameters
+    ----------
+    what, bar
+        What is tried, and what has to come of it.
+    command
+        What measures or tests it.
+    """
+
+    what: str
+    bar: str
+    command: str
+
+    @property
+    def tested(self) -> bool:
+        """Whether tests show it, and no number is measured."""
+        return self.command.startswith("pytest")
+
+    def row(self, reached: str) -> str:
+        """Return its row of the page."""
+        return f"| {self.what} | {self.bar} | {reached} | `{self.command}` |"
+
+
+BARS = {
+    "slow": Bar(
+        "1,000 slow connections, of five kinds, with 256 and 4,096 open files",
+        "others answered within 1 s; log under 1 MB",
+        "python -m benchmarks.service_slow",
+    ),
+    "logins": Bar(
+        "60 sign-ins with forged addresses; 1,000 users behind one proxy",
+        "limited as one; none locked out by another",
+        "python -m benchmarks.service_logins",
+    ),
+    "reading": Bar(
+        "32 clients read over PostgreSQL, from the first request of a new service on",
+        "99 of 100 within 100 ms with 1 worker; 1.4 times as many with 2",
+        "python -m benchmarks.service_workers reading",
+    ),
+    "race": Bar(
+        "64 clients race, 2 workers",
+        "grants exactly the budget",
+        "python -m benchmarks.service_workers race",
+    ),
+    "kills": Bar(
+        "50 kills under load, 2 workers",
+        "charges equal answers",
+        "python -m benchmarks.service_workers kills --times 50",
+    ),
+    "demo": Bar(
+        "first `sunveil serve --demo`, nothing compiled",
+        "progress within 1 s, ready under 60 s of the processor",
+        "python -m benchmarks.service_demo",
+    ),
+    "journeys": Bar(
+        "journeys in Chromium, desktop and phone, keyboard only",
+        "no dead end; axe-core reports nothing serious",
+        "pytest tests/service/test_service_curator_browser.py"
+        " tests/service/test_service_analyst_browser.py",
+    ),
+    "described": Bar(
+        "schemathesis on the whole API, local accounts and single sign-on",
+        "no 5xx",
+        "pytest tests/service/test_service_openapi.py tests/service/test_service_oidc.py",
+    ),
+    "backup": Bar(
+        "backup during load, restored in another folder",
+        "ledger verifies, no charge lost, no old token works",
+        "pytest tests/service/test_service_backup.py",
+    ),
+}
+
+
+def bars_table(page: Path | None) -> str:
+    """Return all rows, with what a page says that each reached.
+
+    Parameters
+    ----------
+    page
+        The page as it is; None, or one that is not there yet, says nothing.
+    """
+    text = page.read_text(encoding="utf-8") if page is not None and page.exists() else ""
+    rows = []
+    for bar in BARS.values():
+        begin = f"| {bar.what} | {bar.bar} | "
+        known = [line[len(begin) :] for line in text.splitlines() if line.startswith(begin)]
+        reached = known[0].split(" | ")[0] if known else NOT_MEASURED
+        rows.append(bar.row(TESTED if bar.tested else reached))
+    return HEAD + "\n".join(rows) + "\n"
+
+
+def put_reached(page: Path | None, name: str, reached: str) -> None:
+    """Print what was reached, and write it into its row of a page.
+
+    Parameters
+    ----------
+    page
+        The page, which has the table; None for none.
+    name
+        Which bar.
+    reached
+        What was reached.
+    """
+    bar = BARS[name]
+    print(f"{bar.what}: {reached}")
+    if page is None:
+        return
+    lines = page.read_text(encoding="utf-8").splitlines()
+    begin = f"| {bar.what} | {bar.bar} | "
+    lines = [bar.row(reached) if line.startswith(begin) else line for line in lines]
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
