@@ -81,7 +81,10 @@ def test_meters_need_a_place_and_one_system(sunveil, three_systems, one_system, 
 def test_power_is_told_by_way_and_epsilon_with_the_command_that_was_measured(sunveil):
     found = sunveil("utility", "--power", "300")
     assert found.code == 0, found.err
-    assert "publish fleet --tables planes,totals --largest 20 at ε = 1 (1.7%)" in found.out
-    # without a stated largest system the same ε is worth next to nothing
+    measured = {(each.way, each.systems, each.epsilon): each.energy for each in power_worths()}
+    energy = measured["tables for power", 300, 1.0]
+    told = f"publish fleet --tables planes,totals --largest 20 at ε = 1 ({energy:.2g}%)"
+    assert told in found.out
+    # without a stated largest system the same ε is worth a tenth of that
     assert "tables for power, largest not said" in found.out
     assert "e+" not in found.out

@@ -207,7 +207,7 @@ def test_of_what_was_not_measured_no_error_of_power_is_stated(service, change):
 
 def test_rough_power_is_answered_by_another_way_that_keeps_its_word(service):
     found = plan(service, FleetTableQuestion(kind="fleet-table", epsilon=1.0))
-    assert power_of(found).verdict is ErrorVerdict.NOISE
+    assert power_of(found).verdict is ErrorVerdict.ROUGH
     best = found.power_advice[0]
     assert best.words == "with only sectors with tilts and totals, no system larger than 20 kW, ε = 0.5"  # noqa: E501  # fmt: skip
     assert best.question.tables == ["planes", "totals"]
