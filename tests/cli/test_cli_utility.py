@@ -5,6 +5,8 @@ import stat
 
 import pytest
 
+from sunveil.power.guidance import power_worths
+
 FEW = ("--epsilon", "0.1", "--epsilon", "3", "--systems", "1")
 
 
