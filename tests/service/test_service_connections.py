@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import select
 import socket
 from contextlib import ExitStack, suppress
@@ -7,7 +8,13 @@ from contextlib import ExitStack, suppress
 import pytest
 from service_makers import PASSWORD, new_curator, post, quick_settings, running
 
-from sunveil.service.network.connections import Closed, ConnectionLimits
+from sunveil.service.network.connections import (
+    STATE_KEY,
+    Closed,
+    ConnectionLimits,
+    ConnectionRegistry,
+    RequestPhases,
+)
 from sunveil.service.network.server import (
     FEWEST_CONNECTIONS,
     MOST_CONNECTIONS,
@@ -132,6 +139,48 @@ def test_a_connection_that_is_answered_stays_open_for_the_next_request(crowded):
             for _ in range(3)
         }
     assert len(ports) == 1
+
+
+class Unbound(asyncio.Transport):
+    """A connection without a socket: nothing waits to be sent."""
+
+    def get_write_buffer_size(self):
+        return 0
+
+
+def test_a_request_whose_body_comes_while_the_one_before_ends_is_read():
+    """A client may send its next request as soon as it has its answer, before all is over."""
+    read = []
+
+    async def app(scope, receive, send):
+        message = await receive()
+        read.append(message["body"])
+        await scope["ends"].wait()
+
+    async def both():
+        connection = ConnectionRegistry(ConnectionLimits(4)).add(Unbound())
+        first_ends, second_comes, over = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        over.set()
+
+        async def at_once():
+            return {"type": "http.request", "body": b"first"}
+
+        async def later():
+            await second_comes.wait()
+            return {"type": "http.request", "body": b"second"}
+
+        phases, state = RequestPhases(app), {STATE_KEY: connection}
+        first = asyncio.create_task(phases({"state": state, "ends": first_ends}, at_once, None))
+        await asyncio.sleep(0)
+        second = asyncio.create_task(phases({"state": state, "ends": over}, later, None))
+        await asyncio.sleep(0)
+        first_ends.set()
+        await first
+        second_comes.set()
+        await second
+
+    asyncio.run(both())
+    assert read == [b"first", b"second"]
 
 
 def test_connections_leave_files_for_the_rest_of_the_service():

@@ -137,7 +137,8 @@ class Connection:
     def request_ended(self) -> None:
         """Note that a request has been answered; the answer may wait to be sent yet."""
         self._requests -= 1
-        self._awaited = None
+        if not self._requests:  # the next one may have begun before this one was over
+            self._awaited = None
         self.rest()
 
     def rest(self) -> None:
@@ -147,12 +148,12 @@ class Connection:
 
     async def receive(self, receive: Receive) -> Message:
         """Receive a part of a body, and note how long it took to come."""
-        self._awaited = self.registry.now()
+        began = self._awaited = self.registry.now()
         try:
             message = await receive()
         finally:
             now = self.registry.now()
-            self._waited += now - self._awaited
+            self._waited += now - began
             self._awaited = None
         self._body += len(message.get("body", b""))
         self._progress = now
