@@ -17,7 +17,8 @@ PAGE = """# What privacy costs, in power
 
 Simulated fleets of homes whose truth is known are published every way there is, and the power
 that an analyst makes of each ([how](power.md)) is held against the true sum under the same
-weather. Made by `python -m benchmarks.power --page docs/power-benchmarks.md`; draws of
+weather. Made by runs of `python -m benchmarks.power --json FILE` with 200 draws at ε = 1 and 100
+elsewhere, put together by `--from-json FILE ... --page docs/power-benchmarks.md`; draws of
 publications cannot be seeded, so that the last digits differ from run to run.
 
 ```{{figure}} {figure}
