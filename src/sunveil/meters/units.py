@@ -68,5 +68,5 @@ def missing_unit(where: str, column: str) -> MeterError:
     """
     named = f"column {column!r}" if column else "readings"
     return MeterError(
-        f"{where} does not say the unit of its {named}: give {ask('unit')} as one of {NAMED}"
+        f"{where} does not say the unit of its {named}: give {ask('power_unit')} as one of {NAMED}"
     )
