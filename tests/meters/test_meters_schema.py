@@ -66,7 +66,11 @@ def test_every_field_is_read_as_it_is_written(write):
     assert (found["date_column"], found["skip_rows"], found["interval_minutes"]) == ("1", 3, 15.0)
     assert found["negate"] is found["net"] is True
     options = options_from(found)
-    assert (options.unit, options.register, options.label) == (Unit.KWH, Register.NO, Label.END)
+    assert (options.power_unit, options.register, options.label) == (
+        Unit.KWH,
+        Register.NO,
+        Label.END,
+    )
     assert (options.decimal, options.separator) == (",", ";")
     assert (options.export_column, options.import_column) == ("kWh: gesamt", "A")
 
@@ -204,7 +208,7 @@ OPTIONS = st.builds(
     separator=st.none() | st.characters(codec="utf-8"),
     skip_rows=st.none() | st.integers(0, 1000),
     decimal=st.sampled_from(["auto", ".", ","]),
-    unit=st.sampled_from(["auto", *Unit]),
+    power_unit=st.sampled_from(["auto", *Unit]),
     register=st.sampled_from(["auto", *Register]),
     interval_minutes=st.none() | st.sampled_from([1.0, 5.0, 7.5, 60.0]),
     first=st.none() | st.just("2024-01-01T00:00"),
