@@ -28,7 +28,7 @@ OTHERS = ("va", "kva", "mva", "var", "kvar", "mvar", "gw", "tw", "gigawatt", "gi
 # Money and mass by the kWh.
 PRICES = ("€", "$", "£", "ct", "cts", "cent", "cents", "eur", "euro", "usd", "gbp", "chf", "aud")
 PRICES += ("g", "kg", "t", "lb", "lbs", "co2")
-# A lone W may be west: it is a watt behind these words, in brackets, and where nothing else stands.
+# A lone W may be west: it is a watt behind these words or an underscore, in brackets and by itself.
 BEFORE_W = (
     *("power", "leistung", "potencia", "potenza", "puissance", "vermogen", "moc", "p", "pac"),
     *("ac", "active", "output", "total", "generation", "production", "solar", "pv", "in", "net"),
@@ -54,7 +54,7 @@ _OTHER = re.compile(
 )
 _SIZE_BEFORE = re.compile(r"(?<![a-z\d.,])(?:\d+|\d+[.,]\d+\s?)$")
 _SIZE_AFTER = re.compile(rf"{_JOINT}{_any(SIZES)}(?![a-z])")
-_BEHIND_W = re.compile(rf"[(\[/]\s*$|(?<![a-z]){_any(BEFORE_W)}[\s_\-,:]+$")
+_BEHIND_W = re.compile(rf"_$|[(\[/]\s*$|(?<![a-z]){_any(BEFORE_W)}[\s_\-,:]+$")
 _PER = re.compile(rf"[\s)\]]*(?:/|{_any(PER)}\b)\s*(?P<word>[a-z]*)")
 # Prices, a prefix apart from its watt, "W m-2" and "kW (h)".
 _ODD_BEFORE = re.compile(rf"(?<![a-z])(?:{_any(PRICES)}\s*/|{_any(PER)}\b|[kmgt][\s\-_.])\s*$")
@@ -78,8 +78,23 @@ def unit_in_name(name: str) -> Unit | None:
     >>> unit_in_name("Usage (Real energy in kilowatt-hours)")
     <Unit.KWH: 'kWh'>
     """
-    found = _units_in(name)
+    found = units_in(name)
     return found.pop() if len(found) == 1 else None
+
+
+def units_in(*labels: str) -> set[Unit | None]:
+    """Return the units that labels name; None stands for one that is not a reading's."""
+    found: set[Unit | None] = set()
+    for text in map(_plain, labels):
+        if _OTHER.search(text):
+            found.add(None)
+        for each in _UNIT.finditer(text):
+            before, after = text[: each.start()], text[each.end() :]
+            alone = each[0] == text.strip()
+            west = each[0] == "w" and not alone and not _BEHIND_W.search(before)
+            if not (west or _SIZE_BEFORE.search(before) or _SIZE_AFTER.match(after)):
+                found.add(_unit_of(each, before, after))
+    return found
 
 
 def is_unit(cell: str) -> bool:
@@ -89,7 +104,7 @@ def is_unit(cell: str) -> bool:
 
 def find_unit(label: str) -> tuple[Unit | None, tuple[str, ...]]:
     """Return the unit that the header of a column says, None without any, and what was assumed."""
-    found = _units_in(label)
+    found = units_in(label)
     if not found and _PVDAQ.search(label):
         return Unit.W, (f"The unit of {label} was taken to be W, as in PVDAQ.",)
     return (found.pop() if len(found) == 1 else None), ()
@@ -107,7 +122,7 @@ def missing_unit(where: str, column: str) -> MeterError:
     """
     named = f"column {column!r}" if column else "readings"
     return MeterError(
-        f"{where} does not say the unit of its {named}: give {ask('unit')} as one of {NAMED}"
+        f"{where} does not clearly say the unit of its {named}: give {ask('unit')} as one of {NAMED}"
     )
 
 
@@ -116,21 +131,6 @@ def _plain(label: str) -> str:
     text = unicodedata.normalize("NFKD", label).translate(_JOINTS)
     text = "".join(each for each in text if not unicodedata.combining(each))
     return _SEAM.sub(" ", text).lower()
-
-
-def _units_in(label: str) -> set[Unit | None]:
-    """Return the units that a label names; None stands for one that is not a reading's."""
-    text = _plain(label)
-    found: set[Unit | None] = {None} if _OTHER.search(text) else set()
-    for each in _UNIT.finditer(text):
-        before, after = text[: each.start()], text[each.end() :]
-        alone = each[0] == text.strip()
-        if each[0] == "w" and not alone and not _BEHIND_W.search(before):
-            continue
-        if _SIZE_BEFORE.search(before) or _SIZE_AFTER.match(after):
-            continue
-        found.add(_unit_of(each, before, after))
-    return found
 
 
 def _unit_of(found: re.Match[str], before: str, after: str) -> Unit | None:
