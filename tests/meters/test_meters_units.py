@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from meter_makers import refusal, sunny
 
-import sunveil
 from sunveil.meters import read_meters
 
 QUARTER = 4.0  # kWh in a quarter of an hour, as kW
@@ -28,7 +27,8 @@ SPELLINGS = {
     "kWh": """kWh|KWH|Kwh|kwH|kW h|kW-h|kW·h|kW⋅h|kW•h|kW∙h|kW.h|kW*h|kW×h|kW_h|kWhr|kWhrs|kW-hr
         |kWhs|kilowatt-hours|kilowatt hours|KILOWATTHOURS|Kilowatt Hour|Generated Kilowatt Hours
         |kilo watt hour|kilo-watt-hours|KiloWattHours|kWattHours|kilowatt–hours|kilowatt‑hours
-        |kilowatt_hours|GeneratedKilowattHours|generationKWh|energy_kwh|Real energy in kilowatt-hours
+        |kilowatt_hours|GeneratedKilowattHours|generationKWh|energy_kwh
+        |Real energy in kilowatt-hours
         |Kilowattstunden|Kilowatt-Stunden|Kilowattstunde|kWStd|Erzeugung (kWh)|Zählwert [kWh]
         |kilowattuur|kilowatt-uur|Opbrengst kWh|kilowattheures|kilowatts-heures|kilowatts heure
         |Énergie (kWh)|kilovatio-hora|kilovatios hora|kilovatioshora|kWh generados|quilowatt-hora
@@ -42,9 +42,9 @@ UNKNOWN = """kWp|kWpeak|kW peak|Wp|kVA|kVAr|kvarh|kVAh|Real kW or kVA|VA|kWh/15m
     |kWh/day|kWh pro Tag|kWh/kWp|kWh per kWp|W/Wp|kW/kWp|Wh per panel|kW/h|kW per hour|W/h
     |W/m2|W/m²|kWh/m2|W m-2|kWh d-1|kWh kWp^-1|kilowatt hours per square meter|GWh|GW
     |gigawatt hours|power kW energy kWh|kW / kWh|k W h|k-Wh|m Wh|Ertrag €/kWh|ct per kWh
-    |Earned per kWh|g CO2/kWh|PeakW|peakkW|Solarparkkwh|Roof W|Dach W|Roof-W|Array W|String E+W
-    |Roof W 30deg|W of chimney|Windows|Show|kwiksolar|workwatch|wattage|watted|hwatt|kWx
-    |kWmean|15minkWhx|SMA 5kW|Array 3.6 kW|power w/ losses|power w/o losses|MJ|BTU
+    |Earned per kWh|g CO2/kWh|PeakW|peakkW|Solarparkkwh|Roof W|Dach W|Roof-W|Array W
+    |String E+W|Roof W 30deg|W of chimney|Windows|Show|kwiksolar|workwatch|wattage|watted
+    |hwatt|kWx|kWmean|15minkWhx|SMA 5kW|Array 3.6 kW|power w/ losses|power w/o losses|MJ|BTU
     |kilowattpeak|megajoules"""
 
 

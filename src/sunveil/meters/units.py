@@ -122,7 +122,8 @@ def missing_unit(where: str, column: str) -> MeterError:
     """
     named = f"column {column!r}" if column else "readings"
     return MeterError(
-        f"{where} does not clearly say the unit of its {named}: give {ask('unit')} as one of {NAMED}"
+        f"{where} does not clearly say the unit of its {named}:"
+        f" give {ask('unit')} as one of {NAMED}"
     )
 
 
