@@ -38,8 +38,9 @@ SPELLINGS = {
     "MWh": """MWh|MWH|mwh|mWh|Megawatt hours|Megawatt-hours|megawatthours|Megawattstunden
         |Megawattuur|mégawattheures|megavatios hora|energy_mwh|EnergyMWh""",
 }
-UNKNOWN = """kWp|kWpeak|kW peak|Wp|kVA|kVAr|kvarh|kVAh|Real kW or kVA|VA|kWh/15min|kWh per 15 minutes
-    |kWh/day|kWh pro Tag|kWh/kWp|kWh per kWp|W/Wp|kW/kWp|Wh per panel|kW/h|kW per hour|W/h
+UNKNOWN = """kWp|kWpeak|kW peak|Wp|kVA|kVAr|kvarh|kVAh|Real kW or kVA|VA|kWh/15min
+    |kWh per 15 minutes|kWh/day|kWh pro Tag|kWh/kWp|kWh per kWp|W/Wp|kW/kWp|Wh per panel|kW/h
+    |kW per hour|W/h
     |W/m2|W/m²|kWh/m2|W m-2|kWh d-1|kWh kWp^-1|kilowatt hours per square meter|GWh|GW
     |gigawatt hours|power kW energy kWh|kW / kWh|k W h|k-Wh|m Wh|Ertrag €/kWh|ct per kWh
     |Earned per kWh|g CO2/kWh|PeakW|peakkW|Solarparkkwh|Roof W|Dach W|Roof-W|Array W

@@ -26,8 +26,10 @@ SIZES = ("p", "peak", "spitze", "crete", "pico", "picco", "piek", "nominal", "ra
 # Apparent and reactive power, and multiples that are not read.
 OTHERS = ("va", "kva", "mva", "var", "kvar", "mvar", "gw", "tw", "gigawatt", "gigawatts")
 # Money and mass by the kWh.
-PRICES = ("€", "$", "£", "ct", "cts", "cent", "cents", "eur", "euro", "usd", "gbp", "chf", "aud")
-PRICES += ("g", "kg", "t", "lb", "lbs", "co2")
+PRICES = (
+    *("€", "$", "£", "ct", "cts", "cent", "cents", "eur", "euro", "usd", "gbp", "chf", "aud"),
+    *("g", "kg", "t", "lb", "lbs", "co2"),
+)
 # A lone W may be west: it is a watt behind these words or an underscore, in brackets and by itself.
 BEFORE_W = (
     *("power", "leistung", "potencia", "potenza", "puissance", "vermogen", "moc", "p", "pac"),
