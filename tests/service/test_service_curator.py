@@ -9,6 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ from service_makers import running as running_service
 from sunveil.cli import cli
 from sunveil.errors import FORM_LABELS, SourceError
 from sunveil.fleet import FleetSettings
+from sunveil.ledger.amounts import from_nano
+from sunveil.ledger.promise import Promise
 from sunveil.ledger.records import Question
 from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import System
+from sunveil.privacy.units import Days, System, unit_name
 from sunveil.service.curator.dataset_files import public_groups
 from sunveil.service.curator.fits import fit_days, row_findings
 from sunveil.service.curator.inference import (
@@ -536,6 +539,44 @@ def test_a_promise_is_previewed_in_plain_words_and_spends_nothing(fleet):
     assert 'id="tables-data"' in answer.text
     assert 'id="systems-data"' in answer.text
     assert fleet.service.ledger.names() == []
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        Promise(System(), 2.0),
+        Promise(System(), 4.0, 1e-6),
+        Promise(System(), 3.0, meters=3),
+        Promise(Days(2), 4.0, 1e-6, meters=2),
+    ],
+    ids=["epsilon", "delta", "meters", "days"],
+)
+def test_errors_shown_before_a_promise_are_those_that_a_plan_states(serve, promise):
+    running = serve()
+    add_dataset(running.service, shares={"ann": promise.epsilon}, epsilon=promise.epsilon)
+    served = replace(served_of(running), name="new", folder="roofs")
+    with running.service.store.changing() as connection:
+        add_served(connection, served)
+    unit, _, k = unit_name(promise.unit).partition(":")
+    fields = {"unit": unit, "k": k or "1", "epsilon": promise.epsilon}
+    fields |= {"delta": promise.delta, "meters": promise.meters}
+    page = login(running).get("/curator/datasets/new/promise", params=fields).text
+    rows = [
+        [float(number) for number in re.findall(r">±?(\d+(?:\.\d+)?)", row)[:4]]
+        for row in re.findall(r'<tr>(<th scope="row">.*?)</tr>', page)
+    ]
+    assert [row[0] for row in rows] == [1.0, 5.0, 20.0]
+    running.service.ledger.create_dataset("new", promise)
+    running.service.ledger.set_share("new", "ann", from_nano(promise.total))
+    api = running.api()
+    for questions, epsilon, sector, total in rows:
+        asked = {"kind": "fleet-table", "epsilon": epsilon}
+        one = api.post("/datasets/new/plans", json={**asked, "tables": ["sectors"]}).json()
+        two = api.post("/datasets/new/plans", json={**asked, "tables": ["totals"]}).json()
+        assert one["cost"] * questions == pytest.approx(from_nano(promise.total), rel=0.02)
+        found = {each["value"]: each["error"] for each in one["expected"] + two["expected"]}
+        assert sector == pytest.approx(found["systems"], rel=0.02)
+        assert total == pytest.approx(found["total_kw"], rel=0.06)
 
 
 def test_a_promise_is_made_once_and_for_ever(serve):
