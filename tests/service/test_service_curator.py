@@ -541,6 +541,43 @@ def test_a_promise_is_previewed_in_plain_words_and_spends_nothing(fleet):
     assert fleet.service.ledger.names() == []
 
 
+def crawl(client: httpx.Client, start: str) -> dict[str, str]:
+    """Return the text of every page of a side that links lead to."""
+    found, waiting = {}, [start]
+    while waiting:
+        path = waiting.pop()
+        answer = client.get(path)
+        found[path] = answer.text
+        for link in re.findall(r'<a[^>]* href="([^"#]+)"', answer.text):
+            to = html.unescape(link)
+            if to.startswith(start) and to not in found and to not in waiting and len(found) < 60:
+                waiting.append(to)
+    return found
+
+
+@pytest.mark.parametrize("side", ["/curator", "/analyst"])
+def test_no_page_puts_the_token_of_a_form_into_an_address(start, side):
+    running = start()
+    inferred(running)
+    add_dataset(running.service, "asked")
+    ask = {"kind": "totals", "epsilon": 0.1}
+    running.api().post("/datasets/asked/releases", json=ask, headers=key())
+    client = login(running) if side == "/curator" else running.analyst()
+    pages = crawl(client, side)
+    assert len(pages) > 10
+    seen = 0
+    for path, text in pages.items():
+        assert "csrf" not in path
+        for form, inside in re.findall(r"<form([^>]*)>(.*?)</form>", text, re.DOTALL):
+            seen += 1
+            methods = re.findall(r'\bmethod="?(\w+)', form) + re.findall(
+                r'formmethod="?(\w+)', inside
+            )
+            if "get" in methods or not methods:
+                assert '<input type="hidden" name="csrf"' not in inside, path
+    assert seen > 5
+
+
 @pytest.mark.parametrize(
     "promise",
     [
