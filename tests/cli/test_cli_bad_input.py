@@ -115,7 +115,7 @@ def test_a_value_out_of_its_range_is_refused_by_name(
     ids=" ".join,
 )
 def test_unit_meant_two_things_and_is_refused_with_their_names(refused, one_system, words, names):
-    said = refused(*words, one_system, "--power-unit", "kW")
+    said = refused(*words, one_system, "--unit", "kW")
     assert "there is no --unit: use" in said
     for option in ("--protect", "--power-unit"):
         assert (option in said) == any(option in name for name in names)
