@@ -157,7 +157,7 @@ def _of_votes(system: KnownSystem, *, prior: bool) -> list[Errors]:
         system.record,
         system.plane,
         system.dc_capacity_kw,
-        unit=Days(1),
+        protect=Days(1),
         epsilons=EPSILONS,
         exponential=not prior,
     )

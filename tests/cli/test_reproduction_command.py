@@ -227,7 +227,7 @@ def test_an_out_that_cannot_be_a_folder_is_refused(refused, tmp_path):
         ("--longitude", "5"),
         ("--system", "a"),
         ("--azimuth", "180"),
-        ("--unit", "W"),
+        ("--power-unit", "W"),
         ("--negate",),
     ],
 )
