@@ -71,8 +71,6 @@ def test_a_refusal_of_a_release_names_the_option_that_it_has(sunveil, foreign, p
         ("publish", "system", "{meters}", "--systems", "{systems}",
          *RELEASE, "--ledger", "{ledger}", "--dataset", "d", "--dry-run"),
         ("utility", "{meters}", *("--latitude", "39", "--longitude", "-105")),
-        ("reproduce", "--meters", "{meters}", *("--latitude", "39", "--longitude", "-105"),
-         "--out", "{out}"),
         ("schema", "{meters}"),
     ],
     ids=lambda words: " ".join(word for word in words[:4] if word.isalpha() or "systems" in word),
