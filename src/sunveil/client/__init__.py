@@ -17,7 +17,6 @@ from sunveil.client.errors import (
     ServiceError,
     ServiceUnreachable,
 )
-from sunveil.client.power import ServedPower
 from sunveil.client.results import Plan, PlanAdvice, PlanPowerAdvice, ServedRelease
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "Plan",
     "PlanAdvice",
     "PlanPowerAdvice",
-    "ServedPower",
     "ServedRelease",
     "ServiceError",
     "ServiceUnreachable",

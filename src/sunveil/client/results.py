@@ -13,7 +13,6 @@ import pandas as pd
 
 from sunveil.arguments import all_named, check_fields
 from sunveil.checked import checked
-from sunveil.client.power import ServedPower
 from sunveil.errors import ParameterError
 
 # Frictionless' words for what a column holds, and pandas' for the same with gaps.
@@ -136,13 +135,10 @@ class ServedRelease:
         All of it, as the API sends it.
     fetch
         What returns the bytes at an address of the API.
-    order
-        What orders power of it, waits for that and returns it.
     """
 
     fields: dict[str, Any] = field(repr=False)
     fetch: Callable[[str], bytes] = field(repr=False)
-    order: Callable[[str, dict[str, Any]], ServedPower] = field(repr=False)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -207,42 +203,6 @@ class ServedRelease:
     def file(self, name: str) -> bytes:
         """Return one of its files, such as ``totals.csv`` or ``release-card.yaml``."""
         return self.fetch(f"/releases/{self.id}/files/{name}")
-
-    @checked
-    def power(
-        self,
-        latitude: float,
-        longitude: float,
-        *,
-        start: str,
-        end: str,
-        step_minutes: int = 15,
-        whole: bool = False,
-        weather: str = "clearsky",
-        zone: str = "UTC",
-    ) -> ServedPower:
-        """Return what the fleet gives over time, with a band; the service makes it, at no cost.
-
-        Parameters
-        ----------
-        latitude, longitude
-            Where the fleet is. [degrees]
-        start, end
-            First day, and the day after the last, such as ``2023-01-01``, in UTC.
-        step_minutes
-            15, 30 or 60. [minutes]
-        whole
-            Whether groups are added up to one sum.
-        weather
-            ``clearsky``, or the name of a file that the service has.
-        zone
-            Time zone of days and seasons in planners' answers.
-        """
-        order = {
-            "latitude": latitude, "longitude": longitude, "start": str(start), "end": str(end),
-            "step_minutes": step_minutes, "whole": whole, "weather": weather, "zone": zone,
-        }  # fmt: skip
-        return self.order(self.id, order)
 
     @checked
     def save(self, folder: Path | str) -> list[Path]:

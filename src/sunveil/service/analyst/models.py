@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from sunveil.service.broker import Question
-from sunveil.service.power_orders import PowerOrder
 from sunveil.service.problems import MEDIA_TYPE
 from sunveil.service.verdicts import ErrorVerdict
 
@@ -147,36 +146,6 @@ class SuggestionsBody(BaseModel):
     """First questions, one for each kind."""
 
     suggestions: list[SuggestionBody]
-
-
-class PowerAnswerBody(BaseModel):
-    """A planner's answer, with what nine in ten draws are between."""
-
-    group: str
-    name: str
-    value: float
-    low: float
-    high: float
-    unit: str
-    about: str
-
-
-class PowerRunBody(BaseModel):
-    """A run of power from a release, as it stands."""
-
-    id: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
-    release: str
-    order: PowerOrder
-    state: Annotated[str, Field(description="running, done or failed.")]
-    words: Annotated[str, Field(description="How far it is, or why it failed.")]
-    url: str
-    summary: Annotated[
-        dict[str, Any] | None, Field(description="What was made and assumed, once it is done.")
-    ]
-    answers: Annotated[
-        list[PowerAnswerBody], Field(description="Of the four largest groups, once it is done.")
-    ]
-    files: list[str]
 
 
 class ReleaseBody(BaseModel):
