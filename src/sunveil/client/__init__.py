@@ -17,7 +17,7 @@ from sunveil.client.errors import (
     ServiceError,
     ServiceUnreachable,
 )
-from sunveil.client.results import Plan, PlanAdvice, PlanPowerAdvice, ServedRelease
+from sunveil.client.results import Plan, PlanAdvice, ServedRelease
 
 __all__ = [
     "AnswerRefused",
@@ -25,7 +25,6 @@ __all__ = [
     "NotAdmitted",
     "Plan",
     "PlanAdvice",
-    "PlanPowerAdvice",
     "ServedRelease",
     "ServiceError",
     "ServiceUnreachable",

@@ -44,31 +44,6 @@ class PlanAdvice:
         check_fields(self)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanPowerAdvice:
-    """A question from whose answer power can be made that is nearly right.
-
-    Parameters
-    ----------
-    words
-        What to change.
-    energy_percent
-        What a year's energy of a group would be off by, as a median. [%]
-    affordable
-        Whether what is left holds it.
-    question
-        The changed question, as :meth:`~sunveil.client.Client.ask` takes it.
-    """
-
-    words: str
-    energy_percent: float
-    affordable: bool
-    question: dict[str, Any]
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """What a question would cost and the errors to expect; nothing was spent.
@@ -87,8 +62,6 @@ class Plan:
         The errors to expect, one row each.
     advice
         What would make it better.
-    power_advice
-        What would keep the energy of power from it within 5%.
     """
 
     cost: float
@@ -98,7 +71,6 @@ class Plan:
     verdict: str | None
     expected: pd.DataFrame = field(repr=False)
     advice: tuple[PlanAdvice, ...]
-    power_advice: tuple[PlanPowerAdvice, ...] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -120,8 +92,6 @@ class Plan:
             verdict=fields["verdict"],
             expected=pd.DataFrame(fields["expected"]),
             advice=tuple(advice),
-            # a service of an earlier version sends none
-            power_advice=tuple(PlanPowerAdvice(**each) for each in fields.get("power_advice", ())),
         )
 
 

@@ -99,17 +99,6 @@ class AdviceBody(BaseModel):
     question: Question
 
 
-class PowerAdviceBody(BaseModel):
-    """A question from whose answer power can be made that is nearly right."""
-
-    words: str
-    energy_percent: Annotated[
-        float, Field(description="Median error of a year's energy of a group, as measured. [%]")
-    ]
-    affordable: bool
-    question: Question
-
-
 class PlanAnswerBody(BaseModel):
     """What a question would cost and the errors to expect. Nothing was spent."""
 
@@ -125,13 +114,6 @@ class PlanAnswerBody(BaseModel):
     ]
     advice: Annotated[
         list[AdviceBody], Field(description="Changes that would make it better, best first.")
-    ]
-    power_advice: Annotated[
-        list[PowerAdviceBody],
-        Field(
-            description="Changes that would keep the energy of power from it within 5%, the least ε"
-            " first; none where it is, or where power is not made from such an answer."
-        ),
     ]
 
 
