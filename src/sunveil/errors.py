@@ -23,8 +23,11 @@ words of the interface in use: :func:`ask` marks a parameter, and the message sh
 
 from __future__ import annotations
 
+import os
 import re
+import traceback
 from enum import StrEnum
+from logging import Logger
 
 _ASKED = re.compile("⟦([a-z_]+)(?:=([^⟧]*))?⟧")
 _FLAGS = frozenset({"negate", "net", "force", "restart"})
@@ -115,6 +118,38 @@ def _worded(parameter: str, value: str | None) -> str:
             if value is None:
                 return f"{parameter}=True" if parameter in _FLAGS else f"{parameter}="
             return f"{parameter}={value!r}"
+
+
+def debugging() -> bool:
+    """Return whether tracebacks are to be shown: SUNVEIL_DEBUG is 1."""
+    return os.environ.get("SUNVEIL_DEBUG") == "1"
+
+
+def log_unforeseen(log: Logger, what: str, error: Exception, *, private: bool = False) -> None:
+    """Log an unforeseen error: its kind and place, and with SUNVEIL_DEBUG=1 its traceback.
+
+    Parameters
+    ----------
+    log
+        The logger of the module that caught it.
+    what
+        What could not be done, without a name or a value.
+    error
+        The error, whose own words may hold a reading.
+    private
+        Whether it happened for a private reading on the way to a release, where even that it did is
+        said with SUNVEIL_DEBUG=1 alone.
+    """
+    if private and not debugging():
+        return
+    log.error("%s: %s", what, place_of(error), exc_info=error if debugging() else None)
+
+
+def place_of(error: Exception) -> str:
+    """Return the kind of an error and where it happened: functions and lines, innermost first."""
+    frames = traceback.extract_tb(error.__traceback__)[-3:]
+    places = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
+    return f"{type(error).__name__} at {places}"
 
 
 class SunveilError(Exception):

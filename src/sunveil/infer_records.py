@@ -70,7 +70,9 @@ def _settle_batch(
         return [error] * len(records)
     except Exception as error:
         if len(records) == 1:
-            return [SunveilError(failed(records[0].system_id, error).reason)]
+            refused = SunveilError(failed(records[0].system_id, error).reason)
+            refused.__cause__ = error
+            return [refused]
         return [_settle_batch([record], grid, skies, options)[0] for record in records]
 
 

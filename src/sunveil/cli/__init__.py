@@ -7,6 +7,7 @@ when it runs.
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Sequence
 
 import click
@@ -14,8 +15,8 @@ import click
 from sunveil import __version__
 from sunveil.cli.colour import say
 from sunveil.cli.commands import Commands
-from sunveil.cli.errors import FAILURE, INTERRUPTED, sentence
-from sunveil.errors import INTERFACE, Interface, SunveilError, speak, spoken
+from sunveil.cli.errors import DEFECTIVE, FAILURE, INTERRUPTED, sentence
+from sunveil.errors import INTERFACE, Interface, SunveilError, debugging, speak, spoken
 
 __all__ = ["cli", "main"]
 
@@ -37,6 +38,7 @@ _NAMES = (
     "service",
 )
 
+DEFECT = "unexpected {kind}; run it again with SUNVEIL_DEBUG=1 to see where, and report it"
 NO_MEMORY = "this takes more memory than there is; give fewer systems or readings at a time"
 
 
@@ -58,7 +60,8 @@ def main(arguments: Sequence[str] | None = None, *, command: click.Command = cli
     """Run the command line and return its exit code.
 
     What a user can put right is said in one sentence on stderr, with exit code 2. Any other
-    exception is a defect of Sunveil's and keeps its traceback.
+    exception is a defect of Sunveil's: its kind is said, with exit code 70. With SUNVEIL_DEBUG=1,
+    tracebacks stand above.
     """
     before = spoken()
     # a service that starts a command shows what it says to its own readers
@@ -68,11 +71,19 @@ def main(arguments: Sequence[str] | None = None, *, command: click.Command = cli
     except click.Abort:
         return INTERRUPTED
     except (SunveilError, click.ClickException, OSError) as error:
-        say(f"{click.style('sunveil:', fg='red', bold=True)} {sentence(error)}", err=True)
-        return FAILURE
-    except MemoryError:
-        say(f"{click.style('sunveil:', fg='red', bold=True)} {NO_MEMORY}", err=True)
-        return FAILURE
+        return _failed(error, sentence(error), FAILURE)
+    except MemoryError as error:
+        return _failed(error, NO_MEMORY, FAILURE)
+    except Exception as error:
+        # what it says may hold a reading, also of a release
+        return _failed(error, DEFECT.format(kind=type(error).__name__), DEFECTIVE)
     finally:
         speak(before)
     return code if isinstance(code, int) else 0
+
+
+def _failed(error: Exception, said: str, code: int) -> int:
+    if debugging():
+        traceback.print_exception(error)
+    say(f"{click.style('sunveil:', fg='red', bold=True)} {said}", err=True)
+    return code

@@ -9,6 +9,8 @@ import click
 
 FAILURE = 2
 INTERRUPTED = 130
+# As sysexits.h has it: a defect of the program itself.
+DEFECTIVE = 70
 # What --unit meant, by the options' names.
 UNITS = {"--protect": "what is protected", "--power-unit": "the unit of the readings"}
 

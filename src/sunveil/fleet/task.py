@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sunveil.errors import log_unforeseen
 from sunveil.fleet.blocks import Matrix, record_matrices, usual_matrices
 from sunveil.fleet.done import DAMAGE, PartResult, estimates_file, refused_file
 from sunveil.fleet.done import UNREAD as UNREAD
@@ -24,6 +26,8 @@ from sunveil.fleet.survey import Survey
 from sunveil.fleet.systems import RefusedSystem
 from sunveil.meters.read import settle
 from sunveil.meters.record import Record
+
+_log = logging.getLogger(__name__)
 
 
 def run_part(job: FleetJob, part: Part) -> PartResult:
@@ -61,6 +65,7 @@ def _outcomes(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSyste
     try:
         yield from work(context, part)
     except Exception as error:  # the rest of the fleet goes on
+        log_unforeseen(_log, f"part {part.number} could not be worked on", error)
         kind = type(error).__name__
         yield RefusedSystem(
             "", UNREAD, f"part {part.number} could not be worked on ({kind}); report it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ import numpy as np
 
 from sunveil.arguments import instance
 from sunveil.checked import checked
-from sunveil.errors import MeterError, SunveilError, ask
+from sunveil.errors import MeterError, SunveilError, ask, log_unforeseen
 from sunveil.meters.arrowfile import read_arrow
 from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.cells import RoleCells
@@ -39,6 +40,7 @@ from sunveil.meters.textcells import read_head
 from sunveil.meters.textfile import read_text
 
 RawRead = tuple[RawSystem | RefusedSystem, MeterOptions]
+_log = logging.getLogger(__name__)
 _DEFAULTS = MeterOptions()
 
 
@@ -192,11 +194,20 @@ def settle(
     except SunveilError as error:
         return RefusedSystem(name, "meter", str(error))
     except Exception as error:  # one bad system never stops others
-        return failed(name, error)
+        return failed(name, error, private=options.declared_only)
 
 
-def failed(name: str, error: Exception) -> RefusedSystem:
-    """Return the refusal of a system that something unforeseen happened with."""
+def failed(name: str, error: Exception, *, private: bool = False) -> RefusedSystem:
+    """Log an unforeseen error of one system, and return its refusal.
+
+    Parameters
+    ----------
+    name, error
+        The system, and what happened.
+    private
+        Whether it is read for a release.
+    """
+    log_unforeseen(_log, "a system could not be worked on", error, private=private)
     kind = type(error).__name__
     return RefusedSystem(
         name, "failed", f"system {name} could not be worked on ({kind}); report it"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sunveil.errors import MeterError
+from sunveil.errors import MeterError, debugging
 from sunveil.meters.cells import RoleCells
 from sunveil.meters.columns import find_roles
 from sunveil.meters.contents import Content, unreadable
@@ -67,7 +67,7 @@ def _sheets(content: Content) -> list[list[tuple[object, ...]]]:
             warnings.simplefilter("ignore")  # of cells that are no dates, and become no readings
             return [_rows(sheet) for sheet in load_workbook(file, read_only=True, data_only=True)]
     except Exception as error:  # a damaged workbook fails in as many ways as it has parts
-        raise unreadable(content.name, error) from None
+        raise unreadable(content.name, error) from (error if debugging() else None)
 
 
 def _rows(sheet: Any) -> list[tuple[object, ...]]:

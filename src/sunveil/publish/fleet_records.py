@@ -8,6 +8,7 @@ candidate and is released like any other.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from sunveil.errors import MeterError, SunveilError
+from sunveil.errors import MeterError, SunveilError, log_unforeseen
 from sunveil.fleet.database import cursor, named, parquet
 from sunveil.fleet.gather import gather, gathered_files, not_gathered
 from sunveil.fleet.job import FleetJob, RunContext, check_clocks
@@ -36,6 +37,7 @@ from sunveil.meters.options import MeterOptions
 from sunveil.meters.record import Cleaning, Record
 from sunveil.releases.frame import prepared
 
+_log = logging.getLogger(__name__)
 _READING = (duckdb.Error, pa.ArrowException, OSError)
 
 
@@ -172,7 +174,9 @@ def record_of(raw: RawSystem, options: MeterOptions) -> Record:
     """
     try:
         return prepared(to_record(raw, options))
-    except Exception:
+    except Exception as error:
+        if not isinstance(error, SunveilError):
+            log_unforeseen(_log, "a record could not be taken", error, private=True)
         # For its readings, or for its stamps: without any it has the stamps alone to be refused
         # for. What agrees with no candidate is zero of a meter of generation, nothing of a net one.
         nothing = np.full(len(raw.values), np.nan if raw.net or options.net else 0.0)

@@ -6,7 +6,6 @@ import errno
 import logging
 import os
 import secrets
-import traceback
 from http import HTTPStatus
 from typing import Any
 
@@ -14,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from sunveil.errors import LedgerUnavailable
+from sunveil.errors import LedgerUnavailable, log_unforeseen
 
 log = logging.getLogger("sunveil.service")
 
@@ -86,12 +85,10 @@ def internal_problem(error: Exception) -> Problem:
     """Return the problem that stands for an error inside: an id, and nothing of what it says.
 
     The log has the id, the kind of the error and where it happened. Its message may hold anything,
-    and so is in neither.
+    and so is in neither, unless whoever runs the service sets SUNVEIL_DEBUG=1 for the log.
     """
     number = secrets.token_hex(6)
-    frames = traceback.extract_tb(error.__traceback__)[-3:]
-    places = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(frames))
-    log.error("problem %s: %s at %s", number, type(error).__name__, places)
+    log_unforeseen(log, f"problem {number}", error)
     return Problem(
         500,
         f"Something went wrong inside; tell the curator the number {number}.",

@@ -95,7 +95,7 @@ class GuardedRoute(APIRoute):
             except Exception as error:
                 if isinstance(error, OSError) and is_full(error):
                     raise unavailable_problem(error) from None
-                raise internal_problem(error) from None
+                raise internal_problem(error) from error
             return response
 
         return guarded

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 
-from sunveil.errors import SunveilError
+from sunveil.errors import SunveilError, log_unforeseen
 
 # A worker that ends sooner than this has failed to start; so many times in a row, and all end. [s]
 SHORT_LIFE, MOST_FAILURES = 2.0, 5
@@ -93,8 +93,7 @@ class Workers:
         except SunveilError as error:
             log.error("worker %d: %s", number, error)  # noqa: TRY400, no traceback
         except Exception as error:
-            # what it says may be private
-            log.error("worker %d: %s", number, type(error).__name__)  # noqa: TRY400
+            log_unforeseen(log, f"worker {number}", error)
         finally:
             os._exit(code)
 

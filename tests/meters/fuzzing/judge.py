@@ -17,6 +17,7 @@ import numpy as np
 from formats.sample import FormatSample
 
 from sunveil.cli import main
+from sunveil.cli.errors import DEFECTIVE
 from sunveil.errors import SunveilError
 from sunveil.meters import MeterOptions, read_meters
 from sunveil.meters.record import Record
@@ -118,6 +119,9 @@ def _judged_command(case: Case, path: Path) -> Finding | None:
             code = stop.code if isinstance(stop.code, int) else 1
     if code == 0:
         return None
+    if code == DEFECTIVE:
+        said = err.getvalue()
+        return Finding(case.seed, "traceback", said.partition(";")[0], said[-300:])
     if not err.getvalue().strip():
         return Finding(case.seed, "silent", f"{case.command[0]} exit {code}", "no message")
     return _judged_message(case, err.getvalue())

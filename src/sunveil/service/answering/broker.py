@@ -195,7 +195,7 @@ class LedgerBroker:
         except Exception as error:
             problem = internal_problem(error)
             self._fail(asked, ending_of(problem))
-            raise problem from None
+            raise problem from error
 
     def _fail(self, asked: StoredRequest, ending: str) -> None:
         with suppress(LedgerError), self._store.changing() as connection:

@@ -19,6 +19,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
+from sunveil.errors import log_unforeseen
 from sunveil.service.answering.endings import INTERRUPTED, error_of
 from sunveil.service.broker import Answered, KeyReused
 from sunveil.service.problems import Problem
@@ -171,7 +172,7 @@ class PassedQuestions:
                 self._answer(known)
         except Exception as error:
             # whoever waits asks again in a second
-            log.warning("a question that was passed on met %s", type(error).__name__)
+            log_unforeseen(log, "a question that was passed on", error)
         finally:
             with self._guard:
                 self._at_work.discard(name)

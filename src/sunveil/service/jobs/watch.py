@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 
+from sunveil.errors import log_unforeseen
 from sunveil.service.context import Service
 
 # How often it is looked whether work has ended. [s]
@@ -43,5 +44,4 @@ def _watch(service: Service, ending: threading.Event) -> None:
             if service.leadership.leading:
                 update_states(service)
         except Exception as error:
-            # the watch goes on; what the error says may be private, and is on no page and in no log
-            log.warning("the watch over jobs met %s", type(error).__name__)
+            log_unforeseen(log, "the watch over jobs", error)

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from sunveil.errors import debugging
 from sunveil.service.security.rates import RateLimit
 
 ACCESS, AUDIT = "sunveil.access", "sunveil.audit"
@@ -25,7 +26,7 @@ MEASURE_OF_A_KIND, MEASURE_OF_ALL = (0.1, 20.0), (2.0, 200.0)
 
 
 class WithoutTraceback(logging.Filter):
-    """Keep out of the log what an exception says: it may hold anything."""
+    """Keep out of the log what an exception says, unless SUNVEIL_DEBUG=1: it may hold anything."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Strip the exception from a record, but for its kind."""
@@ -33,7 +34,7 @@ class WithoutTraceback(logging.Filter):
         if record.name == "asyncio":
             # its further lines show objects, and what they hold
             said = said.partition("\n")[0]
-        if record.exc_info and record.exc_info[0] is not None:
+        if record.exc_info and record.exc_info[0] is not None and not debugging():
             said = f"{said}: {record.exc_info[0].__name__}"
             record.exc_info = record.exc_text = None
         record.msg, record.args = "%s", (said,)
@@ -90,7 +91,8 @@ class TextLines(logging.Formatter):
         message = " ".join(record.getMessage().splitlines())
         line = f"{_time(record)} {record.levelname} {record.name} {message}{told}"[:LONGEST_LINE]
         left_out = getattr(record, "left_out", 0)
-        return f"{line} (… {left_out:,} more like this)" if left_out else line
+        line = f"{line} (… {left_out:,} more like this)" if left_out else line
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
 class JsonLines(logging.Formatter):
@@ -105,6 +107,8 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage()[:LONGEST_LINE],
             **getattr(record, "facts", {}),
         }
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
         left_out = getattr(record, "left_out", 0)
         return json.dumps({**line, "more_like_this": left_out} if left_out else line)
 

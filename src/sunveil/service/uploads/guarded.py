@@ -9,16 +9,19 @@ Processes are forked from one that has imported the readers already, so that eac
 from __future__ import annotations
 
 import json
+import logging
 import multiprocessing
 import resource
+import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from sunveil.errors import Interface, ParameterError, SourceError, speak
+from sunveil.errors import Interface, ParameterError, SourceError, debugging, place_of, speak
 from sunveil.service.uploads.errors import UploadRefused, UploadTooLarge
 from sunveil.service.uploads.limits import ReadingLimits, size_text
 
+log = logging.getLogger("sunveil.service")
 _READERS = "sunveil.service.uploads.intake"
 _CONTEXT = multiprocessing.get_context("forkserver")
 _KINDS: dict[str, type[SourceError] | type[ParameterError]] = {
@@ -54,6 +57,8 @@ def run_guarded(task: Callable[..., Any], *arguments: Any, limits: ReadingLimits
         process.close()
     if answer is None:
         raise too_much(limits)
+    if "unforeseen" in answer:
+        log.error("an upload could not be read: %s", answer["unforeseen"])
     if "refused" in answer:
         raise _KINDS.get(answer["refused"], SourceError)(answer["why"])
     return answer["found"]
@@ -94,5 +99,7 @@ def _work(
         said = {"refused": kind.__name__, "why": str(error)}
     except Exception as error:  # what a damaged file makes a reader raise
         why = f"the files cannot be read ({type(error).__name__}); check that they are not damaged"
-        said = {"refused": UploadRefused.__name__, "why": why}
+        said = {"refused": UploadRefused.__name__, "why": why, "unforeseen": place_of(error)}
+        if debugging():
+            traceback.print_exception(error)
     answer.send_bytes(json.dumps(said).encode())
