@@ -83,8 +83,8 @@ def test_cells_of_one_system_move_no_line_of_another(
     for each in told[1:]:
         assert each["dc_capacity_kw"] == pytest.approx(5.0, rel=0.06)
     monkeypatch.setenv("SUNVEIL_LEDGER", str(tmp_path / "ledger.db"))
-    sunveil("dataset", "create", "d", "--unit", "system", "--epsilon", "2")
-    asked = ("--dataset", "d", "--unit", "system", "--epsilon", "1", "--dry-run")
+    sunveil("dataset", "create", "d", "--protect", "system", "--epsilon", "2")
+    asked = ("--dataset", "d", "--protect", "system", "--epsilon", "1", "--dry-run")
     dry = [sunveil("publish", "system", each, *place, *asked) for each in (three_systems, path)]
     assert "3 systems. Errors to expect" in dry[0].out
     assert dry[1] == dry[0]
@@ -145,7 +145,7 @@ def test_the_options_of_the_meters_reach_the_reader(sunveil, three_roofs, tmp_pa
     said = sunveil(
         *("infer", path, *place, "--json"),
         *("--time-column", "when", "--power-column", "what", "--system-column", "who"),
-        *("--time-format", "%d/%m/%Y %H:%M", "--timezone", "UTC-07:00", "--unit", "W"),
+        *("--time-format", "%d/%m/%Y %H:%M", "--timezone", "UTC-07:00", "--power-unit", "W"),
         *("--clock", "given", "--label", "end", "--duplicates", "first", "--unit-switch", "ignore"),
         "--negate",
     )

@@ -174,7 +174,7 @@ def test_no_reading_becomes_a_system_or_part_of_a_message(tmp_path):
 
 
 def test_without_a_header_no_reading_says_how_many_columns_there_are(tmp_path):
-    numbered = {"system_column": "1", "time_column": "2", "power_column": "3", "unit": "kW"}
+    numbered = {"system_column": "1", "time_column": "2", "power_column": "3", "power_unit": "kW"}
     found = []
     for cells in ({("b", 9): "1,2"}, {("a", 0): "1,2", ("b", 9): "1,2"}):
         lines = fleet_lines(cells=cells)[1:]
@@ -190,8 +190,8 @@ def test_a_release_without_a_header_needs_its_columns_by_number(tmp_path):
     for first in (rows[0], f"{rows[0]},5"):
         path.write_text("\n".join([first, *rows[1:], ""]))
         with pytest.raises(MeterError, match="has no header: name its columns"):
-            read_meters(path, time_column="1", unit="kW", cleaning="each")
+            read_meters(path, time_column="1", power_unit="kW", cleaning="each")
         (record,) = read_meters(
-            path, time_column="1", power_column="2", unit="kW", cleaning="each", label="start"
+            path, time_column="1", power_column="2", power_unit="kW", cleaning="each", label="start"
         )
         assert len(record.times) == HOURS

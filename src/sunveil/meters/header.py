@@ -13,18 +13,20 @@ from sunveil.meters import vocabulary
 from sunveil.meters.dates import is_clock, is_stamp
 from sunveil.meters.options import COLUMN_FIELDS, MeterOptions
 from sunveil.meters.textcells import SEPARATORS, cut
-from sunveil.meters.units import unit_in_name
+from sunveil.meters.units import is_unit, unit_in_name
 
 # Rows above the first reading that are looked at.
 _DEEPEST = 200
-_UNIT = re.compile(
-    r"\[?\(?\s*(k|m|M|G)?(Wh?|VA(rh?|r)?|V|A|Hz|°?C|°?F|%|W/m²|W/m2|kWh/kWp|h|s|min|€|\$|EUR|USD)"
-    r"\s*\)?\]?",
+# What stands below names beside units of power and energy.
+_HINT = re.compile(
+    r"\[?\(?\s*(k|m|M|G)?(VA(rh?|r)?|V|A|Hz|°?C|°?F|%|W/m²|W/m2|kWh/kWp|h|s|min|€|\$|EUR|USD)"
+    r"\s*\)?\]?"
+    r"|counter|analog|status|mean|average|\[?[dmyhs]+[-/.][dmyhs]+[-/.][dmyhs]+.*",
     re.IGNORECASE,
 )
-_HINT = re.compile(
-    r"counter|analog|status|mean|average|\[?[dmyhs]+[-/.][dmyhs]+[-/.][dmyhs]+.*", re.IGNORECASE
-)
+
+# Digits that are no part of a unit such as m2.
+_DIGITS = re.compile(r"(?<![A-Za-z^-])\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,12 +369,12 @@ def _names_row(rows: Sequence[Sequence[str]], above: int, first: int) -> int | N
 
 
 def _is_hint(cell: str) -> bool:
-    return bool(_UNIT.fullmatch(cell) or _HINT.fullmatch(cell))
+    return is_unit(cell) or bool(_HINT.fullmatch(cell))
 
 
 def _is_of_units(row: Sequence[str]) -> bool:
-    """Whether a row below the names says their units, and nothing else: no reading's row does."""
-    return len(row) > 1 and any(row) and all(_is_hint(cell) for cell in row if cell)
+    """Whether a row below the names says their units: readings have stamps, and these digits."""
+    return any(map(_is_hint, row)) and not any(_DIGITS.search(cell) for cell in row)
 
 
 def _are_names(names: Sequence[str]) -> bool:

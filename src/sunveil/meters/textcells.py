@@ -275,8 +275,7 @@ def _narrowed(data: bytes, encoding: str) -> bytes:
     """Return UTF-16 as UTF-8, cell by cell: an odd byte in one of them shifts no other."""
     ends = rb"(\x00[\n,;\t])" if encoding == "utf-16-be" else rb"([\n,;\t]\x00)"
     return b"".join(
-        part.decode(encoding, errors="replace").encode()
-        for part in re.split(ends, data)
+        part.decode(encoding, errors="replace").encode() for part in re.split(ends, data)
     )
 
 
