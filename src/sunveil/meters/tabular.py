@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sunveil.errors import MeterError, ask
+from sunveil.errors import MeterError, ParameterError, ask
 from sunveil.meters.assemble import RawSystem, matched
 from sunveil.meters.cells import RoleCells, RowReadings
 from sunveil.meters.clock import Stamps
@@ -29,7 +29,7 @@ from sunveil.meters.options import AUTO, MeterOptions, Unit, parse_unit
 from sunveil.meters.record import Label
 from sunveil.meters.refusals import RefusedSystem
 from sunveil.meters.textcells import coded, decoded
-from sunveil.meters.units import find_unit, missing_unit, unit_in_name
+from sunveil.meters.units import NAMED, find_unit, missing_unit, unit_in_name
 from sunveil.meters.wording import Rows, count, name_rows
 
 # Rows without a stamp above the first and below the last one that has any are no readings.
@@ -197,8 +197,7 @@ def _stamps(table: RoleCells, options: MeterOptions) -> tuple[Stamps, Label | No
     time = table.time
     if pa.types.is_timestamp(time.type) or pa.types.is_date(time.type):
         zoned = getattr(time.type, "tz", None) is not None
-        micros = pc.cast(time, pa.timestamp("us", getattr(time.type, "tz", None)))
-        wall = np.asarray(pc.fill_null(micros.view(pa.int64()), NO_TIME).to_numpy())
+        wall = _micros(time)
         offset = np.full(len(wall), 0.0 if zoned else np.nan)
         return Stamps(wall, offset, table.zone if zoned else None), None, None
     label = None
@@ -208,6 +207,22 @@ def _stamps(table: RoleCells, options: MeterOptions) -> tuple[Stamps, Label | No
     read = read_stamps(texts, options.time_format, where=table.where)
     label = Label.START if read.ranged else label
     return Stamps(read.wall[code], read.offset[code], None), label, read.form
+
+
+# What one count of each unit is. [µs]
+_UNITS = {"s": 1_000_000, "ms": 1000, "us": 1, "D": 86_400_000_000}
+
+
+def _micros(time: pa.Array) -> NDArray[np.int64]:
+    """Return times or dates as microseconds, none where that takes more than 64 bits."""
+    days = pa.types.is_date32(time.type)
+    counts = time.view(pa.int32() if days else pa.int64())
+    found = np.asarray(pc.fill_null(counts.cast(pa.int64()), NO_TIME).to_numpy())
+    unit = "D" if days else getattr(time.type, "unit", "ms")
+    if unit == "ns":
+        return np.where(found == NO_TIME, NO_TIME, found // 1000)
+    most = np.iinfo(np.int64).max // _UNITS[unit]
+    return np.where((found < -most) | (found > most), NO_TIME, found * _UNITS[unit])
 
 
 def _joined(date: pa.Array, time: pa.Array) -> tuple[pa.Array, Label | None]:
@@ -265,7 +280,9 @@ def _numbers(
 ) -> tuple[CellNumbers, NDArray[np.float64] | None, NDArray[np.int8] | None]:
     """Return the numbers of cells; where both marks are possible, also those by a comma."""
     if not pa.types.is_string(cells.type):
-        values = np.asarray(pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False))
+        # whole numbers beyond what doubles hold are rounded
+        numbers = pc.cast(cells, pa.float64(), safe=False)
+        values = np.asarray(numbers.to_numpy(zero_copy_only=False))
         none = np.zeros(len(values), dtype=bool)
         return CellNumbers(values.astype(np.float64), none, none, none), None, None
     if options.decimal != AUTO:
@@ -287,7 +304,13 @@ def _unit(table: RoleCells, options: MeterOptions) -> tuple[Unit | None, tuple[s
     if options.known_unit is not None:
         return options.known_unit, ()
     if "unit" in table.said:
-        return parse_unit(table.said["unit"]), ()
+        try:
+            return parse_unit(table.said["unit"]), ()
+        except ParameterError as error:
+            raise MeterError(
+                f"{table.where} counts in a unit that is not known: give {ask('unit')} as one of"
+                f" {NAMED}"
+            ) from error
     if {"consumption category", "generator capacity"} <= {each.folded for each in table.columns}:
         return Unit.KWH, ()  # Ausgrid's solar homes
     if table.unit is not None:
