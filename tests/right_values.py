@@ -34,7 +34,6 @@ from sunveil.privacy.score import Axis, Placement, Score
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.privacy.window import Window
 from sunveil.publish.bins import Bins
-from sunveil.publish.check import CheckChoices
 from sunveil.publish.clip import ClipRule
 from sunveil.publish.publication import Publication
 from sunveil.publish.spending import Spending
@@ -173,7 +172,6 @@ BY_TYPE: dict[Any, Callable[[], Any]] = {
     Bins: Bins,
     Capacities: Capacities,
     Case: lambda: Case(None, record(), weather(), estimate_of()),
-    CheckChoices: lambda: CheckChoices(GOLDEN, "2019-06-01", "2019-06-04", 1.0),
     Choices: Choices,
     ClipRule: lambda: ClipRule((1.0, 5.0), Spending(1.0), 10),
     ConcentratedGuarantee: lambda: ConcentratedGuarantee(System(), 0.1, "docs/proofs/x.md"),

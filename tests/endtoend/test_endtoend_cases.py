@@ -12,10 +12,9 @@ from sunveil.endtoend.cases import (
     total_draws,
     window_draws,
 )
-from sunveil.endtoend.check_cases import check_draws
 from sunveil.endtoend.comparing import pairs_of
 from sunveil.endtoend.hostile import FEW
-from sunveil.endtoend.inputs import ESTIMATE_WRITERS, METER_SOURCES, NET_SOURCES
+from sunveil.endtoend.inputs import ESTIMATE_WRITERS, METER_SOURCES
 from sunveil.endtoend.served import ServiceDoor
 
 UNITS = {"one reading", "one day", "one system"}
@@ -43,10 +42,6 @@ def test_a_whole_audit_tries_all_files_at_all_doors_for_all_units(whole):
     for source in ESTIMATE_WRITERS:
         for entry in ("Python", "publication", "HTTP"):
             assert (entry, f"estimates, {source}", "one system") in tried
-    checked = {(entry, source) for entry, source, _ in tried if source.startswith("check, ")}
-    for source in set(METER_SOURCES) - set(NET_SOURCES):
-        assert ("Python", f"check, {source}") in checked
-    assert ("publication", "check, zipped folder") in checked
     assert {case.door for case in whole} >= {"process"}
     assert pairs_of(whole) > 5000
 
@@ -70,9 +65,7 @@ def test_neighbours_are_of_systems_that_the_file_holds(whole):
             assert {each.system for each in case.neighbours} == {"home00"}
 
 
-@pytest.mark.parametrize(
-    "make", [window_draws, total_draws, sector_draws, mount_draws, check_draws]
-)
+@pytest.mark.parametrize("make", [window_draws, total_draws, sector_draws, mount_draws])
 def test_what_is_drawn_often_differs_as_much_as_can_be(make):
     case = make(runs=7)
     assert (case.runs, len(case.neighbours), case.claim) == (7, 1, 1.0)

@@ -10,7 +10,6 @@ from sunveil.endtoend.cells import estimate_cells
 from sunveil.endtoend.commands import (
     command_release,
     publish_estimates,
-    publish_meter_check,
     publish_system,
     subprocess_release,
 )
@@ -62,14 +61,6 @@ def test_a_publication_of_a_fleet_is_steady_but_for_what_is_drawn(place):
     assert first.public["exit code"] == "0", first.public["stderr"]
     assert first.difference(second) == ""
     assert [row for row in first.drawn if "noisy_total_kw" in row]
-
-
-def test_a_check_of_meters_is_steady_but_for_what_is_drawn(place, meters):
-    first, second = (publish_meter_check(place, epsilon=1.0)(meters) for _ in range(2))
-    assert first.public["exit code"] == "0", first.public["stderr"]
-    assert first.difference(second) == ""
-    assert first.drawn != second.drawn
-    assert "4 rows" in first.public["file power-check.csv"]
 
 
 def test_warnings_are_said_in_every_run(tmp_path):

@@ -10,7 +10,6 @@ from sunveil.endtoend.faults import (
     reading_as,
     sniffed,
     told_net,
-    unheld,
 )
 from sunveil.endtoend.outcomes import Outcome
 
@@ -67,12 +66,3 @@ def test_a_reading_below_zero_makes_all_meters_net(tmp_path):
     assert door(path).public["as"] == "generation"
     path.write_bytes(b"id,value\na,-1e30\na,2\n")
     assert door(path).public["as"] == "net"
-
-
-def test_what_is_beyond_the_largest_capacity_is_added_to_a_check(tmp_path):
-    path = tmp_path / "m.csv"
-    door = unheld(lambda _: Outcome({}, ({"noisy_kw": "1.5"},)))
-    path.write_bytes(b"id,value\na,24\na,2\n")
-    assert [row["noisy_kw"] for row in door(path).drawn] == [1.5]
-    path.write_bytes(b"id,value\na,24e30\na,2\n")
-    assert door(path).drawn[0]["noisy_kw"] > 1e30

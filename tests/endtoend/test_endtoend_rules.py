@@ -7,10 +7,8 @@ from sunveil.endtoend.rules import (
     anything,
     counted,
     each_near,
-    likelier_power,
     many_near,
     most_near,
-    power_within,
     total_within,
 )
 
@@ -55,14 +53,6 @@ def test_sectors_are_compared_by_what_was_drawn_in_their_own_table(south, name):
     rows = [{"table": "sectors", "sector": each, "noisy": n} for each, n in drawn.items()]
     rule = counted("sectors", "sector", ("E", "W"), ("S",))
     assert rule([*rows, {"table": "planes"}]) == name
-
-
-def test_powers_of_a_check_are_added_up():
-    rows = [{"noisy_kw": "30.5"}, {"noisy_kw": -10.0}, {"sd_kw": 9.0}]
-    likelier = [likelier_power([30.0, most])(rows) for most in (4.0, 400.0)]
-    assert likelier == ["full", "none"]
-    assert [power_within(reach)(rows) for reach in (21.0, 20.0)] == ["within", "above"]
-    assert power_within(20.0)([{"noisy_kw": -1e30}]) == "below"
 
 
 def test_whether_anything_is_drawn_is_always_looked_at():

@@ -241,56 +241,6 @@ def synthetic_command(estimates: Path, **given: Any) -> None:
         _finish(ledger, given["dataset"], out, publication, {})
 
 
-@publish_command.command("check", context_settings={"show_default": True})
-@click.argument("meters", type=click.Path(path_type=Path))
-@taking(
-    LEDGER_OPTIONS,
-    (
-        click.option("--latitude", type=float, required=True, help="Of the fleet. [degrees]"),
-        click.option("--longitude", type=float, required=True, help="East positive. [degrees]"),
-        click.option("--altitude", type=float, help="Looked up if left out. [m]"),
-        click.option("--start", required=True, help="First day of the readings, UTC: public."),
-        click.option("--end", required=True, help="Day after the last."),
-        click.option(
-            "--largest",
-            type=float,
-            default=25.0,
-            metavar="KW",
-            help="The largest capacity that a system may have: public. [kW]",
-        ),
-        EDITION,
-    ),
-    READING_OPTIONS,
-)
-def check_command(meters: Path, **given: Any) -> None:
-    """Publish a few totals of what the systems in METERS really gave, with noise.
-
-    They are mean powers of all systems together by season and part of the day, for analysts to hold
-    power against that they make from a publication of the same systems. They protect whole records.
-    """
-    from sunveil.cli.release import read_records
-    from sunveil.publish.check import plan_check, publish_check
-    from sunveil.publish.check_cells import CheckChoices
-    from sunveil.site import Site
-
-    choices = CheckChoices(
-        site=Site(given["latitude"], given["longitude"], given["altitude"]),
-        start=given["start"], end=given["end"], epsilon=given["epsilon"],
-        largest_kw=given["largest"], edition=given["edition"],
-    )  # fmt: skip
-    out = _target(given)
-    with _opened(given["ledger"]) as ledger:
-        asked: dict[str, Any] = {"choices": choices, "analyst": given["analyst"]}
-        plan = plan_check(ledger, given["dataset"], **asked)
-        if out is None:
-            say_plan(plan.cost, plan.remaining, kept=plan.kept)
-            click.echo(f"noise of {plan.deviation_kw:,.3g} kW on every total")
-            return
-        records = read_records(meters, given)
-        publication = publish_check(ledger, given["dataset"], records, **asked)
-        _finish(ledger, given["dataset"], out, publication, {})
-
-
 def _standing_or_not(
     given: dict[str, Any], asked: dict[str, Any]
 ) -> tuple[Callable[..., SystemsPlan], Callable[..., Publication]]:

@@ -16,7 +16,6 @@ from sunveil.endtoend.cells import (
     estimate_cells,
     meter_cells,
 )
-from sunveil.endtoend.check_cases import check_cases, check_draws, check_source
 from sunveil.endtoend.commands import (
     command_release,
     publish_estimates,
@@ -124,14 +123,14 @@ class Scope:
 
     def all(self) -> list[AuditCase]:
         """Return all cases."""
-        made = [*self._meters(), *self._fleets(), *self._estimates(), *self._checks()]
+        made = [*self._meters(), *self._fleets(), *self._estimates()]
         if self.short:
             few = (case for case in made if (case.door, case.source, case.unit) in SHORT)
             made = list(_halved(few))
         else:
             made += [self._synthetic(), self._process(), self._inferred()]
         runs = FEW_DRAWS if self.short else DRAWS
-        often = (window_draws, total_draws, sector_draws, mount_draws, check_draws)
+        often = (window_draws, total_draws, sector_draws, mount_draws)
         return [*made, *(draws(runs=runs) for draws in often)]
 
     def _meters(self) -> Iterator[AuditCase]:
@@ -187,10 +186,6 @@ class Scope:
                 for door, run in doors.items():
                     rule = _rule(data, unit, door)
                     yield AuditCase(door, source, unit, EPSILON, data, made, beside, run, rule)
-
-    def _checks(self) -> Iterator[AuditCase]:
-        data = {source: self._data(source, READING) for source in METER_SOURCES}
-        return check_cases(self.place, data, short=self.short)
 
     def _estimates(self) -> Iterator[AuditCase]:
         rows = FEW_ROWS if self.short else ROWS
@@ -399,7 +394,5 @@ SHORT = frozenset(
         (COMMAND, "fleet, folder of CSV", READING),
         (FOLDER, "estimates, CSV", SYSTEM),
         (SERVICE, "estimates, JSON", SYSTEM),
-        (PYTHON, check_source("CSV"), SYSTEM),
-        (FOLDER, check_source("Parquet, texts"), SYSTEM),
     }
 )

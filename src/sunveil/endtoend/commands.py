@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sunveil.endtoend.cells import SITE
-from sunveil.endtoend.library import CAPACITIES, CHECKED, CHECKED_KW
+from sunveil.endtoend.library import CAPACITIES
 from sunveil.endtoend.outcomes import Outcome, folder_outcome, masked_json, masked_text
 from sunveil.endtoend.workplace import Entry, Said, Workplace, run_command
 
@@ -114,29 +114,6 @@ def publish_estimates(place: Workplace, what: str, *, epsilon: float) -> Entry:
         # held at public bounds, so that the total is near what it is in nearly every run
         held = ["--clip", "0", "25"] if what == "fleet" else []
         asked = ["publish", what, str(path), *held]
-        return _published(place, asked, path, epsilon=epsilon, unit="system")
-
-    return run
-
-
-def publish_meter_check(
-    place: Workplace, *, epsilon: float, options: Mapping[str, str | bool] | None = None
-) -> Entry:
-    """Return ``sunveil publish check``, with the folder that it writes.
-
-    Parameters
-    ----------
-    place
-        Where it is run.
-    epsilon
-        What the check costs.
-    options
-        What is said of the files.
-    """
-    span = ("--start", CHECKED[0], "--end", CHECKED[1], "--largest", str(CHECKED_KW))
-
-    def run(path: Path) -> Outcome:
-        asked = ["publish", "check", str(path), *_SITE, *_told(options), *span]
         return _published(place, asked, path, epsilon=epsilon, unit="system")
 
     return run

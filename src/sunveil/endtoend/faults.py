@@ -21,13 +21,12 @@ from sunveil.endtoend.cases import (
     window_draws,
 )
 from sunveil.endtoend.cells import THREE, estimate_cells, meter_cells
-from sunveil.endtoend.check_cases import check_case
 from sunveil.endtoend.commands import command_release
 from sunveil.endtoend.comparing import AuditCase, CaseFinding
 from sunveil.endtoend.doors import EPSILON, PYTHON, UNITS
 from sunveil.endtoend.hostile import DAY, READING, SYSTEM, neighbours
 from sunveil.endtoend.inputs import comma_csv, estimates_csv
-from sunveil.endtoend.library import CHECKED_KW, python_tables
+from sunveil.endtoend.library import python_tables
 from sunveil.endtoend.outcomes import Outcome
 from sunveil.endtoend.rules import each_near
 from sunveil.endtoend.workplace import Entry
@@ -123,19 +122,6 @@ def planted_faults(scope: Scope) -> Iterator[PlantedFault]:
     yield PlantedFault(
         "a note that counts what cannot be read", _meters(scope, READING, "nan", noting)
     )
-    readings = meter_cells(THREE[:2], days=SHORT_DAYS)
-    check = check_case(
-        scope.place,
-        "CSV",
-        readings,
-        SYSTEM,
-        door=PYTHON,
-        kinds=["times 1e30"],
-        epsilon=EPSILON / 10,
-    )
-    yield PlantedFault(
-        "a check of power that is not held at its bounds", replace(check, run=unheld(check.run))
-    )
     yield PlantedFault(
         "drawn at twenty times the ε that is claimed",
         window_draws(runs=FAULTY_DRAWS, drawn_at=20.0 * EPSILON),
@@ -197,19 +183,6 @@ def told_net(run: Entry, run_net: Entry) -> Entry:
         return (run_net if b",-" in path.read_bytes() else run)(path)
 
     return told
-
-
-def unheld(run: Entry) -> Entry:
-    """Return a check in which readings count as they are, and not up to the largest capacity."""
-
-    def added(path: Path) -> Outcome:
-        found = run(path)
-        cells = [line.split(b",")[-1] for line in path.read_bytes().split(b"\n")[1:-1]]
-        beyond = sum(max(float(cell) - CHECKED_KW, 0.0) for cell in cells)
-        rows = tuple({**row, "noisy_kw": float(row["noisy_kw"]) + beyond} for row in found.drawn)
-        return replace(found, drawn=rows)
-
-    return added
 
 
 def noting(run: Entry) -> Entry:

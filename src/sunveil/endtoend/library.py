@@ -16,8 +16,6 @@ from sunveil.fleet.results import read_fleet
 from sunveil.meters import read_meters
 from sunveil.privacy.units import parse_unit
 from sunveil.publish.bins import Bins
-from sunveil.publish.check import check_table, draw_check
-from sunveil.publish.check_cells import CheckChoices
 from sunveil.publish.fleet import fleet_tables
 from sunveil.releases.choices import Choices
 from sunveil.releases.release import release
@@ -26,8 +24,6 @@ from sunveil.weather import clearsky
 
 # The public range of capacities in all releases. [kW]
 CAPACITIES = (1.0, 20.0)
-# Span and largest capacity of all checks. [kW]
-CHECKED, CHECKED_KW = (f"{YEAR}-06-01", f"{YEAR}-06-06"), 25.0
 
 
 def python_release(*, unit: str, epsilon: float, options: Mapping[str, Any] | None = None) -> Entry:
@@ -70,35 +66,6 @@ def python_tables(*, epsilon: float, tables: Sequence[str] | None = None) -> Ent
         )
         told = [table.to_dict() for table in made.tables]
         public = {"public": json.dumps(made.public), "tables": json.dumps(masked_json(told))}
-        return Outcome(public, rows_of(told))
-
-    return _refusing(run)
-
-
-def audited_check(epsilon: float) -> CheckChoices:
-    """Return the public choices of checks: the first days of the simulated readings."""
-    return CheckChoices(SITE, CHECKED[0], CHECKED[1], epsilon, largest_kw=CHECKED_KW)
-
-
-def python_check(*, epsilon: float, options: Mapping[str, Any] | None = None) -> Entry:
-    """Return ``sunveil.read_meters`` and ``draw_check``, which draws the totals of a check.
-
-    Parameters
-    ----------
-    epsilon
-        What the check costs.
-    options
-        What is said of the files.
-    """
-
-    def run(path: Path) -> Outcome:
-        records = read_meters(path, cleaning="each", timezone="UTC", **(options or {}))
-        choices = audited_check(epsilon)
-        told = check_table(draw_check(records, choices), choices).to_dict()
-        public = {
-            "systems": " ".join(record.system_id for record in records),
-            "table": json.dumps(masked_json(told)),
-        }
         return Outcome(public, rows_of(told))
 
     return _refusing(run)

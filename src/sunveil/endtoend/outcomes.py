@@ -28,7 +28,6 @@ DRAWN = frozenset(
         "noisy",
         "total_kw",
         "noisy_total_kw",
-        "noisy_kw",
         "mean_kw",
         # follow from the clip, which is drawn
         "held_at_kw",

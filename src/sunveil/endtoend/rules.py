@@ -73,42 +73,6 @@ def total_within(total: float, reach: float) -> Rule:
     return rule
 
 
-def power_within(reach: float) -> Rule:
-    """Return the rule that asks whether the powers of a check add up to what can be, or beyond.
-
-    Parameters
-    ----------
-    reach
-        How far from nothing at all their sum may be. [kW]
-    """
-
-    def rule(rows: Sequence[Row]) -> str:
-        total = sum(float(row["noisy_kw"]) for row in rows if "noisy_kw" in row)
-        return "within" if abs(total) <= reach else ("above" if total > 0.0 else "below")
-
-    return rule
-
-
-def likelier_power(full: Sequence[float]) -> Rule:
-    """Return the rule that asks whether a check's powers are likelier of a full record or of none.
-
-    Under Laplace noise of one scale that is the smaller sum of distances, and no rule tells the two
-    apart more often.
-
-    Parameters
-    ----------
-    full
-        What the full record adds to every row of the table. [kW]
-    """
-
-    def rule(rows: Sequence[Row]) -> str:
-        drawn = [float(row["noisy_kw"]) for row in rows if "noisy_kw" in row]
-        to_full = sum(abs(each - most) for each, most in zip(drawn, full, strict=True))
-        return "full" if to_full < sum(map(abs, drawn)) else "none"
-
-    return rule
-
-
 def counted(table: str, label: str, ours: Sequence[str], theirs: Sequence[str]) -> Rule:
     """Return the rule that asks which of two lists of cells has drawn more systems.
 

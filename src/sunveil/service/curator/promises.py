@@ -160,18 +160,24 @@ def _page(
         served = found.served
         # those of the meters that most of the systems have
         net = 2 * served.net > int(served.extra.get("listed", 0))
-        values |= _previewed_errors(preview, net=net)
+        values |= _previewed_errors(preview, systems=served.systems, net=net)
     return render(request, "curator/promise.html", status=status, **values)
 
 
-def _previewed_errors(preview: Promise, *, net: bool) -> dict[str, Any]:
+def _previewed_errors(preview: Promise, *, systems: int | None, net: bool) -> dict[str, Any]:
+    from sunveil.publish.fleet import SYSTEMS
+    from sunveil.service.broker import SMALLEST_EPSILON
     from sunveil.service.curator import promise_errors as errors
 
+    counts = errors.table_curves(concentrated=preview.delta > 0.0)
+    table, system = errors.epsilon_each(preview, 1), errors.system_epsilon_each(preview, 1)
     return {
         "words": promise_sentences(preview),
-        "answer_errors": errors.answer_errors(preview, net=net),
-        "tables": _figure(errors.table_curves(), "Standard error [systems]", preview.epsilon),
-        "systems": _figure(_system_curves(preview.unit, net), "Mean error [°]", preview.epsilon),
+        "answer_errors": errors.answer_errors(preview, systems=systems, net=net),
+        "fleet_size": systems or SYSTEMS,
+        "smallest": SMALLEST_EPSILON,
+        "tables": _figure(counts, "Standard error [systems]", table),
+        "systems": _figure(_system_curves(preview.unit, net), "Mean error [°]", system),
     }
 
 
