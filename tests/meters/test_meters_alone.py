@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import openpyxl
@@ -494,6 +495,25 @@ def test_a_cell_of_a_frame_stands_alone(wide, cleaning):
         except Exception as error:  # whatever it is, it has stopped the reader
             found[what] = repr(error)[:300]
     assert found == {}
+
+
+@CLEANINGS
+@pytest.mark.parametrize("unit", ["W", "kWh", "furlong", ""])
+def test_a_unit_in_a_column_is_its_own_system_s(unit, cleaning, tmp_path):
+    def write(name: str, spoilt: str) -> Path:
+        rows = [
+            f"{name},{stamp:%Y-%m-%d %H:%M},{value},{spoilt if (name, n) == ('b', 12) else 'kW'}"
+            for name, power in HOMES.items()
+            for n, (stamp, value) in enumerate(power.items())
+        ]
+        path = tmp_path / name
+        path.write_text("\n".join(["system_id,time,generation,uom", *rows, ""]))
+        return path
+
+    declared = {"unit": "kW"} if cleaning == "each" else {}
+    quiet = read(write("quiet.csv", "kW"), cleaning, **declared)
+    spoilt = read(write("spoilt.csv", unit), cleaning, **declared)
+    assert_alone(quiet, spoilt, kept=False)
 
 
 # NEM12

@@ -65,6 +65,8 @@ class TableReadings:
         What was assumed.
     imported
         The rows of what was taken from the grid, where the others are what was given to it.
+    units
+        The different texts in a column of units, and the number of each row's text.
     """
 
     table: RoleCells
@@ -75,6 +77,7 @@ class TableReadings:
     time_format: str | None
     notes: tuple[str, ...]
     imported: TableReadings | None = None
+    units: tuple[pa.StringArray, NDArray[np.int64]] | None = None
 
     def __repr__(self) -> str:
         return f"TableReadings({self.table.where}, private)"
@@ -134,7 +137,8 @@ def read_table(table: RoleCells, options: MeterOptions) -> TableReadings:
         notes = (*notes, _NETTED)
     elif table.roles.net and not options.net:
         notes = (*notes, "Its column is what was given to the grid: taken for a net meter.")
-    return TableReadings(table, readings, names, unit, options, form, notes)
+    units = None if table.unit is None else coded(table.unit)
+    return TableReadings(table, readings, names, unit, options, form, notes, units=units)
 
 
 def _of_flow(table: RoleCells, rows: NDArray[np.bool_]) -> RoleCells:
@@ -309,7 +313,7 @@ def _unit(table: RoleCells, options: MeterOptions) -> tuple[Unit | None, tuple[s
         return Unit.KWH, ()  # Ausgrid's solar homes
     if table.unit is not None and not options.declared_only:
         stated = units_in(*map(str, coded(table.unit)[0].to_pylist()))
-        if stated:
+        if stated:  # by several each system has its own
             return (stated.pop() if len(stated) == 1 else None), ()
     labels = {table.columns[at].label for at in table.roles.power}
     if len({unit_in_name(label) for label in labels}) > 1:
@@ -332,6 +336,17 @@ def _unit_of_flows(table: RoleCells) -> Unit | None:
     return units.pop() if units else None
 
 
+def _unit_in_column(
+    units: tuple[pa.StringArray, NDArray[np.int64]] | None, some: Rows | slice
+) -> Unit | None:
+    """Return the unit that the column of units states for a system, where it is one."""
+    if units is None:
+        return None
+    texts, codes = units
+    found = units_in(*map(str, texts.take(pa.array(np.unique(codes[some]))).to_pylist()))
+    return found.pop() if len(found) == 1 else None
+
+
 def _own_unit(numbers: CellNumbers, some: Rows | slice) -> Unit | None:
     """Return the unit that most cells of a system carry themselves."""
     values, told = numbers.values[some], numbers.with_unit[some]
@@ -348,7 +363,7 @@ def _system(found: TableReadings, part: Rows | None, name: str) -> RawSystem | R
     where = table.where if part is None else f"{table.where}, system {name},"
     unit = found.unit
     if unit is None and not options.declared_only:
-        unit = _own_unit(readings.numbers, some)
+        unit = _unit_in_column(found.units, some) or _own_unit(readings.numbers, some)
     if unit is None:
         column = "" if table.roles.minutes else table.columns[table.roles.power[0]].shown
         return RefusedSystem(name, "meter", str(missing_unit(table.where, column)))
