@@ -522,13 +522,13 @@ def test_logs_hold_no_system_and_no_value(fleet, caplog):
 
 
 def make_promise(client: httpx.Client, name: str = "roofs", **changes: str) -> httpx.Response:
-    fields = {"unit": "system", "k": "1", "epsilon": "2", "delta": "0", "sure": "yes", **changes}
+    fields = {"protect": "system", "k": "1", "epsilon": "2", "delta": "0", "sure": "yes", **changes}
     return post(client, f"/curator/datasets/{name}/promise", **fields)
 
 
 def test_a_promise_is_previewed_in_plain_words_and_spends_nothing(fleet):
     client = login(fleet)
-    asked = "unit=days&k=7&epsilon=1&delta=1e-6&allow=paper"
+    asked = "protect=days&k=7&epsilon=1&delta=1e-6&allow=paper"
     answer = client.get(f"/curator/datasets/roofs/promise?{asked}")
     page = text_of(answer)
     assert "did on any 7 days changes the probability of any answer" in page
@@ -623,7 +623,7 @@ def test_a_promise_is_made_once_and_for_ever(serve):
     unsure = make_promise(client, sure="")
     assert (unsure.status_code, "can never be changed" in text_of(unsure)) == (422, True)
     assert running.service.ledger.names() == []
-    made = make_promise(client, unit="days", k="3", epsilon="0,5", delta="1e-9", allow="paper")
+    made = make_promise(client, protect="days", k="3", epsilon="0,5", delta="1e-9", allow="paper")
     assert made.headers["location"] == "/curator/datasets/roofs/analysts"
     assert running.service.ledger.dataset("roofs").promise.to_dict() == {
         "unit": "days:3",
@@ -638,7 +638,7 @@ def test_a_promise_is_made_once_and_for_ever(serve):
     assert "A promise can never be changed." in page
     again = client.post(
         "/curator/datasets/roofs/promise",
-        data={"csrf": csrf(client, "/curator"), "unit": "system", "epsilon": "9", "sure": "yes"},
+        data={"csrf": csrf(client, "/curator"), "protect": "system", "epsilon": "9", "sure": "yes"},
     )
     assert (again.status_code, "is never changed" in text_of(again)) == (422, True)
     assert running.service.ledger.dataset("roofs").promise.epsilon == 0.5
@@ -652,9 +652,9 @@ def test_a_promise_is_made_once_and_for_ever(serve):
         ({"epsilon": "0"}, "above 0"),
         ({"epsilon": "1e9"}, "at most 1000"),
         ({"delta": "0.5"}, "delta is 0, or from"),
-        ({"unit": "nothing"}, "choose what is protected"),
-        ({"unit": "days", "k": "0"}, "1 or more"),
-        ({"unit": "days", "k": "x"}, "is none of these"),
+        ({"protect": "nothing"}, "choose what is protected"),
+        ({"protect": "days", "k": "0"}, "1 or more"),
+        ({"protect": "days", "k": "x"}, "is none of these"),
     ],
 )
 def test_a_promise_that_means_nothing_is_refused_in_one_sentence(fleet, changes, why):

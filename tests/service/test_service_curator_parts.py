@@ -103,7 +103,7 @@ def test_a_promise_says_what_it_does_not_hide():
 
 
 def test_a_form_is_read_as_people_write_numbers():
-    given = {"unit": "days", "k": " 3 ", "epsilon": "0,5", "delta": "", "allow": "paper"}
+    given = {"protect": "days", "k": " 3 ", "epsilon": "0,5", "delta": "", "allow": "paper"}
     assert parse_promise(given) == Promise(Days(3), 0.5, 0.0, ("paper",))
 
 
@@ -294,7 +294,7 @@ def test_figures_of_readings_hide_them_in_repr():
 
 
 def test_a_form_may_promise_over_years_with_a_part_at_once():
-    given = {"unit": "system", "k": "", "epsilon": "2", "delta": "0", "allow": "", "meters": "1"}
+    given = {"protect": "system", "k": "", "epsilon": "2", "delta": "0", "allow": "", "meters": "1"}
     assert parse_promise(given).schedule is None
     made = parse_promise({**given, "years": "10", "start": "1,5"})
     assert (made.schedule.years, made.schedule.start) == (10, 1.5)

@@ -27,7 +27,7 @@ COMMANDS = {
     "usual tables": "publish fleet --largest 20",
     "usual tables, largest not said": "publish fleet",
     "synthetic, largest not said": "publish synthetic",
-    "local releases, unmixed": "publish system --unit system",
+    "local releases, unmixed": "publish system --protect system",
 }
 
 

@@ -180,4 +180,4 @@ def _table_error(
 
 def _system_errors(unit: Unit, epsilon: float, *, net: bool) -> ExpectedErrors:
     year, choices = TimeGrid(0, 3600, HOURS), Choices().for_meter(net=net)
-    return typical_errors(year, choices, clear=True, unit=unit, epsilon=epsilon)
+    return typical_errors(year, choices, clear=True, protect=unit, epsilon=epsilon)

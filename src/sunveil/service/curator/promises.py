@@ -39,7 +39,7 @@ CONDITIONAL = "paper"
 def promise(
     request: Request,
     name: str,
-    unit: QueryText = "system",
+    protect: QueryText = "system",
     k: QueryText = "1",
     epsilon: QueryText = "2",
     delta: QueryText = "0",
@@ -50,7 +50,7 @@ def promise(
 ) -> Response:
     """Show the promise that was made, or one that is considered, with the errors to expect."""
     found = dataset_view(request, name)
-    given = {"unit": unit, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
+    given = {"protect": protect, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
     given |= {"meters": meters, "years": years, "start": start}
     return _page(request, found, given)
 
@@ -59,7 +59,7 @@ def promise(
 def make(
     request: Request,
     name: str,
-    unit: ShortText = "",
+    protect: ShortText = "",
     k: ShortText = "1",
     epsilon: ShortText = "",
     delta: ShortText = "0",
@@ -71,7 +71,7 @@ def make(
 ) -> Response:
     """Make the promise, for ever."""
     found = dataset_view(request, name)
-    given = {"unit": unit, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
+    given = {"protect": protect, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
     given |= {"meters": meters, "years": years, "start": start}
     try:
         made = parse_promise(given)
@@ -126,7 +126,7 @@ def _check_meant(found: DatasetView, *, sure: bool) -> None:
 
 
 def _unit(given: dict[str, str]) -> Unit:
-    kind = given["unit"]
+    kind = given["protect"]
     if kind not in {name for name, _ in UNITS}:
         raise ParameterError("choose what is protected: a whole record, days or readings")
     return parse_unit(kind if kind == "system" else f"{kind}:{given['k'].strip() or '1'}")
