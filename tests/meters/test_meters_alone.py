@@ -480,7 +480,7 @@ OBJECTS = {
 @CLEANINGS
 @pytest.mark.parametrize("wide", [False, True])
 def test_a_cell_of_a_frame_stands_alone(wide, cleaning):
-    options = MeterOptions(timezone="UTC", cleaning=cleaning, unit="kW")
+    options = MeterOptions(timezone="UTC", cleaning=cleaning, power_unit="kW")
     frame = pd.DataFrame(HOMES).astype(object) if wide else pd.DataFrame(columns_of_homes())
     frame = frame.astype({"b" if wide else "power_kw": object})
     quiet = told(systems_of_frame(frame, options))
@@ -510,7 +510,7 @@ def test_a_unit_in_a_column_is_its_own_system_s(unit, cleaning, tmp_path):
         path.write_text("\n".join(["system_id,time,generation,uom", *rows, ""]))
         return path
 
-    declared = {"unit": "kW"} if cleaning == "each" else {}
+    declared = {"power_unit": "kW"} if cleaning == "each" else {}
     quiet = read(write("quiet.csv", "kW"), cleaning, **declared)
     spoilt = read(write("spoilt.csv", unit), cleaning, **declared)
     assert_alone(quiet, spoilt, kept=False)
