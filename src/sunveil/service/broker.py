@@ -212,28 +212,6 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class PowerAdvice:
-    """A question from whose answer power can be made that is nearly right, as was measured.
-
-    Parameters
-    ----------
-    words
-        What to change, such as ``with ε = 2``.
-    question
-        The question with the change made.
-    energy_percent
-        What a year's energy of a group would be off by, as a median. [%]
-    affordable
-        Whether what is left holds it.
-    """
-
-    words: str
-    question: Question
-    energy_percent: float
-    affordable: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class Suggestion:
     """A first question, which tells as much as there is for a small part of a share.
 
@@ -263,16 +241,12 @@ class QuestionPlan:
         The errors to expect.
     advice
         Changes that would make the answer better, best first; none where it is useful.
-    power_advice
-        Changes that would keep the energy of power from it within 5%, the least ε first; none
-        where it is, or where the question is not one that power is made from.
     """
 
     cost: float
     kept: bool
     expected: tuple[ExpectedError, ...]
     advice: tuple[Advice, ...] = ()
-    power_advice: tuple[PowerAdvice, ...] = ()
 
     @property
     def verdict(self) -> ErrorVerdict | None:
