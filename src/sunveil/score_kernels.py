@@ -73,6 +73,7 @@ def count_agreeing(power, profiles, lowest, per_step, width, capacities, out):  
     planes, readings = profiles.shape
     bins = capacities + width - 1
     slots = np.zeros((-(-readings // TURNS), TURNS), dtype=np.uint32)
+    # each counts readings of one record: 32 bits hold four thousand years of minutes
     tallies = np.empty((TURNS, bins + 3), dtype=np.int32)
     tally = np.empty(bins + 3, dtype=np.int32)
     for plane in range(planes):
@@ -115,8 +116,12 @@ def count_votes(  # type: ignore[no-untyped-def]
     planes = profiles.shape[0]
     bins = capacities + width - 1
     slots = np.zeros((LANES, len(power)), dtype=np.uint32)
+    # A tally counts readings of one day, and the type of asked holds one more than the longest
+    # day (scores.asked_readings): 1,440 at the shortest interval.
     tally = np.empty((bins + 3, LANES), dtype=asked.dtype)
     needed = np.zeros((len(asked), LANES), dtype=asked.dtype)
+    # A day adds at most len(asked) <= 64 votes: few is emptied into votes before it reaches 256,
+    # and votes holds those of 33 million days.
     few = np.empty((capacities, LANES), dtype=np.uint8)
     votes = np.empty((capacities, LANES), dtype=np.int32)
     for first in range(0, planes, LANES):
@@ -138,7 +143,7 @@ def count_votes(  # type: ignore[no-untyped-def]
                 _vote_once(tally, needed[0], width, few)
             else:
                 _vote(tally, needed, width, few)
-            if (d + 1) % (255 // len(asked)) == 0:  # before the few can be too many
+            if (d + 1) % (255 // len(asked)) == 0:
                 votes += few
                 few[:] = 0
         votes += few

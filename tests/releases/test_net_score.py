@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,6 +11,8 @@ import pytest
 
 from sunveil.errors import ParameterError
 from sunveil.meters import Record, from_pandas
+from sunveil.privacy.audit import audit_exact
+from sunveil.privacy.mechanisms import PermuteAndFlip
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.releases.choices import Choices
 from sunveil.releases.frame import Frame, frame_of, power_on
@@ -23,9 +26,10 @@ from sunveil.releases.net_score import (
     places,
 )
 from sunveil.releases.release import release
-from sunveil.releases.score import count_score, placement
+from sunveil.releases.score import count_score, placement, unit_score
 from sunveil.scores import Capacities
-from sunveil.weather import Weather
+from sunveil.site import Site
+from sunveil.weather import Weather, clearsky
 
 SMALL = Choices(step=30.0, capacities=Capacities(1.0, 30.0, 0.1)).for_meter(net=True)
 ANYTHING = (math.nan, 0.0, -0.3, -40.0, 2.5, 1e300, -1e300)
@@ -200,16 +204,16 @@ def test_a_series_that_is_declared_net_is_released_with_the_errors_of_net_meters
 ):
     choices = replace(SMALL, net=None)
     for series in (net, net * math.nan):
-        found = release(series, weather, unit=unit, epsilon=8.0, net=True, choices=choices)
+        found = release(series, weather, protect=unit, epsilon=8.0, net=True, choices=choices)
         assert "net meters" in found.expected.basis
         assert "net" in found.public
-    plain = release(net, weather, unit=unit, epsilon=8.0, choices=choices)
+    plain = release(net, weather, protect=unit, epsilon=8.0, choices=choices)
     assert "net meters" not in plain.expected.basis
 
 
 def test_the_papers_mechanism_takes_no_net_meter(net, weather):
     with pytest.raises(ParameterError, match="declared net"):
-        release(net, weather, unit=Readings(1), epsilon=1.0, mechanism="paper", net=True)
+        release(net, weather, protect=Readings(1), epsilon=1.0, mechanism="paper", net=True)
 
 
 def test_short_intervals_without_a_whole_one_are_no_readings(frame, weather):
@@ -226,9 +230,28 @@ def test_short_intervals_without_a_whole_one_are_no_readings(frame, weather):
         ({"clear": 0.99}, "shares"),
         ({"above": -1.0}, "spreads"),
         ({"day_nats": 80.0}, "nats"),
-        ({"reading_nats": 40.0, "levels_per_nat": 64}, "too many levels"),
+        ({"levels_per_nat": 65}, "nats"),
     ],
 )
 def test_choices_that_make_no_sense_are_refused(wrong, said):
     with pytest.raises(ParameterError, match=said):
         NetChoices(**wrong)
+
+
+def test_a_reading_every_two_minutes_moves_a_level_by_no_more_than_it_may():
+    """A long day has so many readings that their levels add up beyond what 16 bits hold."""
+    times = pd.date_range("2019-06-20", periods=720, freq="2min", tz="UTC")
+    whole = pd.Series(20.0, index=times)
+    weather = clearsky(Site(60.0, 0.0), "2019-06-18", "2019-06-24")
+    frame = frame_of(read(whole), weather, SMALL).settled(Readings(1), 1.0)
+    lit = frame.lit.nonzero()[0]
+    assert len(lit) > 2**16 / 128
+    scores = []
+    for kept in range(500, len(lit) + 1):
+        some = whole.copy()
+        some.iloc[lit[kept:]] = math.nan
+        scores.append(unit_score(frame, read(some), Readings(1)))
+    pairs = list(itertools.pairwise(scores))
+    found = audit_exact(PermuteAndFlip(1.0), pairs)
+    assert found.holds, found
+    assert max(np.abs(a.levels - b.levels).max() for a, b in pairs) == 128

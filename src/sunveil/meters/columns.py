@@ -81,6 +81,7 @@ def find_roles(columns: Sequence[TableColumn], options: MeterOptions, *, where: 
     if (days is not None and options.power_column is None) or (days and _is_kind(columns, options)):
         return _roles_of_days(columns, options, days, system, where=where)
     time, date = _find_times(columns, options, where, taken=system)
+    _refuse_flowing_times(columns[time].folded, options, where)
     taken = {time, date, system}
     # where several systems share a table, no cell of one decides on the others
     blind = columns if system is None else [replace(each, cells=()) for each in columns]
@@ -100,6 +101,22 @@ def find_roles(columns: Sequence[TableColumn], options: MeterOptions, *, where: 
         register=register_in(columns[power]),
         imported=imported,
         net=net,
+    )
+
+
+def _refuse_flowing_times(name: str, options: MeterOptions, where: str) -> None:
+    """Refuse readings of the grid that only the name of their times tells from generation."""
+    found = vocabulary.FLOWING_TIMES.search(name)
+    if found is None or (found[0] == "consumption" and options.net and options.negate):
+        return
+    if found[0] == "consumption":
+        raise MeterError(
+            f"{where} counts consumption: if that is what a net meter takes from the grid less what"
+            f" it gives, say so with {ask('net')} and {ask('negate')}"
+        )
+    raise MeterError(
+        f"{where} may have what is delivered and what is received in one column, block below block:"
+        " make it a table with the columns time,export_kwh,import_kwh"
     )
 
 

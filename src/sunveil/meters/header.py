@@ -12,17 +12,16 @@ from sunveil.meters import vocabulary
 from sunveil.meters.dates import is_clock, is_stamp
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.textcells import SEPARATORS, cut
-from sunveil.meters.units import unit_in_name
+from sunveil.meters.units import is_unit, unit_in_name
 
 # Rows above the first reading that are looked at.
 _DEEPEST = 200
-_UNIT = re.compile(
-    r"\[?\(?\s*(k|m|M|G)?(Wh?|VA(rh?|r)?|V|A|Hz|°?C|°?F|%|W/m²|W/m2|kWh/kWp|h|s|min|€|\$|EUR|USD)"
-    r"\s*\)?\]?",
-    re.IGNORECASE,
-)
+# What stands below names beside units of power and energy.
 _HINT = re.compile(
-    r"counter|analog|status|mean|average|\[?[dmyhs]+[-/.][dmyhs]+[-/.][dmyhs]+.*", re.IGNORECASE
+    r"\[?\(?\s*(k|m|M|G)?(VA(rh?|r)?|V|A|Hz|°?C|°?F|%|W/m²|W/m2|kWh/kWp|h|s|min|€|\$|EUR|USD)"
+    r"\s*\)?\]?"
+    r"|counter|analog|status|mean|average|\[?[dmyhs]+[-/.][dmyhs]+[-/.][dmyhs]+.*",
+    re.IGNORECASE,
 )
 
 
@@ -284,7 +283,7 @@ def _names_row(rows: Sequence[Sequence[str]], above: int, first: int, width: int
             return at
     for at in reversed(wide):
         told = [cell for cell in rows[at] if cell]
-        hints = sum(bool(_UNIT.fullmatch(cell) or _HINT.fullmatch(cell)) for cell in told)
+        hints = sum(is_unit(cell) or bool(_HINT.fullmatch(cell)) for cell in told)
         if 2 * hints < len(told) or len(wide) == 1:
             return None if _is_readings(told) else at
     if wide:

@@ -121,14 +121,18 @@ def _other_generation(columns: Sequence[TableColumn], taken: set[int | None]) ->
 
 def _find_net(columns: Sequence[TableColumn], taken: set[int | None], where: str) -> int:
     """Return the one column of readings of a net meter."""
-    named = [
-        at
-        for at, column in enumerate(columns)
-        if at not in taken
-        and column.is_number is not False
-        and vocabulary.NETS.search(fold(column.label))
+    tests: tuple[Callable[[TableColumn], bool], ...] = (
+        lambda column: bool(vocabulary.NETS.search(fold(column.label))),
+        lambda column: unit_in_name(column.label) is not None,
+    )
+    rest = [
+        at for at, column in enumerate(columns) if at not in taken and column.is_number is not False
     ]
-    return named[0] if len(named) == 1 else _find_power(columns, taken, where)
+    for test in tests:
+        named = [at for at in rest if test(columns[at])]
+        if len(named) == 1:
+            return named[0]
+    return _find_power(columns, taken, where)
 
 
 def register_in(column: TableColumn) -> Register | None:

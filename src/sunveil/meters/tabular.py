@@ -26,11 +26,11 @@ from sunveil.meters.numbers import (
     decimal_evidence,
     decimal_mark,
 )
-from sunveil.meters.options import AUTO, MeterOptions, Unit, parse_unit
+from sunveil.meters.options import AUTO, MeterOptions, Unit
 from sunveil.meters.record import Label
 from sunveil.meters.refusals import RefusedSystem
 from sunveil.meters.textcells import coded, decoded
-from sunveil.meters.units import find_unit, missing_unit, unit_in_name
+from sunveil.meters.units import find_unit, missing_unit, unit_in_name, units_in
 from sunveil.meters.wording import Rows, count, name_rows
 
 # Rows without a stamp above the first and below the last one that has any are no readings.
@@ -300,14 +300,13 @@ def _unit(table: RoleCells, options: MeterOptions) -> tuple[Unit | None, tuple[s
     if options.known_unit is not None:
         return options.known_unit, ()
     if "unit" in table.said:
-        return parse_unit(table.said["unit"]), ()
+        return unit_in_name(table.said["unit"]), ()
     if {"consumption category", "generator capacity"} <= {each.folded for each in table.columns}:
         return Unit.KWH, ()  # Ausgrid's solar homes
-    if table.unit is not None:
-        stated = {str(each).strip().lower() for each in coded(table.unit)[0].to_pylist() if each}
-        known = {unit.value.lower(): unit for unit in Unit}
-        if len(stated) == 1 and (one := stated.pop()) in known:
-            return known[one], ()
+    if table.unit is not None and not options.declared_only:
+        stated = units_in(*map(str, coded(table.unit)[0].to_pylist()))
+        if stated:
+            return (stated.pop() if len(stated) == 1 else None), ()
     labels = {table.columns[at].label for at in table.roles.power}
     if len({unit_in_name(label) for label in labels}) > 1:
         return None, ()
@@ -320,7 +319,7 @@ def _unit_of_flows(table: RoleCells) -> Unit | None:
     """Return the unit of what was given to the grid and of what was taken from it."""
     assert table.roles.imported is not None
     places = (table.roles.power[0], table.roles.imported)
-    units = {unit_in_name(table.columns[at].label) for at in places} - {None}
+    units = units_in(*(table.columns[at].label for at in places))
     if len(units) > 1:
         raise MeterError(
             f"{table.where} counts what is given to the grid in another unit than what is taken"

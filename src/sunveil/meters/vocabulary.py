@@ -69,6 +69,8 @@ IMPORTS = (
     re.compile(r"\b(netzbezug|bezug|bezogen|delivered|afname|grid consumption)\b"),
     re.compile(r"\b(consumed|consumption|usage|used|verbrauch)\b"),
 )
+# Columns of times that say which way their readings flow, as Southern California Edison's do.
+FLOWING_TIMES = re.compile(r"\b(delivered|received|consumption)\b")
 # One column of what flows at the grid, both ways in one.
 NETS = re.compile(r"\b(net|netto|grid|mains|saldo|residual)\b")
 # Rows of either, where a column says what each row counts.

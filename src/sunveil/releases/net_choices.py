@@ -13,8 +13,6 @@ from sunveil.site import Array
 # Clearness: of clouds, about a clear sky, and above it, where clouds send light beside the sun's.
 _CLOUDY, _ABOUT, _BRIGHTEST = 0.8, 1.1, 1.3
 _FULL = 1.05
-# Levels of a day's readings are added up in 16 bits.
-LARGEST_SUM = 32_000
 # A stray load stands anywhere about the base, within about this. [log]
 STRAY = 1.5
 # Base loads that are told apart, from a lamp to a factory. [kW, kW, log]
@@ -93,9 +91,6 @@ class NetChoices:
             raise ParameterError(
                 "readings and days count from 0.5 to 50 nats, of 1 to 64 levels each"
             )
-        quarters, hours = 96 * self.reading_levels, 24 * self.reading_levels
-        if max(quarters, hours + self.day_levels) > LARGEST_SUM:
-            raise ParameterError("a day of readings has too many levels: take fewer to a nat")
 
     @property
     def _spreads(self) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from sunveil.meters.record import Record
 from sunveil.privacy.score import Score
 from sunveil.privacy.units import Days, Readings
 from sunveil.releases.frame import Frame, power_on
-from sunveil.releases.net_choices import LARGEST_SUM, NetChoices
+from sunveil.releases.net_choices import NetChoices
 from sunveil.releases.worth import HOUR, reach
 from sunveil.site import Array
 from sunveil.timegrid import DAY
@@ -53,11 +53,12 @@ def net_score(frame: Frame, record: Record, unit: Readings | Days) -> Score:
 
     net, by_day = _choices(frame), isinstance(unit, Days)
     table = levels_by_power(frame, power_on(frame.time_grid, record), net, by_day=by_day)
-    # readings are held to a range already, so that days of them need not be
-    levels, most = (net.day_levels, net.day_levels) if by_day else (net.reading_levels, LARGEST_SUM)
+    levels = net.day_levels if by_day else net.reading_levels
+    # readings are held to a range already, so that days of them are held to all they can count
+    most = levels if by_day else levels * int(np.diff(frame.days).max())
     place = places(frame, net)
     out = np.zeros((len(place), len(frame.choices.capacities)), dtype=np.int64)
-    sum_days(table, place, frame.days, np.int16(most), by_day, out)
+    sum_days(table, place, frame.days, most, by_day, out)
     sensitivity = unit.k * levels * reach(unit, differenced=record.differenced)
     return Score(out.ravel(), sensitivity, unit, PROOF)
 

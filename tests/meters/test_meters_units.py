@@ -1,0 +1,198 @@
+"""Units as headers write them: read right, or refused with the option that says them."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from meter_makers import refusal, sunny
+
+from sunveil.meters import read_meters
+
+QUARTER = 4.0  # kWh in a quarter of an hour, as kW
+SPELLINGS = {
+    "W": """W|Watt|Watts|watts AC|Power [W]|P/W|AC Power (Watts)|power_w|PowerW|Leistung in Watt
+        |inv2_ac_power_w__1047|Potencia (vatios)|WATTS|Puissance (W)|acPowerW|Wh/h|Leistung W""",
+    "kW": """kW|KW|Kw|kilowatt|Kilowatts|kilo-watts|Kilo Watt|kiloWatts|powerKW|PowerkW|kW AC
+        |Power / kW|Leistung (kW)|INV1 AC Power [kW]|Potencia (kilovatios)|Potenza (chilowatt)
+        |Potência (quilowatts)|㎾|kWh/h|kilowatt-hours per hour|Active power kW mean of 15 min
+        |SMA 5000TL kW|generation_kw_1""",
+    "MW": "MW|mw|Mw|mW|Megawatt|mega watts|Megavatios|power_mw|Generation (MW)|powerMW",
+    "Wh": """Wh|W h|W-h|W·h|watt hours|Watt-hours|watthours|Wattstunden|wattuur|Watt-uur
+        |Wattheures|watt-heure|vatios hora|vatios-hora|Watts-hora|wattora|ENERGY (WH)|energyWh
+        |Energy Produced (Wh)|Energia [Wh]|wattHours""",
+    "kWh": """kWh|KWH|Kwh|kwH|kW h|kW-h|kW·h|kW⋅h|kW•h|kW∙h|kW.h|kW*h|kW×h|kW_h|kWhr|kWhrs|kW-hr
+        |kWhs|kilowatt-hours|kilowatt hours|KILOWATTHOURS|Kilowatt Hour|Generated Kilowatt Hours
+        |kilo watt hour|kilo-watt-hours|KiloWattHours|kWattHours|kilowatt–hours|kilowatt‑hours
+        |kilowatt_hours|GeneratedKilowattHours|generationKWh|energy_kwh
+        |Real energy in kilowatt-hours
+        |Kilowattstunden|Kilowatt-Stunden|Kilowattstunde|kWStd|Erzeugung (kWh)|Zählwert [kWh]
+        |kilowattuur|kilowatt-uur|Opbrengst kWh|kilowattheures|kilowatts-heures|kilowatts heure
+        |Énergie (kWh)|kilovatio-hora|kilovatios hora|kilovatioshora|kWh generados|quilowatt-hora
+        |quilowatts-hora|quilovátio-hora|chilowattora|kilowattora|chilowatt ora|㎾h|kWh per interval
+        |kWh/interval|kWh je Intervall|Energy / kWh|Roof 5kWp Energy (kWh)|SMA 5kW Energy (kWh)
+        |kWh 15 min""",
+    "MWh": """MWh|MWH|mwh|mWh|Megawatt hours|Megawatt-hours|megawatthours|Megawattstunden
+        |Megawattuur|mégawattheures|megavatios hora|energy_mwh|EnergyMWh""",
+}
+UNKNOWN = """kWp|kWpeak|kW peak|Wp|kVA|kVAr|kvarh|kVAh|Real kW or kVA|VA|kWh/15min
+    |kWh per 15 minutes|kWh/day|kWh pro Tag|kWh/kWp|kWh per kWp|W/Wp|kW/kWp|Wh per panel|kW/h
+    |kW per hour|W/h
+    |W/m2|W/m²|kWh/m2|W m-2|kWh d-1|kWh kWp^-1|kilowatt hours per square meter|GWh|GW
+    |gigawatt hours|power kW energy kWh|kW / kWh|k W h|k-Wh|m Wh|Ertrag €/kWh|ct per kWh
+    |Earned per kWh|g CO2/kWh|PeakW|peakkW|Solarparkkwh|Roof W|Dach W|Roof-W|Array W
+    |String E+W|Roof W 30deg|W of chimney|Windows|Show|kwiksolar|workwatch|wattage|watted
+    |hwatt|kWx|kWmean|15minkWhx|SMA 5kW|Array 3.6 kW|power w/ losses|power w/o losses|MJ|BTU
+    |kilowattpeak|megajoules"""
+
+
+def split(text: str) -> list[str]:
+    return [each.strip() for each in text.split("|")]
+
+
+def write(path, name, values, minutes=15):
+    times = pd.date_range("2016-07-01", periods=len(values), freq=f"{minutes}min")
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows(
+            [("time", name), *zip(times.strftime("%Y-%m-%d %H:%M"), values, strict=True)]
+        )
+    return path
+
+
+def factor(unit: str) -> float:
+    """Return what a quarter's reading in a unit is in kW."""
+    scale = {"W": 1e-3, "k": 1.0, "M": 1e3}[unit[0]]
+    return scale * (QUARTER if unit.endswith("h") else 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"), [(name, unit) for unit, names in SPELLINGS.items() for name in split(names)]
+)
+def test_a_spelling_of_a_unit_is_that_unit_in_an_inference_and_in_a_release(tmp_path, name, unit):
+    power = sunny(2)
+    path = write(tmp_path / "a.csv", name, power.tolist())
+    for cleaning in ("record", "each"):
+        (record,) = read_meters(path, timezone="UTC", cleaning=cleaning)
+        assert record.unit == unit
+        assert record.power_kw.max() == pytest.approx(power.max() * factor(unit), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", split(UNKNOWN))
+def test_what_is_no_unit_of_a_reading_or_not_surely_one_is_refused(tmp_path, name):
+    path = write(tmp_path / "a.csv", name, sunny(2).tolist())
+    for cleaning in ("record", "each"):
+        assert "power_unit=" in refusal(path, timezone="UTC", cleaning=cleaning)
+        (record,) = read_meters(path, timezone="UTC", cleaning=cleaning, power_unit="kW")
+        assert record.unit == "kW"
+
+
+def edison(path, blocks, heading):
+    """Write an export of Southern California Edison's: a block of quarters below each heading."""
+    lines = ["Energy Usage Information", '"For location: 1234 EXAMPLE ST"', ""]
+    lines += ["Meter Reading Information", '"Type of readings: Electricity"', "", "Detailed Usage"]
+    for kind, power in blocks:
+        lines += ["", '"Data for period starting: 2016-07-01 00:00:00  for 24 hours"']
+        lines.append(heading.format(kind))
+        for start, value in power.items():
+            end = start + pd.Timedelta("15min")
+            period = f"{start:%Y-%m-%d %H:%M:%S}\xa0to {end:%Y-%m-%d %H:%M:%S}"
+            lines.append(f'"{period}","{value / QUARTER:.4f}",""')
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+EDISON = 'Energy {} time period,"Usage(Real energy in kilowatt-hours)",Reading quality'
+
+
+def test_an_export_of_edison_s_says_a_net_meter_with_net_and_negate(tmp_path):
+    power = sunny(3, noon=20.0) - 0.9
+    path = edison(tmp_path / "a.csv", [("consumption", -power)], EDISON)
+    for cleaning in ("record", "each"):
+        options = {"timezone": "America/Los_Angeles", "cleaning": cleaning}
+        for given in ({}, {"net": True}):
+            message = refusal(path, **options, **given)
+            assert "net=" in message
+            assert "negate=" in message
+        (record,) = read_meters(path, **options, net=True, negate=True)
+        assert record.net
+        assert record.label_known
+        assert record.unit == "kWh"
+        np.testing.assert_allclose(record.power_kw, power.to_numpy(), atol=3e-4)
+
+
+@pytest.mark.parametrize("first", ["Delivered", " Received"])
+@pytest.mark.parametrize(
+    "given", [{}, {"net": True}, {"power_column": "2"}, {"export_column": "2"}]
+)
+def test_edison_s_blocks_of_delivered_and_received_are_refused_with_what_to_do(
+    tmp_path, first, given
+):
+    power = sunny(3, noon=20.0)
+    both = [(first, power), ("Received", power + 1.0)]
+    for name, blocks in (("both", both), ("one", both[:1])):
+        path = edison(tmp_path / f"{name}.csv", blocks, EDISON)
+        for cleaning in ("record", "each"):
+            message = refusal(path, timezone="UTC", cleaning=cleaning, **given)
+            assert "time,export_kwh,import_kwh" in message
+
+
+@pytest.mark.parametrize("cell", ["kilowatt-hours", "KWH", "kW·h", "Kilowattstunden"])
+def test_a_column_of_units_has_every_spelling(tmp_path, cell):
+    power = sunny(3)
+    frame = pd.DataFrame({"time": power.index, "generation": power.to_numpy(), "units": cell})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    (record,) = read_meters(tmp_path / "a.csv")
+    assert record.unit == "kWh"
+    # cells are readers' own: a release takes a unit from the header or from the curator
+    assert "power_unit=" in refusal(tmp_path / "a.csv", cleaning="each")
+
+
+def test_a_column_of_units_that_are_no_reading_s_is_not_passed_over(tmp_path):
+    power = sunny(3)
+    for units in (["kVAh"] * len(power), (["kWh", "Wh"] * len(power))[: len(power)]):
+        frame = pd.DataFrame({"time": power.index, "power_kw": power.to_numpy(), "units": units})
+        frame.to_csv(tmp_path / "a.csv", index=False)
+        assert "power_unit=" in refusal(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(
+    ("unit", "scale"), [("kilowatt-hours", 1.0), ("Watt hours", 1e-3), ("kVAh", None)]
+)
+def test_a_unit_that_json_states_has_every_spelling(tmp_path, unit, scale):
+    power = sunny(3)
+    rows = [{"time": str(time), "generation": value} for time, value in power.items()]
+    (tmp_path / "a.json").write_text(json.dumps({"unit": unit, "readings": rows}))
+    if scale is None:
+        assert "power_unit=" in refusal(tmp_path / "a.json")
+        return
+    (record,) = read_meters(tmp_path / "a.json")
+    assert record.power_kw.max() == pytest.approx(power.max() * QUARTER * scale, rel=1e-6)
+
+
+def test_a_row_of_units_in_words_is_no_row_of_names(tmp_path):
+    power = sunny(3)
+    rows = [f"{time:%Y-%m-%d %H:%M},{value},{value + 1.0}" for time, value in power.items()]
+    above = ["Time,Solar production,Grid consumption", ",kilowatt-hours,Kilowattstunden"]
+    (tmp_path / "a.csv").write_text("\n".join([*above, *rows]) + "\n", encoding="utf-8")
+    for cleaning in ("record", "each"):
+        (record,) = read_meters(tmp_path / "a.csv", timezone="UTC", cleaning=cleaning)
+        assert record.power_kw.max() == pytest.approx(power.max() * QUARTER, rel=1e-6)
+
+
+def test_two_flows_in_units_of_which_one_is_no_reading_s_are_refused(tmp_path):
+    power = sunny(3)
+    names = {"export (kWh)": power / 4.0, "import (kVAh)": power / 8.0}
+    pd.DataFrame({"time": power.index, **names}).to_csv(tmp_path / "a.csv", index=False)
+    for cleaning in ("record", "each"):
+        assert "another unit" in refusal(tmp_path / "a.csv", cleaning=cleaning)
+
+
+def test_a_parquet_fleet_reads_units_in_words(tmp_path):
+    power = sunny(3)
+    named = {"system_id": "a", "time": power.index, "kilowatt-hours": power.to_numpy()}
+    pd.DataFrame(named).to_parquet(tmp_path / "a.parquet")
+    (record,) = read_meters(tmp_path / "a.parquet")
+    assert record.power_kw.max() == pytest.approx(power.max() * QUARTER, rel=1e-6)
