@@ -20,8 +20,8 @@ def read_households(path: Path | str, system_column: str | None = None) -> list[
     Parameters
     ----------
     path
-        CSV, Parquet or .xlsx with a column of systems, and ``household``, a key of the curator's such as a
-        customer's number, ``meter``, a serial number or service point, or both: keys as
+        CSV, Parquet or .xlsx with a column of systems, and ``household``, a key of the curator's
+        such as a customer's number, ``meter``, a serial number or service point, or both: keys as
         :mod:`sunveil.keys` has them. An empty cell is a key that is not known.
     system_column
         The column of systems; found by its usual names when left out.
