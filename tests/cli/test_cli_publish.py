@@ -197,7 +197,7 @@ def write_table(path, columns):
 def promises(sunveil, ledger):
     """Two datasets, for each of which ε = 1 is promised in all."""
     for name in ("first", "second"):
-        made = sunveil("dataset", "create", name, "--unit", "system", "--epsilon", "1")
+        made = sunveil("dataset", "create", name, "--protect", "system", "--epsilon", "1")
         assert made.code == 0, made.err
 
 
