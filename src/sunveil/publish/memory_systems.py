@@ -139,8 +139,8 @@ class MemorySystems:
         """Return the errors to expect, averaged over the records."""
         found: Counter[ExpectedErrors] = Counter()
         for group in self._groups:
-            kinds = Counter(record.differenced for record in group.records)
-            for differenced, count in kinds.items():
+            kinds = Counter((each.differenced, each.label_shifts) for each in group.records)
+            for (differenced, shifts), count in kinds.items():
                 errors = typical_errors(
                     group.time_grid,
                     terms.choices_for(net=group.net),
@@ -148,6 +148,8 @@ class MemorySystems:
                     protect=terms.unit,
                     epsilon=terms.epsilon,
                     differenced=differenced,
+                    shifts=shifts,
+                    latitude=group.weather.site.latitude,
                 )
                 found[errors] += count
         return mean_errors(found)
