@@ -48,6 +48,32 @@ def test_a_system_that_was_refused_stays_a_row_since_that_is_private_too(tmp_pat
     assert np.isnan([rows.surface_azimuth[2], rows.surface_tilt[2], rows.dc_capacity_kw[2]]).all()
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        b"9" * 5000,
+        b'"\xff"',
+        b'"\x01"',
+        b'"\\ud800"',
+        b"[" * 20_000 + b"]" * 20_000,
+        b"1,5",
+        b'"1',
+        b'7.25, "planes": [{}, {"share": [',
+        b'7.25, "error": 1',
+    ],
+)
+def test_a_damaged_estimate_changes_no_other(tmp_path, cell):
+    path = tmp_path / "e.json"
+    texts = [
+        json.dumps(each).encode() for each in (ROWS[0], ROWS[1], {**ROWS[0], "system_id": "c"})
+    ]
+    path.write_bytes(b"[" + b",".join([texts[0], texts[1].replace(b"7.25", cell), texts[2]]) + b"]")
+    rows = read_fleet(path)
+    assert rows.system_ids == ("a", "b", "c")
+    assert rows.dc_capacity_kw[[0, 2]].tolist() == [5.0, 5.0]
+    assert rows.mounts[[0, 2]].tolist() == [0, 0]
+
+
 def test_an_empty_cell_of_a_table_is_a_row_without_a_value(tmp_path):
     path = tmp_path / "e.csv"
     path.write_text("system_id,surface_azimuth,surface_tilt,dc_capacity_kw\na,180,20,5\nb,,,\n")
@@ -71,7 +97,8 @@ def test_a_table_brings_its_public_keys(tmp_path):
     ("name", "text", "words"),
     [
         ("e.json", "{", "not what sunveil infer"),
-        ("e.json", '[{"system_id": "a"}]', "without surface_azimuth"),
+        ("e.json", '[{"system_id": "a"}]', "no system with surface_azimuth"),
+        ("e.json", '{"a": 1}', "not what sunveil infer"),
         ("e.json", "[]", "no system"),
         ("e.csv", "system_id,power\na,1\n", "lacks one of the columns"),
         ("e.csv", f"{HEADER}\n", "no system"),
