@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from dataclasses import fields, replace
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -254,10 +255,34 @@ def test_a_missing_file_is_named(tmp_path):
         read_fleet(tmp_path / "nowhere.json")
 
 
-def test_a_system_named_twice_is_refused(tmp_path):
+@pytest.mark.parametrize(("one", "other"), [("a", "a"), (7, "7"), ("7.0", 7), (" a", "a")])
+def test_a_system_named_twice_is_refused(tmp_path, one, other):
     path = tmp_path / "e.json"
-    path.write_text(json.dumps([ROWS[0], ROWS[0]]))
+    path.write_text(json.dumps([{**ROWS[0], "system_id": name} for name in (one, other)]))
     with pytest.raises(ValueError, match="twice"):
+        read_fleet(path)
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        ((7.0, 8.0), pa.float32()),
+        ((Decimal("7.00"), Decimal("8.00")), pa.decimal128(9, 2)),
+        (("7.0", "8 "), pa.string()),
+        ((b"7", b"8"), pa.binary()),
+    ],
+)
+def test_estimates_name_a_system_the_same_whatever_the_type_of_its_column(tmp_path, names, kind):
+    columns = {name: [1.0, 2.0] for name in HEADER.split(",")[1:]}
+    table = pa.table({"system_id": pa.array(names, kind), **columns})
+    pq.write_table(table, tmp_path / "e.parquet")
+    assert read_fleet(tmp_path / "e.parquet").system_ids == ("7", "8")
+
+
+def test_a_system_without_a_usable_name_is_refused(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text(f"{HEADER}\n7.000E+11,180,20,5\n")
+    with pytest.raises(SourceError, match=r"'system_id' of .*, row 1 below the header: .* digits"):
         read_fleet(path)
 
 

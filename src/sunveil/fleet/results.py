@@ -29,6 +29,8 @@ from sunveil.fleet.fleet_planes import (
 )
 from sunveil.fleet.folder import RUN, SUMMARY
 from sunveil.fleet.places import as_numbers, number_of
+from sunveil.fleet.systems import table_keys
+from sunveil.keys import key_of
 from sunveil.meters.jsonfile import parse_json
 from sunveil.meters.textcells import read_text_table, sound_text
 from sunveil.site import SkyModel
@@ -91,7 +93,11 @@ class FleetRows:
         }
         if len(sizes) != 1:
             raise ParameterError("the columns of a fleet have unequal lengths")
-        if len(set(self.system_ids)) != len(self.system_ids):
+        names = tuple(key_of(name) for name in self.system_ids)
+        if None in names:
+            raise ParameterError("a system of a fleet has no name; give each an id")
+        object.__setattr__(self, "system_ids", names)
+        if len(set(names)) != len(names):
             raise ParameterError("a fleet names a system twice; each system is one row")
 
     def __len__(self) -> int:
@@ -186,10 +192,11 @@ def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
         table = _from_table(path, tuple(keys))
     if not table.num_rows:
         raise SourceError(f"{path} has no system")
-    if table.column("system_id").null_count:
+    names = table.column("system_id")
+    if names.null_count:
         raise SourceError(f"{path} has a row without a system_id; name its system or remove it")
     return FleetRows(
-        system_ids=tuple(table.column("system_id").cast(pa.string()).to_pylist()),
+        system_ids=tuple(each or "" for each in table_keys(names, "system_id", str(path))),
         keys={key: _texts(table.column(key)) for key in keys},
         several=_several(table),
         turning=_marked(table, _TRACKER, trackers_of_column),

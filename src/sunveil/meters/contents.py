@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import struct
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -112,7 +113,8 @@ class Content:
         """Its name without its ending: the name of the system in it."""
         lower = self.name.lower()
         ending = next((each for each in _TABLES if lower.endswith(each)), "")
-        return self.name[: len(self.name) - len(ending)] or self.name
+        # some file systems take accented letters apart, and tables of systems do not
+        return unicodedata.normalize("NFC", self.name[: len(self.name) - len(ending)] or self.name)
 
 
 def stem(path: Path) -> str:

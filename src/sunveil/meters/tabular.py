@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
+from sunveil.keys import keys_of
 from sunveil.meters.assemble import RawSystem, matched
 from sunveil.meters.cells import RoleCells, RowReadings
 from sunveil.meters.clock import Stamps
@@ -109,7 +110,10 @@ class TableReadings:
             if name != "" and len(part):
                 yield _system(self, part, name)
             elif (readings.wall[part] != NO_TIME).any():
-                reason = f"{where} has rows that name no system; fill its column of systems"
+                reason = (
+                    f"{where} has rows that name no system: write a text or a whole number into its"
+                    " column of systems"
+                )
                 yield RefusedSystem("", "unknown", reason)
 
 
@@ -254,8 +258,7 @@ def _readings(
 ) -> tuple[list[str] | None, RowReadings]:
     names, codes = None, None
     if table.system is not None:
-        texts, codes = coded(table.system)
-        names = [str(each).strip() for each in texts.to_pylist()]
+        names, codes = _names(table.system)
     cells = pa.concat_arrays(table.power) if len(table.power) > 1 else table.power[0]
     blank = _is_blank_stamp(table)
 
@@ -272,6 +275,16 @@ def _readings(
     if table.imported is not None:
         found = replace(found, imported=read(table.imported))
     return names, found
+
+
+def _names(cells: pa.Array) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the different systems that cells name, and the number of each cell's: "" for none."""
+    known = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+    keys = [*(key or "" for key in keys_of(known.dictionary, each_alone=True)), ""]
+    place = {name: at for at, name in enumerate(dict.fromkeys(keys))}
+    at_key = np.array([place[key] for key in keys], dtype=np.int64)
+    codes = np.asarray(pc.fill_null(known.indices, len(keys) - 1).to_numpy(), dtype=np.int64)
+    return list(place), at_key[codes]
 
 
 def _is_blank_stamp(table: RoleCells) -> NDArray[np.bool_]:
