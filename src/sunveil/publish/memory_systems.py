@@ -11,6 +11,7 @@ from functools import partial
 from sunveil.arguments import instance
 from sunveil.checked import checked
 from sunveil.errors import ParameterError
+from sunveil.keys import key_of
 from sunveil.meters.record import Record
 from sunveil.publish.system_rows import about_system, mean_errors
 from sunveil.publish.terms import ReleaseTerms, SystemsPart
@@ -73,7 +74,7 @@ class MemorySystems:
         self._checked = False
         if not self.records:
             raise ParameterError("there are no systems to publish; name at least one")
-        if len({record.system_id for record in self.records}) != len(self.records):
+        if len({key_of(record.system_id) for record in self.records}) != len(self.records):
             raise ParameterError("a system is named twice; each system is one row of a publication")
         groups: dict[tuple[int, TimeGrid, bool], _SameFrame] = {}
         for record in self.records:
