@@ -16,7 +16,7 @@ from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.releases.answer import ExpectedErrors, Release
 from sunveil.releases.choices import Choices
 from sunveil.releases.drawing import draw_release, score_record
-from sunveil.releases.frame import Frame, make_frame, prepared, time_grid_of
+from sunveil.releases.frame import Frame, check_clock, make_frame, prepared, time_grid_of
 from sunveil.releases.paper_day import paper_day_frame_of, paper_day_score
 from sunveil.releases.typical import typical_errors
 from sunveil.search.bayesopt import SearchSettings, search_bayesian
@@ -106,6 +106,7 @@ def release(
     if not isinstance(unit, Unit):
         raise ParameterError("the unit must be Readings(k), Days(k) or System()")
     record = record_of(readings, net=net, cleaning="each")
+    check_clock(record, weather.site.longitude)
     if mechanism is Mechanism.PAPER:
         return _by_paper(record, weather, unit=unit, mechanism=DPBO(epsilon, _delta(delta)))
     if delta is not None:
