@@ -1,5 +1,5 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand.
-.PHONY: demo serve test check docs package audit lowest bench fuzz clean
+.PHONY: demo serve test check docs package reproduce audit lowest bench fuzz clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -45,6 +45,10 @@ docs/gallery/.stamp: $(shell find src/sunveil -name '*.py')
 # a wheel and an sdist, and a first inference from the wheel alone
 package: .venv/.stamp-package
 	.ci/package.sh $(BIN)/python
+
+# the paper's figures and statements; REPRODUCE="--meters FILE ..." on another system
+reproduce: .venv/.stamp-report
+	$(BIN)/python -m reproduction --out demo/reproduction $(REPRODUCE)
 
 # tests have a short form of it; this one takes half an hour
 audit: .venv/.stamp-service,synthetic

@@ -119,7 +119,7 @@ def stated(
         grid,
         Choices(),
         clear=kind == "clear",
-        unit=UNITS[unit],
+        protect=UNITS[unit],
         epsilon=epsilon,
         table=table,
     )

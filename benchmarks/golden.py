@@ -146,7 +146,7 @@ def run_single(cases: Cases) -> pd.DataFrame:
         place = {"latitude": one.latitude, "longitude": one.longitude, "altitude": altitude}
         try:
             named = readings.rename(one.system_id)
-            found = sunveil.infer(named, unit="kW", label=cases.label, **place)
+            found = sunveil.infer(named, power_unit="kW", label=cases.label, **place)
         except SunveilError:
             rows.append({"system_id": one.system_id, "flags": ["refused"]})
         else:

@@ -174,14 +174,14 @@ def _fleet(meters: Path, folder: Path, fleet: Fleet) -> Outcome:
 
 
 def _release(meters: Path) -> Outcome:
-    given = ("--unit", "readings:1", "--epsilon", "1", "--json")
+    given = ("--protect", "readings:1", "--epsilon", "1", "--json")
     code, out, err = command("release", meters, *PLACE, *given)
     public = [sorted(set(each) - {"release_id"}) for each in json.loads(out)] if out else []
     return Outcome(code, shared=f"{len(public)} {public} {err}", said=err)
 
 
 def _plan(meters: Path, folder: Path, *where: object) -> Outcome:
-    ledger, given = folder / "ledger.db", ("--unit", "readings:1", "--epsilon", "1")
+    ledger, given = folder / "ledger.db", ("--protect", "readings:1", "--epsilon", "1")
     command("dataset", "create", "roofs", "--ledger", ledger, *given)
     about = ("--dataset", "roofs", "--ledger", ledger)
     code, out, err = command("publish", "system", meters, *where, *about, *given, "--dry-run")

@@ -217,7 +217,7 @@ def between_edges(law: Law, quantity: str) -> Array:
 
 def _laws(one: LabelledSeries, unit: Unit, epsilons: Sequence[float]) -> list[ErrorLaws]:
     return release_laws(
-        one.frame, one.record, one.plane, one.dc_capacity_kw, unit=unit, epsilons=epsilons
+        one.frame, one.record, one.plane, one.dc_capacity_kw, protect=unit, epsilons=epsilons
     )
 
 

@@ -153,7 +153,7 @@ def _released(system: KnownMounts) -> list[Plane]:
     """Return the planes that one release tells; none where it does not say how many there are."""
     record = from_pandas(system.power, system_id="one", label=system.label, cleaning="each")
     weather = get_weather("clearsky", system.site, *record_span(record))
-    found = release(record, weather, unit=Days(1), epsilon=EPSILON)
+    found = release(record, weather, protect=Days(1), epsilon=EPSILON)
     return [Plane(each.surface_azimuth, each.surface_tilt) for each in getattr(found, "planes", ())]
 
 

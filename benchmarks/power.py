@@ -2,7 +2,7 @@
 
 Simulated fleets of homes are published every way there is, over ε, and the power that is made of
 each is held against the true sum under the same weather. ``--page FILE`` writes the page, its
-figure beside it; ``--guidance FILE`` the table that ``sunveil utility --power`` looks up.
+figure beside it.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ FLEETS, LARGE, LARGE_FLEETS = 50, 10_000, 10
 # Fleets and weather of seeds from here on are for reports alone: methods were made, and every
 # constant was chosen, on those below (``--development``).
 REPORTED = 3000
-# What is looked up by those who ask which way is worth what.
-GUIDED = ("way", "systems", "epsilon", "draws", "energy", "evening", "ramp")
 # Draws of the fleet within one publication's band.
 BAND_DRAWS = 100
 
@@ -197,7 +195,6 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write all numbers there")
     parser.add_argument("--from-json", type=Path, nargs="+", help="measure nothing: take these")
     parser.add_argument("--page", type=Path)
-    parser.add_argument("--guidance", type=Path)
     given = parser.parse_args()
     found: list[PowerCost] = []
     if given.from_json:
@@ -217,9 +214,6 @@ def main() -> None:
             if given.json:
                 text = json.dumps([asdict(row) for row in found], indent=1)
                 given.json.write_text(text + "\n", encoding="utf-8")
-    if given.guidance:
-        rows = [{name: asdict(row)[name] for name in GUIDED} for row in found]
-        given.guidance.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     if given.page:
         figure = given.page.with_suffix(".png")
         draw_figure(found, figure)

@@ -87,7 +87,9 @@ def by_rows(unit: Unit) -> Way:
     """Return the way of rows of systems for readings or days, by the errors stated for them."""
 
     def way(home: Home, epsilon: float, draws: int, rng: np.random.Generator) -> FleetMixture:
-        expected = typical_errors(YEAR_OF_HOURS, Choices(), clear=False, unit=unit, epsilon=epsilon)
+        expected = typical_errors(
+            YEAR_OF_HOURS, Choices(), clear=False, protect=unit, epsilon=epsilon
+        )
         assert expected.capacity is not None
         law = RowErrors.stated(
             {

@@ -201,7 +201,7 @@ def table() -> Iterator[str]:
 
 def _laws(one: LabelledSeries, unit: Days | Readings, epsilons: Sequence[float]) -> list[ErrorLaws]:
     return release_laws(
-        one.frame, one.record, one.plane, one.dc_capacity_kw, unit=unit, epsilons=epsilons
+        one.frame, one.record, one.plane, one.dc_capacity_kw, protect=unit, epsilons=epsilons
     )
 
 

@@ -234,7 +234,7 @@ def steady() -> Iterator[str]:
 
 def one(system: KnownSystem, unit, epsilon: float) -> None:
     """Make one release."""
-    release(system.record, system.frame.weather, unit=unit, epsilon=epsilon, frame=system.frame)
+    release(system.record, system.frame.weather, protect=unit, epsilon=epsilon, frame=system.frame)
 
 
 def timed(work, *, times: int = 9) -> float:

@@ -19,14 +19,14 @@ from pathlib import Path
 import pandas as pd
 
 from benchmarks import real
+from reproduction.conjectures import conjectures
+from reproduction.experiment import run_experiment
+from reproduction.guarantees import guarantees
+from reproduction.statements import statements
+from reproduction.subject import Subject
 from sunveil.infer import record_span
 from sunveil.meters import from_pandas
 from sunveil.meters.coarsen import coarsen
-from sunveil.reproduce.conjectures import conjectures
-from sunveil.reproduce.experiment import run_experiment
-from sunveil.reproduce.guarantees import guarantees
-from sunveil.reproduce.statements import statements
-from sunveil.reproduce.subject import Subject
 from sunveil.site import Plane, Site
 from sunveil.weather import get_weather
 

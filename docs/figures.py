@@ -1,6 +1,6 @@
 """Make the figures and tables of the reproduction page anew: ``python docs/figures.py``.
 
-With a folder that ``sunveil reproduce`` has written, it takes what stands there instead.
+With a folder that ``make reproduce`` has written, it takes what stands there instead.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from PIL import Image
 
-from sunveil.reproduce.run import reproduce
+from reproduction.run import reproduce
 
 HERE = Path(__file__).parent / "reproduction"
 # What is told of a real system, and where it stands among its statements.

@@ -21,7 +21,6 @@ PACKAGES = (
     "sunveil.meters",
     "sunveil.plots",
     "sunveil.report",
-    "sunveil.reproduce",
     "sunveil.simulate",
     "sunveil.weather",
 )

@@ -143,7 +143,7 @@ RIGHT: dict[str, Callable[[], Any]] = {
     "tilt_interval": lambda: estimate_of().tilt_interval,
     "times": lambda: record().times,
     "truths": list,
-    "unit": lambda: "kW",
+    "power_unit": lambda: "kW",
     "value": lambda: "kW",
     "weather": weather,
     "what": lambda: "clearsky",
@@ -161,7 +161,7 @@ ELSEWHERE: dict[tuple[str, str], Callable[[], Any]] = {
     ("Case", "truth"): lambda: None,
     # no page is to be drawn for a name that happens to be one
     ("write_report", "cases"): list,
-    ("release", "unit"): lambda: Days(1),
+    ("release", "protect"): lambda: Days(1),
     ("power", "weather"): lambda: "clearsky",
     ("plot_skyline", "estimate"): lambda: estimate_of(skyline=(10.0,) * 30),
     ("FrameEstimates", "estimates"): lambda: (estimate_of(),),

@@ -7,8 +7,8 @@ from dataclasses import make_dataclass, replace
 
 import numpy as np
 import pytest
-from benchmarks.calibrate import Miss, across, calibration_lines, left_out, needed, year_spread
 
+from benchmarks.calibrate import Miss, across, calibration_lines, left_out, needed, year_spread
 from sunveil.estimate import YearEstimate
 
 

@@ -43,21 +43,21 @@ def test_every_error_is_caught_as_a_sunveil_error():
 
 
 def test_a_parameter_is_named_as_the_interface_in_use_calls_it():
-    said = SourceError(f"give {ask('unit', 'kW')} or {ask('time_column')}")
+    said = SourceError(f"give {ask('power_unit', 'kW')} or {ask('time_column')}")
     before = spoken()
     try:
         told = {}
         for interface in Interface:
-            speak(interface, unit="power_unit")
+            speak(interface)
             told[interface] = str(said)
         speak("command")
-        assert str(said) == "give --unit kW or --time-column"
+        assert str(said) == "give --power-unit kW or --time-column"
     finally:
         speak(before)
     assert told == {
         "python": "give power_unit='kW' or time_column=",
         "command": "give --power-unit kW or --time-column",
-        "service": "give kW in the field 'power unit' or the field 'Column of times'",
+        "service": "give kW in the field 'Unit' or the field 'Column of times'",
     }
 
 

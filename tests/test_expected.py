@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from benchmarks import labelled
 from benchmarks.coverage import below, share_held, stated
 from benchmarks.expected import WORTHS, falling, make_table, real_share, weights
 from benchmarks.independent import independent_fleet
 from benchmarks.independent_sky import PLACES, SMOGGY, draw_aerosol
 from benchmarks.labelled import EDGES, QUANTITIES, SeriesErrors, measured, simulated_series
-
 from sunveil.releases.typical import typical_table
 from sunveil.simulate.noise import SolarCalendar
 from sunveil.simulate.sky import interval_middles

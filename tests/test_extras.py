@@ -36,7 +36,6 @@ ROOMS = {
     "publish/": {"publish"},
     "publish/fitting.py": {"synthetic"},
     "report/": {"report"},
-    "reproduce/": {"report"},
     "service/": {"service"},
 }
 CHARGED = ("--ledger", "{}/none", "--dataset", "d", "--epsilon", "1")
@@ -130,7 +129,6 @@ def without(monkeypatch, *extras):
     ("words", "extras"),
     [
         (["demo", "--out", "{}/new"], "report,publish"),
-        (["reproduce", "--out", "{}/new"], "report"),
         (["utility", "--out", "{}/new.png"], "report"),
         (["serve", "--data", "{}/new", "--port", "0"], "service"),
         (["serve", "--data", "{}/new", "--port", "0", "--demo"], "service"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from benchmarks.hostile import HostileCase, differences, quiet_fleet, try_cases
 from benchmarks.hostile_ways import STAMPS_MATTER, WAYS, Outcome
-
 from sunveil.errors import MeterError
 from sunveil.meters import read
 

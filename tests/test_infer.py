@@ -27,7 +27,7 @@ from sunveil.infer import (
     on_grid,
     repaired,
 )
-from sunveil.meters import Label, from_pandas
+from sunveil.meters import Label, MeterOptions, from_pandas
 from sunveil.search import Search
 from sunveil.simulate import (
     clipped,
@@ -84,7 +84,7 @@ def test_an_estimate_is_told_in_plain_json(estimate):
 
 @pytest.mark.parametrize(("unit", "factor"), [("W", 1e3), ("Wh", 1e3), ("kWh", 1.0), ("kw", 1.0)])
 def test_the_unit_of_a_series_is_heeded(power, estimate, unit, factor):
-    other = sunveil.infer(power * factor, unit=unit, **GOLDEN)
+    other = sunveil.infer(power * factor, power_unit=unit, **GOLDEN)
     assert other.dc_capacity_kw == pytest.approx(estimate.dc_capacity_kw, rel=1e-3)
 
 
@@ -250,7 +250,7 @@ def test_a_frame_s_label_and_clock_are_handed_on(clear_power):
         ("label", "centre", "start, middle, end"),
         ("group", "decade", "week"),
         ("search", "random", "exhaustive, bayesopt"),
-        ("unit", "hp", "kWh"),
+        ("power_unit", "hp", "kWh"),
         ("weather", 7, "clearsky"),
         ("timezone", "Mars/Olympus", "Mars"),
     ],
@@ -258,6 +258,27 @@ def test_a_frame_s_label_and_clock_are_handed_on(clear_power):
 def test_an_unknown_choice_is_refused_with_the_known_ones(power, name, value, allowed):
     with pytest.raises(sunveil.SunveilError, match=allowed):
         sunveil.infer(power, **{**GOLDEN, name: value})
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda power: sunveil.infer(power, unit="kW", **GOLDEN),
+        lambda power: sunveil.infer_frame(power.to_frame(), unit="kW", **GOLDEN),
+        lambda power: sunveil.separate(power, None, unit="kW", **GOLDEN),
+        lambda power: sunveil.release(power, None, unit=sunveil.Days(1), epsilon=1.0),
+        lambda power: sunveil.read_meters("none.csv", unit="kW"),
+        lambda power: from_pandas(power, unit="kW"),
+        lambda power: MeterOptions(unit="kW"),
+    ],
+    ids=["infer", "infer_frame", "separate", "release", "read_meters", "from_pandas", "options"],
+)
+def test_unit_meant_two_things_and_is_refused_with_their_names(power, call):
+    with pytest.raises(
+        sunveil.ParameterError, match="power_unit is the unit of the readings"
+    ) as no:
+        call(power)
+    assert "protect is what a release protects" in str(no.value)
 
 
 @pytest.mark.parametrize(
@@ -333,9 +354,9 @@ def test_a_capacity_that_makes_no_sense_is_flagged_with_the_likelier_unit(power,
     assert watts.flags == (Flag.UNLIKELY_UNIT,)
     assert watts.notes[-1].endswith("kW if the readings were in W rather than kW.")
     assert watts.dc_capacity_kw == pytest.approx(1000.0 * estimate.dc_capacity_kw, rel=1e-3)
-    for said in ({"unit": "kW"}, {"unit": "W"}):
+    for said in ({"power_unit": "kW"}, {"power_unit": "W"}):
         assert sunveil.infer((1000.0 * power).rename("roof"), **GOLDEN, **said).flags == ()
-    small = sunveil.infer(power, **GOLDEN, unit="W")
+    small = sunveil.infer(power, **GOLDEN, power_unit="W")
     assert small.flags == (Flag.UNLIKELY_UNIT,)
     assert small.notes[-1].endswith("kW if the readings were in kW rather than W.")
 

@@ -69,16 +69,16 @@ def test_a_file_is_inferred_and_released(tmp_path, clear_power, capsys):
     (found,) = json.loads(capsys.readouterr().out)
     assert abs(found["surface_azimuth"] - 200.0) < 3.0
     ledger = ("--ledger", tmp_path / "l.db")
-    done("dataset", "create", "d", *ledger, "--unit", "days:1", "--epsilon", 2)
-    done("release", file, *place, "--unit", "days:1", "--epsilon", 1, "--json")
-    done("publish", "system", file, *place, *ledger, *LEDGER, "--unit", "days:1",
+    done("dataset", "create", "d", *ledger, "--protect", "days:1", "--epsilon", 2)
+    done("release", file, *place, "--protect", "days:1", "--epsilon", 1, "--json")
+    done("publish", "system", file, *place, *ledger, *LEDGER, "--protect", "days:1",
          "--out", tmp_path / "out")  # fmt: skip
     done("ledger", "verify", *ledger)
 
 
 def test_tables_of_a_fleet_are_published(fleet, tmp_path):
     ledger = ("--ledger", tmp_path / "l.db")
-    done("dataset", "create", "d", *ledger, "--unit", "system", "--epsilon", 2)
+    done("dataset", "create", "d", *ledger, "--protect", "system", "--epsilon", 2)
     done("publish", "fleet", fleet / "inferred", *ledger, *LEDGER, "--out", tmp_path / "out")
     assert (tmp_path / "out" / "map-of-planes.svg").exists()
 

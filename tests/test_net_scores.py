@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+
 from benchmarks.net_answers import NetAnswer, kept
 from benchmarks.net_scores import Honesty, by_export, doubted, net_errors, score_row, spread
 from benchmarks.net_separation import separate_by_context
 from benchmarks.net_simulated import load_on, loaded, without_pv
 from benchmarks.net_systems import KnownNet
-
 from sunveil.estimate import Flag
 from sunveil.site import Plane, Site
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+
 from benchmarks.planes_scores import nearest_order, pair_errors, tracker_errors
 from benchmarks.planes_systems import KnownMounts, pairs
-
 from plot_makers import estimate_of
 from sunveil.estimate import Estimate
 from sunveil.planes import PlaneEstimate, TrackerEstimate

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+
 from benchmarks import real_scores
 from benchmarks.peers_apart import PeerResult, without_faults
 from benchmarks.real_bars import bar_lines
@@ -21,7 +22,6 @@ from benchmarks.real_scores import (
     errors,
 )
 from benchmarks.real_tables import interval_lines, summary_lines, system_lines
-
 from plot_makers import CAPACITY, GOLDEN, estimate_of, sunny
 from sunveil.estimate import Flag
 from sunveil.quantities import Interval

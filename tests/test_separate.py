@@ -46,7 +46,7 @@ def test_a_clock_that_was_repaired_is_repaired_once(found: pd.DataFrame) -> None
 
 def test_a_series_is_read_as_an_inference_reads_it(found: pd.DataFrame) -> None:
     watts = 1000.0 * net_sunny()[0].to_series().tz_convert("Etc/GMT+7")
-    other = sunveil.separate(watts, HOME, unit="W", label="start", **PLACE)
+    other = sunveil.separate(watts, HOME, power_unit="W", label="start", **PLACE)
     here = found.loc[other.index, "load_kw"]
     assert len(other) > 0.99 * len(found)
     # the same hours of the same household, whatever the clock is called

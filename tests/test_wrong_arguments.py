@@ -63,7 +63,7 @@ REMEDY = re.compile(
 PUBLIC = public()
 # What asks servers, compiles kernels or simulates whole years is tried at the door alone.
 DEAR = re.compile(
-    r"get_nsrdb|get_pvgis|client\.client\.|reproduce|_block$|compile_kernels|simulate_|real_sky"
+    r"get_nsrdb|get_pvgis|client\.client\.|_block$|compile_kernels|simulate_|real_sky"
 )
 
 

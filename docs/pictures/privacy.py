@@ -71,7 +71,7 @@ def draw_errors() -> Figure:
     names = (("azimuth", "Azimuth [°]"), ("tilt", "Tilt [°]"), ("capacity", "DC capacity [%]"))
     for unit, words, colour in UNITS:
         expected = [
-            typical_errors(YEAR, Choices(), clear=True, unit=unit, epsilon=float(epsilon))
+            typical_errors(YEAR, Choices(), clear=True, protect=unit, epsilon=float(epsilon))
             for epsilon in EPSILONS
         ]
         for ax, (name, _) in zip(axes, names, strict=True):

@@ -34,7 +34,7 @@ weather = sunveil.get_weather("clearsky", site, "2022-12-30", "2024-01-03")
 # day. ε says how well: whatever comes out is at most e\ :sup:`ε` times as likely with that day as
 # with any other day in its place.
 
-drawn = sunveil.release(readings, weather, unit=sunveil.Days(1), epsilon=1.0)
+drawn = sunveil.release(readings, weather, protect=sunveil.Days(1), epsilon=1.0)
 print(drawn.guarantee)
 
 # %%
@@ -75,7 +75,7 @@ units = {
 }
 azimuth_errors = {
     name: [
-        typical_errors(hours, Choices(), clear=True, unit=unit, epsilon=epsilon).azimuth.mean
+        typical_errors(hours, Choices(), clear=True, protect=unit, epsilon=epsilon).azimuth.mean
         for epsilon in epsilons
     ]
     for name, unit in units.items()

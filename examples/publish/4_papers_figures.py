@@ -3,7 +3,7 @@ The paper's figures
 ===================
 
 Sunveil began with a paper that infers a roof's plane by Bayesian optimisation and publishes it with
-noise. Its figures can be made again, all of them by ``sunveil reproduce``; here are three.
+noise. Its figures can be made again, all of them by ``make reproduce``; here are three.
 """
 
 # %%
@@ -17,12 +17,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import sunveil
+from reproduction.answers import at_chance
+from reproduction.experiment import run_experiment
+from reproduction.figure6 import exact_curve
+from reproduction.subject import simulated_subject
 from sunveil.grids import plane_grid
 from sunveil.plots import plot_irradiance_by_azimuth, plot_irradiance_by_tilt
-from sunveil.reproduce.answers import at_chance
-from sunveil.reproduce.experiment import run_experiment
-from sunveil.reproduce.figure6 import exact_curve
-from sunveil.reproduce.subject import simulated_subject
 
 chino = sunveil.Site(latitude=34.01, longitude=-117.69)
 fig, axes = plt.subplots(2, 1, figsize=(6.6, 7.0), layout="constrained")

@@ -8,6 +8,7 @@ against the annotations with :func:`check_fields`. What is wrong is a
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,17 @@ from numbers import Integral, Rational, Real
 from os import PathLike
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 
@@ -26,6 +37,8 @@ from sunveil.errors import ParameterError
 
 Kind = TypeVar("Kind", bound=StrEnum)
 Thing = TypeVar("Thing")
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 # Letters of a given text that a message repeats.
 LONGEST = 40
 # Letters that the names of files have at most, on the usual file systems.
@@ -149,6 +162,26 @@ def instance(
     if isinstance(value, kinds):
         return value
     raise ParameterError(f"{name} must be {give}, and {shown(value)} is not")
+
+
+def refuse_unit(given: Mapping[str, Any]) -> None:
+    """Refuse the keyword ``unit``, which once meant two things."""
+    if "unit" in given:
+        raise ParameterError(
+            "there is no parameter named unit: power_unit is the unit of the readings ('kWh'), and"
+            " protect is what a release protects ('days:1')"
+        )
+
+
+def without_unit(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Say what the keyword ``unit`` of a function is called now, to those who still give it."""
+
+    @functools.wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        refuse_unit(kwargs)
+        return function(*args, **kwargs)
+
+    return call
 
 
 def is_number(value: Any) -> bool:

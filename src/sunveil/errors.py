@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import ClassVar
 
 _ASKED = re.compile("⟦([a-z_]+)(?:=([^⟧]*))?⟧")
 _FLAGS = frozenset({"negate", "net", "force", "restart"})
@@ -35,7 +34,7 @@ INTERFACE = "SUNVEIL_INTERFACE"
 # What the curator's form of the service calls them.
 FORM_LABELS = {
     "timezone": "Time zone of the readings",
-    "unit": "Unit",
+    "power_unit": "Unit",
     "label": "Each time is",
     "register": "Cumulative readings",
     "decimal": "Decimal mark",
@@ -66,21 +65,17 @@ class Interface(StrEnum):
 
 class _Speaking:
     interface = Interface.PYTHON
-    renamed: ClassVar[dict[str, str]] = {}
 
 
-def speak(interface: Interface | str, **renamed: str) -> None:
+def speak(interface: Interface | str) -> None:
     """Say from now on what to do in the words of an interface.
 
     Parameters
     ----------
     interface
         Where messages are read.
-    **renamed
-        Parameters that have another name there: ``unit="power_unit"``.
     """
     _Speaking.interface = Interface(interface)
-    _Speaking.renamed = renamed
 
 
 def spoken() -> Interface:
@@ -107,7 +102,6 @@ def in_words(text: str) -> str:
 
 
 def _worded(parameter: str, value: str | None) -> str:
-    parameter = _Speaking.renamed.get(parameter, parameter)
     match _Speaking.interface:
         case Interface.COMMAND:
             option = f"--{parameter.replace('_', '-')}"

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sunveil.arguments import instance
+from sunveil.arguments import instance, without_unit
 from sunveil.checked import checked
 from sunveil.engine.assumed import Clock as Clock
 from sunveil.errors import SunveilError
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from sunveil.weather import Weather, WeatherCache
 
 
+@without_unit
 def infer(
     power: ReadingsLike,
     *,
@@ -51,7 +52,7 @@ def infer(
     times: Any = None,
     weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
     timezone: str | dt.tzinfo | None = None,
-    unit: str = "auto",
+    power_unit: str = "auto",
     label: str = "auto",
     net: bool = False,
     method: str = "default",
@@ -88,7 +89,7 @@ def infer(
     timezone
         Time zone of times that have none: ``"UTC"``, ``"-07:00"``, an IANA name, or a zone of
         zoneinfo or pytz.
-    unit
+    power_unit
         Unit of a series: W, kW, Wh or kWh; with ``auto`` it is taken to be kW, and a capacity that
         would be a home's in W is flagged. A file's is told by its header.
     label
@@ -141,10 +142,13 @@ def infer(
     )
     place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
     skies = SiteSkies.at(place, weather=weather, cache=cache)
-    record = record_of(power, times=times, unit=unit, timezone=timezone, label=label, net=net)
+    record = record_of(
+        power, times=times, power_unit=power_unit, timezone=timezone, label=label, net=net
+    )
     return _given(next(_with_sources([record], skies, options)))
 
 
+@without_unit
 def infer_frame(
     frame: pd.DataFrame | Any,
     *,
@@ -154,7 +158,7 @@ def infer_frame(
     altitude: float | None = None,
     weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
     timezone: str | dt.tzinfo | None = None,
-    unit: str = "auto",
+    power_unit: str = "auto",
     label: str = "auto",
     net: bool = False,
     method: str = "default",
@@ -180,7 +184,7 @@ def infer_frame(
         with a column for each system. Of pandas, polars or pyarrow.
     site, latitude, longitude, altitude, weather, cache
         As for :func:`infer`.
-    timezone, unit, label, net
+    timezone, power_unit, label, net
         As for :func:`infer`; the unit of a long frame is told by its column's name when left out.
     method, clock, losses, albedo, group, search, mount, force
         As for :func:`infer`.
@@ -211,7 +215,7 @@ def infer_frame(
     skies = SiteSkies.at(place, weather=weather, cache=cache)
     # a zone of zoneinfo or pytz is kept by its name
     zone: Any = timezone
-    reading = MeterOptions(unit=unit, timezone=zone, label=label, net=net)
+    reading = MeterOptions(power_unit=power_unit, timezone=zone, label=label, net=net)
     systems = systems_of_frame(frame_of(frame), reading)
     records = [each for each in systems if isinstance(each, Record)]
     refused = [each for each in systems if isinstance(each, RefusedSystem)]

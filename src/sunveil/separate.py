@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sunveil.arguments import instance
+from sunveil.arguments import instance, without_unit
 from sunveil.engine import EngineOptions, SkyTable
 from sunveil.engine.net_separate import Separated
 from sunveil.engine.net_separate import separate as separate_on_grid
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 COLUMNS = ("generation_kw", "generation_low_kw", "generation_high_kw", "load_kw")
 
 
+@without_unit
 def separate(
     power: ReadingsLike,
     estimate: Estimate,
@@ -40,7 +41,7 @@ def separate(
     times: Any = None,
     weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
     timezone: str | dt.tzinfo | None = None,
-    unit: str = "auto",
+    power_unit: str = "auto",
     label: str = "auto",
     cache: WeatherCache | None = None,
 ) -> pd.DataFrame:
@@ -53,7 +54,7 @@ def separate(
         :func:`sunveil.infer` takes.
     estimate
         What :func:`sunveil.infer` said of it.
-    site, latitude, longitude, altitude, times, weather, timezone, unit, label, cache
+    site, latitude, longitude, altitude, times, weather, timezone, power_unit, label, cache
         As they were for :func:`sunveil.infer`.
 
     Returns
@@ -82,7 +83,7 @@ def separate(
         power,
         times=times,
         system_id=estimate.system_id,
-        unit=unit,
+        power_unit=power_unit,
         timezone=timezone,
         label=label,
         net=True,

@@ -108,7 +108,7 @@ def test_the_options_of_the_meters_reach_the_reader(sunveil, three_roofs, tmp_pa
     said = sunveil(
         *("infer", path, *place, "--json"),
         *("--time-column", "when", "--power-column", "what", "--system-column", "who"),
-        *("--time-format", "%d/%m/%Y %H:%M", "--timezone", "UTC-07:00", "--unit", "W"),
+        *("--time-format", "%d/%m/%Y %H:%M", "--timezone", "UTC-07:00", "--power-unit", "W"),
         *("--clock", "given", "--label", "end", "--duplicates", "first", "--unit-switch", "ignore"),
         "--negate",
     )

@@ -177,7 +177,7 @@ def choices(option: str) -> list[str]:
         ("clock", Clock, False),
         ("group", DayGroup, False),
         ("label", Label, True),
-        ("unit", Unit, True),
+        ("power_unit", Unit, True),
         ("register", Register, True),
         ("duplicates", Duplicates, False),
         ("unit_switch", UnitSwitch, False),

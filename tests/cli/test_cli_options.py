@@ -11,7 +11,7 @@ from sunveil.meters import MeterOptions
 
 # What only a schema file declares, and what the command decides.
 NO_OPTION = {"interval_minutes", "first", "last", "cleaning"}
-SCHEMA = "unit: kWh\nduplicates: mean\ntimezone: UTC\ninterval_minutes: 30\nregister: daily\n"
+SCHEMA = "power_unit: kWh\nduplicates: mean\ntimezone: UTC\ninterval_minutes: 30\nregister: daily\n"
 
 
 @pytest.fixture
@@ -47,13 +47,13 @@ def test_every_option_fills_its_field(declared):
     words = [
         "--time-column", "t", "--date-column", "d", "--power-column", "3", "--system-column", "s",
         "--time-format", "%H", "--skip-rows", "4", "--separator", ";", "--decimal", ",",
-        "--unit", "mwh", "--register", "cumulative", "--timezone", "UTC", "--label", "end",
+        "--power-unit", "mwh", "--register", "cumulative", "--timezone", "UTC", "--label", "end",
         "--duplicates", "last", "--unit-switch", "ignore", "--negate", "--net",
     ]  # fmt: skip
     fields = {
         "time_column": "t", "date_column": "d", "power_column": "3", "system_column": "s",
         "time_format": "%H", "skip_rows": 4, "separator": ";", "decimal": ",",
-        "unit": "MWh", "register": "cumulative", "timezone": "UTC", "label": "end",
+        "power_unit": "MWh", "register": "cumulative", "timezone": "UTC", "label": "end",
         "duplicates": "last", "unit_switch": "ignore", "negate": True, "net": True,
     }  # fmt: skip
     assert set(fields) == set(METER) - {"export_column", "import_column"}
@@ -65,18 +65,20 @@ def test_every_option_fills_its_field(declared):
 def test_a_schema_is_taken_and_options_beside_it_win(declared):
     found = declared("--schema", "{}/s.yaml")
     assert found == MeterOptions(
-        unit="kWh", duplicates="mean", timezone="UTC", interval_minutes=30.0, register="daily"
+        power_unit="kWh", duplicates="mean", timezone="UTC", interval_minutes=30.0, register="daily"
     )
-    told = declared("--schema", "{}/s.yaml", "--unit", "auto", "--duplicates", "refuse")
-    assert (told.unit, told.duplicates, told.register) == ("auto", "refuse", "daily")
+    told = declared("--schema", "{}/s.yaml", "--power-unit", "auto", "--duplicates", "refuse")
+    assert (told.power_unit, told.duplicates, told.register) == ("auto", "refuse", "daily")
 
 
-def test_a_release_takes_each_reading_alone_and_its_unit_under_another_name(declared):
+def test_a_release_takes_each_reading_alone(declared):
     release = {"options": READING_OPTIONS, "make": meter_options}
     assert declared(**release) == MeterOptions(cleaning="each")
-    assert declared("--power-unit", "MW", **release) == MeterOptions(unit="MW", cleaning="each")
+    assert declared("--power-unit", "MW", **release) == MeterOptions(
+        power_unit="MW", cleaning="each"
+    )
     found = declared("--schema", "{}/s.yaml", "--power-unit", "W", "--decimal", ",", **release)
-    assert (found.unit, found.decimal, found.register) == ("W", ",", "daily")
+    assert (found.power_unit, found.decimal, found.register) == ("W", ",", "daily")
     assert found.cleaning == "each"
 
 

@@ -27,12 +27,12 @@ def fleet(clear_power, tmp_path_factory):
 def ledger(sunveil, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("SUNVEIL_LEDGER", str(tmp_path / "ledger.db"))
-    made = sunveil("dataset", "create", "homes", "--unit", "system", "--epsilon", "2")
+    made = sunveil("dataset", "create", "homes", "--protect", "system", "--epsilon", "2")
     assert made.code == 0, made.err
     return tmp_path / "ledger.db"
 
 
-PRIVATE = ("--unit", "system", "--epsilon", "2")
+PRIVATE = ("--protect", "system", "--epsilon", "2")
 
 
 def left(sunveil) -> float:
@@ -56,7 +56,7 @@ def test_a_fleet_is_released_system_by_system_and_who_is_left_out_is_counted(
 
 
 def test_a_table_of_releases_says_what_they_promise(sunveil, fleet):
-    said = sunveil("release", *fleet, "--unit", "readings:1", "--epsilon", "1")
+    said = sunveil("release", *fleet, "--protect", "readings:1", "--epsilon", "1")
     assert said.code == 0, said.err
     assert "permute-and-flip: ε = 1-DP in the worst case" in said.out
     assert "Errors to expect" in said.out
@@ -82,12 +82,12 @@ def test_a_fleet_is_published_once_and_charged_once(sunveil, ledger, fleet, tmp_
 
 
 def test_what_is_refused_leaves_no_folder_and_no_charge(sunveil, ledger, fleet, tmp_path):
-    command = ("publish", "system", *fleet, "--dataset", "homes", "--unit", "system")
+    command = ("publish", "system", *fleet, "--dataset", "homes", "--protect", "system")
     said = sunveil(*command, "--epsilon", "3", "--out", tmp_path / "out")
     assert said.code == 2
     assert "is left" in said.err
     said = sunveil(
-        *("publish", "system", *fleet, "--dataset", "homes", "--unit", "days:1"),
+        *("publish", "system", *fleet, "--dataset", "homes", "--protect", "days:1"),
         *("--epsilon", "1", "--out", tmp_path / "out"),
     )
     assert said.code == 2
@@ -107,7 +107,7 @@ def test_what_is_refused_leaves_no_folder_and_no_charge(sunveil, ledger, fleet, 
     ],
 )
 def test_options_that_a_fleet_does_not_take_are_refused(sunveil, fleet, options, words):
-    said = sunveil("release", *fleet, "--unit", "readings:1", "--epsilon", "1", *options)
+    said = sunveil("release", *fleet, "--protect", "readings:1", "--epsilon", "1", *options)
     assert said.code == 2
     assert words in said.err
 

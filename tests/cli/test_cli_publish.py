@@ -11,7 +11,7 @@ def ledger(sunveil, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("SUNVEIL_LEDGER", str(tmp_path / "ledger.db"))
     for name, unit in (("homes", "system"), ("days", "days:1")):
-        made = sunveil("dataset", "create", name, "--unit", unit, "--epsilon", "2")
+        made = sunveil("dataset", "create", name, "--protect", unit, "--epsilon", "2")
         assert made.code == 0, made.err
     return tmp_path / "ledger.db"
 
@@ -83,7 +83,7 @@ def test_groups_need_their_keys_in_advance(sunveil, ledger, estimates, tmp_path)
 
 
 def test_rows_of_systems_are_charged_to_each(sunveil, ledger, three_systems, place, tmp_path):
-    rows = ("publish", "system", three_systems, *place, "--dataset", "days", "--unit", "days:1")
+    rows = ("publish", "system", three_systems, *place, "--dataset", "days", "--protect", "days:1")
     dry = sunveil(*rows, "--epsilon", "1", "--dry-run")
     assert "3 systems. Errors to expect, mean (nine in ten within): azimuth" in dry.out
     said = sunveil(*rows, "--epsilon", "1", "--out", tmp_path / "rows")
@@ -119,7 +119,7 @@ def test_what_cannot_be_published_is_told_and_leaves_everything(
 
 def test_a_smaller_unit_than_promised_is_refused(sunveil, ledger, three_systems, place, tmp_path):
     said = sunveil(
-        "publish", "system", three_systems, *place, "--dataset", "homes", "--unit", "days:1",
+        "publish", "system", three_systems, *place, "--dataset", "homes", "--protect", "days:1",
         "--epsilon", "1", "--out", tmp_path / "rows",
     )  # fmt: skip
     assert said.code == 2

@@ -12,7 +12,7 @@ from sunveil.privacy.units import Days
 from sunveil.releases.answer import Release, ReleasedPlane, ReleasedTracker
 from sunveil.site import Plane
 
-UNIT = ("--unit", "days:1", "--epsilon", "10")
+UNIT = ("--protect", "days:1", "--epsilon", "10")
 
 
 def near(told: dict, planes: dict[str, tuple[float, float]]) -> set[str]:
@@ -55,7 +55,7 @@ def test_it_says_loudly_that_nothing_was_recorded(sunveil, three_systems, place)
 
 
 def test_the_errors_to_expect_stand_below_the_table(sunveil, three_systems, place):
-    said = sunveil("release", three_systems, *place, "--unit", "readings:1", "--epsilon", "1")
+    said = sunveil("release", three_systems, *place, "--protect", "readings:1", "--epsilon", "1")
     assert said.code == 0
     assert re.search(r"Errors to expect, mean \(nine in ten within\): azimuth \d+\.\d°", said.out)
 
@@ -65,7 +65,7 @@ def test_a_whole_record_is_released_by_the_window(sunveil, three_systems, place)
         "release",
         three_systems,
         *place,
-        *("--unit", "system", "--epsilon", "2", "--json"),
+        *("--protect", "system", "--epsilon", "2", "--json"),
         *("--capacities", "1", "50"),
     )
     told = json.loads(said.out)
@@ -78,7 +78,7 @@ def test_the_papers_mechanism_says_that_it_is_conditional(sunveil, three_systems
         "release",
         three_systems,
         *place,
-        *("--unit", "readings:1", "--epsilon", "0.1", "--mechanism", "paper", "--json"),
+        *("--protect", "readings:1", "--epsilon", "0.1", "--mechanism", "paper", "--json"),
     )
     for each in json.loads(said.out):
         assert each["guarantee"]["kind"] == "conditional"
@@ -91,14 +91,14 @@ def test_the_papers_score_for_any_day_holds_in_the_worst_case(sunveil, three_sys
         "release",
         three_systems,
         *place,
-        *("--unit", "days:1", "--epsilon", "1", "--mechanism", "paper-day"),
+        *("--protect", "days:1", "--epsilon", "1", "--mechanism", "paper-day"),
     )
     assert said.code == 0
     assert "in the worst case, for any one day" in said.out
     assert "conditional" not in said.out
     refused = sunveil(
         "release", three_systems, *place,
-        *("--unit", "system", "--epsilon", "1", "--mechanism", "paper-day"),
+        *("--protect", "system", "--epsilon", "1", "--mechanism", "paper-day"),
     )  # fmt: skip
     assert refused.code == 2
     assert "days:K" in refused.err
@@ -114,16 +114,16 @@ def test_releases_are_written_whole(sunveil, three_systems, place, tmp_path):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (("--unit", "weeks:1", "--epsilon", "1"), "readings:K, days:K or system"),
-        (("--unit", "days:0", "--epsilon", "1"), "1 or more"),
-        (("--unit", "days:1", "--epsilon", "0"), "above 0"),
-        (("--unit", "days:1", "--epsilon", "nan"), "above 0"),
-        (("--unit", "days:1", "--epsilon", "1e6"), "protects nobody"),
-        (("--unit", "days:1", "--epsilon", "1", "--delta", "0.1"), "paper's mechanism only"),
-        (("--unit", "days:1", "--epsilon", "1", "--mechanism", "paper"), "readings:1"),
-        (("--unit", "system", "--epsilon", "1", "--mechanism", "exponential"), "window"),
-        (("--unit", "days:1", "--epsilon", "1", "--capacities", "9", "3"), "low < high"),
-        (("--unit", "days:1", "--epsilon", "1", "--clock", "9000"), "half a day"),
+        (("--protect", "weeks:1", "--epsilon", "1"), "readings:K, days:K or system"),
+        (("--protect", "days:0", "--epsilon", "1"), "1 or more"),
+        (("--protect", "days:1", "--epsilon", "0"), "above 0"),
+        (("--protect", "days:1", "--epsilon", "nan"), "above 0"),
+        (("--protect", "days:1", "--epsilon", "1e6"), "protects nobody"),
+        (("--protect", "days:1", "--epsilon", "1", "--delta", "0.1"), "paper's mechanism only"),
+        (("--protect", "days:1", "--epsilon", "1", "--mechanism", "paper"), "readings:1"),
+        (("--protect", "system", "--epsilon", "1", "--mechanism", "exponential"), "window"),
+        (("--protect", "days:1", "--epsilon", "1", "--capacities", "9", "3"), "low < high"),
+        (("--protect", "days:1", "--epsilon", "1", "--clock", "9000"), "half a day"),
     ],
 )
 def test_bad_choices_are_told_in_one_sentence(sunveil, three_systems, place, given, words):

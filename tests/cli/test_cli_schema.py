@@ -7,8 +7,10 @@ import pytest
 
 from sunveil.meters.schema import read_schema
 
-RELEASE = ("--unit", "days:1", "--epsilon", "10")
-SCHEMA = 'time_column: "Zeitpunkt"\npower_column: "Wert"\nunit: kW\ntimezone: UTC\nlabel: start\n'
+RELEASE = ("--protect", "days:1", "--epsilon", "10")
+SCHEMA = (
+    'time_column: "Zeitpunkt"\npower_column: "Wert"\npower_unit: kW\ntimezone: UTC\nlabel: start\n'
+)
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +36,7 @@ def test_a_file_that_does_not_say_how_it_is_written_is_inferred_by_its_schema(
     (told,) = json.loads(said.out)
     assert told["surface_azimuth"] == pytest.approx(180.0, abs=3.0)
     assert told["surface_tilt"] == pytest.approx(35.0, abs=3.0)
-    watts = sunveil("infer", foreign, *place, "--schema", schema, "--unit", "W", "--json")
+    watts = sunveil("infer", foreign, *place, "--schema", schema, "--power-unit", "W", "--json")
     capacity = json.loads(watts.out)[0]["dc_capacity_kw"]
     assert capacity == pytest.approx(told["dc_capacity_kw"] / 1000.0, rel=0.01)
 
@@ -54,8 +56,7 @@ def test_a_refusal_of_a_release_names_the_option_that_it_has(sunveil, foreign, p
     said = sunveil("release", foreign, *place, *RELEASE, *columns)
     assert said.code == 2
     assert "--power-unit" in said.err
-    assert not re.search(r"--unit\b", said.err)
-    assert re.search(r"--unit\b", sunveil("infer", foreign, *place, *columns).err)
+    assert "--power-unit" in sunveil("infer", foreign, *place, *columns).err
 
 
 @pytest.mark.parametrize(
@@ -70,8 +71,6 @@ def test_a_refusal_of_a_release_names_the_option_that_it_has(sunveil, foreign, p
         ("publish", "system", "{meters}", "--systems", "{systems}",
          *RELEASE, "--ledger", "{ledger}", "--dataset", "d", "--dry-run"),
         ("utility", "{meters}", *("--latitude", "39", "--longitude", "-105")),
-        ("reproduce", "--meters", "{meters}", *("--latitude", "39", "--longitude", "-105"),
-         "--out", "{out}"),
         ("schema", "{meters}"),
     ],
     ids=lambda words: " ".join(word for word in words[:4] if word.isalpha() or "systems" in word),
@@ -80,17 +79,17 @@ def test_every_command_that_reads_meters_takes_a_schema(sunveil, foreign, tmp_pa
     names = {name: tmp_path / name for name in ("out", "ledger", "systems")}
     names["systems"].write_text("system_id,latitude,longitude\nsouth,39,-105\n")
     sunveil("dataset", "create", "d", *RELEASE, "--ledger", names["ledger"])
-    (tmp_path / "bad.yaml").write_text("unit: furlong\n")
+    (tmp_path / "bad.yaml").write_text("power_unit: furlong\n")
     asked = [word.format(meters=foreign, **names) for word in words]
     said = sunveil(*asked, "--schema", tmp_path / "bad.yaml")
     assert (said.code, said.out) == (2, "")
-    assert said.err == "sunveil: bad.yaml: unit must be W, kW, MW, Wh, kWh, MWh or auto\n"
+    assert said.err == "sunveil: bad.yaml: power_unit must be W, kW, MW, Wh, kWh, MWh or auto\n"
 
 
 def test_a_proposal_is_printed_for_the_curator_and_can_be_given_back(
     sunveil, foreign, tmp_path, place
 ):
-    columns = ("--time-column", "Zeitpunkt", "--power-column", "Wert", "--unit", "kW")
+    columns = ("--time-column", "Zeitpunkt", "--power-column", "Wert", "--power-unit", "kW")
     said = sunveil("schema", foreign, *columns, "--timezone", "UTC", "--label", "start")
     assert said.code == 0
     assert said.out.startswith("# How a meter file is written: south.csv, ")
@@ -99,7 +98,11 @@ def test_a_proposal_is_printed_for_the_curator_and_can_be_given_back(
     )
     (tmp_path / "s.yaml").write_text(said.out)
     found = read_schema(tmp_path / "s.yaml")
-    assert (found["time_column"], found["unit"], found["label"]) == ("Zeitpunkt", "kW", "start")
+    assert (found["time_column"], found["power_unit"], found["label"]) == (
+        "Zeitpunkt",
+        "kW",
+        "start",
+    )
     again = sunveil("infer", foreign, *place, "--schema", tmp_path / "s.yaml", "--json")
     assert json.loads(again.out)[0]["surface_azimuth"] == pytest.approx(180.0, abs=3.0)
 
@@ -129,7 +132,7 @@ def test_a_register_is_released_by_its_counts_and_refused_by_the_paper_s_mechani
     (meters / "south.csv").write_text("\n".join(["system_id,time,total_kwh", *rows]))
     systems.write_text("system_id,latitude,longitude\nsouth,39.742,-105.1727\n")
     (tmp_path / "s.yaml").write_text("register: cumulative\ndecimal: '.'\n")
-    words = ("release", meters, "--schema", tmp_path / "s.yaml", "--unit", "readings:1")
+    words = ("release", meters, "--schema", tmp_path / "s.yaml", "--protect", "readings:1")
     for where in (place, ("--systems", systems)):
         (told,) = json.loads(sunveil(*words, *where, "--epsilon", "4", "--json").out)
         assert told["surface_azimuth"] == pytest.approx(planes["south"][0], abs=10.0)

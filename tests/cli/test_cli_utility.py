@@ -5,8 +5,6 @@ import stat
 
 import pytest
 
-from sunveil.power.guidance import power_worths
-
 FEW = ("--epsilon", "0.1", "--epsilon", "3", "--systems", "1")
 
 
@@ -78,15 +76,3 @@ def test_meters_need_a_place_and_one_system(sunveil, three_systems, one_system, 
     assert "3 systems" in sunveil("utility", three_systems, *place).err
     half = sunveil("utility", one_system, *place, "--azimuth", "180")
     assert "together, or none" in half.err
-
-
-def test_power_is_told_by_way_and_epsilon_with_the_command_that_was_measured(sunveil):
-    found = sunveil("utility", "--power", "300")
-    assert found.code == 0, found.err
-    measured = {(each.way, each.systems, each.epsilon): each.energy for each in power_worths()}
-    energy = measured["tables for power", 300, 1.0]
-    told = f"publish fleet --tables planes,totals --largest 20 at ε = 1 ({energy:.2g}%)"
-    assert told in found.out
-    # without a stated largest system the same ε is worth a tenth of that
-    assert "tables for power, largest not said" in found.out
-    assert "e+" not in found.out

@@ -115,7 +115,7 @@ def test_units_and_intervals_of_energy_are_understood(readings, systems_file, re
     frame = readings.rename(columns={"power_kw": "energy"})
     frame["energy"] = frame["energy"] * 1000.0
     frame.to_parquet(tmp_path / "energy.parquet", index=False)
-    settings = FleetSettings(meters=MeterOptions(unit="Wh"))
+    settings = FleetSettings(meters=MeterOptions(power_unit="Wh"))
     infer_fleet(tmp_path / "energy.parquet", systems_file, tmp_path / "out", settings=settings)
     found, there = estimates_of(tmp_path / "out"), estimates_of(reference)
     np.testing.assert_allclose(found["dc_capacity_kw"], there["dc_capacity_kw"], rtol=1e-3)

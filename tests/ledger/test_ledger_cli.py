@@ -12,7 +12,7 @@ from sunveil.ledger.chain import GENESIS, Entry
 from sunveil.ledger.ledger import Ledger
 from sunveil.privacy.concentrated import rho_to_epsilon
 
-PROMISE = ("--unit", "system", "--epsilon", "2")
+PROMISE = ("--protect", "system", "--epsilon", "2")
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_a_dataset_is_created_listed_and_shown(sunveil, used):
 
 
 def test_under_delta_an_officer_sees_rho_epsilon_and_the_plain_sum(sunveil, path):
-    create = ("dataset", "create", "d", "--unit", "system", "--epsilon", "4", "--delta", "1e-6")
+    create = ("dataset", "create", "d", "--protect", "system", "--epsilon", "4", "--delta", "1e-6")
     assert sunveil(*create)[0] == 0
     with Ledger(path) as ledger:
         for number in range(8):
@@ -67,7 +67,7 @@ def test_under_delta_an_officer_sees_rho_epsilon_and_the_plain_sum(sunveil, path
 
 def test_a_promise_may_name_a_delta_and_a_conditional_mechanism(sunveil):
     code, out, _ = sunveil(
-        *("dataset", "create", "d", "--unit", "days:7", "--epsilon", "1", "--delta", "1e-6"),
+        *("dataset", "create", "d", "--protect", "days:7", "--epsilon", "1", "--delta", "1e-6"),
         *("--allow", "paper", "--json"),
     )
     promise = json.loads(out)["promise"]
@@ -78,11 +78,11 @@ def test_a_promise_may_name_a_delta_and_a_conditional_mechanism(sunveil):
 @pytest.mark.parametrize(
     "wrong",
     [
-        ("d", "--unit", "weeks:1", "--epsilon", "1"),
-        ("d", "--unit", "system", "--epsilon", "0"),
-        ("d", "--unit", "system", "--epsilon", "1", "--delta", "0.5"),
+        ("d", "--protect", "weeks:1", "--epsilon", "1"),
+        ("d", "--protect", "system", "--epsilon", "0"),
+        ("d", "--protect", "system", "--epsilon", "1", "--delta", "0.5"),
         ("", *PROMISE),
-        ("d", "--unit", "system"),
+        ("d", "--protect", "system"),
     ],
 )
 def test_a_promise_that_is_none_makes_no_ledger(sunveil, path, wrong):

@@ -144,7 +144,7 @@ def test_the_command_shows_a_schedule_and_plans_one(tmp_path, year):
     def run(*words):
         return CliRunner().invoke(cli, ["dataset", *words, "--ledger", str(tmp_path / "l.db")])
 
-    promised = ("--unit", "system", "--epsilon", "2")
+    promised = ("--protect", "system", "--epsilon", "2")
     made = run("create", "ten", *promised, "--years", "10")
     assert "0.2 is left of what its schedule allows this year" in made.output
     run("create", "half", *promised, "--years", "10", "--start", "1")

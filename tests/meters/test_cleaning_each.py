@@ -55,7 +55,7 @@ def test_one_replaced_reading_changes_no_other(seed, place, value, unit, negate,
     power.iloc[0] = 1.0  # a record without any reading is refused
     other = power.copy()
     other.iloc[max(place, 1)] = value
-    records = [read(each, unit=unit, negate=negate) for each in (power, other)]
+    records = [read(each, power_unit=unit, negate=negate) for each in (power, other)]
     moved = power.index[max(place, 1)].tz_localize(None).to_pydatetime()
     assert differing(*records) <= {moved}
     assert records[0].interval_minutes == records[1].interval_minutes == 15.0
@@ -102,7 +102,7 @@ def test_one_replaced_row_of_a_net_meter_changes_no_other(seed, place, values, c
         frame.iloc[row, column] = math.nan
     other = frame.copy()
     other.iloc[place] = values
-    register = {"register": "cumulative", "unit": "kWh"} if counted else {}
+    register = {"register": "cumulative", "power_unit": "kWh"} if counted else {}
     records = [read_flows(each, **register) for each in (frame, other)]
     assert records[0].net
     moved = frame.index[place].tz_localize(None).to_pydatetime()
@@ -129,7 +129,7 @@ def test_where_one_of_two_registers_starts_again_there_is_no_reading(column, cle
     counts = flows().cumsum() + 100.0
     other = counts.copy()
     other.loc[other.index[100] :, column] -= 100.0
-    options = {"register": "cumulative", "unit": "kWh", "cleaning": cleaning}
+    options = {"register": "cumulative", "power_unit": "kWh", "cleaning": cleaning}
     whole, broken = (by_time(read_flows(each, **options)) for each in (counts, other))
     (lost,) = whole.keys() - broken.keys()
     assert lost == counts.index[99].tz_localize(None).to_pydatetime()
@@ -202,8 +202,8 @@ def test_stand_ins_are_told_before_the_unit_is_turned():
     power = 1000.0 * sunny(2)
     power.iloc[40] = -999.0
     time = power.index[40].tz_localize(None).to_pydatetime()
-    assert time not in by_time(read(power, unit="W"))
-    assert time not in by_time(read(power, unit="W", negate=True))
+    assert time not in by_time(read(power, power_unit="W"))
+    assert time not in by_time(read(power, power_unit="W", negate=True))
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,12 @@ def test_a_timezone_that_is_none_is_refused(text):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("unit", "horsepower"), ("label", "centre"), ("duplicates", "max"), ("unit_switch", "yes")],
+    [
+        ("power_unit", "horsepower"),
+        ("label", "centre"),
+        ("duplicates", "max"),
+        ("unit_switch", "yes"),
+    ],
 )
 def test_an_option_out_of_its_range_is_refused(field, value):
     with pytest.raises(ParameterError, match=field):

@@ -166,7 +166,7 @@ def test_text_in_a_parquet_column_is_left_out(tmp_path):
 
 def test_a_record_without_any_number_is_refused(tmp_path):
     assert "no reading that is a number" in refusal(
-        write_csv(tmp_path / "a.csv", sunny() * np.nan), timezone="UTC", unit="kW"
+        write_csv(tmp_path / "a.csv", sunny() * np.nan), timezone="UTC", power_unit="kW"
     )
 
 

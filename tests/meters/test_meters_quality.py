@@ -231,7 +231,7 @@ def test_a_register_that_counts_up_gives_its_differences(daily):
     counts = energy.groupby(energy.index.date).cumsum() if daily else 5000.0 + energy.cumsum()
     # a count stands at the end of what it has counted
     counts.index = counts.index + pd.Timedelta(minutes=15)
-    record = from_pandas(counts, unit="kWh")
+    record = from_pandas(counts, power_unit="kWh")
     assert record.differenced
     assert any("register" in note for note in record.notes)
     found = record.to_series()
@@ -241,15 +241,15 @@ def test_a_register_that_counts_up_gives_its_differences(daily):
 
 def test_a_register_is_no_register_for_a_release_unless_it_is_declared():
     counts = 5000.0 + (sunny(10) / 4.0).cumsum()
-    assert not from_pandas(counts, unit="kWh", cleaning="each").differenced
-    declared = from_pandas(counts, unit="kWh", cleaning="each", register="cumulative")
+    assert not from_pandas(counts, power_unit="kWh", cleaning="each").differenced
+    declared = from_pandas(counts, power_unit="kWh", cleaning="each", register="cumulative")
     assert declared.differenced
     assert declared.power_kw.max() < 20.0
 
 
 def test_a_register_that_is_said_to_be_power_is_refused():
     with pytest.raises(MeterError, match="unit='kWh'"):
-        from_pandas(sunny(10).cumsum(), unit="kW")
+        from_pandas(sunny(10).cumsum(), power_unit="kW")
 
 
 def test_only_zeros_are_refused():
@@ -289,5 +289,5 @@ def test_whole_numbers_under_a_header_of_kilowatts_are_asked_about(tmp_path):
         pd.DataFrame({"time": times, "power_kw": power}).to_csv(path, index=False)
         (record,) = read_meters(path, timezone="UTC")
         assert record.unit_known is sure
-        (declared,) = read_meters(path, timezone="UTC", unit="kW")
+        (declared,) = read_meters(path, timezone="UTC", power_unit="kW")
         assert declared.unit_known

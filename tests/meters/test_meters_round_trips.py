@@ -68,7 +68,7 @@ def test_a_record_is_read_back_as_it_was_written(
     written = stamped(power, unit=unit, label=label, zone=zone)
     naive = written.tz_localize(None)
     options = MeterOptions(
-        unit="auto" if named else unit,
+        power_unit="auto" if named else unit,
         label=label,
         timezone=zone if "naive" in kind else None,
         power_column=None if named else "reading",
@@ -109,9 +109,9 @@ def test_a_pandas_series_gives_the_same_record(seed, minutes, start, unit, label
     power = sunny(3, minutes=minutes, start=start, seed=seed)
     written = stamped(power, unit=unit, label=label, zone=zone)
     if aware:
-        record = from_pandas(written, system_id="a", unit=unit, label=label)
+        record = from_pandas(written, system_id="a", power_unit=unit, label=label)
     else:
-        record = from_pandas(written.tz_localize(None), unit=unit, label=label, timezone=zone)
+        record = from_pandas(written.tz_localize(None), power_unit=unit, label=label, timezone=zone)
     assert_equal(record, power)
 
 
@@ -174,7 +174,7 @@ def test_other_columns_are_left_alone_when_the_names_are_told(tmp_path):
     )
     frame.to_csv(tmp_path / "a.csv", index=False)
     names = {"time_column": "A", "power_column": "b", "system_column": "d"}
-    (record,) = read_meters(tmp_path / "a.csv", **names, unit="kW", label="start")
+    (record,) = read_meters(tmp_path / "a.csv", **names, power_unit="kW", label="start")
     assert record.system_id == "x"
     assert_equal(record, power)
 

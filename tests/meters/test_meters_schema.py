@@ -39,7 +39,7 @@ interval_minutes: 15
 first: 2024-01-01 00:15:00
 last: 2024-12-31T23:45
 system_column: Zähler
-unit: kwh
+power_unit: kwh
 register: no
 export_column: "kWh: gesamt"
 import_column: A
@@ -66,7 +66,11 @@ def test_every_field_is_read_as_it_is_written(write):
     assert (found["date_column"], found["skip_rows"], found["interval_minutes"]) == ("1", 3, 15.0)
     assert found["negate"] is found["net"] is True
     options = options_from(found)
-    assert (options.unit, options.register, options.label) == (Unit.KWH, Register.NO, Label.END)
+    assert (options.power_unit, options.register, options.label) == (
+        Unit.KWH,
+        Register.NO,
+        Label.END,
+    )
     assert (options.decimal, options.separator) == (",", ";")
     assert (options.export_column, options.import_column) == ("kWh: gesamt", "A")
 
@@ -77,8 +81,10 @@ def test_a_schema_has_only_fields_of_the_options():
 
 @pytest.mark.parametrize("nothing", ["", "~", "null"])
 def test_a_field_without_a_value_is_left_out(write, nothing):
-    assert read_schema(write(f"unit: kW\ntimezone: {nothing}\n")) == {"unit": "kW"}
-    assert read_schema(write(f'unit: kW\ntime_column: "{nothing}"\n'))["time_column"] == nothing
+    assert read_schema(write(f"power_unit: kW\ntimezone: {nothing}\n")) == {"power_unit": "kW"}
+    assert (
+        read_schema(write(f'power_unit: kW\ntime_column: "{nothing}"\n'))["time_column"] == nothing
+    )
 
 
 @pytest.mark.parametrize("content", ["", "# nothing to declare\n", "{}"])
@@ -88,8 +94,8 @@ def test_a_schema_may_declare_nothing(write, content):
 
 def test_a_schema_fills_in_what_options_leave_open(write, tmp_path):
     path = write(WHOLE)
-    found = completed(MeterOptions(unit="W", cleaning="each"), path)
-    assert found == options_from(path, unit="W", cleaning="each")
+    found = completed(MeterOptions(power_unit="W", cleaning="each"), path)
+    assert found == options_from(path, power_unit="W", cleaning="each")
     assert completed(found, None) is found
     meters = tmp_path / "meter.csv"
     rows = [f"01.06.2024 {hour:02}:00;{hour},5" for hour in range(24)]
@@ -102,21 +108,24 @@ def test_a_schema_fills_in_what_options_leave_open(write, tmp_path):
 def test_what_is_given_beside_a_schema_wins(write):
     path = write(WHOLE)
     assert options_from(path).duplicates is Duplicates.MEAN
-    assert options_from(str(path), duplicates="first", unit="MW").duplicates is Duplicates.FIRST
-    assert options_from(path, unit="auto").unit == "auto"
+    assert (
+        options_from(str(path), duplicates="first", power_unit="MW").duplicates is Duplicates.FIRST
+    )
+    assert options_from(path, power_unit="auto").power_unit == "auto"
     assert options_from(None, cleaning="each") == MeterOptions(cleaning="each")
     with pytest.raises(ParameterError, match="unit must be one of"):
-        options_from(path, unit="furlong")
+        options_from(path, power_unit="furlong")
 
 
 @pytest.mark.parametrize(
     ("content", "said"),
     [
         ("unti: kW", "has the key 'unti', and a schema file has skip_rows, separator, decimal"),
-        ("unit: kW\nunit: W", "has the key 'unit' twice"),
+        ("unit: kW", "no longer one: write power_unit"),
+        ("power_unit: kW\npower_unit: W", "has the key 'power_unit' twice"),
         ("allow_net: true", "remove its line, and declare a net meter with net: true"),
         ("power_column: a\nexport_column: b", "name the same thing: give one"),
-        ("unit: horses", "unit must be W, kW, MW, Wh, kWh, MWh or auto"),
+        ("power_unit: horses", "power_unit must be W, kW, MW, Wh, kWh, MWh or auto"),
         ("skip_rows: many", "skip_rows must be a whole number from 0 to 1000"),
         ("skip_rows: 1001", "skip_rows must be a whole number from 0 to 1000"),
         ("skip_rows: 1.0", "skip_rows must be a whole number"),
@@ -131,24 +140,24 @@ def test_what_is_given_beside_a_schema_wins(write):
         ("duplicates: all", "duplicates must be refuse, mean, first or last"),
         ("first: soon", "first must be a time such as"),
         ("first: 2024-02-01\nlast: 2024-01-01", "first must not be after last"),
-        ("decimal: ,", r"is not a schema file \(line 1\): it has lines such as unit: kW"),
-        ("unit: [kW]", r"is not a schema file \(line 1\)"),
-        ("unit: kW\ntime_column: {a: b}", r"is not a schema file \(line 2\)"),
-        ("unit: kW\n---\nunit: W", r"is not a schema file \(line 2\)"),
+        ("decimal: ,", r"is not a schema file \(line 1\): it has lines such as power_unit: kW"),
+        ("power_unit: [kW]", r"is not a schema file \(line 1\)"),
+        ("power_unit: kW\ntime_column: {a: b}", r"is not a schema file \(line 2\)"),
+        ("power_unit: kW\n---\npower_unit: W", r"is not a schema file \(line 2\)"),
         ("- unit", "is not a schema file"),
-        ("unit", "is not a schema file"),
-        ("unit: &a kW", r"is not a schema file \(line 1\)"),
-        ("unit: kW\ntime_column: *a", r"is not a schema file \(line 2\)"),
-        ("unit: !!python/name:os.system kW", r"is not a schema file \(line 1\)"),
-        ("<<: {unit: kW}", "is not a schema file"),
-        (b"unit: \xff", "is not a schema file"),
-        (b"unit: \x00", "is not a schema file"),
+        ("power_unit", "is not a schema file"),
+        ("power_unit: &a kW", r"is not a schema file \(line 1\)"),
+        ("power_unit: kW\ntime_column: *a", r"is not a schema file \(line 2\)"),
+        ("power_unit: !!python/name:os.system kW", r"is not a schema file \(line 1\)"),
+        ("<<: {power_unit: kW}", "is not a schema file"),
+        (b"power_unit: \xff", "is not a schema file"),
+        (b"power_unit: \x00", "is not a schema file"),
         (b"PK\x03\x04", "is not a schema file"),
         ("[" * 60_000, "is not a schema file"),
         ("{a: " * 15_000, "is not a schema file"),
-        ("unit: kW\n" + "#" * LARGEST_SCHEMA, "is larger than 64 kB"),
+        ("power_unit: kW\n" + "#" * LARGEST_SCHEMA, "is larger than 64 kB"),
     ],
-    ids=range(35),
+    ids=range(36),
 )
 def test_what_is_no_schema_is_refused_in_one_sentence(write, content, said):
     with pytest.raises(SourceError, match=said) as refused:
@@ -172,7 +181,7 @@ def test_anchors_that_would_make_a_small_file_large_are_refused_before_anything_
         "Ada Lovelace: 3.1415\n",
         "2024-05-01: 3.1415\n",
         '"Ada Lovelace\n": [3.1415]\n',
-        "unit: 3.1415\n",
+        "power_unit: 3.1415\n",
         "time_column: 'Ada Lovelace\n",
     ],
 )
@@ -199,7 +208,7 @@ OPTIONS = st.builds(
     separator=st.none() | st.characters(codec="utf-8"),
     skip_rows=st.none() | st.integers(0, 1000),
     decimal=st.sampled_from(["auto", ".", ","]),
-    unit=st.sampled_from(["auto", *Unit]),
+    power_unit=st.sampled_from(["auto", *Unit]),
     register=st.sampled_from(["auto", *Register]),
     interval_minutes=st.none() | st.sampled_from([1.0, 5.0, 7.5, 60.0]),
     first=st.none() | st.just("2024-01-01T00:00"),
@@ -219,16 +228,18 @@ def test_what_is_written_is_read_back(tmp_path_factory, options):
 
 
 def test_every_line_says_what_it_means_and_where_it_is_from():
-    options = MeterOptions(unit="kWh", separator=";", decimal=",", label="end", interval_minutes=15)
+    options = MeterOptions(
+        power_unit="kWh", separator=";", decimal=",", label="end", interval_minutes=15
+    )
     origins = {
-        "unit": "header", "separator": "stamps", "decimal": "readings", "label": "format",
+        "power_unit": "header", "separator": "stamps", "decimal": "readings", "label": "format",
         "register": "default", "timezone": "default",
     }  # fmt: skip
     text = schema_text(options, origins, about="meters.csv, SMA Sunny Explorer, 1 system")
     assert text.splitlines()[0] == (
         "# How a meter file is written: meters.csv, SMA Sunny Explorer, 1 system."
     )
-    assert "# What readings count. Found in the header.\nunit: kWh\n" in text
+    assert "# What readings count. Found in the header.\npower_unit: kWh\n" in text
     assert "stamp names. By the definition of its format.\nlabel: end\n" in text
     assert "[minutes] Declared.\ninterval_minutes: 15\n" in text
     readings = "proposed from readings. Keep it only if you know it from elsewhere."
@@ -271,15 +282,15 @@ def test_what_only_readings_tell_is_marked_to_be_checked(tmp_path, header, time,
     rows = [f"2024-06-01 {hour:02}:00Z;x;{hour},5" for hour in range(24)]
     path = tmp_path / "meter.csv"
     path.write_text("\n".join([header, *rows]) + "\n")
-    found = describe_source(path, MeterOptions(unit="kW", label="end"))
+    found = describe_source(path, MeterOptions(power_unit="kW", label="end"))
     assert found.origins["time_column"] == time
     assert found.origins["power_column"] == power
     assert found.origins["decimal"] == "readings"
     assert found.origins["timezone"] == "stamps"
-    assert (found.origins["unit"], found.origins["label"]) == ("declared", "declared")
+    assert (found.origins["power_unit"], found.origins["label"]) == ("declared", "declared")
     # with a comma between cells, the point is left
     path.write_text(path.read_text().replace(",", ".").replace(";", ","))
-    assert describe_source(path, MeterOptions(unit="kW")).origins["decimal"] == "header"
+    assert describe_source(path, MeterOptions(power_unit="kW")).origins["decimal"] == "header"
 
 
 def test_a_format_that_is_defined_to_the_last_sign_leaves_nothing_to_declare(tmp_path):
@@ -313,11 +324,11 @@ def test_a_clock_that_nobody_knows_is_asked_for_unless_the_stamps_say_it():
 
 def test_the_digest_of_a_schema_is_that_of_its_declarations(tmp_path):
     path = tmp_path / "schema.yaml"
-    path.write_text("unit: kW\ntimezone: UTC-07:00\n")
+    path.write_text("power_unit: kW\ntimezone: UTC-07:00\n")
     declared = options_from(path)
     assert schema_digest(declared) == schema_digest(options_from({**read_schema(path)}))
     assert schema_digest(declared) == schema_digest(options_from(path, cleaning="each"))
-    assert schema_digest(declared) != schema_digest(options_from(path, unit="W"))
+    assert schema_digest(declared) != schema_digest(options_from(path, power_unit="W"))
     assert schema_digest(declared) != schema_digest(options_from(path, net=True))
     # what was declared before there were net meters has the digest that it had
     assert schema_digest(MeterOptions()).startswith("6a6740621f20")

@@ -11,7 +11,6 @@ from sunveil import Site, power
 from sunveil.cli import main
 from sunveil.errors import ParameterError, SourceError
 from sunveil.fleet.results import FleetRows
-from sunveil.power.guidance import advise, expected_energy, power_worths
 from sunveil.power.posterior import Observation, ObservedTotal, draw_cells
 from sunveil.power.priors import CellGrid, cell_prior
 from sunveil.power.reading import PublishedFleet, mixture_of, published_fleet, read_published
@@ -244,31 +243,3 @@ def test_the_command_writes_tables_shapes_and_a_page(tmp_path, capsys):
     assert "name a new folder" in capsys.readouterr().err
     assert main(["power", str(tmp_path), *arguments[2:-1], str(tmp_path / "other")]) == 2
     assert "is no publication" in capsys.readouterr().err
-
-
-def test_advice_names_the_least_epsilon_that_is_enough():
-    found = advise(3000, most_percent=5.0)
-    assert found
-    for each in found:
-        assert each.energy <= 5.0
-        worse = [one for one in power_worths() if (one.way, one.systems) == (each.way, each.systems)
-                 and one.epsilon < each.epsilon]  # fmt: skip
-        assert all(one.energy > 5.0 for one in worse)
-
-
-def test_what_power_would_be_off_by_is_read_between_what_was_measured():
-    known = sorted((each.epsilon, each.energy) for each in power_worths()
-                   if (each.way, each.systems) == ("tables for power", 3000))  # fmt: skip
-    (low, worse), (high, better) = known[0], known[-1]
-    assert expected_energy("tables for power", 3000, epsilon=low) == pytest.approx(worse)
-    between = expected_energy("tables for power", 2000, epsilon=(low * high) ** 0.5)
-    assert better < between < worse
-    assert expected_energy("tables for power", 3000, epsilon=2.0 * high) is None
-    assert expected_energy("tables for power", 1, epsilon=1.0) is None
-    # a group of 120 is worse than one of 300, and none is called better than the largest measured
-    sizes = [expected_energy("tables for power", many, epsilon=1.0) for many in (30, 120, 300)]
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[1] > 2.0 * sizes[2]
-    most = expected_energy("tables for power", 30_000, epsilon=1.0)
-    assert expected_energy("tables for power", 90_000, epsilon=1.0) == most
-    assert expected_energy("tables for power", 130_000, epsilon=1.0) is None

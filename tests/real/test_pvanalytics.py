@@ -41,12 +41,12 @@ def as_declared() -> pd.Series:
 
 @pytest.fixture(scope="module")
 def saved(with_saving) -> Estimate:
-    return sunveil.infer(with_saving, unit="W", **SERF)
+    return sunveil.infer(with_saving, power_unit="W", **SERF)
 
 
 @pytest.fixture(scope="module")
 def right(as_declared) -> Estimate:
-    return sunveil.infer(as_declared, unit="W", **SERF)
+    return sunveil.infer(as_declared, power_unit="W", **SERF)
 
 
 def azimuth_error(found: Estimate) -> float:
@@ -65,7 +65,7 @@ def test_the_plane_is_found_after_the_repair(saved):
 
 
 def test_without_the_repair_the_plane_is_further_off(with_saving, saved):
-    given = sunveil.infer(with_saving, unit="W", clock="given", **SERF)
+    given = sunveil.infer(with_saving, power_unit="W", clock="given", **SERF)
     assert given.clock.daylight_saving is DaylightSaving.AS_DECLARED
     assert given.plane.angle_to(LABEL) > saved.plane.angle_to(LABEL) + 3.0
     assert given.agreement < saved.agreement
@@ -107,7 +107,7 @@ def test_neither_is_taken_for_more_than_one_plane_nor_for_noise(right, saved):
 
 def test_a_slow_clock_on_real_readings_is_found(as_declared, right):
     early = as_declared.set_axis(as_declared.index - pd.Timedelta(hours=1))
-    found = sunveil.infer(early, unit="W", **SERF)
+    found = sunveil.infer(early, power_unit="W", **SERF)
     assert found.clock.offset_minutes == -60.0
     assert found.plane.angle_to(right.plane) < 0.5
     np.testing.assert_allclose(found.dc_capacity_kw, right.dc_capacity_kw, rtol=0.01)

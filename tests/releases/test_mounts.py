@@ -220,7 +220,7 @@ def test_a_frame_without_them_scores_as_one_that_never_had_them(record, weather,
 
 def test_whole_records_and_small_releases_do_not_tell_the_number_of_planes(record, weather):
     for unit, epsilon in ((System(), 8.0), (Days(1), 0.2)):
-        drawn = release(record, weather, unit=unit, epsilon=epsilon)
+        drawn = release(record, weather, protect=unit, epsilon=epsilon)
         assert drawn.planes == ()
         assert drawn.tracker is None
         assert "mounts" not in drawn.public

@@ -204,16 +204,16 @@ def test_a_series_that_is_declared_net_is_released_with_the_errors_of_net_meters
 ):
     choices = replace(SMALL, net=None)
     for series in (net, net * math.nan):
-        found = release(series, weather, unit=unit, epsilon=8.0, net=True, choices=choices)
+        found = release(series, weather, protect=unit, epsilon=8.0, net=True, choices=choices)
         assert "net meters" in found.expected.basis
         assert "net" in found.public
-    plain = release(net, weather, unit=unit, epsilon=8.0, choices=choices)
+    plain = release(net, weather, protect=unit, epsilon=8.0, choices=choices)
     assert "net meters" not in plain.expected.basis
 
 
 def test_the_papers_mechanism_takes_no_net_meter(net, weather):
     with pytest.raises(ParameterError, match="declared net"):
-        release(net, weather, unit=Readings(1), epsilon=1.0, mechanism="paper", net=True)
+        release(net, weather, protect=Readings(1), epsilon=1.0, mechanism="paper", net=True)
 
 
 def test_short_intervals_without_a_whole_one_are_no_readings(frame, weather):

@@ -118,7 +118,7 @@ def test_other_records_are_refused_for_what_is_public(record, frame):
 
 
 def test_a_release_holds_in_the_worst_case_and_has_no_capacity(record, weather):
-    found = release(record, weather, unit=Days(2), epsilon=1.0, mechanism="paper-day")
+    found = release(record, weather, protect=Days(2), epsilon=1.0, mechanism="paper-day")
     assert type(found.guarantee) is Guarantee
     assert (found.guarantee.unit, found.guarantee.epsilon) == (Days(2), 1.0)
     assert (found.mechanism, found.dc_capacity_kw) == ("paper-day", None)
@@ -128,13 +128,13 @@ def test_a_release_holds_in_the_worst_case_and_has_no_capacity(record, weather):
 @pytest.mark.parametrize("unit", [Readings(1), System()])
 def test_it_protects_days_and_nothing_else(record, weather, unit):
     with pytest.raises(ParameterError, match="days:K"):
-        release(record, weather, unit=unit, epsilon=1.0, mechanism="paper-day")
+        release(record, weather, protect=unit, epsilon=1.0, mechanism="paper-day")
     with pytest.raises(ParameterError, match="delta"):
-        release(record, weather, unit=Days(1), epsilon=1.0, mechanism="paper-day", delta=0.1)
+        release(record, weather, protect=Days(1), epsilon=1.0, mechanism="paper-day", delta=0.1)
 
 
 def test_a_promise_takes_it_without_naming_it(record, weather):
-    found = release(record, weather, unit=Days(1), epsilon=0.5, mechanism="paper-day")
+    found = release(record, weather, protect=Days(1), epsilon=0.5, mechanism="paper-day")
     promise = Promise(Days(1), 2.0)
     assert promise.cost(found.guarantee, mechanism=found.mechanism) == 5 * 10**8
     with pytest.raises(ParameterError):

@@ -43,7 +43,7 @@ TRUTH_KW = 5.0
 def test_every_unit_and_mechanism_gives_a_candidate_and_a_guarantee(
     record, weather, frame, unit, mechanism, name, proof
 ):
-    found = release(record, weather, unit=unit, epsilon=0.7, mechanism=mechanism, frame=frame)
+    found = release(record, weather, protect=unit, epsilon=0.7, mechanism=mechanism, frame=frame)
     assert found.guarantee == Guarantee(unit, 0.7, 0.0, proof)
     assert type(found.guarantee) is Guarantee
     assert found.mechanism == name
@@ -74,8 +74,8 @@ def test_what_is_no_generation_is_released_as_anything_else(record, weather, fra
         "half a day off": np.roll(record.power_kw, 12),
     }[kind]
     other = replace(record, power_kw=power)
-    like = release(record, weather, unit=unit, epsilon=0.7, frame=frame)
-    found = release(other, weather, unit=unit, epsilon=0.7, frame=frame)
+    like = release(record, weather, protect=unit, epsilon=0.7, frame=frame)
+    found = release(other, weather, protect=unit, epsilon=0.7, frame=frame)
     drawn = ("release_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw")
     told, usual = json.loads(found.to_json()), json.loads(like.to_json())
     assert {k: v for k, v in told.items() if k not in drawn} == {
@@ -85,7 +85,7 @@ def test_what_is_no_generation_is_released_as_anything_else(record, weather, fra
 
 @pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])
 def test_at_a_large_epsilon_the_answer_is_near_the_truth(record, weather, frame, unit):
-    found = release(record, weather, unit=unit, epsilon=40.0, frame=frame)
+    found = release(record, weather, protect=unit, epsilon=40.0, frame=frame)
     assert abs(found.surface_azimuth - 200.0) <= 10.0
     assert abs(found.surface_tilt - 30.0) <= 10.0
     assert found.dc_capacity_kw == pytest.approx(TRUTH_KW, rel=0.15)
@@ -103,7 +103,7 @@ def test_the_expected_errors_are_small_at_the_epsilon_hoped_for(
     record, frame, unit, epsilon, azimuth, tilt, capacity
 ):
     """Exact expectations over two months on a grid of ten degrees: a year and four do better."""
-    truth, asked = (Plane(200.0, 30.0), TRUTH_KW), {"unit": unit, "epsilons": [epsilon]}
+    truth, asked = (Plane(200.0, 30.0), TRUTH_KW), {"protect": unit, "epsilons": [epsilon]}
     means = release_laws(frame, record, *truth, **asked)[0].means
     assert means[0] < azimuth
     assert means[1] < tilt
@@ -124,16 +124,16 @@ def test_a_whole_record_is_never_released_better_than_any_mechanism_could(record
 
 
 def test_a_series_is_read_with_each_reading_cleaned_alone(power, weather, choices):
-    found = release(power, weather, unit=Readings(1), epsilon=50.0, choices=choices)
+    found = release(power, weather, protect=Readings(1), epsilon=50.0, choices=choices)
     assert abs(found.surface_azimuth - 200.0) <= 10.0
     assert found.public == {**choices.to_dict(), "levels_per_nat": 0.04}
-    assert release(power.rename(None), weather, unit=Days(1), epsilon=1.0, choices=choices)
+    assert release(power.rename(None), weather, protect=Days(1), epsilon=1.0, choices=choices)
 
 
 def test_the_clock_is_released_where_it_is_one_more_dimension(record, weather, choices):
     wide = replace(choices, clocks=(0.0, 60.0))
     fast = replace(record, times=record.times + np.timedelta64(1, "h"), rows_span=None)
-    found = release(fast, weather, unit=Readings(1), epsilon=50.0, choices=wide)
+    found = release(fast, weather, protect=Readings(1), epsilon=50.0, choices=wide)
     assert found.clock_minutes == 60.0
     assert abs(found.surface_azimuth - 200.0) <= 10.0
 
@@ -141,13 +141,13 @@ def test_the_clock_is_released_where_it_is_one_more_dimension(record, weather, c
 def test_the_errors_to_expect_are_put_beside_the_answer(record, weather, frame):
     expected = ExpectedErrors(Spread(1.0, 2.0), Spread(1.0, 2.0), None, "a test")
     for unit in (Readings(1), System()):
-        found = release(record, weather, unit=unit, epsilon=1.0, frame=frame, expected=expected)
+        found = release(record, weather, protect=unit, epsilon=1.0, frame=frame, expected=expected)
         assert found.expected == expected
 
 
 @pytest.fixture(scope="module")
 def by_paper(record, weather):
-    return release(record, weather, unit=Readings(1), epsilon=0.1, mechanism="paper")
+    return release(record, weather, protect=Readings(1), epsilon=0.1, mechanism="paper")
 
 
 def test_the_paper_s_mechanism_is_conditional_and_releases_no_capacity(by_paper):
@@ -165,13 +165,13 @@ def test_the_paper_s_mechanism_is_conditional_and_releases_no_capacity(by_paper)
 @pytest.mark.parametrize("unit", [Readings(2), Days(1), System()])
 def test_the_paper_s_mechanism_protects_one_reading_and_no_more(record, weather, unit):
     with pytest.raises(ParameterError, match="protects one reading"):
-        release(record, weather, unit=unit, epsilon=1.0, mechanism="paper")
+        release(record, weather, protect=unit, epsilon=1.0, mechanism="paper")
 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, math.nan, -0.1])
 def test_the_paper_s_delta_must_be_one(record, weather, delta):
     with pytest.raises(ParameterError, match="delta"):
-        release(record, weather, unit=Readings(1), epsilon=1.0, mechanism="paper", delta=delta)
+        release(record, weather, protect=Readings(1), epsilon=1.0, mechanism="paper", delta=delta)
 
 
 def refusal(*arguments: object, **options: object) -> str:
@@ -190,13 +190,19 @@ def refusal(*arguments: object, **options: object) -> str:
     "epsilon", [0.0, -1.0, math.nan, math.inf, -math.inf, 1e9, 1e-9, True, "1", None]
 )
 def test_an_epsilon_that_no_release_can_mean_is_refused(record, weather, mechanism, epsilon):
-    message = refusal(record, weather, unit=Readings(1), epsilon=epsilon, mechanism=mechanism)
+    message = refusal(record, weather, protect=Readings(1), epsilon=epsilon, mechanism=mechanism)
     assert message.startswith("epsilon must be")
 
 
-@pytest.mark.parametrize("unit", ["readings:1", None, 1, Readings])
+@pytest.mark.parametrize("unit", [None, 1, Readings])
 def test_a_unit_that_is_none_is_refused(record, weather, unit):
-    assert "Readings(k), Days(k) or System()" in refusal(record, weather, unit=unit, epsilon=1.0)
+    assert "Readings(k), Days(k) or System()" in refusal(record, weather, protect=unit, epsilon=1.0)
+
+
+def test_a_unit_may_be_given_as_text(record, weather, frame):
+    drawn = release(record, weather, protect="days:2", epsilon=1.0, frame=frame)
+    assert drawn.guarantee.unit == Days(2)
+    assert "'weeks:1'" in refusal(record, weather, protect="weeks:1", epsilon=1.0)
 
 
 @pytest.mark.parametrize("kind", [Readings, Days])
@@ -212,38 +218,38 @@ def test_a_register_is_released_with_its_errors_and_refused_by_the_paper_s_mecha
     record, weather, frame
 ):
     register = replace(record, differenced=True)
-    found = release(register, weather, unit=Readings(1), epsilon=0.2, frame=frame)
-    plain = release(record, weather, unit=Readings(1), epsilon=0.1, frame=frame)
+    found = release(register, weather, protect=Readings(1), epsilon=0.2, frame=frame)
+    plain = release(record, weather, protect=Readings(1), epsilon=0.1, frame=frame)
     assert found.guarantee == Guarantee(Readings(1), 0.2, 0.0, FLIP)
     assert found.expected == plain.expected
     with pytest.raises(ParameterError, match="one reading of a register is part of two"):
-        release(register, weather, unit=Readings(1), epsilon=0.2, mechanism="paper")
+        release(register, weather, protect=Readings(1), epsilon=0.2, mechanism="paper")
 
 
 def test_a_mechanism_nobody_knows_is_refused(record, weather):
-    message = refusal(record, weather, unit=Days(1), epsilon=1.0, mechanism="laplace")
+    message = refusal(record, weather, protect=Days(1), epsilon=1.0, mechanism="laplace")
     known = "default, exponential, paper, paper-day"
     assert message == f"mechanism must be one of {known}, and 'laplace' is not"
 
 
 @pytest.mark.parametrize("unit", [Readings(1), System()])
 def test_a_delta_where_none_belongs_is_refused(record, weather, unit):
-    message = refusal(record, weather, unit=unit, epsilon=1.0, delta=1e-6)
+    message = refusal(record, weather, protect=unit, epsilon=1.0, delta=1e-6)
     assert "delta is for the paper's mechanism only" in message
 
 
 def test_the_exponential_mechanism_is_refused_for_a_whole_system(record, weather):
-    message = refusal(record, weather, unit=System(), epsilon=1.0, mechanism="exponential")
+    message = refusal(record, weather, protect=System(), epsilon=1.0, mechanism="exponential")
     assert "released by the window" in message
 
 
 def test_a_frame_of_other_choices_is_refused(record, weather, frame):
     message = refusal(
-        record, weather, unit=Days(1), epsilon=1.0, frame=frame, choices=Choices(step=30.0)
+        record, weather, protect=Days(1), epsilon=1.0, frame=frame, choices=Choices(step=30.0)
     )
     assert "two that differ" in message
     assert release(
-        record, weather, unit=Days(1), epsilon=1.0, frame=frame, choices=replace(frame.choices)
+        record, weather, protect=Days(1), epsilon=1.0, frame=frame, choices=replace(frame.choices)
     )
 
 
@@ -278,7 +284,7 @@ BAD: dict[str, object] = {
 @pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])
 @pytest.mark.parametrize("name", list(BAD))
 def test_meters_that_cannot_be_released_are_refused_without_telling_a_reading(weather, name, unit):
-    message = refusal(BAD[name], weather, unit=unit, epsilon=1.0, choices=Choices(step=30.0))
+    message = refusal(BAD[name], weather, protect=unit, epsilon=1.0, choices=Choices(step=30.0))
     assert "1234" not in message
     assert "5678" not in message
 
@@ -289,7 +295,7 @@ UNUSABLE = {"none": planted() * math.nan, "infinite": planted() * math.inf, "tex
 @pytest.mark.parametrize("unit", [Readings(1), Days(1), System()])
 @pytest.mark.parametrize("name", list(UNUSABLE))
 def test_no_reading_refuses_a_release_and_none_changes_what_stands_beside_it(weather, name, unit):
-    asked = {"unit": unit, "epsilon": 1.0, "choices": Choices(step=30.0)}
+    asked = {"protect": unit, "epsilon": 1.0, "choices": Choices(step=30.0)}
     found, plain = (release(each, weather, **asked) for each in (UNUSABLE[name], planted()))
     assert (found.guarantee, found.expected, found.public) == (
         plain.guarantee,
@@ -301,14 +307,14 @@ def test_no_reading_refuses_a_release_and_none_changes_what_stands_beside_it(wea
 @pytest.mark.parametrize("mechanism", ["default", "paper"])
 def test_meters_cleaned_as_a_whole_are_refused(power, weather, mechanism):
     cleaned = from_pandas(power, label="start", cleaning="record")
-    message = refusal(cleaned, weather, unit=Readings(1), epsilon=1.0, mechanism=mechanism)
+    message = refusal(cleaned, weather, protect=Readings(1), epsilon=1.0, mechanism=mechanism)
     assert "rules that look at the whole record" in message
 
 
 def test_a_frame_of_another_place_is_refused(record, weather):
     elsewhere = frame_of(record, weather, Choices(step=30.0))
     moved = clearsky(Site(35.0, -110.0), weather.times[0], weather.times[-1])
-    message = refusal(record, moved, unit=Readings(1), epsilon=1.0, frame=elsewhere)
+    message = refusal(record, moved, protect=Readings(1), epsilon=1.0, frame=elsewhere)
     assert "another place" in message
 
 
@@ -316,9 +322,9 @@ def test_nothing_that_a_release_passes_through_shows_a_reading(weather, choices)
     power = planted()
     record = from_pandas(power, label="start", cleaning="each")
     frame = frame_of(record, weather, choices)
-    found = release(record, weather, unit=Readings(1), epsilon=1.0, frame=frame)
+    found = release(record, weather, protect=Readings(1), epsilon=1.0, frame=frame)
     truth = Plane(200.0, 30.0), TRUTH_KW
-    (laws,) = release_laws(frame, record, *truth, unit=Readings(1), epsilons=[1.0])
+    (laws,) = release_laws(frame, record, *truth, protect=Readings(1), epsilons=[1.0])
     shown = [record, *record.notes, frame.time_grid, frame.choices, found, found.to_json(), laws]
     assert len(shown) >= 6
     for each in shown:
@@ -331,15 +337,15 @@ def test_no_reading_however_wild_makes_a_release_fail(weather, choices, value, m
     """An error is an output too: what one reading says must not decide whether there is one."""
     power = planted(400 * 60 // minutes, minutes)
     power.iloc[300:303] = value  # a whole quarter of an hour of them, whose sum may be infinite
-    assert release(power, weather, unit=Readings(1), epsilon=1.0, choices=choices)
+    assert release(power, weather, protect=Readings(1), epsilon=1.0, choices=choices)
     times = power.index.tz_localize(None).to_numpy().astype("datetime64[s]")
     by_hand = Record("a", times, power.to_numpy(), float(minutes))
-    assert release(by_hand, weather, unit=Days(1), epsilon=1.0, choices=choices)
+    assert release(by_hand, weather, protect=Days(1), epsilon=1.0, choices=choices)
 
 
 def test_a_record_without_a_whole_quarter_of_an_hour_is_released_as_one_of_zeros(weather):
     power = planted(200, 5)
-    asked = {"unit": Days(1), "epsilon": 1.0, "choices": Choices(step=30.0)}
+    asked = {"protect": Days(1), "epsilon": 1.0, "choices": Choices(step=30.0)}
     holes = power.where(power.index.minute % 15 != 0)
     found, plain = (release(each, weather, **asked) for each in (holes, power))
     assert (found.guarantee, found.expected, found.public) == (
@@ -370,6 +376,6 @@ def test_nothing_beside_the_draw_tells_that_the_ends_of_a_record_are_missing(
     for series in (whole, short):
         read = from_pandas(series, system_id="a", label="start", cleaning="each")
         frame = frame_of(read, weather, choices)
-        drawn = release(read, weather, unit=Days(1), epsilon=1.0, frame=frame)
+        drawn = release(read, weather, protect=Days(1), epsilon=1.0, frame=frame)
         told.append((frame.time_grid, frame.fingerprint(), drawn.expected, record_span(read)))
     assert told[0] == told[1]

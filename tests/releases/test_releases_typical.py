@@ -19,7 +19,7 @@ YEAR = TimeGrid(1546326000, 3600, 365 * 24)
 
 
 def errors(time_grid=YEAR, *, unit, epsilon, clear=True, **others):
-    return typical_errors(time_grid, CHOICES, clear=clear, unit=unit, epsilon=epsilon, **others)
+    return typical_errors(time_grid, CHOICES, clear=clear, protect=unit, epsilon=epsilon, **others)
 
 
 def test_the_table_is_looked_up_at_its_own_epsilons():
@@ -62,7 +62,7 @@ def test_stated_errors_never_rise_with_epsilon():
 def test_net_meters_have_errors_of_their_own():
     net = CHOICES.for_meter(net=True)
     for clear, unit in itertools.product((True, False), (Readings(1), Days(1), System())):
-        found = typical_errors(YEAR, net, clear=clear, unit=unit, epsilon=1.0)
+        found = typical_errors(YEAR, net, clear=clear, protect=unit, epsilon=1.0)
         gross = errors(unit=unit, epsilon=1.0, clear=clear)
         assert "net meters" in found.basis
         assert "net meters" not in gross.basis

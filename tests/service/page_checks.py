@@ -50,6 +50,9 @@ class Watch:
         url = urlsplit(request.url)
         if url.scheme not in ("data", "blob") and url.netloc != self._host:
             self.strangers.append(request.url)
+        # histories and logs keep addresses
+        if "csrf" in url.query:
+            self.complaints.append(f"the token of a form is in an address: {url.path}")
 
     def _said(self, message: Any) -> None:
         # a refused form is a 4xx that the browser notes; scripts and policies are errors of ours

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from service_makers import add_dataset, quick_settings, write_estimates
+from service_makers import add_dataset, quick_settings
 
 from sunveil.ledger.shares import AnalystShare
-from sunveil.power.guidance import power_worths
 from sunveil.service.answering.advice import first_epsilon
 from sunveil.service.app import open_service
 from sunveil.service.broker import (
@@ -28,10 +27,6 @@ def service(tmp_path_factory):
         add_dataset(found, epsilon=6.0, shares={"ann": 3.0}, systems=300)
         add_dataset(found, "large", epsilon=6.0, shares={"ann": 3.0}, systems=20_000)
         add_dataset(found, "rho", epsilon=6.0, delta=1e-6, shares={"ann": 0.6}, systems=300)
-        add_dataset(found, "poor", epsilon=6.0, shares={"ann": 0.02}, systems=300)
-        divided = {"feeder": [f"F{n}" for n in range(100)], "town": [f"T{n}" for n in range(10)]}
-        add_dataset(found, "towns", epsilon=6.0, shares={"ann": 3.0}, systems=3000, keys=divided)
-        add_dataset(found, "few", epsilon=6.0, shares={"ann": 3.0}, systems=2)
         found.broker.warm()
         yield found
         found.close()
@@ -165,123 +160,3 @@ def test_what_a_limit_cuts_off_is_stated_before_and_with_the_release(service):
     assert 0.0 < cut.error < total.error
     given = plan(service, TotalsQuestion(kind="totals", epsilon=0.5, clip_kw=10.0))
     assert [each.value for each in given.expected] == ["total_kw"]
-
-
-def power_of(found: QuestionPlan) -> ExpectedError | None:
-    return next((each for each in found.expected if each.table == "power"), None)
-
-
-def measured(way: str, systems: int, epsilon: float) -> float:
-    (found,) = [
-        each.energy
-        for each in power_worths()
-        if (each.way, each.systems, each.epsilon) == (way, systems, epsilon)
-    ]
-    return found
-
-
-FOR_POWER = {"kind": "fleet-table", "tables": ["planes", "totals"]}
-
-
-@pytest.mark.parametrize(
-    ("question", "way"),
-    [
-        ({"kind": "fleet-table"}, "usual tables, largest not said"),
-        ({"kind": "fleet-table", "largest_kw": 20.0}, "usual tables"),
-        (FOR_POWER, "tables for power, largest not said"),
-        ({**FOR_POWER, "largest_kw": 10.0}, "tables for power"),
-    ],
-)
-def test_power_is_judged_by_how_it_would_be_published(service, question, way):
-    found = power_of(plan(service, FleetTableQuestion(epsilon=1.0, **question)))
-    assert found.error == pytest.approx(measured(way, 300, 1.0))
-    assert found.cost == 0.0
-
-
-@pytest.mark.parametrize("change", [{"clip_kw": 20.0}, {"largest_kw": 100.0},
-                                    {"shares": {"planes": 1, "totals": 9}}])  # fmt: skip
-def test_of_what_was_not_measured_no_error_of_power_is_stated(service, change):
-    asked = FleetTableQuestion(epsilon=1.0, **{**FOR_POWER, "largest_kw": 20.0, **change})
-    assert power_of(plan(service, asked)) is None
-
-
-def test_rough_power_is_answered_by_another_way_that_keeps_its_word(service):
-    found = plan(service, FleetTableQuestion(kind="fleet-table", epsilon=1.0))
-    assert power_of(found).verdict is ErrorVerdict.ROUGH
-    best = found.power_advice[0]
-    assert best.words == "with only sectors with tilts and totals, no system larger than 20 kW, ε = 0.5"  # noqa: E501  # fmt: skip
-    assert best.question.tables == ["planes", "totals"]
-    assert best.question.largest_kw == 20.0
-    for each in found.power_advice:
-        again = plan(service, each.question)
-        assert power_of(again).error == pytest.approx(each.energy_percent)
-        assert each.energy_percent <= 5.0
-        assert again.power_advice == ()
-        assert each.affordable
-        assert again.cost <= 3.0
-    # one rung of the ladder less would not do
-    less = best.question.model_copy(update={"epsilon": 0.2})
-    assert power_of(plan(service, less)).error > 5.0
-
-
-def test_a_synthetic_table_is_answered_by_tables_for_power(service):
-    found = plan(service, SyntheticQuestion(kind="synthetic", epsilon=1.0))
-    assert power_of(found).error == pytest.approx(measured("synthetic, largest not said", 300, 1.0))
-    assert [each.question.kind for each in found.power_advice] == ["fleet-table"]
-
-
-def test_the_epsilon_alone_is_raised_where_that_is_enough(service):
-    asked = FleetTableQuestion(epsilon=0.1, largest_kw=20.0, **FOR_POWER)
-    found = plan(service, asked).power_advice
-    assert [each.words for each in found] == ["with ε = 0.5"]
-    assert found[0].question == asked.model_copy(update={"epsilon": 0.5})
-
-
-def test_small_groups_are_answered_by_the_finest_that_are_large_enough(service):
-    asked = FleetTableQuestion(epsilon=1.0, largest_kw=20.0, group_by="feeder", **FOR_POWER)
-    found = plan(service, asked, "towns").power_advice
-    assert [each.words for each in found] == ["with each town instead of each feeder, ε = 0.5"]
-    small = plan(service, asked.model_copy(update={"epsilon": 0.1}), "towns").power_advice
-    assert [each.words for each in small] == ["with the whole fleet instead of each feeder, ε = 0.05"]  # noqa: E501  # fmt: skip
-
-
-def test_what_cannot_be_paid_is_told_as_such_and_only_where_nothing_else_can(service):
-    found = plan(service, FleetTableQuestion(kind="fleet-table", epsilon=0.02), "poor").power_advice
-    assert found
-    assert not any(each.affordable for each in found)
-    # feeders of 30 homes would need ε = 10 of a share of 3; towns can be had
-    asked = FleetTableQuestion(epsilon=1.0, group_by="feeder", **FOR_POWER)
-    assert all(each.affordable for each in plan(service, asked, "towns").power_advice)
-
-
-def test_a_promise_with_delta_is_advised_by_its_own_numbers(service):
-    found = plan(service, FleetTableQuestion(kind="fleet-table", epsilon=0.1), "rho")
-    assert power_of(found) is None
-    (best,) = found.power_advice
-    assert best.question.epsilon == 0.5
-    assert best.affordable
-    assert power_of(plan(service, best.question, "rho")).error <= 5.0
-    dear = plan(service, best.question.model_copy(update={"largest_kw": None}), "rho")
-    assert all(each.affordable for each in dear.power_advice)
-
-
-def test_power_advice_follows_from_public_numbers_alone(service):
-    """Another fleet of the same public size and groups is advised the same."""
-    asked = FleetTableQuestion(kind="fleet-table", epsilon=0.5, group_by="feeder")
-    before = plan(service, asked).power_advice
-    write_estimates(service.settings.datasets / "roofs" / "estimates.json", seed=77, ids="other")
-    assert plan(service, asked).power_advice == before
-
-
-def test_nothing_is_advised_where_power_is_not_meant_or_was_not_measured(service):
-    sectors = FleetTableQuestion(kind="fleet-table", epsilon=0.01, tables=["sectors"])
-    assert plan(service, sectors).power_advice == ()
-    assert plan(service, TotalsQuestion(kind="totals", epsilon=0.01)).power_advice == ()
-    tables = ["capacities", "planes", "totals"]
-    more = FleetTableQuestion(kind="fleet-table", epsilon=1.0, tables=tables)
-    assert power_of(plan(service, more)) is None
-    assert plan(service, more).power_advice
-    assert plan(service, FleetTableQuestion(epsilon=1.0, **FOR_POWER), "few").power_advice == ()
-    # whoever says that systems may be larger than homes is not told to say otherwise
-    large = FleetTableQuestion(epsilon=1.0, largest_kw=100.0, **FOR_POWER)
-    assert plan(service, large).power_advice == ()

@@ -10,10 +10,13 @@ import threading
 from collections.abc import Iterator
 
 import matplotlib as mpl
+import pandas as pd
 import pytest
 import requests
 import service_makers as makers
+from click.testing import CliRunner
 
+from sunveil.cli import cli
 from sunveil.client import (
     AnswerRefused,
     Client,
@@ -77,10 +80,6 @@ def test_a_plan_spends_nothing_and_says_what_would_be_better(client, running):
     best = plan.advice[0]
     assert best.affordable
     assert client.plan("demo-town", **best.question).verdict == best.verdict
-    power = plan.power_advice[0]
-    assert power.question["largest_kw"] == 20.0
-    assert power.energy_percent <= 5.0
-    assert client.plan("demo-town", **power.question).power_advice == ()
     assert spent(running) == before
 
 
@@ -96,6 +95,19 @@ def test_a_release_is_found_again_and_saved_whole(client, tmp_path):
         again.table("totals")
 
 
+def test_power_is_made_of_a_saved_release(client, tmp_path):
+    asked = {"kind": "fleet-table", "epsilon": 1.0, "tables": ["planes", "totals"]}
+    folder, out = tmp_path / "release", tmp_path / "power"
+    client.ask("demo-town", **asked, group_by="feeder").save(folder)
+    words = "--latitude 40 --longitude -105 --start 2023-06-20 --end 2023-06-21 --step 60min"
+    command = ["power", str(folder), *words.split(), "--draws", "20", "--out", str(out)]
+    result = CliRunner().invoke(cli, command)
+    assert result.exit_code == 0, result.output
+    frame = pd.read_csv(out / "power.csv")
+    assert list(frame.columns) == ["time", "group", "power_kw", "low", "high"]
+    assert len(frame) == len(makers.FEEDERS) * 24
+
+
 def test_questions_are_saved_and_asked_again(client):
     client.save("demo-town", "every month", **QUESTION)
     assert client.saved("demo-town")["every month"]["sectors"] == 4
@@ -108,7 +120,7 @@ def test_questions_are_saved_and_asked_again(client):
 
 
 def test_errors_say_what_to_do(client, running):
-    makers.add_dataset(running.service, "small", epsilon=0.2)
+    makers.add_dataset(running.service, "small", epsilon=0.2, ids="other")
     with pytest.raises(BudgetExceeded, match="smaller epsilon") as found:
         client.ask("small", kind="totals", epsilon=1.0)
     assert (found.value.requested, found.value.remaining) == (1.0, 0.2)

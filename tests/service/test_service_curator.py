@@ -9,6 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ from service_makers import running as running_service
 from sunveil.cli import cli
 from sunveil.errors import FORM_LABELS, SourceError
 from sunveil.fleet import FleetSettings
+from sunveil.ledger.amounts import from_nano
+from sunveil.ledger.promise import Promise
 from sunveil.ledger.records import Question
 from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import System
+from sunveil.privacy.units import Days, System, unit_name
 from sunveil.service.curator.dataset_files import public_groups
 from sunveil.service.curator.fits import fit_days, row_findings
 from sunveil.service.curator.inference import (
@@ -519,13 +522,13 @@ def test_logs_hold_no_system_and_no_value(fleet, caplog):
 
 
 def make_promise(client: httpx.Client, name: str = "roofs", **changes: str) -> httpx.Response:
-    fields = {"unit": "system", "k": "1", "epsilon": "2", "delta": "0", "sure": "yes", **changes}
+    fields = {"protect": "system", "k": "1", "epsilon": "2", "delta": "0", "sure": "yes", **changes}
     return post(client, f"/curator/datasets/{name}/promise", **fields)
 
 
 def test_a_promise_is_previewed_in_plain_words_and_spends_nothing(fleet):
     client = login(fleet)
-    asked = "unit=days&k=7&epsilon=1&delta=1e-6&allow=paper"
+    asked = "protect=days&k=7&epsilon=1&delta=1e-6&allow=paper"
     answer = client.get(f"/curator/datasets/roofs/promise?{asked}")
     page = text_of(answer)
     assert "did on any 7 days changes the probability of any answer" in page
@@ -538,6 +541,81 @@ def test_a_promise_is_previewed_in_plain_words_and_spends_nothing(fleet):
     assert fleet.service.ledger.names() == []
 
 
+def crawl(client: httpx.Client, start: str) -> dict[str, str]:
+    """Return the text of every page of a side that links lead to."""
+    found, waiting = {}, [start]
+    while waiting:
+        path = waiting.pop()
+        answer = client.get(path)
+        found[path] = answer.text
+        for link in re.findall(r'<a[^>]* href="([^"#]+)"', answer.text):
+            to = html.unescape(link)
+            if to.startswith(start) and to not in found and to not in waiting and len(found) < 60:
+                waiting.append(to)
+    return found
+
+
+@pytest.mark.parametrize("side", ["/curator", "/analyst"])
+def test_no_page_puts_the_token_of_a_form_into_an_address(start, side):
+    running = start()
+    inferred(running)
+    add_dataset(running.service, "asked")
+    ask = {"kind": "totals", "epsilon": 0.1}
+    running.api().post("/datasets/asked/releases", json=ask, headers=key())
+    client = login(running) if side == "/curator" else running.analyst()
+    pages = crawl(client, side)
+    assert len(pages) > 10
+    seen = 0
+    for path, text in pages.items():
+        assert "csrf" not in path
+        for form, inside in re.findall(r"<form([^>]*)>(.*?)</form>", text, re.DOTALL):
+            seen += 1
+            methods = re.findall(r'\bmethod="?(\w+)', form) + re.findall(
+                r'formmethod="?(\w+)', inside
+            )
+            if "get" in methods or not methods:
+                assert '<input type="hidden" name="csrf"' not in inside, path
+    assert seen > 5
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        Promise(System(), 2.0),
+        Promise(System(), 4.0, 1e-6),
+        Promise(System(), 3.0, meters=3),
+        Promise(Days(2), 4.0, 1e-6, meters=2),
+    ],
+    ids=["epsilon", "delta", "meters", "days"],
+)
+def test_errors_shown_before_a_promise_are_those_that_a_plan_states(serve, promise):
+    running = serve()
+    add_dataset(running.service, shares={"ann": promise.epsilon}, epsilon=promise.epsilon)
+    served = replace(served_of(running), name="new", folder="roofs")
+    with running.service.store.changing() as connection:
+        add_served(connection, served)
+    unit, _, k = unit_name(promise.unit).partition(":")
+    fields = {"unit": unit, "k": k or "1", "epsilon": promise.epsilon}
+    fields |= {"delta": promise.delta, "meters": promise.meters}
+    page = login(running).get("/curator/datasets/new/promise", params=fields).text
+    rows = [
+        [float(number) for number in re.findall(r">±?(\d+(?:\.\d+)?)", row)[:4]]
+        for row in re.findall(r'<tr>(<th scope="row">.*?)</tr>', page)
+    ]
+    assert [row[0] for row in rows] == [1.0, 5.0, 20.0]
+    running.service.ledger.create_dataset("new", promise)
+    running.service.ledger.set_share("new", "ann", from_nano(promise.total))
+    api = running.api()
+    for questions, epsilon, sector, total in rows:
+        asked = {"kind": "fleet-table", "epsilon": epsilon}
+        one = api.post("/datasets/new/plans", json={**asked, "tables": ["sectors"]}).json()
+        two = api.post("/datasets/new/plans", json={**asked, "tables": ["totals"]}).json()
+        assert one["cost"] * questions == pytest.approx(from_nano(promise.total), rel=0.02)
+        found = {each["value"]: each["error"] for each in one["expected"] + two["expected"]}
+        assert sector == pytest.approx(found["systems"], rel=0.02)
+        assert total == pytest.approx(found["total_kw"], rel=0.06)
+
+
 def test_a_promise_is_made_once_and_for_ever(serve):
     running = serve()
     client = login(running)
@@ -545,7 +623,7 @@ def test_a_promise_is_made_once_and_for_ever(serve):
     unsure = make_promise(client, sure="")
     assert (unsure.status_code, "can never be changed" in text_of(unsure)) == (422, True)
     assert running.service.ledger.names() == []
-    made = make_promise(client, unit="days", k="3", epsilon="0,5", delta="1e-9", allow="paper")
+    made = make_promise(client, protect="days", k="3", epsilon="0,5", delta="1e-9", allow="paper")
     assert made.headers["location"] == "/curator/datasets/roofs/analysts"
     assert running.service.ledger.dataset("roofs").promise.to_dict() == {
         "unit": "days:3",
@@ -560,7 +638,7 @@ def test_a_promise_is_made_once_and_for_ever(serve):
     assert "A promise can never be changed." in page
     again = client.post(
         "/curator/datasets/roofs/promise",
-        data={"csrf": csrf(client, "/curator"), "unit": "system", "epsilon": "9", "sure": "yes"},
+        data={"csrf": csrf(client, "/curator"), "protect": "system", "epsilon": "9", "sure": "yes"},
     )
     assert (again.status_code, "is never changed" in text_of(again)) == (422, True)
     assert running.service.ledger.dataset("roofs").promise.epsilon == 0.5
@@ -574,9 +652,9 @@ def test_a_promise_is_made_once_and_for_ever(serve):
         ({"epsilon": "0"}, "above 0"),
         ({"epsilon": "1e9"}, "at most 1000"),
         ({"delta": "0.5"}, "delta is 0, or from"),
-        ({"unit": "nothing"}, "choose what is protected"),
-        ({"unit": "days", "k": "0"}, "1 or more"),
-        ({"unit": "days", "k": "x"}, "is none of these"),
+        ({"protect": "nothing"}, "choose what is protected"),
+        ({"protect": "days", "k": "0"}, "1 or more"),
+        ({"protect": "days", "k": "x"}, "is none of these"),
     ],
 )
 def test_a_promise_that_means_nothing_is_refused_in_one_sentence(fleet, changes, why):

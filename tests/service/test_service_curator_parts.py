@@ -22,6 +22,7 @@ from sunveil.meters.options import MeterOptions
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.publish.bins import groups_of
+from sunveil.publish.terms import ReleaseTerms
 from sunveil.service.curator.dataset_files import public_groups
 from sunveil.service.curator.estimate_table import EstimateFilter, csv_lines
 from sunveil.service.curator.ledger_text import as_csv, asker_totals, describe_entry
@@ -29,6 +30,7 @@ from sunveil.service.curator.promise_errors import (
     answer_errors,
     epsilon_each,
     system_curves,
+    system_epsilon_each,
     table_curves,
 )
 from sunveil.service.curator.promises import parse_promise, promise_sentences
@@ -44,14 +46,26 @@ from sunveil.service.uploads.preview import preview
 # -- what a promise would be worth
 
 
-@pytest.mark.parametrize("promise", [Promise(System(), 2.0), Promise(Days(1), 1.5, 1e-6)])
+@pytest.mark.parametrize(
+    "promise",
+    [Promise(System(), 2.0), Promise(Days(1), 1.5, 1e-6), Promise(Days(1), 3.0, 1e-6, meters=2)],
+)
 @pytest.mark.parametrize("questions", [1, 5, 20])
-def test_equal_questions_use_a_promise_up_and_never_more(promise, questions):
-    epsilon = epsilon_each(promise, questions)
+@pytest.mark.parametrize("rows", [False, True])
+def test_equal_questions_use_a_promise_up_and_never_more(promise, questions, rows):
+    mechanism = ReleaseTerms.of(promise.unit, 1.0, promise=promise).mechanism
+    epsilon = (system_epsilon_each if rows else epsilon_each)(promise, questions)
     guarantee = Guarantee(System(), epsilon, 0.0, "docs/proofs/counts.md")
-    cost = promise.cost(guarantee, mechanism="fleet-tables")
-    assert questions * cost <= promise.total + questions  # each is rounded up by a billionth
-    assert questions * cost >= 0.999 * promise.total
+    cost = promise.cost(guarantee, mechanism=mechanism if rows else "fleet-tables")
+    spent = questions * promise.cost_of_all(cost)
+    # each is rounded up by a billionth, for every meter
+    assert spent <= promise.total + questions * promise.meters**2
+    assert spent >= 0.999 * promise.total
+
+
+def test_questions_that_are_too_small_to_be_asked_are_not_shown():
+    assert [each.questions for each in answer_errors(Promise(System(), 0.1))] == [1, 5]
+    assert answer_errors(Promise(System(), 0.02, meters=3)) == []
 
 
 def test_more_privacy_loss_is_worth_more():
@@ -89,7 +103,7 @@ def test_a_promise_says_what_it_does_not_hide():
 
 
 def test_a_form_is_read_as_people_write_numbers():
-    given = {"unit": "days", "k": " 3 ", "epsilon": "0,5", "delta": "", "allow": "paper"}
+    given = {"protect": "days", "k": " 3 ", "epsilon": "0,5", "delta": "", "allow": "paper"}
     assert parse_promise(given) == Promise(Days(3), 0.5, 0.0, ("paper",))
 
 
@@ -280,7 +294,7 @@ def test_figures_of_readings_hide_them_in_repr():
 
 
 def test_a_form_may_promise_over_years_with_a_part_at_once():
-    given = {"unit": "system", "k": "", "epsilon": "2", "delta": "0", "allow": "", "meters": "1"}
+    given = {"protect": "system", "k": "", "epsilon": "2", "delta": "0", "allow": "", "meters": "1"}
     assert parse_promise(given).schedule is None
     made = parse_promise({**given, "years": "10", "start": "1,5"})
     assert (made.schedule.years, made.schedule.start) == (10, 1.5)

@@ -72,7 +72,7 @@ def running(serve) -> Running:
     end_inference(made)
     wait_for(lambda: served_of(made).state == "ready")
     made.browser = made.curator()
-    promise = {"unit": "system", "k": "1", "epsilon": "2", "delta": "0", "sure": "yes"}
+    promise = {"protect": "system", "k": "1", "epsilon": "2", "delta": "0", "sure": "yes"}
     post(made.browser, f"{PAGE}/promise", **promise)
     made.service.ledger.set_share("roofs", "ann", 2.0)
     return made

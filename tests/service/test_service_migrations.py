@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from alembic import command
 from service_makers import PASSWORD, post, quick_settings
 from service_makers import running as start
-from sqlalchemy import text
+from sqlalchemy import insert, text
 
 from sunveil.ledger.database import open_engine
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.opening import config_of
 from sunveil.service.security.passwords import hash_password
 from sunveil.service.security.tokens import make_token
-from sunveil.service.store.opening import MIGRATIONS
+from sunveil.service.store.datasets import find_served
+from sunveil.service.store.opening import MIGRATIONS, prepare
+from sunveil.service.store.schema import served
 from sunveil.service.store.tokens import token_row
 
 
@@ -58,3 +62,20 @@ def test_curators_keep_their_passwords_and_tokens_keep_working(where, tmp_path):
         assert "never expires" in page.get("/curator/analysts").text
     finally:
         running.stop()
+
+
+def test_the_unit_of_readings_is_kept_under_its_new_name(where, tmp_path):
+    Ledger(where, create=True).close()
+    engine, config = open_engine(where), config_of(MIGRATIONS)
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0004")
+        stated = {"unit": "Wh", "label": "end"}
+        row = {"name": "homes", "extra": json.dumps({"options": stated, "next": {"extra": {}}})}
+        columns = {each.name: "" for each in served.columns if not each.nullable} | row
+        connection.execute(insert(served).values(columns | {"keys": "{}"}))
+    prepare(engine)
+    with engine.connect() as connection:
+        found = find_served(connection, "homes")
+    engine.dispose()
+    assert found.extra["options"] == {"power_unit": "Wh", "label": "end"}

@@ -24,9 +24,6 @@ OPERATIONS = (
     "GET /api/v1/releases/{release}/bundle",
     "GET /api/v1/releases/{release}/notebook",
     "GET /api/v1/releases/{release}/compare/{other}",
-    "POST /api/v1/releases/{release}/power",
-    "GET /api/v1/releases/{release}/power/{run}",
-    "GET /api/v1/releases/{release}/power/{run}/files/{name}",
     "PUT /api/v1/releases/{release}/name",
     "GET /api/v1/datasets/{dataset}/suggestions",
     "GET /api/v1/datasets/{dataset}/questions",
@@ -35,8 +32,7 @@ OPERATIONS = (
 )
 # What changes nothing but what an analyst keeps, or only reads: fewer examples find what is wrong.
 PLAIN = (
-    "bundle", "notebook", "{other}", "/name", "suggestions", "questions", "{saved}", "power",
-    "{run}", "power/{run}/files/{name}",
+    "bundle", "notebook", "{other}", "/name", "suggestions", "questions", "{saved}",
 )  # fmt: skip
 MODES = {"as described": GenerationMode.POSITIVE, "against it": GenerationMode.NEGATIVE}
 
@@ -82,15 +78,11 @@ def test_whatever_is_sent_is_answered_as_described(described, label, mode):
         # drawn by a process of its own, in seconds: it has a test of its own
         body = case.body if isinstance(case.body, dict) else {}
         assume(not (label.endswith("releases") and body.get("kind") == "synthetic"))
-        if label.endswith("/power") and mode == "as described":
-            # what is said in words alone: the order of days, and which time zones there are
-            case.body = {**body, "start": "2023-06-01", "end": "2023-06-03", "zone": "UTC"}
         if body.get("shares") and mode == "as described":
-            # so is that the tables that are bought have shares, and no others
+            # what is said in words alone: the tables that are bought have shares, and no others
             shares = dict.fromkeys(body.get("tables") or (), 1.0)
             case.body = {**body, "shares": shares or None}
-        # of a real release, power takes a process of its own for seconds, and has its own tests
-        if real and mode == "as described" and not label.endswith("/power"):
+        if real and mode == "as described":
             # what is put in by hand is held against its pattern as it stands, so not in quotes
             case.path_parameters = {
                 name: known.get(name) or unquote(value)

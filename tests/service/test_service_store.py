@@ -15,24 +15,81 @@ from sunveil.ledger.promise import Promise
 from sunveil.ledger.shares import shares_of_analyst, shares_of_dataset
 from sunveil.privacy.units import System
 from sunveil.service.app import open_service
+from sunveil.service.roles import ANALYST, AUDITOR, NONE, READ
 from sunveil.service.store.accounts import (
+    account_named,
+    account_of_id,
+    account_of_subject,
     add_account,
     add_first_curator,
+    all_accounts,
+    change_role,
+    disable_account,
+    enable_account,
     find_account,
+    follow_provider,
+    has_curator,
+    new_setup_secret,
+    note_sign_in,
+    set_account_password,
     set_password,
+    setup_digest,
+    withdraw_role,
 )
-from sunveil.service.store.base import Store
+from sunveil.service.store.base import Store, insert_new
 from sunveil.service.store.datasets import (
     Served,
     add_served,
     all_served,
     change_served,
+    find_promised,
     find_served,
 )
+from sunveil.service.store.facts import fact, set_fact
+from sunveil.service.store.links import PASSWORD as PASSWORD_LINK
+from sunveil.service.store.links import end_links_of, find_link, new_link
 from sunveil.service.store.opening import MIGRATIONS
-from sunveil.service.store.releases import open_requests
+from sunveil.service.store.own import (
+    drop_question,
+    name_release,
+    names_of,
+    questions_of,
+    save_question,
+)
+from sunveil.service.store.people import analyst_names
+from sunveil.service.store.releases import (
+    ReleaseRow,
+    StoredRequest,
+    begin_request,
+    end_request,
+    fail_request,
+    find_release,
+    find_request,
+    keep_release,
+    open_requests,
+    releases_of,
+)
+from sunveil.service.store.revoking import revoke_everything
 from sunveil.service.store.schema import metadata
-from sunveil.service.store.tokens import issue_token, revoke_token, token_rows
+from sunveil.service.store.schema import releases as release_table
+from sunveil.service.store.sessions import (
+    begin_session,
+    end_other_sessions,
+    end_session,
+    end_sessions_of_account,
+    end_sessions_of_token,
+    find_session,
+    sessions_of,
+    set_flash,
+    touch_session,
+)
+from sunveil.service.store.tokens import (
+    issue_token,
+    revoke_token,
+    token_row,
+    token_rows,
+    token_rows_of,
+)
 
 PASSWORD = "correct horse battery staple"
 
@@ -155,6 +212,162 @@ def test_a_dataset_comes_back_as_it_was_kept(store):
         assert all_served(connection) == [found]
     assert (found.keys, found.extra) == ({"zip": ["1", "2"]}, {"a": [1]})
     assert (found.state, found.latitude, found.systems) == ("ready", 1.5, None)
+
+
+RELEASE = ReleaseRow("r1", "roofs", "totals", "Totals", 0.5, 0.5, "2026-01-01")
+
+
+def test_a_row_is_new_once(store):
+    values = {"question": "q", "body": "{}", **{n: getattr(RELEASE, n) for n in RELEASE.__slots__}}
+    with store.changing() as connection:
+        found = [insert_new(connection, release_table, values) for _ in range(2)]
+        found.append(insert_new(connection, release_table, {**values, "id": "r2"}))
+    assert found == [True, False, False]  # r2 answers the question of r1
+
+
+def test_a_release_is_kept_once_and_found(store):
+    with store.changing() as connection:
+        keep_release(connection, RELEASE, question="q", body={"a": [1, None]})
+        keep_release(connection, RELEASE, question="q", body={"a": []})
+        assert find_release(connection, "r1") == (RELEASE, {"a": [1, None]})
+        assert find_release(connection, "r2") is None
+        assert releases_of(connection, "roofs") == [RELEASE]
+        assert releases_of(connection, "roofs", limit=0) == releases_of(connection, "x") == []
+
+
+def test_a_key_stands_for_what_was_asked_under_it_first_until_that_fails(store):
+    first = StoredRequest("ann", "k", "roofs", "{}", came=1.0, actor="ann")
+    other = StoredRequest("ann", "k", "roofs", "[]", came=2.0, actor="ann")
+    with store.changing() as connection:
+        assert begin_request(connection, first) == first
+        assert begin_request(connection, other) == first
+        assert open_requests(connection) == [first]
+        fail_request(connection, first, "no")
+        assert open_requests(connection) == []
+        assert find_request(connection, first).ending == "no"
+        assert begin_request(connection, other) == other
+        end_request(connection, other, "r1", fresh=True)
+        fail_request(connection, other, "too late")
+        assert begin_request(connection, first) == find_request(connection, other)
+        found = find_request(connection, other)
+    assert (found.release, found.fresh, found.ending, found.is_open) == ("r1", True, None, False)
+
+
+def test_sessions_are_counted_as_they_end(store):
+    with store.changing() as connection:
+        ann = add_account(connection, "ann", role=ANALYST, scope=READ)
+        asked = {"role": ANALYST, "who": "ann", "hours": 1.0}
+        mine, two, three = (begin_session(connection, **asked, account_id=ann.id) for _ in range(3))
+        token = issue_token(connection, "ann")
+        by_token = begin_session(connection, **asked, token=token.id)
+
+        def lives(*secrets):
+            found = [find_session(connection, each, idle_minutes=9.0) for each in secrets]
+            return [each is not None for each in found]
+
+        here = find_session(connection, mine, idle_minutes=9.0)
+        touch_session(connection, mine)
+        set_flash(connection, mine, [("good", "Done.")])
+        assert find_session(connection, mine, idle_minutes=9.0).flash == (("good", "Done."),)
+        assert len(sessions_of(connection, here, idle_minutes=9.0)) == 3
+        assert end_other_sessions(connection, here) == 2
+        assert end_other_sessions(connection, here) == 0
+        assert lives(mine, two, three, by_token) == [True, False, False, True]
+        end_sessions_of_token(connection, token.id)
+        end_session(connection, mine)
+        last = begin_session(connection, **asked, account_id=ann.id)
+        assert lives(mine, by_token, last) == [False, False, True]
+        end_sessions_of_account(connection, ann.id)
+        assert lives(last) == [False]
+
+
+def test_a_revoked_token_ends_its_sessions_and_others_are_found_by_id(store):
+    with store.changing() as connection:
+        one, two = issue_token(connection, "ann"), issue_token(connection, "bob")
+        asked = {"role": ANALYST, "who": "ann", "hours": 1.0, "token": one.id}
+        opened = begin_session(connection, **asked)
+        revoke_token(connection, one.id)
+        assert find_session(connection, opened, idle_minutes=9.0) is None
+        assert not token_row(connection, one.id).works
+        assert {each.id for each in token_rows_of(connection, [one.id, two.id])} == {one.id, two.id}
+        assert token_row(connection, "nothing") is None
+        assert analyst_names(connection) == {"ann", "bob"}
+
+
+def test_accounts_are_changed_and_found(store):
+    with store.changing() as connection:
+        assert not has_curator(connection)
+        new_setup_secret(connection, "one")
+        new_setup_secret(connection, "two")
+        assert setup_digest(connection) is not None
+        add_first_curator(connection, "cora", PASSWORD)
+        assert has_curator(connection)
+        assert setup_digest(connection) is None
+        ann = add_account(connection, "ann", role=ANALYST)
+        set_account_password(connection, ann, PASSWORD)
+        change_role(connection, ann, role=AUDITOR)
+        disable_account(connection, account_named(connection, "ANN"))
+        found = account_of_id(connection, ann.id)
+        assert (found.role, found.disabled is None, found.usable) == (AUDITOR, False, False)
+        enable_account(connection, found)
+        note_sign_in(connection, found)
+        found = account_of_id(connection, ann.id)
+        assert found.usable
+        assert found.signed_in is not None
+        sso = add_account(connection, "sue", role=ANALYST, subject=("https://id", "7"))
+        follow_provider(connection, sso, role=ANALYST, analyst="sue", scope=READ)
+        assert account_of_subject(connection, "https://id", "7").scope == READ
+        withdraw_role(connection, sso)
+        assert account_of_subject(connection, "https://id", "7").role == NONE
+        assert account_of_subject(connection, "https://id", "8") is None
+        with pytest.raises(ParameterError, match="last curator"):
+            disable_account(connection, account_named(connection, "cora"))
+        assert [each.name for each in all_accounts(connection)] == ["ann", "cora", "sue"]
+
+
+def test_links_work_until_another_is_made_or_they_end(store):
+    with store.changing() as connection:
+        first = new_link(connection, "a")
+        second = new_link(connection, "a")
+        assert find_link(connection, first) is None
+        assert find_link(connection, second) == ("a", PASSWORD_LINK)
+        end_links_of(connection, "a")
+        assert find_link(connection, second) is None
+
+
+def test_facts_and_promises_are_found(store, where):
+    with Ledger(where) as ledger:
+        ledger.create_dataset("roofs", Promise(System(), 1.0))
+    with store.changing() as connection:
+        set_fact(connection, "demo", "1")
+        set_fact(connection, "demo", "2")
+        assert (fact(connection, "demo"), fact(connection, "x")) == ("2", None)
+        assert find_promised(connection, "roofs").name == "roofs"
+        assert find_promised(connection, "x") is None
+
+
+def test_everything_is_revoked_at_once(store):
+    with store.changing() as connection:
+        token = issue_token(connection, "ann")
+        session = begin_session(connection, role=ANALYST, who="ann", hours=1.0, token=token.id)
+        link = new_link(connection, "a")
+        new_setup_secret(connection, "one")
+        revoke_everything(connection)
+        assert find_session(connection, session, idle_minutes=9.0) is None
+        assert find_link(connection, link) is None
+        assert setup_digest(connection) is None
+        assert not token_row(connection, token.id).works
+
+
+def test_what_analysts_keep_is_kept_and_dropped(store):
+    with store.changing() as connection:
+        name_release(connection, "ann", "r1", name="mine")
+        assert names_of(connection, "ann") == {"r1": "mine"}
+        assert save_question(connection, "ann", "roofs", name="q", asked="{}")
+        assert save_question(connection, "ann", "roofs", name="q", asked="[]")
+        assert [each.asked for each in questions_of(connection, "ann", "roofs")] == ["[]"]
+        assert drop_question(connection, "ann", "roofs", name="q")
+        assert not drop_question(connection, "ann", "roofs", name="q")
 
 
 @pytest.mark.parametrize("name", ["", "Roofs", "a/b", "..", "-a", "a-", "a" * 61, "ä"])

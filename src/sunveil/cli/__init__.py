@@ -33,7 +33,6 @@ _NAMES = (
     "audit",
     "dataset",
     "ledger",
-    "reproduce",
     "serve",
     "service",
 )
@@ -42,6 +41,7 @@ NO_MEMORY = "this takes more memory than there is; give fewer systems or reading
 
 
 @click.group(
+    "sunveil",
     commands=Commands(__name__, _NAMES),
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -54,7 +54,7 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, *, command: click.Command = cli) -> int:
     """Run the command line and return its exit code.
 
     What a user can put right is said in one sentence on stderr, with exit code 2. Any other
@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # a service that starts a command shows what it says to its own readers
     speak(os.environ.get(INTERFACE, Interface.COMMAND))
     try:
-        code = cli.main(arguments, prog_name="sunveil", standalone_mode=False)
+        code = command.main(arguments, prog_name=command.name, standalone_mode=False)
     except click.Abort:
         return INTERRUPTED
     except (SunveilError, click.ClickException, OSError) as error:

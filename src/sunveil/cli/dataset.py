@@ -47,7 +47,7 @@ def dataset_command(context: click.Context) -> None:
 @click.argument("name")
 @ledger_option
 @click.option(
-    "--unit",
+    "--protect",
     required=True,
     metavar="readings:K|days:K|system",
     help="What is protected: any K readings, any K days, or the whole record.",
@@ -90,7 +90,7 @@ def create_command(
     name: str,
     *,
     where: str,
-    unit: str,
+    protect: str,
     epsilon: float,
     delta: float,
     allow: tuple[str, ...],
@@ -113,7 +113,7 @@ def create_command(
         raise click.UsageError("--start is for a promise over --years")
     # all of it before a file is made
     promise = Promise(
-        parse_unit(unit),
+        parse_unit(protect),
         epsilon,
         delta,
         tuple(dict.fromkeys(allow)),

@@ -9,6 +9,8 @@ import click
 
 FAILURE = 2
 INTERRUPTED = 130
+# What --unit meant, by the options' names.
+UNITS = {"--protect": "what is protected", "--power-unit": "the unit of the readings"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,18 @@ def printable(text: str) -> str:
 
 
 def _usage(error: click.UsageError) -> str:
-    said = error.format_message().rstrip(".")
+    said = _renamed(error) or error.format_message().rstrip(".")
     path = "sunveil" if error.ctx is None else error.ctx.command_path
     return f"{said[:1].lower()}{said[1:]}; see {path} --help"
+
+
+def _renamed(error: click.UsageError) -> str | None:
+    """Return what --unit is called in a command that had it, None for other errors."""
+    if not isinstance(error, click.NoSuchOption) or error.option_name != "--unit" or not error.ctx:
+        return None
+    has = {name for each in error.ctx.command.params for name in each.opts}
+    names = [f"{name} for {what}" for name, what in UNITS.items() if name in has]
+    return f"there is no --unit: use {' or '.join(names)}" if names else None
 
 
 def _system(error: OSError) -> str:

@@ -49,8 +49,8 @@ METER = {
         help="Which instant of its interval a stamp names; auto: the middle of intervals below 30"
         " minutes, the start of longer ones.",
     ),
-    "unit": click.option(
-        "--unit",
+    "power_unit": click.option(
+        "--power-unit",
         type=choice(*READING_UNITS),
         default="auto",
         metavar=f"[{'|'.join(READING_UNITS)}]",
@@ -160,29 +160,23 @@ def taking(*groups: Sequence[Callable[[Any], Any]]) -> Callable[[Function], Func
     return give
 
 
-def declared_options(
-    given: Mapping[str, Any], names: Mapping[str, str] | None = None, **fixed: Any
-) -> MeterOptions:
+def declared_options(given: Mapping[str, Any], **fixed: Any) -> MeterOptions:
     """Return how a command reads meters: by its options, then by its schema file.
 
     Parameters
     ----------
     given
         The values of all options of the command that is run.
-    names
-        The field that each option fills; those of :data:`METER`, under their own names, when left
-        out.
     **fixed
         Fields that the command decides.
     """
     from sunveil.meters.schema import options_from
 
     context = click.get_current_context()
-    names = names or {name: name for name in METER}
     told = {
-        field: given[option]
-        for option, field in names.items()
-        if context.get_parameter_source(option) is not ParameterSource.DEFAULT
+        name: given[name]
+        for name in METER
+        if name in given and context.get_parameter_source(name) is not ParameterSource.DEFAULT
     }
     return options_from(given["schema"], **told, **fixed)
 

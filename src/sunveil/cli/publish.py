@@ -66,7 +66,7 @@ def publish_command() -> None:
     LEDGER_OPTIONS,
     (
         click.option(
-            "--unit",
+            "--protect",
             required=True,
             metavar="readings:K|days:K|system",
             help="What is protected; the promise's own unit, or a larger one.",
@@ -119,7 +119,7 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
     out = _target(given)
     whole = is_fleet_asked(context)
     dataset = given["dataset"]
-    unit, choices = parse_unit(given["unit"]), make_choices(given)
+    unit, choices = parse_unit(given["protect"]), make_choices(given)
     with ExitStack() as held:
         ledger = held.enter_context(_opened(given["ledger"]))
         terms = ReleaseTerms.of(

@@ -15,7 +15,6 @@ from sunveil.cli.options import (
     CAPACITIES,
     METER,
     OUTPUT_OPTIONS,
-    READING_UNITS,
     SCHEMA,
     WEATHER_NAMES,
     WEATHER_OPTIONS,
@@ -28,7 +27,7 @@ from sunveil.cli.options import (
 from sunveil.cli.private_fleet import PLACES_OPTIONS, is_fleet_asked, opened_fleet
 from sunveil.cli.progress import counting
 from sunveil.cli.published import errors_line
-from sunveil.errors import MeterError, ParameterError, speak, spoken
+from sunveil.errors import MeterError, ParameterError
 from sunveil.progress import progress
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 PRIVACY_OPTIONS = (
     click.option(
-        "--unit",
+        "--protect",
         required=True,
         metavar="readings:K|days:K|system",
         help="What is protected: any K readings, any K days, or the whole record.",
@@ -68,19 +67,8 @@ PRIVACY_OPTIONS = (
         help="How far the declared clock may run ahead; several make it part of the answer. [0]",
     ),
 )
-# A rule that looks at a record as a whole has no place here, and --unit means something else.
-_READ = tuple(name for name in METER if name not in ("unit", "unit_switch"))
-READING_OPTIONS = (
-    SCHEMA,
-    click.option(
-        "--power-unit",
-        type=choice(*READING_UNITS),
-        default="auto",
-        metavar=f"[{'|'.join(READING_UNITS)}]",
-        help="Unit of the readings; auto: as the header says.",
-    ),
-    *(METER[name] for name in _READ),
-)
+# --unit-switch looks at a record as a whole, which a release must not.
+READING_OPTIONS = (SCHEMA, *(option for name, option in METER.items() if name != "unit_switch"))
 UNRECORDED = (
     "NOTHING WAS RECORDED: no ledger counts what these releases spend. Each system's release costs"
     " it ε = {epsilon:g}; releasing the same system again adds to that."
@@ -107,7 +95,7 @@ def release_command(context: click.Context, /, meters: Path, **given: Any) -> No
     from sunveil.privacy.guarantee import check_release_epsilon
     from sunveil.privacy.units import parse_unit
 
-    unit = parse_unit(given["unit"])
+    unit = parse_unit(given["protect"])
     check_release_epsilon(given["epsilon"])
     choices = make_choices(given)
     weather, out = given["weather"], given["out"]
@@ -165,9 +153,7 @@ def make_choices(given: dict[str, Any]) -> Choices:
 
 def meter_options(given: dict[str, Any]) -> MeterOptions:
     """Return how private releases read meters: each reading taken as it is."""
-    speak(spoken(), unit="power_unit")
-    names = {name: name for name in _READ} | {"power_unit": "unit"}
-    return declared_options(given, names, cleaning="each")
+    return declared_options(given, cleaning="each")
 
 
 def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
@@ -222,7 +208,7 @@ def _by_paper(meters: Path, given: dict[str, Any], *, unit: Unit) -> list[Releas
         release(
             record,
             sky.over(record_span(record)),
-            unit=unit,
+            protect=unit,
             epsilon=given["epsilon"],
             mechanism=given["mechanism"],
             delta=given["delta"],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,14 +59,6 @@ OWN_OPTIONS = (
     click.option("--longitude", type=float, help="East positive. [degrees]"),
     click.option("--altitude", type=float, help="Above the sea; looked up if left out. [m]"),
     CAPACITIES,
-    click.option(
-        "--power",
-        "group_size",
-        type=click.IntRange(min=1),
-        metavar="SYSTEMS",
-        help="Say instead which way of publishing is worth what in power, for a group of so many"
-        " systems.",
-    ),
 )
 OUTPUT_OPTIONS = (
     AS_JSON,
@@ -92,15 +83,9 @@ def utility_command(
     Expectations are exact, not sampled. With METERS, one system's own readings are used, which
     makes the answer private to the curator: errors are against its known plane and capacity, or
     else against what infer says. Without, systems are simulated at --latitude and --longitude.
-
-    With --power, nothing is computed: what was measured on simulated fleets says how far off power
-    is that is made of each way of publishing, and which ε is enough.
     """
     from sunveil.releases.utility import EPSILONS, utility_curves
 
-    if given["group_size"] is not None:
-        click.echo(_power_table(given["group_size"]))
-        return
     if out is not None:
         _check_out(out, meters, given["weather"])
     known = _simulated(given, context) if meters is None else [_metered(meters, given)]
@@ -117,31 +102,6 @@ def utility_command(
     else:
         click.echo(_as_table(curves))
     click.echo(f"sunveil: {PRIVATE if private else PUBLIC}", err=True)
-
-
-def _power_table(systems: int) -> str:
-    """Return what was measured for groups of about so many systems, and what follows."""
-    from sunveil.cli.show import aligned
-    from sunveil.power.guidance import COMMANDS, advise, power_worths
-
-    sizes = sorted({each.systems for each in power_worths()})
-    nearest = min(sizes, key=lambda size: abs(math.log(size / systems)))
-    head = ("way", "ε", "energy", "evening peak", "ramps")
-    rows = [
-        (each.way, f"{each.epsilon:g}", *(f"{float(f'{number:.2g}'):g}%" for number in numbers))
-        for each in power_worths()
-        if each.systems == nearest
-        for numbers in ((each.energy, each.evening, each.ramp),)
-    ]
-    said = [aligned([head, *rows]), "", f"Median errors of power, measured on {nearest:,} homes."]
-    found = advise(systems)
-    if not found:
-        said.append("No way that protects whole records keeps energy within 5% up to ε = 10.")
-    said += [
-        f"Energy within 5%: {COMMANDS[each.way]} at ε = {each.epsilon:g} ({each.energy:.2g}%)."
-        for each in found
-    ]
-    return "\n".join(said)
 
 
 def _check_out(out: Path, meters: Path | None, weather: str) -> None:

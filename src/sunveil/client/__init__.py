@@ -17,8 +17,7 @@ from sunveil.client.errors import (
     ServiceError,
     ServiceUnreachable,
 )
-from sunveil.client.power import ServedPower
-from sunveil.client.results import Plan, PlanAdvice, PlanPowerAdvice, ServedRelease
+from sunveil.client.results import Plan, PlanAdvice, ServedRelease
 
 __all__ = [
     "AnswerRefused",
@@ -26,8 +25,6 @@ __all__ = [
     "NotAdmitted",
     "Plan",
     "PlanAdvice",
-    "PlanPowerAdvice",
-    "ServedPower",
     "ServedRelease",
     "ServiceError",
     "ServiceUnreachable",

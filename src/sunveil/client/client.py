@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import quote
 
 from sunveil.checked import checked
-from sunveil.client.power import ServedPower, when_done
 from sunveil.client.results import Plan, ServedRelease
 from sunveil.client.transport import Transport
 
@@ -45,7 +44,6 @@ class Client:
         verify: str | bool = True,
         insecure: bool = False,
     ) -> None:
-        self._timeout = timeout
         self._transport = Transport(
             url, token, timeout=timeout, tries=tries, verify=verify, insecure=insecure
         )
@@ -149,14 +147,7 @@ class Client:
         return self._release(self._get(f"/releases/{quote(release, safe='')}"))
 
     def _release(self, fields: dict[str, Any]) -> ServedRelease:
-        return ServedRelease(fields, self._bytes, self._power)
-
-    def _power(self, release: str, order: dict[str, Any]) -> ServedPower:
-        """Order power of a release, wait for it and return it."""
-        place = f"/releases/{quote(release, safe='')}/power"
-        run = self._transport.send("POST", place, json=order).json()
-        found = when_done(run, lambda: self._get(f"{place}/{run['id']}"), seconds=self._timeout)
-        return ServedPower(found, self._bytes)
+        return ServedRelease(fields, self._bytes)
 
     def _get(self, path: str) -> Any:
         return self._transport.send("GET", path).json()

@@ -13,7 +13,6 @@ import pandas as pd
 
 from sunveil.arguments import all_named, check_fields
 from sunveil.checked import checked
-from sunveil.client.power import ServedPower
 from sunveil.errors import ParameterError
 
 # Frictionless' words for what a column holds, and pandas' for the same with gaps.
@@ -45,31 +44,6 @@ class PlanAdvice:
         check_fields(self)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanPowerAdvice:
-    """A question from whose answer power can be made that is nearly right.
-
-    Parameters
-    ----------
-    words
-        What to change.
-    energy_percent
-        What a year's energy of a group would be off by, as a median. [%]
-    affordable
-        Whether what is left holds it.
-    question
-        The changed question, as :meth:`~sunveil.client.Client.ask` takes it.
-    """
-
-    words: str
-    energy_percent: float
-    affordable: bool
-    question: dict[str, Any]
-
-    def __post_init__(self) -> None:
-        check_fields(self)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """What a question would cost and the errors to expect; nothing was spent.
@@ -88,8 +62,6 @@ class Plan:
         The errors to expect, one row each.
     advice
         What would make it better.
-    power_advice
-        What would keep the energy of power from it within 5%.
     """
 
     cost: float
@@ -99,7 +71,6 @@ class Plan:
     verdict: str | None
     expected: pd.DataFrame = field(repr=False)
     advice: tuple[PlanAdvice, ...]
-    power_advice: tuple[PlanPowerAdvice, ...] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -121,8 +92,6 @@ class Plan:
             verdict=fields["verdict"],
             expected=pd.DataFrame(fields["expected"]),
             advice=tuple(advice),
-            # a service of an earlier version sends none
-            power_advice=tuple(PlanPowerAdvice(**each) for each in fields.get("power_advice", ())),
         )
 
 
@@ -136,13 +105,10 @@ class ServedRelease:
         All of it, as the API sends it.
     fetch
         What returns the bytes at an address of the API.
-    order
-        What orders power of it, waits for that and returns it.
     """
 
     fields: dict[str, Any] = field(repr=False)
     fetch: Callable[[str], bytes] = field(repr=False)
-    order: Callable[[str, dict[str, Any]], ServedPower] = field(repr=False)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -207,42 +173,6 @@ class ServedRelease:
     def file(self, name: str) -> bytes:
         """Return one of its files, such as ``totals.csv`` or ``release-card.yaml``."""
         return self.fetch(f"/releases/{self.id}/files/{name}")
-
-    @checked
-    def power(
-        self,
-        latitude: float,
-        longitude: float,
-        *,
-        start: str,
-        end: str,
-        step_minutes: int = 15,
-        whole: bool = False,
-        weather: str = "clearsky",
-        zone: str = "UTC",
-    ) -> ServedPower:
-        """Return what the fleet gives over time, with a band; the service makes it, at no cost.
-
-        Parameters
-        ----------
-        latitude, longitude
-            Where the fleet is. [degrees]
-        start, end
-            First day, and the day after the last, such as ``2023-01-01``, in UTC.
-        step_minutes
-            15, 30 or 60. [minutes]
-        whole
-            Whether groups are added up to one sum.
-        weather
-            ``clearsky``, or the name of a file that the service has.
-        zone
-            Time zone of days and seasons in planners' answers.
-        """
-        order = {
-            "latitude": latitude, "longitude": longitude, "start": str(start), "end": str(end),
-            "step_minutes": step_minutes, "whole": whole, "weather": weather, "zone": zone,
-        }  # fmt: skip
-        return self.order(self.id, order)
 
     @checked
     def save(self, folder: Path | str) -> list[Path]:

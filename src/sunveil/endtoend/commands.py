@@ -39,7 +39,7 @@ def command_release(
     options
         What is said of the files.
     """
-    asked = ("--unit", unit, "--epsilon", str(epsilon), "--json", *_SIZES)
+    asked = ("--protect", unit, "--epsilon", str(epsilon), "--json", *_SIZES)
 
     def run(path: Path) -> Outcome:
         where = (*_where(path, fleet), *_told(options))
@@ -57,7 +57,7 @@ def subprocess_release(*, unit: str, epsilon: float) -> Entry:
     unit, epsilon
         What each release protects, and what it costs.
     """
-    asked = ("--unit", unit, "--epsilon", str(epsilon), "--json", *_SIZES)
+    asked = ("--protect", unit, "--epsilon", str(epsilon), "--json", *_SIZES)
 
     def run(path: Path) -> Outcome:
         line = [sys.executable, "-m", "sunveil", "release", str(path), *_SITE, *asked]
@@ -91,7 +91,7 @@ def publish_system(
 
     def run(path: Path) -> Outcome:
         where = (*_where(path, fleet), *_told(options))
-        asked = ["publish", "system", str(path), *where, "--unit", unit, *_SIZES]
+        asked = ["publish", "system", str(path), *where, "--protect", unit, *_SIZES]
         return _published(place, asked, path, epsilon=epsilon, unit=unit)
 
     return run

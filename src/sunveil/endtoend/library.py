@@ -43,7 +43,7 @@ def python_release(*, unit: str, epsilon: float, options: Mapping[str, Any] | No
         records = read_meters(path, cleaning="each", timezone="UTC", **(options or {}))
         made = [
             release(
-                record, weather, unit=parse_unit(unit), epsilon=epsilon, choices=choices
+                record, weather, protect=parse_unit(unit), epsilon=epsilon, choices=choices
             ).to_dict()
             for record in records
         ]

@@ -34,7 +34,7 @@ from sunveil.meters.textfile import read_text
 # Where a proposal comes from: what only readings say must be checked by the curator.
 DECLARED, HEADER, FORMAT, STAMPS, READINGS = "declared", "header", "format", "stamps", "readings"
 # What a format that is defined to the last sign leaves nobody to declare.
-_DEFINED = ("decimal", "time_format", "timezone", "label", "unit", "register")
+_DEFINED = ("decimal", "time_format", "timezone", "label", "power_unit", "register")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def _described(
     propose("label", None if found.options.label == AUTO else found.options.label, HEADER)
     raws = [raw for raw in found.systems() if isinstance(raw, RawSystem)]
     if raws:
-        propose("unit", raws[0].unit, HEADER if found.unit is not None else READINGS)
+        propose("power_unit", raws[0].unit, HEADER if found.unit is not None else READINGS)
         stamps = np.concatenate([raw.stamps.wall for raw in raws]).view("M8[us]").astype("M8[s]")
         propose("first", str(stamps.min()), STAMPS)
         propose("last", str(stamps.max()), STAMPS)

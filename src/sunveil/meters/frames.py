@@ -31,7 +31,7 @@ def from_pandas(
     power: pd.Series[Any],
     *,
     system_id: str = "system",
-    unit: str = "auto",
+    power_unit: str = "auto",
     timezone: str | tzinfo | None = None,
     label: Label | str = "auto",
     **choices: Any,
@@ -44,7 +44,7 @@ def from_pandas(
         Readings indexed by time, with a time zone, or without one and with ``timezone``. [unit]
     system_id
         The name of the system.
-    unit
+    power_unit
         ``"W"``, ``"kW"``, ``"Wh"`` or ``"kWh"``. With ``"auto"`` it is taken to be kW, and is known
         to be that where the name of the series says so; W may stand for west in it.
     timezone
@@ -55,7 +55,7 @@ def from_pandas(
         Further fields of :class:`MeterOptions`: ``duplicates``, ``unit_switch``, ...
     """
     zone: Any = timezone
-    options = MeterOptions(unit=unit, timezone=zone, label=label).changed(choices)
+    options = MeterOptions(power_unit=power_unit, timezone=zone, label=label).changed(choices)
     instance("power", power, pd.Series, give="a pandas Series of readings indexed by time")
     return to_record(_raw(power, str(system_id), options), options)
 

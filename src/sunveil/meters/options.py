@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from sunveil.arguments import check_fields, flag, number, one_of, shown, text, whole
+from sunveil.arguments import check_fields, flag, number, one_of, refuse_unit, shown, text, whole
 from sunveil.checked import checked
 from sunveil.errors import ParameterError
 from sunveil.meters.clock import parse_timezone
@@ -103,7 +103,7 @@ class MeterOptions:
     time_format
         How the stamps are written, in strptime's letters (``"%d/%m/%Y %H:%M"``); found when left
         out.
-    unit
+    power_unit
         ``"W"``, ``"kW"``, ``"MW"``, ``"Wh"``, ``"kWh"`` or ``"MWh"``; ``"auto"`` takes it from the
         header.
     register
@@ -150,7 +150,7 @@ class MeterOptions:
     separator: str | None = None
     decimal: str = AUTO
     time_format: str | None = None
-    unit: str = AUTO
+    power_unit: str = AUTO
     register: Register | str = AUTO
     interval_minutes: float | None = None
     first: str | None = None
@@ -163,6 +163,11 @@ class MeterOptions:
     net: bool = False
     cleaning: Cleaning | str = Cleaning.RECORD
 
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Refuse ``unit``, which has another name now."""
+        refuse_unit(given)
+        return object.__new__(cls)
+
     def __post_init__(self) -> None:
         if self.timezone is not None:
             given: Any = self.timezone
@@ -170,8 +175,8 @@ class MeterOptions:
             # a zone of zoneinfo or pytz is kept by its name, a text as it was written
             object.__setattr__(self, "timezone", given if isinstance(given, str) else name)
         self._check_types()
-        if self.unit != AUTO:
-            object.__setattr__(self, "unit", parse_unit(self.unit))
+        if self.power_unit != AUTO:
+            object.__setattr__(self, "power_unit", parse_unit(self.power_unit))
         kinds: tuple[tuple[str, type[StrEnum]], ...] = (
             ("duplicates", Duplicates),
             ("unit_switch", UnitSwitch),
@@ -210,7 +215,7 @@ class MeterOptions:
             if getattr(self, name) is not None:
                 text(name, getattr(self, name), give=give)
         known = ", ".join(unit.value for unit in Unit)
-        text("unit", self.unit, give=f"one of {known} or auto")
+        text("power_unit", self.power_unit, give=f"one of {known} or auto")
         text("label", self.label, give="one of start, middle, end or auto")
         text("register", self.register, give="one of no, cumulative, daily or auto")
         for name in ("negate", "net"):
@@ -219,6 +224,7 @@ class MeterOptions:
     @checked
     def changed(self, changes: dict[str, Any]) -> MeterOptions:
         """Return these options with some of them changed."""
+        refuse_unit(changes)
         unknown = [name for name in changes if name not in MeterOptions.__dataclass_fields__]
         if unknown:
             raise ParameterError(
@@ -230,7 +236,7 @@ class MeterOptions:
     @property
     def known_unit(self) -> Unit | None:
         """The unit, unless it is to be found."""
-        return None if self.unit == AUTO else Unit(self.unit)
+        return None if self.power_unit == AUTO else Unit(self.power_unit)
 
     @property
     def declared_only(self) -> bool:
@@ -249,7 +255,7 @@ def parse_unit(given: str) -> Unit:
         if unit.value.lower() == str(given).strip().lower():
             return unit
     known = ", ".join(unit.value for unit in Unit)
-    raise ParameterError(f"unit must be one of {known} or auto, and {shown(given)} is not")
+    raise ParameterError(f"power_unit must be one of {known} or auto, and {shown(given)} is not")
 
 
 def parse_instant(name: str, given: str | None) -> np.datetime64 | None:

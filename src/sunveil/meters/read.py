@@ -275,7 +275,7 @@ def _unlike(parts: Sequence[tuple[RawSystem, MeterOptions]]) -> str:
     if len({(raw.net, raw.imported is None) for raw in raws}) > 1:
         return "a net meter in some files and not, or in other columns, in others; write them alike"
     if len({raw.unit.is_energy for raw in raws}) > 1:
-        return f"power in some files and energy in others; read them apart, by {ask('unit')}"
+        return f"power in some files and energy in others; read them apart, by {ask('power_unit')}"
     if len({options.known_label for _, options in parts}) > 1:
         return f"files that name other instants of an interval; read them apart, by {ask('label')}"
     return ""

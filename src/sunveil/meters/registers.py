@@ -46,7 +46,8 @@ def find_register(readings: RawReadings, options: MeterOptions, unit: Unit) -> R
     if not unit.is_energy:
         raise MeterError(
             f"{readings.where} counts up as a register of energy does, but is said to be power:"
-            f" give {ask('unit', 'kWh')} or Wh, or {ask('register', 'no')} if it is no register"
+            f" give {ask('power_unit', 'kWh')} or Wh, or {ask('register', 'no')} if it is no"
+            " register"
         )
     return found
 

@@ -43,9 +43,12 @@ _ORIGINS = {
 _RULES = ("negate", "net", "duplicates")
 # Fields that came later: left out of a digest unless declared, so that older digests hold.
 _LATER = ("export_column", "import_column", "net")
+# Fields that had another name when digests began, which digests keep.
+_FIRST_NAMES = {"power_unit": "unit"}
 # Fields that schema files had once, and what is done instead.
 _GONE = {
     "allow_net": "remove its line, and declare a net meter with net: true",
+    "unit": "write power_unit for the unit of the readings",
 }
 _NOTHING = ("", "~", "null")
 # What may be quoted of a key that is not a schema's.
@@ -129,7 +132,7 @@ SCHEMA_FIELDS: dict[str, SchemaField] = {
     "import_column": SchemaField(
         "The column of what is taken from the grid, of a net meter.", _COLUMN, str, True
     ),
-    "unit": SchemaField("What readings count.", "W, kW, MW, Wh, kWh, MWh or auto"),
+    "power_unit": SchemaField("What readings count.", "W, kW, MW, Wh, kWh, MWh or auto"),
     "register": SchemaField(
         "Whether readings count up, so that their differences are taken.",
         "no, cumulative, daily or auto",
@@ -209,7 +212,7 @@ def schema_digest(options: MeterOptions) -> str:
     file's own header says beside them is not in it.
     """
     said = {
-        name: value
+        _FIRST_NAMES.get(name, name): value
         for name in SCHEMA_FIELDS
         if (value := getattr(options, name)) != getattr(_DEFAULTS, name) or name not in _LATER
     }
@@ -346,8 +349,8 @@ def _blamed(given: Mapping[str, Any], error: ParameterError) -> str:
 def _not_a_schema(where: str, mark: yaml.Mark | None = None) -> SourceError:
     place = "" if mark is None else f" (line {mark.line + 1})"
     return SourceError(
-        f"{where} is not a schema file{place}: it has lines such as unit: kW, one for each field,"
-        " and text with signs in it stands in quotes"
+        f"{where} is not a schema file{place}: it has lines such as power_unit: kW, one for each"
+        " field, and text with signs in it stands in quotes"
     )
 
 

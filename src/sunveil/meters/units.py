@@ -125,7 +125,7 @@ def missing_unit(where: str, column: str) -> MeterError:
     named = f"column {column!r}" if column else "readings"
     return MeterError(
         f"{where} does not clearly say the unit of its {named}:"
-        f" give {ask('unit')} as one of {NAMED}"
+        f" give {ask('power_unit')} as one of {NAMED}"
     )
 
 

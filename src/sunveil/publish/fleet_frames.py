@@ -169,7 +169,7 @@ def expected_errors(
             time_grid,
             terms.choices_for(net=net),
             clear=weather.weather == "clearsky",
-            unit=terms.unit,
+            protect=terms.unit,
             epsilon=terms.epsilon,
             differenced=differenced,
         )

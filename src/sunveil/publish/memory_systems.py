@@ -146,7 +146,7 @@ class MemorySystems:
                     group.time_grid,
                     terms.choices_for(net=group.net),
                     clear=group.weather.clear,
-                    unit=terms.unit,
+                    protect=terms.unit,
                     epsilon=terms.epsilon,
                     differenced=differenced,
                 )

@@ -85,7 +85,7 @@ def release_laws(
     truth: Plane,
     capacity_kw: float,
     *,
-    unit: Unit,
+    protect: Unit,
     epsilons: Sequence[float],
     exponential: bool = False,
 ) -> list[ErrorLaws]:
@@ -97,7 +97,7 @@ def release_laws(
         The public frame, and the readings.
     truth, capacity_kw
         What errors are measured against. [kW]
-    unit, epsilons
+    protect, epsilons
         Of the releases.
     exponential
         Whether the exponential mechanism draws, in place of permute-and-flip.
@@ -106,7 +106,7 @@ def release_laws(
     -------
     None: made of a record, they are as private as it is.
     """
-    if isinstance(unit, System):
+    if isinstance(protect, System):
         placed = placement(frame, record)
         lowest = frame.choices.capacities.low
         chances = [frame.choices.window(each).probabilities(placed) for each in epsilons]
@@ -117,11 +117,11 @@ def release_laws(
     counted: dict[tuple[object, int], Score] = {}
     found = []
     for each in epsilons:
-        own = frame.settled(unit, each, differenced=record.differenced)
+        own = frame.settled(protect, each, differenced=record.differenced)
         # counts depend on how days vote and on the mounts alone, and take longest
         kind = own.choices.thresholds, len(own.mounts)
         if kind not in counted:
-            counted[kind] = count_score(own, record, unit)
+            counted[kind] = count_score(own, record, protect)
         law = mechanism(each).probabilities(with_prior(own, counted[kind]))
         found.append(framed_laws(own, law, truth, capacity_kw))
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from sunveil.arguments import instance, one_of
+from sunveil.arguments import instance, one_of, without_unit
 from sunveil.errors import ParameterError
 from sunveil.meters.given import ReadingsLike, record_of
 from sunveil.meters.record import Record
@@ -12,7 +12,7 @@ from sunveil.paper import paper_grid, paper_score, posterior_score
 from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from sunveil.privacy.guarantee import check_release_epsilon
 from sunveil.privacy.mechanisms import Exponential
-from sunveil.privacy.units import Days, Readings, System, Unit
+from sunveil.privacy.units import Days, Readings, System, Unit, parse_unit
 from sunveil.releases.answer import ExpectedErrors, Release
 from sunveil.releases.choices import Choices
 from sunveil.releases.drawing import draw_release, score_record
@@ -34,11 +34,12 @@ class Mechanism(StrEnum):
     PAPER_DAY = "paper-day"
 
 
+@without_unit
 def release(
     readings: ReadingsLike,
     weather: Weather,
     *,
-    unit: Unit,
+    protect: Unit | str,
     epsilon: float,
     mechanism: Mechanism | str = Mechanism.DEFAULT,
     choices: Choices | None = None,
@@ -60,8 +61,9 @@ def release(
         taken as declared.
     weather
         Public weather, which brings the place.
-    unit
-        What is protected: ``Readings(k)``, ``Days(k)`` or ``System()``.
+    protect
+        What is protected: ``Readings(k)``, ``Days(k)`` or ``System()``; or ``"readings:K"``,
+        ``"days:K"`` or ``"system"``.
     epsilon
         The privacy that this release costs.
     mechanism
@@ -103,8 +105,11 @@ def release(
         if given is not None:
             instance(name, given, kind, give=f"{kind.__name__}, or None")
     check_release_epsilon(epsilon)
+    unit = parse_unit(protect) if isinstance(protect, str) else protect
     if not isinstance(unit, Unit):
-        raise ParameterError("the unit must be Readings(k), Days(k) or System()")
+        raise ParameterError(
+            "protect must be Readings(k), Days(k) or System(), or a text such as 'days:1'"
+        )
     record = record_of(readings, net=net, cleaning="each")
     check_clock(record, weather.site.longitude)
     if mechanism is Mechanism.PAPER:
@@ -132,7 +137,7 @@ def release(
         frame.time_grid,
         frame.choices,
         clear=frame.weather.clear,
-        unit=unit,
+        protect=unit,
         epsilon=epsilon,
         differenced=record.differenced,
     )

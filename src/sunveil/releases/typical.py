@@ -43,7 +43,7 @@ def typical_errors(
     choices: Choices,
     *,
     clear: bool,
-    unit: Unit,
+    protect: Unit,
     epsilon: float,
     differenced: bool = False,
     table: ErrorTable | None = None,
@@ -58,7 +58,7 @@ def typical_errors(
         The public choices, which decide the window's law and tell whether it is a net meter.
     clear
         Whether candidates are modelled under a clear sky, or under measured weather.
-    unit, epsilon
+    protect, epsilon
         Of the release.
     differenced
         Whether the record holds differences of a register.
@@ -69,10 +69,10 @@ def typical_errors(
     table = table or typical_table(net=choices.net is not None)
     with all_named("table", "a table of typical errors, or leave it out"):
         rows = table["clear" if clear else "measured"]
-    if not isinstance(unit, Readings | Days):
+    if not isinstance(protect, Readings | Days):
         return _of_window(choices, rows, epsilon)
-    each = worth(unit, epsilon, time_grid, differenced=differenced)
-    name = "readings" if isinstance(unit, Readings) else "days"
+    each = worth(protect, epsilon, time_grid, differenced=differenced)
+    name = "readings" if isinstance(protect, Readings) else "days"
     where, places = math.log(each), np.log(rows["worth"])
 
     def look_up(quantity: str) -> Spread:

@@ -177,7 +177,7 @@ def _all_means(
             system.record,
             system.plane,
             system.dc_capacity_kw,
-            unit=unit,
+            protect=unit,
             epsilons=epsilons,
             exponential=exponential,
         )

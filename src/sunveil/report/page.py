@@ -118,12 +118,12 @@ def render_report(cases: Sequence[Case], *, title: str, cache: WeatherCache | No
     )
 
 
-def page_template(name: str) -> Template:
-    """Return a template of a page, which escapes whatever is put into it."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+def page_template(name: str, *, folder: Path | None = None) -> Template:
+    """Return a template of a page, from the package or a folder; it escapes what is put into it."""
+    from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("sunveil"),
+        loader=ChoiceLoader([PackageLoader("sunveil"), FileSystemLoader(folder or ())]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

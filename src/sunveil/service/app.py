@@ -26,7 +26,6 @@ from sunveil.service.network.observing import Observed
 from sunveil.service.oidc import pages as oidc_pages
 from sunveil.service.oidc.provider import OidcProvider
 from sunveil.service.pages import problem_response
-from sunveil.service.powering.runs import PowerRuns
 from sunveil.service.routing import add_routers
 from sunveil.service.security.headers import SecurityHeaders
 from sunveil.service.security.padding import hold_draw
@@ -52,7 +51,6 @@ def open_service(settings: ServiceSettings) -> Service:
         ledger=ledger,
         store=store,
         broker=broker,
-        power=PowerRuns(settings.data / "power", weather=settings.data / "weather"),
         tokens=TokenCache(store),
         limits=RateLimits.of(settings),
         ask_slots=asyncio.Semaphore(settings.asks_at_once),

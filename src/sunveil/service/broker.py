@@ -8,9 +8,9 @@ alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol, get_args
+from typing import Annotated, Any, Literal, Protocol, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from sunveil.errors import SunveilError
 from sunveil.service.verdicts import ErrorVerdict, verdict_on, worst
@@ -51,14 +51,22 @@ TableName = Literal[
     "counts", "planes", "sectors", "tilts", "capacities", "mounts", "totals", "quantiles"
 ]
 TABLES: tuple[TableName, ...] = get_args(TableName)
+
+
+def _as_integer(given: Any) -> Any:
+    """Return a whole number as an integer: JSON does not distinguish 50.0 from 50."""
+    return int(given) if isinstance(given, float) and given.is_integer() else given
+
+
 Percents = Annotated[
-    list[Annotated[int, Field(ge=1, le=99)]],
+    list[Annotated[int, Field(ge=1, le=99), BeforeValidator(_as_integer)]],
     Field(min_length=1, max_length=9, description="Which percentiles, in any order."),
 ]
 
 
 class _Question(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # strict: true is not the number 1, and "0.5" not a number at all
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     epsilon: Epsilon
 
@@ -204,28 +212,6 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class PowerAdvice:
-    """A question from whose answer power can be made that is nearly right, as was measured.
-
-    Parameters
-    ----------
-    words
-        What to change, such as ``with ε = 2``.
-    question
-        The question with the change made.
-    energy_percent
-        What a year's energy of a group would be off by, as a median. [%]
-    affordable
-        Whether what is left holds it.
-    """
-
-    words: str
-    question: Question
-    energy_percent: float
-    affordable: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class Suggestion:
     """A first question, which tells as much as there is for a small part of a share.
 
@@ -255,16 +241,12 @@ class QuestionPlan:
         The errors to expect.
     advice
         Changes that would make the answer better, best first; none where it is useful.
-    power_advice
-        Changes that would keep the energy of power from it within 5%, the least ε first; none
-        where it is, or where the question is not one that power is made from.
     """
 
     cost: float
     kept: bool
     expected: tuple[ExpectedError, ...]
     advice: tuple[Advice, ...] = ()
-    power_advice: tuple[PowerAdvice, ...] = ()
 
     @property
     def verdict(self) -> ErrorVerdict | None:

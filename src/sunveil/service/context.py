@@ -12,7 +12,6 @@ from sunveil.ledger.ledger import Ledger
 from sunveil.service.broker import Broker
 from sunveil.service.leading import AlwaysLeading
 from sunveil.service.network.metrics import Metrics
-from sunveil.service.power_orders import PowerMaker
 from sunveil.service.security.devices import Devices, load_key
 from sunveil.service.security.rates import RateLimit
 from sunveil.service.security.sign_ins import SignInLimits
@@ -58,8 +57,6 @@ class Service:
         The service's own tables.
     broker
         What answers questions.
-    power
-        What makes power of releases.
     tokens, limits
         Tokens that were used a moment ago, and how often each may still ask: in memory only.
     ask_slots
@@ -78,7 +75,6 @@ class Service:
     ledger: Ledger
     store: Store
     broker: Broker
-    power: PowerMaker
     tokens: TokenCache
     limits: RateLimits
     ask_slots: asyncio.Semaphore

@@ -161,7 +161,7 @@ def day_rows(days: int) -> FormatSample:
         for day, part in each.groupby(each.index.date)
     ]
     content = table(rows, header=["Date", "Direction", *names])
-    return _sample("days", content, net, zone, options={"unit": "kW"}, label_said=True)
+    return _sample("days", content, net, zone, options={"power_unit": "kW"}, label_said=True)
 
 
 def direction_rows(days: int) -> FormatSample:

@@ -80,14 +80,14 @@ def units_in_cells(days: int) -> FormatSample:
     """``850 W`` in every cell, no unit in the name."""
     power = plant("denver", days).power(15)
     cells = [f"{each * 1000:.1f} W" for each in power]
-    return _numbers("unit-in-cells", cells, power, "Production", schema={"unit": "W"})
+    return _numbers("unit-in-cells", cells, power, "Production", schema={"power_unit": "W"})
 
 
 def changing_units(days: int) -> FormatSample:
     """``850 W`` below one kilowatt and ``1.2 kW`` above it, as displays write."""
     power = plant("denver", days).power(15)
     cells = [f"{each * 1000:.0f} W" if each < 1.0 else f"{each:.3f} kW" for each in power]
-    return _numbers("two-units-in-cells", cells, power, "Production", schema={"unit": "W"})
+    return _numbers("two-units-in-cells", cells, power, "Production", schema={"power_unit": "W"})
 
 
 def energy_in_cells(days: int) -> FormatSample:
@@ -101,7 +101,7 @@ def energy_in_cells(days: int) -> FormatSample:
         "Ertrag",
         ";",
         tolerance=0.0003,
-        schema={"unit": "kWh", "decimal": ","},
+        schema={"power_unit": "kWh", "decimal": ","},
     )
 
 

@@ -40,7 +40,7 @@ def _history(power: pd.Series) -> list[list[str]]:
 
 
 # There is no header: what a release reads is declared by the columns' numbers.
-NUMBERED = {"date_column": "1", "time_column": "2", "power_column": "5", "unit": "W"}
+NUMBERED = {"date_column": "1", "time_column": "2", "power_column": "5", "power_unit": "W"}
 
 
 def history(days: int) -> FormatSample:
@@ -55,7 +55,7 @@ def history(days: int) -> FormatSample:
         (expect(power),),
         options={"timezone": known.timezone},
         words=("power_column",),
-        remedy={"power_column": "5", "unit": "W"},
+        remedy={"power_column": "5", "power_unit": "W"},
         schema={"timezone": known.timezone, "label": "start", **NUMBERED},
     )
 
@@ -73,7 +73,7 @@ def one_line(days: int) -> FormatSample:
         (expect(power),),
         options={"timezone": known.timezone},
         words=("power_column",),
-        remedy={"power_column": "5", "unit": "W"},
+        remedy={"power_column": "5", "power_unit": "W"},
         schema={"timezone": known.timezone, "label": "start", **NUMBERED},
     )
 

@@ -60,7 +60,12 @@ def apart_unnamed(days: int) -> FormatSample:
         power,
         words=("date_column",),
         remedy=names,
-        schema={**names, "power_column": "moc_kw", "unit": "kW", "time_format": "%Y-%m-%d %H:%M"},
+        schema={
+            **names,
+            "power_column": "moc_kw",
+            "power_unit": "kW",
+            "time_format": "%Y-%m-%d %H:%M",
+        },
     )
 
 

@@ -89,8 +89,8 @@ def units_column(days: int) -> FormatSample:
         (expect(power),),
         options={"timezone": known.timezone},
         label_said=True,
-        words=("unit",),
-        remedy={"unit": "kWh"},
+        words=("power_unit",),
+        remedy={"power_unit": "kWh"},
         schema={
             "timezone": known.timezone,
             "skip_rows": 4,
@@ -98,7 +98,7 @@ def units_column(days: int) -> FormatSample:
             "time_column": "START TIME",
             "time_format": "%m/%d/%Y %H:%M",
             "power_column": "USAGE",
-            "unit": "kWh",
+            "power_unit": "kWh",
             "label": "start",
             "decimal": ".",
             "interval_minutes": 60,
@@ -217,7 +217,7 @@ def pecan(days: int) -> FormatSample:
         )
     ]
     header = ["dataid", "local_15min", "grid", "solar", "air1"]
-    facts = {"power_column": "solar", "unit": "kW"}
+    facts = {"power_column": "solar", "power_unit": "kW"}
     return _sample(
         "pecan",
         table(rows, header=header),

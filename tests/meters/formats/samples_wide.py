@@ -120,7 +120,7 @@ def _wide(
     line_end: str = "\n",
     **facts: Any,
 ) -> FormatSample:
-    said = {} if unit is None else {"unit": unit}
+    said = {} if unit is None else {"power_unit": unit}
     more = facts.pop("schema", {})
     schema = None if more is None else {"timezone": zone, **said, **more}
     return FormatSample(

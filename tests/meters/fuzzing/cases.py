@@ -25,13 +25,21 @@ HOSTILE_YAML = (
     *(
         "- 1",
         "a: &x [*x]",
-        "unit: {a: b}",
+        "power_unit: {a: b}",
         "timezone: !!python/name:os.system",
         "? a",
         "\t",
         "%TAG",
     ),
-    *("unit: kW\nunit: W", "---\nunit: W", "unit: |\n  kW", "unit: >", "decimal: ','", "x: y", '"'),
+    *(
+        "power_unit: kW\npower_unit: W",
+        "---\npower_unit: W",
+        "power_unit: |\n  kW",
+        "power_unit: >",
+        "decimal: ','",
+        "x: y",
+        '"',
+    ),
 )
 KNOWN = {field.name for field in fields(MeterOptions)}
 WILD: dict[str, tuple[Any, ...]] = {
@@ -40,7 +48,7 @@ WILD: dict[str, tuple[Any, ...]] = {
     "power_column": ("power_kw", "Power (W)", "nothing", "", "2", "99"),
     "system_column": ("system_id", "dataid", "nothing", "1"),
     "time_format": ("%d/%m/%Y %H:%M", "%Q", "", "%", "%Y", "%s", "%H:%M", "%Y-%m-%d %H:%M:%S%z"),
-    "unit": ("W", "kW", "Wh", "kWh", "MW", "MWh", "furlong", ""),
+    "power_unit": ("W", "kW", "Wh", "kWh", "MW", "MWh", "furlong", ""),
     "timezone": (
         "UTC",
         "Europe/Berlin",
@@ -182,12 +190,12 @@ def _command(rng: random.Random, options: Mapping[str, Any]) -> tuple[str, ...]:
         arguments += ["--latitude", _mostly(rng, "48.14", "91", "x", "")]
         arguments += ["--longitude", _mostly(rng, "11.58", "181", "nan", "")]
     if name == "release":
-        arguments += ["--unit", rng.choice(("readings:1", "days:1", "system"))]
+        arguments += ["--protect", rng.choice(("readings:1", "days:1", "system"))]
         arguments += ["--epsilon", _mostly(rng, "1", "0", "-1", "1e9")]
     for option, value in options.items():
         if option in UNFLAGGED or (name == "release" and option == "unit_switch"):
             continue
-        flag = "power-unit" if name == "release" and option == "unit" else option.replace("_", "-")
+        flag = option.replace("_", "-")
         if value is True:
             arguments.append(f"--{flag}")
         elif value is not False:

@@ -95,15 +95,6 @@ def plan_answer(plan: QuestionPlan, *, measure: str, budget: float, share: float
             }
             for each in plan.advice
         ],
-        "power_advice": [
-            {
-                "words": each.words,
-                "energy_percent": each.energy_percent,
-                "affordable": each.affordable,
-                "question": each.question,
-            }
-            for each in plan.power_advice
-        ],
     }
 
 

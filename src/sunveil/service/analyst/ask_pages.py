@@ -206,7 +206,6 @@ async def _planned(
             "refused": error.detail,
             "net_words": "",
             "advice": (),
-            "power_advice": (),
         }
     plan = plan_answer(
         made,
@@ -221,5 +220,4 @@ async def _planned(
         "refused": None,
         "net_words": net_sentence(net, found.served.systems),
         "advice": [(each, form_query(each.question)) for each in made.advice],
-        "power_advice": [(each, form_query(each.question)) for each in made.power_advice],
     }

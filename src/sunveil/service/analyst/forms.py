@@ -80,7 +80,8 @@ def question_of(kind: str, given: dict[str, str]) -> Question:
     if kind == "quantiles" or "quantiles" in fields.get("tables", ()):
         fields["percents"] = [each.strip() for each in given["percents"].split(",")]
     try:
-        return QUESTIONS.validate_python(fields)
+        # fields of a form are texts
+        return QUESTIONS.validate_python(fields, strict=False)
     except ValidationError as error:
         raise _wrong(error) from None
 

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from sunveil.service.broker import Question
-from sunveil.service.power_orders import PowerOrder
 from sunveil.service.problems import MEDIA_TYPE
 from sunveil.service.verdicts import ErrorVerdict
 
@@ -100,17 +99,6 @@ class AdviceBody(BaseModel):
     question: Question
 
 
-class PowerAdviceBody(BaseModel):
-    """A question from whose answer power can be made that is nearly right."""
-
-    words: str
-    energy_percent: Annotated[
-        float, Field(description="Median error of a year's energy of a group, as measured. [%]")
-    ]
-    affordable: bool
-    question: Question
-
-
 class PlanAnswerBody(BaseModel):
     """What a question would cost and the errors to expect. Nothing was spent."""
 
@@ -127,13 +115,6 @@ class PlanAnswerBody(BaseModel):
     advice: Annotated[
         list[AdviceBody], Field(description="Changes that would make it better, best first.")
     ]
-    power_advice: Annotated[
-        list[PowerAdviceBody],
-        Field(
-            description="Changes that would keep the energy of power from it within 5%, the least ε"
-            " first; none where it is, or where power is not made from such an answer."
-        ),
-    ]
 
 
 class SuggestionBody(BaseModel):
@@ -147,36 +128,6 @@ class SuggestionsBody(BaseModel):
     """First questions, one for each kind."""
 
     suggestions: list[SuggestionBody]
-
-
-class PowerAnswerBody(BaseModel):
-    """A planner's answer, with what nine in ten draws are between."""
-
-    group: str
-    name: str
-    value: float
-    low: float
-    high: float
-    unit: str
-    about: str
-
-
-class PowerRunBody(BaseModel):
-    """A run of power from a release, as it stands."""
-
-    id: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
-    release: str
-    order: PowerOrder
-    state: Annotated[str, Field(description="running, done or failed.")]
-    words: Annotated[str, Field(description="How far it is, or why it failed.")]
-    url: str
-    summary: Annotated[
-        dict[str, Any] | None, Field(description="What was made and assumed, once it is done.")
-    ]
-    answers: Annotated[
-        list[PowerAnswerBody], Field(description="Of the four largest groups, once it is done.")
-    ]
-    files: list[str]
 
 
 class ReleaseBody(BaseModel):

@@ -16,7 +16,6 @@ from sunveil.service.analyst.comparing import compare
 from sunveil.service.analyst.downloads import send_bundle, send_file, send_json, send_notebook
 from sunveil.service.analyst.figures import figures_of
 from sunveil.service.analyst.forms import form_query, known_question, question_words
-from sunveil.service.analyst.power_runs import WITHOUT_POWER
 from sunveil.service.analyst.words import cut_sentences
 from sunveil.service.context import service_of
 from sunveil.service.pages import identity_of, redirect, render
@@ -62,7 +61,6 @@ def _page(request: Request, found: CachedRelease) -> Response:
         documents=[each for each in file_names(body) if each in DOCUMENTS],
         others=[(each, _label(each, names)) for each in others],
         most=MOST_ROWS,
-        with_power=row.kind not in WITHOUT_POWER,
     )
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from sunveil.service.analyst import (
     api,
     api_own,
-    api_power,
     api_reading,
     ask_pages,
     description,
     pages,
-    power_pages,
     release_pages,
 )
 
@@ -19,9 +17,7 @@ ROUTERS = (
     api.router,
     api_reading.router,
     api_own.router,
-    api_power.router,
     pages.router,
     ask_pages.router,
     release_pages.router,
-    power_pages.router,
 )

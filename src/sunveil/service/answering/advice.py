@@ -14,7 +14,6 @@ from typing import Any
 from sunveil.errors import ParameterError
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.shares import AnalystShare
-from sunveil.service.answering.for_power import PowerWorthOf, power_advice, power_error
 from sunveil.service.answering.kinds import AnalystQuestion, expected_errors, plan
 from sunveil.service.broker import (
     LARGEST_EPSILON,
@@ -85,15 +84,9 @@ def advised_plan(case: AnalystQuestion, ledger: Ledger, *, share: AnalystShare) 
         What the analyst may spend.
     """
     found = plan(case, ledger)
-    worth = PowerWorthOf(case.dataset, _concentrated(case, ledger))
-    found = replace(found, expected=(*found.expected, *power_error(case.question, worth)))
-    if found.kept:
+    if found.kept or found.verdict in (None, ErrorVerdict.USEFUL):
         return found
     left = min(share.remaining, ledger.dataset(case.dataset.name).remaining)
-    power = power_advice(case.question, worth, ladder=LADDER, left=left)
-    found = replace(found, power_advice=power)
-    if found.verdict in (None, ErrorVerdict.USEFUL):
-        return found
     return replace(found, advice=_advice(case, ledger, found, left))
 
 

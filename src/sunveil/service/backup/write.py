@@ -30,8 +30,6 @@ from sunveil.ledger.high_water import HighWaterMark
 from sunveil.service.backup.dumps import dump_database, kind_of
 from sunveil.service.settings import ServiceSettings
 
-# Power that was made of releases, and can be made again.
-REMADE = "power"
 MANIFEST, DATABASE, FOLDER = "manifest.json", "database", "data"
 FORMAT = 1
 # Of the ledger in the folder: in the dump, or of processes that run now.
@@ -137,8 +135,6 @@ def _files_below(data: Path) -> Iterator[Path]:
         here = Path(folder)
         # what begins with a dot is on its way in or out
         names[:] = sorted(name for name in names if not name.startswith("."))
-        if here == data and REMADE in names:
-            names.remove(REMADE)
         for name in names:
             if (here / name).is_symlink():
                 yield here / name

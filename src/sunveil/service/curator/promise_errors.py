@@ -16,16 +16,17 @@ from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import Unit
 from sunveil.publish.bins import Bins
 from sunveil.publish.fleet import dry_fleet_tables
+from sunveil.publish.terms import ReleaseTerms
 from sunveil.releases.answer import ExpectedErrors
 from sunveil.releases.choices import Choices
 from sunveil.releases.typical import typical_errors
+from sunveil.service.broker import LARGEST_EPSILON, SMALLEST_EPSILON
 from sunveil.service.figures.error_curves import ErrorCurve
 from sunveil.timegrid import TimeGrid
 
 # How many questions a budget may be divided among.
 QUESTIONS = (1, 5, 20)
 EPSILONS = tuple(float(f"{e:.4g}") for e in np.geomspace(0.02, 20.0, 31))
-SMALLEST_EPSILON, LARGEST_EPSILON = 0.012, 20.0
 HOURS = 8760
 
 
@@ -33,16 +34,18 @@ HOURS = 8760
 class AnswerErrors:
     """Errors to expect of each answer when a budget is divided evenly among several questions.
 
+    Each error is that of an answer that buys this alone, as a plan of the question states it.
+
     Parameters
     ----------
     questions
         How many questions.
-    epsilon
-        What each of them costs.
+    epsilon, system_epsilon
+        The ε that a table, or each row of a release of single systems, is asked at.
     sector
         Standard error of the count of systems that face one of eight sectors. [systems]
     total
-        Mean error of the total capacity of 300 systems, noise and what the clip cuts off. [%]
+        Mean error of the total capacity, noise and what the clip cuts off. [%]
     azimuth, tilt
         Mean error of one system's plane. [degrees]
     capacity
@@ -51,6 +54,7 @@ class AnswerErrors:
 
     questions: int
     epsilon: float
+    system_epsilon: float
     sector: float
     total: float
     azimuth: float
@@ -58,32 +62,63 @@ class AnswerErrors:
     capacity: float
 
 
-def answer_errors(promise: Promise, *, net: bool = False) -> list[AnswerErrors]:
-    """Return the errors to expect under a promise, for a few numbers of questions.
+def answer_errors(
+    promise: Promise, *, systems: int | None = None, net: bool = False
+) -> list[AnswerErrors]:
+    """Return the errors to expect under a promise, for the numbers of questions that it holds.
 
-    Those of single systems are of net meters, or of meters of generation.
+    Parameters
+    ----------
+    promise
+        What is considered.
+    systems
+        How many systems the fleet has: public; a typical number when left out.
+    net
+        Whether single systems have net meters.
     """
-    return [_answer_errors(promise, questions, net=net) for questions in QUESTIONS]
+    return [
+        _answer_errors(promise, questions, systems=systems, net=net)
+        for questions in QUESTIONS
+        if epsilon_each(promise, questions) >= SMALLEST_EPSILON
+    ]
 
 
-def epsilon_each(promise: Promise, questions: int) -> float:
-    """Return the ε of each of several equal questions that use a promise up."""
+def epsilon_each(promise: Promise, questions: int, mechanism: str = "fleet-tables") -> float:
+    """Return the ε of each of several equal questions that use a promise up, at most the largest.
+
+    A household pays for all of its meters.
+    """
     if promise.delta == 0.0:
         each = promise.epsilon / questions
     else:
-        # each costs ε²/2 of ρ
-        each = math.sqrt(2.0 * from_nano(promise.total) / questions)
-    return min(max(each, SMALLEST_EPSILON), LARGEST_EPSILON)
+        # each costs ε²/2 of ρ, or a quarter of it (Promise.cost)
+        ratio = 8.0 if mechanism == "exponential" else 2.0
+        each = math.sqrt(ratio * from_nano(promise.total) / questions)
+    return min(each / promise.meters, LARGEST_EPSILON)
 
 
-def table_curves(epsilons: Sequence[float] = EPSILONS) -> list[ErrorCurve]:
-    """Return the standard errors of a fleet's counts against ε. [systems]"""
+def system_epsilon_each(promise: Promise, questions: int) -> float:
+    """Return the same for releases of single systems, by their mechanism under the promise."""
+    terms = ReleaseTerms.of(promise.unit, 1.0, promise=promise)
+    return epsilon_each(promise, questions, terms.mechanism)
+
+
+def table_curves(
+    epsilons: Sequence[float] = EPSILONS, *, concentrated: bool = False
+) -> list[ErrorCurve]:
+    """Return the standard errors of counts against ε, of tables bought alone. [systems]"""
     names = {
         "sectors": "systems facing one of 8 sectors",
         "planes": "systems in one sector and band of tilt",
     }
-    found = {name: [_table_errors(e)[name] for e in epsilons] for name in names}
-    return [ErrorCurve(names[name], tuple(epsilons), tuple(found[name])) for name in names]
+    return [
+        ErrorCurve(
+            words,
+            tuple(epsilons),
+            tuple(_table_error(table, e, concentrated=concentrated) for e in epsilons),
+        )
+        for table, words in names.items()
+    ]
 
 
 def system_curves(
@@ -105,30 +140,44 @@ def system_curves(
     ]
 
 
-def _answer_errors(promise: Promise, questions: int, *, net: bool) -> AnswerErrors:
+def _answer_errors(
+    promise: Promise, questions: int, *, systems: int | None, net: bool
+) -> AnswerErrors:
     epsilon = epsilon_each(promise, questions)
-    tables = _table_errors(epsilon, tables=("counts", "totals"), concentrated=promise.delta > 0.0)
-    system = _system_errors(promise.unit, epsilon, net=net)
+    system_epsilon = system_epsilon_each(promise, questions)
+    concentrated = promise.delta > 0.0
+    system = _system_errors(promise.unit, system_epsilon, net=net)
     assert system.capacity is not None
     return AnswerErrors(
         questions=questions,
         epsilon=epsilon,
-        sector=tables["sectors"],
-        total=tables["totals"],
+        system_epsilon=system_epsilon,
+        sector=_table_error("sectors", epsilon, concentrated=concentrated),
+        total=_table_error("totals", epsilon, concentrated=concentrated, systems=systems),
         azimuth=system.azimuth.mean,
         tilt=system.tilt.mean,
         capacity=system.capacity.mean,
     )
 
 
-def _table_errors(
-    epsilon: float, *, tables: Sequence[str] = ("counts",), concentrated: bool = False
-) -> dict[str, float]:
-    """Return the error of each table; the whole fleet is one group, or each group has as much."""
-    found = dry_fleet_tables(bins=Bins(), epsilon=epsilon, tables=tables, concentrated=concentrated)
-    return {each.table: each.error for each in found}
+def _table_error(
+    table: str, epsilon: float, *, concentrated: bool, systems: int | None = None
+) -> float:
+    """Return the error of a table that is bought alone, over the whole fleet."""
+    (found,) = (
+        each
+        for each in dry_fleet_tables(
+            bins=Bins(),
+            epsilon=epsilon,
+            tables=(table,),
+            concentrated=concentrated,
+            systems=systems,
+        )
+        if each.table == table
+    )
+    return found.error
 
 
 def _system_errors(unit: Unit, epsilon: float, *, net: bool) -> ExpectedErrors:
     year, choices = TimeGrid(0, 3600, HOURS), Choices().for_meter(net=net)
-    return typical_errors(year, choices, clear=True, unit=unit, epsilon=epsilon)
+    return typical_errors(year, choices, clear=True, protect=unit, epsilon=epsilon)

@@ -39,7 +39,7 @@ CONDITIONAL = "paper"
 def promise(
     request: Request,
     name: str,
-    unit: QueryText = "system",
+    protect: QueryText = "system",
     k: QueryText = "1",
     epsilon: QueryText = "2",
     delta: QueryText = "0",
@@ -50,7 +50,7 @@ def promise(
 ) -> Response:
     """Show the promise that was made, or one that is considered, with the errors to expect."""
     found = dataset_view(request, name)
-    given = {"unit": unit, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
+    given = {"protect": protect, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
     given |= {"meters": meters, "years": years, "start": start}
     return _page(request, found, given)
 
@@ -59,7 +59,7 @@ def promise(
 def make(
     request: Request,
     name: str,
-    unit: ShortText = "",
+    protect: ShortText = "",
     k: ShortText = "1",
     epsilon: ShortText = "",
     delta: ShortText = "0",
@@ -71,7 +71,7 @@ def make(
 ) -> Response:
     """Make the promise, for ever."""
     found = dataset_view(request, name)
-    given = {"unit": unit, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
+    given = {"protect": protect, "k": k, "epsilon": epsilon, "delta": delta, "allow": allow}
     given |= {"meters": meters, "years": years, "start": start}
     try:
         made = parse_promise(given)
@@ -126,7 +126,7 @@ def _check_meant(found: DatasetView, *, sure: bool) -> None:
 
 
 def _unit(given: dict[str, str]) -> Unit:
-    kind = given["unit"]
+    kind = given["protect"]
     if kind not in {name for name, _ in UNITS}:
         raise ParameterError("choose what is protected: a whole record, days or readings")
     return parse_unit(kind if kind == "system" else f"{kind}:{given['k'].strip() or '1'}")
@@ -160,18 +160,24 @@ def _page(
         served = found.served
         # those of the meters that most of the systems have
         net = 2 * served.net > int(served.extra.get("listed", 0))
-        values |= _previewed_errors(preview, net=net)
+        values |= _previewed_errors(preview, systems=served.systems, net=net)
     return render(request, "curator/promise.html", status=status, **values)
 
 
-def _previewed_errors(preview: Promise, *, net: bool) -> dict[str, Any]:
+def _previewed_errors(preview: Promise, *, systems: int | None, net: bool) -> dict[str, Any]:
+    from sunveil.publish.fleet import SYSTEMS
+    from sunveil.service.broker import SMALLEST_EPSILON
     from sunveil.service.curator import promise_errors as errors
 
+    counts = errors.table_curves(concentrated=preview.delta > 0.0)
+    table, system = errors.epsilon_each(preview, 1), errors.system_epsilon_each(preview, 1)
     return {
         "words": promise_sentences(preview),
-        "answer_errors": errors.answer_errors(preview, net=net),
-        "tables": _figure(errors.table_curves(), "Standard error [systems]", preview.epsilon),
-        "systems": _figure(_system_curves(preview.unit, net), "Mean error [°]", preview.epsilon),
+        "answer_errors": errors.answer_errors(preview, systems=systems, net=net),
+        "fleet_size": systems or SYSTEMS,
+        "smallest": SMALLEST_EPSILON,
+        "tables": _figure(counts, "Standard error [systems]", table),
+        "systems": _figure(_system_curves(preview.unit, net), "Mean error [°]", system),
     }
 
 

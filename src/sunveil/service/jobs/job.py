@@ -28,8 +28,6 @@ PHASE_WORDS = {
     "compiling": "compiling the engine, which takes about half a minute once on a machine",
     "reading": "reading the files",
     "gathering": "sorting the readings by system",
-    "waiting": "waiting for its turn",
-    "power": "making the power",
 }
 STATE_WORDS = {
     JobState.RUNNING: "running",

@@ -66,5 +66,6 @@ def insert_new(connection: Connection, table: Table, values: dict[str, Any]) -> 
         The row, by column.
     """
     made = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    done = connection.execute(made(table).values(values).on_conflict_do_nothing())
-    return done.rowcount == 1
+    added = made(table).values(values).on_conflict_do_nothing().returning(*table.primary_key)
+    # psycopg leaves the row count of an INSERT ... ON CONFLICT at -1
+    return connection.execute(added).first() is not None

@@ -22,7 +22,7 @@ NEW, READY = "new", "ready"
 # Fields of a curator's form that say how readings are written, named as the reader's options are.
 READING_FIELDS = (
     "timezone",
-    "unit",
+    "power_unit",
     "label",
     "time_column",
     "date_column",

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import base64
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from plot_makers import sunny
+from reproduction.artefact import Artefact, Statement, over_subjects
+from reproduction.page import DrawGuarantees, Section, render_page
+from reproduction.subject import Subject
+from sunveil.plots.embed import loose_figure
+from sunveil.privacy.guarantee import ConditionalGuarantee
+from sunveil.privacy.units import Readings
+
+NASTY = "<script>alert('1')</script>&\"roof\""
+VOID = {"meta", "img", "br", "link", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """What a browser would see of a page; every element must be closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(text)
+        assert self.open == []
+        self.text = re.sub(r"\s+", " ", self.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+        self.text += " "
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def artefact(name: str, width: float = 4.0) -> Artefact:
+    figure = loose_figure(width, 2.5)
+    figure.subplots().plot([0.0, 1.0], [1.0, 0.0])
+    return Artefact(name, f"Title of {name}", f"Words of {name}.", figure, {})
+
+
+def guarantee(draws: int) -> ConditionalGuarantee:
+    return ConditionalGuarantee(
+        unit=Readings(1),
+        epsilon=draws * 0.1,
+        delta=draws * 0.1,
+        proof="docs/reproduction.md",
+        condition="It holds if pigs fly.",
+        caveats=("The pigs were not asked.",),
+    )
+
+
+def subject(*, private: bool = False) -> Subject:
+    record, weather = sunny(3)
+    return Subject(record, weather, None, f"a system named {NASTY}", private)
+
+
+ONE, OTHER = (Statement("It rains", f"{day} mm", day > 1) for day in (1, 2))
+STATEMENTS = (
+    over_subjects([("Monday", ONE), ("Tuesday", OTHER)]),
+    Statement("The sky is blue", "480 nm", True),
+    Statement("The moon is near", f"{NASTY} km", False, "it is far"),
+    Statement("Grass grows", "nothing", None, "nobody looked"),
+)
+
+
+def render(count: int = 10_000, *, private: bool = False) -> str:
+    sections = (
+        Section("First part", "About it.", (artefact("1a-one"), artefact("1b-two", 8.0))),
+        Section("Second part", "More.", (artefact("2-three"),)),
+    )
+    files = ["1a-one.png", "1a-one.svg", "1a-one.json", "statements.json"]
+    return render_page(
+        subject(private=private),
+        sections,
+        statements=STATEMENTS,
+        draws=DrawGuarantees(count, guarantee(1), guarantee(count)),
+        files=files,
+    )
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page(render())
+
+
+def test_a_page_needs_nothing_but_itself(page: Page) -> None:
+    assert "http" not in re.sub(r"base64,[^\"]+", "", render())
+    assert not page.all("link")
+    assert not page.all("script")
+    for image in page.all("img"):
+        assert str(image["src"]).startswith("data:image/svg+xml;base64,")
+        assert base64.b64decode(str(image["src"]).partition(",")[2]).startswith(b"<?xml")
+    # the files beside it are plane_words, and nothing of them is needed
+    assert [link["href"] for link in page.all("a")] == [
+        "1a-one.png",
+        "1a-one.svg",
+        "1a-one.json",
+        "statements.json",
+    ]
+
+
+def test_every_figure_has_its_title_its_words_and_an_alternative(page: Page) -> None:
+    assert [image["alt"] for image in page.all("img")] == [
+        f"Title of {name}. Words of {name}." for name in ("1a-one", "1b-two", "2-three")
+    ]
+    for name in ("1a-one", "1b-two", "2-three"):
+        assert page.text.count(f"Title of {name} ") == 1
+        assert page.text.count(f"Words of {name}.") == 1
+    assert page.text.index("First part") < page.text.index("Second part")
+    assert [image.get("class") for image in page.all("img")] == [None, "broad", None]
+
+
+def test_letters_are_of_one_size_in_all_figures(page: Page) -> None:
+    assert [image["style"] for image in page.all("img")] == [
+        "max-width: 420px",
+        "max-width: 840px",
+        "max-width: 420px",
+    ]
+
+
+def test_statements_stand_next_to_what_was_measured(page: Page) -> None:
+    told = "The sky is blue 480 nm yes The moon is near"
+    assert told in page.text
+    assert "km no it is far" in page.text
+    assert "Grass grows nothing cannot be told nobody looked" in page.text
+    counts = (
+        "Statements that hold ?1 ?Statements that do not ?1 ?Hold in part ?1 ?Cannot be told ?1"
+    )
+    assert re.search(counts, page.text)
+    kinds = [tag["class"] for tag in page.all("span")]
+    assert kinds == ["verdict part", "verdict yes", "verdict no", "verdict open"]
+
+
+def test_the_guarantee_is_marked_as_conditional_with_its_condition(page: Page) -> None:
+    assert "Conditional, not worst case." in page.text
+    assert "ε = 0.1 and δ = 0.1 for any one reading. It holds if pigs fly." in page.text
+    assert "The pigs were not asked." in page.text
+    assert "the 10,000 shown here would cost ε = 1,000 and δ = 1,000 together" in page.text
+    assert "promises nothing" in page.text
+    assert "promises nothing" not in Page(render(count=2)).text
+
+
+def test_what_comes_from_a_file_cannot_inject_markup(page: Page) -> None:
+    assert page.text.count(NASTY) == 2
+
+
+def test_only_somebody_s_readings_make_a_page_private(page: Page) -> None:
+    assert "Private to the curator" not in page.text
+    private = Page(render(private=True))
+    assert private.text.count("Private to the curator") == 2
+
+
+def test_the_same_figures_give_the_same_page() -> None:
+    assert render() == render()
