@@ -202,7 +202,7 @@ def test_a_release_is_refused_and_says_the_same_whatever_the_readings(power, mec
     for values in (power, power * np.nan, power * 0.0):
         record = from_pandas(values.tz_convert(ZONE), cleaning="each")
         with pytest.raises(ParameterError) as caught:
-            release(record, weather, unit=Days(1), epsilon=1.0, mechanism=mechanism)
+            release(record, weather, protect=Days(1), epsilon=1.0, mechanism=mechanism)
         assert SAID in str(caught.value)
         with pytest.raises(ParameterError) as caught:
             MemorySystems([record], lambda _: weather)
@@ -213,7 +213,7 @@ def test_a_release_is_refused_and_says_the_same_whatever_the_readings(power, mec
 def ledger(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("SUNVEIL_LEDGER", str(tmp_path / "ledger.db"))
-    assert main(["dataset", "create", "homes", "--unit", "days:1", "--epsilon", "2"]) == 0
+    assert main(["dataset", "create", "homes", "--protect", "days:1", "--epsilon", "2"]) == 0
     return tmp_path / "ledger.db"
 
 
@@ -229,7 +229,7 @@ def test_commands_refuse_it(command, whole, power, tmp_path, ledger, capsys):
     else:
         given += ["--latitude", "39.742", "--longitude", str(WRONG)]
     if command != "infer":
-        given += ["--label", "start", "--unit", "days:1", "--epsilon", "1"]
+        given += ["--label", "start", "--protect", "days:1", "--epsilon", "1"]
     if command.startswith("publish"):
         given += ["--dataset", "homes", "--out", str(tmp_path / "rows")]
     elif whole:
