@@ -24,7 +24,6 @@ plane = sunveil.Plane(surface_azimuth=215.0, surface_tilt=28.0)
 roof = SystemTruth("roof", site, planes=((plane, 1.0),), dc_capacity_kw=6.4)
 sky = simulate_sky(site, 2023, seed=7, step_minutes=10)
 readings = simulate_power(roof, sky, seed=7)
-weather = sunveil.get_weather("clearsky", site, "2022-12-30", "2024-01-03")
 
 # %%
 # One release
@@ -34,7 +33,7 @@ weather = sunveil.get_weather("clearsky", site, "2022-12-30", "2024-01-03")
 # day. ε says how well: whatever comes out is at most e\ :sup:`ε` times as likely with that day as
 # with any other day in its place.
 
-drawn = sunveil.release(readings, weather, protect=sunveil.Days(1), epsilon=1.0)
+drawn = sunveil.release(readings, site=site, label="start", protect="days:1", epsilon=1.0)
 print(drawn.guarantee)
 
 # %%

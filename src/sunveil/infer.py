@@ -93,8 +93,9 @@ def infer(
         Unit of a series: W, kW, Wh or kWh; with ``auto`` it is taken to be kW, and a capacity that
         would be a home's in W is flagged. A file's is told by its header.
     label
-        Which instant of its interval a stamp names: ``start``, ``middle``, ``end``; or ``auto``:
-        the middle of intervals below 30 minutes, the start of longer ones.
+        Which instant of its interval a stamp names: ``start`` (or ``left``, as pandas' ``resample``
+        says), ``middle``, ``end`` (or ``right``); or ``auto``: the middle of intervals below 30
+        minutes, the start of longer ones.
     net
         Whether the series is generation less a household's load, as a meter at the grid sees it:
         above zero where there is more generation. What looks like one is taken for one in any case.

@@ -185,6 +185,7 @@ def choices(option: str) -> list[str]:
 )
 def test_the_choices_are_the_library_s_own(option, kind, auto):
     expected = {member.value for member in kind} | ({"auto"} if auto else set())
+    expected |= {"left", "right"} if kind is Label else set()
     assert set(choices(option)) == expected
 
 

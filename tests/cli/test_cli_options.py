@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import click
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from sunveil.cli.options import METER, METER_OPTIONS, declared_options, pointing_to_schema, taking
 from sunveil.cli.release import READING_OPTIONS, meter_options
 from sunveil.errors import SourceError, speak
-from sunveil.meters import MeterOptions
+from sunveil.meters import MeterOptions, from_pandas
+from sunveil.meters.schema import options_from
 
 # What only a schema file declares, and what the command decides.
 NO_OPTION = {"interval_minutes", "first", "last", "cleaning"}
@@ -60,6 +62,16 @@ def test_every_option_fills_its_field(declared):
     assert declared(*words) == MeterOptions(**fields)
     found = declared("--export-column", "b", "--import-column", "a")
     assert found == MeterOptions(export_column="b", import_column="a", net=True)
+
+
+@pytest.mark.parametrize(("given", "label"), [("left", "start"), ("right", "end")])
+def test_a_label_may_be_given_as_pandas_calls_it(declared, tmp_path, given, label):
+    assert declared("--label", given) == MeterOptions(label=label)
+    (tmp_path / "s.yaml").write_text(f"label: {given}\n")
+    assert options_from(tmp_path / "s.yaml") == MeterOptions(label=label)
+    times = pd.date_range("2024-06-01", periods=96, freq="15min", tz="UTC")
+    record = from_pandas(pd.Series(1.0, times), label=given)
+    assert (record.label, record.label_known) == (label, True)
 
 
 def test_a_schema_is_taken_and_options_beside_it_win(declared):

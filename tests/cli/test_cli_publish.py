@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from openpyxl import Workbook
 
 
 @pytest.fixture
@@ -166,3 +169,85 @@ def test_a_tampered_ledger_is_refused(sunveil, ledger, estimates, tmp_path):
     assert said.code == 2
     assert not (tmp_path / "out").exists()
     assert sunveil("ledger", "verify").code == 1
+
+
+ESTIMATED = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
+
+
+def write_table(path, columns):
+    """Write a table as CSV, as Parquet, where a gap makes floats of numbers, or as Excel."""
+    rows = list(zip(*columns.values(), strict=True))
+    if path.suffix == ".csv":
+        lines = [columns, *(["" if each is None else each for each in row] for row in rows)]
+        path.write_text("".join(",".join(map(str, line)) + "\n" for line in lines))
+    elif path.suffix == ".xlsx":
+        book = Workbook()
+        for row in (list(columns), *rows):
+            book.active.append(row)
+        book.save(path)
+    else:
+        numbers = {
+            name: pa.array(cells, None if isinstance(cells[0], str) else pa.float64())
+            for name, cells in columns.items()
+        }
+        pq.write_table(pa.table(numbers), path)
+
+
+@pytest.fixture
+def promises(sunveil, ledger):
+    """Two datasets, for each of which ε = 1 is promised in all."""
+    for name in ("first", "second"):
+        made = sunveil("dataset", "create", name, "--protect", "system", "--epsilon", "1")
+        assert made.code == 0, made.err
+
+
+def publish(sunveil, dataset, systems, path):
+    """Publish tables of some systems at ε = 1, which spends a promise."""
+    write_table(path, {"system_id": systems, **dict.fromkeys(ESTIMATED, [5.0] * len(systems))})
+    bought = ("--tables", "totals", "--clip", "0", "9", "--epsilon", "1")
+    target = path.with_name(f"{dataset}-published")
+    return sunveil("publish", "fleet", path, "--dataset", dataset, *bought, "--out", target)
+
+
+@pytest.mark.parametrize("other", ["parquet", "xlsx", "csv"])
+def test_a_promise_is_not_spent_twice_by_a_household_from_another_type_of_file(
+    sunveil, promises, tmp_path, other
+):
+    keys = {"first": [40031, 40032], "second": [40031, None]}
+    if other == "csv":
+        keys["second"] = ["40031.0", ""]  # as pandas writes a column with a gap
+    for dataset, ending in (("first", "csv"), ("second", other)):
+        systems = [f"{dataset}-a", f"{dataset}-b"]
+        table = tmp_path / f"{dataset}.{ending}"
+        write_table(table, {"system_id": systems, "household": keys[dataset]})
+        said = sunveil("dataset", "households", dataset, "--table", table)
+        assert said.code == 0, said.err
+    said = publish(sunveil, "first", ["first-a", "first-b"], tmp_path / "one.csv")
+    assert said.code == 0, said.err
+    assert [left(sunveil, name) for name in ("first", "second")] == [0.0, 0.0]
+    said = publish(sunveil, "second", ["second-a", "second-b"], tmp_path / "two.csv")
+    assert (said.code, "0 is left" in said.err) == (2, True), said.err
+    assert sunveil("ledger", "verify").code == 0
+
+
+def test_a_promise_is_not_spent_twice_by_a_system_from_another_type_of_file(
+    sunveil, promises, tmp_path
+):
+    # as pandas writes whole numbers of a column with a gap
+    assert publish(sunveil, "first", ["7.0", "8.0"], tmp_path / "one.csv").code == 0
+    said = publish(sunveil, "second", [7, 9], tmp_path / "two.parquet")
+    assert (said.code, "0 is left" in said.err) == (2, True), said.err
+    assert not (tmp_path / "second-published").exists()
+
+
+def test_a_system_with_two_keys_in_two_datasets_is_warned_of(sunveil, promises, tmp_path):
+    said = {}
+    for dataset, keys in (("first", ["40031", "7"]), ("second", ["0040031", "7"])):
+        table = tmp_path / f"{dataset}.csv"
+        write_table(table, {"system_id": ["a", "b"], "household": keys})
+        said[dataset] = sunveil("dataset", "households", dataset, "--table", table)
+    assert said["first"].err == ""
+    assert "1 system is one household in 'second' and another in another" in said["second"].err
+    assert said["second"].code == 0
+    assert "two accounts" in sunveil("dataset", "show", "first").err
+    assert json.loads(sunveil("dataset", "show", "first", "--json").out)["households"] == 2

@@ -60,6 +60,15 @@ def test_the_errors_to_expect_stand_below_the_table(sunveil, three_systems, plac
     assert re.search(r"Errors to expect, mean \(nine in ten within\): azimuth \d+\.\d°", said.out)
 
 
+def test_an_undeclared_label_widens_the_errors_and_is_asked_for(sunveil, three_systems, place):
+    asked = ("release", three_systems, *place, "--protect", "readings:1", "--epsilon", "1")
+    guessed, told = sunveil(*asked), sunveil(*asked, "--label", "left")
+    spread = [float(re.search(r"azimuth (\d+\.\d)°", each.out)[1]) for each in (guessed, told)]
+    assert spread[0] > spread[1] + 5.0
+    assert "start, middle or end of an interval. Set it with --label." in guessed.out
+    assert "--label" not in told.out
+
+
 def test_a_whole_record_is_released_by_the_window(sunveil, three_systems, place):
     said = sunveil(
         "release",

@@ -139,7 +139,7 @@ def test_a_register_is_released_by_its_counts_and_refused_by_the_paper_s_mechani
         assert told["guarantee"]["unit"] == "any one reading"
         expected = []
         for epsilon, register in (("0.05", "cumulative"), ("0.025", "no")):
-            asked = ("--epsilon", epsilon, "--register", register, "--json")
+            asked = ("--epsilon", epsilon, "--register", register, "--label", "end", "--json")
             (told,) = json.loads(sunveil(*words, *where, *asked).out)
             expected.append(told["expected_errors"]["surface_azimuth_degrees"]["mean"])
         assert expected[0] == pytest.approx(expected[1], rel=0.05)

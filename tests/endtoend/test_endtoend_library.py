@@ -4,7 +4,7 @@ import warnings
 
 from sunveil.endtoend.cells import estimate_cells
 from sunveil.endtoend.inputs import comma_csv, estimates_csv
-from sunveil.endtoend.library import python_check, python_release, python_tables
+from sunveil.endtoend.library import python_release, python_tables
 
 
 def test_releases_from_python_are_steady_but_for_what_is_drawn(tmp_path, five_days):
@@ -21,17 +21,6 @@ def test_tables_from_python_are_steady_but_for_what_is_drawn(tmp_path):
     assert first.public["refusal"] == "none"
     assert first.difference(second) == ""
     assert first.drawn != second.drawn
-
-
-def test_checks_from_python_are_steady_but_for_what_is_drawn(tmp_path, five_days):
-    path = comma_csv(tmp_path, five_days)
-    first, second = (python_check(epsilon=1.0)(path) for _ in range(2))
-    assert first.public["refusal"] == "none"
-    assert first.difference(second) == ""
-    assert first.drawn != second.drawn
-    assert {row["season"] for row in first.drawn} == {"summer"}
-    net = python_check(epsilon=1.0, options={"net": True})(path).public
-    assert net["refusal"].startswith("ParameterError: a check adds generation up")
 
 
 def test_a_refusal_and_a_defect_are_outcomes(tmp_path, monkeypatch):

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fleet_folders import PLACES, PLANES, contents, estimates_of, long_frame, refusals_of
 
 from sunveil.fleet import FleetSettings, infer_fleet
+from sunveil.fleet.results import read_fleet
 from sunveil.infer import infer
 from sunveil.meters import MeterOptions
+from sunveil.publish.fleet_open import open_fleet
 
 # One part per system, where a layout lets a part be so small.
 SMALL = FleetSettings(part_rows=1)
@@ -90,6 +96,49 @@ def test_a_fleet_agrees_with_the_inference_of_one_system(readings, reference):
         assert here["surface_tilt"] == pytest.approx(alone.surface_tilt, abs=0.5)
         assert here["dc_capacity_kw"] == pytest.approx(alone.dc_capacity_kw, rel=0.02)
         assert here["feeder"] == f"F-{name[0]}"
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "months"),
+    [
+        ((7.0, 8.0), pa.float64(), False),
+        ((7.0, 8.0), pa.float64(), True),
+        ((7.0, 8.0), pa.float32(), False),
+        ((7.0, 8.0), pa.float16(), False),
+        ((Decimal("7.00"), Decimal("8.00")), pa.decimal128(9, 2), False),
+        ((7, 8), pa.int16(), True),
+        (("7.0", "8.0"), pa.string(), False),
+        (("7   ", "8   "), pa.string(), True),
+        (("7", "8"), pa.dictionary(pa.int32(), pa.string()), False),
+        ((b"7", b"8"), pa.binary(), False),
+    ],
+)
+def test_a_system_has_one_name_whatever_type_its_files_give_it(
+    names, kind, months, readings, tmp_path
+):
+    rows = readings[readings["system_id"].isin(["a1", "a2"])]
+    cells = [names[name == "a2"] for name in rows["system_id"]]
+    # called as a column that is made on the way
+    table = pa.table(
+        {"key": pa.array(cells, kind), "time": rows["time"], "power_kw": rows["power_kw"]}
+    )
+    (tmp_path / "fleet").mkdir()
+    month = rows["time"].dt.month.to_numpy()
+    for each in np.unique(month) if months else (None,):
+        part = table if each is None else table.filter(pa.array(month == each))
+        pq.write_table(part, tmp_path / "fleet" / f"{each}.parquet")
+    (tmp_path / "s.csv").write_text(
+        "key,latitude,longitude\n7,39.742,-105.1727\n8.0,39.742,-105.1727\n"
+    )
+    settings = FleetSettings(meters=MeterOptions(system_column="key"))
+    infer_fleet(
+        tmp_path / "fleet", tmp_path / "s.csv", tmp_path / "out", settings=settings, workers=1
+    )
+    found = read_fleet(tmp_path / "out")
+    assert found.system_ids == ("7", "8")
+    assert np.isfinite(found.dc_capacity_kw).all(), refusals_of(tmp_path / "out")
+    with open_fleet(tmp_path / "fleet", tmp_path / "s.csv", settings=settings, workers=1) as held:
+        assert (list(held.about()), held.refused) == (["7", "8"], ())
 
 
 def test_stamps_on_a_wall_are_read_by_the_clock_of_each_system(readings, reference, tmp_path):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from dataclasses import fields, replace
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,32 @@ def test_a_system_that_was_refused_stays_a_row_since_that_is_private_too(tmp_pat
     assert np.isnan([rows.surface_azimuth[2], rows.surface_tilt[2], rows.dc_capacity_kw[2]]).all()
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        b"9" * 5000,
+        b'"\xff"',
+        b'"\x01"',
+        b'"\\ud800"',
+        b"[" * 20_000 + b"]" * 20_000,
+        b"1,5",
+        b'"1',
+        b'7.25, "planes": [{}, {"share": [',
+        b'7.25, "error": 1',
+    ],
+)
+def test_a_damaged_estimate_changes_no_other(tmp_path, cell):
+    path = tmp_path / "e.json"
+    texts = [
+        json.dumps(each).encode() for each in (ROWS[0], ROWS[1], {**ROWS[0], "system_id": "c"})
+    ]
+    path.write_bytes(b"[" + b",".join([texts[0], texts[1].replace(b"7.25", cell), texts[2]]) + b"]")
+    rows = read_fleet(path)
+    assert rows.system_ids == ("a", "b", "c")
+    assert rows.dc_capacity_kw[[0, 2]].tolist() == [5.0, 5.0]
+    assert rows.mounts[[0, 2]].tolist() == [0, 0]
+
+
 def test_an_empty_cell_of_a_table_is_a_row_without_a_value(tmp_path):
     path = tmp_path / "e.csv"
     path.write_text("system_id,surface_azimuth,surface_tilt,dc_capacity_kw\na,180,20,5\nb,,,\n")
@@ -70,7 +97,8 @@ def test_a_table_brings_its_public_keys(tmp_path):
     ("name", "text", "words"),
     [
         ("e.json", "{", "not what sunveil infer"),
-        ("e.json", '[{"system_id": "a"}]', "without surface_azimuth"),
+        ("e.json", '[{"system_id": "a"}]', "no system with surface_azimuth"),
+        ("e.json", '{"a": 1}', "not what sunveil infer"),
         ("e.json", "[]", "no system"),
         ("e.csv", "system_id,power\na,1\n", "lacks one of the columns"),
         ("e.csv", f"{HEADER}\n", "no system"),
@@ -172,10 +200,34 @@ def test_a_missing_file_is_named(tmp_path):
         read_fleet(tmp_path / "nowhere.json")
 
 
-def test_a_system_named_twice_is_refused(tmp_path):
+@pytest.mark.parametrize(("one", "other"), [("a", "a"), (7, "7"), ("7.0", 7), (" a", "a")])
+def test_a_system_named_twice_is_refused(tmp_path, one, other):
     path = tmp_path / "e.json"
-    path.write_text(json.dumps([ROWS[0], ROWS[0]]))
+    path.write_text(json.dumps([{**ROWS[0], "system_id": name} for name in (one, other)]))
     with pytest.raises(ValueError, match="twice"):
+        read_fleet(path)
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        ((7.0, 8.0), pa.float32()),
+        ((Decimal("7.00"), Decimal("8.00")), pa.decimal128(9, 2)),
+        (("7.0", "8 "), pa.string()),
+        ((b"7", b"8"), pa.binary()),
+    ],
+)
+def test_estimates_name_a_system_the_same_whatever_the_type_of_its_column(tmp_path, names, kind):
+    columns = {name: [1.0, 2.0] for name in HEADER.split(",")[1:]}
+    table = pa.table({"system_id": pa.array(names, kind), **columns})
+    pq.write_table(table, tmp_path / "e.parquet")
+    assert read_fleet(tmp_path / "e.parquet").system_ids == ("7", "8")
+
+
+def test_a_system_without_a_usable_name_is_refused(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text(f"{HEADER}\n7.000E+11,180,20,5\n")
+    with pytest.raises(SourceError, match=r"'system_id' of .*, row 1 below the header: .* digits"):
         read_fleet(path)
 
 

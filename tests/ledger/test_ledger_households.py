@@ -114,6 +114,31 @@ def test_a_renamed_file_opens_no_account(ledger):
     assert holds(ledger)
 
 
+def test_a_system_has_one_account_however_its_name_is_written(ledger):
+    ledger.create_dataset("one", ONE)
+    ledger.register("one", ("7", "caf\u00e9"))
+    ledger.charge("one", question(1, systems=("7.0", "cafe\u0301 "), epsilon=0.75))
+    with pytest.raises(BudgetExceeded) as refusal:
+        ledger.charge("one", question(2, systems=(" 7",), epsilon=0.5))
+    assert refusal.value.remaining == 0.25
+    ledger.create_dataset("five", FIVE)
+    ledger.register("five", [SystemHome("7", "40031.0")])
+    ledger.register("five", [SystemHome("7.0", "40031")])
+    assert ledger.dataset("five").households == 1
+    assert holds(ledger)
+
+
+def test_systems_that_two_tables_make_different_households_are_counted(ledger):
+    for name in ("one", "two"):
+        ledger.create_dataset(name, ONE)
+    ledger.register("one", homes("x", "y", None))
+    told = homes("x", "0y", "z")
+    assert [ledger.two_keys(name) for name in ("one", "two")] == [0, 0]
+    assert ledger.two_keys("two", told) == 1
+    ledger.register("two", told)
+    assert [ledger.two_keys(name) for name in ("one", "two")] == [1, 1]
+
+
 def test_registering_again_changes_nothing(ledger):
     ledger.create_dataset("one", Promise(System(), 1.0, meters=2))
     ledger.register("one", homes("x", "x", "y", meters=("m1", "m2")))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import unicodedata
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from sunveil.errors import MeterError
@@ -32,6 +36,31 @@ def test_halves_of_a_record_are_the_whole(tmp_path):
     np.testing.assert_array_equal(one.times, two.times)
     np.testing.assert_array_equal(one.power_kw, two.power_kw)
     assert one.notes == two.notes
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet", "feather"])
+def test_one_system_is_one_however_its_name_is_written(tmp_path, ending):
+    names = ["7", "7.0", " 7 "] if ending != "json" else [7, 7.0, "7"]
+    times = pd.date_range("2024-06-01", periods=24, freq="h", tz="UTC")
+    table = pd.DataFrame({"system_id": (names * 8), "time": times, "power_kw": range(24)})
+    path = tmp_path / f"meters.{ending}"
+    if ending == "csv":
+        table.to_csv(path, index=False)
+    elif ending == "json":
+        rows = table.assign(time=times.strftime("%Y-%m-%dT%H:%MZ")).to_dict("records")
+        path.write_text(json.dumps(rows))
+    else:
+        getattr(table, f"to_{ending}")(path)
+    found = read_one(tmp_path)
+    assert (found.system_id, found.power_kw.tolist()) == ("7", list(map(float, range(24))))
+
+
+def test_accents_in_the_name_of_a_file_are_one_letter(tmp_path):
+    """Some file systems take them apart, and tables of systems have them whole."""
+    lines = [line.partition(",")[2] for line in LINES]
+    text = "\n".join(["time,power_w", *lines])
+    (tmp_path / unicodedata.normalize("NFD", "Dächer.csv")).write_text(text)
+    assert read_one(tmp_path).system_id == unicodedata.normalize("NFC", "Dächer")
 
 
 def test_sub_folders_are_read_and_hidden_ones_are_not(tmp_path):

@@ -224,6 +224,8 @@ def test_records_that_cannot_be_released_are_refused_before_the_charge(publish, 
             publish(bad)
     with pytest.raises(ParameterError, match="named twice"):
         publish([records[0], records[0]])
+    with pytest.raises(ParameterError, match="named twice"):
+        publish([replace(records[0], system_id=name) for name in ("7", "7.0")])
     with pytest.raises(ParameterError, match="no systems"):
         publish([])
     with pytest.raises(ParameterError, match="single releases"):

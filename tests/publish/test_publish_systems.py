@@ -303,9 +303,11 @@ def test_errors_to_expect_are_averaged_over_records_of_their_own_lengths(fleet, 
     terms = ReleaseTerms.of(Days(1), 1.0, choices=CHOICES)
     with opened(fleet, systems) as one:
         found = one.expected(terms)
-        grids = [member.time_grid for member in one.roster.members.values()]
-    asked = {"clear": True, "protect": Days(1), "epsilon": 1.0}
-    errors = [typical_errors(each, CHOICES, **asked) for each in grids]
+        asked = {"clear": True, "protect": Days(1), "epsilon": 1.0, "latitude": 40.0}
+        errors = [
+            typical_errors(each.time_grid, CHOICES, **asked, shifts=each.shifts)
+            for each in one.roster.members.values()
+        ]
     assert len({each.azimuth for each in errors}) > 1
     assert found.azimuth.mean == pytest.approx(np.mean([each.azimuth.mean for each in errors]))
 

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import pvlib
 import pytest
 
+import sunveil
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.infer import record_span
 from sunveil.meters import Record, from_pandas
@@ -379,3 +381,54 @@ def test_nothing_beside_the_draw_tells_that_the_ends_of_a_record_are_missing(
         drawn = release(read, weather, protect=Days(1), epsilon=1.0, frame=frame)
         told.append((frame.time_grid, frame.fingerprint(), drawn.expected, record_span(read)))
     assert told[0] == told[1]
+
+
+def test_a_release_takes_what_an_inference_takes(power, golden_site):
+    local = power.tz_convert("UTC-07:00").tz_localize(None) * 1000.0
+    asked = {"protect": "readings:1", "epsilon": 40.0, "choices": Choices(step=10.0, mounts=None)}
+    said = {"timezone": "UTC-07:00", "power_unit": "W", "label": "left", "weather": "clearsky"}
+    place = {"latitude": golden_site.latitude, "longitude": golden_site.longitude}
+    location = pvlib.location.Location(**place, altitude=golden_site.height)
+    for where in (place, {"site": golden_site}, {"site": location}):
+        found = sunveil.release(local, **where, **said, **asked)
+        assert abs(found.surface_azimuth - 200.0) <= 10.0
+        assert found.dc_capacity_kw == pytest.approx(TRUTH_KW, rel=0.1)
+    values, times = local.to_numpy(), local.index
+    assert sunveil.release(values, times=times, **place, **said, **asked).surface_tilt
+    del said["weather"]
+    assert sunveil.release(local, **place, **said, **asked).expected == found.expected
+
+
+def test_weather_brings_its_own_place(record, weather, choices, golden_site):
+    asked = {"protect": Days(1), "epsilon": 1.0, "choices": choices}
+    assert release(record, weather, site=golden_site, **asked)
+    elsewhere = refusal(record, weather, latitude=50.0, longitude=8.0, **asked)
+    assert "weather is of another place" in elsewhere
+    assert "a place is needed" in refusal(record, **asked)
+
+
+@pytest.mark.parametrize(("minutes", "truth"), [(15, "start"), (15, "end"), (60, "end")])
+def test_errors_are_stated_for_every_label_that_undeclared_stamps_may_have(
+    clear_power, golden_site, minutes, truth
+):
+    power = clear_power(180.0, 14.0, start="2019-03-10", days=60, minutes=minutes)
+    if truth == "end":
+        power.index += pd.Timedelta(minutes=minutes)
+    asked = {"protect": Readings(1), "epsilon": 50.0, "site": golden_site}
+    asked["choices"] = Choices(step=7.5, mounts=None)
+    guessed = sunveil.release(power, **asked)
+    told = sunveil.release(power, label=truth, **asked)
+    off = abs(guessed.surface_azimuth - 180.0)
+    assert abs(told.surface_azimuth - 180.0) <= told.expected.azimuth.within < off
+    assert off <= guessed.expected.azimuth.within
+    assert guessed.expected.azimuth.mean > told.expected.azimuth.mean + 2.0
+    assert "start, middle or end" in guessed.expected.basis
+    assert "start, middle or end" not in told.expected.basis
+
+
+def test_an_undeclared_label_of_minutes_matters_little(clear_power, golden_site):
+    power = clear_power(180.0, 25.0, start="2019-03-10", days=20, minutes=5)
+    asked = {"protect": Readings(1), "epsilon": 50.0, "site": golden_site}
+    asked["choices"] = Choices(step=15.0, mounts=None)
+    guessed, told = (sunveil.release(power, label=each, **asked) for each in ("auto", "start"))
+    assert 0.5 < guessed.expected.azimuth.mean - told.expected.azimuth.mean < 2.0

@@ -27,10 +27,12 @@ from sunveil.cli import cli
 from sunveil.errors import FORM_LABELS, SourceError
 from sunveil.fleet import FleetSettings
 from sunveil.ledger.amounts import from_nano
+from sunveil.ledger.households import SystemHome
 from sunveil.ledger.promise import Promise
 from sunveil.ledger.records import Question
 from sunveil.privacy.guarantee import Guarantee
 from sunveil.privacy.units import Days, System, unit_name
+from sunveil.publish.households import read_households
 from sunveil.service.curator.dataset_files import public_groups
 from sunveil.service.curator.fits import fit_days, row_findings
 from sunveil.service.curator.inference import (
@@ -661,6 +663,20 @@ def test_a_promise_that_means_nothing_is_refused_in_one_sentence(fleet, changes,
     answer = make_promise(login(fleet), **changes)
     assert (answer.status_code, why.lower() in text_of(answer).lower()) == (422, True)
     assert fleet.service.ledger.names() == []
+
+
+def test_systems_that_are_another_household_in_another_dataset_are_warned_of(serve):
+    running = serve()
+    client, ledger = login(running), running.service.ledger
+    table = inferred(running) / "systems.csv"
+    table.write_text("system_id,latitude,longitude,household\na,40,-105,7\nb,40,-105,40031\n")
+    ledger.create_dataset("walls", Promise(System(), 2.0))
+    ledger.register("walls", [SystemHome("a", "7.0"), SystemHome("b", "0040031")])
+    make_promise(client)
+    warning = "1 system is one household in 'roofs' and another in another dataset"
+    assert warning in text_of(client.get("/curator/datasets/roofs/analysts"))
+    ledger.register("roofs", read_households(table))
+    assert warning in text_of(client.get("/curator/datasets/roofs/ledger"))
 
 
 def test_public_groups_are_chosen_from_the_table_of_systems(serve):

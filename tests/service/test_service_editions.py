@@ -128,6 +128,7 @@ def test_an_edition_is_inferred_beside_the_one_that_answers_and_takes_its_place(
         (table(), {"edition": " "}, "give the edition a public name"),
         (table(("n1",), keys=False), {}, "a new name is not a new household"),
         (b"a,b\n1,2\n", {}, "no column of systems"),
+        (table().replace(b"home-s000", b"4.0031E+11"), {}, "&#39;household&#39; of"),
     ],
 )
 def test_an_edition_that_cannot_be_is_refused_and_leaves_nothing(running, systems, fields, why):

@@ -132,7 +132,7 @@ def create_command(
     "--table",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="CSV or Parquet with system_id, household (a key of yours) and, if known, meter.",
+    help="CSV, Parquet or .xlsx with system_id, household (a key of yours) and, if known, meter.",
 )
 @click.option(
     "--add", multiple=True, metavar="SYSTEM", help="A system that is a household of its own."
@@ -148,7 +148,7 @@ def households_command(
     ledger keeps digests only.
     """
     from sunveil.ledger.ledger import Ledger
-    from sunveil.publish.households import read_households
+    from sunveil.publish.households import read_households, two_keys_words
 
     if table is None and not add:
         raise click.UsageError("give a --table, or systems to --add")
@@ -157,6 +157,8 @@ def households_command(
         raise SourceError(f"{table.name} has neither a column household nor meter; add one")
     with Ledger(where) as ledger:
         ledger.register(name, [*homes, *add], add=True)
+        if warning := two_keys_words(ledger, name):
+            click.echo(f"sunveil: {warning}", err=True)
         _show([ledger.dataset(name)], as_json=as_json, one=True)
 
 
@@ -181,9 +183,12 @@ def show_command(name: str, *, where: str, as_json: bool) -> None:
     Under a promise with δ, what was spent is told as ρ, as ε at δ, and as the plain sum of ε.
     """
     from sunveil.ledger.ledger import Ledger
+    from sunveil.publish.households import two_keys_words
 
     with Ledger(where) as ledger:
         stated = ledger.statement(name)
+        if warning := two_keys_words(ledger, name):
+            click.echo(f"sunveil: {warning}", err=True)
     if as_json:
         click.echo(json.dumps(stated.to_dict(), indent=2, ensure_ascii=False))
     else:

@@ -44,10 +44,10 @@ METER = {
     ),
     "label": click.option(
         "--label",
-        type=choice("auto", "start", "middle", "end"),
+        type=choice("auto", "start", "middle", "end", "left", "right"),
         default="auto",
-        help="Which instant of its interval a stamp names; auto: the middle of intervals below 30"
-        " minutes, the start of longer ones.",
+        help="Which instant of its interval a stamp names (left: start, right: end); auto: the"
+        " middle of intervals below 30 minutes, the start of longer ones.",
     ),
     "power_unit": click.option(
         "--power-unit",

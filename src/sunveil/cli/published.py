@@ -46,13 +46,16 @@ def say_systems(plan: SystemsPlan) -> None:
 
 def errors_line(expected: ExpectedErrors) -> str:
     """Return the errors to expect of single systems as a sentence."""
+    from sunveil.releases.typical import UNKNOWN_LABEL
+
     parts = [
         f"azimuth {expected.azimuth.mean:.1f}° ({expected.azimuth.within:.0f}°)",
         f"tilt {expected.tilt.mean:.1f}° ({expected.tilt.within:.0f}°)",
     ]
     if expected.capacity is not None:
         parts.append(f"capacity {expected.capacity.mean:.0f}% ({expected.capacity.within:.0f}%)")
-    return f"Errors to expect, mean (nine in ten within): {', '.join(parts)}; {expected.basis}."
+    said = f"Errors to expect, mean (nine in ten within): {', '.join(parts)}; {expected.basis}."
+    return f"{said} Set it with --label." if UNKNOWN_LABEL in expected.basis else said
 
 
 def expected_table(expected: Sequence[Expected]) -> str:

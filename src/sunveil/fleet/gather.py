@@ -120,7 +120,7 @@ def _copy(
     columns = context.job.source.columns
     source = context.job.source
     picked = ", ".join(f"r.{named(name)}" for name in columns.in_files)
-    key = f"hash(r.{named(columns.system)}::VARCHAR)"
+    key = f"hash({columns.name_sql('r.')})"
     connection = cursor()
     connection.execute("SET preserve_insertion_order=true")
     connection.register("buckets", table)

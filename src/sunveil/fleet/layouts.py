@@ -11,7 +11,9 @@ from typing import Any
 import pyarrow as pa
 
 from sunveil.errors import MeterError, ParameterError, ask
+from sunveil.fleet.database import named
 from sunveil.fleet.systems import SYSTEM_NAMES
+from sunveil.keys import EXACT, WHOLE_FLOAT
 from sunveil.meters.arrowfile import typed_column
 from sunveil.meters.clock import parse_timezone
 from sunveil.meters.columns import find_roles
@@ -61,6 +63,8 @@ class Columns:
         Names of the keys in the folders' names.
     power_kind, zone
         The type of a reading in the file, and the name of the clock beside instants.
+    system_kind
+        How names of systems are stored: as ``text``, ``integer``, ``decimal``, or a float's type.
     net
         Whether the files say that their meters are net meters.
     taken
@@ -83,6 +87,22 @@ class Columns:
     notes: tuple[str, ...] = ()
     net: bool = False
     taken: str | None = None
+    system_kind: str = "text"
+
+    def name_sql(self, of: str = "") -> str:
+        """Return the name of a row's system as SQL, in the form that :mod:`sunveil.keys` gives it.
+
+        ``of`` goes before the column, such as ``r.`` for a table of that name.
+        """
+        system = f"{of}{named(self.system)}"
+        if self.system_kind == "text":
+            return rf"regexp_replace(trim(nfc_normalize({system})), '{WHOLE_FLOAT}', '\1')"
+        if self.system_kind == "integer":
+            return f"{system}::VARCHAR"
+        whole = f"{system} = trunc({system})"
+        if self.system_kind != "decimal":
+            whole += f" AND abs({system}) < {EXACT[self.system_kind]}"
+        return f"CASE WHEN {whole} THEN {system}::HUGEINT::VARCHAR END"
 
     @property
     def in_files(self) -> tuple[str, ...]:
@@ -129,11 +149,12 @@ def _long(schema: Any, options: MeterOptions, *, hive: tuple[str, ...], where: s
     if roles.system is None:
         return Columns(FileLayout.FILES)
     both_ways = roles.kind is not None and (roles.net or options.net)  # import and export as rows
-    if roles.date is not None or roles.minutes is not None or both_ways:
-        return Columns(FileLayout.FILES)
     places = (roles.system, roles.time, roles.power[0])
     system, time, power = (described[at].name for at in places)
     kinds = {field.name: field.type for field in schema}
+    system_kind = _system_kind(kinds.get(system))
+    if roles.date is not None or roles.minutes is not None or both_ways or system_kind is None:
+        return Columns(FileLayout.FILES)
     numbers = [described[at].name for at in (roles.power[0], roles.imported) if at is not None]
     if not (_is_time(kinds[time]) and all(_is_number(kinds[name]) for name in numbers)):
         # text, or numbers for times: the reader of single files knows how those are written
@@ -153,6 +174,7 @@ def _long(schema: Any, options: MeterOptions, *, hive: tuple[str, ...], where: s
         notes=notes,
         net=roles.net,
         taken=taken,
+        system_kind=system_kind,
     )
 
 
@@ -177,7 +199,14 @@ def _lists(
     times = [field for field in lists if _is_time(field.type.value_type)]
     unit, notes = _unit(power, options, where)
     kinds = {field.name: field.type for field in schema}
+    system_kind = _system_kind(kinds.get(system))
+    if system_kind is None:
+        raise MeterError(
+            f"{where} has names of systems in {system!r} that are neither texts nor numbers; write"
+            " them as texts"
+        )
     common: dict[str, Any] = {
+        "system_kind": system_kind,
         "unit": unit,
         "hive": hive,
         "power_kind": str(kinds[power].value_type),
@@ -213,6 +242,22 @@ def _list_readings(schema: Any, options: MeterOptions, where: str) -> tuple[str,
 def _named(schema: Any, usual: tuple[str, ...], fits: Callable[[Any], bool]) -> str | None:
     folded = {field.name.strip().lower(): field for field in schema}
     return next((folded[n].name for n in usual if n in folded and fits(folded[n].type)), None)
+
+
+def _system_kind(kind: Any) -> str | None:
+    """Return how names of systems are stored, None where only the reader of single files knows."""
+    if kind is None:  # in the names of folders
+        return "text"
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "text"
+    if pa.types.is_integer(kind):
+        return "integer"
+    if pa.types.is_decimal(kind):
+        return "decimal"
+    # footers state the ends of halves as bytes
+    return str(kind) if str(kind) in ("float", "double") else None
 
 
 def _hive_pairs(name: str) -> list[tuple[str, str]]:

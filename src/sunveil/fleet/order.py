@@ -87,9 +87,9 @@ def by_name(files: Sequence[SourceFile]) -> list[SourceFile]:
 
 def _sorted(files: Sequence[SourceFile]) -> bool:
     """Whether each file is a range of names, and ranges do not overlap but at their ends."""
-    bounds = [file.bounds for file in by_name(files) if file.bounds is not None]
-    if len(bounds) < len(files):
+    if any(file.bounds is None for file in files):
         return False
+    bounds = [file.bounds for file in by_name(files) if file.bounds is not None]
     return all(before[1] <= after[0] for before, after in pairwise(bounds))
 
 
@@ -111,7 +111,7 @@ def _names(source: FleetSource, name: str) -> NDArray[np.uint64]:
     """Return hashes of the names of a file's systems; none, where it is damaged within."""
     columns = source.columns
     table = parquet(source.paths([name]), hive=bool(columns.hive))
-    system = f"{named(columns.system)}::VARCHAR"
+    system = columns.name_sql()
     try:
         found = (
             cursor()

@@ -312,7 +312,7 @@ def _by_range(
 ) -> list[Part]:
     """Return parts with the cells of the known systems that their ranges of names hold."""
     bounds = {file.name: file.bounds for file in source.files}
-    numbers = any(isinstance(each[0], int) for each in bounds.values() if each is not None)
+    numbers = any(each is not None and not isinstance(each[0], str) for each in bounds.values())
     names: list[Any] = systems.ids.to_pylist()
     index = np.arange(len(names))
     if numbers:

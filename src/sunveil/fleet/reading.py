@@ -96,7 +96,7 @@ def system_names(
         Bounds of the names, as for :func:`range_of`.
     """
     table = parquet(paths, hive=bool(columns.hive))
-    system = f"{named(columns.system)}::VARCHAR"
+    system = columns.name_sql()
     found = cursor().execute(
         f"SELECT DISTINCT {system} AS s FROM {table}{range_of(columns, low, high)} ORDER BY s"
     )
@@ -104,7 +104,7 @@ def system_names(
 
 
 def _picked(columns: Columns) -> list[str]:
-    picked = [f"hash({named(columns.system)}::VARCHAR) AS h"]
+    picked = [f"hash({columns.name_sql()}) AS h"]
     plain = columns.power_kind == "float"
     value = named(columns.power)
     if columns.layout is FileLayout.LONG:

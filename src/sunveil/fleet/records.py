@@ -61,7 +61,7 @@ def _some(
     paths: Sequence[Path], columns: Columns, names: Sequence[str]
 ) -> Iterator[tuple[str, RowsOfSystem, str]]:
     """Yield the rows of some systems, and the name of the file that the first of them is from."""
-    system = f"{named(columns.system)}::VARCHAR"
+    system = columns.name_sql()
     # by the hash, which is compared sooner than a name
     wanted = hashes(pa.array(names, pa.string()))
     listed = ", ".join(str(each) for each in wanted)

@@ -29,7 +29,10 @@ from sunveil.fleet.fleet_planes import (
 )
 from sunveil.fleet.folder import RUN, SUMMARY
 from sunveil.fleet.places import as_numbers, number_of
-from sunveil.meters.textcells import read_text_table
+from sunveil.fleet.systems import table_keys
+from sunveil.keys import key_of
+from sunveil.meters.jsonfile import parse_json
+from sunveil.meters.textcells import read_text_table, sound_text
 from sunveil.site import SkyModel
 
 _VALUES = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
@@ -90,7 +93,11 @@ class FleetRows:
         }
         if len(sizes) != 1:
             raise ParameterError("the columns of a fleet have unequal lengths")
-        if len(set(self.system_ids)) != len(self.system_ids):
+        names = tuple(key_of(name) for name in self.system_ids)
+        if None in names:
+            raise ParameterError("a system of a fleet has no name; give each an id")
+        object.__setattr__(self, "system_ids", names)
+        if len(set(names)) != len(names):
             raise ParameterError("a fleet names a system twice; each system is one row")
 
     def __len__(self) -> int:
@@ -185,10 +192,11 @@ def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
         table = _from_table(path, tuple(keys))
     if not table.num_rows:
         raise SourceError(f"{path} has no system")
-    if table.column("system_id").null_count:
+    names = table.column("system_id")
+    if names.null_count:
         raise SourceError(f"{path} has a row without a system_id; name its system or remove it")
     return FleetRows(
-        system_ids=tuple(table.column("system_id").cast(pa.string()).to_pylist()),
+        system_ids=tuple(each or "" for each in table_keys(names, "system_id", str(path))),
         keys={key: _texts(table.column(key)) for key in keys},
         several=_several(table),
         turning=_marked(table, _TRACKER, trackers_of_column),
@@ -237,22 +245,23 @@ def _from_folder(folder: Path, keys: tuple[str, ...]) -> pa.Table:
 
 def _from_json(path: Path, keys: tuple[str, ...]) -> pa.Table:
     try:
-        # as texts: a whole number of thousands of digits is none, and must not stop the others
-        found = json.loads(path.read_text(encoding="utf-8"), parse_int=str)
-        unknown = dict.fromkeys(_VALUES)
-        rows = [{**unknown, **each} if "error" in each else each for each in found]
-        texts = {name: [_text(each[name]) for each in rows] for name in (*_COLUMNS, *keys)}
-        # a text that is no Unicode must not stop the others either
-        columns = {
-            name: pa.array(map(number_of, column), pa.float64())
-            if name in _VALUES
-            else pa.array(column, pa.string())
-            for name, column in texts.items()
-        }
-    except (ValueError, TypeError, UnicodeDecodeError):
-        raise SourceError(f"{path} is not what sunveil infer --json writes") from None
-    except KeyError as missing:
-        raise SourceError(f"{path} has a system without {missing.args[0]}") from None
+        found = parse_json(path.read_bytes(), where=str(path))
+    except MeterError:
+        found = None
+    if not isinstance(found, list):
+        raise SourceError(f"{path} is not what sunveil infer --json writes")
+    rows = [each for each in found if isinstance(each, dict) and "system_id" in each]
+    for name in (*_COLUMNS, *keys):
+        unknown = name in _VALUES and any("error" in each for each in rows)
+        if not unknown and not any(name in each for each in rows):
+            raise SourceError(f"{path} has no system with {name}")
+    texts = {name: [_text(each.get(name)) for each in rows] for name in (*_COLUMNS, *keys)}
+    columns = {
+        name: pa.array(map(number_of, column), pa.float64())
+        if name in _VALUES
+        else pa.array(column, pa.string())
+        for name, column in texts.items()
+    }
     return pa.table({**columns_of_objects(rows), **columns})
 
 
@@ -297,7 +306,7 @@ def _marked(
 
 
 def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
+    return None if value is None else sound_text(str(value))
 
 
 def _texts(column: pa.ChunkedArray) -> NDArray[np.str_]:

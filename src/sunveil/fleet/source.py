@@ -272,7 +272,8 @@ def _reach(group: Any, columns: Columns, places: dict[str, int]) -> tuple[Any, A
 
 def _span(spans: list[tuple[Any, Any]]) -> tuple[int, int] | None:
     ends = [end for span in spans for end in span]
-    if not ends or not all(isinstance(end, datetime) for end in ends):
+    # NaT is a datetime too, and unlike itself
+    if not ends or not all(isinstance(end, datetime) and end == end for end in ends):
         return None
     return _micros(min(ends)), _micros(max(ends))
 

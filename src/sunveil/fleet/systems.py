@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from sunveil.cell import Places
-from sunveil.errors import MeterError, SourceError
+from sunveil.errors import MeterError, ParameterError, SourceError
 from sunveil.fleet.columns import RESERVED
 from sunveil.fleet.places import as_numbers, clock_of, misplaced
+from sunveil.keys import keys_of
 from sunveil.meters.assemble import RawSystem
 from sunveil.meters.clock import FARTHEST, clock_elsewhere, hours_apart
 from sunveil.meters.contents import Content, FileKind, kind_of
@@ -194,7 +195,7 @@ def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemT
     picked = {role: table.column(name) for role, name in roles.items() if name is not None}
     if options.timezone is not None:
         picked["zone"] = pa.chunked_array([[options.timezone] * table.num_rows], pa.string())
-    ids = [str(each).strip() if each is not None else "" for each in picked["id"].to_pylist()]
+    ids = [name or "" for name in table_keys(picked["id"], str(roles["id"]), where)]
     rest = [name for name in table.column_names if name not in roles.values()]
     clashing = sorted(RESERVED & set(rest))
     if clashing:
@@ -252,6 +253,14 @@ def read_plain_table(path: Path) -> pa.Table:
     if not table.num_rows:
         raise SourceError(f"{path.name} names no system")
     return table
+
+
+def table_keys(column: pa.ChunkedArray, name: str, where: str) -> list[str | None]:
+    """Return the keys in a column of a table, None where a cell is empty."""
+    try:
+        return keys_of(column)
+    except ParameterError as error:
+        raise SourceError(f"the column {name!r} of {where}, {error}") from None
 
 
 def _roles(names: list[str], system: str | None, where: str) -> dict[str, str | None]:

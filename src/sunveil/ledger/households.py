@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sunveil.errors import ParameterError
+from sunveil.keys import key_of
 from sunveil.ledger.chain import digest_of
 
 # The kinds of keys that a table may give of a system.
@@ -20,7 +21,7 @@ HOUSEHOLD, METER = "household", "meter"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SystemHome:
-    """A system, and whose it is.
+    """A system, and whose it is: its keys in the form of :mod:`sunveil.keys`.
 
     Parameters
     ----------
@@ -39,6 +40,11 @@ class SystemHome:
     meter: str | None = None
     row: int | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "system_id", key_of(self.system_id) or "")
+        object.__setattr__(self, "household", key_of(self.household))
+        object.__setattr__(self, "meter", key_of(self.meter))
+
     @property
     def name(self) -> str:
         """Digest of its id, the same in all datasets; of its household, too, without a key."""
@@ -55,7 +61,7 @@ def distinct_homes(systems: Iterable[SystemHome | str]) -> dict[str, SystemHome]
     found: dict[str, SystemHome] = {}
     for each in systems:
         home = SystemHome(each) if isinstance(each, str) else each
-        if not home.system_id.strip():
+        if not home.system_id:
             raise ParameterError("a system to be registered has no name; give each an id")
         before = found.setdefault(home.name, home)
         if before.keys() != home.keys():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 from sqlalchemy import Engine, select
@@ -12,10 +13,11 @@ from sunveil.ledger.chain import Entry
 from sunveil.ledger.charging import cost_to_household
 from sunveil.ledger.database import location_of, reading
 from sunveil.ledger.high_water import HighWaterMark, HighWaterMarks
+from sunveil.ledger.households import SystemHome
 from sunveil.ledger.integrity import answers_of_series, kept_answer, verify_row
 from sunveil.ledger.pending import pending_charges
 from sunveil.ledger.records import Answer, Dataset, Question
-from sunveil.ledger.rosters import member_rows
+from sunveil.ledger.rosters import count_two_keys, member_rows
 from sunveil.ledger.rows import as_dataset, entries_after, find_row
 from sunveil.ledger.schema import datasets, entries
 from sunveil.ledger.shares import AnalystShare, shares_of_dataset
@@ -146,6 +148,23 @@ class LedgerReader:
         """Return the registered systems of a dataset and whose they are, as digests."""
         with reading(self._engine) as connection:
             return member_rows(connection, find_row(connection, dataset))
+
+    @checked
+    def two_keys(self, dataset: str, homes: Sequence[SystemHome] = ()) -> int:
+        """Return how many systems of a dataset are said to be another household in another dataset.
+
+        If they are the same systems, their households have two accounts: correct the table before
+        anything is published.
+
+        Parameters
+        ----------
+        dataset
+            Its name.
+        homes
+            Systems that are about to be registered in it.
+        """
+        with reading(self._engine) as connection:
+            return count_two_keys(connection, find_row(connection, dataset), homes)
 
     @checked
     def verify(self, dataset: str, *, mark: HighWaterMark | None = None) -> Verdict:

@@ -8,6 +8,7 @@ from typing import Any
 from sunveil.arguments import check_fields
 from sunveil.checked import checked
 from sunveil.errors import ParameterError
+from sunveil.keys import key_of
 from sunveil.ledger.amounts import from_nano
 from sunveil.ledger.chain import canonical, digest_of
 from sunveil.ledger.households import SystemHome
@@ -177,7 +178,7 @@ class Answer:
 
 def account_of(dataset: str, system: str) -> str:
     """Return the name that a system's account has: a digest, since ids are the curator's own."""
-    return digest_of(f"{dataset}\n{system}")
+    return digest_of(f"{dataset}\n{key_of(system)}")
 
 
 def as_json(body: dict[str, Any], what: str) -> str:

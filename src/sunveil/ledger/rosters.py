@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sqlalchemy import Connection, Row, distinct, func, select
 
-from sunveil.ledger.households import HOUSEHOLD, roster_digest
+from sunveil.ledger.households import HOUSEHOLD, SystemHome, roster_digest
 from sunveil.ledger.schema import datasets, members, system_keys
 from sunveil.ledger.spending import household_spending
 
@@ -97,6 +97,26 @@ def is_shared(dataset_id: int) -> Any:
         .subquery()
     )
     return select(func.count()).select_from(found).scalar_subquery()
+
+
+def count_two_keys(connection: Connection, row: Row[Any], homes: Iterable[SystemHome] = ()) -> int:
+    """Return how many systems, registered or about to be, are another household in another dataset.
+
+    Tables of two datasets may use one id for two systems. Where they do not, a household has two
+    keys, and what it has spent under one of them does not count for the other.
+    """
+    of_household = select(system_keys.c.name, system_keys.c.key).where(
+        system_keys.c.kind == HOUSEHOLD
+    )
+    elsewhere: dict[str, set[str]] = defaultdict(set)
+    for name, key in connection.execute(of_household.where(system_keys.c.chain_id != row.id)):
+        elsewhere[name].add(key)
+    if not elsewhere:
+        return 0
+    registered = connection.execute(of_household.where(system_keys.c.chain_id == row.id))
+    here = dict(registered.all())
+    here |= {home.name: home.keys().get(HOUSEHOLD, "") for home in homes}
+    return sum(1 for name, key in here.items() if key and elsewhere[name] - {key})
 
 
 def sharing(row: Row[Any]) -> Any:

@@ -37,5 +37,6 @@ def coarsen(record: Record, minutes: float) -> Record:
         times=(block[starts][whole] * step + origin).astype("datetime64[s]"),
         power_kw=sums[whole] / count,
         interval_minutes=minutes,
+        stamped_minutes=record.stamped_minutes or record.interval_minutes,
         rows_span=None if record.rows_span is None else (held(ends[0]), held(ends[1])),
     )

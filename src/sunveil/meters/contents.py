@@ -6,11 +6,14 @@ import bz2
 import gzip
 import io
 import lzma
+import struct
+import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
@@ -26,7 +29,11 @@ _TABLES = (
 # Names that a folder of meters is searched for.
 ENDINGS = (*_TABLES, *(table + packing for table in _TABLES for packing in _PACKINGS))
 READABLE = "CSV, Excel (.xlsx), Parquet, Feather, JSON or Green Button XML, plain or zipped"
-_BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError)
+# Damaged archives raise whatever their bytes happen to lead to.
+_BROKEN = (
+    *(OSError, EOFError, ValueError, RuntimeError, struct.error),
+    *(zlib.error, lzma.LZMAError, zipfile.BadZipFile),
+)
 
 
 class FileKind(StrEnum):
@@ -71,14 +78,19 @@ class Content:
         Where it lies; None for what was unpacked into ``data``.
     data
         Its bytes, where it was packed.
+    problem
+        Why it could not be unpacked.
     """
 
     name: str
     path: Path | None = None
     data: bytes | None = None
+    problem: MeterError | None = None
 
     def open(self) -> BinaryIO:
         """Return it opened for reading; the caller closes it."""
+        if self.problem is not None:
+            raise self.problem
         if self.data is not None:
             return io.BytesIO(self.data)
         assert self.path is not None
@@ -101,7 +113,8 @@ class Content:
         """Its name without its ending: the name of the system in it."""
         lower = self.name.lower()
         ending = next((each for each in _TABLES if lower.endswith(each)), "")
-        return self.name[: len(self.name) - len(ending)] or self.name
+        # some file systems take accented letters apart, and tables of systems do not
+        return unicodedata.normalize("NFC", self.name[: len(self.name) - len(ending)] or self.name)
 
 
 def stem(path: Path) -> str:
@@ -117,7 +130,10 @@ def kind_of(path: Path) -> FileKind:
 
 
 def contents_of(path: Path) -> Iterator[Content]:
-    """Yield what is to be read of a file: itself, or what is packed inside it."""
+    """Yield what is to be read of a file: itself, or what is packed inside it.
+
+    What cannot be unpacked is there too, and raises its reason when it is opened.
+    """
     yield from _unpacked(Content(path.name, path), depth=0)
 
 
@@ -128,18 +144,14 @@ def unreadable(where: str, error: BaseException) -> MeterError:
 
 
 def _unpacked(content: Content, *, depth: int) -> Iterator[Content]:
-    kind = content.kind
-    if kind not in (FileKind.PACKED, FileKind.ARCHIVE):
+    if content.problem is not None or content.kind not in (FileKind.PACKED, FileKind.ARCHIVE):
         yield content
-        return
-    if depth == 2:
-        raise MeterError(f"{content.name} is packed more than twice; unpack it first")
-    try:
-        inner = list(_entries(content) if kind is FileKind.ARCHIVE else [_inflated(content)])
-    except _BROKEN as error:
-        raise unreadable(content.name, error) from None
-    for each in inner:
-        yield from _unpacked(each, depth=depth + 1)
+    elif depth == 2:
+        problem = MeterError(f"{content.name} is packed more than twice; unpack it first")
+        yield replace(content, problem=problem)
+    else:
+        for each in _entries(content) if content.kind is FileKind.ARCHIVE else _inflated(content):
+            yield from _unpacked(each, depth=depth + 1)
 
 
 _OPENERS: dict[bytes, Callable[[BinaryIO], IO[bytes]]] = {
@@ -149,28 +161,35 @@ _OPENERS: dict[bytes, Callable[[BinaryIO], IO[bytes]]] = {
 }
 
 
-def _inflated(content: Content) -> Content:
+def _inflated(content: Content) -> Iterator[Content]:
+    lower = content.name.lower()
+    ending = next((each for each in _PACKINGS if lower.endswith(each)), "")
+    name = content.name[: len(content.name) - len(ending)]
     with content.open() as file:
         head = file.read(4)
         file.seek(0)
-        with _OPENERS[head[:1]](file) as unpacked:
-            data = _read(unpacked, content.name)
-    lower = content.name.lower()
-    ending = next((each for each in _PACKINGS if lower.endswith(each)), "")
-    return Content(content.name[: len(content.name) - len(ending)], data=data)
+        yield _read(lambda: _OPENERS[head[:1]](file), name, content.name)
 
 
 def _entries(content: Content) -> Iterator[Content]:
     """Yield the files of an archive, in the order of their names; an .xlsx file is none."""
-    with content.open() as file, zipfile.ZipFile(file) as archive:
-        names = sorted(entry.filename for entry in archive.infolist() if not entry.is_dir())
-        found = [name for name in names if _is_meter_file(name)]
-        if not found:
-            raise MeterError(f"{content.name} holds no meter files: {READABLE} are read")
-        for name in found:
-            with archive.open(name) as entry:
-                data = _read(entry, content.name)
-            yield Content(PurePosixPath(name).name, data=data)
+    with content.open() as file:
+        try:
+            archive = zipfile.ZipFile(file)
+        except _BROKEN as error:
+            yield replace(content, problem=unreadable(content.name, error))
+            return
+        entries = [
+            each
+            for each in sorted(archive.infolist(), key=lambda each: each.filename)
+            if not each.is_dir() and _is_meter_file(each.filename)
+        ]
+        if not entries:
+            problem = f"{content.name} holds no meter files: {READABLE} are read"
+            yield replace(content, problem=MeterError(problem))
+        for entry in entries:
+            name = PurePosixPath(entry.filename).name
+            yield _read(partial(archive.open, entry), name, name)
 
 
 def _is_meter_file(name: str) -> bool:
@@ -179,11 +198,17 @@ def _is_meter_file(name: str) -> bool:
     return not hidden and name.lower().endswith(ENDINGS)
 
 
-def _read(file: IO[bytes], name: str) -> bytes:
-    data = file.read(_LARGEST_UNPACKED + 1)
+def _read(opened: Callable[[], IO[bytes]], name: str, where: str) -> Content:
+    """Return what comes out of what is packed, under a name; ``where`` is named in its problem."""
+    try:
+        with opened() as file:
+            data = file.read(_LARGEST_UNPACKED + 1)
+    except _BROKEN as error:
+        return Content(name, problem=unreadable(where, error))
     if len(data) > _LARGEST_UNPACKED:
-        raise MeterError(f"{name} holds more than 4 GB in one file; unpack it first")
-    return data
+        problem = f"{where} holds more than 4 GB in one file; unpack it first"
+        return Content(name, problem=MeterError(problem))
+    return Content(name, data=data)
 
 
 def _kind(file: BinaryIO) -> FileKind:

@@ -70,7 +70,7 @@ def describe_source(path: Path | str, options: MeterOptions | None = None) -> So
     Parameters
     ----------
     path
-        A file; of an archive the first one in it, without its span.
+        A file; of an archive the first one in it that can be unpacked, without its span.
     options
         What is known of it already.
 
@@ -80,7 +80,8 @@ def describe_source(path: Path | str, options: MeterOptions | None = None) -> So
     """
     options = options or MeterOptions()
     contents = list(contents_of(Path(path)))
-    found = _describe(contents[0], Path(path), options)
+    first = next((each for each in contents if each.problem is None), contents[0])
+    found = _describe(first, Path(path), options)
     if len(contents) == 1:
         return found
     # the others have stamps of their own
@@ -109,7 +110,7 @@ def _typed(content: Content, kind: FileKind, options: MeterOptions) -> TableRead
     if kind is FileKind.WORKBOOK:
         return read_table(read_workbook(content, options), options)
     if kind is FileKind.JSON:
-        return read_table(next(read_json(content, options)), options)
+        return read_table(read_json(content, options)[0], options)
     raise MeterError(f"{content.name} is no table of readings, so it has no schema")
 
 

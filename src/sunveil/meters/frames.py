@@ -23,6 +23,7 @@ from sunveil.meters.read import only_records, settle
 from sunveil.meters.record import Label, Record
 from sunveil.meters.refusals import RefusedSystem
 from sunveil.meters.tabular import read_table
+from sunveil.meters.textcells import sound_text
 from sunveil.meters.units import unit_in_name
 from sunveil.meters.wording import name_rows
 
@@ -174,13 +175,24 @@ def _as_arrow(column: pd.Series[Any]) -> pa.Array:
         return pa.Array.from_pandas(column)
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(object)
-    return pa.array([None if pd.isna(each) else str(each) for each in column], pa.string())
+    return pa.array(map(_text, column), pa.string())
+
+
+def _text(cell: object) -> str | None:
+    """Return what a cell holds as text, None where it cannot be said or is missing."""
+    try:
+        return None if cell is None or cell != cell else sound_text(str(cell))
+    except Exception:  # cells can be anything, and fail in as many ways
+        return None
 
 
 def _numbers(column: pd.Series[Any], where: str) -> NDArray[np.float64]:
     if column.dtype.kind in "Mmcb" or isinstance(column.dtype, pd.PeriodDtype):
         raise ParameterError(f"{where} must hold numbers, and it holds {column.dtype}")
-    values = pd.to_numeric(column, errors="coerce")
+    try:
+        values = pd.to_numeric(column, errors="coerce")
+    except Exception:  # cells can be anything, and fail in as many ways
+        values = pd.to_numeric(column.map(_text), errors="coerce")
     return values.to_numpy(dtype=np.float64, na_value=np.nan)
 
 

@@ -6,10 +6,12 @@ to interval blocks, which hold the counts with their start (UTC) and duration.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from xml.etree.ElementTree import ParseError
+from xml.parsers.expat import ExpatError, ParserCreate
 
 import numpy as np
 from defusedxml import DefusedXmlException
@@ -21,6 +23,7 @@ from sunveil.meters.clock import Stamps, name_offset
 from sunveil.meters.contents import Content, unreadable
 from sunveil.meters.numbers import parse_number
 from sunveil.meters.options import MeterOptions, Unit
+from sunveil.meters.refusals import RefusedSystem
 from sunveil.meters.wording import name_rows
 
 if TYPE_CHECKING:
@@ -67,11 +70,14 @@ class ReadingType:
 
 @dataclass(frozen=True, slots=True)
 class _Flow:
-    """The interval blocks of one meter reading: what they count, and their usage point."""
+    """The interval blocks of one meter reading, and what they count; None where it is not known."""
 
-    kind: ReadingType
+    kind: ReadingType | None
     blocks: list[Element]
-    point: str = ""
+
+
+# What is counted, and the interval blocks of the counts.
+_Groups = list[tuple[ReadingType, "list[Element]"]]
 
 
 @dataclass(slots=True)
@@ -85,8 +91,13 @@ class _Entry:
     related: list[str] = field(default_factory=list)
 
 
-def read_green_button(content: Content, options: MeterOptions) -> Iterator[RawSystem]:
-    """Read the generation in a Green Button feed, or its net meters.
+def read_green_button(
+    content: Content, options: MeterOptions
+) -> Iterator[RawSystem | RefusedSystem]:
+    """Read the generation at each usage point of a Green Button feed, or its net meter.
+
+    Each usage point stands alone: one that cannot be used is refused, and raises its reason where
+    it is the only one.
 
     Parameters
     ----------
@@ -97,35 +108,110 @@ def read_green_button(content: Content, options: MeterOptions) -> Iterator[RawSy
     """
     where = content.name
     entries = _entries(_parse(content))
-    blocks = [entry for entry in entries if entry.kind == "IntervalBlock"]
-    if not blocks:
+    points = _by_point(entries)
+    if not points:
         raise MeterError(
             f"{where} is XML without interval blocks, so not a Green Button feed of readings"
         )
-    groups = _by_type(entries, blocks, where)
-    notes = _local_time(entries)
-    raws = list(_systems(groups, entries, options, where=where))
-    for number, raw in enumerate(raws, start=1):
-        system = content.stem if len(raws) == 1 else f"{content.stem}-{number}"
-        yield replace(raw, system_id=system, notes=(*raw.notes, *notes))
+    if not any(entry.kind == "ReadingType" for entry in entries):
+        raise MeterError(f"{where} has no ReadingType, so its counts have no unit: fetch it again")
+    points = {link: flows for link, flows in points.items() if _is_electric(flows)} or points
+    _refuse_parted_flows(points.values(), where)
+    alone = len(points) == 1
+    for number, (link, flows) in enumerate(points.items(), start=1):
+        name = content.stem if alone else f"{content.stem}-{number}"
+        meters = (each for each in entries if each.kind == "UsagePoint")
+        point = next((each for each in meters if alone or each.self_link == link), None)
+        said = where if alone else f"{where}, system {name},"
+        try:
+            raws = list(_systems(flows, point, options, where=said))
+        except MeterError as error:
+            if alone:
+                raise
+            yield RefusedSystem(name, "meter", str(error))
+            continue
+        notes = _local_time(entries, point)
+        for place, raw in enumerate(raws, start=1):
+            own = name if len(raws) == 1 else f"{name}-{place}"
+            yield replace(raw, system_id=own, notes=(*raw.notes, *notes))
 
 
 def _parse(content: Content) -> Element:
     where = content.name
     try:
         with content.open() as file:
-            root = SafeTree.parse(file, forbid_dtd=True).getroot()
+            data = file.read()
+        try:
+            return _parsed(data)
+        except ParseError:
+            return _parsed(_without_damaged(data))
     except DefusedXmlException:
         raise MeterError(
             f"{where} declares a document type or entities, which no Green Button feed needs and"
             " Sunveil refuses"
         ) from None
-    except (ParseError, ValueError, LookupError):
+    except (ParseError, ExpatError, ValueError, LookupError):
         raise MeterError(f"{where} is not well-formed XML: fetch the feed again") from None
     except OSError as error:
         raise unreadable(where, error) from None
-    assert root is not None
+
+
+def _parsed(data: bytes) -> Element:
+    root: Element = SafeTree.fromstring(data, forbid_dtd=True)
     return root
+
+
+def _without_damaged(data: bytes) -> bytes:
+    """Return a feed without readings, and entries, that are not well-formed: each alone."""
+    head, entries, _ = _cut(data, b"entry")
+    whole = [_is_whole(head, entry) for entry in entries]
+    if not any(whole):
+        return data
+    kept = []
+    for entry, sound in zip(entries, whole, strict=True):
+        if not sound:
+            begin, readings, end = _cut(entry, b"IntervalReading")
+            readings = [each for each in readings if _is_whole(head + begin, each)]
+            entry = b"".join([begin, *readings, end])
+        if not _is_whole(head, entry):
+            # which usage point it is of stays known
+            links = b"".join(re.findall(rb"<(?:\w+:)?link\b[^<>]*/>", entry))
+            block = b"<IntervalBlock/>" if b"IntervalBlock" in entry else b""
+            entry = b"<entry>" + links + b"<content>" + block + b"</content></entry>"
+        if _is_whole(head, entry):
+            kept.append(entry)
+    open_tags = _open_tags(head) or []
+    closed = "".join(f"</{tag}>" for tag in reversed(open_tags))
+    return b"".join([head, *kept, closed.encode()])
+
+
+def _cut(data: bytes, tag: bytes) -> tuple[bytes, list[bytes], bytes]:
+    """Return what is before the first element of a tag, such elements, and what is behind them."""
+    starts = [each.start() for each in re.finditer(rb"<(?:\w+:)?" + tag + rb"[\s>]", data)]
+    if not starts:
+        return data, [], b""
+    end = re.compile(rb"</(?:\w+:)?" + tag + rb"\s*>").search(data, starts[-1])
+    ends = [*starts[1:], len(data) if end is None else end.end()]
+    pieces = [data[start:end] for start, end in zip(starts, ends, strict=True)]
+    return data[: starts[0]], pieces, data[ends[-1] :]
+
+
+def _is_whole(before: bytes, piece: bytes) -> bool:
+    tags = _open_tags(before + piece)
+    return tags is not None and tags == _open_tags(before)
+
+
+def _open_tags(data: bytes) -> list[str] | None:
+    """Return the tags that are open at the end of some XML, None where it is not well-formed."""
+    tags: list[str] = []
+    parser = ParserCreate()
+    parser.StartElementHandler = lambda name, _: tags.append(name)
+    parser.EndElementHandler = lambda _: tags.pop()
+    try:
+        parser.Parse(data, False)
+    except ExpatError:
+        return None
+    return tags
 
 
 def _entries(root: Element) -> list[_Entry]:
@@ -146,30 +232,27 @@ def _entries(root: Element) -> list[_Entry]:
     return found
 
 
-def _by_type(entries: list[_Entry], blocks: list[_Entry], where: str) -> list[_Flow]:
-    """Give each interval block to its reading type, through its meter reading's links."""
+def _by_point(entries: list[_Entry]) -> dict[str, list[_Flow]]:
+    """Return the flows of each usage point, by its link; interval blocks find theirs by links."""
     types = {
         entry.self_link: _reading_type(entry.content)
         for entry in entries
         if entry.kind == "ReadingType"
     }
-    if not types:
-        raise MeterError(f"{where} has no ReadingType, so its counts have no unit: fetch it again")
-    if len(types) == 1:
-        return [_Flow(next(iter(types.values())), [block.content for block in blocks])]
     meters = [entry for entry in entries if entry.kind == "MeterReading"]
-    groups: dict[str, _Flow] = {}
-    for block in blocks:
+    points: dict[str, dict[str, _Flow]] = {}
+    for block in (entry for entry in entries if entry.kind == "IntervalBlock"):
         meter = next((each for each in meters if _holds(each, block)), None)
-        link = next((href for href in meter.related if href in types), None) if meter else None
-        if meter is None or link is None:
-            raise MeterError(
-                f"{where} does not link its interval blocks to their reading types: fetch it again"
-            )
-        point = meter.self_link.split("/MeterReading")[0]
-        flow = groups.setdefault(meter.self_link, _Flow(types[link], [], point))
-        flow.blocks.append(block.content)
-    return list(groups.values())
+        link = (meter or block).self_link
+        kind = (
+            next((types[each] for each in meter.related if each in types), None) if meter else None
+        )
+        if kind is None and len(types) == 1 and not (meter and meter.related):
+            kind = next(iter(types.values()))
+        point, _, rest = link.partition("/MeterReading")
+        own = points.setdefault(point if rest else "", {})
+        own.setdefault(link if meter else "", _Flow(kind, [])).blocks.append(block.content)
+    return {point: list(flows.values()) for point, flows in points.items()}
 
 
 def _holds(meter: _Entry, block: _Entry) -> bool:
@@ -192,38 +275,58 @@ def _reading_type(content: Element) -> ReadingType:
     )
 
 
+def _refuse_parted_flows(points: Iterable[list[_Flow]], where: str) -> None:
+    """Refuse a feed that may have the two flows of one household at two usage points."""
+    flows = [{each.kind.flow for each in own if each.kind} for own in points]
+    forward, reverse = (any(own == {flow} for own in flows) for flow in (_FORWARD, _REVERSE))
+    if forward and reverse:
+        raise MeterError(
+            f"{where} has usage points without one meter of each flow: fetch one usage point with"
+            " both flows, delivered and received"
+        )
+
+
+def _is_electric(flows: list[_Flow]) -> bool:
+    return any(each.kind is None or each.kind.commodity in _ELECTRICITY for each in flows)
+
+
 def _systems(
-    groups: list[_Flow], entries: list[_Entry], options: MeterOptions, *, where: str
+    flows: list[_Flow], point: _Entry | None, options: MeterOptions, *, where: str
 ) -> Iterator[RawSystem]:
-    """Yield the systems of a feed: its generation, or its net meters.
+    """Yield the systems at a usage point: its generation, or its net meter.
 
     Parameters
     ----------
-    groups
-        What it holds, by reading types.
-    entries
-        All of its entries.
+    flows
+        What it counts.
+    point
+        Its entry, where the feed has it.
     options
-        What the curator says of it.
+        What the curator says of the feed.
     where
         Its name, for messages.
     """
-    usable = [group for group in groups if group.kind.commodity in _ELECTRICITY]
-    usable = [group for group in usable if group.kind.uom in (_ENERGY_WH, _POWER_W)]
-    if not usable:
+    groups = [(each.kind, each.blocks) for each in flows if each.kind is not None]
+    if len(groups) < len(flows):
+        raise MeterError(
+            f"{where} does not link its interval blocks to their reading types: fetch it again"
+        )
+    groups = [each for each in groups if each[0].commodity in _ELECTRICITY]
+    groups = [each for each in groups if each[0].uom in (_ENERGY_WH, _POWER_W)]
+    if not groups:
         raise MeterError(f"{where} counts neither energy in Wh nor power in W, so no generation")
-    if all(group.kind.accumulation in _REGISTERS for group in usable):
+    if all(kind.accumulation in _REGISTERS for kind, _ in groups):
         raise MeterError(f"{where} holds a register that only counts up: fetch its interval data")
-    usable = [group for group in usable if group.kind.accumulation not in _REGISTERS]
+    usable = [each for each in groups if each[0].accumulation not in _REGISTERS]
     by_flow = {
-        flow: [group for group in usable if group.kind.flow == flow]
+        flow: [each for each in usable if each[0].flow == flow]
         for flow in (_FORWARD, _NET, _REVERSE)
     }
-    if any(_is_generator(entry) for entry in entries):
+    if point is not None and _is_generator(point):
         note = "The feed says that its usage point is a generator."
         yield from _raws(by_flow[_REVERSE] or usable, note, where)
     elif by_flow[_FORWARD] and by_flow[_REVERSE]:
-        yield from _joined_flows(by_flow[_FORWARD], by_flow[_REVERSE], where)
+        yield _joined_flows(by_flow[_FORWARD], by_flow[_REVERSE], where)
     elif by_flow[_NET]:
         note = "A net meter, of energy delivered to the customer less energy received: turned."
         for raw in _raws(by_flow[_NET], note, where):
@@ -235,9 +338,9 @@ def _systems(
         yield from _raws(usable, _of_other_flows(usable, options, where), where)
 
 
-def _of_other_flows(groups: list[_Flow], options: MeterOptions, where: str) -> str:
+def _of_other_flows(groups: _Groups, options: MeterOptions, where: str) -> str:
     """Return the note on a feed that does not say its flow; others are refused."""
-    flows = {group.kind.flow for group in groups}
+    flows = {kind.flow for kind, _ in groups}
     if flows & {_FORWARD, _TOTAL}:
         what = "a consumption meter" if _FORWARD in flows else "the sum of both flows"
         raise MeterError(
@@ -253,30 +356,25 @@ def _of_other_flows(groups: list[_Flow], options: MeterOptions, where: str) -> s
     return f"The feed does not say its flow direction; it was read {said}."
 
 
-def _raws(groups: list[_Flow], note: str, where: str) -> Iterator[RawSystem]:
+def _raws(groups: _Groups, note: str, where: str) -> Iterator[RawSystem]:
     notes = (note,) if note else ()
-    return (_raw(group.kind, group.blocks, notes=notes, where=where) for group in groups)
+    return (_raw(kind, blocks, notes=notes, where=where) for kind, blocks in groups)
 
 
-def _joined_flows(delivered: list[_Flow], received: list[_Flow], where: str) -> Iterator[RawSystem]:
-    """Yield the net meters of a feed: of each usage point what it gives less what it takes."""
-    points = [sorted(group.point for group in flows) for flows in (delivered, received)]
-    if points[0] != points[1] or len(set(points[0])) < len(points[0]):
+def _joined_flows(delivered: _Groups, received: _Groups, where: str) -> RawSystem:
+    """Return the net meter of a usage point: what it gives less what it takes."""
+    if len(delivered) > 1 or len(received) > 1:
         raise MeterError(
             f"{where} has usage points without one meter of each flow: fetch one usage point with"
             " both flows, delivered and received"
         )
     note = "A net meter: the energy received from the customer less the energy delivered."
-    taken = {group.point: group for group in delivered}
-    for given in received:
-        (raw,) = _raws([given], note, where)
-        (other,) = _raws([taken[given.point]], "", where)
-        yield replace(raw, net=True, imported=matched(raw, other))
+    (raw,) = _raws(received, note, where)
+    (other,) = _raws(delivered, "", where)
+    return replace(raw, net=True, imported=matched(raw, other))
 
 
 def _is_generator(entry: _Entry) -> bool:
-    if entry.kind != "UsagePoint":
-        return False
     text = _text(entry.content, "roleFlags") or "0"
     try:
         return bool(int(text, 16) & _IS_DER)
@@ -311,8 +409,9 @@ def _raw(
             " fetch a feed of one length"
         )
     hours = duration / 3600.0 if kind.uom == _ENERGY_WH else 1.0
-    with np.errstate(over="ignore"):  # what is too large is infinite, and missing like any other
-        watts = value * 10.0**kind.multiplier / hours
+    # what is too large is infinite, and missing like any other
+    with np.errstate(over="ignore", invalid="ignore"):
+        watts = value * np.power(10.0, kind.multiplier) / hours
     stamps = Stamps((start * 1e6).astype(np.int64), np.zeros(len(start)), "UTC")
     return RawSystem("", where, rows, stamps, watts, Unit.W, notes)
 
@@ -328,13 +427,15 @@ def _cells(reading: Element, usual: int) -> tuple[float, float, float]:
     )
 
 
-def _local_time(entries: list[_Entry]) -> tuple[str, ...]:
-    for entry in entries:
-        if entry.kind == "LocalTimeParameters":
-            offset = name_offset(_number(entry.content, "tzOffset", 0) / 60)
-            saving = _number(entry.content, "dstOffset", 0) // 60
-            summer = f", and {saving} minutes more in summer" if saving else ""
-            return (f"The feed's times are UTC; its place keeps {offset}{summer}.",)
+def _local_time(entries: list[_Entry], point: _Entry | None) -> tuple[str, ...]:
+    """Return the note on the clock of a usage point, or of the feed where it has none."""
+    clocks = [entry for entry in entries if entry.kind == "LocalTimeParameters"]
+    linked = [entry for entry in clocks if point is not None and entry.self_link in point.related]
+    for entry in linked or clocks[:1]:
+        offset = name_offset(_number(entry.content, "tzOffset", 0) / 60)
+        saving = _number(entry.content, "dstOffset", 0) // 60
+        summer = f", and {saving} minutes more in summer" if saving else ""
+        return (f"The feed's times are UTC; its place keeps {offset}{summer}.",)
     return ()
 
 

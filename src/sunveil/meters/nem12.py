@@ -81,9 +81,13 @@ def _channels(lines: Iterator[str]) -> Iterator[_Channel]:
     open_channel: _Channel | None = None
     for row, line in enumerate(lines, start=1):
         cells = [cell.strip() for cell in cut(line, ",")]
-        if cells[0] == "200" and len(cells) > 8:
+        if cells[0] == "200":
             if open_channel is not None:
                 yield open_channel
+            # days below a record that is cut short are nobody's
+            open_channel = None
+            if len(cells) < 9:
+                continue
             minutes = int(cells[8]) if cells[8] in ("5", "15", "30") else 0
             open_channel = _Channel(
                 cells[1], cells[4].upper() or cells[3].upper(), cells[7], minutes
@@ -119,7 +123,8 @@ def _add_day(channel: _Channel, cells: Sequence[str], row: int) -> None:
 def _blank_intervals(channel: _Channel, cells: Sequence[str]) -> None:
     """Blank the intervals of the last day that a 400 record calls null."""
     size = 1440 // channel.minutes if channel.minutes else 0
-    if not (cells[1].isdecimal() and cells[2].isdecimal()) or len(channel.values) < size:
+    numbers = all(each.isdecimal() and len(each) < 5 for each in cells[1:3])
+    if not numbers or len(channel.values) < size:
         return
     if cells[3][:1].upper() == "N":
         first, last = max(int(cells[1]), 1), min(int(cells[2]), size)

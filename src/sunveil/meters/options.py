@@ -118,7 +118,8 @@ class MeterOptions:
         IANA name such as ``"America/Denver"`` for stamps that follow daylight saving; or a zone of
         zoneinfo or pytz, which is kept by its name.
     label
-        Which instant of its interval a stamp names: ``"start"``, ``"middle"`` or ``"end"``. With
+        Which instant of its interval a stamp names: ``"start"``, ``"middle"`` or ``"end"``, or
+        ``"left"`` and ``"right"`` for start and end, as pandas says. With
         ``"auto"``, nobody knows: stamps of intervals below 30 minutes are taken as their middle,
         which halves the worst error, and those of longer ones as their start.
     duplicates

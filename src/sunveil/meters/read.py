@@ -12,7 +12,7 @@ import numpy as np
 
 from sunveil.arguments import instance
 from sunveil.checked import checked
-from sunveil.errors import MeterError, SunveilError, ask
+from sunveil.errors import MeterError, ParameterError, SunveilError, ask
 from sunveil.meters.arrowfile import read_arrow
 from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.cells import RoleCells
@@ -152,21 +152,27 @@ def iter_raw_systems(path: Path, options: MeterOptions) -> Iterator[RawRead]:
     """
     files = _files(path)
     for file in files:
-        alone = len(files) == 1
         try:
             contents = list(contents_of(file))
         except MeterError as error:
-            if alone:
+            if len(files) == 1:
                 raise
             yield RefusedSystem(stem(file), UNREAD, str(error)), options
             continue
+        alone = len(files) == len(contents) == 1
         for content in contents:
             try:
                 yield from _raws(content, options)
             except MeterError as error:
-                if alone and len(contents) == 1:
+                if alone:
                     raise
                 yield RefusedSystem(content.stem, UNREAD, str(error)), options
+            except ParameterError:
+                raise  # what the curator says is wrong for every file
+            except Exception as error:
+                if alone:
+                    raise
+                yield failed(content.stem, error), options
 
 
 def settle(
@@ -309,19 +315,18 @@ def _raws(content: Content, options: MeterOptions) -> Iterator[RawRead]:
         options = options.changed({"label": Label.START})
         yield from ((raw, options) for raw in read_green_button(content, options))
     elif kind in (FileKind.PARQUET, FileKind.FEATHER):
-        yield from _systems(read_arrow(content, options), options)
+        yield from _systems([read_arrow(content, options)], options)
     elif kind is FileKind.WORKBOOK:
-        yield from _systems(read_workbook(content, options), options)
+        yield from _systems([read_workbook(content, options)], options)
     elif kind is FileKind.JSON:
-        for table in read_json(content, options):
-            yield from _systems(table, options)
+        yield from _systems(read_json(content, options), options)
     elif kind is FileKind.TEXT:
         with content.open() as file:
             nem12 = is_nem12(read_head(file))
         if nem12:
             yield from read_nem12(content, options)
         else:
-            yield from _systems(read_text(content, options), options)
+            yield from _systems([read_text(content, options)], options)
     elif kind is FileKind.EMPTY:
         raise MeterError(f"{where} is empty")
     elif kind is FileKind.OLD_WORKBOOK:
@@ -330,6 +335,17 @@ def _raws(content: Content, options: MeterOptions) -> Iterator[RawRead]:
         raise MeterError(f"{where} is no meter file: {READABLE} are read")
 
 
-def _systems(table: RoleCells, options: MeterOptions) -> Iterator[RawRead]:
-    found = read_table(table, options)
-    return ((raw, found.options) for raw in found.systems())
+def _systems(tables: Sequence[RoleCells], options: MeterOptions) -> Iterator[RawRead]:
+    """Yield the systems of a file's tables; one that cannot be read raises where no other can."""
+    problem: MeterError | None = None
+    read = 0
+    for table in tables:
+        try:
+            found = read_table(table, options)
+        except MeterError as error:
+            problem = problem or error
+            continue
+        read += 1
+        yield from ((raw, found.options) for raw in found.systems())
+    if problem is not None and not read:
+        raise problem

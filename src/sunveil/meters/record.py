@@ -23,6 +23,11 @@ class Label(StrEnum):
     MIDDLE = "middle"
     END = "end"
 
+    @classmethod
+    def _missing_(cls, value: object) -> Label | None:
+        """Take ``left`` and ``right`` for the start and the end, as pandas calls them."""
+        return {"left": cls.START, "right": cls.END}.get(str(value))
+
     @property
     def fraction(self) -> float:
         """Where in the interval the stamp stands: 0 at its start, 1 at its end."""
@@ -75,6 +80,9 @@ class Record:
         wherever the household takes power.
     unit, unit_known
         The unit that the source was taken to count in, and whether anybody said so.
+    stamped_minutes
+        Length of the intervals that stamps name, where these were averaged to longer ones.
+        [minutes]
 
     Privacy
     -------
@@ -95,6 +103,7 @@ class Record:
     net: bool = False
     unit: str = "kW"
     unit_known: bool = True
+    stamped_minutes: float | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -127,6 +136,14 @@ class Record:
     def extent(self) -> tuple[np.datetime64, np.datetime64]:
         """Starts of the first and the last interval, whether or not they have a reading."""
         return (self.times[0], self.times[-1]) if self.rows_span is None else self.rows_span
+
+    @property
+    def label_shifts(self) -> tuple[float, ...]:
+        """How far its clock is off for each label that its stamps may have: public. [minutes]"""
+        if self.label_known:
+            return (0.0,)
+        length = self.stamped_minutes or self.interval_minutes
+        return tuple(length * (each.fraction - self.label.fraction) for each in Label)
 
     @property
     def middles(self) -> NDArray[np.datetime64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, time
 from typing import Any
 
@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from sunveil.errors import MeterError
 from sunveil.meters.cells import RoleCells
-from sunveil.meters.columns import find_roles
+from sunveil.meters.columns import ColumnRoles, find_roles
 from sunveil.meters.contents import Content, unreadable
-from sunveil.meters.header import find_columns
+from sunveil.meters.header import TableColumn, find_columns
 from sunveil.meters.options import MeterOptions
 from sunveil.meters.textcells import to_texts
 
-_HEAD = 300
+# Rows that are looked at to find the header, or what columns hold.
+HEAD = 300
 
 
 def read_workbook(content: Content, options: MeterOptions) -> RoleCells:
@@ -31,25 +32,23 @@ def read_workbook(content: Content, options: MeterOptions) -> RoleCells:
     options
         What the curator says of it.
     """
-    filled = [rows for rows in _sheets(content) if len(rows) > 1]
-    if not filled:
-        raise MeterError(f"{content.name} has no sheet with a header and readings")
     problem: MeterError | None = None
-    for rows in filled:
+    for rows in _sheets(content):
         try:
-            return cells_of_rows([_as_texts(row) for row in rows], options, content=content)
+            _, first, columns, _ = find_columns(rows[:HEAD], options, where=content.name)
+            roles = find_roles(columns, options, where=content.name)
+            return cells_of_rows(columns, roles, rows[first:], content=content)
         except MeterError as error:
             problem = problem or error
-    assert problem is not None
-    raise problem
+    raise problem or MeterError(f"{content.name} has no sheet with a header and readings")
 
 
 def read_workbook_table(content: Content) -> dict[str, pa.Array]:
     """Return the first filled sheet of a workbook as texts by the names in its first row."""
-    rows = next((each for each in _sheets(content) if len(each) > 1), None)
+    rows = next(_sheets(content), None)
     if rows is None:
         raise MeterError(f"{content.name} has no sheet with a header and rows")
-    names, *body = (_as_texts(row) for row in rows)
+    names, *body = rows
     filled = [row for row in body if any(row)]
     return {
         name: to_texts([row[at] if at < len(row) else "" for row in filled])
@@ -58,49 +57,90 @@ def read_workbook_table(content: Content) -> dict[str, pa.Array]:
     }
 
 
-def _sheets(content: Content) -> list[list[tuple[object, ...]]]:
-    """Return the rows of every sheet of a workbook."""
+def _sheets(content: Content) -> Iterator[list[list[str]]]:
+    """Yield the rows of every filled sheet; one that is damaged is raised where no other is."""
     from openpyxl import load_workbook  # for workbooks alone: it takes longer than reading a year
 
-    try:
-        with content.open() as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of cells that are no dates, and become no readings
-            return [_rows(sheet) for sheet in load_workbook(file, read_only=True, data_only=True)]
-    except Exception as error:  # a damaged workbook fails in as many ways as it has parts
-        raise unreadable(content.name, error) from None
+    filled, damaged = 0, None
+    with content.open() as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of cells that are no dates, and become no readings
+        try:
+            sheets = load_workbook(file, read_only=True, data_only=True).worksheets
+        except Exception as error:  # a damaged workbook fails in as many ways as it has parts
+            raise unreadable(content.name, error) from error
+        for sheet in sheets:
+            try:
+                rows = _rows(sheet)
+            except Exception as error:  # and so does a damaged sheet
+                damaged = error
+                continue
+            if len(rows) > 1:
+                filled += 1
+                yield rows
+    if damaged is not None and not filled:
+        raise unreadable(content.name, damaged) from damaged
 
 
-def _rows(sheet: Any) -> list[tuple[object, ...]]:
-    # what a file says of its own size is often wrong
-    if hasattr(sheet, "reset_dimensions"):
-        sheet.reset_dimensions()
-        return list(sheet.iter_rows(values_only=True))
-    return []  # a sheet that is a chart
+def _rows(sheet: Any) -> list[list[str]]:
+    """Return the rows of a sheet as texts; a cell that cannot be read is empty."""
+    from openpyxl.worksheet._reader import ROW_TAG, WorkSheetParser
+    from openpyxl.xml.functions import iterparse
+
+    book, rows = sheet.parent, []
+    with sheet._get_source() as source:
+        # iter_rows would stop at the first cell that is not as it should be
+        parser = WorkSheetParser(
+            source,
+            sheet._shared_strings,
+            data_only=True,
+            epoch=book.epoch,
+            date_formats=book._date_formats,
+            timedelta_formats=book._timedelta_formats,
+        )
+        for _, element in iterparse(source):
+            if element.tag == ROW_TAG:
+                rows.append(_row(parser, element))
+                element.clear()
+    return rows
+
+
+def _row(parser: Any, row: Any) -> list[str]:
+    texts: dict[int, str] = {}
+    parser.col_counter = 0
+    for element in row:
+        last = parser.col_counter
+        try:
+            cell = parser.parse_cell(element)
+            texts[cell["column"]] = _as_text(cell["value"])
+        except Exception:  # a damaged cell fails in as many ways as it has types
+            parser.col_counter = max(parser.col_counter, last + 1)
+    return [texts.get(at, "") for at in range(1, max(texts, default=0) + 1)]
 
 
 def cells_of_rows(
-    rows: Sequence[Sequence[str]],
-    options: MeterOptions,
+    columns: tuple[TableColumn, ...],
+    roles: ColumnRoles,
+    body: Sequence[Sequence[str]],
     *,
     content: Content,
+    numbers: Sequence[int] | None = None,
     said: dict[str, str] | None = None,
 ) -> RoleCells:
     """Return the columns of a table of texts that hold what is read.
 
     Parameters
     ----------
-    rows
-        The cells, row by row, with the header.
-    options
-        What the curator says of them.
+    columns, roles
+        Its columns, and which of them hold what.
+    body
+        The cells, row by row, without the header.
     content
         The file that they are from.
+    numbers
+        The number of each row; from 1 in their order when left out.
     said
         What the file says of itself outside its table: unit, timezone, label.
     """
-    _, first, columns, _ = find_columns(rows[:_HEAD], options, where=content.name)
-    roles = find_roles(columns, options, where=content.name)
-    body = rows[first:]
 
     def column(at: int | None) -> pa.Array | None:
         if at is None:
@@ -114,7 +154,7 @@ def cells_of_rows(
         content.stem,
         columns,
         roles,
-        np.arange(1, len(body) + 1, dtype=np.int64),
+        np.asarray(range(1, len(body) + 1) if numbers is None else numbers, dtype=np.int64),
         time,
         tuple(each for each in map(column, roles.power) if each is not None),
         date=column(roles.date),
@@ -125,10 +165,6 @@ def cells_of_rows(
         separator="" if said is None else None,
         said=said or {},
     )
-
-
-def _as_texts(row: Sequence[object]) -> list[str]:
-    return [_as_text(cell) for cell in row]
 
 
 def _as_text(cell: object) -> str:

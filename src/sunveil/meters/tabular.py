@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
+from sunveil.keys import keys_of
 from sunveil.meters.assemble import RawSystem, matched
 from sunveil.meters.cells import RoleCells, RowReadings
 from sunveil.meters.clock import Stamps
@@ -65,6 +66,8 @@ class TableReadings:
         What was assumed.
     imported
         The rows of what was taken from the grid, where the others are what was given to it.
+    units
+        The different texts in a column of units, and the number of each row's text.
     """
 
     table: RoleCells
@@ -75,6 +78,7 @@ class TableReadings:
     time_format: str | None
     notes: tuple[str, ...]
     imported: TableReadings | None = None
+    units: tuple[pa.StringArray, NDArray[np.int64]] | None = None
 
     def __repr__(self) -> str:
         return f"TableReadings({self.table.where}, private)"
@@ -106,7 +110,10 @@ class TableReadings:
             if name != "" and len(part):
                 yield _system(self, part, name)
             elif (readings.wall[part] != NO_TIME).any():
-                reason = f"{where} has rows that name no system; fill its column of systems"
+                reason = (
+                    f"{where} has rows that name no system: write a text or a whole number into its"
+                    " column of systems"
+                )
                 yield RefusedSystem("", "unknown", reason)
 
 
@@ -134,7 +141,8 @@ def read_table(table: RoleCells, options: MeterOptions) -> TableReadings:
         notes = (*notes, _NETTED)
     elif table.roles.net and not options.net:
         notes = (*notes, "Its column is what was given to the grid: taken for a net meter.")
-    return TableReadings(table, readings, names, unit, options, form, notes)
+    units = None if table.unit is None else coded(table.unit)
+    return TableReadings(table, readings, names, unit, options, form, notes, units=units)
 
 
 def _of_flow(table: RoleCells, rows: NDArray[np.bool_]) -> RoleCells:
@@ -197,8 +205,7 @@ def _stamps(table: RoleCells, options: MeterOptions) -> tuple[Stamps, Label | No
     time = table.time
     if pa.types.is_timestamp(time.type) or pa.types.is_date(time.type):
         zoned = getattr(time.type, "tz", None) is not None
-        micros = pc.cast(time, pa.timestamp("us", getattr(time.type, "tz", None)))
-        wall = np.asarray(pc.fill_null(micros.view(pa.int64()), NO_TIME).to_numpy())
+        wall = _micros(time)
         offset = np.full(len(wall), 0.0 if zoned else np.nan)
         return Stamps(wall, offset, table.zone if zoned else None), None, None
     label = None
@@ -208,6 +215,22 @@ def _stamps(table: RoleCells, options: MeterOptions) -> tuple[Stamps, Label | No
     read = read_stamps(texts, options.time_format, where=table.where)
     label = Label.START if read.ranged else label
     return Stamps(read.wall[code], read.offset[code], None), label, read.form
+
+
+# What one count of each unit is. [µs]
+_UNITS = {"s": 1_000_000, "ms": 1000, "us": 1, "D": 86_400_000_000}
+
+
+def _micros(time: pa.Array) -> NDArray[np.int64]:
+    """Return times or dates as microseconds, none where that takes more than 64 bits."""
+    days = pa.types.is_date32(time.type)
+    counts = time.view(pa.int32() if days else pa.int64())
+    found = np.asarray(pc.fill_null(counts.cast(pa.int64()), NO_TIME).to_numpy())
+    unit = "D" if days else getattr(time.type, "unit", "ms")
+    if unit == "ns":
+        return np.where(found == NO_TIME, NO_TIME, found // 1000)
+    most = np.iinfo(np.int64).max // _UNITS[unit]
+    return np.where((found < -most) | (found > most), NO_TIME, found * _UNITS[unit])
 
 
 def _joined(date: pa.Array, time: pa.Array) -> tuple[pa.Array, Label | None]:
@@ -232,8 +255,7 @@ def _readings(
 ) -> tuple[list[str] | None, RowReadings]:
     names, codes = None, None
     if table.system is not None:
-        texts, codes = coded(table.system)
-        names = [str(each).strip() for each in texts.to_pylist()]
+        names, codes = _names(table.system)
     cells = pa.concat_arrays(table.power) if len(table.power) > 1 else table.power[0]
     blank = _is_blank_stamp(table)
 
@@ -252,6 +274,16 @@ def _readings(
     return names, found
 
 
+def _names(cells: pa.Array) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the different systems that cells name, and the number of each cell's: "" for none."""
+    known = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+    keys = [*(key or "" for key in keys_of(known.dictionary, each_alone=True)), ""]
+    place = {name: at for at, name in enumerate(dict.fromkeys(keys))}
+    at_key = np.array([place[key] for key in keys], dtype=np.int64)
+    codes = np.asarray(pc.fill_null(known.indices, len(keys) - 1).to_numpy(), dtype=np.int64)
+    return list(place), at_key[codes]
+
+
 def _is_blank_stamp(table: RoleCells) -> NDArray[np.bool_]:
     """Return which rows have no stamp at all, or words where it should be."""
     if pa.types.is_timestamp(table.time.type) or pa.types.is_date(table.time.type):
@@ -265,7 +297,9 @@ def _numbers(
 ) -> tuple[CellNumbers, NDArray[np.float64] | None, NDArray[np.int8] | None]:
     """Return the numbers of cells; where both marks are possible, also those by a comma."""
     if not pa.types.is_string(cells.type):
-        values = np.asarray(pc.cast(cells, pa.float64()).to_numpy(zero_copy_only=False))
+        # whole numbers beyond what doubles hold are rounded
+        numbers = pc.cast(cells, pa.float64(), safe=False)
+        values = np.asarray(numbers.to_numpy(zero_copy_only=False))
         none = np.zeros(len(values), dtype=bool)
         return CellNumbers(values.astype(np.float64), none, none, none), None, None
     if options.decimal != AUTO:
@@ -292,7 +326,7 @@ def _unit(table: RoleCells, options: MeterOptions) -> tuple[Unit | None, tuple[s
         return Unit.KWH, ()  # Ausgrid's solar homes
     if table.unit is not None and not options.declared_only:
         stated = units_in(*map(str, coded(table.unit)[0].to_pylist()))
-        if stated:
+        if stated:  # by several each system has its own
             return (stated.pop() if len(stated) == 1 else None), ()
     labels = {table.columns[at].label for at in table.roles.power}
     if len({unit_in_name(label) for label in labels}) > 1:
@@ -315,6 +349,17 @@ def _unit_of_flows(table: RoleCells) -> Unit | None:
     return units.pop() if units else None
 
 
+def _unit_in_column(
+    units: tuple[pa.StringArray, NDArray[np.int64]] | None, some: Rows | slice
+) -> Unit | None:
+    """Return the unit that the column of units states for a system, where it is one."""
+    if units is None:
+        return None
+    texts, codes = units
+    found = units_in(*map(str, texts.take(pa.array(np.unique(codes[some]))).to_pylist()))
+    return found.pop() if len(found) == 1 else None
+
+
 def _own_unit(numbers: CellNumbers, some: Rows | slice) -> Unit | None:
     """Return the unit that most cells of a system carry themselves."""
     values, told = numbers.values[some], numbers.with_unit[some]
@@ -331,7 +376,7 @@ def _system(found: TableReadings, part: Rows | None, name: str) -> RawSystem | R
     where = table.where if part is None else f"{table.where}, system {name},"
     unit = found.unit
     if unit is None and not options.declared_only:
-        unit = _own_unit(readings.numbers, some)
+        unit = _unit_in_column(found.units, some) or _own_unit(readings.numbers, some)
     if unit is None:
         column = "" if table.roles.minutes else table.columns[table.roles.power[0]].shown
         return RefusedSystem(name, "meter", str(missing_unit(table.where, column)))

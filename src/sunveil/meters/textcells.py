@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -353,6 +353,11 @@ def decoded(cells: pa.Array) -> pa.StringArray:
     return texts.take(pa.array(codes))
 
 
-def to_texts(values: Sequence[Any]) -> pa.StringArray:
-    """Return cells of any kind as texts, null where there is none."""
-    return pa.array([None if each is None or each == "" else str(each) for each in values])
+def to_texts(values: Sequence[str]) -> pa.StringArray:
+    """Return cells as texts, null where they are empty."""
+    return pa.array([each or None for each in values], pa.string())
+
+
+def sound_text(text: str) -> str:
+    """Return a text without halves of surrogates, which no encoding has."""
+    return text if text.isascii() else text.encode("utf-8", errors="replace").decode("utf-8")

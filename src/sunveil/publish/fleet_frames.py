@@ -158,13 +158,20 @@ def expected_errors(
     terms
         What is asked of every system.
     """
-    # they depend on a record's days, on the length of its intervals, and on whether it is a
-    # register's or a net meter's
+    # they depend on a record's days, on the length of its intervals, on whether it is a
+    # register's or a net meter's, and on what its stamps name
     alike = Counter(
-        (each.time_grid, each.differenced, each.frame.net) for each in roster.members.values()
+        (
+            each.time_grid,
+            each.differenced,
+            each.frame.net,
+            each.shifts,
+            round(weather.cells[each.frame.cell].site.latitude),
+        )
+        for each in roster.members.values()
     )
     found: Counter[ExpectedErrors] = Counter()
-    for (time_grid, differenced, net), count in alike.items():
+    for (time_grid, differenced, net, shifts, latitude), count in alike.items():
         errors = typical_errors(
             time_grid,
             terms.choices_for(net=net),
@@ -172,6 +179,8 @@ def expected_errors(
             protect=terms.unit,
             epsilon=terms.epsilon,
             differenced=differenced,
+            shifts=shifts,
+            latitude=latitude,
         )
         found[errors] += count
     return mean_errors(found)

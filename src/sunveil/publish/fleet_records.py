@@ -253,7 +253,7 @@ def _uneven_lists(paths: Sequence[Path], columns: Columns, part: Part) -> set[st
         return set()
     within = range_of(columns, part.low, part.high)
     found = cursor().execute(
-        f"SELECT DISTINCT {named(columns.system)}::VARCHAR"
+        f"SELECT DISTINCT {columns.name_sql()}"
         f" FROM {parquet(paths, hive=bool(columns.hive))}{within}"
         f" {'AND' if within else 'WHERE'}"
         f" len({named(columns.time)}) IS DISTINCT FROM len({named(columns.power)})"

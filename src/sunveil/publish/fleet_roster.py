@@ -54,6 +54,8 @@ class Member:
         The frame that it is scored in, and the times of its own record.
     differenced
         Whether its record holds differences of a register.
+    shifts
+        How far its clock is off for each label that its stamps may have. [minutes]
     """
 
     number: int
@@ -61,6 +63,7 @@ class Member:
     frame: FrameKey
     time_grid: TimeGrid
     differenced: bool
+    shifts: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,7 +152,8 @@ def _member(held: HeldRecord, part: int, records: FleetRecords) -> Member:
     years = [int(end.astype("M8[Y]").astype(np.int64)) + 1970 for end in held.record.extent]
     first, last = years
     key = FrameKey(cell, grid.step, grid.first % grid.step, first, last, held.record.net)
-    return Member(held.number, part, key, grid, held.record.differenced)
+    record = held.record
+    return Member(held.number, part, key, grid, record.differenced, record.label_shifts)
 
 
 def _unseen(name: str, unread: bool) -> RefusedSystem:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sunveil.errors import SourceError
-from sunveil.fleet.systems import SYSTEM_NAMES, read_plain_table
-from sunveil.ledger.households import HOUSEHOLD, METER, SystemHome
+from sunveil.fleet.systems import SYSTEM_NAMES, read_plain_table, table_keys
+from sunveil.ledger.households import HOUSEHOLD, METER, SystemHome, distinct_homes
+
+if TYPE_CHECKING:  # releases without a ledger need no database
+    from sunveil.ledger.reader import LedgerReader
 
 
 def read_households(path: Path | str, system_column: str | None = None) -> list[SystemHome]:
@@ -16,35 +20,47 @@ def read_households(path: Path | str, system_column: str | None = None) -> list[
     Parameters
     ----------
     path
-        CSV or Parquet with a column of systems, and ``household``, a key of the curator's such as a
-        customer's number, ``meter``, a serial number or service point, or both. An empty cell is a
-        key that is not known.
+        CSV, Parquet or .xlsx with a column of systems, and ``household``, a key of the curator's
+        such as a customer's number, ``meter``, a serial number or service point, or both: keys as
+        :mod:`sunveil.keys` has them. An empty cell is a key that is not known.
     system_column
         The column of systems; found by its usual names when left out.
     """
-    table = read_plain_table(Path(path))
+    table, where = read_plain_table(Path(path)), Path(path).name
     folded = {name.strip().lower(): name for name in reversed(table.column_names)}
     usual = SYSTEM_NAMES if system_column is None else (system_column.strip().lower(),)
     system = next((folded[name] for name in usual if name in folded), None)
     if system is None:
-        raise SourceError(f"{Path(path).name} has no column of systems (system_id)")
+        raise SourceError(f"{where} has no column of systems (system_id)")
     if HOUSEHOLD not in folded and folded.get(METER, system) == system:
         return []
-    columns = [table.column(system).to_pylist()]
-    for kind in (HOUSEHOLD, METER):
-        known = kind in folded
-        columns.append(table.column(folded[kind]).to_pylist() if known else [None] * len(table))
+    columns = [
+        table_keys(table.column(name), name, where) if name else [None] * len(table)
+        for name in (system, folded.get(HOUSEHOLD), folded.get(METER))
+    ]
     rows = enumerate(zip(*columns, strict=True), 1)
     return [
-        SystemHome(name, _key(household), _key(meter), number)
-        for number, (each, household, meter) in rows
-        if (name := _key(each)) is not None
+        SystemHome(name, household, meter, number)
+        for number, (name, household, meter) in rows
+        if name is not None
     ]
 
 
-def _key(cell: object) -> str | None:
-    text = "" if cell is None else str(cell).strip()
-    return text or None
+def two_keys_words(ledger: LedgerReader, dataset: str, homes: Sequence[SystemHome] = ()) -> str:
+    """Return a warning of systems that are another household in another dataset; empty for none.
+
+    ``homes`` are about to be registered in the dataset.
+    """
+    count = ledger.two_keys(dataset, homes)
+    if not count:
+        return ""
+    which = "1 system is" if count == 1 else f"{count:,} systems are"
+    return (
+        f"{which} one household in {dataset!r} and another in another dataset of the ledger. The"
+        " same id may be another system there; if it is the same, its household has two accounts,"
+        " and its promise can be spent twice: register the right keys in a new dataset before"
+        " anything is published."
+    )
 
 
 def published_homes(
@@ -59,5 +75,7 @@ def published_homes(
     homes
         What is known of their households; who is not among them has one of its own.
     """
-    known = {home.system_id: home for home in homes}
-    return tuple(known.get(name) or SystemHome(name) for name in names)
+    asked = [SystemHome(name) for name in names]
+    wanted = {home.system_id for home in asked}
+    known = distinct_homes(home for home in homes if home.system_id in wanted)
+    return tuple(known.get(home.name, home) for home in asked)

@@ -11,6 +11,7 @@ from functools import partial
 from sunveil.arguments import instance
 from sunveil.checked import checked
 from sunveil.errors import ParameterError
+from sunveil.keys import key_of
 from sunveil.meters.record import Record
 from sunveil.publish.system_rows import about_system, mean_errors
 from sunveil.publish.terms import ReleaseTerms, SystemsPart
@@ -74,7 +75,7 @@ class MemorySystems:
         self._checked = False
         if not self.records:
             raise ParameterError("there are no systems to publish; name at least one")
-        if len({record.system_id for record in self.records}) != len(self.records):
+        if len({key_of(record.system_id) for record in self.records}) != len(self.records):
             raise ParameterError("a system is named twice; each system is one row of a publication")
         groups: dict[tuple[int, TimeGrid, bool], _SameFrame] = {}
         for record in self.records:
@@ -140,8 +141,8 @@ class MemorySystems:
         """Return the errors to expect, averaged over the records."""
         found: Counter[ExpectedErrors] = Counter()
         for group in self._groups:
-            kinds = Counter(record.differenced for record in group.records)
-            for differenced, count in kinds.items():
+            kinds = Counter((each.differenced, each.label_shifts) for each in group.records)
+            for (differenced, shifts), count in kinds.items():
                 errors = typical_errors(
                     group.time_grid,
                     terms.choices_for(net=group.net),
@@ -149,6 +150,8 @@ class MemorySystems:
                     protect=terms.unit,
                     epsilon=terms.epsilon,
                     differenced=differenced,
+                    shifts=shifts,
+                    latitude=group.weather.site.latitude,
                 )
                 found[errors] += count
         return mean_errors(found)

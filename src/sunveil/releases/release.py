@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import os
 from enum import StrEnum
+from typing import Any
+
+import pandas as pd
 
 from sunveil.arguments import instance, one_of, without_unit
 from sunveil.errors import ParameterError
@@ -20,9 +25,12 @@ from sunveil.releases.frame import Frame, check_clock, make_frame, prepared, tim
 from sunveil.releases.paper_day import paper_day_frame_of, paper_day_score
 from sunveil.releases.typical import typical_errors
 from sunveil.search.bayesopt import SearchSettings, search_bayesian
-from sunveil.weather import Weather, WeatherCache
+from sunveil.site import Site
+from sunveil.weather import Weather, WeatherCache, get_weather
 
 DELTA = 0.1
+# What is asked for around a record, whose last day has night after it.
+MARGIN = pd.Timedelta(days=2)
 
 
 class Mechanism(StrEnum):
@@ -37,16 +45,24 @@ class Mechanism(StrEnum):
 @without_unit
 def release(
     readings: ReadingsLike,
-    weather: Weather,
+    weather: str | os.PathLike[str] | Weather | pd.DataFrame = "clearsky",
     *,
     protect: Unit | str,
     epsilon: float,
+    site: Site | Any | None = None,
+    latitude: float | None = None,
+    longitude: float | None = None,
+    altitude: float | None = None,
+    times: Any = None,
+    timezone: str | dt.tzinfo | None = None,
+    power_unit: str = "auto",
+    label: str = "auto",
+    net: bool = False,
     mechanism: Mechanism | str = Mechanism.DEFAULT,
     choices: Choices | None = None,
     delta: float | None = None,
     frame: Frame | None = None,
     expected: ExpectedErrors | None = None,
-    net: bool = False,
     cache: WeatherCache | None = None,
 ) -> Release:
     """Release azimuth, tilt and DC capacity of one system under differential privacy.
@@ -56,16 +72,24 @@ def release(
     Parameters
     ----------
     readings
-        A record that was read with ``cleaning="each"``, or power in kW with times that have their
-        zone, in whatever :func:`sunveil.infer` takes but with ``times`` of its own. The clock is
-        taken as declared.
+        Whatever :func:`sunveil.infer` takes; a record must have been read with ``cleaning="each"``.
     weather
-        Public weather, which brings the place.
+        Public weather, as for :func:`sunveil.infer`; a :class:`~sunveil.Weather` brings the place.
     protect
         What is protected: ``Readings(k)``, ``Days(k)`` or ``System()``; or ``"readings:K"``,
         ``"days:K"`` or ``"system"``.
     epsilon
         The privacy that this release costs.
+    site, latitude, longitude, altitude, times, timezone, power_unit
+        As for :func:`sunveil.infer`. The clock is taken as declared.
+    label
+        Which instant of its interval a stamp names: ``start`` (or ``left``), ``middle``, ``end``
+        (or ``right``). With ``auto`` nobody knows, and the errors that are stated beside the answer
+        hold for each of the three.
+    net
+        Whether a series is generation less a household's load, above zero where power flows to the
+        grid; a record says so itself. Nobody looks: where it cannot be told, the errors that are
+        stated beside the answer are all that says so.
     mechanism
         ``default``: permute-and-flip, and the window for ``System()``; ``exponential``: the
         exponential mechanism, whose repeated use is cheaper to account; ``paper``: the paper's
@@ -79,12 +103,8 @@ def release(
         A frame made before for the same weather, times and choices.
     expected
         The errors to expect, to be put beside the answer; typical ones when left out.
-    net
-        Whether a series is generation less a household's load, above zero where power flows to the
-        grid; a record says so itself. Nobody looks: where it cannot be told, the errors that are
-        stated beside the answer are all that says so.
     cache
-        Where clear skies are kept.
+        Where weather is kept.
 
     Privacy
     -------
@@ -95,7 +115,6 @@ def release(
     days, at ε / 3).
     """
     mechanism = one_of(Mechanism, "mechanism", mechanism)
-    instance("weather", weather, Weather, give="Weather, as sunveil.get_weather returns it")
     for name, given, kind in (
         ("choices", choices, Choices),
         ("frame", frame, Frame),
@@ -110,8 +129,20 @@ def release(
         raise ParameterError(
             "protect must be Readings(k), Days(k) or System(), or a text such as 'days:1'"
         )
-    record = record_of(readings, net=net, cleaning="each")
-    check_clock(record, weather.site.longitude)
+    place = None
+    if not isinstance(weather, Weather) or not (site is latitude is longitude is None):
+        place = Site.of(site, latitude=latitude, longitude=longitude, altitude=altitude)
+    record = record_of(
+        readings,
+        times=times,
+        power_unit=power_unit,
+        timezone=timezone,
+        label=label,
+        net=net,
+        cleaning="each",
+    )
+    check_clock(record, (weather.site if place is None else place).longitude)
+    weather = _weather_of(record, weather, place, cache)
     if mechanism is Mechanism.PAPER:
         return _by_paper(record, weather, unit=unit, mechanism=DPBO(epsilon, _delta(delta)))
     if delta is not None:
@@ -140,6 +171,8 @@ def release(
         protect=unit,
         epsilon=epsilon,
         differenced=record.differenced,
+        shifts=record.label_shifts,
+        latitude=weather.site.latitude,
     )
     return draw_release(
         score_record(frame, record, unit),
@@ -148,6 +181,26 @@ def release(
         exponential=mechanism is Mechanism.EXPONENTIAL,
         expected=expected,
     )
+
+
+def _weather_of(
+    record: Record,
+    given: str | os.PathLike[str] | Weather | pd.DataFrame,
+    place: Site | None,
+    cache: WeatherCache | None,
+) -> Weather:
+    """Return the weather over a record, from its span and place alone."""
+    if not isinstance(given, Weather):
+        assert place is not None
+        first, last = (pd.Timestamp(end, tz="UTC") for end in record.extent)
+        return get_weather(given, place, first - MARGIN, last + MARGIN, cache=cache)
+    own = given.site
+    if place is not None and (place.latitude, place.longitude) != (own.latitude, own.longitude):
+        raise ParameterError(
+            "the weather is of another place than the system: leave the place out, or give weather"
+            " of it"
+        )
+    return given
 
 
 def _by_paper(record: Record, weather: Weather, *, unit: Unit, mechanism: DPBO) -> Release:

@@ -14,13 +14,16 @@ from __future__ import annotations
 import functools
 import json
 import math
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from sunveil.arguments import all_named
+from sunveil.arguments import all_named, number
+from sunveil.cell import Places, as_placed
 from sunveil.checked import checked
+from sunveil.errors import ParameterError
 from sunveil.privacy.guarantee import check_epsilon
 from sunveil.privacy.score import Placement
 from sunveil.privacy.units import Days, Readings, Unit
@@ -28,11 +31,14 @@ from sunveil.releases.answer import ExpectedErrors, Spread
 from sunveil.releases.choices import Choices
 from sunveil.releases.errors import Law
 from sunveil.releases.worth import worth
-from sunveil.site import Array, Plane
+from sunveil.site import Array, Plane, Site
 from sunveil.timegrid import TimeGrid
 
 # Where the window is laid whose errors are told: those of others differ at the ends of axes alone.
 TYPICAL_PLANE, TYPICAL_KW = Plane(180.0, 25.0), 6.0
+# One roof in ten is flatter (sunveil.simulate.systems.US).
+FLAT_PLANE = Plane(180.0, 13.0)
+UNKNOWN_LABEL = "it is unknown whether timestamps mark the start, middle or end of an interval"
 QUANTITIES = ("azimuth", "tilt", "capacity")
 ErrorTable = dict[str, Any]
 
@@ -46,6 +52,8 @@ def typical_errors(
     protect: Unit,
     epsilon: float,
     differenced: bool = False,
+    shifts: tuple[float, ...] = (0.0,),
+    latitude: float = 0.0,
     table: ErrorTable | None = None,
 ) -> ExpectedErrors:
     """Return the errors to expect of a release, without looking at any record.
@@ -62,15 +70,26 @@ def typical_errors(
         Of the release.
     differenced
         Whether the record holds differences of a register.
+    shifts
+        How far its clock may be off, where the label of its stamps is not declared
+        (:attr:`Record.label_shifts <sunveil.meters.Record>`). The errors then hold for each of
+        them. [minutes]
+    latitude
+        Of the system, which says how far such a clock turns a plane. [degrees]
     table
         Where to look; the package's own table when left out.
     """
     check_epsilon(epsilon)
+    latitude = number("latitude", latitude, low=-90.0, high=90.0, unit="degrees")
+    if not shifts:
+        raise ParameterError("shifts must be at least one, (0.0,) where the label is declared")
+    shifts = tuple(number("shifts", each, low=-60.0, high=60.0, unit="minutes") for each in shifts)
     table = table or typical_table(net=choices.net is not None)
     with all_named("table", "a table of typical errors, or leave it out"):
         rows = table["clear" if clear else "measured"]
     if not isinstance(protect, Readings | Days):
-        return _of_window(choices, rows, epsilon)
+        found = _of_window(choices, rows, epsilon)
+        return _over_labels(found, shifts, latitude)
     each = worth(protect, epsilon, time_grid, differenced=differenced)
     name = "readings" if isinstance(protect, Readings) else "days"
     where, places = math.log(each), np.log(rows["worth"])
@@ -81,7 +100,44 @@ def typical_errors(
         return Spread(float(mean), float(within))
 
     azimuth, tilt, capacity = map(look_up, QUANTITIES)
-    return ExpectedErrors(azimuth, tilt, capacity, basis=rows["basis"])
+    found = ExpectedErrors(azimuth, tilt, capacity, basis=rows["basis"])
+    return _over_labels(found, shifts, latitude)
+
+
+def _over_labels(
+    found: ExpectedErrors, shifts: tuple[float, ...], latitude: float
+) -> ExpectedErrors:
+    """Widen errors by what timestamps may mark: the mean over it, nine in ten for each of it.
+
+    The plane that fits under a clock that is off is the one that faces the same way further east or
+    west, which is farthest for flat roofs. Its capacity stays.
+    """
+    if shifts == (0.0,):
+        return found
+    usual, flat = (_turned(plane, shifts, latitude) for plane in (TYPICAL_PLANE, FLAT_PLANE))
+
+    def widened(spread: Spread, number: int, most: float) -> Spread:
+        mean, within = spread.mean + usual[number].mean(), spread.within + flat[number].max()
+        return Spread(float(min(mean, most)), float(min(within, most)))
+
+    return replace(
+        found,
+        azimuth=widened(found.azimuth, 0, 180.0),
+        tilt=widened(found.tilt, 1, 90.0),
+        basis=f"{found.basis}; {UNKNOWN_LABEL}",
+    )
+
+
+def _turned(plane: Plane, shifts: tuple[float, ...], latitude: float) -> tuple[Array, Array]:
+    """Return how far azimuth and tilt are off under clocks that are off. [degrees]"""
+    turns, tilt = np.array(shifts) / 4.0, plane.surface_tilt
+    azimuth = math.radians(plane.surface_azimuth)
+    point = np.array([[tilt * math.sin(azimuth), tilt * math.cos(azimuth), 0.0]])
+    site = Site(abs(latitude), 0.0, 0.0)
+    around = Places(np.full(len(turns), site.latitude), turns, np.full(len(turns), math.nan))
+    east, north, _ = as_placed(point.repeat(len(turns), axis=0), site, around).T
+    off = np.degrees(np.arctan2(east, north)) - plane.surface_azimuth
+    return _sizes("azimuth", off), _sizes("tilt", np.hypot(east, north) - tilt)
 
 
 def _of_window(choices: Choices, rows: ErrorTable, epsilon: float) -> ExpectedErrors:

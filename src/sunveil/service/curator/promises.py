@@ -22,6 +22,7 @@ from sunveil.service.figures.base import Figure
 from sunveil.service.figures.error_curves import ErrorCurve, error_figure
 from sunveil.service.pages import redirect, render
 from sunveil.service.problems import Problem
+from sunveil.service.reading import meter_options
 from sunveil.service.routing import curator_router
 from sunveil.service.store.datasets import change_served
 
@@ -79,7 +80,7 @@ def make(
         service_of(request).ledger.create_dataset(name, made)
     except ParameterError as error:
         return _page(request, found, given, problem=str(error), status=422)
-    message = f"The promise is made: {made}. Invite analysts next."
+    message = f"The promise is made: {made}. Invite analysts next. {_two_keys(request, found)}"
     return redirect(request, f"/curator/datasets/{name}/analysts", message=message)
 
 
@@ -255,6 +256,18 @@ def _candidates(request: Request, found: DatasetView) -> dict[str, list[str]]:
     if table is None:
         return {}
     return public_groups(found.served.path(service_of(request).settings.datasets) / str(table))
+
+
+def _two_keys(request: Request, found: DatasetView) -> str:
+    """Return a warning of systems that the table makes another household than another dataset's."""
+    from sunveil.publish.households import read_households, two_keys_words
+
+    service, table = service_of(request), found.served.extra.get("systems_table")
+    if table is None:
+        return ""
+    path = found.served.path(service.settings.datasets) / str(table)
+    homes = read_households(path, meter_options(found.served).system_column)
+    return two_keys_words(service.ledger, found.served.name, homes)
 
 
 def _choose(request: Request, name: str, chosen: list[str]) -> Response:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from sunveil.fleet.systems import SystemTable, read_systems
 from sunveil.meters.contents import READABLE, FileKind, kind_of
 from sunveil.meters.options import MeterOptions
+from sunveil.publish.households import read_households
 from sunveil.service.uploads.errors import UploadRefused, UploadTooLarge
 from sunveil.service.uploads.file_names import quoted, safe_path
 from sunveil.service.uploads.kinds import SYSTEMS, is_document, is_litter, placed_name
@@ -154,6 +155,7 @@ def check_systems(path: Path, options: MeterOptions, *, limits: ReadingLimits) -
     if kind_of(path) is FileKind.PARQUET:
         _check_systems_rows(_check_footer(path, TABLE, limits=limits), limits)
     found = read_systems(path, options)
+    read_households(path, options.system_column)  # refused here, and not when something is asked
     _check_systems_rows(len(found) + len(found.refused), limits)
     if found.keys.num_columns > limits.columns:
         raise _too_wide(TABLE, found.keys.num_columns, limits)

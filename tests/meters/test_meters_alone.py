@@ -1,0 +1,657 @@
+"""Whatever stands in one system's part of a file, the others are read the same.
+
+The spoilt system is "b", of three; what becomes of it is its own affair, but it never stops the
+reader. Files are written as bytes, by hand where a writer of the format would refuse the cell.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+from meter_makers import refusal, sunny
+
+from sunveil.meters import MeterOptions, Record, iter_systems
+from sunveil.meters.frames import systems_of_frame
+
+HOMES = {name: sunny(3, minutes=60, seed=seed) for seed, name in enumerate("abc")}
+CLEANINGS = pytest.mark.parametrize("cleaning", ["each", "record"])
+# the first of b's rows, and a bright one
+SPOTS = (0, 12)
+DEEP = 20_000
+
+
+def told(systems) -> dict[str, object]:
+    """Return what a reader says of each system."""
+    found = {}
+    for each in systems:
+        assert each.system_id not in found
+        found[each.system_id] = (
+            (each.times.tolist(), each.power_kw.tolist(), each.notes, each.unit, each.extent)
+            if isinstance(each, Record)
+            else each.reason
+        )
+    return found
+
+
+def read(path, cleaning, **options) -> dict[str, object]:
+    return told(iter_systems(path, MeterOptions(timezone="UTC", cleaning=cleaning, **options)))
+
+
+def assert_alone(quiet, spoilt, *, kept: bool = True) -> None:
+    """Fail unless the other systems are the same, and b is still there if it is to be kept."""
+    for name in "ac":
+        assert isinstance(quiet[name], tuple)
+        np.testing.assert_equal(spoilt[name], quiet[name])
+    if kept:
+        assert isinstance(spoilt["b"], tuple)
+        assert spoilt["b"][4][0] == quiet["b"][4][0]
+
+
+def stopped(quiet, path, cleaning, *, kept: bool = True) -> str:
+    """Return how reading a spoilt file goes wrong for the others, or nothing."""
+    try:
+        assert_alone(quiet, read(path, cleaning), kept=kept)
+    except Exception as error:  # whatever it is, it has stopped the reader
+        return repr(error)[:300]
+    return ""
+
+
+# JSON
+
+
+def rows_of_homes() -> list[dict[str, object]]:
+    return [
+        {"system_id": name, "time": f"{stamp:%Y-%m-%dT%H:%MZ}", "power_kw": value}
+        for name, power in HOMES.items()
+        for stamp, value in power.items()
+    ]
+
+
+def json_file(path, layout: str, change=None):
+    """Write a list of objects of which one of b's is changed, as bytes."""
+    objects = [json.dumps(each).encode() for each in rows_of_homes()]
+    for spot in SPOTS if change else ():
+        at = len(HOMES["a"]) + spot
+        objects[at] = change(objects[at])
+    text = {
+        "list": b"[" + b",".join(objects) + b"]",
+        "pretty": b"[\n  " + b",\n  ".join(objects) + b"\n]\n",
+        "wrapped": b'{"status":"ok","data":[' + b", ".join(objects) + b'],"unit":"W"}',
+        "lines": b"\n".join(objects) + b"\n",
+    }[layout]
+    path.write_bytes(text)
+    return path
+
+
+def cell(value: bytes):
+    return lambda row: row[: row.index(b'"power_kw"')] + b'"power_kw": ' + value + b"}"
+
+
+def with_key(key: bytes, value: bytes = b'"W"'):
+    return lambda row: row[:-1] + b", " + key + b": " + value + b"}"
+
+
+JSON_CELLS = {
+    "an integer of 5,000 digits": cell(b"9" * 5000),
+    "a byte that is not UTF-8": cell(b'"\xff1"'),
+    "a bare byte that is not UTF-8": cell(b"\xff"),
+    "control characters": cell(b'"1\x01\t2"'),
+    "line breaks": cell(b'"1\n2\r3"'),
+    "other line breaks": cell('"1\u20282\x853\x0b"'.encode()),
+    "deep nesting": cell(b"[" * DEEP + b"]" * DEEP),
+    "deep objects": cell(b'{"a":' * DEEP + b"1" + b"}" * DEEP),
+    "deep nesting without an end": cell(b"[" * DEEP),
+    "half a surrogate": cell(b'"\\ud800"'),
+    "half a surrogate in a key": with_key(b'"\\ud800"'),
+    "no number": cell(b"NaN"),
+    "infinity": cell(b"-Infinity"),
+    "too large": cell(b"1e999"),
+    "a decimal comma": cell(b"1,5"),
+    "an open quote": cell(b'"1'),
+    "a stray quote": cell(b'1"'),
+    "quotes in quotes": cell(b'"a"b"c"'),
+    "a bracket": cell(b"[1"),
+    "brackets": cell(b"[{<&"),
+    "closing brackets": cell(b"1]}"),
+    "the end of the list": cell(b"1}]"),
+    "a true": cell(b"true"),
+    "a list of objects": cell(b"[" + b", ".join([b'{"time": "2016-07-01", "W": 1}'] * 500) + b"]"),
+    "an object": cell(b'{"time": 3}'),
+    "nothing": cell(b""),
+    "no key": lambda row: row[: row.index(b', "power_kw"')] + b"}",
+    "another reading": with_key(b'"energy_kwh"', b"5"),
+    "its own unit": with_key(b'"unit"'),
+    "a unit that is none": with_key(b'"unit"', b'"furlong"'),
+    "a date": with_key(b'"date"', b'"2001-01-01"'),
+    "another time": with_key(b'"timestamp"', b"5"),
+    "a kind": with_key(b'"type"', b'"consumption"'),
+    "what it exports": with_key(b'"export_kwh"', b"1"),
+    "what it exports and imports": with_key(b'"export_kwh": 1, "import_kwh"', b"1"),
+    "another system": with_key(b'"meter_id"', b'"a"'),
+}
+# what makes an object another reading than the system's others, or another time
+OTHER_READINGS = {"a date", "a kind", "what it exports", "what it exports and imports"}
+JSON_OBJECTS = {
+    "a number": lambda row: b"17",
+    "null": lambda row: b"null",
+    "a list": lambda row: b'["b", 1]',
+    "an empty object": lambda row: b"{}",
+    "other keys": lambda row: b'{"x": 1, "y": 2}',
+    "half of it": lambda row: row[: len(row) // 2],
+    "no stamp": lambda row: row.replace(b'"time"', b'"tame"'),
+    "nothing at all": lambda row: b"",
+}
+
+
+@CLEANINGS
+@pytest.mark.parametrize("layout", ["list", "pretty", "wrapped", "lines"])
+def test_an_object_of_a_list_stands_alone(layout, cleaning, tmp_path):
+    quiet = read(json_file(tmp_path / "homes.json", layout), cleaning)
+    found = {}
+    for kind, change in {**JSON_CELLS, **JSON_OBJECTS}.items():
+        path = json_file(tmp_path / "homes.json", layout, change)
+        kept = cleaning == "each" and kind not in {*JSON_OBJECTS, *OTHER_READINGS}
+        found[kind] = stopped(quiet, path, cleaning, kept=kept)
+    assert {kind: how for kind, how in found.items() if how} == {}
+
+
+@pytest.mark.parametrize("layout", ["list", "wrapped", "lines"])
+def test_every_other_key_of_every_object_of_a_system_is_its_own(layout, tmp_path):
+    """Whatever a system calls its readings, also where it has more of them than all others."""
+    objects = rows_of_homes()
+    quiet = read(json_file(tmp_path / "homes.json", layout), "each")
+    for keys in ({"power_kw": "production_w"}, {"power_kw": "x", "time": "y"}, {"time": "z"}):
+        renamed = [
+            {keys.get(key, key): value for key, value in each.items()}
+            if each["system_id"] == "b"
+            else each
+            for each in objects
+        ]
+        more = [*renamed, *[each for each in renamed if each["system_id"] == "b"] * 3]
+        texts = [json.dumps(each).encode() for each in more]
+        path = tmp_path / "homes.json"
+        path.write_bytes(
+            b"\n".join(texts) if layout == "lines" else b'{"d":[' + b",".join(texts) + b"]}"
+        )
+        if layout == "wrapped":
+            quiet = read(json_file(tmp_path / "quiet.json", "list"), "each")
+        assert_alone(quiet, read(path, "each"), kept=False)
+
+
+@CLEANINGS
+@pytest.mark.parametrize(
+    "value",
+    [b"9" * 5000, b'"\xff"', b'"\x01"', b'"\\ud800"', b"[" * DEEP + b"]" * DEEP, b'{"a": [1]}'],
+)
+def test_a_cell_of_lists_by_column_stands_alone(value, cleaning, tmp_path):
+    columns = {name: [str(each[name]) for each in rows_of_homes()] for name in rows_of_homes()[0]}
+    path = tmp_path / "homes.json"
+    path.write_text(json.dumps(columns))
+    quiet = read(path, cleaning)
+    columns["power_kw"][len(HOMES["a"])] = "SPOILT"
+    path.write_bytes(json.dumps(columns).encode().replace(b'"SPOILT"', value))
+    assert_alone(quiet, read(path, cleaning), kept=cleaning == "each")
+
+
+# workbooks
+
+
+def sheet_row(number: int, cells: list[str]) -> str:
+    return f'<row r="{number}">{"".join(cells)}</row>'
+
+
+def text_cell(text: str) -> str:
+    return f'<c t="inlineStr"><is><t>{text}</t></is></c>'
+
+
+def workbook_file(path, spoilt: str | None = None, *, damaged: bool = False):
+    """Write a sheet whose cells are texts of XML, behind one that is empty or damaged."""
+    rows = [sheet_row(1, [text_cell(name) for name in ("system_id", "time", "power_kw")])]
+    for name, power in HOMES.items():
+        for place, (stamp, value) in enumerate(power.items()):
+            reading = f"<c><v>{value}</v></c>"
+            if spoilt is not None and name == "b" and place in SPOTS:
+                reading = spoilt
+            texts = [text_cell(name), text_cell(f"{stamp:%Y-%m-%d %H:%M}"), reading]
+            rows.append(sheet_row(len(rows) + 1, texts))
+    book = openpyxl.Workbook()
+    book.active.append(["notes"])
+    book.create_sheet("readings").append(["x"])
+    whole = io.BytesIO()
+    book.save(whole)
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(path, "w") as target:
+        for name in source.namelist():
+            data = source.read(name)
+            if name == "xl/worksheets/sheet2.xml":
+                begin, rest = data.split(b"<sheetData>")
+                end = rest.split(b"</sheetData>")[1]
+                data = b"".join(
+                    [begin, b"<sheetData>", "".join(rows).encode(), b"</sheetData>", end]
+                )
+            elif damaged and name == "xl/worksheets/sheet1.xml":
+                data = data.replace(b"<sheetData>", b"<sheetData><row><c><v>1</row>")
+            target.writestr(name, data)
+    return path
+
+
+WORKBOOK_CELLS = {
+    "infinity": "<c><v>inf</v></c>",
+    "no number": "<c><v>NaN</v></c>",
+    "a decimal comma": "<c><v>1,5</v></c>",
+    "a text in place of a number": "<c><v>n/a</v></c>",
+    "a string that is not there": '<c t="s"><v>99999</v></c>',
+    "a string without a number": '<c t="s"><v>x</v></c>',
+    "a boolean": '<c t="b"><v>1</v></c>',
+    "a boolean that is none": '<c t="b"><v>yes</v></c>',
+    "an error of a formula": '<c t="e"><f>A1/0</f><v>#REF!</v></c>',
+    "a formula without its value": "<c><f>1+1</f></c>",
+    "an integer of 5,000 digits": f"<c><v>{'9' * 5000}</v></c>",
+    "a date": '<c t="d"><v>2019-06-01T00:00:00</v></c>',
+    "a date that is none": '<c t="d"><v>2019-99-99</v></c>',
+    "a date beyond all dates": '<c s="1"><v>1e300</v></c>',
+    "a style that is not there": '<c s="99999"><v>1</v></c>',
+    "a style that is none": '<c s="x"><v>1</v></c>',
+    "a place that is none": '<c r="??"><v>1</v></c>',
+    "another type": '<c t="quantum"><v>1</v></c>',
+    "more than one value": "<c><v>1</v><v>2</v></c>",
+    "no value": "<c/>",
+    "something else": "<c><x><y/></x></c>",
+    "not a cell": "<x/>",
+    "the word for times": text_cell("time"),
+    "a stamp": text_cell("2019-06-01 12:00"),
+}
+
+
+@CLEANINGS
+def test_a_cell_of_a_workbook_stands_alone(cleaning, tmp_path):
+    quiet = read(workbook_file(tmp_path / "homes.xlsx"), cleaning)
+    found = {}
+    for kind, spoilt in WORKBOOK_CELLS.items():
+        path = workbook_file(tmp_path / "homes.xlsx", spoilt)
+        found[kind] = stopped(quiet, path, cleaning, kept=cleaning == "each")
+    assert {kind: how for kind, how in found.items() if how} == {}
+
+
+def test_a_damaged_sheet_costs_no_other_sheet(tmp_path):
+    quiet = read(workbook_file(tmp_path / "homes.xlsx"), "each")
+    assert read(workbook_file(tmp_path / "homes.xlsx", damaged=True), "each") == quiet
+
+
+# archives
+
+
+def csv_of(power: pd.Series) -> bytes:
+    lines = [f"{stamp:%Y-%m-%d %H:%M},{value}" for stamp, value in power.items()]
+    return "\n".join(["time,power_kw", *lines, ""]).encode()
+
+
+def packed(files: dict[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED)
+    return made.getvalue()
+
+
+def damaged_at(data: bytes, place: int, size: int = 20) -> bytes:
+    spoilt = bytes(255 - each for each in data[place : place + size])
+    return data[:place] + spoilt + data[place + size :]
+
+
+def spoilt_archives() -> dict[str, bytes]:
+    """Return archives of three homes in which the member of b cannot be read."""
+    files = {f"{name}.csv": csv_of(power) for name, power in HOMES.items()}
+    whole = packed(files)
+    begin = whole.index(b"b.csv") + len("b.csv")
+    entry = whole.index(b"PK\x01\x02", whole.index(b"PK\x01\x02") + 1)
+    nested = b"x" * 10
+    for depth in range(4):
+        nested = packed({f"{depth}.zip" if depth else "b.csv": nested})
+    return {
+        "damaged data": damaged_at(whole, begin + 50),
+        "another checksum": damaged_at(whole, entry + 16, 4),
+        "an unknown packing": whole[: entry + 10] + b"\x63\x00" + whole[entry + 12 :],
+        "a password": whole[: entry + 8] + b"\x01\x00" + whole[entry + 10 :],
+        "a damaged head": damaged_at(whole, whole.index(b"b.csv") - 30, 30),
+        "packed too often": packed({**files, "b.csv": nested}),
+        "an archive that is none": packed({**files, "b.csv": b"PK\x03\x04" + b"x" * 200}),
+        "a cut archive": packed({**files, "b.csv": whole[: len(whole) // 2]}),
+        "a cut gzip": packed(
+            {"a.csv": files["a.csv"], "b.csv.gz": b"\x1f\x8b\x08\x00cut", "c.csv": files["c.csv"]}
+        ),
+        "no table": packed({**files, "b.csv": b"\x00\x01\x02" * 50}),
+        "nothing": packed({**files, "b.csv": b""}),
+        "a cut workbook": packed({**files, "b.csv": packed({"xl/workbook.xml": b"<"})}),
+        "Parquet that is none": packed({**files, "b.csv": b"PAR1" + b"x" * 100 + b"PAR1"}),
+        "JSON that is none": packed({**files, "b.csv": b"[" * DEEP}),
+        "JSON of another unit": packed(
+            {**files, "b.csv": b'{"unit":"furlong","data":[{"time":"2016-07-01T00:00Z","v":1},{}]}'}
+        ),
+        "JSON of another clock": packed(
+            {
+                **files,
+                "b.csv": b'{"timezone":"Mars","data":'
+                + json.dumps([{"time": "2016-07-01 00:00", "kw": 1}] * 3).encode()
+                + b"}",
+            }
+        ),
+        "SolarEdge that is none": packed(
+            {**files, "b.csv": b'{"energy":{"timeUnit":"HOUR","values":[1,{"date":2},"x"]}}'}
+        ),
+        "a feed that is none": packed({**files, "b.csv": b"<feed><entry></feed>"}),
+    }
+
+
+@CLEANINGS
+def test_a_member_of_an_archive_stands_alone(cleaning, tmp_path):
+    files = {f"{name}.csv": csv_of(power) for name, power in HOMES.items()}
+    path = tmp_path / "homes.zip"
+    path.write_bytes(packed(files))
+    quiet = read(path, cleaning)
+    found = {}
+    for kind, data in spoilt_archives().items():
+        path.write_bytes(data)
+        found[kind] = stopped(quiet, path, cleaning, kept=False)
+    assert {kind: how for kind, how in found.items() if how} == {}
+
+
+@pytest.mark.parametrize("keep", [0.5, 0.99])
+def test_an_archive_without_its_directory_is_refused_in_a_sentence(keep, tmp_path):
+    data = packed({f"{name}.csv": csv_of(power) for name, power in HOMES.items()})
+    path = tmp_path / "homes.zip"
+    path.write_bytes(data[: int(keep * len(data))])
+    assert "damaged" in refusal(path)
+
+
+@CLEANINGS
+def test_two_members_of_one_name_are_both_read(cleaning, tmp_path):
+    """The second does not stand in for the first."""
+    half = len(HOMES["b"]) // 2
+    parts = [csv_of(HOMES["b"].iloc[:half]), csv_of(HOMES["b"].iloc[half:])]
+    path = tmp_path / "homes.zip"
+    data = packed({"b.csv": parts[0], "c.csv": parts[1]})
+    path.write_bytes(data.replace(b"c.csv", b"b.csv"))
+    whole = tmp_path / "b.csv"
+    whole.write_bytes(csv_of(HOMES["b"]))
+    assert read(path, cleaning)["b"][:2] == read(whole, cleaning)["b"][:2]
+
+
+# Parquet, Feather and frames
+
+
+STAMPS = HOMES["a"].index.tz_localize(None)
+NAMES = [name for name in HOMES for _ in STAMPS]
+FIRST_OF_B = len(STAMPS)
+
+
+def columns_of_homes() -> dict[str, list[object]]:
+    values = [float(value) for power in HOMES.values() for value in power]
+    return {"system_id": NAMES, "time": [*STAMPS] * len(HOMES), "power_kw": values}
+
+
+def arrow_table(change=None, kind: pa.DataType | None = None, times=None) -> pa.Table:
+    columns = columns_of_homes()
+    values = columns["power_kw"]
+    if kind is not None and not pa.types.is_floating(kind):
+        make = (lambda each: int(1e3 * each)) if pa.types.is_integer(kind) else str
+        values = [make(value) for value in values]
+    if change is not None:
+        for spot in SPOTS:
+            values[FIRST_OF_B + spot] = change
+    column = "power_w" if kind is not None and pa.types.is_integer(kind) else "power_kw"
+    arrow = times or pa.array(columns["time"], pa.timestamp("us", "UTC"))
+    return pa.table({"system_id": NAMES, "time": arrow, column: pa.array(values, kind)})
+
+
+NUMBERS = {
+    "a whole number beyond doubles": (2**53 + 1, pa.int64()),
+    "the largest of 64 bits": (2**63 - 1, pa.int64()),
+    "the largest without a sign": (2**64 - 1, pa.uint64()),
+    "the smallest": (-(2**63), pa.int64()),
+    "no number": (float("nan"), pa.float64()),
+    "infinity": (float("inf"), pa.float32()),
+    "a text": ("n/a", pa.string()),
+    "a long number": ("9" * 5000, pa.string()),
+    "NUL": ("\x00", pa.string()),
+    "a date": ("2019-06-01", pa.large_string()),
+}
+
+
+@CLEANINGS
+@pytest.mark.parametrize("write", [pq.write_table, feather.write_feather])
+def test_a_cell_of_a_table_with_types_stands_alone(write, cleaning, tmp_path):
+    path = tmp_path / "homes.arrow"
+    found = {}
+    for what, (value, kind) in NUMBERS.items():
+        write(arrow_table(kind=kind), path)
+        quiet = read(path, cleaning)
+        write(arrow_table(value, kind), path)
+        found[what] = stopped(quiet, path, cleaning, kept=cleaning == "each")
+    assert {kind: how for kind, how in found.items() if how} == {}
+
+
+def times_of(kind: pa.DataType, change: int) -> pa.Array:
+    seconds = [int(each.timestamp()) for each in columns_of_homes()["time"]]
+    scale = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[getattr(kind, "unit", "s")]
+    counts = [scale * each for each in seconds]
+    for spot in SPOTS if change else ():
+        counts[FIRST_OF_B + spot] = change
+    if pa.types.is_floating(kind):
+        return pa.array([float(each) for each in counts], kind)
+    return pa.array(counts, pa.int64()).view(kind)
+
+
+@CLEANINGS
+@pytest.mark.parametrize("change", [2**62, -(2**62), -(2**63), 0, 1])
+@pytest.mark.parametrize(
+    "kind",
+    [pa.timestamp("s", "UTC"), pa.timestamp("ms"), pa.timestamp("ns"), pa.int64(), pa.float64()],
+)
+def test_a_time_out_of_range_costs_its_own_system_alone(kind, change, cleaning, tmp_path):
+    path = tmp_path / "homes.feather"
+    feather.write_feather(arrow_table(times=times_of(kind, 0)), path)
+    quiet = read(path, cleaning)
+    feather.write_feather(arrow_table(times=times_of(kind, change)), path)
+    assert stopped(quiet, path, cleaning, kept=False) == ""
+
+
+OBJECTS = {
+    "a list": [1.0, 2.0],
+    "an array": np.array([1.0, 2.0]),
+    "an integer of 5,000 digits": 10**5000,
+    "half a surrogate": "\ud800",
+    "bytes": b"\xff",
+    "a frame": pd.DataFrame({"a": [1]}),
+    "what cannot be compared": pd.NA,
+    "what cannot be shown": type("Silent", (), {"__str__": lambda self: 1 / 0})(),
+}
+
+
+@CLEANINGS
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_cell_of_a_frame_stands_alone(wide, cleaning):
+    options = MeterOptions(timezone="UTC", cleaning=cleaning, power_unit="kW")
+    frame = pd.DataFrame(HOMES).astype(object) if wide else pd.DataFrame(columns_of_homes())
+    frame = frame.astype({"b" if wide else "power_kw": object})
+    quiet = told(systems_of_frame(frame, options))
+    found = {}
+    for what, value in OBJECTS.items():
+        spoilt = frame.copy()
+        for spot in SPOTS:
+            column = spoilt["b" if wide else "power_kw"]
+            column.array[spot if wide else FIRST_OF_B + spot] = value
+        try:
+            assert_alone(quiet, told(systems_of_frame(spoilt, options)), kept=cleaning == "each")
+        except Exception as error:  # whatever it is, it has stopped the reader
+            found[what] = repr(error)[:300]
+    assert found == {}
+
+
+@CLEANINGS
+@pytest.mark.parametrize("unit", ["W", "kWh", "furlong", ""])
+def test_a_unit_in_a_column_is_its_own_system_s(unit, cleaning, tmp_path):
+    def write(name: str, spoilt: str) -> Path:
+        rows = [
+            f"{name},{stamp:%Y-%m-%d %H:%M},{value},{spoilt if (name, n) == ('b', 12) else 'kW'}"
+            for name, power in HOMES.items()
+            for n, (stamp, value) in enumerate(power.items())
+        ]
+        path = tmp_path / name
+        path.write_text("\n".join(["system_id,time,generation,uom", *rows, ""]))
+        return path
+
+    declared = {"power_unit": "kW"} if cleaning == "each" else {}
+    quiet = read(write("quiet.csv", "kW"), cleaning, **declared)
+    spoilt = read(write("spoilt.csv", unit), cleaning, **declared)
+    assert_alone(quiet, spoilt, kept=False)
+
+
+# NEM12
+
+
+def nem12_file(path, *, head: str | None = None, day: str | None = None, more: str = ""):
+    """Write one register for each home, with b's head or its first day replaced."""
+    lines = ["100,NEM12,202001010000,MDP,Retailer"]
+    for name, power in HOMES.items():
+        spoilt = name == "b"
+        own = f"200,NMI{name},B1,B1,B1,N1,METER{name},kWh,30,"
+        lines.append(head if spoilt and head is not None else own)
+        days = np.repeat(power.to_numpy() / 2.0, 2).reshape(-1, 48)
+        for number, values in enumerate(days):
+            text = f"300,2016070{number + 1},{','.join(f'{each:.4f}' for each in values)},A,,,,"
+            lines.append(day if spoilt and number == 0 and day is not None else text)
+            if spoilt and number == 0 and more:
+                lines.append(more)
+    path.write_text("\n".join([*lines, "900", ""]), encoding="latin-1")
+    return path
+
+
+NEM12_LINES = {
+    "a head cut short": {"head": "200,NMIb,B1"},
+    "a head of its own number alone": {"head": "200"},
+    "another interval": {"head": "200,NMIb,B1,B1,B1,N1,METERb,kWh,17,"},
+    "no interval": {"head": "200,NMIb,B1,B1,B1,N1,METERb,kWh,,"},
+    "another unit": {"head": "200,NMIb,B1,B1,B1,N1,METERb,furlong,30,"},
+    "an open quote in its head": {"head": '200,NMIb,B1,B1,B1,N1,"METERb,kWh,30,'},
+    "a head broken in two": {"head": "200,NMIb,B1,B1,B1\n,N1,METERb,kWh,30,"},
+    "a day cut short": {"day": "300,20160701,1,2"},
+    "a day alone": {"day": "300"},
+    "no date": {"day": "300,20169901" + ",1" * 48},
+    "other digits": {"day": "300,\xb2\xb2\xb2\xb2\xb2\xb2\xb2\xb2" + ",1" * 48},
+    "an open quote": {"day": '300,20160701,"1' + ",1" * 47 + ",A"},
+    "a line break in quotes": {"day": '300,20160701,"1\n2"' + ",1" * 47 + ",A"},
+    "intervals of 5,000 digits": {"more": f"400,1,{'9' * 5000},N,,"},
+    "intervals that are none": {"more": "400,x,y,N,,"},
+    "intervals before the first": {"more": "400,0,0,N,,"},
+    "an end too early": {"more": "900"},
+    "a line of nothing": {"more": ",,,"},
+    "a stray byte": {"more": "\xff"},
+}
+
+
+@CLEANINGS
+def test_a_line_of_nem12_stands_alone(cleaning, tmp_path):
+    path = tmp_path / "homes.csv"
+
+    def read_homes() -> dict[str, object]:
+        found = read(path, cleaning)
+        return {name.removeprefix("NMI"): each for name, each in found.items()}
+
+    nem12_file(path)
+    quiet, found = read_homes(), {}
+    for what, change in NEM12_LINES.items():
+        nem12_file(path, **change)
+        try:
+            assert_alone(quiet, read_homes(), kept=False)
+        except Exception as error:  # whatever it is, it has stopped the reader
+            found[what] = repr(error)[:300]
+    assert found == {}
+
+
+# Green Button
+
+
+def feed_file(path, change=None) -> None:
+    """Write a feed with a usage point for each home, of which b's is changed as text."""
+    base, entries = "https://utility.example/espi/1_1/resource", []
+    for name, power in HOMES.items():
+        point = f"{base}/UsagePoint/{name}"
+        readings = "".join(
+            "<IntervalReading><timePeriod><duration>3600</duration>"
+            f"<start>{stamp.timestamp():.0f}</start></timePeriod>"
+            f"<value>{1000 * value:.0f}</value></IntervalReading>"
+            for stamp, value in power.items()
+        )
+        own = (
+            f'<entry><link rel="self" href="{point}"/><content><UsagePoint/></content></entry>'
+            f'<entry><link rel="self" href="{point}/MeterReading/1"/>'
+            f'<link rel="related" href="{base}/ReadingType/{name}"/>'
+            "<content><MeterReading/></content></entry>"
+            f'<entry><link rel="self" href="{base}/ReadingType/{name}"/><content><ReadingType>'
+            "<flowDirection>19</flowDirection><powerOfTenMultiplier>0</powerOfTenMultiplier>"
+            "<uom>72</uom></ReadingType></content></entry>"
+            f'<entry><link rel="self" href="{point}/MeterReading/1/IntervalBlock/1"/>'
+            f"<content><IntervalBlock>{readings}</IntervalBlock></content></entry>"
+        )
+        entries.append(change(own) if change is not None and name == "b" else own)
+    head = '<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom">'
+    path.write_text(f"{head}{''.join(entries)}</feed>", encoding="utf-8")
+
+
+def swapped(old: str, new: str, count: int = 1):
+    return lambda text: text.replace(old, new, count)
+
+
+FEED_CHANGES = {
+    "an unknown entity": swapped("<value>", "<value>&foo;"),
+    "a bare ampersand": swapped("<value>", "<value>&"),
+    "an open tag": swapped("<value>", "<value><"),
+    "a control character": swapped("<value>", "<value>\x01"),
+    "a reading that does not end": swapped("</IntervalReading>", ""),
+    "a block that does not end": swapped("</IntervalBlock>", ""),
+    "an entry that does not end": swapped("</entry>", ""),
+    "no start": swapped("<start>", "<start>x"),
+    "no duration": swapped("<duration>3600</duration>", "<duration>x</duration>"),
+    "another duration": swapped("<duration>3600</duration>", "<duration>900</duration>"),
+    "a start of 5,000 digits": swapped("<start>", "<start>" + "9" * 5000),
+    "no time": swapped("<timePeriod>", "<timeless>"),
+    "a power of ten beyond all": swapped("Multiplier>0<", "Multiplier>999<"),
+    "a power of ten of 5,000 digits": swapped("Multiplier>0<", f"Multiplier>{'9' * 5000}<"),
+    "another unit": swapped("<uom>72<", "<uom>42<"),
+    "a register": swapped("<uom>", "<accumulationBehaviour>3</accumulationBehaviour><uom>"),
+    "the net": swapped(">19<", ">4<"),
+    "no reading type": swapped("ReadingType", "ReadingTune", 99),
+    "no link to it": swapped('rel="related"', 'rel="x"'),
+    "no readings": swapped("IntervalReading", "Interval", 999),
+    "no content": swapped("<content>", "<tent/><content>", 9),
+    "a generator": swapped("<UsagePoint/>", "<UsagePoint><roleFlags>8</roleFlags></UsagePoint>"),
+}
+
+
+@CLEANINGS
+def test_a_usage_point_of_a_feed_stands_alone(cleaning, tmp_path):
+    path = tmp_path / "homes.xml"
+
+    def read_homes() -> dict[str, object]:
+        names = {"homes-1": "a", "homes-2": "b", "homes-3": "c"}
+        return {names.get(name, name): each for name, each in read(path, cleaning).items()}
+
+    feed_file(path)
+    quiet, found = read_homes(), {}
+    for what, change in FEED_CHANGES.items():
+        feed_file(path, change)
+        try:
+            assert_alone(quiet, read_homes(), kept=False)
+        except Exception as error:  # whatever it is, it has stopped the reader
+            found[what] = repr(error)[:300]
+    assert found == {}
