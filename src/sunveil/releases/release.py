@@ -141,7 +141,6 @@ def release(
         net=net,
         cleaning="each",
     )
-    check_clock(record, (weather.site if place is None else place).longitude)
     weather = _weather_of(record, weather, place, cache)
     if mechanism is Mechanism.PAPER:
         return _by_paper(record, weather, unit=unit, mechanism=DPBO(epsilon, _delta(delta)))
@@ -189,9 +188,12 @@ def _weather_of(
     place: Site | None,
     cache: WeatherCache | None,
 ) -> Weather:
-    """Return the weather over a record, from its span and place alone."""
-    if not isinstance(given, Weather):
+    """Return the weather over a record, from its span and place alone, which its clock must fit."""
+    if isinstance(given, Weather):
+        check_clock(record, given.site.longitude)
+    else:
         assert place is not None
+        check_clock(record, place.longitude)
         first, last = (pd.Timestamp(end, tz="UTC") for end in record.extent)
         return get_weather(given, place, first - MARGIN, last + MARGIN, cache=cache)
     own = given.site
