@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -51,6 +52,42 @@ def test_a_long_file_of_three_systems_gives_three_json_objects(
         assert angle(each, planes[each["system_id"]]) < 3.0
         assert each["dc_capacity_kw"] == pytest.approx(5.0, rel=0.06)
         assert each["assumptions"]["weather"] == "clearsky"
+
+
+def spoilt(path: Path, lines: list[str], cells: dict[int, str]) -> Path:
+    """Write a long file by time, some of whose readings are other cells."""
+    head, *rows = lines
+    rows.sort(key=lambda row: row.split(",")[1])
+    for at, cell in cells.items():
+        rows[at] = ",".join([*rows[at].split(",")[:2], cell])
+    path.write_text("\n".join([head, *rows, ""]))
+    return path
+
+
+STRAY = {at + more: cell for at in range(0, 8600, 18) for more, cell in ((0, '"1'), (15, '1"'))}
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [STRAY, {0: '"see\ntime,note\nbelow"'}, {0: '"x\ntime,system_id,power_w\nz"'}],
+    ids=["quotes", "note", "header"],
+)
+def test_cells_of_one_system_move_no_line_of_another(
+    sunveil, three_systems, place, tmp_path, cells, monkeypatch
+):
+    lines = three_systems.read_text().splitlines()
+    path = spoilt(tmp_path / "meters.csv", lines, cells)
+    said = sunveil("infer", path, *place, "--json")
+    told = json.loads(said.out)
+    assert [each["system_id"] for each in told] == ["east", "south", "west"]
+    for each in told[1:]:
+        assert each["dc_capacity_kw"] == pytest.approx(5.0, rel=0.06)
+    monkeypatch.setenv("SUNVEIL_LEDGER", str(tmp_path / "ledger.db"))
+    sunveil("dataset", "create", "d", "--protect", "system", "--epsilon", "2")
+    asked = ("--dataset", "d", "--protect", "system", "--epsilon", "1", "--dry-run")
+    dry = [sunveil("publish", "system", each, *place, *asked) for each in (three_systems, path)]
+    assert "3 systems. Errors to expect" in dry[0].out
+    assert dry[1] == dry[0]
 
 
 def test_a_table_shows_intervals_and_names_what_was_assumed(sunveil, three_systems, place):

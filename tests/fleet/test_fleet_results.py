@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
 
 from sunveil.engine import BlockEstimates
 from sunveil.engine.outcomes import flag_bits
@@ -103,6 +105,11 @@ def test_a_table_brings_its_public_keys(tmp_path):
         ("e.csv", "system_id,power\na,1\n", "lacks one of the columns"),
         ("e.csv", f"{HEADER}\n", "no system"),
         ("e.csv", f"{HEADER}\n,180,20,5\n", "without a system_id"),
+        (
+            "e.csv",
+            "surface_azimuth,system_id,surface_tilt,dc_capacity_kw\n180,a,20,5\n",
+            "the column 'system_id' between those of the estimates",
+        ),
         ("e.csv", "", "cannot be read|lacks one of the columns"),
         ("e.parquet", "no parquet", "cannot be read"),
     ],
@@ -157,6 +164,54 @@ def test_a_quote_that_is_never_closed_swallows_no_other_row(tmp_path):
     assert found.system_ids == ("a", "b", "c", "d")
     np.testing.assert_array_equal(found.surface_azimuth, [180.0, 190.0, 200.0, 210.0])
     np.testing.assert_array_equal(found.dc_capacity_kw[[0, 2, 3]], [5.0, 7.0, 8.0])
+
+
+# A row with both separators and line breaks in its cells may hold another row: no cell has both.
+TORN = ("1,2", '1,"2', '"1,2', '",')
+BROKEN = ('"1\n2"', '"1\n\n2"', '"\n"')
+QUOTES = ('"', '1"', '"1', '""', '"1"2')
+ORDERS = (
+    ("system_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw", "feeder"),
+    ("feeder", "system_id", "surface_azimuth", "surface_tilt", "dc_capacity_kw"),
+    ("dc_capacity_kw", "surface_azimuth", "surface_tilt", "system_id", "feeder"),
+)
+
+
+@given(
+    cells=st.dictionaries(
+        st.tuples(st.integers(0, 9), st.integers(0, 2)),
+        st.sampled_from((*QUOTES, *BROKEN)) | st.sampled_from((*QUOTES, *TORN)),
+        max_size=5,
+    ),
+    order=st.sampled_from(ORDERS),
+    feeder=st.sampled_from(["F{}", '"Hill, {}"', '"{}"']),
+)
+@example(cells={(3, 1): '"1', (3, 2): '2"'}, order=ORDERS[0], feeder="F{}")
+@example(cells={(3, 1): '"1\n2"', (4, 0): '"1\n2"'}, order=ORDERS[0], feeder="F{}")
+@example(cells={(3, 0): '"1,2'}, order=ORDERS[0], feeder='"Hill, {}"')
+def test_cells_of_rows_change_neither_their_names_nor_another_row(
+    tmp_path_factory, cells, order, feeder
+):
+    for row in {row for row, _ in cells}:
+        own = {cell for (other, _), cell in cells.items() if other == row}
+        assume(not (own & {*TORN} and own & {*BROKEN}))
+    path = tmp_path_factory.mktemp("rows") / "e.csv"
+    numbers = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
+    found = []
+    for spoilt in ({}, cells):
+        lines = [",".join(order)]
+        for row in range(10):
+            values = {name: spoilt.get((row, at), f"{row}.5") for at, name in enumerate(numbers)}
+            values |= {"system_id": f"s{row}", "feeder": feeder.format(row)}
+            lines.append(",".join(values[name] for name in order))
+        path.write_text("\n".join([*lines, ""]))
+        found.append(read_fleet(path, keys=["feeder"]))
+    before, after = found
+    assert after.system_ids == before.system_ids
+    assert after.keys["feeder"].tolist() == before.keys["feeder"].tolist()
+    own = [row not in {row for row, _ in cells} for row in range(10)]
+    for name in numbers:
+        np.testing.assert_array_equal(getattr(after, name)[own], getattr(before, name)[own])
 
 
 def test_json_csv_and_parquet_give_the_same_rows(tmp_path):

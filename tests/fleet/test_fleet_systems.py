@@ -32,6 +32,17 @@ def test_systems_come_in_the_order_of_their_names_with_their_keys(tmp_path):
     assert found.keys.to_pydict() == {"feeder": ["F2", "F1"], "zip": ["00502", "00501"]}
 
 
+def test_a_line_break_in_quotes_and_stray_quotes_cost_no_other_system(tmp_path):
+    lines = ["system_id,latitude,longitude,note"]
+    lines += [f"s{row},40,-105,x" for row in range(6)]
+    for cells in ({1: '"high\nup"'}, {1: '"1', 3: '1"'}, {1: '"x\ny\nz"', 2: '"'}):
+        rows = [f"s{row},40,-105,{cells.get(row, 'x')}" for row in range(6)]
+        found = read_systems(write(tmp_path / "s.csv", "\n".join([lines[0], *rows, ""])))
+        assert found.ids.to_pylist() == [f"s{row}" for row in range(6)]
+        assert found.refused == ()
+        assert all(found.keys["note"][row].as_py() == "x" for row in range(6) if row not in cells)
+
+
 def test_a_declared_time_zone_goes_before_those_of_the_table(tmp_path):
     text = "system_id,latitude,longitude,timezone\na,40,-105,UTC\nb,40,-105,Mars/Olympus\n"
     path = write(tmp_path / "s.csv", text)

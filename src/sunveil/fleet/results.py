@@ -289,6 +289,13 @@ def _read_parquet(path: Path, columns: list[str]) -> pa.Table:
 def _read_csv(path: Path, columns: list[str]) -> pa.Table:
     """Return columns of a CSV file as texts, each line read by itself."""
     found = read_text_table(path, where=str(path), private=_VALUES)
+    places = [at for at, name in enumerate(found) if name in _VALUES]
+    between = list(found)[places[0] : places[-1]] if places else []
+    if parted := [name for name in between if name in columns and name not in _VALUES]:
+        raise SourceError(
+            f"{path} has the column {parted[0]!r} between those of the estimates; put it before or"
+            " behind them"
+        )
     return pa.table({name: found[name] for name in columns})
 
 

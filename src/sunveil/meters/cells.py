@@ -41,8 +41,8 @@ class RoleCells:
         The cells of each column of readings: texts, or numbers where the file has types.
     imported
         The cells of what was taken from the grid, where a net meter counts it apart.
-    torn
-        Lines that have more cells than the header.
+    torn, short
+        Lines that have more cells than the header, and lines that have fewer.
     separator
         What stands between cells, where the table is a text.
     zone
@@ -64,6 +64,7 @@ class RoleCells:
     unit: pa.Array | None = None
     imported: pa.Array | None = None
     torn: NDArray[np.bool_] | None = None
+    short: NDArray[np.bool_] | None = None
     separator: str | None = None
     zone: str | None = None
     said: dict[str, str] = field(default_factory=dict)
@@ -80,6 +81,7 @@ class RoleCells:
             rows=self.rows[which],
             power=tuple(each.filter(mask) for each in self.power),
             torn=None if self.torn is None else self.torn[which],
+            short=None if self.short is None else self.short[which],
             **cells,
         )
 

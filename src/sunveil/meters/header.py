@@ -6,11 +6,12 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise, takewhile
 
 from sunveil.errors import MeterError, ask
 from sunveil.meters import vocabulary
 from sunveil.meters.dates import is_clock, is_stamp
-from sunveil.meters.options import MeterOptions
+from sunveil.meters.options import COLUMN_FIELDS, MeterOptions
 from sunveil.meters.textcells import SEPARATORS, cut
 from sunveil.meters.units import is_unit, unit_in_name
 
@@ -23,6 +24,9 @@ _HINT = re.compile(
     r"|counter|analog|status|mean|average|\[?[dmyhs]+[-/.][dmyhs]+[-/.][dmyhs]+.*",
     re.IGNORECASE,
 )
+
+# Digits that are no part of a unit such as m2.
+_DIGITS = re.compile(r"(?<![A-Za-z^-])\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +107,7 @@ def fold(text: str) -> str:
 
 
 def find_head(lines: Sequence[str], options: MeterOptions, *, where: str) -> TableHead:
-    """Return the header of a text table, from what stands above its first row of readings.
-
-    Only lines above the first line with a stamp are taken for a header, whatever cells hold.
+    """Return the header of a text table: the first line that names columns, above any reading.
 
     Parameters
     ----------
@@ -118,36 +120,104 @@ def find_head(lines: Sequence[str], options: MeterOptions, *, where: str) -> Tab
     """
     if not any(line.strip() for line in lines):
         raise MeterError(f"{where} is empty")
-    if options.declared_only and options.skip_rows is None:
-        options = options.changed({"skip_rows": _named_line(lines, options)})
-    if options.declared_only and options.skip_rows is not None:
-        line = next((each for each in lines[options.skip_rows :] if each.strip()), "")
-        separator = options.separator or max(SEPARATORS, key=line.count)
+    names_at = _declared_names(lines, options) if options.declared_only else None
+    if names_at is None and (not options.declared_only or options.skip_rows is None):
+        names_at = _first_names(lines, options)
+    if options.separator is not None:
+        separator = options.separator
+    elif names_at is not None:
+        separator = _separator_of(lines[names_at], options)
     else:
-        separator = options.separator or _find_separator(lines, options.skip_rows or 0)
+        separator = _find_separator(lines, options.skip_rows or 0)
     rows = [_cells(line, separator) for line in lines]
-    above, skip, columns, named = find_columns(rows, options, where=where)
+    above, skip, columns, named = find_columns(rows, options, where=where, names_at=names_at)
     return TableHead(separator, above, skip, columns, named, _stated_decimal(lines[:skip]))
 
 
-def _named_line(lines: Sequence[str], options: MeterOptions) -> int | None:
-    """Return the last line without a stamp that names a column of times, None without any.
+def _declared_names(lines: Sequence[str], options: MeterOptions) -> int | None:
+    """Return the line of names where the curator says how many stand above it."""
+    if options.skip_rows is None:
+        return None
+    filled = (at for at in range(options.skip_rows, len(lines)) if lines[at].strip())
+    at = next(filled, None)
+    return None if at is None or _has_stamp(_ways(lines[at], options)) else at
 
-    Whatever readings hold, they cannot make such a line: theirs have a stamp, or are left open by
-    a quote.
+
+def _first_names(lines: Sequence[str], options: MeterOptions) -> int | None:
+    """Return the first line that names a column of times which the next line with a stamp has.
+
+    One that names other columns too goes before one that does not. No reading has a say: all of
+    them stand below the first line with a stamp. Text in quotes names no column.
     """
-    known = {*vocabulary.TIMES, *vocabulary.DATES}
-    known |= {fold(each) for each in (options.time_column, options.date_column) if each}
-    found = None
+    found: list[tuple[int, bool, set[int]]] = []
+    sure: list[int] = []
+    behind = options.skip_rows or 0
     for at, line in enumerate(lines[:_DEEPEST]):
-        if line.count('"') % 2:
+        if at < behind:
             continue
-        ways = [_cells(line, each) for each in options.separator or SEPARATORS]
-        if any(is_stamp(cell) for cells in ways for cell in cells):
+        ways = _ways(line, options)
+        if _has_stamp(ways):
+            stamped = {place for cells in ways for place in _stamped(cells)}
+            if sure := [at for at, _, places in found if places & stamped]:
+                break
             continue
-        if any(len(cells) > 1 and known & {fold(cell) for cell in cells} for cells in ways):
-            found = at
-    return found
+        behind = _behind_quotes(lines, at, options)
+        if behind == at + 1 and (named := _named_in(ways, options)):
+            found.append((at, *named))
+    several = [at for at, more, _ in found if more and (at in sure or not sure)]
+    return next(iter((*several, *sure)), None)
+
+
+def _behind_quotes(lines: Sequence[str], at: int, options: MeterOptions) -> int:
+    """Return the line behind a cell in quotes that a line leaves open, above the next stamp."""
+    if lines[at].count('"') % 2:
+        for after in range(at + 1, min(len(lines), _DEEPEST)):
+            if _has_stamp(_ways(lines[after], options)):
+                break
+            if lines[after].count('"') % 2:
+                return after + 1
+    return at + 1
+
+
+def _named_in(ways: Sequence[Sequence[str]], options: MeterOptions) -> tuple[bool, set[int]] | None:
+    """Return whether a line names other columns beside times, and the places of those.
+
+    None where it names no column of times. Places are counted from both ends of the line.
+    """
+    own = (options.time_column, options.date_column)
+    times = {*vocabulary.TIMES, *vocabulary.DATES, *(fold(each) for each in own if each)}
+    others = {*vocabulary.CLOCKS, *vocabulary.SYSTEMS}
+    for cells in ways:
+        words = [fold(cell) for cell in cells]
+        places = [at for at, word in enumerate(words) if word in times]
+        if len(cells) > 1 and places:
+            more = len(places) > 1 or any(
+                word in others or unit_in_name(cell) is not None
+                for word, cell in zip(words, cells, strict=True)
+                if word not in times
+            )
+            return more, {at - from_end for at in places for from_end in (0, len(cells))}
+    return None
+
+
+def _separator_of(line: str, options: MeterOptions) -> str:
+    """Return what stands between the cells of a line of names."""
+    naming = [each for each in SEPARATORS if _named_in([_cells(line, each)], options)]
+    return max(naming or SEPARATORS, key=line.count)
+
+
+def _ways(line: str, options: MeterOptions) -> list[list[str]]:
+    return [_cells(line, each) for each in options.separator or SEPARATORS]
+
+
+def _has_stamp(ways: Sequence[Sequence[str]]) -> bool:
+    return any(is_stamp(cell) for cells in ways for cell in cells)
+
+
+def _stamped(cells: Sequence[str]) -> set[int]:
+    """Return the places of stamps among cells, counted from both ends."""
+    places = [at for at, cell in enumerate(cells) if is_stamp(cell)]
+    return {at - from_end for at in places for from_end in (0, len(cells))}
 
 
 def _stated_decimal(lines: Sequence[str]) -> str | None:
@@ -159,7 +229,11 @@ def _stated_decimal(lines: Sequence[str]) -> str | None:
 
 
 def find_columns(
-    rows: Sequence[Sequence[str]], options: MeterOptions, *, where: str
+    rows: Sequence[Sequence[str]],
+    options: MeterOptions,
+    *,
+    where: str,
+    names_at: int | None = None,
 ) -> tuple[int, int, tuple[TableColumn, ...], bool]:
     """Return how many rows stand above the header and above the readings, and the columns.
 
@@ -173,35 +247,36 @@ def find_columns(
         What the curator says of them.
     where
         The name of the table, for messages.
+    names_at
+        The row of names, where it is known.
     """
     above = options.skip_rows or 0
-    if options.declared_only and options.skip_rows is not None:
-        first = next((at for at in range(above, len(rows)) if any(map(is_stamp, rows[at]))), None)
-    else:
+    if names_at is None:
         first = _first_data_row(rows, above)
+    else:
+        first = next(
+            (at for at in range(names_at, len(rows)) if any(map(is_stamp, rows[at]))), None
+        )
+        above = names_at
     if first is None:
         first = _below_header(rows, above, options, where)
-    width = len(_stripped(rows[first])) if first < len(rows) else 0
-    if options.declared_only and options.skip_rows is not None and first > above:
-        names_at: int | None = above + next(k for k, row in enumerate(rows[above:]) if any(row))
-    else:
-        names_at = _names_row(rows, above, first, width)
     if names_at is None:
-        return first, first, _unnamed(rows[first:], max(width, 1), options), False
+        names_at = _names_row(rows, above, first)
+    if names_at is None:
+        return first, first, _unnamed(rows[first:], options, where), False
     names = _stripped(rows[names_at])
     if len(names) < 2:
         raise MeterError(
             f"{where} is not a table of times and readings: its header must name at least two"
             f" columns; say what stands between them with {ask('separator')}"
         )
-    # a row of units is as wide as the names: the rest of a cell with a line break is not
-    below = [row for row in rows[names_at + 1 : first] if len(row) >= len(names)]
+    units = list(takewhile(_is_of_units, rows[names_at + 1 : first]))
     sure = _are_names(names)
     sample = [] if options.declared_only else [row for row in rows[first:] if any(row)]
     columns = tuple(
         TableColumn(
             name,
-            tuple(row[at] for row in below if at < len(row) and row[at]),
+            tuple(row[at] for row in units if at < len(row) and row[at]),
             tuple(row[at] for row in sample if at < len(row)),
             is_sure=sure,
         )
@@ -242,15 +317,19 @@ def _find_separator(lines: Sequence[str], above: int) -> str:
 
 
 def _first_data_row(rows: Sequence[Sequence[str]], above: int) -> int | None:
-    """Return the first row with a stamp that the next row has at the same place too."""
+    """Return the first row with a stamp that the next row with any has at the same place too.
+
+    Rows between them are narrower: the remains of a line that was torn apart.
+    """
     filled = [at for at in range(above, min(len(rows), _DEEPEST + 100)) if any(rows[at])]
-    for number, at in enumerate(filled):
-        stamped = [place for place, cell in enumerate(rows[at]) if is_stamp(cell)]
-        if not stamped or (len(_stripped(rows[at])) < 2 and number + 1 == len(filled)):
-            continue
-        after = rows[filled[number + 1]] if number + 1 < len(filled) else rows[at]
-        if any(place < len(after) and is_stamp(after[place]) for place in stamped):
+    stamped = [(at, places) for at in filled if (places := _stamped(rows[at]))]
+    for (at, places), (after, others) in pairwise(stamped):
+        between = [len(_stripped(row)) for row in rows[at + 1 : after]]
+        if places & others and max(between, default=0) < len(_stripped(rows[after])):
             return at
+    # a lone row of readings is the last one
+    if stamped and stamped[-1][0] == filled[-1] and len(_stripped(rows[filled[-1]])) > 1:
+        return filled[-1]
     return None
 
 
@@ -270,26 +349,32 @@ def _below_header(
     return first + 1
 
 
-def _names_row(rows: Sequence[Sequence[str]], above: int, first: int, width: int) -> int | None:
-    """Return the row of names: the last one as wide as the readings that is not made of units."""
-    wide = [
-        at
-        for at in range(above, first)
-        if len(_stripped(rows[at])) >= max(2, min(width, 2 if width < 4 else width // 2))
-    ]
+def _names_row(rows: Sequence[Sequence[str]], above: int, first: int) -> int | None:
+    """Return the row of names: the last wide one above the readings that is not made of units."""
+    widths = {at: len(_stripped(rows[at])) for at in range(above, first)}
+    widest = max(widths.values(), default=0)
+    wide = [at for at, width in widths.items() if width >= max(2, widest // 2)]
     known = {*vocabulary.TIMES, *vocabulary.DATES}
     for at in reversed(wide):  # a row whose stamp cannot be read is no header for that
         if known & {fold(cell) for cell in rows[at]}:
             return at
     for at in reversed(wide):
         told = [cell for cell in rows[at] if cell]
-        hints = sum(is_unit(cell) or bool(_HINT.fullmatch(cell)) for cell in told)
-        if 2 * hints < len(told) or len(wide) == 1:
+        if 2 * sum(map(_is_hint, told)) < len(told) or len(wide) == 1:
             return None if _is_readings(told) else at
     if wide:
         return wide[-1]
     alone = [at for at in range(above, first) if any(rows[at])]
-    return alone[-1] if alone and width < 2 else None
+    return alone[-1] if alone and len(rows[first]) < 2 else None
+
+
+def _is_hint(cell: str) -> bool:
+    return is_unit(cell) or bool(_HINT.fullmatch(cell))
+
+
+def _is_of_units(row: Sequence[str]) -> bool:
+    """Whether a row below the names says their units: readings have stamps, and these digits."""
+    return any(map(_is_hint, row)) and not any(_DIGITS.search(cell) for cell in row)
 
 
 def _are_names(names: Sequence[str]) -> bool:
@@ -315,10 +400,23 @@ def _is_readings(cells: Sequence[str]) -> bool:
 
 
 def _unnamed(
-    rows: Sequence[Sequence[str]], width: int, options: MeterOptions
+    rows: Sequence[Sequence[str]], options: MeterOptions, where: str
 ) -> tuple[TableColumn, ...]:
-    sample = [] if options.declared_only else rows
-    return tuple(
-        TableColumn("", cells=tuple(row[at] for row in sample if at < len(row)))
-        for at in range(width)
-    )
+    """Return the columns of a table without a header; for a release, those numbered by the curator.
+
+    How many cells a line has depends on what its readings hold.
+    """
+    if not options.declared_only:
+        width = len(_stripped(rows[0])) if rows else 0
+        columns = range(max(width, 1))
+        return tuple(
+            TableColumn("", cells=tuple(row[at] for row in rows if at < len(row))) for at in columns
+        )
+    if options.time_column is None or (options.power_column or options.export_column) is None:
+        raise MeterError(
+            f"{where} has no header: name its columns in a first line such as time,power_kw, or"
+            f" number them from 1 with {ask('time_column')} and {ask('power_column')}"
+        )
+    named = [getattr(options, name) or "" for name in COLUMN_FIELDS]
+    places = [int(each) for each in named if each.isdecimal() and len(each) < 6]
+    return (TableColumn(""),) * max(places, default=1)

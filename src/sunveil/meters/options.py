@@ -15,7 +15,7 @@ from sunveil.meters.clock import parse_timezone
 from sunveil.meters.record import Cleaning, Label
 
 AUTO = "auto"
-_COLUMN_FIELDS = (
+COLUMN_FIELDS = (
     "time_column",
     "power_column",
     "system_column",
@@ -210,7 +210,7 @@ class MeterOptions:
             raise ParameterError("first must not be after last")
 
     def _check_types(self) -> None:
-        columns = dict.fromkeys(_COLUMN_FIELDS, "a column's name or its place from 1")
+        columns = dict.fromkeys(COLUMN_FIELDS, "a column's name or its place from 1")
         others = {"time_format": "as strptime writes it", "separator": "one character"}
         for name, give in (columns | others).items():
             if getattr(self, name) is not None:

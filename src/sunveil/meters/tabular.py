@@ -128,6 +128,9 @@ def read_table(table: RoleCells, options: MeterOptions) -> TableReadings:
             return replace(given, imported=taken, notes=(*given.notes, _NETTED))
         table = table.keep(rows_of_one_kind(table.kind, options, where=table.where, strict=wide))
     stamps, label, form = _stamps(table, options)
+    if table.short is not None:  # without a stamp, the remains of a cell with a line break
+        kept = ~table.short | (stamps.wall != NO_TIME)
+        table, stamps = table.keep(kept), stamps.keep(kept)
     if not (stamps.wall != NO_TIME).any():
         raise MeterError(
             f"{table.where} has no times that can be read in its column of times; say how they are"

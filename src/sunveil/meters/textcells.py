@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import codecs
 import csv
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,8 +29,6 @@ _BLOCK = 1 << 24
 # Stands for a separator within quotes while a line is cut.
 _KEPT = "\x1f"
 SEPARATORS = ",;\t|"
-# A quoted cell with line breaks in it has at most so many lines.
-_LONGEST_CELL = 20
 
 
 def _latin(error: UnicodeError) -> tuple[str, int]:
@@ -62,7 +60,7 @@ def cut(line: str, separator: str) -> list[str]:
     if '"' not in line or line.count('"') % 2:
         return line.split(separator)
     try:
-        return next(csv.reader([line], delimiter=separator), [])
+        return next(csv.reader([line], delimiter=separator, strict=True), [])
     except csv.Error:
         return line.split(separator)
 
@@ -109,11 +107,10 @@ class LineBlock:
         at = self.first[:-1] + place
         have = counts > place
         if private is not None:
-            long = self.is_torn(width)
             if place > private[1]:
-                at = np.where(long, self.first[1:] - (width - place), at)
+                at = np.where(counts > width, self.first[1:] - (width - place), at)
             elif place >= private[0]:
-                have = have & ~long
+                have = have & ~self.is_torn(width)
         picked = np.where(have, at, 0)
         return self.cells.take(pa.array(picked, mask=~have))
 
@@ -125,7 +122,14 @@ class LineBlock:
         return np.asarray(before[self.first[1:]] - before[beyond] > 0)
 
 
-def iter_blocks(file: BinaryIO, *, skip: int, separator: str, width: int) -> Iterator[LineBlock]:
+def iter_blocks(
+    file: BinaryIO,
+    *,
+    skip: int,
+    separator: str,
+    width: int,
+    private: tuple[int, int] | None = None,
+) -> Iterator[LineBlock]:
     """Yield the lines of a text file below some that are skipped, cut into cells.
 
     Parameters
@@ -138,6 +142,9 @@ def iter_blocks(file: BinaryIO, *, skip: int, separator: str, width: int) -> Ite
         What stands between cells.
     width
         How many columns the header has.
+    private
+        The first and the last of the columns whose cells may hold anything: see
+        :meth:`LineBlock.column`.
     """
     seen = 0
     for lines in _line_arrays(file):
@@ -147,7 +154,7 @@ def iter_blocks(file: BinaryIO, *, skip: int, separator: str, width: int) -> Ite
             continue
         if rows[0] < 1:
             lines, rows = lines.filter(pa.array(rows >= 1)), rows[rows >= 1]
-        yield _cut_block(lines, rows, separator, width)
+        yield _cut_block(lines, rows, separator, width, private)
 
 
 def iter_lines(file: BinaryIO) -> Iterator[str]:
@@ -157,13 +164,21 @@ def iter_lines(file: BinaryIO) -> Iterator[str]:
 
 
 def _cut_block(
-    lines: pa.StringArray, rows: NDArray[np.int64], separator: str, width: int
+    lines: pa.StringArray,
+    rows: NDArray[np.int64],
+    separator: str,
+    width: int,
+    private: tuple[int, int] | None,
 ) -> LineBlock:
     quoted = pc.match_substring(lines, '"')
     if pc.any(quoted).as_py():
-        lines, rows = _mended(lines, rows, separator, width)
-        quoted = pc.match_substring(lines, '"')
-        plain = [_unquoted(line, separator) for line in lines.filter(quoted).to_pylist()]
+        plain = [
+            separator.join(
+                cell.replace(separator, _KEPT)
+                for cell in _cells_of(line, separator, width, private)
+            )
+            for line in lines.filter(quoted).to_pylist()
+        ]
         lines = pc.replace_with_mask(lines, quoted, pa.array(plain, pa.string()))
     parts = pc.split_pattern(lines, separator)
     cells = pc.utf8_trim(parts.flatten(), ' \t"\ufeff\xa0')
@@ -173,61 +188,45 @@ def _cut_block(
     return LineBlock(cells, np.asarray(parts.offsets.to_numpy(), dtype=np.int64), rows)
 
 
-def _mended(
-    lines: pa.StringArray, rows: NDArray[np.int64], separator: str, width: int
-) -> tuple[pa.StringArray, NDArray[np.int64]]:
-    """Join lines that a line break within a quoted cell has parted.
+def _cells_of(line: str, separator: str, width: int, private: tuple[int, int] | None) -> list[str]:
+    """Return the cells of a line with quotes, such that no private cell moves another.
 
-    One line must leave a quote open, and another soon after close it: a stray quote mark in some
-    cell joins nothing.
+    Quotes hold separators together only where a line has more of them than the header. Where quotes
+    in private cells make that unclear, the public cells are counted from both ends.
     """
-    odd = np.flatnonzero(np.asarray(pc.count_substring(lines, '"')) % 2 == 1)
-    parted: dict[int, int] = {}
-    last = -1
-    for opening, closing in pairwise(odd.tolist()):
-        if opening > last and closing - opening <= _LONGEST_CELL:
-            first, second = lines[opening].as_py(), lines[closing].as_py()
-            # a line that has all of its columns may just have a stray quote mark in one of them
-            short = first.count(separator) + 1 < width
-            if _leaves_open(first, separator) and (short or _closes(second, separator)):
-                parted[opening], last = closing, closing
-    if not parted:
-        return lines, rows
-    texts = lines.to_pylist()
-    kept = np.ones(len(texts), dtype=bool)
-    for opening, closing in parted.items():
-        texts[opening] = " ".join(texts[opening : closing + 1])
-        kept[opening + 1 : closing + 1] = False
-    return pa.array(texts, pa.string()).filter(pa.array(kept)), rows[kept]
+    raw, quoted = line.split(separator), cut(line, separator)
+    if len(quoted) < len(raw) and _is_as_wide(raw, width):
+        first, last = private or (width, width)
+        spoilt = [first <= place <= last and '"' in cell for place, cell in enumerate(raw)]
+        return ["" if lost else cell for cell, lost in zip(raw, spoilt, strict=True)]
+    if private is None or len(raw) < width or _is_as_wide(quoted, width):
+        return quoted
+    left, rest = _leading(line, separator, private[0])
+    right, rest = _trailing(rest, separator, width - 1 - private[1])
+    return [*left, *rest.split(separator), *right]
 
 
-def _leaves_open(line: str, separator: str) -> bool:
-    """Whether a line opens a quote at the start of a cell and does not close it."""
+def _is_as_wide(cells: Sequence[str], width: int) -> bool:
+    """Whether a line has as many cells as the header, but for empty ones at its end."""
+    return len(cells) >= width and not any(cells[width:])
+
+
+def _leading(line: str, separator: str, count: int) -> tuple[list[str], str]:
+    """Return the first cells of a line without their quotes, and what follows them."""
+    mark = re.escape(separator)
+    cell = re.compile(f'(?:"((?:[^"]|"")*)"|([^{mark}]*)){mark}')
+    cells: list[str] = []
     at = 0
-    while at < len(line):
-        if line[at] == '"' and (at == 0 or line[at - 1] == separator):
-            end = at + 1
-            while (end := line.find('"', end)) >= 0 and line[end : end + 2] == '""':
-                end += 2
-            if end < 0:
-                return True
-            at = end
-        at += 1
-    return False
+    while len(cells) < count and (found := cell.match(line, at)):
+        cells.append(found[2] if found[1] is None else found[1].replace('""', '"'))
+        at = found.end()
+    return cells, line[at:]
 
 
-def _closes(line: str, separator: str) -> bool:
-    """Whether the first quote mark of a line ends a cell that an earlier line began."""
-    line = line.replace('""', "")
-    at = line.find('"')
-    follows = line[at + 1 : at + 2]
-    if at == 0:
-        return follows in ("", separator)
-    return line[at - 1] != separator
-
-
-def _unquoted(line: str, separator: str) -> str:
-    return separator.join(cell.replace(separator, _KEPT) for cell in cut(line, separator))
+def _trailing(line: str, separator: str, count: int) -> tuple[list[str], str]:
+    """Return the last cells of a line without their quotes, and what stands before them."""
+    cells, rest = _leading(line[::-1], separator, count)
+    return [cell[::-1] for cell in reversed(cells)], rest[::-1]
 
 
 def _line_arrays(file: BinaryIO) -> Iterator[pa.StringArray]:
@@ -237,7 +236,7 @@ def _line_arrays(file: BinaryIO) -> Iterator[pa.StringArray]:
         if not encoding:
             encoding = _encoding(data)
             if encoding != "utf-8":  # rare enough to be taken whole
-                data = _text(data + file.read(), encoding).encode()
+                data = _narrowed(data + file.read(), encoding)
             data = data.removeprefix(codecs.BOM_UTF8)
         data = rest + data
         end = data.rfind(b"\n") + 1
@@ -255,7 +254,7 @@ def _lines(data: bytes) -> pa.StringArray:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
-        data = _text(data, "utf-8").encode()
+        data = decode(data).encode()
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == 10) + 1
     offsets = np.concatenate([[0], ends]).astype(np.int32)
     lines = pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(data))
@@ -263,22 +262,26 @@ def _lines(data: bytes) -> pa.StringArray:
 
 
 def _encoding(data: bytes) -> str:
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return "utf-16"
+    if data.startswith(codecs.BOM_UTF16_LE):
+        return "utf-16-le"
+    if data.startswith(codecs.BOM_UTF16_BE):
+        return "utf-16-be"
     if is_wide_text(data):
         return "utf-16-be" if data[0] == 0 else "utf-16-le"
     return "utf-8"
 
 
-def _text(data: bytes, encoding: str) -> str:
-    if encoding == "utf-8":
-        return decode(data).removeprefix("\ufeff")
-    return data[: len(data) // 2 * 2].decode(encoding, errors="replace").removeprefix("\ufeff")
+def _narrowed(data: bytes, encoding: str) -> bytes:
+    """Return UTF-16 as UTF-8, cell by cell: an odd byte in one of them shifts no other."""
+    ends = rb"(\x00[\n,;\t])" if encoding == "utf-16-be" else rb"([\n,;\t]\x00)"
+    return b"".join(
+        part.decode(encoding, errors="replace").encode() for part in re.split(ends, data)
+    )
 
 
 def read_text_table(
     path: Path, *, where: str, private: Collection[str] = ()
-) -> dict[str, pa.ChunkedArray]:
+) -> dict[str, pa.StringArray]:
     """Return the columns of a plain CSV file as texts, by their names; empty cells are null.
 
     Parameters
@@ -299,7 +302,7 @@ def read_text_table(
 
 def _plain_table(
     content: Content, where: str, private: Collection[str]
-) -> dict[str, pa.ChunkedArray]:
+) -> dict[str, pa.StringArray]:
     with content.open() as file:
         head = read_head(file)
     skip = next((i for i, line in enumerate(head) if line.strip()), None)
@@ -309,16 +312,53 @@ def _plain_table(
     names = [cell.strip(' \t"\ufeff\xa0') for cell in cut(head[skip], separator)]
     held_back = [place for place, name in enumerate(names) if name in private]
     ends = (held_back[0], held_back[-1]) if held_back else None
-    chunks: list[list[pa.Array]] = [[] for _ in names]
+    width = len(names)
     with content.open() as file:
-        for block in iter_blocks(file, skip=skip + 1, separator=separator, width=len(names)):
-            full = pa.array(_is_filled(block, len(names)))
-            for place, held in enumerate(chunks):
-                column = block.column(place, width=len(names), private=ends)
-                held.append(_without_blanks(column).filter(full))
+        lines = pa.concat_arrays([pa.array([], pa.string()), *_line_arrays(file)])[skip + 1 :]
+    lines = _whole_rows(lines, separator, width, ends)
+    block = _cut_block(lines, np.arange(len(lines)) + 1, separator, width, ends)
+    filled = pa.array(_is_filled(block, width))
     return {
-        name: pa.chunked_array(held, pa.string()) for name, held in zip(names, chunks, strict=True)
+        name: _without_blanks(block.column(at, width=width, private=ends)).filter(filled)
+        for at, name in enumerate(names)
     }
+
+
+def _whole_rows(
+    lines: pa.StringArray, separator: str, width: int, private: tuple[int, int] | None
+) -> pa.StringArray:
+    """Put rows together again whose quoted cells hold line breaks.
+
+    Cells alone are counted: a line that has a quote and fewer of them than the header goes on in
+    the lines below it, up to as many. A line that has them all is never joined to another.
+    """
+    begun = np.asarray(pc.count_substring(lines, separator), dtype=np.int64) + 1
+    further = begun.copy()
+    quoted = np.flatnonzero(np.asarray(pc.match_substring(lines, '"'), dtype=bool))
+    if not len(quoted):
+        return lines
+    texts = lines.to_pylist()
+    if private is not None:
+        for at in quoted.tolist():  # the public cells at its end are those of a row that goes on
+            left, rest = _leading(texts[at], separator, private[0])
+            begun[at] = len(left) + rest.count(separator) + 1
+            right, rest = _trailing(texts[at], separator, width - 1 - private[1])
+            further[at] = len(right) + rest.count(separator) + 1
+    kept = np.ones(len(texts), dtype=bool)
+    end = 0
+    # a lone cell is what a line break left of the last one
+    for begin in quoted[(begun[quoted] > 1) & (begun[quoted] < width)].tolist():
+        if begin < end:
+            continue
+        end, found = begin + 1, begun[begin]
+        while found < width and end < len(texts) and further[end] < width:
+            found += further[end] - 1
+            end += 1
+        if found < width:
+            end = begin + 1
+        texts[begin] = " ".join(texts[begin:end])
+        kept[begin + 1 : end] = False
+    return pa.array(texts, pa.string()).filter(pa.array(kept))
 
 
 def _is_filled(block: LineBlock, width: int) -> NDArray[np.bool_]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
 from sunveil.meters.cells import RoleCells
@@ -15,6 +16,9 @@ from sunveil.meters.contents import Content
 from sunveil.meters.header import TableHead, find_head
 from sunveil.meters.options import AUTO, MeterOptions
 from sunveil.meters.textcells import LineBlock, iter_blocks, read_head
+
+# Wider than any line.
+_ANY_WIDTH = 1 << 40
 
 
 def read_text(content: Content, options: MeterOptions) -> RoleCells:
@@ -73,7 +77,6 @@ def _refuse_parted_flows(roles: ColumnRoles, where: str) -> None:
 
 
 def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCells:
-    width = len(head.columns)
     places = {
         "time": roles.time,
         "date": roles.date,
@@ -83,13 +86,18 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
     }
     # a line of a whole day is torn as a whole, and so are the two columns of a net meter
     read = [*roles.power, *(() if roles.imported is None else (roles.imported,))]
-    private = min(read), max(read)
+    # without a header nothing but a line itself says how many cells it has
+    width = len(head.columns) if head.named else _ANY_WIDTH
+    private = (min(read), max(read)) if head.named else None
     cells: dict[str, list[pa.Array]] = {name: [] for name, at in places.items() if at is not None}
     power: list[list[pa.Array]] = [[] for _ in read]
-    rows, torn = [], []
+    rows, torn, short = [], [], []
     with content.open() as file:
-        for block in iter_blocks(file, skip=head.skip, separator=head.separator, width=width):
-            kept = _filled(block)
+        blocks = iter_blocks(
+            file, skip=head.skip, separator=head.separator, width=width, private=private
+        )
+        for block in blocks:
+            kept = _is_row(block, roles, width=width, private=private)
             mask = pa.array(kept)
             for name, at in places.items():
                 if at is not None:
@@ -99,6 +107,7 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
                 held.append(block.column(place, width=width, private=private).filter(mask))
             rows.append(block.rows[kept])
             torn.append(block.is_torn(width)[kept])
+            short.append((block.counts < width)[kept] & head.named)
     if not rows:
         raise MeterError(f"{content.name} has a header but no readings")
     whole = [pa.concat_arrays(held) for held in power]
@@ -111,15 +120,22 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
         power=tuple(whole[: len(roles.power)]),
         imported=None if roles.imported is None else whole[-1],
         torn=np.concatenate(torn),
+        short=np.concatenate(short),
         separator=head.separator,
         said={} if head.decimal is None else {"decimal": head.decimal},
         **{name: _unified(held) for name, held in cells.items()},
     )
 
 
-def _filled(block: LineBlock) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Return which lines have more than one cell: others are blank, or remains of torn ones."""
-    return np.asarray(block.counts > 1)
+def _is_row(
+    block: LineBlock, roles: ColumnRoles, *, width: int, private: tuple[int, int] | None
+) -> NDArray[np.bool_]:
+    """Return which lines are rows: others are blank, or end before their time or system."""
+    kept = block.counts > 1
+    for at in (roles.time, roles.date, roles.system):
+        if at is not None:
+            kept &= np.asarray(block.column(at, width=width, private=private).is_valid())
+    return kept
 
 
 def _unified(chunks: list[pa.Array]) -> pa.Array:
