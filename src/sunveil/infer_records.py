@@ -12,9 +12,10 @@ from sunveil.engine import SAVINGS, BlockEstimates, infer_any_block, reason
 from sunveil.engine.hypotheses import ClockHypothesis, FoundClock
 from sunveil.engine.metering import flag_units, name_likelier_unit
 from sunveil.engine.outcomes import NO_WEATHER, flags_of, skyline_of
-from sunveil.errors import SunveilError, TooLittleData, WeatherError
+from sunveil.errors import ParameterError, SunveilError, TooLittleData, WeatherError
 from sunveil.estimate import Assumptions, Estimate, Flag
 from sunveil.gridded import grid_of, on_grid
+from sunveil.meters.clock import clock_elsewhere
 from sunveil.meters.read import failed
 from sunveil.meters.record import Record
 from sunveil.options import Options
@@ -46,6 +47,10 @@ def infer_records(
     options = options or Options()
     # neighbours in the file that share a grid and a clock are inferred together
     for key, alike in groupby(records, key=_key):
+        elsewhere = clock_elsewhere(key[1], skies.site.longitude)
+        if elsewhere is not None:
+            yield from (ParameterError(f"system {each.system_id}: {elsewhere}") for each in alike)
+            continue
         for batch in _batches(alike):
             yield from _settle_batch(batch, key[0], skies, options)
 

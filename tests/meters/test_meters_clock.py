@@ -94,7 +94,7 @@ def test_stamps_that_agree_with_the_declared_zone_take_its_name(tmp_path):
     (record,) = read_meters(path, timezone="America/Denver", label="start")
     assert (record.timezone, record.notes) == ("America/Denver", ())
     (record,) = read_meters(path)
-    assert (record.timezone, record.notes) == ("UTC", ())
+    assert (record.timezone, record.notes) == ("UTC-07:00", ())
 
 
 def test_a_parquet_file_of_instants_takes_the_zone_stored_with_it(tmp_path):

@@ -66,6 +66,7 @@ def _check(meters: Path, options: MeterOptions, table: SystemTable | None) -> Ch
     """Return what was read of each system, or why it cannot be used."""
     from sunveil.meters import Record
     from sunveil.meters.checkup import check_record
+    from sunveil.meters.clock import clock_elsewhere
     from sunveil.meters.read import iter_systems
 
     places = {} if table is None else {name: at for at, name in enumerate(table.ids.to_pylist())}
@@ -74,14 +75,19 @@ def _check(meters: Path, options: MeterOptions, table: SystemTable | None) -> Ch
         return read if table is None or name not in places else table.options_of(places[name], read)
 
     checked: Checked = []
+    turned_away = {} if table is None else {each.system_id: each.reason for each in table.refused}
     for each in progress(iter_systems(meters, options, options_of=own), "reading"):
+        name, reason = each.system_id, None
         if not isinstance(each, Record):
-            checked.append(Refusal(each.system_id, each.reason))
-        elif table is not None and each.system_id not in places:
-            reason = f"system {each.system_id} is not in the table of systems"
-            checked.append(Refusal(each.system_id, reason))
-        else:
+            reason = each.reason
+        elif table is not None and name not in places:
+            reason = turned_away.get(name, f"system {name} is not in the table of systems")
+        elif table is not None:
+            reason = clock_elsewhere(each.timezone, float(table.longitude[places[name]]))
+        if isinstance(each, Record) and reason is None:
             checked.append(check_record(each))
+        else:
+            checked.append(Refusal(name, str(reason)))
     return sorted(checked, key=lambda each: each.system_id)
 
 

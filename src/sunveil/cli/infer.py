@@ -25,7 +25,7 @@ from sunveil.cli.options import (
 )
 from sunveil.cli.progress import compile_first
 from sunveil.cli.separated import SEPARATED, check_one_system, check_separated, write_separated
-from sunveil.errors import SunveilError, WeatherError
+from sunveil.errors import ParameterError, SunveilError, WeatherError
 from sunveil.extras import require_extras
 from sunveil.progress import progress
 
@@ -314,7 +314,7 @@ def _is_error(
     if count == 1:
         return True
     if inferred:
-        return all(isinstance(each, WeatherError) for each in inferred)
+        return all(isinstance(each, WeatherError | ParameterError) for each in inferred)
     return not _any_usable_stamps(meters, options)
 
 

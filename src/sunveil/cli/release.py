@@ -164,7 +164,7 @@ def read_records(meters: Path, given: dict[str, Any]) -> list[Record]:
     from sunveil.meters import Record
     from sunveil.publish.fleet_records import site_records
 
-    found = site_records(meters, meter_options(given))
+    found = site_records(meters, meter_options(given), longitude=given["longitude"])
     records = [each for each in found if isinstance(each, Record)]
     refused = [each for each in found if not isinstance(each, Record)]
     if not records:

@@ -15,11 +15,22 @@ from sunveil.checked import checked
 from sunveil.engine.assumed import EngineOptions
 from sunveil.engine.block import infer_block
 from sunveil.engine.net_block import infer_net_block
-from sunveil.engine.outcomes import EXPORTED_ONLY, INFERRED, BlockEstimates, flag_bits, not_inferred
+from sunveil.engine.outcomes import (
+    EXPORTED_ONLY,
+    INFERRED,
+    WRONG_PLACE,
+    BlockEstimates,
+    flag_bits,
+    not_inferred,
+)
 from sunveil.engine.skytable import SkyTable
 from sunveil.estimate import Flag
+from sunveil.meters.clock import FARTHEST, hours_apart
 
 Matrix = NDArray[np.float32]
+
+# A clock is moved this far only if its zone is that of the place. [minutes]
+FAR_MINUTES = 120.0
 
 
 @checked
@@ -64,24 +75,43 @@ def infer_any_block(
         # what is taken from the grid is nowhere in such readings
         unseen = (found.outcome == INFERRED) & ~np.any(power < 0.0, axis=1)
         found.flags[:] |= flag_bits(Flag.EXPORTED_ONLY, unseen)
-        return found
-    left_over = np.flatnonzero(_exports_only(found))
-    if not len(left_over):
-        return found
-    again = infer_net_block(
-        power[left_over],
-        sky,
-        options=options,
-        timezone=timezone,
-        label_known=label_known,
-        places=None if places is None else places.take(left_over),
-    )
-    told = again.outcome == INFERRED
-    again.flags[:] |= flag_bits(Flag.EXPORTED_ONLY, told)
-    found.put(left_over, again)
-    refused = left_over[~told]
-    found.put(refused, not_inferred(np.full(len(refused), EXPORTED_ONLY), found.lit[refused]))
+    elif len(left_over := np.flatnonzero(_exports_only(found))):
+        again = infer_net_block(
+            power[left_over],
+            sky,
+            options=options,
+            timezone=timezone,
+            label_known=label_known,
+            places=None if places is None else places.take(left_over),
+        )
+        told = again.outcome == INFERRED
+        again.flags[:] |= flag_bits(Flag.EXPORTED_ONLY, told)
+        found.put(left_over, again)
+        refused = left_over[~told]
+        found.put(refused, not_inferred(np.full(len(refused), EXPORTED_ONLY), found.lit[refused]))
+    _refuse_far_clocks(found, timezone, sky, places, force=options is not None and options.force)
     return found
+
+
+def _refuse_far_clocks(
+    found: BlockEstimates, timezone: str, sky: SkyTable, places: Places | None, *, force: bool
+) -> None:
+    """Refuse repairs by hours of clocks that do not speak for the place, or flag them if forced.
+
+    Stamps in UTC look the same as a system that stands elsewhere.
+    """
+    longitude = sky.site.longitude if places is None else places.longitude
+    vouched = hours_apart(timezone, longitude) <= FARTHEST
+    at_best = [
+        min(abs(each) for each in (offset, *(step.offset_minutes for step in steps)))
+        for offset, steps in zip(found.clock_offset_minutes, found.clock_steps, strict=True)
+    ]
+    far = (found.outcome == INFERRED) & ~vouched & (np.array(at_best) >= FAR_MINUTES)
+    if force:
+        found.flags[:] |= flag_bits(Flag.WRONG_PLACE, far)
+    else:
+        refused = np.flatnonzero(far)
+        found.put(refused, not_inferred(np.full(len(refused), WRONG_PLACE), found.lit[refused]))
 
 
 def _exports_only(found: BlockEstimates) -> NDArray[np.bool_]:

@@ -21,7 +21,7 @@ from sunveil.fleet.source import FleetSource
 from sunveil.fleet.survey import SystemIndex
 from sunveil.fleet.systems import SystemTable, read_systems
 from sunveil.fleet.zones import ZoneTable
-from sunveil.meters.clock import parse_timezone
+from sunveil.meters.clock import FARTHEST, hours_apart, parse_timezone
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,11 @@ class RunContext:
         fallback = "UTC" if columns.stamp is Stamp.WALL else columns.zone
         usual = fallback if declared is None else parse_timezone(declared)[1]
         own = self.systems.zone
-        return [usual, *self.systems.zones], np.where(own < 0, 0, own + 1).astype(np.int32)
+        number = np.where(own < 0, 0, own + 1)
+        # a file of systems in many places keeps one zone, in which it is shown
+        far = hours_apart(usual, self.systems.longitude) > FARTHEST
+        number[far & (number == 0)] = len(self.systems.zones) + 1
+        return [usual, *self.systems.zones, "UTC"], number.astype(np.int32)
 
     @cached_property
     def net(self) -> NDArray[np.bool_]:
@@ -145,10 +149,16 @@ class RunContext:
 
     @cached_property
     def clockless(self) -> NDArray[np.uint8]:
-        """Which systems nobody named the clock of, where stamps need one."""
-        wall = self.job.source.columns.stamp is Stamp.WALL
-        needed = wall and self.job.settings.meters.timezone is None
-        return (needed & (self.systems.zone < 0)).astype(np.uint8)
+        """Which systems have no clock: nobody named it, or the file's is of the mirrored place."""
+        columns, longitude = self.job.source.columns, self.systems.longitude
+        if self.job.settings.meters.timezone is not None:
+            return np.zeros(len(self.systems), dtype=np.uint8)
+        if columns.stamp is Stamp.WALL:
+            without = np.ones(len(self.systems), dtype=bool)
+        else:
+            without = hours_apart(columns.zone, longitude) > FARTHEST
+            without &= hours_apart(columns.zone, -longitude) <= FARTHEST
+        return (without & (self.systems.zone < 0)).astype(np.uint8)
 
 
 _open: dict[tuple[str, str], RunContext] = {}

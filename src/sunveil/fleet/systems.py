@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,11 @@ from sunveil.fleet.columns import RESERVED
 from sunveil.fleet.places import as_numbers, clock_of, misplaced
 from sunveil.keys import keys_of
 from sunveil.meters.assemble import RawSystem
+from sunveil.meters.clock import FARTHEST, clock_elsewhere, hours_apart
 from sunveil.meters.contents import Content, FileKind, kind_of
 from sunveil.meters.options import MeterOptions
+from sunveil.meters.read import at_longitude, settle
+from sunveil.meters.record import Record
 from sunveil.meters.refusals import RefusedSystem as RefusedSystem
 from sunveil.meters.sheets import read_workbook_table
 from sunveil.meters.textcells import read_text_table
@@ -42,6 +46,9 @@ _ZONES = ("timezone", "time_zone", "tz")
 # serial numbers.
 _METERING, _GENERATION, _NET = "metering", "generation", "net"
 _DEFAULTS = MeterOptions()
+
+# Makes the record of a system, named, or says why there is none.
+Settle = Callable[..., Record | RefusedSystem]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,10 +129,14 @@ class SystemTable:
             own |= {"net": False, "export_column": None, "import_column": None}
         return options.changed(own)
 
-    def raw_of(self, index: int, raw: RawSystem | MeterError) -> RawSystem | MeterError:
-        """Return a system as its files give it and its row says.
-
-        Of a meter of generation among net meters, what was given to the grid is its generation.
+    def settled(
+        self,
+        index: int,
+        raw: RawSystem | MeterError,
+        options: MeterOptions,
+        settle: Settle = settle,
+    ) -> Record | RefusedSystem:
+        """Return the record of a system as its own row says of place, clock and meter.
 
         Parameters
         ----------
@@ -133,10 +144,28 @@ class SystemTable:
             The number of the system.
         raw
             The system as its files alone give it, or why they give none.
+        options
+            How its files are read.
+        settle
+            Makes a record of it, or says why there is none.
         """
-        if isinstance(raw, MeterError) or not self.generation[index]:
+        name, longitude = str(self.ids[index]), float(self.longitude[index])
+        if not isinstance(raw, MeterError):
+            raw = self._as_shown(raw, longitude)
+            if self.generation[index]:  # what was given to the grid is its generation
+                raw = replace(raw, net=False, imported=None)
+        return at_longitude(settle(raw, self.options_of(index, options), name=name), longitude)
+
+    @staticmethod
+    def _as_shown(raw: RawSystem, longitude: float) -> RawSystem:
+        """Return a system whose stored zone says where it is, or nothing.
+
+        A file of systems in many places keeps one zone, in which it is shown.
+        """
+        zone = raw.stamps.zone
+        if zone is None or min(hours_apart(zone, [longitude, -longitude])) <= FARTHEST:
             return raw
-        return replace(raw, net=False, imported=None)
+        return replace(raw, stamps=replace(raw.stamps, zone=None))
 
 
 def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemTable:
@@ -165,7 +194,7 @@ def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemT
     roles = _roles(table.column_names, options.system_column, where)
     picked = {role: table.column(name) for role, name in roles.items() if name is not None}
     if options.timezone is not None:
-        picked.pop("zone", None)
+        picked["zone"] = pa.chunked_array([[options.timezone] * table.num_rows], pa.string())
     ids = [name or "" for name in table_keys(picked["id"], str(roles["id"]), where)]
     rest = [name for name in table.column_names if name not in roles.values()]
     clashing = sorted(RESERVED & set(rest))
@@ -176,7 +205,7 @@ def read_systems(path: Path | str, options: MeterOptions = _DEFAULTS) -> SystemT
     rows, refused, notes = _one_each(table, ids, where)
     chosen, zones, kinds, more = _usable(picked, rows, ids, where)
     chosen.sort(key=lambda row: ids[row])
-    own = [zones[row] for row in chosen]
+    own = [None if options.timezone is not None else zones[row] for row in chosen]
     names = tuple(sorted({zone for zone in own if zone is not None}))
     number: dict[str | None, int] = {None: -1, **{name: at for at, name in enumerate(names)}}
     turned_away = sorted((*refused, *more), key=lambda each: each.system_id)
@@ -294,6 +323,7 @@ def _usable(
 ) -> tuple[list[int], dict[int, str | None], dict[int, str], list[RefusedSystem]]:
     """Return which rows can be used, their clocks and meters, and why others are refused."""
     wrong = misplaced(picked)
+    longitude = as_numbers(picked["longitude"])
     zone_names, meters = (_cells(picked, role) for role in ("zone", _METERING))
     kept: list[int] = []
     zones: dict[int, str | None] = {}
@@ -305,6 +335,8 @@ def _usable(
         if reason is None and zone_names[row] is not None:
             kind = "timezone"
             zones[row], reason = clock_of(str(zone_names[row]))
+            if (zone := zones[row]) is not None:
+                reason = clock_elsewhere(zone, float(longitude[row]))
         if reason is None:
             kind = "meter kind"
             kinds[row], reason = _metering_of(meters[row])

@@ -24,7 +24,6 @@ from sunveil.fleet.reading import read_rows, system_names
 from sunveil.fleet.records import raws_of
 from sunveil.fleet.survey import Survey
 from sunveil.fleet.systems import RefusedSystem
-from sunveil.meters.read import settle
 from sunveil.meters.record import Record
 
 _log = logging.getLogger(__name__)
@@ -161,8 +160,7 @@ def _again(
     columns = context.job.source.columns
     for name, raw in raws_of(paths, columns, names, gathered=context.job.gathered):
         number = place[name]
-        options = context.systems.options_of(number, context.job.settings.meters)
-        found = settle(context.systems.raw_of(number, raw), options, name=name)
+        found = context.systems.settled(number, raw, context.job.settings.meters)
         if isinstance(found, RefusedSystem):
             yield found
         else:
@@ -182,8 +180,7 @@ def _from_files(context: RunContext, part: Part) -> Iterator[Fitted | RefusedSys
         name, raw, options = each
         if name in context.place:
             number = context.place[name]
-            own = context.systems.options_of(number, options)
-            found = settle(context.systems.raw_of(number, raw), own, name=name)
+            found = context.systems.settled(number, raw, options)
             if isinstance(found, RefusedSystem):
                 yield found
             else:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sunveil import arguments
 from sunveil.arguments import shown
@@ -20,6 +21,12 @@ from sunveil.meters.wording import Rows, name_rows
 Micros = NDArray[np.int64]
 MINUTE = 60_000_000
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{1,2})(?::?(\d{2}))?", re.IGNORECASE)
+# No clock is further from the sun: Beijing's time in the west of China is three hours off. [h]
+FARTHEST = 3.0
+# An offset that fewer stamps carry is a slip. [share]
+_SLIP = 0.01
+# What these say of a place is nothing.
+_UNIVERSAL = frozenset({"UTC", "UCT", "GMT", "GMT0", "GMT+0", "GMT-0", "UNIVERSAL", "ZULU"})
 # Meters with a clock are younger, and a wrong century is what a misread date looks like.
 _EARLIEST, _LATEST = (
     int(np.datetime64(f"{year}-01-01", "us").astype(np.int64)) for year in (1980, 2101)
@@ -108,6 +115,57 @@ def name_offset(minutes: float) -> str:
     return f"UTC{'-' if minutes < 0 else '+'}{hours:02d}:{rest:02d}"
 
 
+def hours_apart(zone: str, longitude: ArrayLike) -> NDArray[np.float64]:
+    """Return how far a clock is from the sun, the shorter way round. [h]
+
+    Daylight saving does not count. UTC may be used anywhere and says nothing of a place: it is
+    infinitely far.
+
+    Parameters
+    ----------
+    zone
+        The name of the clock.
+    longitude
+        Where the sun is seen. [degrees east]
+    """
+    sun = np.asarray(longitude, dtype=np.float64) / 15.0
+    ahead = _hours_ahead(zone)
+    if ahead is None:
+        return np.full_like(sun, np.inf)
+    return np.asarray(np.abs((ahead - sun + 12.0) % 24.0 - 12.0))
+
+
+def clock_elsewhere(zone: str, longitude: float, *, slack: float = 0.0) -> str | None:
+    """Return why a clock cannot be that of a place, None where it can.
+
+    Parameters
+    ----------
+    zone
+        The name of the clock.
+    longitude
+        The place. [degrees east]
+    slack
+        How much further off it may be. [h]
+    """
+    apart = float(hours_apart(zone, longitude))
+    if apart <= FARTHEST + slack or np.isinf(apart):
+        return None
+    said = f"its clock, {zone}, is {apart:.1f} hours from the sun at longitude {longitude:.7g}"
+    if hours_apart(zone, -longitude) <= FARTHEST:
+        return f"{said}: did you mean longitude {-longitude:.7g}?"
+    return f"{said}: check the longitude and the time zone"
+
+
+@lru_cache(maxsize=1024)
+def _hours_ahead(zone: str) -> float | None:
+    """Return how far a clock is ahead of UTC outside daylight saving, None for UTC itself. [h]"""
+    parsed, name = parse_timezone(zone)
+    if name.upper().rpartition("/")[2] in _UNIVERSAL:
+        return None
+    seasons = [datetime(2024, month, 15, tzinfo=UTC).astimezone(parsed) for month in (1, 7)]
+    return min((each.utcoffset() or timedelta(0)) / timedelta(hours=1) for each in seasons)
+
+
 def to_utc(
     stamps: Stamps, rows: Rows, *, timezone: str | None, label: Label, where: str
 ) -> Instants:
@@ -150,9 +208,11 @@ def _refuse_far_years(wall: Micros, rows: Rows, where: str) -> None:
 
 def _named(utc: Micros, stamps: Stamps, declared: str | None) -> Instants:
     """Name the clock of stamps that carry their own offsets."""
-    first = float(stamps.offset[0])
-    same = bool((stamps.offset == first).all())
-    own = stamps.zone or (name_offset(first) if same else "UTC")
+    offsets, rows = np.unique(stamps.offset, return_counts=True)
+    same = len(offsets) == 1
+    # where daylight is saved, the other of both is an hour ahead
+    standard = offsets[rows >= _SLIP * len(stamps.offset)].min()
+    own = stamps.zone or name_offset(float(standard))
     if declared is None:
         return Instants(utc, own)
     zone, name = parse_timezone(declared)

@@ -17,7 +17,7 @@ from sunveil.errors import MeterError, ParameterError, SunveilError, ask, log_un
 from sunveil.meters.arrowfile import read_arrow
 from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.cells import RoleCells
-from sunveil.meters.clock import Stamps
+from sunveil.meters.clock import Stamps, clock_elsewhere
 from sunveil.meters.contents import (
     ENDINGS,
     READABLE,
@@ -201,6 +201,24 @@ def settle(
         return RefusedSystem(name, "meter", str(error))
     except Exception as error:  # one bad system never stops others
         return failed(name, error, private=options.declared_only)
+
+
+def at_longitude(found: Record | RefusedSystem, longitude: float) -> Record | RefusedSystem:
+    """Return a record, or its refusal where its clock cannot be that of its place.
+
+    Parameters
+    ----------
+    found
+        The record; a refusal stays as it is.
+    longitude
+        Of its place. [degrees east]
+    """
+    if isinstance(found, RefusedSystem):
+        return found
+    reason = clock_elsewhere(found.timezone, longitude)
+    if reason is None:
+        return found
+    return RefusedSystem(found.system_id, "timezone", f"system {found.system_id}: {reason}")
 
 
 def failed(name: str, error: Exception, *, private: bool = False) -> RefusedSystem:

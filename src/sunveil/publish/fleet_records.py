@@ -34,6 +34,7 @@ from sunveil.fleet.task import UNREAD, sound_files
 from sunveil.meters.assemble import RawSystem, to_record
 from sunveil.meters.contents import stem
 from sunveil.meters.options import MeterOptions
+from sunveil.meters.read import at_longitude
 from sunveil.meters.record import Cleaning, Record
 from sunveil.releases.frame import prepared
 
@@ -124,8 +125,19 @@ def open_records(
     return FleetRecords(context, plan)
 
 
-def site_records(path: Path, options: MeterOptions) -> list[Record | RefusedSystem]:
+def site_records(
+    path: Path, options: MeterOptions, *, longitude: float
+) -> list[Record | RefusedSystem]:
     """Return the systems of a file or folder at one site, or why there is no record of one.
+
+    Parameters
+    ----------
+    path
+        The file or folder.
+    options
+        How to read it; each reading is taken alone, whatever they say.
+    longitude
+        Of the site, which clocks must fit. [degrees east]
 
     Privacy
     -------
@@ -134,10 +146,11 @@ def site_records(path: Path, options: MeterOptions) -> list[Record | RefusedSyst
     found = list(iter_file_systems([path], replace(options, cleaning=Cleaning.EACH)))
     if len(found) == 1 and isinstance(found[0], RefusedSystem):
         raise MeterError(found[0].reason)
-    return [
+    settled = [
         each if isinstance(each, RefusedSystem) else settle_each(*each[1:], name=each[0])
         for each in found
     ]
+    return [at_longitude(each, longitude) for each in settled]
 
 
 def settle_each(
@@ -221,8 +234,7 @@ def _held(
 ) -> HeldRecord | RefusedSystem:
     """Return a system's record, or why there is none."""
     number = context.place[name]
-    own = context.systems.options_of(number, options)
-    found = settle_each(context.systems.raw_of(number, raw), own, name=name)
+    found = context.systems.settled(number, raw, options, settle_each)
     return found if isinstance(found, RefusedSystem) else HeldRecord(number, found)
 
 

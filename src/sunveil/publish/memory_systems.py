@@ -19,6 +19,7 @@ from sunveil.releases.answer import ExpectedErrors
 from sunveil.releases.drawing import Scored, score_record
 from sunveil.releases.frame import (
     Frame,
+    check_clock,
     check_daylight,
     make_frame,
     power_on,
@@ -79,6 +80,7 @@ class MemorySystems:
         groups: dict[tuple[int, TimeGrid, bool], _SameFrame] = {}
         for record in self.records:
             weather = weather_of(record)
+            check_clock(record, weather.site.longitude)
             time_grid = time_grid_of(prepared(record), longitude=weather.site.longitude)
             key = id(weather), time_grid, record.net
             made = _SameFrame(weather, time_grid, record.net)

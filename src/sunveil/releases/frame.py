@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from sunveil.arguments import check_fields
 from sunveil.checked import checked
 from sunveil.engine.skytable import LOWEST
-from sunveil.errors import MeterError
+from sunveil.errors import MeterError, ParameterError
 from sunveil.grids import Grid
+from sunveil.meters.clock import clock_elsewhere
 from sunveil.meters.coarsen import coarsen
 from sunveil.meters.record import Cleaning, Record
 from sunveil.privacy.units import Unit
@@ -215,6 +216,18 @@ def power_on(time_grid: TimeGrid, record: Record) -> Array:
     power: Array = np.full(time_grid.count, np.nan if record.net else 0.0)
     power[place] = held.power_kw
     return power
+
+
+def check_clock(record: Record, longitude: float) -> None:
+    """Refuse a record whose clock cannot be that of its place.
+
+    Privacy
+    -------
+    Public: stamps and places are, and no reading is looked at.
+    """
+    # the weather may be of a cell whose middle is not the system's place
+    if (reason := clock_elsewhere(record.timezone, longitude, slack=0.1)) is not None:
+        raise ParameterError(f"system {record.system_id}: {reason}")
 
 
 def prepared(record: Record) -> Record:

@@ -21,7 +21,7 @@ from sunveil.privacy.units import Days, Readings, System, Unit, parse_unit
 from sunveil.releases.answer import ExpectedErrors, Release
 from sunveil.releases.choices import Choices
 from sunveil.releases.drawing import draw_release, score_record
-from sunveil.releases.frame import Frame, make_frame, prepared, time_grid_of
+from sunveil.releases.frame import Frame, check_clock, make_frame, prepared, time_grid_of
 from sunveil.releases.paper_day import paper_day_frame_of, paper_day_score
 from sunveil.releases.typical import typical_errors
 from sunveil.search.bayesopt import SearchSettings, search_bayesian
@@ -188,9 +188,12 @@ def _weather_of(
     place: Site | None,
     cache: WeatherCache | None,
 ) -> Weather:
-    """Return the weather over a record, from its span and place alone."""
-    if not isinstance(given, Weather):
+    """Return the weather over a record, from its span and place alone, which its clock must fit."""
+    if isinstance(given, Weather):
+        check_clock(record, given.site.longitude)
+    else:
         assert place is not None
+        check_clock(record, place.longitude)
         first, last = (pd.Timestamp(end, tz="UTC") for end in record.extent)
         return get_weather(given, place, first - MARGIN, last + MARGIN, cache=cache)
     own = given.site

@@ -103,7 +103,7 @@ class Data:
             assert dataset.latitude is not None
             assert dataset.longitude is not None
             site = Site(dataset.latitude, dataset.longitude, dataset.altitude)
-            found = site_records(folder / dataset.meters, options)
+            found = site_records(folder / dataset.meters, options, longitude=site.longitude)
             records = [each for each in found if isinstance(each, Record)]
             sites = {record.system_id: site for record in records}
         else:

@@ -30,7 +30,6 @@ from sunveil.fleet.source import FleetSource, look_at
 from sunveil.fleet.systems import RefusedSystem, SystemTable
 from sunveil.infer import SiteSkies
 from sunveil.meters.options import MeterOptions
-from sunveil.meters.read import settle
 from sunveil.meters.record import Record
 from sunveil.plots.clear_days import PANELS, clear_days
 from sunveil.plots.seen import seen_readings
@@ -163,7 +162,7 @@ def _record(
     if first is None:
         raise MeterError("the readings of this system are not there any more")
     raw, own = first
-    found = settle(systems.raw_of(place, raw), systems.options_of(place, own), name=system_id)
+    found = systems.settled(place, raw, own)
     if isinstance(found, RefusedSystem):
         raise MeterError(found.reason)
     return found

@@ -148,7 +148,8 @@ def _all_net(meters: Path, table: Path, options: MeterOptions) -> bool:
 def _one_place(systems: SystemTable) -> dict[str, Any]:
     """Return the place of a fleet that has one: single systems are released under one sky."""
     if not len(systems):
-        raise UploadRefused("the table of systems has no system with a place; correct it")
+        told = "the table of systems has no system with a place; correct it"
+        raise UploadRefused(systems.refused[0].reason if systems.refused else told)
     found: dict[str, Any] = {}
     for name in ("latitude", "longitude"):
         values = getattr(systems, name)

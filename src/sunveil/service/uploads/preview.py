@@ -157,9 +157,8 @@ def _settle(found: Found, systems: SystemTable, place: dict[str, int], tally: Ta
     name, raw, options = found
     tally.names.add(name)
     at = place.get(name)
-    if at is not None:
-        raw, options = systems.raw_of(at, raw), systems.options_of(at, options)
-    tally.note(settle(raw, options, name=name))
+    found_of = settle(raw, options, name=name) if at is None else systems.settled(at, raw, options)
+    tally.note(found_of)
 
 
 def _places(systems: SystemTable) -> dict[str, int]:
