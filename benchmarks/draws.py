@@ -138,7 +138,9 @@ def real_years() -> Iterator[LabelledRecord]:
     """Yield the years of the real systems, averaged to hours."""
     systems, _ = real.load_all(names=SEEN)
     for name, case in ((each.name, year) for each in systems for year in years(each)):
-        read = from_pandas(case.power, system_id=name, label=case.label, cleaning="each")
+        read = from_pandas(
+            case.power, system_id=name, label=case.label, cleaning="each", power_unit="kW"
+        )
         plane, kw = Plane(case.azimuth, case.tilt), case.dc_kw or np.nan
         yield LabelledRecord(name, case.counts, coarsen(read, 60.0), case.site, plane, kw)
 
@@ -157,7 +159,9 @@ def simulated() -> Iterator[LabelledRecord]:
         place, true = systems.loc[name], truth.loc[name]
         site = Site(place["latitude"], place["longitude"], place["altitude"])
         power = rows.set_index("time")["power_kw"].astype(float)
-        record = from_pandas(power, system_id=str(name), label="start", cleaning="each")
+        record = from_pandas(
+            power, system_id=str(name), label="start", cleaning="each", power_unit="kW"
+        )
         plane = Plane(true["surface_azimuth"], true["surface_tilt"])
         known = frozenset(QUANTITIES)
         yield LabelledRecord(str(name), known, record, site, plane, true["dc_capacity_kw"])

@@ -122,7 +122,9 @@ def _read_days(case: real.RealCase) -> int:
 
 
 def _framed(case: real.RealCase, weather: object) -> LabelledSeries:
-    read = from_pandas(case.power, system_id=case.name, label=case.label, cleaning="each")
+    read = from_pandas(
+        case.power, system_id=case.name, label=case.label, cleaning="each", power_unit="kW"
+    )
     record = coarsen(read, 60.0)
     system = next(name for name in NAMES if case.name.startswith(name))
     return LabelledSeries(
@@ -149,7 +151,9 @@ def simulated_series(count: int, *, seed: int) -> Iterator[LabelledSeries]:
     """
     frames: dict[object, Frame] = {}
     for one in independent_fleet(count, seed=seed):
-        record = from_pandas(one.power, system_id=one.name, label="start", cleaning="each")
+        record = from_pandas(
+            one.power, system_id=one.name, label="start", cleaning="each", power_unit="kW"
+        )
         site = one.satellite.site
         if site not in frames:
             frames = {site: frame_of(record, get_weather("clearsky", site, *record_span(record)))}

@@ -67,7 +67,7 @@ def line(case: real.RealCase) -> str:
     skies = SiteSkies(case.site.latitude, case.site.longitude, case.site.altitude)
 
     def read(label: str) -> Record:
-        return from_pandas(case.power, system_id=case.name, label=label)
+        return from_pandas(case.power, system_id=case.name, label=label, power_unit="kW")
 
     azimuths = [inferred(read(label), skies).surface_azimuth for label in LABELS]
     undeclared = inferred(read("auto"), skies)

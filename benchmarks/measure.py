@@ -84,7 +84,7 @@ def ours(
 ) -> Outcome:
     """Infer one system with Sunveil."""
     began = time.process_time()
-    record = from_pandas(power, system_id="bench", label=label)
+    record = from_pandas(power, system_id="bench", label=label, power_unit="kW")
     there = get_weather(weather, site, *record_span(record))
     found = infer_record(record, there, options=Options(mount=mount))
     cpu = time.process_time() - began

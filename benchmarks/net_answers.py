@@ -188,7 +188,9 @@ def infer_series(
         As the command has them.
     """
     try:
-        record = from_pandas(power, system_id="one", label="start", net=net, negate=negate)
+        record = from_pandas(
+            power, system_id="one", label="start", net=net, negate=negate, power_unit="kW"
+        )
     except SunveilError as error:
         return NetAnswer.of(error)
     skies = SiteSkies(site.latitude, site.longitude, site.altitude, weather=weather or "clearsky")
@@ -203,7 +205,7 @@ def infer_gross(power: pd.Series, site: Site) -> NetAnswer:
     power, site
         The readings and their place.
     """
-    record = from_pandas(power, system_id="one", label="start")
+    record = from_pandas(power, system_id="one", label="start", power_unit="kW")
     grid = grid_of(record)
     sky = make_sky_table(site, grid)
     found = infer_block(on_grid([record], grid), sky, options=EngineOptions(force=True))

@@ -160,7 +160,7 @@ def apart_part(systems: Sequence[KnownNet]) -> Iterator[str]:
 def _told_apart(system: KnownNet) -> tuple[pd.Series, pd.Series, pd.Series]:
     """Return the generation that Sunveil tells of a meter, and its band. [kW]"""
     where = {"latitude": system.site.latitude, "longitude": system.site.longitude}
-    record = from_pandas(system.net, system_id="one", label="start", net=True)
+    record = from_pandas(system.net, system_id="one", label="start", net=True, power_unit="kW")
     found = separate(record, infer(record, **where), **where)
     names = ("generation_kw", "generation_low_kw", "generation_high_kw")
     return tuple(found[name] for name in names)
@@ -195,7 +195,7 @@ def cost() -> float:
         truth = net_simulated.roof(one)
         truth = replace(truth, site=COST_SITE, timezone=COST_ZONE)
         net = net_simulated.home(truth, simulate_power(truth, sky, seed=place), place).net
-        records.append(from_pandas(net, system_id="cost", label="start", net=True))
+        records.append(from_pandas(net, system_id="cost", label="start", net=True, power_unit="kW"))
     grid = grid_of(records[0])
     power, table = on_grid(records, grid), make_sky_table(COST_SITE, grid)
     infer_net_block(power[:2], table, timezone=COST_ZONE)

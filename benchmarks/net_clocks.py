@@ -60,7 +60,7 @@ class ClockTried:
 def tried(system: KnownNet, fault: ClockHypothesis) -> Iterator[ClockTried]:
     """Yield what is made of a meter as it is, and with a fault where its place can have that."""
     zone = str(system.net.index.tz)
-    record = from_pandas(system.net, system_id="one", label="start", net=True)
+    record = from_pandas(system.net, system_id="one", label="start", net=True, power_unit="kW")
     grid = grid_of(record)
     sky, rows = make_sky_table(system.site, grid), on_grid([record], grid).astype(np.float32)
     calendar = ClockCalendar.of(grid.starts, system.site, zone)

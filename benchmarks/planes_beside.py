@@ -53,7 +53,9 @@ def _blocks() -> Iterator[tuple[np.ndarray, object]]:
     for change in (lambda one: one, pairs(seed=6), trackers(seed=7)):
         systems = [change(one) for one in draw_systems(BLOCK, seed=SEED)]
         series = [simulate_power(one, sky, seed=place) for place, one in enumerate(systems)]
-        records = [from_pandas(one, system_id="cost", label="start") for one in series]
+        records = [
+            from_pandas(one, system_id="cost", label="start", power_unit="kW") for one in series
+        ]
         grid = grid_of(records[0])
         yield on_grid(records, grid), make_sky_table(COST_SITE, grid)
 
@@ -151,7 +153,9 @@ def private_part(answers: Callable[[str], list[Answer]], *, count: int) -> Itera
 
 def _released(system: KnownMounts) -> list[Plane]:
     """Return the planes that one release tells; none where it does not say how many there are."""
-    record = from_pandas(system.power, system_id="one", label=system.label, cleaning="each")
+    record = from_pandas(
+        system.power, system_id="one", label=system.label, cleaning="each", power_unit="kW"
+    )
     weather = get_weather("clearsky", system.site, *record_span(record))
     found = release(record, weather, protect=Days(1), epsilon=EPSILON)
     return [Plane(each.surface_azimuth, each.surface_tilt) for each in getattr(found, "planes", ())]

@@ -146,7 +146,7 @@ def gain_of_two(system: KnownMounts, found: Estimate) -> float:
     One plane is the effective one. Both are laid over the readings through Sunveil's plain chain,
     without the engine, and scaled to them; clear are readings that either comes close to.
     """
-    record = from_pandas(system.power, system_id=system.name, label=system.label)
+    record = from_pandas(system.power, system_id=system.name, label=system.label, power_unit="kW")
     record = repaired(record, found, system.site)
     weather = get_weather("clearsky", system.site, *record_span(record))
     sky = sky_at(weather, record.middles).hazier((found.haze_summer + found.haze_winter) / 2.0)

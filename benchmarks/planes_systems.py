@@ -81,7 +81,9 @@ def infer_known(system: KnownMounts) -> Estimate | None:
     """Return the estimate of a system under the embedded clear sky, None where it is refused."""
     site = system.site
     try:
-        record = from_pandas(system.power, system_id=system.name, label=system.label)
+        record = from_pandas(
+            system.power, system_id=system.name, label=system.label, power_unit="kW"
+        )
     except SunveilError:
         return None
     skies = SiteSkies(site.latitude, site.longitude, site.altitude)

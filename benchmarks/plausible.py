@@ -144,7 +144,7 @@ def outcome(trial: Trial) -> str:
     altitude = None if trial.altitude is None or np.isnan(trial.altitude) else trial.altitude
     try:
         place = {"latitude": trial.latitude, "longitude": trial.longitude, "altitude": altitude}
-        found = sunveil.infer(trial.power, label=trial.label, **place)
+        found = sunveil.infer(trial.power, label=trial.label, power_unit="kW", **place)
     except ParameterError:
         raise
     except SunveilError as error:

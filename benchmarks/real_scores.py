@@ -92,7 +92,7 @@ def answers(
     for case in cases:
         record, found, refusal = None, None, ""
         try:
-            record = from_pandas(case.power, system_id=case.name, label=case.label)
+            record = from_pandas(case.power, system_id=case.name, label=case.label, power_unit="kW")
             found = infer(record, **_place(case))
         except SunveilError as error:
             refusal = str(error)

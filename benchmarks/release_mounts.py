@@ -87,7 +87,7 @@ def fontana() -> Iterator[MountCase]:
     homes, _ = real.load_all(names=names)
     planes = []
     for home in homes:
-        record = from_pandas(home.power, system_id=home.name, label=home.label)
+        record = from_pandas(home.power, system_id=home.name, label=home.label, power_unit="kW")
         weather = get_weather("clearsky", home.site, *record_span(record))
         planes.append(infer_record(record, weather).plane)
         yield MountCase("homes of Fontana", _record(home.power), home.site, (planes[-1],))
@@ -158,7 +158,7 @@ def _tracker(rng: np.random.Generator) -> Tracker:
 
 
 def _record(power: pd.Series) -> Record:
-    return from_pandas(power, system_id="case", label="start", cleaning="each")
+    return from_pandas(power, system_id="case", label="start", cleaning="each", power_unit="kW")
 
 
 def measure(case: MountCase) -> dict[str, object]:

@@ -87,7 +87,7 @@ def homes() -> Iterator[NetCase]:
     found, _ = real.load_all(names=names)
     loads = [fontana_load(each.name) for each in found]
     for number, home in enumerate(found):
-        gross = from_pandas(home.power, system_id=home.name, label=home.label)
+        gross = from_pandas(home.power, system_id=home.name, label=home.label, power_unit="kW")
         weather = get_weather("clearsky", home.site, *record_span(gross))
         told = infer_record(gross, weather)
         for turn in (0, *OTHERS):
@@ -143,7 +143,9 @@ def _by_clock(load: pd.Series, times: pd.DatetimeIndex, longitude: float) -> np.
 
 def net_record(net: pd.Series) -> Record:
     """Return the record of a net meter as releases read it."""
-    return from_pandas(net, system_id="case", label="start", net=True, cleaning="each")
+    return from_pandas(
+        net, system_id="case", label="start", net=True, cleaning="each", power_unit="kW"
+    )
 
 
 def _export(net: pd.Series, generation: pd.Series) -> float:

@@ -72,7 +72,7 @@ def real_systems() -> Iterator[tuple[str, KnownSystem]]:
         if name in TRUE_OFFSET:
             case = real.reclock(case, TRUE_OFFSET[name])
         power = case.power[case.power.index < case.power.index[0] + pd.Timedelta(days=365)]
-        record = coarsen(from_pandas(power, system_id=name, cleaning="each"), 60.0)
+        record = coarsen(from_pandas(power, system_id=name, cleaning="each", power_unit="kW"), 60.0)
         weather = get_weather("clearsky", case.site, *record_span(record))
         yield name, known(record, weather, Plane(case.azimuth, case.tilt), case.dc_kw)
 
@@ -80,7 +80,9 @@ def real_systems() -> Iterator[tuple[str, KnownSystem]]:
 def simulated_systems(*, measured: bool) -> Iterator[KnownSystem]:
     """Yield the systems of a simulated fleet under a satellite's weather, or a clear sky."""
     for truth, power, satellite in simulate_fleet(SYSTEMS, seed=SEED, sky_minutes=10):
-        record = from_pandas(power, system_id=truth.system_id, label="start", cleaning="each")
+        record = from_pandas(
+            power, system_id=truth.system_id, label="start", cleaning="each", power_unit="kW"
+        )
         weather = satellite
         if not measured:
             weather = get_weather("clearsky", truth.site, *record_span(record))

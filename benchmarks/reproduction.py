@@ -40,7 +40,7 @@ def subjects(folder: Path, label: str = "auto") -> Iterator[Subject]:
     weather_file = folder / "serf_east" / "nsrdb_2016_30min.csv"
     for case in cases:
         power = case.power[: pd.Timestamp("2017-01-01", tz="UTC")]
-        quarters = from_pandas(power, label=label)
+        quarters = from_pandas(power, label=label, power_unit="kW")
         hours = coarsen(quarters, 60.0)
         weather = get_weather(weather_file, case.site, *record_span(hours))
         hourly = Subject(
@@ -53,7 +53,7 @@ def subjects(folder: Path, label: str = "auto") -> Iterator[Subject]:
                 quarters, weather, hourly.reported, case.name, True, f"{case.name}, 15 minutes"
             )
     table = pd.read_csv(folder / "fontana" / "home_01.csv", index_col=0, parse_dates=True)
-    record = from_pandas(table["pv_kw"], label="start")
+    record = from_pandas(table["pv_kw"], label="start", power_unit="kW")
     clear = get_weather("clearsky", FONTANA, *record_span(record))
     yield Subject(record, clear, None, "fontana", True, "fontana, clear sky")
 

@@ -58,7 +58,7 @@ def cases(count: int) -> Iterator[Case]:
     """Yield simulated systems whose seed is used nowhere else."""
     grid = paper_grid()
     for truth, power, weather in simulate_fleet(count, seed=SEED, sky_minutes=10):
-        record = from_pandas(power, system_id=truth.system_id, label="start")
+        record = from_pandas(power, system_id=truth.system_id, label="start", power_unit="kW")
         score = paper_score(record, weather)
         yield Case(score, search_exhaustive(grid, score))
 

@@ -203,7 +203,7 @@ def novelty(experiment: Experiment) -> Statement:
 
 def _maximiser(power: pd.Series[float]) -> tuple[str, float]:
     """Return the plane that the paper's method finds in simulated readings, and its score."""
-    record = from_pandas(power, system_id="other", label="start")
+    record = from_pandas(power, system_id="other", label="start", power_unit="kW")
     score = paper_score(record, subject_sky().satellite, to_the_letter=True)
     found = search_exhaustive(paper_grid(), score)
     return plane_words(found.best), float(found.scores.max())

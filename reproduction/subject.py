@@ -84,7 +84,7 @@ def simulated_subject(*, seed: int = SEED) -> Subject:
     sky = subject_sky(seed)
     power = simulate_power(simulated_truth(), sky, seed=seed)
     return Subject(
-        record=from_pandas(power, system_id="chino", label="start"),
+        record=from_pandas(power, system_id="chino", label="start", power_unit="kW"),
         weather=sky.satellite,
         reported=PLANE,
         words=(

@@ -14,7 +14,7 @@ import sunveil
 from plot_makers import pair_of, sunny, tracker_of
 from sunveil.cli import main
 from sunveil.errors import MeterError, TooLittleData
-from sunveil.estimate import Estimate, Flag
+from sunveil.estimate import Estimate, Flag, Quality
 from sunveil.fleet import infer_fleet
 from sunveil.infer import (
     Clock,
@@ -349,23 +349,58 @@ def test_the_papers_method_refuses_a_net_meter_and_says_what_to_do(net):
         sunveil.infer(net, method="paper", net=True, **GOLDEN)
 
 
-def test_a_capacity_that_makes_no_sense_is_flagged_with_the_likelier_unit(power, estimate):
-    watts = sunveil.infer((1000.0 * power).rename("roof"), **GOLDEN)
-    assert watts.flags == (Flag.UNLIKELY_UNIT,)
-    assert watts.notes[-1].endswith("kW if the readings were in W rather than kW.")
-    assert watts.dc_capacity_kw == pytest.approx(1000.0 * estimate.dc_capacity_kw, rel=1e-3)
-    for said in ({"power_unit": "kW"}, {"power_unit": "W"}):
-        assert sunveil.infer((1000.0 * power).rename("roof"), **GOLDEN, **said).flags == ()
+def test_readings_that_w_and_kw_both_fit_ask_for_their_unit(power):
+    # roofs of 0.2 to 0.8 kW and of 6 kW in W, a plant of 1 MW in kW
+    for scale in (32.0, 125.0, 1000.0, 160.0):
+        for name in (None, "roof", "roof W", "ac"):
+            with pytest.raises(MeterError, match=r"unit of its readings: give power_unit= as one"):
+                sunveil.infer((scale * power).rename(name), **GOLDEN)
+    with pytest.raises(MeterError, match="power_unit="):
+        sunveil.infer((1000.0 * power).to_numpy(), times=power.index, **GOLDEN)
+    found = sunveil.infer_frame((1000.0 * power).rename("roof").to_frame(), **GOLDEN)
+    assert not len(found)
+    assert "power_unit=" in found.refused[0].reason
+    energy = (0.25 * power).rename("energy")
+    with pytest.raises(MeterError, match="power_unit="):
+        sunveil.infer(energy, **GOLDEN)
+
+
+def test_readings_that_one_unit_alone_fits_are_taken_in_it_with_a_note(power, estimate):
+    said = "No unit was given: taken to be kW, since in W it would be less than a single module."
+    plain = sunveil.infer(power.rename("roof"), **GOLDEN)
+    assert said in plain.notes
+    assert plain.dc_capacity_kw == estimate.dc_capacity_kw
+    assert plain.quality is not Quality.POOR
+    huge = sunveil.infer((2.0e5 * power).rename("roof"), **GOLDEN)
+    assert any(note.startswith("No unit was given: taken to be W,") for note in huge.notes)
+    assert huge.dc_capacity_kw == pytest.approx(200.0 * estimate.dc_capacity_kw, rel=1e-3)
+
+
+def test_a_unit_that_is_given_or_named_is_taken(power, estimate):
+    for named in ({"name": "ac_power_w"}, {"name": "roof", "power_unit": "W"}):
+        roof = (1000.0 * power).rename(named.pop("name"))
+        watts = sunveil.infer(roof, **GOLDEN, **named)
+        assert watts.dc_capacity_kw == pytest.approx(estimate.dc_capacity_kw, rel=1e-3)
+        assert watts.flags == ()
+    for named in ({"name": "power_kw"}, {"name": "plant", "power_unit": "kW"}):
+        plant = (160.0 * power).rename(named.pop("name"))
+        found = sunveil.infer(plant, **GOLDEN, **named)
+        assert found.dc_capacity_kw == pytest.approx(160.0 * estimate.dc_capacity_kw, rel=1e-3)
+        assert (found.flags, found.quality) == ((), Quality.GOOD)
+
+
+def test_whole_kilowatts_of_a_plant_are_not_flagged(power, tmp_path):
+    path = tmp_path / "plant.csv"
+    (250.0 * power).round().rename("power_kw").rename_axis("time").to_csv(path)
+    found = sunveil.infer(path, **GOLDEN)
+    assert (found.flags, found.quality) == ((), Quality.GOOD)
+    assert found.notes[-1].endswith("kW if the readings were in W rather than kW.")
+
+
+def test_a_capacity_that_no_meter_has_is_poor_with_the_likelier_unit(power):
     small = sunveil.infer(power, **GOLDEN, power_unit="W")
-    assert small.flags == (Flag.UNLIKELY_UNIT,)
+    assert (small.flags, small.quality) == ((Flag.UNLIKELY_UNIT,), Quality.POOR)
     assert small.notes[-1].endswith("kW if the readings were in kW rather than W.")
-
-
-@pytest.mark.parametrize(("name", "flags"), [("power_kw", ()), ("roof W", (Flag.UNLIKELY_UNIT,))])
-def test_the_name_of_a_series_may_say_that_it_is_in_kw_and_is_no_other_unit(power, name, flags):
-    found = sunveil.infer((1000.0 * power).rename(name), **GOLDEN)
-    assert found.dc_capacity_kw > 4000.0
-    assert found.flags == flags
 
 
 def test_a_frame_s_systems_stand_alone(power):
@@ -400,7 +435,8 @@ def test_a_frame_gives_what_each_series_gives(clear_power):
         for name, power in series.items()
     )
     for found in sunveil.infer_frame(frame, **GOLDEN):
-        alone = sunveil.infer(series[found.system_id].rename(found.system_id), **GOLDEN)
+        one = series[found.system_id].rename(found.system_id)
+        alone = sunveil.infer(one, power_unit="kW", **GOLDEN)
         assert found.to_dict() == alone.to_dict()
 
 

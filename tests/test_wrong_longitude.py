@@ -117,7 +117,7 @@ def test_an_inference_says_which_longitude_would_fit(power, tmp_path, way):
 def test_no_reading_is_looked_at(power, monkeypatch):
     monkeypatch.setattr("sunveil.infer_records.infer_any_block", None)
     for values in (power, power * np.nan, power * 0.0):
-        record = from_pandas(values.tz_convert(ZONE), cleaning="each")
+        record = from_pandas(values.tz_convert(ZONE), cleaning="each", power_unit="kW")
         with pytest.raises(ParameterError) as caught:
             sunveil.infer(record, **place(WRONG))
         assert SAID in str(caught.value)
@@ -200,7 +200,7 @@ def test_a_zone_that_a_file_of_several_systems_keeps_may_be_how_it_is_shown(powe
 def test_a_release_is_refused_and_says_the_same_whatever_the_readings(power, mechanism):
     weather = clearsky(sunveil.Site(39.742, WRONG), "2019-02-20", "2019-04-01")
     for values in (power, power * np.nan, power * 0.0):
-        record = from_pandas(values.tz_convert(ZONE), cleaning="each")
+        record = from_pandas(values.tz_convert(ZONE), cleaning="each", power_unit="kW")
         with pytest.raises(ParameterError) as caught:
             release(record, weather, protect=Days(1), epsilon=1.0, mechanism=mechanism)
         assert SAID in str(caught.value)

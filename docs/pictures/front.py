@@ -25,7 +25,9 @@ GREEN = "#007A5A"
 
 def chances(shown: Scene) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return azimuths, tilts and probabilities of the planes that a release may answer."""
-    record = from_pandas(shown.power, system_id="shown", label="start", cleaning="each")
+    record = from_pandas(
+        shown.power, system_id="shown", label="start", cleaning="each", power_unit="kW"
+    )
     times = time_grid_of(prepared(record), longitude=weather().site.longitude)
     choices = Choices().for_meter(net=False).affordable(UNIT, EPSILON, times)
     frame = make_frame(weather(), times, choices).settled(UNIT, EPSILON, differenced=False)

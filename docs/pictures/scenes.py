@@ -44,7 +44,9 @@ class Scene:
     @property
     def record(self) -> sunveil.Record:
         """The readings as a record."""
-        return from_pandas(self.power, system_id=self.truth.system_id, label="start")
+        return from_pandas(
+            self.power, system_id=self.truth.system_id, label="start", power_unit="kW"
+        )
 
     @property
     def day(self) -> pd.Series[float]:

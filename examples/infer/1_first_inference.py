@@ -28,10 +28,10 @@ print(readings["2023-06-20 12:00":"2023-06-20 18:00"])
 # Infer
 # -----
 #
-# The inference is given the readings and the place, nothing else. Its weather is a clear sky:
-# clouds only take readings away, and it looks for the hours without them.
+# The inference is given the readings, their unit and the place, nothing else. Its weather is a
+# clear sky: clouds only take readings away, and it looks for the hours without them.
 
-found = sunveil.infer(readings, site=site)
+found = sunveil.infer(readings, site=site, power_unit="kW")
 found
 
 # %%

@@ -33,7 +33,9 @@ readings = simulate_power(roof, sky, seed=7)
 # day. ε says how well: whatever comes out is at most e\ :sup:`ε` times as likely with that day as
 # with any other day in its place.
 
-drawn = sunveil.release(readings, site=site, label="start", protect="days:1", epsilon=1.0)
+drawn = sunveil.release(
+    readings, site=site, power_unit="kW", label="start", protect="days:1", epsilon=1.0
+)
 print(drawn.guarantee)
 
 # %%

@@ -83,8 +83,9 @@ POOR_FLAGS = (
     Flag.SEASONAL_HAZE,
     Flag.TOO_LITTLE_DATA,
     Flag.FEW_CLEAR_HOURS,
+    Flag.UNLIKELY_UNIT,
 )
-FAIR_FLAGS = (Flag.UNLIKELY_UNIT, Flag.LABEL_UNKNOWN)
+FAIR_FLAGS = (Flag.LABEL_UNKNOWN,)
 
 
 def judge(flags: Collection[Flag], plane_error_degrees: float) -> tuple[Quality, str]:

@@ -90,8 +90,9 @@ def infer(
         Time zone of times that have none: ``"UTC"``, ``"-07:00"``, an IANA name, or a zone of
         zoneinfo or pytz.
     power_unit
-        Unit of a series: W, kW, Wh or kWh; with ``auto`` it is taken to be kW, and a capacity that
-        would be a home's in W is flagged. A file's is told by its header.
+        Unit of the readings: W, kW, MW, Wh, kWh or MWh. With ``auto``, the name of the series or
+        the header of the file must say it (``power_kw``). Only where readings are impossible in W
+        or in kW is a series without it taken to be in the other, with a note.
     label
         Which instant of its interval a stamp names: ``start`` (or ``left``, as pandas' ``resample``
         says), ``middle``, ``end`` (or ``right``); or ``auto``: the middle of intervals below 30
@@ -186,7 +187,7 @@ def infer_frame(
     site, latitude, longitude, altitude, weather, cache
         As for :func:`infer`.
     timezone, power_unit, label, net
-        As for :func:`infer`; the unit of a long frame is told by its column's name when left out.
+        As for :func:`infer`; the unit of a long frame must be given or in its column's name.
     method, clock, losses, albedo, group, search, mount, force
         As for :func:`infer`.
 

@@ -10,10 +10,10 @@ import numpy as np
 from sunveil.by_paper import by_paper
 from sunveil.engine import SAVINGS, BlockEstimates, infer_any_block, reason
 from sunveil.engine.hypotheses import ClockHypothesis, FoundClock
-from sunveil.engine.metering import flag_units, name_likelier_unit
+from sunveil.engine.metering import flag_units, note_on_unit
 from sunveil.engine.outcomes import NO_WEATHER, flags_of, skyline_of
 from sunveil.errors import ParameterError, SunveilError, TooLittleData, WeatherError
-from sunveil.estimate import Assumptions, Estimate, Flag
+from sunveil.estimate import Assumptions, Estimate
 from sunveil.gridded import grid_of, on_grid
 from sunveil.meters.clock import clock_elsewhere
 from sunveil.meters.read import failed
@@ -94,7 +94,7 @@ def _infer_batch(
         timezone=records[0].timezone,
         label_known=records[0].label_known,
     )
-    flag_units(found, unit_known=np.array([each.unit_known for each in records], dtype=bool))
+    flag_units(found)
     for place, record in enumerate(records):
         outcome = int(found.outcome[place])
         if outcome:
@@ -125,8 +125,8 @@ def _estimate(
     )
     clock = FoundClock(hypothesis, number("clock_gain"))
     flags, notes = flags_of(int(found.flags[place])), record.notes
-    if Flag.UNLIKELY_UNIT in flags:
-        notes = (*notes, name_likelier_unit(number("dc_capacity_kw"), record.unit))
+    unit = note_on_unit(number("dc_capacity_kw"), record.unit, unit_known=record.unit_known)
+    notes = (*notes, unit) if unit else notes
     return Estimate(
         system_id=record.system_id,
         plane=Plane(number("surface_azimuth"), number("surface_tilt")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sunveil.engine.metering import flag_units, has_unlikely_unit, name_likelier_unit
+from sunveil.engine.metering import flag_units, has_unlikely_unit, name_likelier_unit, note_on_unit
 from sunveil.engine.outcomes import flags_of, not_inferred
 from sunveil.estimate import Flag
 
@@ -31,22 +31,22 @@ def estimates(*capacities, outcome=0):
     ],
 )
 def test_a_capacity_is_asked_about_where_another_unit_makes_a_home_of_it(capacity, unsaid, said):
-    found = np.array([capacity])
-    assert has_unlikely_unit(found, unit_known=False) == unsaid
-    assert has_unlikely_unit(found, unit_known=True) == said
+    assert has_unlikely_unit(np.array([capacity])) == said
+    assert bool(note_on_unit(capacity, "kW", unit_known=False)) == unsaid
+    assert bool(note_on_unit(capacity, "kW", unit_known=True)) == said
 
 
 def test_flags_are_of_each_system_and_leave_other_flags_alone():
-    found = estimates(0.006, 6439.0, 5.0)
+    found = estimates(0.006, 600_000.0, 5.0)
     found.flags[2] = 1
-    flag_units(found, unit_known=np.array([True, False, True]))
+    flag_units(found)
     told = [flags_of(int(bits)) for bits in found.flags]
     assert told == [(Flag.UNLIKELY_UNIT,), (Flag.UNLIKELY_UNIT,), (Flag.CLIPPING,)]
 
 
 def test_what_was_not_inferred_has_no_flags():
     found = estimates(np.nan, outcome=1)
-    flag_units(found, unit_known=False)
+    flag_units(found)
     assert not found.flags.any()
 
 

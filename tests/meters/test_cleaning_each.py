@@ -27,7 +27,8 @@ COUNT = DAYS * 96
 
 
 def read(power: pd.Series, **options: object) -> Record:
-    return from_pandas(power, **{"label": "start", "cleaning": "each", **options})
+    given = {"label": "start", "cleaning": "each", "power_unit": "kW", **options}
+    return from_pandas(power, **given)
 
 
 def by_time(record: Record) -> dict[np.datetime64, float]:

@@ -62,7 +62,9 @@ def test_a_net_meter_that_is_said_to_be_one_is_read_with_either_sign():
             assert record.net
     assert from_pandas(-net, net=True).power_kw.max() == net.max()
     # a release takes the sign that is declared, and no curator is contradicted
-    assert from_pandas(-net, net=True, cleaning="each").power_kw.min() == -net.max()
+    assert (
+        from_pandas(-net, net=True, cleaning="each", power_unit="kW").power_kw.min() == -net.max()
+    )
     assert from_pandas(net, net=True, negate=True).power_kw.min() == -net.max()
 
 

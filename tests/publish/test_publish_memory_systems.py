@@ -35,7 +35,7 @@ def weather(golden_site):
 def records(clear_power):
     """Five systems of 5 kW at (200, 30), under the curator's own names."""
     power = clear_power(200.0, 30.0, dc_capacity_kw=5.0, start="2019-03-10", days=20)
-    one = from_pandas(power, label="start", cleaning="each")
+    one = from_pandas(power, label="start", cleaning="each", power_unit="kW")
     return [replace(one, system_id=f"customer-{number}") for number in range(5)]
 
 

@@ -122,7 +122,9 @@ def test_errors_to_expect_are_those_of_both_kinds_together(power, golden_site, m
     monkeypatch.setattr("sunveil.publish.memory_systems.typical_errors", typical)
     sky = clearsky(golden_site, "2019-03-01", "2019-04-15")
     gross, net = (
-        from_pandas(each, system_id=name, label="start", net=name == "net", cleaning="each")
+        from_pandas(
+            each, system_id=name, label="start", net=name == "net", cleaning="each", power_unit="kW"
+        )
         for each, name in zip(power, ("gross", "net"), strict=True)
     )
     found = MemorySystems([gross, net, replace(net, system_id="other")], lambda _: sky)

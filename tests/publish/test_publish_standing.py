@@ -43,7 +43,7 @@ def systems_of(powers, golden_site):
     weather = {year: clearsky(golden_site, f"{year}-03-01", f"{year}-04-15") for year in YEARS}
 
     def make(year, names=None):
-        one = from_pandas(powers[year], label="start", cleaning="each")
+        one = from_pandas(powers[year], label="start", cleaning="each", power_unit="kW")
         named = [replace(one, system_id=name) for name in names or FLEETS[year]]
         return MemorySystems(named, lambda _: weather[year])
 

@@ -38,7 +38,7 @@ def power(clear_power: Callable[..., pd.Series]) -> pd.Series:
 
 @pytest.fixture(scope="session")
 def record(power: pd.Series) -> Record:
-    return from_pandas(power, label="start", cleaning="each")
+    return from_pandas(power, label="start", cleaning="each", power_unit="kW")
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,7 @@ def ridge(clear_power: Callable[..., pd.Series]) -> Record:
         clear_power(azimuth, 30.0, dc_capacity_kw=size, **days)
         for azimuth, size in ((90.0, 3.5), (270.0, 1.5))
     )
-    return from_pandas(east + west, label="start", cleaning="each")
+    return from_pandas(east + west, label="start", cleaning="each", power_unit="kW")
 
 
 def test_pairs_are_ridges_and_corners_each_of_them_once():
@@ -136,7 +136,7 @@ def test_a_ridge_is_released_as_one(mounted, ridge, unit):
 
 def test_one_plane_is_released_as_one(mounted, clear_power):
     power = clear_power(210.0, 30.0, dc_capacity_kw=5.0, start="2019-03-10", days=60)
-    record = from_pandas(power, label="start", cleaning="each")
+    record = from_pandas(power, label="start", cleaning="each", power_unit="kW")
     own = mounted.settled(Days(1), 20.0)
     drawn = draw_release(unit_score(own, record, Days(1)), own, epsilon=20.0)
     assert [each.to_dict() for each in drawn.planes] == [

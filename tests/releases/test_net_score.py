@@ -54,7 +54,9 @@ def frame(record: Record, weather: Weather) -> Frame:
 
 
 def read(net: pd.Series) -> Record:
-    return from_pandas(net, system_id="net", label="start", net=True, cleaning="each")
+    return from_pandas(
+        net, system_id="net", label="start", net=True, cleaning="each", power_unit="kW"
+    )
 
 
 def changed(frame: Frame, net: pd.Series, days: set[int], value: float) -> Record:
@@ -202,12 +204,12 @@ def test_a_frame_of_the_other_kind_of_meter_is_refused(frame, record):
 def test_a_series_that_is_declared_net_is_released_with_the_errors_of_net_meters(
     net, weather, unit
 ):
-    choices = replace(SMALL, net=None)
+    asked = {"epsilon": 8.0, "power_unit": "kW", "choices": replace(SMALL, net=None)}
     for series in (net, net * math.nan):
-        found = release(series, weather, protect=unit, epsilon=8.0, net=True, choices=choices)
+        found = release(series, weather, protect=unit, net=True, **asked)
         assert "net meters" in found.expected.basis
         assert "net" in found.public
-    plain = release(net, weather, protect=unit, epsilon=8.0, choices=choices)
+    plain = release(net, weather, protect=unit, **asked)
     assert "net meters" not in plain.expected.basis
 
 

@@ -18,7 +18,7 @@ CHOICES = Choices(step=15.0, capacities=Capacities(1.0, 30.0, 0.05))
 @pytest.fixture(scope="module")
 def record(clear_power):
     power = clear_power(200.0, 30.0, start="2019-03-10", days=20)
-    return from_pandas(power, system_id="roof", label="start", cleaning="each")
+    return from_pandas(power, system_id="roof", label="start", cleaning="each", power_unit="kW")
 
 
 @pytest.fixture(scope="module")

@@ -139,7 +139,9 @@ def test_a_record_cleaned_as_a_whole_is_refused(power, weather, choices, frame):
 def test_short_intervals_are_averaged_to_a_quarter_of_an_hour():
     index = pd.date_range("2019-06-01", periods=24 * 12, freq="5min", tz="UTC")
     values = np.random.default_rng(3).uniform(0.0, 5.0, len(index))
-    record = from_pandas(pd.Series(values, index=index), label="start", cleaning="each")
+    record = from_pandas(
+        pd.Series(values, index=index), label="start", cleaning="each", power_unit="kW"
+    )
     found = prepared(record)
     assert found.interval_minutes == 15.0
     np.testing.assert_allclose(found.power_kw, values.reshape(-1, 3).mean(axis=1))

@@ -129,7 +129,13 @@ def test_a_series_is_read_with_each_reading_cleaned_alone(power, weather, choice
     found = release(power, weather, protect=Readings(1), epsilon=50.0, choices=choices)
     assert abs(found.surface_azimuth - 200.0) <= 10.0
     assert found.public == {**choices.to_dict(), "levels_per_nat": 0.04}
-    assert release(power.rename(None), weather, protect=Days(1), epsilon=1.0, choices=choices)
+    unnamed = {"protect": Days(1), "epsilon": 1.0, "choices": choices}
+    assert release(power.rename(None), weather, power_unit="kW", **unnamed)
+    # the unit of a release comes from no reading
+    for readings in (power, power * 0.0, power * 1e5, power * math.nan):
+        said = refusal(readings.rename("roof"), weather, **unnamed)
+        assert said == refusal(power.rename("roof"), weather, **unnamed)
+        assert "give power_unit= as one of" in said
 
 
 def test_the_clock_is_released_where_it_is_one_more_dimension(record, weather, choices):
@@ -257,7 +263,7 @@ def test_a_frame_of_other_choices_is_refused(record, weather, frame):
 
 def planted(count: int = 400, minutes: int = 60, start: str = "2019-04-01") -> pd.Series:
     index = pd.date_range(start, periods=count, freq=f"{minutes}min", tz="UTC")
-    return pd.Series(PLANTED, index=index, name="sys")
+    return pd.Series(PLANTED, index=index, name="power_kw")
 
 
 def twice() -> pd.Series:
@@ -322,7 +328,7 @@ def test_a_frame_of_another_place_is_refused(record, weather):
 
 def test_nothing_that_a_release_passes_through_shows_a_reading(weather, choices):
     power = planted()
-    record = from_pandas(power, label="start", cleaning="each")
+    record = from_pandas(power, label="start", cleaning="each", power_unit="kW")
     frame = frame_of(record, weather, choices)
     found = release(record, weather, protect=Readings(1), epsilon=1.0, frame=frame)
     truth = Plane(200.0, 30.0), TRUTH_KW
@@ -355,9 +361,12 @@ def test_a_record_without_a_whole_quarter_of_an_hour_is_released_as_one_of_zeros
         plain.expected,
         plain.public,
     )
-    record = prepared(from_pandas(holes, label="start", cleaning="each"))
+    record = prepared(from_pandas(holes, label="start", cleaning="each", power_unit="kW"))
     assert not record.power_kw.any()
-    assert record.extent == prepared(from_pandas(power, label="start", cleaning="each")).extent
+    assert (
+        record.extent
+        == prepared(from_pandas(power, label="start", cleaning="each", power_unit="kW")).extent
+    )
     # a span that holds no quarter is refused for its stamps, whatever the readings
     for short in (power[:2], power[:2] * math.nan):
         assert "no readings at all" in refusal(short, weather, **asked)
@@ -376,7 +385,7 @@ def test_nothing_beside_the_draw_tells_that_the_ends_of_a_record_are_missing(
     choices = Choices(step=30.0)
     told = []
     for series in (whole, short):
-        read = from_pandas(series, system_id="a", label="start", cleaning="each")
+        read = from_pandas(series, system_id="a", label="start", cleaning="each", power_unit="kW")
         frame = frame_of(read, weather, choices)
         drawn = release(read, weather, protect=Days(1), epsilon=1.0, frame=frame)
         told.append((frame.time_grid, frame.fingerprint(), drawn.expected, record_span(read)))

@@ -1,4 +1,4 @@
-"""What makes a meter doubtful whatever its plane: a unit nobody would use."""
+"""Capacities that ask for another unit of the readings."""
 
 from __future__ import annotations
 
@@ -7,54 +7,46 @@ from numpy.typing import NDArray
 
 from sunveil.engine.outcomes import BlockEstimates, flag_bits
 from sunveil.estimate import Flag
+from sunveil.meters.units import LARGEST, SMALLEST
 from sunveil.site import Array
 
-# Nobody meters less than a single module, and no plant behind one meter is larger. [kW]
-SMALLEST, LARGEST = 0.05, 500_000.0
-# Where nobody said the unit: what is above the first and a thousand times one of these is likelier
-# a home in W than a plant in kW. [kW]
-UNSAID, HOMES = 1000.0, (0.5, 30.0)
+# Where nothing gives the unit or every reading is a whole number: a thousand times the size of a
+# home, which may be a home in W. [kW]
+HOMES = (1000.0, 30_000.0)
 _UNITS = ("W", "kW", "MW")
 Mask = NDArray[np.bool_]
 
 
-def flag_units(found: BlockEstimates, *, unit_known: Mask | bool) -> None:
-    """Flag estimates whose capacity asks for another unit.
-
-    Parameters
-    ----------
-    found
-        Estimates of a block; flags are added.
-    unit_known
-        Whether somebody said the unit.
-    """
-    strange = has_unlikely_unit(found.dc_capacity_kw, unit_known=unit_known)
-    found.flags[:] |= flag_bits(Flag.UNLIKELY_UNIT, (found.outcome == 0) & strange)
+def flag_units(found: BlockEstimates) -> None:
+    """Flag the estimates of a block that have a capacity no system behind one meter has."""
+    unlikely = has_unlikely_unit(found.dc_capacity_kw)
+    found.flags[:] |= flag_bits(Flag.UNLIKELY_UNIT, (found.outcome == 0) & unlikely)
 
 
-def has_unlikely_unit(capacity: Array, *, unit_known: Mask | bool) -> Mask:
-    """Return which capacities make no sense in the unit that the readings were taken to be in. [kW]
+def has_unlikely_unit(capacity: Array) -> Mask:
+    """Return which capacities no system behind one meter has. [kW]
 
-    >>> has_unlikely_unit(np.array([0.006, 6439.0, 6.4]), unit_known=False)
-    array([ True,  True, False])
-    >>> has_unlikely_unit(np.array([0.006, 6439.0, 6.4]), unit_known=True)
+    >>> has_unlikely_unit(np.array([0.006, 6439.0, 6.4]))
     array([ True, False, False])
     """
-    least, most = (1000.0 * each for each in HOMES)
-    home = (capacity > max(UNSAID, least)) & (capacity < most)
-    outside = (capacity < SMALLEST) | (capacity > LARGEST)
-    return np.asarray(outside | (home & ~np.asarray(unit_known)))
+    return np.asarray((capacity < SMALLEST) | (capacity > LARGEST))
+
+
+def note_on_unit(capacity: float, unit: str, *, unit_known: bool) -> str:
+    """Return a note where another unit is likelier or as likely, empty where none is.
+
+    >>> note_on_unit(6439.0, "kW", unit_known=True)
+    ''
+    >>> note_on_unit(6439.0, "kW", unit_known=False)
+    'The capacity would be 6.44 kW if the readings were in W rather than kW.'
+    """
+    doubtful = HOMES[0] < capacity < HOMES[1] and not unit_known
+    unlikely = bool(has_unlikely_unit(np.array(capacity)))
+    return name_likelier_unit(capacity, unit) if doubtful or unlikely else ""
 
 
 def name_likelier_unit(capacity: float, unit: str) -> str:
-    """Return a note on the unit in which an unlikely capacity would make sense.
-
-    Parameters
-    ----------
-    capacity
-        What was inferred. [kW]
-    unit
-        The unit that the readings were taken to be in.
+    """Return a note on the unit in which a capacity in kW would make sense.
 
     >>> name_likelier_unit(6439.0, "kW")
     'The capacity would be 6.44 kW if the readings were in W rather than kW.'

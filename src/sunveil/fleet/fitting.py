@@ -94,7 +94,7 @@ def _fits(
             alone = slice(row, row + 1)
             yield from _fits(power[alone], numbers[alone], sky, frame, options, context)
     else:
-        flag_units(fit, unit_known=True)  # a fleet without a unit is not read
+        flag_units(fit)
         yield Fitted(frame, numbers, fit)
 
 

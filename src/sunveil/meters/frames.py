@@ -24,7 +24,7 @@ from sunveil.meters.record import Label, Record
 from sunveil.meters.refusals import RefusedSystem
 from sunveil.meters.tabular import read_table
 from sunveil.meters.textcells import sound_text
-from sunveil.meters.units import unit_in_name
+from sunveil.meters.units import missing_unit, only_plausible_unit, unit_in_name, units_in
 from sunveil.meters.wording import name_rows
 
 
@@ -46,8 +46,9 @@ def from_pandas(
     system_id
         The name of the system.
     power_unit
-        ``"W"``, ``"kW"``, ``"Wh"`` or ``"kWh"``. With ``"auto"`` it is taken to be kW, and is known
-        to be that where the name of the series says so; W may stand for west in it.
+        ``"W"``, ``"kW"``, ``"MW"``, ``"Wh"``, ``"kWh"`` or ``"MWh"``. With ``"auto"``, the name of
+        the series must say it (``"power_kw"``), or the readings must be impossible in W or in kW.
+        For releases only the name counts.
     timezone
         The clock of an index without a time zone.
     label
@@ -58,11 +59,12 @@ def from_pandas(
     zone: Any = timezone
     options = MeterOptions(power_unit=power_unit, timezone=zone, label=label).changed(choices)
     instance("power", power, pd.Series, give="a pandas Series of readings indexed by time")
-    return to_record(_raw(power, str(system_id), options), options)
+    name = "" if power.name is None else str(power.name)
+    return to_record(_raw(power, str(system_id), options, name), options)
 
 
-def _raw(power: pd.Series[Any], system_id: str, options: MeterOptions) -> RawSystem:
-    """Return a series as a system that is still to be settled."""
+def _raw(power: pd.Series[Any], system_id: str, options: MeterOptions, name: str = "") -> RawSystem:
+    """Return a series as a system; its name may state the unit."""
     where = f"the series of {system_id}"
     if not isinstance(power.index, pd.DatetimeIndex):
         raise ParameterError(
@@ -73,15 +75,33 @@ def _raw(power: pd.Series[Any], system_id: str, options: MeterOptions) -> RawSys
         raise MeterError(f"{where} is empty")
     rows = np.arange(1, len(power) + 1, dtype=np.int64)
     values = _numbers(power, where)
+    unit, notes = _unit(values, name, options, where)
     return RawSystem(
         system_id,
         where,
         rows,
         _stamps(power.index, where),
         values,
-        options.known_unit or Unit.KW,
-        unit_known=options.known_unit is not None or unit_in_name(str(power.name)) is Unit.KW,
+        unit,
+        notes,
+        unit_known=not notes,
     )
+
+
+def _unit(
+    values: NDArray[np.float64], name: str, options: MeterOptions, where: str
+) -> tuple[Unit, tuple[str, ...]]:
+    """Return the unit of a series, and what was assumed."""
+    if options.known_unit is not None:
+        return options.known_unit, ()
+    stated = units_in(name)
+    if len(stated) == 1 and (unit := stated.pop()) is not None:
+        return unit, ()
+    if not (options.declared_only or stated or vocabulary.ENERGY.search(fold(name))):
+        unit, why = only_plausible_unit(values)
+        if unit is not None:
+            return unit, (f"No unit was given: taken to be {unit}, since {why}.",)
+    raise missing_unit(where, "")
 
 
 @checked

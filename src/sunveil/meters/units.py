@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sunveil.errors import MeterError, ask
 from sunveil.meters.options import Unit
 
@@ -39,6 +42,10 @@ BEFORE_W = (
 # After these words a small k or m belongs to the unit: PowerkW.
 BEFORE_KW = ("power", "energy", "generation", "production", "yield", "output", "total")
 NAMED = ", ".join(unit.value for unit in Unit)
+# Nobody meters less than a single module, and no plant behind one meter is larger. [kW]
+SMALLEST, LARGEST = 0.05, 500_000.0
+# Of the readings that are not zero, this share is below the usual peak; stand-ins may be above it.
+_PEAK_SHARE = 0.95
 
 
 def _any(words: tuple[str, ...]) -> str:
@@ -110,6 +117,25 @@ def find_unit(label: str) -> tuple[Unit | None, tuple[str, ...]]:
     if not found and _PVDAQ.search(label):
         return Unit.W, (f"The unit of {label} was taken to be W, as in PVDAQ.",)
     return (found.pop() if len(found) == 1 else None), ()
+
+
+def only_plausible_unit(values: NDArray[np.float64]) -> tuple[Unit | None, str]:
+    """Return W or kW where readings of power are possible in one of them alone, and why.
+
+    >>> only_plausible_unit(np.array([0.0, 3.2, 5.1]))[0]
+    <Unit.KW: 'kW'>
+    >>> only_plausible_unit(np.array([0.0, 3200.0, 5100.0]))[0] is None
+    True
+    """
+    sizes = np.abs(values[np.isfinite(values) & (values != 0.0)])
+    if not len(sizes):
+        return Unit.KW, "all readings are zero"
+    peak = float(np.quantile(sizes, _PEAK_SHARE))
+    if SMALLEST <= peak < 1000.0 * SMALLEST:
+        return Unit.KW, "in W it would be less than a single module"
+    if LARGEST < peak <= 1000.0 * LARGEST:
+        return Unit.W, "in kW it would be larger than any plant behind one meter"
+    return None, ""
 
 
 def missing_unit(where: str, column: str) -> MeterError:

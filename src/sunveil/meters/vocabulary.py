@@ -88,6 +88,8 @@ GENERATION = re.compile(
     r"|energie|energy|erzeugung|erzeugt|leistung|ertrag|produktion|produccion|produzione|potencia"
     r"|puissance|potenza|opbrengst|energia|inverter|powr|enwh|wechselrichter|einspeisung|moc)\b"
 )
+# Words for energy rather than power.
+ENERGY = re.compile(r"\b(energ\w*|yield|ertrag|opbrengst|enwh)\b")
 SURELY_GENERATION = re.compile(r"\b(generat\w*|produc\w*|pv|solar|erzeug\w*)\b")
 # Whatever unit they are in, these are not generation.
 OTHERS = re.compile(

@@ -80,8 +80,11 @@ def release(
         ``"days:K"`` or ``"system"``.
     epsilon
         The privacy that this release costs.
-    site, latitude, longitude, altitude, times, timezone, power_unit
+    site, latitude, longitude, altitude, times, timezone
         As for :func:`sunveil.infer`. The clock is taken as declared.
+    power_unit
+        As for :func:`sunveil.infer`, but never taken from readings: a series without a unit in its
+        name needs it.
     label
         Which instant of its interval a stamp names: ``start`` (or ``left``), ``middle``, ``end``
         (or ``right``). With ``auto`` nobody knows, and the errors that are stated beside the answer

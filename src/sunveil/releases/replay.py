@@ -55,7 +55,12 @@ def as_read(setting: Setting, record: Record) -> Record:
     rows = pd.Series(np.nan, index=pd.DatetimeIndex(setting.times).tz_localize("UTC"))
     rows.loc[pd.DatetimeIndex(record.times).tz_localize("UTC")] = record.power_kw
     return from_pandas(
-        rows, system_id=record.system_id, label="start", net=setting.net, cleaning="each"
+        rows,
+        system_id=record.system_id,
+        label="start",
+        net=setting.net,
+        cleaning="each",
+        power_unit="kW",
     )
 
 

@@ -162,7 +162,9 @@ def simulated_systems(
     for number, drawn in enumerate(draw_systems(systems, seed=seed)):
         truth = replace(drawn, site=site)
         power = simulate_power(truth, sky, seed=seed + number)
-        record = from_pandas(power, system_id=truth.system_id, label="start", cleaning="each")
+        record = from_pandas(
+            power, system_id=truth.system_id, label="start", cleaning="each", power_unit="kW"
+        )
         frame = found[0].frame if found else frame_of(record, sky.satellite, choices)
         found.append(KnownSystem(frame, record, truth.plane, truth.dc_capacity_kw))
     return found
