@@ -33,7 +33,7 @@ from sunveil.releases.errors import framed_laws
 from sunveil.releases.frame import frame_of
 from sunveil.releases.release import release
 from sunveil.releases.score import unit_score
-from sunveil.releases.utility import KnownSystem, paper_day_means, paper_means
+from sunveil.releases.utility import KnownSystem, paper_means
 from sunveil.simulate import simulate_fleet
 from sunveil.site import Plane
 from sunveil.weather import get_weather
@@ -115,9 +115,6 @@ def accuracy() -> Iterator[str]:
                 yield f"| {name}, clear sky | {unit} | {epsilon:g} | {kind.__name__} | {told} |"
         for epsilon, errors in zip(PAPER, paper_means(system, PAPER), strict=True):
             yield f"| {name}, clear sky | its own | {epsilon:g} | the paper's | {cells(errors)} |"
-        for epsilon, errors in zip(PAPER, paper_day_means(system, PAPER), strict=True):
-            told = cells(errors)
-            yield f"| {name}, clear sky | {Days(1)} | {epsilon:g} | paper-day | {told} |"
     for measured in (True, False):
         sky = "satellite-like weather" if measured else "clear sky"
         yield from fleet_rows(f"{SYSTEMS} simulated, {sky}, median", measured=measured)
@@ -134,8 +131,6 @@ def fleet_rows(title: str, *, measured: bool) -> Iterator[str]:
         if number < 20:  # the paper's is near chance whatever the system
             for epsilon, errors in zip(PAPER, paper_means(system, PAPER), strict=True):
                 found.setdefault(("its own", epsilon, "the paper's"), []).append(errors)
-            for epsilon, errors in zip(PAPER, paper_day_means(system, PAPER), strict=True):
-                found.setdefault((str(Days(1)), epsilon, "paper-day"), []).append(errors)
     for (unit_name, epsilon, mechanism), errors in found.items():
         middle = np.median(np.array(errors), axis=0)
         yield f"| {title} | {unit_name} | {epsilon:g} | {mechanism} | {cells(middle)} |"

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from reproduction.experiment import DELTA, Experiment
 from sunveil.grids import Grid
 from sunveil.privacy.dpbo import DPBO, Bound, PosteriorScore
-from reproduction.experiment import DELTA, Experiment
 from sunveil.site import Array, Plane
 
 # Coordinates are divided by these in the normalised error. [degrees]

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.profiles import candidate_profiles, group_of, whole_days
 from reproduction.artefact import Statement, over_subjects
 from reproduction.experiment import Experiment
+from sunveil.profiles import candidate_profiles, group_of, whole_days
 from sunveil.site import Array, Plane
 from sunveil.sky import plane_light, sky_at
 from sunveil.weather import clearsky

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reproduction.subject import Subject
 from sunveil.grids import Grid
 from sunveil.paper import FitScore, paper_grid, paper_score, posterior_score
 from sunveil.privacy.dpbo import DPBO, PosteriorScore
-from reproduction.subject import Subject
 from sunveil.search.bayesopt import BayesResult, SearchSettings, search_bayesian
 from sunveil.search.exhaustive import SearchResult, search_exhaustive
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reproduction.artefact import Artefact
 from sunveil.plots.embed import loose_figure
 from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, USUAL
-from reproduction.artefact import Artefact
 from sunveil.site import Array, Plane
 from sunveil.sky import sun_vectors
 

@@ -8,15 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sunveil.grids import plane_grid
-from sunveil.plots import (
-    plot_irradiance_by_azimuth,
-    plot_irradiance_by_tilt,
-    plot_yearly_irradiance,
-)
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.irradiance import MAP_STEP
-from sunveil.plots.style import INK, SMALL, USUAL
 from reproduction.artefact import Artefact, Statement
 from reproduction.optimum import (
     CLEAR,
@@ -27,6 +18,15 @@ from reproduction.optimum import (
     mean_daily_light,
 )
 from reproduction.subject import CHINO, SEED, YEAR
+from sunveil.grids import plane_grid
+from sunveil.plots import (
+    plot_irradiance_by_azimuth,
+    plot_irradiance_by_tilt,
+    plot_yearly_irradiance,
+)
+from sunveil.plots.embed import loose_figure
+from sunveil.plots.irradiance import MAP_STEP
+from sunveil.plots.style import INK, SMALL, USUAL
 from sunveil.simulate.haze import SkyTraits
 from sunveil.simulate.sky import simulate_true_sky
 from sunveil.site import Array, Plane

@@ -8,19 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.style import (
-    ACCENT,
-    CONTRAST,
-    INK,
-    QUIET,
-    SMALL,
-    USUAL,
-    dress,
-    halo,
-    mark_private,
-    name_axes,
-)
 from reproduction.answers import NEAR_AZIMUTH, NEAR_TILT, is_near
 from reproduction.artefact import Artefact
 from reproduction.experiment import Experiment
@@ -42,6 +29,19 @@ from reproduction.likelihood import (
     plane_words,
 )
 from reproduction.maximiser_law import maximiser_law
+from sunveil.plots.embed import loose_figure
+from sunveil.plots.style import (
+    ACCENT,
+    CONTRAST,
+    INK,
+    QUIET,
+    SMALL,
+    USUAL,
+    dress,
+    halo,
+    mark_private,
+    name_axes,
+)
 from sunveil.search.bayesopt import BayesResult
 
 if TYPE_CHECKING:

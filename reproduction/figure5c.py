@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, dress, mark_private, name_axes
-from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from reproduction.answers import (
     at_chance,
     azimuth_error,
@@ -30,6 +27,9 @@ from reproduction.hexagons import (
     region_data,
 )
 from reproduction.likelihood import mark_planes, outline_likelihood, plane_data
+from sunveil.plots.embed import loose_figure
+from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, dress, mark_private, name_axes
+from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from sunveil.site import Array
 
 if TYPE_CHECKING:

@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sunveil.grids import Grid
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.style import CONTRAST, INK, QUIET, SMALL, dress, halo, mark_private, name_axes
-from sunveil.privacy.dpbo import DPBO, Bound
 from reproduction.answers import (
     ExpectedAnswer,
     InformativeRange,
@@ -24,6 +20,10 @@ from reproduction.answers import (
 from reproduction.artefact import Artefact
 from reproduction.experiment import DELTA, EPSILON, Experiment
 from reproduction.likelihood import plane_data
+from sunveil.grids import Grid
+from sunveil.plots.embed import loose_figure
+from sunveil.plots.style import CONTRAST, INK, QUIET, SMALL, dress, halo, mark_private, name_axes
+from sunveil.privacy.dpbo import DPBO, Bound
 from sunveil.site import Array, Plane
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+from reproduction.artefact import Artefact
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.files import write_whole
-from reproduction.artefact import Artefact
 
 PNG_DPI = 150
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from reproduction.answers import NEAR_AZIMUTH, NEAR_TILT, azimuth_error, is_near
+from reproduction.artefact import Artefact, Statement, over_subjects
+from reproduction.likelihood import plane_data
 from sunveil.meters import from_pandas
 from sunveil.paper import SEARCH, paper_grid, paper_score
 from sunveil.plots.embed import loose_figure
 from sunveil.plots.style import ACCENT, CONTRAST, SMALL, dress, halo, name_axes
-from reproduction.answers import NEAR_AZIMUTH, NEAR_TILT, azimuth_error, is_near
-from reproduction.artefact import Artefact, Statement, over_subjects
-from reproduction.likelihood import plane_data
 from sunveil.search.bayesopt import SearchSettings, search_bayesian
 from sunveil.search.exhaustive import search_exhaustive
 from sunveil.simulate import simulate_fleet

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reproduction.artefact import Statement, over_subjects
+from reproduction.experiment import DELTA, EPSILON, Experiment
 from sunveil.paper import FitScore, posterior_score
 from sunveil.privacy.audit import privacy_loss
 from sunveil.privacy.dpbo import DPBO
 from sunveil.profiles import normalise
-from reproduction.artefact import Statement, over_subjects
-from reproduction.experiment import DELTA, EPSILON, Experiment
 from sunveil.search.bayesopt import BayesResult, search_bayesian
 from sunveil.search.gp import Posterior, phi
 
@@ -153,6 +153,6 @@ def losses(experiment: Experiment, near: Neighbours) -> Statement:
         "No pair was found that breaks it, and it is not proven: lemma 2's event is a property of"
         " the readings, not of the coins, so that its probability cannot be added to δ. The theorem"
         " is stated to follow from lemma 1 and proven from lemma 2. With the sensitivity of 1 for"
-        " any day it holds without any condition (mechanism paper-day).",
+        " any solar day it holds without any condition, and hardly carries.",
         numbers={"largest_loss": near.loss, "claimed": CLAIM},
     )

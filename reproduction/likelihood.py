@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sunveil.plots.style import CONTRAST, INK, halo
 from reproduction.experiment import Experiment
 from reproduction.hexagons import colour_bar, draw_hexagons, hexagons, mark_plane, region_data
 from reproduction.maximiser_law import FUNCTIONS, MaximiserLaw
+from sunveil.plots.style import CONTRAST, INK, halo
 from sunveil.search.bayesopt import BayesResult
 from sunveil.site import Array, Plane
 

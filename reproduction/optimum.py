@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sunveil.grids import Grid, product_grid
 from reproduction.artefact import Statement, over_subjects
+from sunveil.grids import Grid, product_grid
 from sunveil.site import Array, Plane
 from sunveil.sky import plane_light, sky_at
 from sunveil.weather import Weather

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sunveil.privacy.guarantee import ConditionalGuarantee
-from sunveil.report.page import page_template
 from reproduction.artefact import Artefact, Statement
 from reproduction.subject import Subject
+from sunveil.privacy.guarantee import ConditionalGuarantee
+from sunveil.report.page import page_template
 
 TITLE = "The paper's figures, made anew"
 PIXELS_PER_INCH, BROAD = 105, 1.75

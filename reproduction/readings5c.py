@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from sunveil.plots.embed import loose_figure
-from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, dress, mark_private, name_axes
-from sunveil.privacy.dpbo import DPBO, Bound, nu, phi_bar
 from reproduction.answers import at_chance, azimuth_error, is_near
 from reproduction.artefact import Artefact
 from reproduction.experiment import DELTA, EPSILON, SHORT, Experiment
+from sunveil.plots.embed import loose_figure
+from sunveil.plots.style import ACCENT, CONTRAST, INK, QUIET, SMALL, dress, mark_private, name_axes
+from sunveil.privacy.dpbo import DPBO, Bound, nu, phi_bar
 from sunveil.search.bayesopt import Scaling, SearchSettings, search_bayesian
 from sunveil.search.gp import Kernel
 from sunveil.site import Array
@@ -132,7 +132,7 @@ def _bounds(experiment: Experiment) -> Iterator[Reading]:
     scores = experiment.exhaustive.scores
     yield _reading(
         experiment,
-        "the exhaustive score with its worst-case sensitivity, 1 (paper-day)",
+        "the exhaustive score with its worst-case sensitivity for a solar day, 1",
         _softmax(scores, EPSILON),
         factor=EPSILON,
         privacy=WORST,

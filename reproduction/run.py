@@ -7,11 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sunveil.arguments import check_fields
-from sunveil.checked import checked
-from sunveil.errors import ParameterError
-from sunveil.extras import require_extras
-from sunveil.plots import mark_private
 from reproduction.artefact import Artefact, Statement
 from reproduction.conjectures import conjectures
 from reproduction.experiment import Experiment, paper_mechanism, run_experiment
@@ -43,6 +38,11 @@ from reproduction.scope import scope, subject_list
 from reproduction.statements import statements as experiment_statements
 from reproduction.steps import repair_statement, steps_figure
 from reproduction.subject import Subject, clouded, simulated_subject
+from sunveil.arguments import check_fields
+from sunveil.checked import checked
+from sunveil.errors import ParameterError
+from sunveil.extras import require_extras
+from sunveil.plots import mark_private
 from sunveil.weather import Weather
 
 MOST_DRAWS = 1_000_000

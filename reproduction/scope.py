@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sunveil.meters import from_pandas
-from sunveil.paper import paper_grid, paper_score
-from sunveil.privacy.dpbo import DPBO
-from sunveil.releases.choices import Choices
 from reproduction.answers import NEAR_AZIMUTH, NEAR_TILT, azimuth_error
 from reproduction.artefact import Statement, over_subjects
 from reproduction.experiment import DELTA, EPSILON, Experiment
 from reproduction.figure4 import HomeFleet
 from reproduction.likelihood import plane_words
 from reproduction.subject import PLANE, SEED, Subject, simulated_truth, subject_sky
+from sunveil.meters import from_pandas
+from sunveil.paper import paper_grid, paper_score
+from sunveil.privacy.dpbo import DPBO
+from sunveil.releases.choices import Choices
 from sunveil.search.exhaustive import search_exhaustive
 from sunveil.simulate import Tracker, east_west, simulate_loads, simulate_power, tracking
 

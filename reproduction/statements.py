@@ -9,8 +9,6 @@ from functools import partial
 
 import numpy as np
 
-from sunveil.grids import Grid
-from sunveil.privacy.dpbo import Bound
 from reproduction.answers import (
     NEAR_AZIMUTH,
     NEAR_TILT,
@@ -28,6 +26,8 @@ from reproduction.figure6 import DELTAS, EPSILONS, TradeoffCurve, exact_curve
 from reproduction.hexagons import ASPECT, WIDTH, hexagons
 from reproduction.likelihood import plane_data, plane_words
 from reproduction.maximiser_law import maximiser_law
+from sunveil.grids import Grid
+from sunveil.privacy.dpbo import Bound
 from sunveil.site import Array, Plane
 
 PAPER_LIKELIHOOD = -0.31

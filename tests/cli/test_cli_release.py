@@ -95,22 +95,15 @@ def test_the_papers_mechanism_says_that_it_is_conditional(sunveil, three_systems
         assert each["dc_capacity_kw"] is None
 
 
-def test_the_papers_score_for_any_day_holds_in_the_worst_case(sunveil, three_systems, place):
+def test_the_papers_score_for_any_day_is_no_release(sunveil, three_systems, place):
     said = sunveil(
         "release",
         three_systems,
         *place,
         *("--protect", "days:1", "--epsilon", "1", "--mechanism", "paper-day"),
     )
-    assert said.code == 0
-    assert "in the worst case, for any one day" in said.out
-    assert "conditional" not in said.out
-    refused = sunveil(
-        "release", three_systems, *place,
-        *("--protect", "system", "--epsilon", "1", "--mechanism", "paper-day"),
-    )  # fmt: skip
-    assert refused.code == 2
-    assert "days:K" in refused.err
+    assert said.code == 2
+    assert "'paper-day' is not one of 'default', 'exponential', 'paper'" in said.err
 
 
 def test_releases_are_written_whole(sunveil, three_systems, place, tmp_path):

@@ -22,9 +22,7 @@ def test_simulated_systems_give_public_curves(sunveil):
         ("days:1", "exponential"),
         ("system", "window"),
         ("readings:1", "paper"),
-        ("days:1", "paper-day"),
     }
-    assert kinds["days:1", "paper-day"]["guarantee"] == "worst-case"
     assert kinds["readings:1", "paper"]["guarantee"] == "conditional"
     assert kinds["readings:1", "paper"]["dc_capacity_percent"] is None
     assert kinds["readings:1", "permute-and-flip"]["surface_azimuth_degrees"][0] < 10.0

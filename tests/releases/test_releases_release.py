@@ -236,7 +236,7 @@ def test_a_register_is_released_with_its_errors_and_refused_by_the_paper_s_mecha
 
 def test_a_mechanism_nobody_knows_is_refused(record, weather):
     message = refusal(record, weather, protect=Days(1), epsilon=1.0, mechanism="laplace")
-    known = "default, exponential, paper, paper-day"
+    known = "default, exponential, paper"
     assert message == f"mechanism must be one of {known}, and 'laplace' is not"
 
 

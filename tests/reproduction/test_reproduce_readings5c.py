@@ -35,7 +35,7 @@ def test_what_could_look_as_printed_leaves_no_privacy(found):
 
 def test_the_repair_is_the_only_one_that_holds_in_the_worst_case(found):
     (repair,) = [each for each in found.values() if each.privacy == WORST]
-    assert "paper-day" in repair.name
+    assert "solar day" in repair.name
     assert repair.day_epsilon == 0.1
 
 

@@ -472,53 +472,9 @@ def test_a_promise_about_days_is_charged_for_whole_records_at_the_same_cost(serv
     assert running.service.ledger.dataset("roofs").spent == 0.5
 
 
-def release_of(api, epsilon=0.5, **fields):
-    question = {"kind": "fleet-table", "epsilon": epsilon, "tables": ["sectors"], "sectors": 4}
-    return api.post(ASK, json={**question, **fields}, headers=key()).json()
-
-
-def test_a_name_is_the_analysts_own_and_is_taken_away_again(served):
-    served.service.ledger.set_share("roofs", "bob", 1.0)
-    api, other = served.api(), served.api("bob")
-    release = release_of(api)["id"]
-    answer = api.put(f"/releases/{release}/name", json={"name": "  Spring  "})
-    assert answer.json() == {"name": "Spring"}
-    assert api.get(ASK).json()["names"] == {release: "Spring"}
-    assert other.get(ASK).json()["names"] == {}
-    assert "Spring" not in other.get(f"/releases/{release}").text
-    for name in ("x" * 81, "a\x00b", "a\nb"):
-        answer = api.put(f"/releases/{release}/name", json={"name": name})
-        assert answer.status_code == 422
-    api.put(f"/releases/{release}/name", json={"name": ""})
-    assert api.get(ASK).json()["names"] == {}
-    stranger = served.api("eve").put(f"/releases/{release}/name", json={"name": "x"})
-    assert stranger.status_code == 404
-
-
-def test_questions_are_saved_replaced_listed_and_forgotten(served):
-    served.service.ledger.set_share("roofs", "bob", 1.0)
-    api, path = served.api(), "/datasets/roofs/questions"
-    assert api.put(f"{path}/every month", json=QUESTIONS["totals"]).status_code == 200
-    assert api.put(f"{path}/every month", json=QUESTIONS["quantiles"]).status_code == 200
-    (saved,) = api.get(path).json()["questions"]
-    assert saved["name"] == "every month"
-    assert saved["question"]["kind"] == "quantiles"
-    assert api.post(PLAN, json=saved["question"]).status_code == 200
-    assert served.api("bob").get(path).json() == {"questions": []}
-    assert api.delete(f"{path}/every month").status_code == 204
-    assert api.delete(f"{path}/every month").status_code == 404
-    assert api.get(path).json() == {"questions": []}
-    assert served.service.ledger.dataset("roofs").spent == 0.0
-
-
-def test_no_analyst_saves_without_end(served, monkeypatch):
-    monkeypatch.setattr("sunveil.service.store.own.MOST_SAVED", 2)
-    api, path = served.api(), "/datasets/roofs/questions"
-    found = [
-        api.put(f"{path}/q{number}", json=QUESTIONS["totals"]).status_code for number in range(3)
-    ]
-    assert found == [200, 200, 422]
-    assert api.put(f"{path}/q1", json=QUESTIONS["totals"]).status_code == 200
+def release_of(api):
+    question = {"kind": "fleet-table", "epsilon": 0.5, "tables": ["sectors"], "sectors": 4}
+    return api.post(ASK, json=question, headers=key()).json()
 
 
 def test_every_table_has_a_json_and_a_csv_address(served):
@@ -543,26 +499,6 @@ def test_all_files_come_in_one_that_is_always_the_same(served):
         files = {entry.filename.split("/")[1]: packed.read(entry) for entry in packed.infolist()}
     assert files["sectors.csv"] == api.get(f"/releases/{release}/files/sectors.csv").content
     assert files["release.json"] == api.get(f"/releases/{release}").content
-
-
-def test_two_releases_are_compared_with_the_noise_of_their_difference(served):
-    api = served.api()
-    one, other = release_of(api, 0.5), release_of(api, 1.0)
-    found = api.get(f"/releases/{one['id']}/compare/{other['id']}").json()
-    (table,) = found["tables"]
-    assert (table["name"], table["column"], table["labels"]) == ("sectors", "noisy", ["sector"])
-    for row, first, second in zip(
-        table["rows"], one["tables"][0]["rows"], other["tables"][0]["rows"], strict=True
-    ):
-        assert row["labels"] == [first[0]]
-        assert row["difference"] == pytest.approx(second[2] - first[2])
-        assert row["noise"] == pytest.approx((first[3] ** 2 + second[3] ** 2) ** 0.5)
-        assert row["clear"] == (abs(row["difference"]) > 2.0 * row["noise"])
-    wide = release_of(api, 0.5, sectors=8)
-    shared = api.get(f"/releases/{one['id']}/compare/{wide['id']}").json()["tables"][0]["rows"]
-    assert [row["labels"] for row in shared] == [["N"], ["E"], ["S"], ["W"], ["unknown"]]
-    totals = api.post(ASK, json=QUESTIONS["totals"], headers=key()).json()
-    assert api.get(f"/releases/{one['id']}/compare/{totals['id']}").status_code == 422
 
 
 def test_a_plan_tells_verdicts_and_advice_that_can_be_planned(served):

@@ -76,9 +76,6 @@ names = {
     "dataset": "NAME",
     "release": "ID",
     "name": "FILE",
-    "other": "OTHER",
-    "saved": "SAVED",
-    "run": "RUN",
 }
 
 

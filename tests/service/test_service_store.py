@@ -49,13 +49,6 @@ from sunveil.service.store.facts import fact, set_fact
 from sunveil.service.store.links import PASSWORD as PASSWORD_LINK
 from sunveil.service.store.links import end_links_of, find_link, new_link
 from sunveil.service.store.opening import MIGRATIONS
-from sunveil.service.store.own import (
-    drop_question,
-    name_release,
-    names_of,
-    questions_of,
-    save_question,
-)
 from sunveil.service.store.people import analyst_names
 from sunveil.service.store.releases import (
     ReleaseRow,
@@ -357,17 +350,6 @@ def test_everything_is_revoked_at_once(store):
         assert find_link(connection, link) is None
         assert setup_digest(connection) is None
         assert not token_row(connection, token.id).works
-
-
-def test_what_analysts_keep_is_kept_and_dropped(store):
-    with store.changing() as connection:
-        name_release(connection, "ann", "r1", name="mine")
-        assert names_of(connection, "ann") == {"r1": "mine"}
-        assert save_question(connection, "ann", "roofs", name="q", asked="{}")
-        assert save_question(connection, "ann", "roofs", name="q", asked="[]")
-        assert [each.asked for each in questions_of(connection, "ann", "roofs")] == ["[]"]
-        assert drop_question(connection, "ann", "roofs", name="q")
-        assert not drop_question(connection, "ann", "roofs", name="q")
 
 
 @pytest.mark.parametrize("name", ["", "Roofs", "a/b", "..", "-a", "a-", "a" * 61, "ä"])

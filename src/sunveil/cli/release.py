@@ -50,11 +50,10 @@ PRIVACY_OPTIONS = (
     ),
     click.option(
         "--mechanism",
-        type=choice("default", "exponential", "paper", "paper-day"),
+        type=choice("default", "exponential", "paper"),
         default="default",
         help="default: permute-and-flip, or the window for a whole record; exponential: cheaper"
-        " to account when repeated; paper: conditional, and without capacity; paper-day: the"
-        " paper's score made to hold for any day, without capacity.",
+        " to account when repeated; paper: conditional, and without capacity.",
     ),
     click.option("--delta", type=float, help="δ of the paper's mechanism. [0.1]"),
     CAPACITIES,
@@ -119,7 +118,7 @@ def _of_site(meters: Path, given: dict[str, Any], *, unit: Unit, choices: Choice
     from sunveil.publish.systems import release_systems
     from sunveil.publish.terms import ReleaseTerms
 
-    if given["mechanism"] in ("paper", "paper-day"):
+    if given["mechanism"] == "paper":
         return _by_paper(meters, given, unit=unit)
     if given["delta"] is not None:
         raise ParameterError("delta is for the paper's mechanism only; the others have none")

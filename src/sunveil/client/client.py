@@ -113,28 +113,6 @@ class Client:
         return found
 
     @checked
-    def saved(self, dataset: str) -> dict[str, dict[str, Any]]:
-        """Return the questions that were saved for a dataset, by name."""
-        found = self._get(f"/datasets/{quote(dataset, safe='')}/questions")["questions"]
-        return {each["name"]: each["question"] for each in found}
-
-    @checked
-    def save(self, dataset: str, name: str, **question: Any) -> None:
-        """Save a question under a name, to plan or ask it again; spend nothing.
-
-        Parameters
-        ----------
-        dataset
-            The dataset's name.
-        name
-            Letters, digits, spaces, dots and hyphens.
-        **question
-            As for :meth:`ask`.
-        """
-        path = f"/datasets/{quote(dataset, safe='')}/questions/{quote(name, safe='')}"
-        self._transport.send("PUT", path, json=question)
-
-    @checked
     def releases(self, dataset: str) -> list[dict[str, Any]]:
         """Return what was released of a dataset, newest first: id, kind, ε, ..."""
         path = f"/datasets/{quote(dataset, safe='')}/releases"

@@ -31,7 +31,6 @@ LOOKS = {
     ("days:1", "exponential"): (CONTRAST, (0, (1.2, 1.6))),
     ("system", "window"): ("#009E73", "-"),
     ("readings:1", "paper"): (QUIET, (0, (5, 2))),
-    ("days:1", "paper-day"): (CONTRAST, (0, (5, 2))),
 }
 NAMES = {"readings:1": "one reading", "days:1": "one day", "system": "whole record"}
 

@@ -157,7 +157,7 @@ def mechanism_name(mechanism: Mechanism | str, unit: Unit) -> str:
     if mechanism not in (Mechanism.DEFAULT, Mechanism.EXPONENTIAL, "permute-and-flip"):
         raise ParameterError(
             "systems are published by the default mechanism, the exponential one or"
-            " permute-and-flip; the paper's and paper-day are for single releases"
+            " permute-and-flip; the paper's is for single releases"
         )
     if isinstance(unit, System):
         if mechanism != Mechanism.DEFAULT:

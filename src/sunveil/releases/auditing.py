@@ -31,8 +31,6 @@ from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.privacy.window import Window, best_window
 from sunveil.releases.frame import Frame
 from sunveil.releases.neighbours import SMALL, Setting, make_setting, neighbour_pairs
-from sunveil.releases.paper_day import paper_day_score
-from sunveil.releases.paper_day_audit import audit_frame, paper_day_pairs
 from sunveil.releases.release import DELTA, posterior
 from sunveil.releases.replay import make_replay
 from sunveil.releases.score import placement, unit_score
@@ -54,7 +52,6 @@ MANY_VOTES = replace(SMALL, thresholds=VOTE_RULES[-1].thresholds, fewest=VOTE_RU
 # Net meters have a frame of their own; every so many pairs are of them.
 NET = replace(SMALL.for_meter(net=True), capacities=Capacities(1.0, 30.0, 0.3))
 NET_NAME = "net meters"
-PAPER_DAY_NAME = "paper-day"
 UNITS = (Readings(1), Days(1))
 
 Given = TypeVar("Given")
@@ -97,7 +94,7 @@ class Audit:
         """How many pairs there were for claims that must hold; all mechanisms see the same."""
         required = (each for each in self.exact if each.required)
         return sum(
-            {(each.unit, _shared_pairs(each.mechanism)): each.pairs for each in required}.values()
+            {(each.unit, NET_NAME in each.mechanism): each.pairs for each in required}.values()
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,7 +165,6 @@ def run_audit(
             *(found for unit in UNITS for found in _exact_scores(stage, unit, epsilon)),
             *(found for unit in UNITS for found in _exact_net(stage, unit, epsilon)),
             _exact_window(stage, epsilon),
-            _exact_paper_day(stage, epsilon),
             _exact_paper(stage, paper, belief),
         ),
         samplers=tuple(_samplers(stage, epsilon, draws, paper=paper, belief=belief)),
@@ -239,18 +235,6 @@ def _exact_window(stage: _Stage, epsilon: float) -> ExactFinding:
     return audit_exact(_window(stage, epsilon), pairs, name="window")
 
 
-def _exact_paper_day(stage: _Stage, epsilon: float) -> ExactFinding:
-    """Show the paper's score, as it holds for any day, days made to move it most."""
-    frame = audit_frame(stage.hourly)
-    count = stage.pairs // FINE
-    made = paper_day_pairs(stage.hourly, frame, pairs=count, seed=stage.seed)
-    pairs = (
-        (paper_day_score(frame, record), paper_day_score(frame, neighbour))
-        for record, neighbour in stage.watch(made, "pairs for paper-day", count)
-    )
-    return audit_exact(Exponential(epsilon), pairs, name=PAPER_DAY_NAME)
-
-
 def _exact_paper(stage: _Stage, paper: DPBO, belief: PosteriorScore) -> ExactFinding:
     """Show the paper's mechanism a few pairs that differ in a reading of a prototypical day."""
     hourly = stage.hourly
@@ -285,8 +269,6 @@ def _samplers(
         yield audit_sampler(Exponential(epsilon), score, draws, name="exponential")
     placed = placement(frame, record)
     yield audit_sampler(_window(stage, epsilon), placed, draws, name="window")
-    by_day = paper_day_score(audit_frame(setting), setting.record(setting.simulated[0]))
-    yield audit_sampler(Exponential(epsilon), by_day, draws, name=PAPER_DAY_NAME)
     yield audit_sampler(paper, belief, draws, name="paper")
     row = NoiseNeighbours(2, 1).sensitivity
     yield audit_noise(DiscreteLaplace(epsilon), row, draws, name="discrete-laplace")
@@ -312,11 +294,6 @@ def _independence(
 
 def _window(stage: _Stage, epsilon: float) -> Window:
     return best_window(epsilon, stage.hourly.frame.choices.axes())
-
-
-def _shared_pairs(mechanism: str) -> str:
-    """Return what tells the pairs of a mechanism from those that all others of a unit see."""
-    return next((name for name in (NET_NAME, PAPER_DAY_NAME) if name in mechanism), "")
 
 
 def _check_count(what: str, count: object, least: int, most: int) -> None:

@@ -16,13 +16,11 @@ from sunveil.meters.record import Record
 from sunveil.paper import paper_grid, paper_score, posterior_score
 from sunveil.privacy.dpbo import DPBO, PosteriorScore
 from sunveil.privacy.guarantee import check_release_epsilon
-from sunveil.privacy.mechanisms import Exponential
-from sunveil.privacy.units import Days, Readings, System, Unit, parse_unit
+from sunveil.privacy.units import Readings, System, Unit, parse_unit
 from sunveil.releases.answer import ExpectedErrors, Release
 from sunveil.releases.choices import Choices
 from sunveil.releases.drawing import draw_release, score_record
 from sunveil.releases.frame import Frame, check_clock, make_frame, prepared, time_grid_of
-from sunveil.releases.paper_day import paper_day_frame_of, paper_day_score
 from sunveil.releases.typical import typical_errors
 from sunveil.search.bayesopt import SearchSettings, search_bayesian
 from sunveil.site import Site
@@ -39,7 +37,6 @@ class Mechanism(StrEnum):
     DEFAULT = "default"
     EXPONENTIAL = "exponential"
     PAPER = "paper"
-    PAPER_DAY = "paper-day"
 
 
 @without_unit
@@ -96,8 +93,7 @@ def release(
     mechanism
         ``default``: permute-and-flip, and the window for ``System()``; ``exponential``: the
         exponential mechanism, whose repeated use is cheaper to account; ``paper``: the paper's
-        DP-BO, whose guarantee is conditional; ``paper-day``: the paper's score with a sensitivity
-        that holds for any day in the worst case. Neither of the two releases a capacity.
+        DP-BO, whose guarantee is conditional, and which releases no capacity.
     choices
         The public choices; the defaults when left out.
     delta
@@ -111,11 +107,10 @@ def release(
 
     Privacy
     -------
-    ``ε``-DP for the unit, in the worst case, by ``docs/proofs``, with ``paper-day`` too; with
-    ``paper``, (ε, δ) under its prior only. Neighbours differ by replacement, and a missing reading
-    is as private as any. The readings of a register are its counts, of which each is part of two
-    differences: the release protects k counts, and is as accurate as one of readings at ε / 2 (of
-    days, at ε / 3).
+    ``ε``-DP for the unit, in the worst case, by ``docs/proofs``; with ``paper``, (ε, δ) under its
+    prior only. Neighbours differ by replacement, and a missing reading is as private as any.
+    The readings of a register are its counts, of which each is part of two differences: the release
+    protects k counts, and is as accurate as one of readings at ε / 2 (of days, at ε / 3).
     """
     mechanism = one_of(Mechanism, "mechanism", mechanism)
     for name, given, kind in (
@@ -149,8 +144,6 @@ def release(
         return _by_paper(record, weather, unit=unit, mechanism=DPBO(epsilon, _delta(delta)))
     if delta is not None:
         raise ParameterError("delta is for the paper's mechanism only; the others have none")
-    if mechanism is Mechanism.PAPER_DAY:
-        return _by_paper_day(record, weather, unit=unit, mechanism=Exponential(epsilon))
     if isinstance(unit, System) and mechanism is Mechanism.EXPONENTIAL:
         raise ParameterError(
             "a whole system is released by the window, which is the default mechanism"
@@ -232,25 +225,6 @@ def _by_paper(record: Record, weather: Weather, *, unit: Unit, mechanism: DPBO) 
         guarantee=guarantee,
         mechanism="paper",
         public={"steps": score.steps, "bound": mechanism.bound.value},
-    )
-
-
-def _by_paper_day(
-    record: Record, weather: Weather, *, unit: Unit, mechanism: Exponential
-) -> Release:
-    if not isinstance(unit, Days):
-        raise ParameterError("the mechanism paper-day protects days: use the unit days:K")
-    frame = paper_day_frame_of(record, weather)
-    score = paper_day_score(frame, record, unit.k)
-    guarantee = mechanism.guarantee(score)
-    plane = frame.grid[mechanism.draw(score)]
-    return Release(
-        surface_azimuth=plane.surface_azimuth,
-        surface_tilt=plane.surface_tilt,
-        dc_capacity_kw=None,
-        guarantee=guarantee,
-        mechanism="paper-day",
-        public=frame.to_dict(),
     )
 
 

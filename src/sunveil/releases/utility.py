@@ -15,27 +15,24 @@ import numpy as np
 
 from sunveil.checked import checked
 from sunveil.errors import ParameterError
-from sunveil.grids import Grid
 from sunveil.meters import from_pandas
 from sunveil.meters.record import Record
 from sunveil.paper import paper_grid
 from sunveil.privacy.dpbo import DPBO
 from sunveil.privacy.guarantee import check_release_epsilon
-from sunveil.privacy.mechanisms import Exponential
 from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.releases.choices import Choices
 from sunveil.releases.errors import Law, azimuth_errors, release_laws
 from sunveil.releases.frame import Frame, frame_of
-from sunveil.releases.paper_day import paper_day_frame, paper_day_score
 from sunveil.releases.release import DELTA, posterior
 from sunveil.simulate import draw_systems, simulate_power, simulate_sky
-from sunveil.site import Array, Plane, Site
+from sunveil.site import Plane, Site
 
 EPSILONS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 # The year that systems are simulated over, and the steps of its sky. [minutes]
 SIMULATED_YEAR, SKY_MINUTES = 2019, 15
-# Mechanisms that release no capacity.
-PLANES_ALONE = ("paper", "paper-day")
+# The mechanism that releases no capacity.
+PLANES_ALONE = "paper"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +134,7 @@ def utility_curves(
                 epsilons=tuple(float(e) for e in epsilons),
                 azimuth=azimuth,
                 tilt=tilt,
-                capacity=None if mechanism in PLANES_ALONE else capacity,
+                capacity=None if mechanism == PLANES_ALONE else capacity,
             )
         )
     return curves
@@ -190,31 +187,10 @@ def _all_means(
         out[name, "permute-and-flip", "worst-case"] = means(unit)
         out[name, "exponential", "worst-case"] = means(unit, exponential=True)
     out["system", "window", "worst-case"] = means(System())
-    if not system.record.net:  # which neither of the paper's mechanisms takes
-        out["days:1", "paper-day", "worst-case"] = paper_day_means(system, epsilons)
-        if not system.record.differenced:
-            out["readings:1", "paper", "conditional"] = paper_means(system, epsilons)
+    # the paper's mechanism takes neither net meters nor registers
+    if not system.record.net and not system.record.differenced:
+        out["readings:1", "paper", "conditional"] = paper_means(system, epsilons)
     return out
-
-
-def paper_day_means(
-    system: KnownSystem, epsilons: Sequence[float]
-) -> list[tuple[float, float, float]]:
-    """Return the expected errors of ``paper-day`` for one day; it releases no capacity.
-
-    Parameters
-    ----------
-    system
-        The system.
-    epsilons
-        Where to compute them.
-    """
-    frame = paper_day_frame(system.frame.weather, system.frame.time_grid)
-    score = paper_day_score(frame, system.record)
-    return [
-        _plane_means(frame.grid, Exponential(epsilon).probabilities(score), system.plane)
-        for epsilon in epsilons
-    ]
 
 
 def paper_means(
@@ -232,14 +208,11 @@ def paper_means(
         δ of the mechanism.
     """
     score = posterior(system.record, system.frame.weather, delta=delta)
-    return [
-        _plane_means(paper_grid(), DPBO(epsilon, delta).probabilities(score), system.plane)
-        for epsilon in epsilons
-    ]
-
-
-def _plane_means(grid: Grid, chances: Array, truth: Plane) -> tuple[float, float, float]:
-    """Return the expected errors of azimuth and tilt of a drawn plane, and none of capacity."""
-    azimuth = Law(azimuth_errors(grid.surface_azimuth, truth), chances).mean
-    tilt = Law(np.abs(grid.surface_tilt - truth.surface_tilt), chances).mean
-    return azimuth, tilt, float("nan")
+    grid, truth = paper_grid(), system.plane
+    means = []
+    for epsilon in epsilons:
+        chances = DPBO(epsilon, delta).probabilities(score)
+        azimuth = Law(azimuth_errors(grid.surface_azimuth, truth), chances).mean
+        tilt = Law(np.abs(grid.surface_tilt - truth.surface_tilt), chances).mean
+        means.append((azimuth, tilt, float("nan")))
+    return means

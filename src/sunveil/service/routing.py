@@ -30,13 +30,12 @@ from sunveil.service.identity import (
     bearer_of,
     check_rate,
     guest_of,
-    require_scope,
     session_of,
     set_cookie,
     token_of,
 )
 from sunveil.service.problems import Problem, internal_problem, is_full, unavailable_problem
-from sunveil.service.roles import ANALYST, ASK, CONSOLE, CURATOR, GUEST, PORTAL
+from sunveil.service.roles import ANALYST, CONSOLE, CURATOR, GUEST, PORTAL
 from sunveil.service.security.tokens import same_secret
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.sign_in_guard import guarded_sign_in
@@ -195,14 +194,11 @@ class AnalystApi(GuardedRoute):
         row = await token_of(request)
         check_rate(service_of(request).limits.reads.take(row.id))
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if request.method not in (*SAFE, "DELETE") and kind != "application/json":
+        if request.method not in SAFE and kind != "application/json":
             raise Problem(415, "Send the question as JSON: Content-Type: application/json")
-        found = Identity(
+        return Identity(
             ANALYST, row.analyst, scope=row.scope, account=row.account or "", token=row.id
         )
-        if request.method in ("PUT", "DELETE"):  # of what the analyst keeps: no reading
-            require_scope(found, ASK)
-        return found
 
     def is_event(self, response: Response) -> bool:
         """Return whether something was drawn."""

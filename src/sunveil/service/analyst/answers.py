@@ -1,11 +1,10 @@
-"""Releases, plans and comparisons as the API sends them."""
+"""Releases and plans as the API sends them."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sunveil.service.analyst.comparing import ComparedTable
-from sunveil.service.analyst.models import ComparedRowBody, ComparedTableBody, SuggestionBody
+from sunveil.service.analyst.models import SuggestionBody
 from sunveil.service.broker import QuestionPlan, Suggestion
 from sunveil.service.store.releases import ReleaseRow
 
@@ -101,21 +100,3 @@ def plan_answer(plan: QuestionPlan, *, measure: str, budget: float, share: float
 def suggestion_body(found: Suggestion) -> SuggestionBody:
     """Return a first question as the API sends it."""
     return SuggestionBody(question=found.question, verdict=found.verdict)
-
-
-def compared_body(table: ComparedTable) -> ComparedTableBody:
-    """Return a compared table as the API sends it."""
-    rows = [
-        ComparedRowBody(
-            labels=list(row.labels),
-            one=row.one,
-            other=row.other,
-            difference=row.difference,
-            noise=row.noise,
-            clear=row.clear,
-        )
-        for row in table.rows
-    ]
-    return ComparedTableBody(
-        name=table.name, column=table.column, labels=list(table.labels), rows=rows
-    )

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from sunveil.service.analyst import models, own
+from sunveil.service.analyst import models
 from sunveil.service.analyst.access import (
     CachedRelease,
     SharedDataset,
@@ -80,12 +80,9 @@ def one_dataset(request: Request, dataset: Name) -> models.DatasetBody:
 def releases(request: Request, dataset: Name) -> models.ReleasesBody:
     """List what was released of a dataset, newest first, up to 200."""
     service = service_of(request)
-    who = identity_of(request).who
-    shared_dataset(service, who, dataset)
+    shared_dataset(service, identity_of(request).who, dataset)
     found = [models.ReleaseBody(**release_of(row)) for row in list_releases(service, dataset)]
-    names, listed = own.names(service, who), {each.id for each in found}
-    mine = {release: name for release, name in names.items() if release in listed}
-    return models.ReleasesBody(releases=found, names=mine)
+    return models.ReleasesBody(releases=found)
 
 
 @router.post(

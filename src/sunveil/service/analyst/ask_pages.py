@@ -9,7 +9,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil.service.analyst import own
 from sunveil.service.analyst.access import SharedDataset, shared_dataset
 from sunveil.service.analyst.answers import plan_answer
 from sunveil.service.analyst.api import Name
@@ -108,34 +107,6 @@ async def ask(request: Request, name: Name, kind: str) -> Response:
             raise
         found = await _dataset(request, name, kind)  # what is left may have changed
         return await _confirmation(request, found, question, problem=error)
-
-
-@router.post("/datasets/{name}/saved")
-async def save(request: Request, name: Name) -> Response:
-    """Save a question under a name, and go back to the dataset."""
-    service, who = service_of(request), identity_of(request).who
-    await run_in_threadpool(shared_dataset, service, who, name)
-    form = await request.form()
-    question = sent_question(str(form.get("question", "")), kind=str(form.get("kind", "")))
-    label = str(form.get("name", ""))
-    kept = await run_in_threadpool(own.save, service, who, name, name=label, question=question)
-    message = f"Saved as “{kept}”. Nothing was spent."
-    return await run_in_threadpool(
-        lambda: redirect(request, f"/analyst/datasets/{name}", message=message)
-    )
-
-
-@router.post("/datasets/{name}/saved/remove")
-async def remove(request: Request, name: Name) -> Response:
-    """Forget a saved question."""
-    service, who = service_of(request), identity_of(request).who
-    form = await request.form()
-    await run_in_threadpool(own.drop, service, who, name, name=str(form.get("name", "")))
-    return await run_in_threadpool(
-        lambda: redirect(
-            request, f"/analyst/datasets/{name}", message="The saved question was removed."
-        )
-    )
 
 
 async def _put(request: Request, name: str, question: Question, *, key: str) -> Response:

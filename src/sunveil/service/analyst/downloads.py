@@ -1,4 +1,4 @@
-"""Responses with files: tables, everything in one zip, and a notebook."""
+"""Responses with files: tables, and everything in one zip."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from sunveil.service.analyst.access import CachedRelease
 from sunveil.service.analyst.answers import file_names
 from sunveil.service.analyst.asking import refusal
 from sunveil.service.analyst.bundle import bundle
-from sunveil.service.analyst.notebook import notebook
 from sunveil.service.broker import QuestionRefused, ReleaseFile
 from sunveil.service.context import service_of
 
 IMMUTABLE = "private, max-age=31536000, immutable"
-NOTEBOOK = "application/x-ipynb+json"
 
 
 async def send_file(request: Request, release: str, name: str) -> Response:
@@ -46,32 +44,15 @@ async def send_bundle(request: Request, cached: CachedRelease) -> Response:
     """
     row = cached.row
     files = {name: (await _file(request, row.id, name)).content for name in file_names(cached.body)}
-    files |= {"release.json": cached.text, "release.ipynb": _notebook(request, cached)}
+    files["release.json"] = cached.text
     folder = f"{row.dataset}-{row.id[:8]}"
     packed = await run_in_threadpool(bundle, files, folder=folder)
     return _attached(packed, f"{folder}.zip", "application/zip")
 
 
-def send_notebook(request: Request, cached: CachedRelease) -> Response:
-    """Return the response with a notebook that loads a release.
-
-    Parameters
-    ----------
-    request
-        What it answers: the notebook loads from where it came to.
-    cached
-        The release, which whoever asks may read.
-    """
-    return _attached(_notebook(request, cached), f"{cached.row.id[:8]}.ipynb", NOTEBOOK)
-
-
 def send_json(cached: CachedRelease) -> Response:
     """Return the response with a release as the API has it, as a file."""
     return _attached(cached.text, f"{cached.row.id[:8]}-release.json", "application/json")
-
-
-def _notebook(request: Request, cached: CachedRelease) -> bytes:
-    return notebook(cached.row, cached.body, base=str(request.base_url).rstrip("/"))
 
 
 async def _file(request: Request, release: str, name: str) -> ReleaseFile:

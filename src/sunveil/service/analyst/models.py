@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from sunveil.service.broker import Question
 from sunveil.service.problems import MEDIA_TYPE
 from sunveil.service.verdicts import ErrorVerdict
 
-# Of names that analysts give: control characters and line breaks have no place in them.
-LONGEST_NAME = 80
-NAME_PATTERN = "^[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]*$"
 Amount = Annotated[float, Field(ge=0.0, description="In the promise's measure.")]
 
 
@@ -147,69 +144,6 @@ class ReleasesBody(BaseModel):
     """Releases of a dataset, newest first."""
 
     releases: list[ReleaseBody]
-    names: Annotated[
-        dict[str, str], Field(description="What you call them, by id; nobody else sees it.")
-    ] = {}
-
-
-class NameBody(BaseModel):
-    """What you call a release."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    name: Annotated[
-        str,
-        Field(
-            max_length=LONGEST_NAME,
-            pattern=NAME_PATTERN,
-            description="Your own name for it, without control characters; empty to take it away.",
-        ),
-    ]
-
-
-class SavedQuestionBody(BaseModel):
-    """A question that you have saved."""
-
-    name: str
-    question: Question
-
-
-class SavedQuestionsBody(BaseModel):
-    """The questions that you have saved for a dataset, by name."""
-
-    questions: list[SavedQuestionBody]
-
-
-class ComparedRowBody(BaseModel):
-    """A row that both releases have."""
-
-    labels: list[str | int | float | None]
-    one: float | None
-    other: float | None
-    difference: Annotated[float | None, Field(description="The other less the first.")]
-    noise: Annotated[
-        float | None, Field(description="Standard deviation of the noise in the difference.")
-    ]
-    clear: Annotated[
-        bool | None, Field(description="Whether it differs by more than two of these.")
-    ]
-
-
-class ComparedTableBody(BaseModel):
-    """A table that both releases have."""
-
-    name: str
-    column: str
-    labels: list[str]
-    rows: list[ComparedRowBody]
-
-
-class ComparisonBody(BaseModel):
-    """Two releases side by side."""
-
-    one: str
-    other: str
-    tables: list[ComparedTableBody]
 
 
 class ColumnBody(BaseModel):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sunveil.service.analyst import own
 from sunveil.service.analyst.access import list_releases, shared_dataset, shared_datasets
 from sunveil.service.analyst.api import Name
 from sunveil.service.analyst.asking import first_question
@@ -43,10 +42,6 @@ def dataset(request: Request, name: Name) -> Response:
     """Show a dataset: its promise, what is left, what may be asked, and what was released."""
     service, who = service_of(request), identity_of(request).who
     found = shared_dataset(service, who, name)
-    saved = [
-        (label, TITLES[question.kind], question.kind, form_query(question))
-        for label, question in own.saved(service, who, name)
-    ]
     # just after a start, reading what was released does not wait for what plans
     first = first_question(service, who, found) if service.broker.at_hand() else None
     return render(
@@ -57,8 +52,6 @@ def dataset(request: Request, name: Name) -> Response:
         net_words=net_sentence(found.served.net, found.served.systems),
         kinds=[(kind, TITLES[kind], ABOUT[kind]) for kind in found.served.kinds],
         releases=list_releases(service, name),
-        names=own.names(service, who),
-        saved=saved,
         first=first,
         first_title=None if first is None else TITLES[first.question.kind],
         first_words=[] if first is None else question_words(first.question),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sunveil.service.analyst import (
     api,
-    api_own,
     api_reading,
     ask_pages,
     description,
@@ -16,7 +15,6 @@ ROUTERS = (
     description.router,
     api.router,
     api_reading.router,
-    api_own.router,
     pages.router,
     ask_pages.router,
     release_pages.router,

@@ -160,23 +160,3 @@ releases = Table(
     UniqueConstraint("dataset", "question", name="one_release_per_question"),
     Index("releases_by_dataset", "dataset", "made"),
 )
-
-# What an analyst calls a release: their own word for it, which nobody else sees.
-release_names = Table(
-    "service_release_names",
-    metadata,
-    Column("analyst", String(200), primary_key=True),
-    Column("release", String(32), primary_key=True),
-    Column("name", String(80), nullable=False),
-)
-
-# Questions that an analyst has saved to ask or plan again, as canonical JSON.
-saved_questions = Table(
-    "service_saved_questions",
-    metadata,
-    Column("analyst", String(200), primary_key=True),
-    Column("dataset", String(60), primary_key=True),
-    Column("name", String(80), primary_key=True),
-    Column("asked", Text, nullable=False),
-    Column("made", String(40), nullable=False),
-)
