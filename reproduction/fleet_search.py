@@ -67,7 +67,9 @@ def search_systems(
     """
     grid = paper_grid()
     for truth, power, weather in simulate_fleet(systems, seed=seed, sky_minutes=SKY_MINUTES):
-        score = paper_score(from_pandas(power, label="start", power_unit="kW"), weather, to_the_letter=True)
+        score = paper_score(
+            from_pandas(power, label="start", power_unit="kW"), weather, to_the_letter=True
+        )
         found = search_exhaustive(grid, score)
         run = search_bayesian(grid, score, settings=settings)
         close = is_near(grid, found.best)[run.points]

@@ -24,7 +24,7 @@ def weather(golden_site) -> Weather:
 @pytest.fixture(scope="module")
 def record(clear_power) -> Record:
     power = clear_power(200.0, 30.0, dc_capacity_kw=5.0, start="2019-03-10", days=60)
-    return from_pandas(power, label="start", cleaning="each")
+    return from_pandas(power, label="start", cleaning="each", power_unit="kW")
 
 
 def frame_by(record: Record, weather: Weather, group: DayGroup, step: float) -> PaperDayFrame:
