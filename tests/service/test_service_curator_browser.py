@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 import shutil
 import sys
@@ -41,26 +40,7 @@ def readings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "dropped" / "year").mkdir(parents=True)
     for name, below in (("readings.parquet", "year"), ("systems.csv", ".")):
         shutil.copy(folder / name, folder / "dropped" / below / name)
-    (folder / "areas.geojson").write_text(json.dumps(areas_of("F0", "F1")))
     return path
-
-
-def areas_of(*names: str) -> dict[str, Any]:
-    """Return areas beside each other as GeoJSON."""
-    return {
-        "type": "FeatureCollection",
-        "features": [
-            {
-                "type": "Feature",
-                "properties": {"feeder": name},
-                "geometry": {
-                    "type": "Polygon",
-                    "coordinates": [[[x, 40.0], [x + 9.0, 40.0], [x + 9.0, 60.0], [x, 40.0]]],
-                },
-            }
-            for x, name in zip((-20.0, 0.0), names, strict=True)
-        ],
-    }
 
 
 @pytest.fixture
@@ -137,7 +117,7 @@ def test_a_new_curator_uploads_infers_promises_and_invites(opened, readings):
     _uploads(page, readings)
     _infers(page)
     _looks_at_estimates(page)
-    _looks_at_the_map(page, readings.with_name("areas.geojson"))
+    _looks_at_the_map(page)
     page.set_viewport_size(PHONE)
     _promises(page)
     token = _invites(page)
@@ -218,15 +198,10 @@ def _looks_at_estimates(page: Page) -> None:
     assert line.count() == 1
 
 
-def _looks_at_the_map(page: Page, areas: Path) -> None:
+def _looks_at_the_map(page: Page) -> None:
     press(page, ".tabs a[href$='/map']")
     page.wait_for_url("**/map")
     assert shade(page, "#map") > 1  # the points are drawn: there is more than the ground
-    check_everywhere(page)
-    choose(page, "#f-areas", areas)
-    press(page, "form[action$='/areas'] button")
-    expect(page.get_by_text("2 areas named by feeder")).to_be_visible()
-    assert shade(page, "#areas") > 1
     check_everywhere(page)
 
 

@@ -38,9 +38,7 @@ from sunveil.service.curator.results import FleetResults
 from sunveil.service.figures.days import DayCurve, day_curve
 from sunveil.service.figures.error_curves import ErrorCurve, error_figure
 from sunveil.service.figures.fleet import bars, plane_map, rose
-from sunveil.service.figures.maps import area_map, system_map
-from sunveil.service.uploads import UploadRefused
-from sunveil.service.uploads.areas import take_areas
+from sunveil.service.figures.maps import system_map
 from sunveil.service.uploads.preview import preview
 
 # -- what a promise would be worth
@@ -234,18 +232,6 @@ def test_a_folder_whose_name_is_a_pattern_is_read(tmp_path):
 
 # -- figures: plotly itself refuses what its script would not understand
 
-RING = [[-105.0, 40.0], [-104.0, 40.0], [-104.0, 41.0], [-105.0, 40.0]]
-AREAS = {
-    "type": "FeatureCollection",
-    "features": [
-        {
-            "type": "Feature",
-            "properties": {"name": "F1"},
-            "geometry": {"type": "MultiPolygon", "coordinates": [[RING]]},
-        }
-    ],
-}
-
 
 @pytest.mark.parametrize(
     "made",
@@ -257,10 +243,8 @@ AREAS = {
             qualities=["good", None],
             labels=["a", "b"],
             by_quality=False,
-            areas=AREAS,
         ),
-        system_map([], [], azimuth=[], qualities=[], labels=[], by_quality=True, areas=None),
-        area_map(AREAS, {"F1": 3.0}, title="Systems", unit=" systems"),
+        system_map([], [], azimuth=[], qualities=[], labels=[], by_quality=True),
         plane_map([90.0], [20.0], names=["a"]),
         rose([0] * 15 + [3]),
         bars([0.0, 1.0, 2.0], [4, 5], title="Tilt", unit="°"),
@@ -340,48 +324,6 @@ def test_a_csv_file_has_no_formulas_and_keeps_its_numbers():
     lines = list(csv_lines(["system_id", "n", "flags"], rows))
     assert lines[:3] == ["system_id,n,flags\r\n", "'=HYPERLINK(),-1.5,\r\n", "'+1,,a b\r\n"]
     assert lines[3].startswith('"\'\r=x",2,')
-
-
-# -- areas for the map
-
-
-def test_areas_are_named_by_a_property_that_every_one_has(tmp_path):
-    source, target = tmp_path / "a.geojson", tmp_path / "areas.json"
-    feature = {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [RING]}}
-    made = [{**feature, "properties": {"id": 7, "same": "x", "feeder": f"F{n}"}} for n in range(2)]
-    source.write_text(json.dumps({"type": "FeatureCollection", "features": made}))
-    assert take_areas(source, target, "") == {"areas": 2, "property": "feeder"}
-    stored = json.loads(target.read_text())
-    assert [each["properties"] for each in stored["areas"]["features"]] == [
-        {"name": "F0"}, {"name": "F1"}
-    ]  # fmt: skip
-    with pytest.raises(UploadRefused, match="those that do: feeder"):
-        take_areas(source, target, "same")
-
-
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
-        ("[" * 100_000, "not a GeoJSON"),
-        ("{}", "not a GeoJSON"),
-        ('{"features": []}', "no area"),
-        ('{"features": [3]}', "no property"),
-        (
-            '{"features": [{"properties": {"n": 1}, "geometry": {"type": "Point"}}]}',
-            "no Polygon",
-        ),
-        (
-            '{"features": [{"properties": {"n": 1}, "geometry": {"type": "Polygon",'
-            ' "coordinates": [[[500000, 4000000]]]}}]}',
-            "longitudes and latitudes",
-        ),
-    ],
-)
-def test_what_is_no_map_of_areas_is_refused(tmp_path, content, why):
-    (tmp_path / "a.geojson").write_text(content)
-    with pytest.raises(UploadRefused, match=why):
-        take_areas(tmp_path / "a.geojson", tmp_path / "areas.json", "")
-    assert not (tmp_path / "areas.json").exists()
 
 
 # -- one text for each value of a public key

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock, Timeout
 
 from sunveil.errors import ParameterError, SourceError, ask
 from sunveil.files import write_whole
@@ -36,28 +37,19 @@ publish it or pass it on. `sunveil publish` makes tables from it that may be.
 def held(folder: Path) -> Iterator[None]:
     """Keep a folder for one run: another that is asked for it meanwhile is refused."""
     folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    lock = FileLock(folder / ".lock", mode=0o600, blocking=False)
     try:
-        _lock(handle, folder)
-        try:
-            yield
-        finally:
-            (folder / ".lock").unlink(missing_ok=True)
-    finally:
-        os.close(handle)
-
-
-def _lock(handle: int, folder: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # where there are no such locks, nobody is kept out
-        return
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        lock.acquire()
+    except Timeout:
         raise ParameterError(
             f"another run is writing to {folder}; wait for it, or choose another folder"
         ) from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            Path(lock.lock_file).unlink()
+        lock.release()
 
 
 def begin(folder: Path, description: dict[str, Any], *, restart: bool) -> bool:

@@ -8,13 +8,14 @@ put in place after: a ledger may run ahead of its mark, but not behind.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from filelock import FileLock
 
 from sunveil.errors import LedgerConflict, LedgerError
 
@@ -135,12 +136,8 @@ def _stage(path: Path, marks: dict[str, HighWaterMark]) -> Path:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with FileLock(path.with_name(path.name + ".lock"), mode=0o600, poll_interval=0.01):
         yield
-    finally:
-        os.close(lock)
 
 
 @contextmanager

@@ -14,14 +14,13 @@ however it ends.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
 from sqlalchemy import Connection, Engine, Row, func, select
 
 from sunveil.errors import LedgerError
@@ -33,6 +32,8 @@ from sunveil.ledger.schema import answers, entries
 # Questions asked together hold a turn each, up to this many; more of them hold one for all, since
 # every turn is an open file or connection.
 MOST_TURNS = 32
+# How often who waits looks whether a file's lock is free. [s]
+LOOK_SECONDS = 0.01
 
 
 def pending_charges(connection: Connection, row: Row[Any]) -> dict[str, int]:
@@ -108,27 +109,17 @@ def _turn_in_file(engine: Engine, key: bytes) -> Iterator[None]:
     """Hold a lock on a file beside the ledger, which is removed afterwards."""
     ledger = Path(location_of(engine))
     path = ledger.with_name(f"{ledger.name}.turn-{key.hex()[:16]}")
-    lock = _lock(path)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            path.unlink()
-        os.close(lock)
-
-
-def _lock(path: Path) -> int:
-    """Return the locked file at a path: not one that its last holder has removed meanwhile."""
-    while True:
+    with ExitStack() as opened:
         try:
-            lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+            # a file that its last holder has removed meanwhile is not taken for the lock
+            opened.enter_context(FileLock(path, mode=0o600, poll_interval=LOOK_SECONDS))
         except OSError as error:
             raise LedgerError(
                 f"the folder {path.parent} cannot be written:"
                 f" {(error.strerror or 'refused').lower()}; check its rights and the disk"
             ) from None
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        with suppress(FileNotFoundError):
-            if path.stat().st_ino == os.fstat(lock).st_ino:
-                return lock
-        os.close(lock)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                path.unlink()

@@ -1,4 +1,4 @@
-"""An estimate as a notebook shows it: the plane drawn, and its numbers beside it."""
+"""An estimate as a notebook shows it: a table of text."""
 
 from __future__ import annotations
 
@@ -6,27 +6,16 @@ from html import escape
 
 from sunveil.estimate import FLAG_MEANINGS, Estimate, Flag, Quality
 from sunveil.estimate_text import show_azimuth, show_capacity, show_orientation, show_tilt
-from sunveil.views.plane_svg import compass_svg, side_svg
 
 # Marks of quality, told by their form and not by a colour alone.
 _MARKS = {Quality.GOOD: "●", Quality.FAIR: "◐", Quality.POOR: "○"}
-# What the drawing and its rows say already.
-_DRAWN = (Flag.TWO_PLANES, Flag.TRACKER)
+# What the rows say already.
+_IN_ROWS = (Flag.TWO_PLANES, Flag.TRACKER)
 _CELL = "text-align:left;padding:.15em .9em .15em 0;vertical-align:top;background:none;border:0"
 
 
 def estimate_html(estimate: Estimate) -> str:
-    """Return an estimate as a piece of HTML that fits light and dark pages.
-
-    Parameters
-    ----------
-    estimate
-        The estimate.
-
-    Privacy
-    -------
-    None: it shows what was inferred, and no reading.
-    """
+    """Return an estimate as a piece of HTML that fits light and dark pages; no reading is in it."""
     rows = "".join(
         f"<tr style='background:none'><th scope='row' style='{_CELL};font-weight:600;"
         f"white-space:nowrap'>{name}</th><td style='{_CELL}'>{words}</td></tr>"
@@ -34,13 +23,10 @@ def estimate_html(estimate: Estimate) -> str:
     )
     name = escape(estimate.system_id)
     return (
-        "<div style='display:flex;flex-wrap:wrap;align-items:center;gap:.5em 1.5em;"
-        "font-size:14px;line-height:1.4;color:inherit'>"
-        f"<div style='white-space:nowrap'>{compass_svg(estimate)}{side_svg(estimate)}</div>"
-        "<table style='border-collapse:collapse;border:0;margin:0;color:inherit;font-size:inherit;"
-        "flex:1 1 19em;max-width:44em'>"
+        "<table style='border-collapse:collapse;border:0;margin:0;color:inherit;font-size:14px;"
+        "line-height:1.4;max-width:44em'>"
         f"<caption style='text-align:left;font-weight:600;font-size:1.1em;padding:0 0 .3em;"
-        f"caption-side:top;color:inherit'>{name}</caption><tbody>{rows}</tbody></table></div>"
+        f"caption-side:top;color:inherit'>{name}</caption><tbody>{rows}</tbody></table>"
     )
 
 
@@ -65,7 +51,7 @@ def _rows(estimate: Estimate) -> list[tuple[str, str]]:
     rows.append(
         ("Quality", f"{_MARKS[quality]} {quality.value}: {escape(estimate.quality_reason)}")
     )
-    flags = [flag for flag in estimate.flags if flag not in _DRAWN]
+    flags = [flag for flag in estimate.flags if flag not in _IN_ROWS]
     if flags:
         told = "<br>".join(
             f"{flag.value.replace('_', ' ')}: {escape(FLAG_MEANINGS[flag])}" for flag in flags

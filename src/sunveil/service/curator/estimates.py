@@ -1,4 +1,4 @@
-"""Estimates in figures and in tables, and each system with its fit."""
+"""Estimates in figures and on a map, and each system with its fit."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from sunveil.service.curator.inference import results_of
 from sunveil.service.curator.results import CAPACITY_EDGES_KW, MOST_DRAWN, TILT_EDGES, FleetResults
 from sunveil.service.figures.days import DayCurve, day_curve
 from sunveil.service.figures.fleet import bars, plane_map, rose
+from sunveil.service.figures.maps import system_map
 from sunveil.service.pages import render
 from sunveil.service.problems import Problem
 from sunveil.service.routing import curator_router
 
 router = curator_router()
 QueryText = Annotated[str, Query(max_length=200)]
+COLOURS = (("azimuth", "where they face"), ("quality", "quality of the estimate"))
 TRACKER = (
     ("axis_azimuth", "Axis", "°"),
     ("max_angle", "Turns as far as", "°"),
@@ -54,6 +56,20 @@ def estimates(request: Request, name: str) -> Response:
         "capacities": bars(CAPACITY_EDGES_KW, results.capacities(), title="DC capacity", unit="kW"),
     }
     return render(request, "curator/estimates.html", **values)
+
+
+@router.get("/datasets/{name}/map")
+def fleet_map(request: Request, name: str, colour: QueryText = "azimuth") -> Response:
+    """Show where the systems are."""
+    values, results = results_or_404(request, name)
+    values |= {
+        "summary": results.summary(),
+        "points": _points(results, by_quality=colour == "quality"),
+        "most": MOST_DRAWN,
+        "colours": COLOURS,
+        "colour": colour,
+    }
+    return render(request, "curator/map.html", **values)
 
 
 @router.get("/datasets/{name}/system")
@@ -112,6 +128,26 @@ def results_or_404(request: Request, name: str) -> tuple[dict[str, Any], FleetRe
             404, "There are no estimates yet. They appear when the inference has finished a part."
         )
     return found.template_values(), results
+
+
+def _points(results: FleetResults, *, by_quality: bool) -> dict[str, Any]:
+    drawn = results.sample()
+    facing = [
+        f"faces {faced:.0f}°" if axis is None else f"tracker, axis {axis:.0f}°"
+        for faced, axis in zip(drawn["surface_azimuth"], drawn["axis"], strict=True)
+    ]
+    labels = [
+        f"{name}: {words}, {quality or 'quality unknown'}"
+        for name, words, quality in zip(drawn["system_id"], facing, drawn["quality"], strict=True)
+    ]
+    return system_map(
+        drawn["longitude"],
+        drawn["latitude"],
+        azimuth=drawn["surface_azimuth"],
+        qualities=drawn["quality"],
+        labels=labels,
+        by_quality=by_quality,
+    )
 
 
 def _intervals(row: dict[str, Any]) -> list[tuple[str, float, float, str]]:

@@ -214,25 +214,6 @@ class FleetResults:
             rows = found.fetchall()
         return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
-    def key_columns(self) -> list[str]:
-        """Return the public columns of the table of systems that the estimates carry."""
-        from sunveil.fleet.columns import RESERVED
-
-        with self._open() as database:
-            found = database.execute("DESCRIBE estimates").fetchall()
-        return [str(name) for name, kind, *_ in found if name not in RESERVED and "[" not in kind]
-
-    def by_group(self, column: str) -> dict[str, tuple[int, float]]:
-        """Return how many systems each group has, and their capacity together. [kW]"""
-        from sunveil.fleet.database import named  # loads DuckDB
-
-        with self._open() as database:
-            found = database.execute(
-                f"SELECT CAST({named(column)} AS VARCHAR) AS g, count(*),"
-                " coalesce(sum(dc_capacity_kw), 0) FROM estimates GROUP BY g"
-            ).fetchall()
-        return {str(group): (int(count), float(kw)) for group, count, kw in found if group}
-
     def sectors(self) -> list[float]:
         """Return how many systems face each of sixteen sectors, the first centred on north."""
         width = 360.0 / SECTORS

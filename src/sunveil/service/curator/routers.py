@@ -12,7 +12,6 @@ from sunveil.service.curator import (
     edition_pages,
     estimates,
     ledgers,
-    map_pages,
     promises,
     system_pages,
 )
@@ -25,8 +24,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     edition_pages.upload_router,
     estimates.router,
     system_pages.router,
-    map_pages.router,
-    map_pages.upload_router,
     promises.router,
     analysts.router,
     accounts.router,

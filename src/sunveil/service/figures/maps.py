@@ -1,13 +1,12 @@
 """Maps of a fleet, drawn by the MapLibre in plotly's own script without tiles: private.
 
-No ground is drawn, since tiles would be fetched from elsewhere, which would tell there what is
-looked at; areas that the curator brings stand for it.
+No ground is drawn: tiles would be fetched from elsewhere, which would learn what is looked at.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sunveil.service.figures.base import CYCLE, Figure, figure
@@ -26,7 +25,6 @@ def system_map(
     qualities: Sequence[str | None],
     labels: Sequence[str],
     by_quality: bool,
-    areas: Mapping[str, Any] | None,
 ) -> Figure:
     """Return systems as points on a map, in the colour of where they face or of their quality.
 
@@ -38,8 +36,6 @@ def system_map(
         How good each estimate is, and what stands beside the pointer.
     by_quality
         Whether the colour tells the quality.
-    areas
-        Areas whose outlines are drawn below the points.
     """
     marker: dict[str, Any] = {"size": 9 if len(labels) <= 200 else 6, "opacity": 0.9}
     if by_quality:
@@ -68,65 +64,12 @@ def system_map(
         "hovertemplate": "%{text}<extra></extra>",
         "marker": marker,
     }
-    return _map([points], _span(longitude, latitude), areas=areas)
-
-
-def area_map(
-    areas: Mapping[str, Any], values: Mapping[str, float], *, title: str, unit: str
-) -> Figure:
-    """Return areas coloured by a number of each.
-
-    Parameters
-    ----------
-    areas
-        A GeoJSON FeatureCollection whose features have a ``name``.
-    values
-        The number of each area, by name; areas without one are left clear.
-    title, unit
-        What the numbers are.
-    """
-    names = [each["properties"]["name"] for each in areas["features"]]
-    known = [name for name in names if name in values]
-    drawn = {
-        "type": "choroplethmap",
-        "geojson": areas,
-        "featureidkey": "properties.name",
-        "locations": known,
-        "z": [round(values[name], 3) for name in known],
-        "text": [literal(name) for name in known],
-        "hovertemplate": f"%{{text}}: %{{z:,.4~g}}{unit}<extra></extra>",
-        "colorscale": "Viridis",
-        "zmin": 0,
-        "zmax": max((values[name] for name in known), default=0.0) or 1.0,
-        "marker": {"opacity": 0.75},
-        "colorbar": {
-            "title": {"text": title, "side": "top"},
-            "thickness": 12,
-            "outlinewidth": 0,
-        },
-    }
-    corners = [corner for each in areas["features"] for corner in _corners(each["geometry"])]
-    spans = _span([each[0] for each in corners], [each[1] for each in corners])
-    return _map([drawn], spans, areas=areas)
-
-
-def _map(
-    traces: list[dict[str, Any]],
-    span: tuple[float, float, float],
-    *,
-    areas: Mapping[str, Any] | None,
-) -> Figure:
-    longitude, latitude, width = span
-    outlines = {
-        "sourcetype": "geojson", "source": areas, "type": "line", "line": {"width": 1},
-        "color": "#7a7a7a", "below": "traces",
-    }  # fmt: skip
+    east, north, width = _span(longitude, latitude)
     return figure(
-        traces,
+        [points],
         map={
-            "center": {"lon": round(longitude, 5), "lat": round(latitude, 5)},
+            "center": {"lon": round(east, 5), "lat": round(north, 5)},
             "zoom": round(math.log2(360.0 / max(width, NARROWEST)) + GLOBE, 2),
-            "layers": [] if areas is None else [outlines],
         },
         margin={"l": 0, "r": 0, "t": 0, "b": 0},
         dragmode="pan",
@@ -142,10 +85,3 @@ def _span(longitude: Sequence[float], latitude: Sequence[float]) -> tuple[float,
     middle = (south + north) / 2.0
     tall = (north - south) / max(0.2, math.cos(math.radians(middle)))
     return (west + east) / 2.0, middle, 1.25 * max(east - west, 2.0 * tall)
-
-
-def _corners(geometry: Mapping[str, Any]) -> list[list[float]]:
-    rings = geometry["coordinates"]
-    if geometry["type"] == "MultiPolygon":
-        rings = [ring for polygon in rings for ring in polygon]
-    return [corner for ring in rings for corner in ring]

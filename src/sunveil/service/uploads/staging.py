@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -10,6 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from sunveil.service.uploads.errors import UploadTooLarge
 from sunveil.service.uploads.limits import size_text
@@ -38,14 +39,12 @@ class Staging:
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         drop_expired(self._home)
         self.folder.mkdir(mode=0o700)
-        lock = os.open(self.folder / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            # whoever sweeps after a service that was killed sees that this one is alive
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield self
-        finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            os.close(lock)
+        # whoever sweeps after a service that was killed sees that this one is alive
+        with FileLock(self.folder / ".lock", mode=0o600):
+            try:
+                yield self
+            finally:
+                shutil.rmtree(self.folder, ignore_errors=True)
 
     def put(self, name: str, part: str = "whole") -> Path:
         """Move a part of the folder to its place in one step, and return the place.
@@ -66,16 +65,11 @@ def remove_abandoned(home: Path) -> None:
     """Remove what uploads left that ended with their process, and files that waited too long."""
     drop_expired(home)
     for folder in home.glob(f"{PREFIX}*"):
-        with suppress(FileNotFoundError):
-            lock = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR, 0o600)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            else:
-                shutil.rmtree(folder, ignore_errors=True)
-            finally:
-                os.close(lock)
+        with (
+            suppress(FileNotFoundError, Timeout),
+            FileLock(folder / ".lock", mode=0o600, blocking=False),
+        ):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def drop_expired(home: Path) -> None:
