@@ -173,8 +173,11 @@ def test_an_out_that_would_spoil_the_input_is_refused(refused, one_system, tmp_p
 def test_names_that_would_steer_a_terminal_are_printed_harmlessly(
     sunveil, three_roofs, write_long, tmp_path, place
 ):
-    path = write_long(tmp_path / "odd.csv", {"roof\x1b[2J": three_roofs["south"]})
+    power = three_roofs["south"]
+    path = write_long(tmp_path / "odd.csv", {"roof\x1b[2J": power, "other": power})
     said = sunveil("infer", path, *place)
-    assert said.code == 0
-    assert "\x1b" not in said.out
-    assert "roof?[2J" in said.out
+    assert "\x1b" not in said.out + said.err
+    assert "other" in said.out
+    alone = sunveil("infer", write_long(tmp_path / "alone.csv", {"roof\x1b[2J": power}), *place)
+    assert alone.code == 2
+    assert "\x1b" not in alone.out + alone.err

@@ -300,9 +300,15 @@ def test_green_button_nem12_and_feather_are_uploaded_and_inferred(serve, clear_p
     running = serve()
     power = clear_power(200.0, 30.0, dc_capacity_kw=5.0, minutes=30).tz_convert("UTC")
     names = {"green": "green.xml", "NEM1200001": "nem12.csv", "feather": "feather.feather"}
-    made = zip(names.values(), (green_button(power), nem12(power), feather(power)), strict=True)
-    place = f"{golden_site.latitude},{golden_site.longitude},{golden_site.altitude}"
-    rows = [f"{name},{place}" for name in names]
+    # the sun of Colorado, 17 hours of clock away
+    eastern = power.set_axis(power.index - pd.Timedelta(hours=17))
+    made = zip(names.values(), (green_button(power), nem12(eastern), feather(power)), strict=True)
+    longitude = golden_site.longitude
+    places = dict.fromkeys(names, longitude) | {"NEM1200001": longitude + 255.0}
+    rows = [
+        f"{name},{golden_site.latitude},{east},{golden_site.altitude}"
+        for name, east in places.items()
+    ]
     table = "\n".join(["system_id,latitude,longitude,altitude", *rows, ""]).encode()
     browser = login(running)
     sent = [("meters", each) for each in made] + [("systems", ("systems.csv", table))]

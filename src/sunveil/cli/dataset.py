@@ -148,7 +148,7 @@ def households_command(
     ledger keeps digests only.
     """
     from sunveil.ledger.ledger import Ledger
-    from sunveil.publish.households import read_households, two_keys_words
+    from sunveil.publish.households import read_households
 
     if table is None and not add:
         raise click.UsageError("give a --table, or systems to --add")
@@ -157,7 +157,7 @@ def households_command(
         raise SourceError(f"{table.name} has neither a column household nor meter; add one")
     with Ledger(where) as ledger:
         ledger.register(name, [*homes, *add], add=True)
-        if warning := two_keys_words(ledger, name):
+        if warning := ledger.two_keys_warning(name):
             click.echo(f"sunveil: {warning}", err=True)
         _show([ledger.dataset(name)], as_json=as_json, one=True)
 
@@ -183,11 +183,10 @@ def show_command(name: str, *, where: str, as_json: bool) -> None:
     Under a promise with δ, what was spent is told as ρ, as ε at δ, and as the plain sum of ε.
     """
     from sunveil.ledger.ledger import Ledger
-    from sunveil.publish.households import two_keys_words
 
     with Ledger(where) as ledger:
         stated = ledger.statement(name)
-        if warning := two_keys_words(ledger, name):
+        if warning := ledger.two_keys_warning(name):
             click.echo(f"sunveil: {warning}", err=True)
     if as_json:
         click.echo(json.dumps(stated.to_dict(), indent=2, ensure_ascii=False))

@@ -112,7 +112,7 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
     """
     from sunveil.meters.schema import schema_digest
     from sunveil.privacy.units import parse_unit
-    from sunveil.publish.households import read_households, two_keys_words
+    from sunveil.publish.households import read_households
     from sunveil.publish.systems import cost_of_systems
     from sunveil.publish.terms import ReleaseTerms
 
@@ -142,7 +142,7 @@ def system_command(context: click.Context, /, meters: Path, **given: Any) -> Non
         else:
             systems = read_site(meters, given)
         homes = read_households(given["systems"], given["system_column"]) if whole else ()
-        if warning := two_keys_words(ledger, dataset, homes):
+        if warning := ledger.two_keys_warning(dataset, homes):
             click.echo(f"sunveil: {warning}", err=True)
         if out is None:
             say_systems(plan(ledger, dataset, systems, **asked))

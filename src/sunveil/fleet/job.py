@@ -21,7 +21,8 @@ from sunveil.fleet.source import FleetSource
 from sunveil.fleet.survey import SystemIndex
 from sunveil.fleet.systems import SystemTable, read_systems
 from sunveil.fleet.zones import ZoneTable
-from sunveil.meters.clock import FARTHEST, hours_apart, parse_timezone
+from sunveil.meters.clock import FARTHEST, hours_apart
+from sunveil.meters.options import parse_timezone
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ from sunveil.fleet.database import named
 from sunveil.fleet.systems import SYSTEM_NAMES
 from sunveil.keys import EXACT, WHOLE_FLOAT
 from sunveil.meters.arrowfile import typed_column
-from sunveil.meters.clock import parse_timezone
 from sunveil.meters.columns import find_roles
 from sunveil.meters.header import TableColumn
-from sunveil.meters.options import MeterOptions, Unit
+from sunveil.meters.options import MeterOptions, Unit, parse_timezone
 from sunveil.meters.reading_columns import find_readings
 from sunveil.meters.units import find_unit, missing_unit
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import ParameterError
-from sunveil.meters.clock import parse_timezone
+from sunveil.meters.options import parse_timezone
 
 
 @cache

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.meters.clock import parse_timezone
+from sunveil.meters.options import parse_timezone
 
 _DAY = 86_400
 

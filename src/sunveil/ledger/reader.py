@@ -150,11 +150,8 @@ class LedgerReader:
             return member_rows(connection, find_row(connection, dataset))
 
     @checked
-    def two_keys(self, dataset: str, homes: Sequence[SystemHome] = ()) -> int:
-        """Return how many systems of a dataset are said to be another household in another dataset.
-
-        If they are the same systems, their households have two accounts: correct the table before
-        anything is published.
+    def two_keys_warning(self, dataset: str, homes: Sequence[SystemHome] = ()) -> str:
+        """Warn of systems that are another household in another dataset; empty for none.
 
         Parameters
         ----------
@@ -164,7 +161,16 @@ class LedgerReader:
             Systems that are about to be registered in it.
         """
         with reading(self._engine) as connection:
-            return count_two_keys(connection, find_row(connection, dataset), homes)
+            count = count_two_keys(connection, find_row(connection, dataset), homes)
+        if not count:
+            return ""
+        which = "1 system is" if count == 1 else f"{count:,} systems are"
+        return (
+            f"{which} one household in {dataset!r} and another in another dataset of the ledger."
+            " The same id may be another system there; if it is the same, its household has two"
+            " accounts, and its promise can be spent twice: register the right keys in a new"
+            " dataset before anything is published."
+        )
 
     @checked
     def verify(self, dataset: str, *, mark: HighWaterMark | None = None) -> Verdict:

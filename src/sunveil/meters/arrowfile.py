@@ -12,11 +12,10 @@ import pyarrow.parquet as pq
 
 from sunveil.errors import MeterError, ParameterError, ask
 from sunveil.meters.cells import RoleCells
-from sunveil.meters.clock import parse_timezone
 from sunveil.meters.columns import find_roles
 from sunveil.meters.contents import Content, FileKind, unreadable
 from sunveil.meters.header import TableColumn
-from sunveil.meters.options import MeterOptions
+from sunveil.meters.options import MeterOptions, parse_timezone
 from sunveil.meters.textcells import decode
 
 _SAMPLE = 200

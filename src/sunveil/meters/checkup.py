@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sunveil.meters.clock import parse_timezone
+from sunveil.meters.options import parse_timezone
 from sunveil.meters.record import Record
 
 # Shorter records miss a season, and their estimates say so. [days]

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from sunveil import arguments
-from sunveil.arguments import shown
-from sunveil.errors import MeterError, ParameterError, ask
+from sunveil.errors import MeterError, ask
+from sunveil.meters.options import name_offset, parse_timezone
 from sunveil.meters.record import Label
 from sunveil.meters.wording import Rows, name_rows
 
 Micros = NDArray[np.int64]
 MINUTE = 60_000_000
-_OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{1,2})(?::?(\d{2}))?", re.IGNORECASE)
 # No clock is further from the sun: Beijing's time in the west of China is three hours off. [h]
 FARTHEST = 3.0
 # An offset that fewer stamps carry is a slip. [share]
@@ -71,48 +67,6 @@ class Instants:
     timezone: str
     notes: tuple[str, ...] = ()
     skipped: NDArray[np.bool_] | None = None
-
-
-def parse_timezone(given: str | tzinfo) -> tuple[tzinfo, str]:
-    """Return the zone that a text or a zone of zoneinfo or pytz names, and its canonical name."""
-    if isinstance(given, tzinfo):
-        given = zone_name(given)
-    text = arguments.text(
-        "timezone", given, give="UTC, an offset such as UTC-07:00 or a name such as America/Denver"
-    )
-    name = text.strip()
-    if name.upper() in {"UTC", "GMT", "Z"}:
-        return UTC, "UTC"
-    if match := _OFFSET.fullmatch(name):
-        sign, hours, minutes = match.groups()
-        offset = (1 if sign == "+" else -1) * (60 * int(hours) + int(minutes or 0))
-        if abs(offset) > 14 * 60 or int(minutes or 0) > 59:
-            raise ParameterError(f"timezone {text!r} is further from UTC than any clock on Earth")
-        return timezone(timedelta(minutes=offset)), name_offset(offset)
-    try:
-        return ZoneInfo(name), name
-    except (KeyError, ValueError, OSError):
-        raise ParameterError(
-            f"timezone {shown(text)} is not known: give UTC, an offset such as UTC-07:00,"
-            " or an IANA name such as America/Denver"
-        ) from None
-
-
-def zone_name(zone: tzinfo) -> str:
-    """Return the name of a zone of zoneinfo, pytz or dateutil: an IANA name, or an offset."""
-    named = getattr(zone, "key", None) or getattr(zone, "zone", None)
-    if named is not None:
-        return str(named)
-    fixed = zone.utcoffset(None)
-    return str(zone) if fixed is None else name_offset(fixed.total_seconds() / 60)
-
-
-def name_offset(minutes: float) -> str:
-    """Return ``"UTC-07:00"`` for -420 minutes, and ``"UTC"`` for none."""
-    if minutes == 0:
-        return "UTC"
-    hours, rest = divmod(abs(round(minutes)), 60)
-    return f"UTC{'-' if minutes < 0 else '+'}{hours:02d}:{rest:02d}"
 
 
 def hours_apart(zone: str, longitude: ArrayLike) -> NDArray[np.float64]:

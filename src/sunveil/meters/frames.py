@@ -16,9 +16,9 @@ from sunveil.errors import MeterError, ParameterError, SunveilError
 from sunveil.meters import vocabulary
 from sunveil.meters.arrowfile import cells_of_table
 from sunveil.meters.assemble import RawSystem, to_record
-from sunveil.meters.clock import Stamps, zone_name
+from sunveil.meters.clock import Stamps
 from sunveil.meters.header import fold
-from sunveil.meters.options import MeterOptions, Unit
+from sunveil.meters.options import MeterOptions, Unit, zone_name
 from sunveil.meters.read import only_records, settle
 from sunveil.meters.record import Label, Record
 from sunveil.meters.refusals import RefusedSystem

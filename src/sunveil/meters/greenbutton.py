@@ -19,10 +19,10 @@ from defusedxml import ElementTree as SafeTree
 
 from sunveil.errors import MeterError, ask
 from sunveil.meters.assemble import RawSystem, matched
-from sunveil.meters.clock import Stamps, name_offset
+from sunveil.meters.clock import Stamps
 from sunveil.meters.contents import Content, unreadable
 from sunveil.meters.numbers import parse_number
-from sunveil.meters.options import MeterOptions, Unit
+from sunveil.meters.options import MeterOptions, Unit, name_offset
 from sunveil.meters.refusals import RefusedSystem
 from sunveil.meters.wording import name_rows
 

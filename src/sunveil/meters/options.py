@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from datetime import UTC, timedelta, timezone, tzinfo
 from enum import StrEnum
 from typing import Any, Self
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from sunveil.arguments import check_fields, flag, number, one_of, refuse_unit, shown, text, whole
 from sunveil.checked import checked
 from sunveil.errors import ParameterError
-from sunveil.meters.clock import parse_timezone
 from sunveil.meters.record import Cleaning, Label
 
+_OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{1,2})(?::?(\d{2}))?", re.IGNORECASE)
 AUTO = "auto"
 COLUMN_FIELDS = (
     "time_column",
@@ -270,3 +273,44 @@ def parse_instant(name: str, given: str | None) -> np.datetime64 | None:
     except ValueError:
         pass
     raise ParameterError(f"{name} must be a time such as 2024-01-01T00:00")
+
+
+def parse_timezone(given: str | tzinfo) -> tuple[tzinfo, str]:
+    """Return the zone that a text or a zone of zoneinfo or pytz names, and its canonical name."""
+    if isinstance(given, tzinfo):
+        given = zone_name(given)
+    name = text(
+        "timezone", given, give="UTC, an offset such as UTC-07:00 or a name such as America/Denver"
+    ).strip()
+    if name.upper() in {"UTC", "GMT", "Z"}:
+        return UTC, "UTC"
+    if match := _OFFSET.fullmatch(name):
+        sign, hours, minutes = match.groups()
+        offset = (1 if sign == "+" else -1) * (60 * int(hours) + int(minutes or 0))
+        if abs(offset) > 14 * 60 or int(minutes or 0) > 59:
+            raise ParameterError(f"timezone {name!r} is further from UTC than any clock on Earth")
+        return timezone(timedelta(minutes=offset)), name_offset(offset)
+    try:
+        return ZoneInfo(name), name
+    except (KeyError, ValueError, OSError):
+        raise ParameterError(
+            f"timezone {shown(name)} is not known: give UTC, an offset such as UTC-07:00,"
+            " or an IANA name such as America/Denver"
+        ) from None
+
+
+def zone_name(zone: tzinfo) -> str:
+    """Return the name of a zone of zoneinfo, pytz or dateutil: an IANA name, or an offset."""
+    named = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    if named is not None:
+        return str(named)
+    fixed = zone.utcoffset(None)
+    return str(zone) if fixed is None else name_offset(fixed.total_seconds() / 60)
+
+
+def name_offset(minutes: float) -> str:
+    """Return ``"UTC-07:00"`` for -420 minutes, and ``"UTC"`` for none."""
+    if minutes == 0:
+        return "UTC"
+    hours, rest = divmod(abs(round(minutes)), 60)
+    return f"UTC{'-' if minutes < 0 else '+'}{hours:02d}:{rest:02d}"

@@ -18,7 +18,7 @@ from sunveil.errors import WeatherError
 from sunveil.estimate import Estimate
 from sunveil.grids import Grid
 from sunveil.infer import SiteSkies, grid_of, on_grid, repaired
-from sunveil.meters.clock import parse_timezone
+from sunveil.meters.options import parse_timezone
 from sunveil.meters.record import Record
 from sunveil.plots.modelled import engine_options, modelled_parts
 from sunveil.site import Array

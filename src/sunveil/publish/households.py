@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sunveil.errors import SourceError
 from sunveil.fleet.systems import SYSTEM_NAMES, read_plain_table, table_keys
 from sunveil.ledger.households import HOUSEHOLD, METER, SystemHome, distinct_homes
-
-if TYPE_CHECKING:  # releases without a ledger need no database
-    from sunveil.ledger.reader import LedgerReader
 
 
 def read_households(path: Path | str, system_column: str | None = None) -> list[SystemHome]:
@@ -44,23 +40,6 @@ def read_households(path: Path | str, system_column: str | None = None) -> list[
         for number, (name, household, meter) in rows
         if name is not None
     ]
-
-
-def two_keys_words(ledger: LedgerReader, dataset: str, homes: Sequence[SystemHome] = ()) -> str:
-    """Return a warning of systems that are another household in another dataset; empty for none.
-
-    ``homes`` are about to be registered in the dataset.
-    """
-    count = ledger.two_keys(dataset, homes)
-    if not count:
-        return ""
-    which = "1 system is" if count == 1 else f"{count:,} systems are"
-    return (
-        f"{which} one household in {dataset!r} and another in another dataset of the ledger. The"
-        " same id may be another system there; if it is the same, its household has two accounts,"
-        " and its promise can be spent twice: register the right keys in a new dataset before"
-        " anything is published."
-    )
 
 
 def published_homes(

@@ -12,7 +12,6 @@ from starlette.responses import Response
 from sunveil.errors import ParameterError, SunveilError
 from sunveil.ledger.high_water import HighWaterMark
 from sunveil.ledger.verify import Verdict
-from sunveil.publish.households import two_keys_words
 from sunveil.service.context import Service, service_of
 from sunveil.service.curator.forms import dataset_view, measure_sign
 from sunveil.service.curator.ledger_text import as_csv, asker_totals, describe_entry, entry_fields
@@ -55,7 +54,7 @@ def ledger(request: Request, name: str, page: int = 1, mark: str = "") -> Respon
     newest = list(reversed(entries))[PAGE * (number - 1) : PAGE * number]
     values: dict[str, Any] = found.template_values() | {
         "verdict": verdict,
-        "two_keys": two_keys_words(service.ledger, name),
+        "two_keys": service.ledger.two_keys_warning(name),
         "mark": mark,
         "problem": problem,
         "sign": measure_sign(found.promised),

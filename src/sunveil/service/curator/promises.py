@@ -22,7 +22,6 @@ from sunveil.service.figures.base import Figure
 from sunveil.service.figures.error_curves import ErrorCurve, error_figure
 from sunveil.service.pages import redirect, render
 from sunveil.service.problems import Problem
-from sunveil.service.reading import meter_options
 from sunveil.service.routing import curator_router
 from sunveil.service.store.datasets import change_served
 
@@ -260,14 +259,15 @@ def _candidates(request: Request, found: DatasetView) -> dict[str, list[str]]:
 
 def _two_keys(request: Request, found: DatasetView) -> str:
     """Return a warning of systems that the table makes another household than another dataset's."""
-    from sunveil.publish.households import read_households, two_keys_words
+    from sunveil.publish.households import read_households
+    from sunveil.service.reading import meter_options
 
     service, table = service_of(request), found.served.extra.get("systems_table")
     if table is None:
         return ""
     path = found.served.path(service.settings.datasets) / str(table)
     homes = read_households(path, meter_options(found.served).system_column)
-    return two_keys_words(service.ledger, found.served.name, homes)
+    return service.ledger.two_keys_warning(found.served.name, homes)
 
 
 def _choose(request: Request, name: str, chosen: list[str]) -> Response:
