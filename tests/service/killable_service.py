@@ -16,15 +16,12 @@ from service_makers import ANSWER_SECONDS, quick_settings
 
 from sunveil.service.answering import data, files, kinds  # noqa: F401
 from sunveil.service.app import create_app
-from sunveil.service.running import THREAD_SWITCH_SECONDS, server_of
-from sunveil.service.sockets import bind
+from sunveil.service.running import bind, serve_on
 
 
 def serve(folder: Path, port: int, pad: float) -> None:
     settings = quick_settings(folder, answer_seconds=dict.fromkeys(ANSWER_SECONDS, pad), port=port)
-    app = create_app(settings)
-    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
-    server_of(app).run(sockets=[bind(settings)])
+    serve_on(create_app(settings), bind(settings))
 
 
 def main() -> None:

@@ -26,9 +26,8 @@ from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import System, Unit
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
-from sunveil.service.running import server_of
+from sunveil.service.running import bind, server_of
 from sunveil.service.settings import Rates, ServiceSettings
-from sunveil.service.sockets import bind
 from sunveil.service.store.accounts import set_password
 from sunveil.service.store.datasets import READY, Served, add_served
 from sunveil.service.store.tokens import issue_token
@@ -305,6 +304,10 @@ class Load:
             except httpx.TransportError:
                 self.lost += 1
                 time.sleep(0.01)
+                continue
+            if answer.status_code == 503:  # the database is away
+                self.lost += 1
+                time.sleep(0.05)
                 continue
             if answer.status_code in (200, 201):
                 self.answers[answer.json()["id"]] = answer.content

@@ -9,13 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pandas as pd
 import pytest
 import yaml
-from service_makers import PAD, SYSTEMS, add_dataset, key, new_token, write_estimates
-from sqlalchemy import select
+from service_makers import PAD, SYSTEMS, add_dataset, key, write_estimates
 
 from sunveil.privacy.units import Days
+from sunveil.service.broker import QuantilesQuestion, TotalsQuestion
 from sunveil.service.store.datasets import change_served
-from sunveil.service.store.releases import open_requests
-from sunveil.service.store.schema import requests
 
 QUESTIONS = {
     "fleet-table": {"kind": "fleet-table", "epsilon": 0.5, "sectors": 4},
@@ -399,60 +397,65 @@ def test_what_was_charged_and_not_answered_is_drawn_again_under_the_same_charge(
     assert verdict.charges == verdict.answered == 1
 
 
-def test_a_restart_answers_what_was_charged_and_puts_aside_what_was_not(serve, monkeypatch):
-    def fail(*_, **__):
-        raise RuntimeError
+def test_a_restart_answers_what_was_charged_and_charges_nothing_else(serve, monkeypatch):
+    class Killed(BaseException):
+        """What ends a request without a word."""
+
+    def die(*_, **__):
+        raise Killed
 
     running = serve()
     add_dataset(running.service)
-    api = running.api()
-    running.service.broker.warm()
+    broker = running.service.broker
+    broker.warm()
     with monkeypatch.context() as patch:
-        # as if it were killed there: nothing is noted of how it ended
-        patch.setattr("sunveil.service.answering.broker.fail_request", lambda *_: None)
-        patch.setattr("sunveil.publish.tables.fleet_tables", fail)
-        api.post(ASK, json=QUESTIONS["totals"], headers=key())
-        patch.setattr("sunveil.ledger.ledger.charge_question", fail)
-        api.post(ASK, json=QUESTIONS["quantiles"], headers=key())
+        patch.setattr("sunveil.publish.tables.fleet_tables", die)
+        with pytest.raises(Killed):
+            broker.ask("roofs", TotalsQuestion(**QUESTIONS["totals"]), analyst="ann", key="a" * 20)
+        patch.setattr("sunveil.ledger.ledger.charge_question", die)
+        asked = QuantilesQuestion(**QUESTIONS["quantiles"])
+        with pytest.raises(Killed):
+            broker.ask("roofs", asked, analyst="ann", key="b" * 20)
     folder = running.service.settings.data
     running.stop()
     again = serve(folder)
-    again.service.broker.warm()
+    again.service.broker.recover(after=0.0)
     (release,) = again.api().get(ASK).json()["releases"]
     assert release["kind"] == "totals"
     assert again.service.ledger.dataset("roofs").spent == 0.5
     assert again.service.ledger.verify("roofs").answered == 1
-    with again.service.store.reading() as connection:
-        assert open_requests(connection) == []
+    # who asks again under the other key is answered, and charged then
+    late = again.api().post(ASK, json=QUESTIONS["quantiles"], headers={"Idempotency-Key": "b" * 20})
+    assert late.status_code == 201
+    assert again.service.ledger.verify("roofs").charges == 2
 
 
-def test_a_question_that_failed_is_over_and_its_key_is_tried_anew(serve, monkeypatch):
+def test_a_draw_that_always_fails_is_tried_once_by_recovery_and_once_more_by_who_asks(
+    served, monkeypatch, caplog
+):
     drawn = []
 
     def fail(*_, **__):
         drawn.append(1)
         raise RuntimeError("secret-7 has 4.2 kW")
 
-    running = serve()
-    add_dataset(running.service)
-    api, mine = running.api(), key()
-    running.service.broker.warm()
-    folder, token = running.service.settings.data, new_token(running.service)
+    api, mine, broker = served.api(), key(), served.service.broker
+    broker.warm()
     with monkeypatch.context() as patch:
         patch.setattr("sunveil.publish.tables.fleet_tables", fail)
         assert api.post(ASK, json=QUESTIONS["totals"], headers=mine).status_code == 500
-        with running.service.store.reading() as connection:
-            assert open_requests(connection) == []
-            (row,) = connection.execute(select(requests)).all()
-        assert "tell the curator the number" in row.ending
-        assert "secret" not in row.ending
-        running.stop()
-        again = serve(folder)
-        again.service.broker.warm()
-        assert len(drawn) == 1  # nothing was drawn again, and nobody has to wait for it
-    api = again.client(token)
+        assert broker.unanswered()
+        for _ in range(3):
+            broker.recover(after=0.0)
+        assert len(drawn) == 2
+        assert api.post(ASK, json=QUESTIONS["totals"], headers=mine).status_code == 500
+    assert "secret" not in caplog.text
+    # its key stands for what was paid
+    other = api.post(ASK, json=QUESTIONS["quantiles"], headers=mine)
+    assert other.json()["type"] == "urn:sunveil:problem:key-reused"
     assert api.post(ASK, json=QUESTIONS["totals"], headers=mine).status_code == 201
-    assert again.service.ledger.verify("roofs").charges == 1
+    assert not broker.unanswered()
+    assert served.service.ledger.verify("roofs").charges == 1
 
 
 def test_a_key_whose_question_was_refused_is_free_for_another(served):

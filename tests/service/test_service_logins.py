@@ -5,6 +5,7 @@ import pytest
 from service_makers import PASSWORD, add_dataset, csrf, new_curator, new_token, post
 
 from sunveil.service.running import print_addresses
+from sunveil.service.security.networks import parse_network
 from sunveil.service.settings import Rates
 from sunveil.service.store.accounts import has_curator, new_setup_secret, setup_digest
 from sunveil.service.store.tokens import revoke_token, token_row
@@ -30,7 +31,8 @@ def test_every_response_carries_the_security_headers(shared, path):
 
 
 def test_behind_tls_cookies_are_for_tls_and_browsers_are_told_to_stay(serve):
-    running = serve(https=True)
+    proxies = (parse_network("127.0.0.1"),)
+    running = serve(address="https://sunveil.example.org", trusted_proxies=proxies)
     answer = running.client().get("/")
     assert "max-age=" in answer.headers["strict-transport-security"]
     cookie = answer.headers["set-cookie"]

@@ -9,6 +9,7 @@ from service_makers import PASSWORD, key, new_curator, post
 
 from sunveil.service.audit_log import record_event
 from sunveil.service.network.logs import ACCESS, AUDIT, JsonLines, Measured, TextLines, set_up_logs
+from sunveil.service.network.metrics import Metrics
 
 
 @pytest.fixture
@@ -34,10 +35,12 @@ def record_of(name, message, *given):
 
 def test_a_log_cannot_be_flooded_and_says_how_much_is_missing():
     now = [0.0]
-    measured = Measured(clock=lambda: now[0])
+    counts = Metrics()
+    measured = Measured(counts.left_out, clock=lambda: now[0])
     passed = [measured.filter(record_of("asyncio", "no file for %d", n)) for n in range(5000)]
     assert passed == [True] * 20 + [False] * 4980
-    assert measured.left_out == {"asyncio": 4980}
+    sample = "sunveil_log_lines_left_out_total"
+    assert counts.registry.get_sample_value(sample, {"logger": "asyncio"}) == 4980
     assert measured.filter(record_of("asyncio", "another"))
     now[0] = 60.0
     later = record_of("asyncio", "no file for %d", 7)

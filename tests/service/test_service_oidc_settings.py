@@ -5,6 +5,7 @@ import pytest
 from sunveil.errors import ParameterError
 from sunveil.service.oidc.people import grant_of, person_of
 from sunveil.service.oidc.settings import read_oidc
+from sunveil.service.security.networks import parse_network
 from sunveil.service.settings import ServiceSettings
 
 WHOLE = """
@@ -82,11 +83,13 @@ def test_a_missing_file_is_told_without_its_path(tmp_path):
     assert str(tmp_path) not in str(caught.value)
 
 
-def test_an_address_over_tls_needs_a_service_over_tls(write, tmp_path):
-    found = read_oidc(write(WHOLE))
-    with pytest.raises(ParameterError, match="add --https"):
-        ServiceSettings(data=tmp_path, oidc=found)
-    assert ServiceSettings(data=tmp_path, oidc=found, https=True).oidc == found
+def test_single_sign_on_comes_back_to_the_address_of_the_service(write, tmp_path):
+    found, proxies = read_oidc(write(WHOLE)), (parse_network("127.0.0.1"),)
+    for given in ({}, {"address": "https://elsewhere.example", "trusted_proxies": proxies}):
+        with pytest.raises(ParameterError, match="give the same to --address"):
+            ServiceSettings(data=tmp_path, oidc=found, **given)
+    same = {"address": found.address, "trusted_proxies": proxies}
+    assert ServiceSettings(data=tmp_path, oidc=found, **same).https
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,6 @@ def test_metrics_count_requests_charges_and_budgets_and_name_nobody(served):
     assert found["sunveil_charges_total"] == "1.0"
     assert found['sunveil_datasets{left="less than a tenth"}'] == "1.0"
     assert found['sunveil_datasets{left="none"}'] == "0.0"
-    assert float(found["sunveil_connections_open"]) >= 1.0
     asked = 'method="POST",route="/api/v1/datasets/{dataset}/releases",status="2xx"'
     assert found[f"sunveil_request_seconds_count{{{asked}}}"] == "1.0"
     assert 'route="/setup/{secret}"' in text
@@ -104,7 +103,8 @@ def test_metrics_count_requests_charges_and_budgets_and_name_nobody(served):
 
 
 def test_metrics_are_for_addresses_that_may_have_them(serve):
-    running = serve(trusted_proxies=(parse_network("127.0.0.3"),))
+    proxy = {"trusted_proxies": (parse_network("127.0.0.3"),), "address": "http://sunveil.example"}
+    running = serve(**proxy)
     client = running.client()
     assert client.get("/metrics").status_code == 200
     for sign in ({"X-Forwarded-For": "127.0.0.1"}, {"Via": "1.1 proxy"}, {"Forwarded": "for=x"}):

@@ -7,6 +7,7 @@ import secrets
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sunveil.service.sized_cache import SizedCache
 
 from sunveil.errors import ParameterError
 from sunveil.service.network.logs import WithoutTraceback
@@ -22,7 +23,6 @@ from sunveil.service.security.tokens import (
     same_secret,
 )
 from sunveil.service.settings import ServiceSettings
-from sunveil.service.sized_cache import SizedCache
 
 PASSWORD = "correct horse battery staple"
 

@@ -19,9 +19,8 @@ from sunveil.cli import main
 from sunveil.service.app import open_service
 from sunveil.service.demo import NAME, make_demo, telling
 from sunveil.service.getting_ready import GettingReady
-from sunveil.service.running import is_local
-from sunveil.service.settings import ServiceSettings
-from sunveil.service.sockets import bind
+from sunveil.service.running import bind
+from sunveil.service.settings import ServiceSettings, is_local
 
 HEAVY = {"pandas", "pvlib", "opendp", "scipy", "numba", "matplotlib", "plotly", "duckdb"}
 
@@ -103,9 +102,12 @@ def test_a_link_can_be_followed_as_soon_as_it_is_printed(tmp_path):
 
 
 def test_small_answers_are_sent_at_once(tmp_path):
-    with bind(ServiceSettings(data=tmp_path, port=0)) as bound:
-        # what asyncio asks for before it turns the waiting off
-        assert bound.proto == socket.IPPROTO_TCP
+    with (
+        bind(ServiceSettings(data=tmp_path, port=0)) as bound,
+        socket.create_connection(bound.getsockname(), timeout=5.0),
+        bound.accept()[0] as taken,
+    ):
+        assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_nothing_heavy_is_loaded_before_the_service_listens(tmp_path):

@@ -17,10 +17,8 @@ RATES = Rates(1e6, 1e6, 1e6, 1e6, 0.001, 5.0, 0.001, 3.0, 0.001, 200.0)
 @pytest.fixture(scope="module")
 def proxied(tmp_path_factory):
     """Return a service that believes a proxy at 127.0.0.1, and nobody else."""
-    trusted = (parse_network("127.0.0.1"),)
-    found = running(
-        quick_settings(tmp_path_factory.mktemp("proxied"), rates=RATES, trusted_proxies=trusted)
-    )
+    proxy = {"trusted_proxies": (parse_network("127.0.0.1"),), "address": "http://sunveil.example"}
+    found = running(quick_settings(tmp_path_factory.mktemp("proxied"), rates=RATES, **proxy))
     for name in ("cora", "dora", "elsa"):
         new_curator(found.service, name)
     yield found

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -36,7 +38,7 @@ from sunveil.service.store.accounts import (
     setup_digest,
     withdraw_role,
 )
-from sunveil.service.store.base import Store, insert_new
+from sunveil.service.store.base import Store, insert_new, now
 from sunveil.service.store.datasets import (
     Served,
     add_served,
@@ -54,10 +56,9 @@ from sunveil.service.store.releases import (
     ReleaseRow,
     StoredRequest,
     begin_request,
+    drop_request,
     end_request,
-    fail_request,
     find_release,
-    find_request,
     keep_release,
     open_requests,
     releases_of,
@@ -138,9 +139,9 @@ def test_a_database_of_the_first_step_is_brought_to_this_version_with_what_it_ho
     engine.dispose()
     store = Store(where)
     with store.reading() as connection:
-        (left,) = open_requests(connection)
+        (left,) = open_requests(connection, before=now())
     store.close()
-    assert (left.analyst, left.ending, left.came) == ("ann", None, None)
+    assert left.analyst == "ann"
 
 
 def test_tables_of_a_newer_version_are_refused(store, where):
@@ -228,22 +229,21 @@ def test_a_release_is_kept_once_and_found(store):
         assert releases_of(connection, "roofs", limit=0) == releases_of(connection, "x") == []
 
 
-def test_a_key_stands_for_what_was_asked_under_it_first_until_that_fails(store):
-    first = StoredRequest("ann", "k", "roofs", "{}", came=1.0, actor="ann")
-    other = StoredRequest("ann", "k", "roofs", "[]", came=2.0, actor="ann")
+def test_a_key_stands_for_what_was_asked_under_it_first_until_that_is_dropped(store):
+    first = StoredRequest("ann", "k", "roofs", "{}")
+    other = StoredRequest("ann", "k", "roofs", "[]")
     with store.changing() as connection:
         assert begin_request(connection, first) == first
         assert begin_request(connection, other) == first
-        assert open_requests(connection) == [first]
-        fail_request(connection, first, "no")
-        assert open_requests(connection) == []
-        assert find_request(connection, first).ending == "no"
+        assert open_requests(connection, before=now(1.0)) == [first]
+        assert open_requests(connection, before=now(-60.0)) == []
+        drop_request(connection, first)
+        assert open_requests(connection, before=now(1.0)) == []
         assert begin_request(connection, other) == other
-        end_request(connection, other, "r1", fresh=True)
-        fail_request(connection, other, "too late")
-        assert begin_request(connection, first) == find_request(connection, other)
-        found = find_request(connection, other)
-    assert (found.release, found.fresh, found.ending, found.is_open) == ("r1", True, None, False)
+        end_request(connection, other, "r1")
+        drop_request(connection, other)
+        assert begin_request(connection, first) == replace(other, release="r1")
+        assert open_requests(connection, before=now(1.0)) == []
 
 
 def test_sessions_are_counted_as_they_end(store):

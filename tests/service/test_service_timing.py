@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from service_makers import PAD, add_dataset, key
 
+from sunveil.ledger import pending
 from sunveil.publish import tables
 from sunveil.service.security.padding import RESERVE, draws_held, hold_draw, pad_duration
 
@@ -68,13 +69,25 @@ def asked(served, clock, monkeypatch, *, works):
     return taken
 
 
-def all_wait(broker, count):
-    """Return whether so many requests for one answer have come in, within a minute."""
-    for _ in range(6000):
-        if sum(waiting for _, waiting in broker._turns.values()) == count:
-            return True
-        time.sleep(0.01)
-    return False
+@pytest.fixture
+def taking_turns(monkeypatch):
+    """Return what waits until so many have come for a turn, within a minute."""
+    came = []
+    real = pending.turns_of
+
+    def noted(*given):
+        came.append(given)
+        return real(*given)
+
+    def wait(count):
+        for _ in range(6000):
+            if len(came) == count:
+                return True
+            time.sleep(0.01)
+        return False
+
+    monkeypatch.setattr("sunveil.ledger.ledger.turns_of", noted)
+    return wait
 
 
 def test_a_peaked_and_a_flat_draw_leave_at_the_same_time(served, clock, monkeypatch):
@@ -120,7 +133,7 @@ def test_what_is_refused_before_it_waits_is_answered_at_once(served, clock):
 
 
 def test_asking_the_same_question_twice_at_once_tells_nothing_of_the_draw(
-    served, clock, monkeypatch
+    served, clock, monkeypatch, taking_turns
 ):
     """The attack: whoever waits for a draw would see it end."""
     served.service.broker.warm()
@@ -151,7 +164,7 @@ def test_asking_the_same_question_twice_at_once_tells_nothing_of_the_draw(
             for api, header in zip(apis[1:3], (mine, key()), strict=True)
         ]
         missing = apis[3].get(f"/releases/{'0' * 32}/files/totals.csv")
-        assert all_wait(served.service.broker, 3)
+        assert taking_turns(3)
         go_on.set()
         answers = [each.result() for each in (first, *others)]
     assert missing.status_code == 404

@@ -1,93 +1,74 @@
-"""Tokens in memory: all that are in use are looked up again by one request in a while."""
+"""Tokens in memory: a token that another worker revoked ends within a second."""
+
+from __future__ import annotations
 
 import pytest
+from service_makers import add_dataset, new_token
 from sqlalchemy import event
 
-from sunveil.ledger.ledger import Ledger
+from sunveil.service.context import TOKEN_MEMORY, Tokens
+from sunveil.service.security.tokens import read_token
 from sunveil.service.store.base import Store
-from sunveil.service.store.tokens import issue_token, revoke_token
-from sunveil.service.token_cache import REFRESH_EVERY, TOKEN_MEMORY, TokenCache
-
-
-class Clock:
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
+from sunveil.service.store.tokens import revoke_token
 
 
 @pytest.fixture
-def clock():
-    return Clock()
+def clock(monkeypatch):
+    """Let tokens be remembered by a clock that tests move on."""
+    told = [100.0]
+    init = Tokens.__init__
+
+    def made(self, store):
+        init(self, store)
+        self._known = type(self._known)(self._known.maxsize, self._known.ttl, lambda: told[0])
+
+    monkeypatch.setattr(Tokens, "__init__", made)
+    return told
 
 
-@pytest.fixture
-def store(tmp_path):
-    Ledger(tmp_path / "ledger.db", create=True).close()
-    opened = Store(str(tmp_path / "ledger.db"))
-    yield opened
-    opened.close()
+def test_a_token_that_another_process_revoked_opens_nothing_after_a_second(clock, serve):
+    running = serve()
+    add_dataset(running.service)
+    tokens = [new_token(running.service) for _ in range(2)]
+    apis = [running.client(token) for token in tokens]
+    assert [api.get("/me").status_code for api in apis] == [200, 200]
+    other = Store(running.service.settings.where)
+    with other.changing() as connection:
+        revoke_token(connection, read_token(tokens[0]).id)
+    other.close()
+    clock[0] += TOKEN_MEMORY + 0.01
+    assert TOKEN_MEMORY <= 1.0
+    assert [api.get("/me").status_code for api in apis] == [401, 200]
 
 
-def issue(store, count):
-    with store.changing() as connection:
-        return [issue_token(connection, "ann") for _ in range(count)]
+def test_a_token_is_looked_up_once_a_second_and_not_for_every_request(clock, serve):
+    running = serve()
+    add_dataset(running.service)
+    api, asked = running.api(), []
+
+    def note(*given):
+        if "service_tokens" in given[2]:
+            asked.append(given[2])
+
+    event.listen(running.service.store.engine, "before_cursor_execute", note)
+    for _ in range(3):
+        for _ in range(5):
+            assert api.get("/me").status_code == 200
+        clock[0] += TOKEN_MEMORY + 0.01
+    assert len(asked) == 3
 
 
-def test_tokens_in_use_are_looked_up_again_by_one_query(store, clock):
-    cache, tokens, asked = TokenCache(store, clock=clock), issue(store, 5), []
-    for token in tokens:
-        cache.look_up(token)
-    event.listen(
-        store.engine, "before_cursor_execute", lambda *given: asked.append(given[2].split()[0])
+def test_a_token_that_is_revoked_here_opens_nothing_from_then_on(serve):
+    running = serve()
+    add_dataset(running.service)
+    token = new_token(running.service)
+    api = running.client(token)
+    assert api.get("/me").status_code == 200
+    curator = running.curator()
+    page = curator.get("/curator/analysts").text
+    csrf = page.split('name="csrf" value="')[1].split('"')[0]
+    done = curator.post(
+        "/curator/analysts/revoke", data={"csrf": csrf, "token": read_token(token).id}
     )
-    for _ in range(5):
-        clock.now += REFRESH_EVERY
-        assert cache.take_refresh()
-        cache.refresh()
-        assert all(cache.cached(token) is not None for token in tokens)
-    assert asked.count("SELECT") == 5
-
-
-def test_one_request_refreshes_and_the_others_go_on(store, clock):
-    cache = TokenCache(store, clock=clock)
-    assert cache.take_refresh()
-    assert not cache.take_refresh()
-    clock.now += REFRESH_EVERY
-    assert cache.take_refresh()
-
-
-def test_a_token_that_another_process_revoked_opens_nothing_after_a_second(store, clock):
-    cache, (revoked, kept) = TokenCache(store, clock=clock), issue(store, 2)
-    cache.look_up(revoked)
-    cache.look_up(kept)
-    with store.changing() as connection:
-        revoke_token(connection, revoked.id)
-    assert cache.cached(revoked) is not None
-    cache.refresh()
-    assert cache.cached(revoked) is None
-    assert cache.cached(kept) is not None
-    clock.now += TOKEN_MEMORY + 0.01
-    assert cache.cached(kept) is None, "without a refresh, nothing is believed for longer"
-
-
-def test_a_token_that_nobody_uses_is_forgotten_and_not_asked_for(store, clock):
-    cache, (token,) = TokenCache(store, clock=clock), issue(store, 1)
-    cache.look_up(token)
-    for _ in range(2):
-        cache.refresh()
-        assert cache.cached(token) is not None
-    clock.now += TOKEN_MEMORY + 0.01
-    cache.refresh()  # it was used just before
-    clock.now += TOKEN_MEMORY + 0.01
-    cache.refresh()
-    assert cache.cached(token) is None
-
-
-def test_a_token_forgotten_while_it_is_looked_up_stays_forgotten(store, clock):
-    cache, (token,) = TokenCache(store, clock=clock), issue(store, 1)
-    cache.look_up(token)
-    event.listen(store.engine, "after_cursor_execute", lambda *_: cache.forget(token.id))
-    cache.refresh()
-    assert cache.cached(token) is None
+    assert done.status_code == 303
+    assert api.get("/me").status_code == 401

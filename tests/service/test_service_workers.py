@@ -1,4 +1,4 @@
-"""Several processes over one database: one charges and draws, the others pass questions on."""
+"""Several workers over one database: each answers, and charges are answers whatever is killed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import pytest
-from service_makers import ANSWER_SECONDS, Load, add_dataset, key, new_token, quick_settings
-from sqlalchemy import text
+from service_makers import Load, add_dataset, key, new_token, quick_settings
+from sqlalchemy import create_engine, text
 
 from sunveil.errors import ParameterError
+from sunveil.ledger.database import open_engine
 from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.records import Question
-from sunveil.privacy.guarantee import Guarantee
-from sunveil.privacy.units import System
+from sunveil.publish import tables
 from sunveil.service.app import open_service
-from sunveil.service.leading import LEADER_LOCK, SteppedDown
+from sunveil.service.broker import TotalsQuestion
 from sunveil.service.settings import ServiceSettings
-from sunveil.service.store.releases import StoredRequest, begin_request, find_request, open_requests
 
 ASK = "/datasets/roofs/releases"
 TOTALS = {"kind": "totals", "epsilon": 0.1, "group_by": "feeder"}
@@ -32,7 +31,7 @@ TOTALS = {"kind": "totals", "epsilon": 0.1, "group_by": "feeder"}
 
 def until(happens):
     """Wait until something is so."""
-    for _ in range(6000):
+    for _ in range(12000):
         if happens():
             return
         time.sleep(0.01)
@@ -41,12 +40,10 @@ def until(happens):
 
 @pytest.fixture
 def two(serve, database, tmp_path):
-    """Return the leader of two services over one database, the other one, and a token."""
-    first = serve(tmp_path / "data", database=database, workers=2)
-    add_dataset(first.service, epsilon=3.0)
-    until(lambda: first.service.leadership.leading)
-    second = serve(tmp_path / "data", database=database, workers=2)
-    return first, second, new_token(first.service)
+    """Return two services over one database, and a token."""
+    found = [serve(tmp_path / "data", database=database, workers=2) for _ in range(2)]
+    add_dataset(found[0].service, epsilon=3.0)
+    return *found, new_token(found[0].service)
 
 
 def test_several_workers_over_a_file_are_refused(tmp_path):
@@ -54,129 +51,147 @@ def test_several_workers_over_a_file_are_refused(tmp_path):
         ServiceSettings(data=tmp_path, workers=2)
 
 
-def test_who_does_not_lead_passes_questions_on_and_answers_as_the_leader_does(two):
-    leader, follower, token = two
-    api, mine = follower.client(token), key()
+def test_whichever_worker_is_asked_the_answer_and_its_cost_are_the_same(two):
+    first, second, token = two
+    api, mine = first.client(token), key()
     answer = api.post(ASK, json=TOTALS, headers=mine)
     assert answer.status_code == 201
-    assert not follower.service.leadership.leading
-    guarantee = Guarantee(System(), 0.1, 0.0, "docs/proofs/counts.md")
-    question = Question("totals", {"number": 1}, "discrete Laplace", guarantee)
-    with pytest.raises(SteppedDown):
-        follower.service.ledger.charge("roofs", question)
-    # again, under the same key and another, there and at the leader
-    for each in (api, leader.client(token)):
+    for each in (api, second.client(token)):
         for headers in (mine, key()):
             again = each.post(ASK, json=TOTALS, headers=headers)
             assert (again.status_code, again.content) == (200, answer.content)
+    api = second.client(token)
     other = api.post(ASK, json={**TOTALS, "epsilon": 0.2}, headers=mine)
     assert other.json()["type"] == "urn:sunveil:problem:key-reused"
     dear = api.post(ASK, json={**TOTALS, "epsilon": 9.0}, headers=key())
     assert dear.status_code == 403
     assert dear.json()["remaining"] == pytest.approx(2.9)
-    assert leader.service.ledger.verify("roofs").charges == 1
+    assert first.service.ledger.verify("roofs").charges == 1
 
 
-def test_an_error_inside_the_leader_is_told_by_the_same_number(two, monkeypatch, caplog):
-    def fail(*_, **__):
-        raise RuntimeError("secret-7 has 4.2 kW")
+def test_the_same_question_to_two_workers_at_once_is_drawn_once(two, monkeypatch):
+    first, second, token = two
+    drawing, go_on, drawn = threading.Event(), threading.Event(), []
+    real = tables.fleet_tables
 
-    _, follower, token = two
-    follower.service.broker.warm()
-    api, mine = follower.client(token), key()
-    with monkeypatch.context() as patch:
-        patch.setattr("sunveil.publish.tables.fleet_tables", fail)
-        answer = api.post(ASK, json=TOTALS, headers=mine)
-    assert answer.json()["type"] == "urn:sunveil:problem:internal"
-    assert answer.json()["id"] in caplog.text
-    assert "secret" not in answer.text
-    assert api.post(ASK, json=TOTALS, headers=mine).status_code == 201
+    def draw(*args, **options):
+        drawn.append(1)
+        drawing.set()
+        assert go_on.wait(60.0)
+        return real(*args, **options)
 
-
-def test_a_draw_is_held_from_when_its_request_came_in_elsewhere(serve, database, monkeypatch):
-    pads = dict.fromkeys(ANSWER_SECONDS, 0.5)
-    first = serve(database=database, workers=2, answer_seconds=pads)
-    add_dataset(first.service)
-    until(lambda: first.service.leadership.leading)
-    second = serve(first.service.settings.data, database=database, workers=2, answer_seconds=pads)
-    api = second.client(new_token(first.service))
-    second.service.broker.warm()
-    held = []
-    monkeypatch.setattr(
-        "sunveil.service.answering.broker.draws_held",
-        lambda started, pad: held.append((started, pad)) or threading.Lock(),
-    )
-    begun = time.monotonic()
-    assert api.post(ASK, json=TOTALS, headers=key()).status_code == 201
-    ((started, pad),) = held
-    assert pad == 0.5
-    assert begun < started < begun + 0.4  # by the clock of the other, not when it was passed on
-    took = (time.monotonic() - begun) / 0.5
-    assert took >= 1.0
-
-
-def test_when_the_leader_is_gone_the_other_takes_up_what_was_paid_and_puts_aside_the_rest(
-    two, monkeypatch
-):
-    leader, follower, token = two
-    store = leader.service.store
-
-    def fail(*_, **__):
-        raise RuntimeError
-
-    # paid and not drawn: as if the leader were killed between both
-    with monkeypatch.context() as patch:
-        patch.setattr("sunveil.service.answering.broker.fail_request", lambda *_: None)
-        patch.setattr("sunveil.publish.tables.fleet_tables", fail)
-        leader.client(token).post(ASK, json=TOTALS, headers=key())
-    # not paid, by somebody who has gone
-    orphan = StoredRequest("ann", "k" * 20, "roofs", '{"epsilon":0.3,"kind":"quantiles"}')
-    with store.changing() as connection:
-        begin_request(connection, orphan)
-        connection.execute(
-            text(
-                "SELECT pg_terminate_backend(pid) FROM pg_locks"
-                f" WHERE locktype = 'advisory' AND objid = {LEADER_LOCK}"
-            )
-        )
-    with pytest.raises(SteppedDown):
-        leader.service.leadership.confirm()
-    until(lambda: leader.service.leadership.leading or follower.service.leadership.leading)
-    found = follower.service
-
-    def over():
-        with found.store.reading() as connection:
-            return not open_requests(connection)
-
-    until(over)
-    with found.store.reading() as connection:
-        assert find_request(connection, orphan).ending == '{"kind": "interrupted"}'
-    verdict = found.ledger.verify("roofs")
-    assert (verdict.holds, verdict.charges, verdict.answered) == (True, 1, 1)
-    # and whoever asks now is answered
-    assert follower.client(token).post(ASK, json=TOTALS, headers=key()).status_code == 200
-
-
-def test_questions_that_wait_while_there_is_no_leader_are_answered_by_the_next(two):
-    leader, follower, token = two
+    for each in (first, second):
+        each.service.broker.warm()
+    monkeypatch.setattr(tables, "fleet_tables", draw)
+    mine, apis = key(), [first.client(token), second.client(token), second.client(token)]
     with ThreadPoolExecutor(4) as pool:
-        asked = [{**TOTALS, "epsilon": 0.1 + number / 100} for number in range(4)]
-        leader.service.leadership.close()
-        api = follower.client(token)
-        answers = list(pool.map(lambda each: api.post(ASK, json=each, headers=key()), asked))
-    assert [answer.status_code for answer in answers] == [201] * 4
-    assert follower.service.ledger.verify("roofs").charges == 4
+        found = [pool.submit(apis[0].post, ASK, json=TOTALS, headers=mine)]
+        assert drawing.wait(60.0)
+        found += [
+            pool.submit(api.post, ASK, json=TOTALS, headers=headers)
+            for api, headers in zip(apis[1:], (mine, key()), strict=True)
+        ]
+        # recovery takes the turn of whoever draws for cut short, and waits for it
+        found.append(pool.submit(second.service.broker.recover, after=-60.0))
+        time.sleep(0.2)
+        go_on.set()
+        answers = [each.result() for each in found[:3]]
+        found[3].result()
+    assert [each.status_code for each in answers] == [201, 200, 200]
+    assert len({each.content for each in answers}) == len(drawn) == 1
+    verdict = first.service.ledger.verify("roofs")
+    assert (verdict.holds, verdict.charges, verdict.answered) == (True, 1, 1)
+
+
+class Killed(BaseException):
+    """What ends a request without a word."""
+
+
+def test_another_worker_takes_up_what_was_paid_and_leaves_alone_what_was_not(two, monkeypatch):
+    first, second, token = two
+
+    def die(*_, **__):
+        raise Killed
+
+    first.service.broker.warm()
+    with monkeypatch.context() as patch:
+        steps = ("publish.tables.fleet_tables", "ledger.ledger.charge_question")
+        for name, epsilon in zip(steps, (0.1, 0.2), strict=True):
+            patch.setattr(f"sunveil.{name}", die)
+            asked = TotalsQuestion(**{**TOTALS, "epsilon": epsilon})
+            with pytest.raises(Killed):
+                first.service.broker.ask("roofs", asked, analyst="ann", key=f"{epsilon}" * 8)
+    ledger = first.service.ledger
+    assert len(ledger.unanswered("roofs")) == 1
+    second.service.broker.recover(after=0.0)
+    verdict = ledger.verify("roofs")
+    assert (verdict.holds, verdict.charges, verdict.answered) == (True, 1, 1)
+    assert ledger.unanswered("roofs") == frozenset()
+    # and whoever asks now is answered, under the key that is still theirs too
+    api = second.client(token)
+    assert api.post(ASK, json=TOTALS, headers=key()).status_code == 200
+    mine, other = {"Idempotency-Key": "0.2" * 8}, {**TOTALS, "epsilon": 0.2}
+    assert api.post(ASK, json=other, headers=mine).status_code == 201
+
+
+def test_one_of_several_watches_and_another_when_it_is_gone(serve, database, tmp_path, monkeypatch):
+    monkeypatch.setattr("sunveil.service.jobs.watch.JOBS_PAUSE", 0.01)
+    looked = []
+    monkeypatch.setattr(
+        "sunveil.service.curator.inference.update_states", lambda service: looked.append(service)
+    )
+    first = serve(tmp_path / "data", database=database, workers=2)
+    until(lambda: len(looked) >= 2)
+    second = serve(tmp_path / "data", database=database, workers=2)
+    time.sleep(0.1)
+    assert second.service not in looked
+    assert second.client().get("/readyz").text == "ledger: ok\njob runner: ok\n"
+    first.server.should_exit = True
+    until(lambda: second.service in looked)
 
 
 def workers_of(parent):
-    """Return the process ids of a service's workers."""
+    """Return the process ids of a service's workers that are up: they have an event loop."""
     listed = subprocess.run(
-        ["ps", "--ppid", str(parent), "-o", "pid="], capture_output=True, text=True, check=False
+        ["pgrep", "-P", str(parent), "-f", "spawn_main"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    return {int(each) for each in listed.stdout.split()}
+    return {each for each in map(int, listed.stdout.split()) if _is_up(each)}
 
 
-def test_workers_that_are_killed_are_replaced_and_lose_no_answer(database, tmp_path):
+def _is_up(worker):
+    try:
+        links = [os.readlink(each) for each in Path(f"/proc/{worker}/fd").iterdir()]
+    except OSError:
+        return False
+    return "anon_inode:[eventpoll]" in links
+
+
+def end_all_connections(database):
+    """Have the server end all connections, as if it were started anew."""
+    engine = create_engine(open_engine(database).url)
+    with engine.connect() as connection:
+        connection.execute(
+            text(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+            )
+        )
+    engine.dispose()
+
+
+def counted(base):
+    """Return how many questions all workers say that they have taken."""
+    said = httpx.get(f"{base}/metrics", timeout=60.0).text
+    asked = re.findall(
+        r'^sunveil_request_seconds_count\{.*method="POST".*\} (\S+)$', said, re.MULTILINE
+    )
+    return sum(map(float, asked))
+
+
+def test_workers_and_connections_that_are_killed_lose_no_answer(database, tmp_path):
     settings = quick_settings(tmp_path / "data", database=database)
     service = open_service(settings)
     add_dataset(service, epsilon=100.0)
@@ -192,15 +207,23 @@ def test_workers_that_are_killed_are_replaced_and_lose_no_answer(database, tmp_p
         load = Load(base, token)
         load.start()
         until(lambda: len(load.answers) >= 2)
+        before = counted(base)
+        until(lambda: len(workers_of(process.pid)) == 2)
         first = workers_of(process.pid)
-        for worker in first:  # one of them leads
-            os.kill(worker, signal.SIGKILL)
-            before = len(load.answers)
-            until(lambda before=before: len(load.answers) >= before + 2)
+        for kill in (*first, None, None):
+            if kill is None:
+                end_all_connections(database)
+            else:
+                os.kill(kill, signal.SIGKILL)
+            more = len(load.answers) + 3
+            until(lambda more=more: len(load.answers) >= more)
         load.finish()
+        until(lambda: len(workers_of(process.pid)) == 2)
         last = workers_of(process.pid)
-        assert len(first) == len(last) == 2
         assert not first & last
+        # what the workers that are gone have counted stays counted, whoever is asked
+        assert {counted(base) for _ in range(8)} == {counted(base)}
+        assert counted(base) > before
         process.send_signal(signal.SIGTERM)
         process.stdout.read()
     assert process.returncode == 0
@@ -208,5 +231,6 @@ def test_workers_that_are_killed_are_replaced_and_lose_no_answer(database, tmp_p
     assert load.strange == []
     with Ledger(database) as ledger:
         verdict = ledger.verify("roofs")
+        assert ledger.unanswered("roofs") == frozenset()
     assert verdict.holds, verdict.faults
     assert verdict.charges == verdict.answered == len(load.answers)

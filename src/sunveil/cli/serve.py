@@ -14,7 +14,6 @@ from sunveil.service.getting_ready import GettingReady
 from sunveil.service.oidc.settings import read_oidc
 from sunveil.service.security.networks import LOOPBACK, parse_network
 from sunveil.service.settings import ServiceSettings
-from sunveil.service.sockets import bind
 
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
@@ -35,12 +34,18 @@ DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
     metavar="FOLDER",
     help=f"Folder for datasets and uploads, made if need be: private.  [default: {DATA}]",
 )
-@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    help="Address to listen on; without a proxy, only one of this machine.",
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=8321, help="0 takes any.")
 @click.option(
-    "--https",
-    is_flag=True,
-    help="Browsers reach the service over TLS, through a proxy: cookies are for TLS only.",
+    "--address",
+    default="",
+    metavar="URL",
+    help="Where browsers reach the service through a proxy, such as"
+    " https://sunveil.example.org: links begin with it, and other names are not answered to.",
 )
 @click.option(
     "--trusted-proxy",
@@ -80,8 +85,8 @@ DATA, DEMO_DATA = Path("sunveil-data"), Path("demo") / "service"
     "--workers",
     type=click.IntRange(1, 64),
     default=1,
-    help="How many processes serve; several need a database in PostgreSQL. One of them charges,"
-    " draws and watches over jobs, and another takes its place when it ends.",
+    help="How many processes serve; several need a database in PostgreSQL. One that ends is"
+    " replaced.",
 )
 @click.option(
     "--open", "open_browser", is_flag=True, help="Open the first page where there is a display."
@@ -94,7 +99,7 @@ def serve_command(
     data: Path | None,
     host: str,
     port: int,
-    https: bool,
+    address: str,
     trusted_proxies: tuple[str, ...],
     metrics_from: tuple[str, ...],
     log_format: str,
@@ -121,7 +126,7 @@ def serve_command(
         database=database or "",
         host=host,
         port=port,
-        https=https,
+        address=address,
         trusted_proxies=tuple(map(parse_network, trusted_proxies)),
         metrics_from=tuple(map(parse_network, metrics_from)) or LOOPBACK,
         log_format=log_format,
@@ -139,12 +144,12 @@ def serve_command(
 
 def _serve_demo(settings: ServiceSettings, *, open_browser: bool) -> None:
     """Answer at once that the demo is getting ready, then load what makes it, which takes long."""
+    from sunveil.service.running import bind, run_demo
+
     with bind(settings) as bound:
         getting_ready = GettingReady(bound, click.echo)
         with getting_ready.answering():
             getting_ready.say("Starting the service ...")
             if open_browser and any(each in os.environ for each in DISPLAYS):
                 webbrowser.open(f"http://127.0.0.1:{bound.getsockname()[1]}/")
-            from sunveil.service.running import run_demo
-
             run_demo(settings, bound=bound, getting_ready=getting_ready)

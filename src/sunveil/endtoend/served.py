@@ -27,9 +27,8 @@ from sunveil.service.answering.data import Data
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
 from sunveil.service.curator.inference import infer_now
-from sunveil.service.running import base_url, server_of
+from sunveil.service.running import base_url, bind, server_of
 from sunveil.service.settings import ANSWER_SECONDS, Rates, ServiceSettings
-from sunveil.service.sockets import bind
 from sunveil.service.store.datasets import READY, Served, add_served, find_served
 from sunveil.service.store.tokens import issue_token
 

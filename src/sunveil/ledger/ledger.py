@@ -60,10 +60,6 @@ class Ledger(LedgerReader):
     after_draw
         Called between a draw and its keeping, also where the draw failed: until it returns, nobody
         can see or wait for the end of the draw. The service holds draws back in it.
-    guard
-        Called before a charge, before a draw and before its answer is kept; what it raises stops
-        the question there. A process that may not charge any more refuses in it: what was paid by
-        then is drawn by whoever asks next.
     """
 
     @checked
@@ -74,11 +70,10 @@ class Ledger(LedgerReader):
         create: bool = False,
         marks: HighWaterMarks | None = None,
         after_draw: Callable[[], object] | None = None,
-        guard: Callable[[], object] = lambda: None,
     ) -> None:
         engine = open_engine(where, create=create)
         super().__init__(engine, marks or default_marks(engine))
-        self._after_draw, self._guard = after_draw, guard
+        self._after_draw = after_draw
         self._integrity = IntegrityCheck(self._marks)
         try:
             prepare(engine, create=create)
@@ -202,15 +197,20 @@ class Ledger(LedgerReader):
             found = {each: kept_answer(connection, row, each) for each in asked}
         new = [digest for digest, answer in found.items() if answer is None]
         if new:
-            with turns_of(self._engine, dataset, new):
-                found |= self._answer_new(dataset, {each: asked[each] for each in new}, draw)
+            with turns_of(self._engine, dataset, new) as check_held:
+                some = {each: asked[each] for each in new}
+                found |= self._answer_new(dataset, some, draw, check_held=check_held)
         return [answer for digest in digests if (answer := found[digest]) is not None]
 
     def _answer_new(
-        self, dataset: str, asked: dict[str, Question], draw: Callable[[Question], Any]
+        self,
+        dataset: str,
+        asked: dict[str, Question],
+        draw: Callable[[Question], Any],
+        *,
+        check_held: Callable[[], None],
     ) -> dict[str, Answer]:
         """Charge, draw and keep what had no answer before its turn came, by digests."""
-        self._guard()
         with self._changing(dataset) as (connection, row):
             kept = {each: kept_answer(connection, row, each) for each in asked}
             paid = pending_charges(connection, row)
@@ -219,7 +219,6 @@ class Ledger(LedgerReader):
                 for digest, question in asked.items()
                 if kept[digest] is None
             }
-        self._guard()
         try:
             texts = {
                 digest: as_json({"answer": draw(asked[digest])}, "an answer is")
@@ -230,7 +229,7 @@ class Ledger(LedgerReader):
                 self._after_draw()
         found = {digest: answer for digest, answer in kept.items() if answer is not None}
         if texts:
-            self._guard()
+            check_held()
             with self._changing(dataset) as (connection, row):
                 for digest, text in texts.items():
                     charge = charges[digest]
@@ -256,7 +255,6 @@ class Ledger(LedgerReader):
 
         For several systems, each of their accounts is charged; all or none.
         """
-        self._guard()
         with self._changing(dataset) as (connection, row):
             return charge_question(connection, row, question)
 
@@ -277,7 +275,6 @@ class Ledger(LedgerReader):
         """
         text = as_json({"answer": value}, "an answer is")
         digest = question.digest(dataset)
-        self._guard()
         with self._changing(dataset) as (connection, row):
             return keep_answer(connection, row, digest, charge=charge, text=text)
 

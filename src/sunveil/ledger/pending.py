@@ -9,13 +9,14 @@ was debited stays debited to whoever paid, who gets the answer too.
 **One draws at a time.** A charge without an answer may be one whose draw is running. Two draws
 under one charge, of which the faster is kept, would be more than one draw; so whoever draws holds
 the question's turn, and others wait for the answer. A process that ends lets go of its turn,
-however it ends.
+however it ends. A restart of PostgreSQL takes turns away while their holders draw: they notice
+before they keep the answer, and leave the charge to whoever has the turn now.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,12 @@ def pending_charges(connection: Connection, row: Row[Any]) -> dict[str, int]:
 
 
 @contextmanager
-def turns_of(engine: Engine, dataset: str, questions: Iterable[str]) -> Iterator[None]:
+def turns_of(
+    engine: Engine, dataset: str, questions: Iterable[str]
+) -> Iterator[Callable[[], None]]:
     """Hold the turns of questions: whoever else asks one of them waits until the block has ended.
+
+    Yields what raises an error unless all of them are held still.
 
     Parameters
     ----------
@@ -83,14 +88,20 @@ def turns_of(engine: Engine, dataset: str, questions: Iterable[str]) -> Iterator
         names = ["many"]
     turn = _turn_in_postgresql if engine.dialect.name == "postgresql" else _turn_in_file
     with ExitStack() as held:
-        for name in names:  # in one order, so that no two wait for each other
-            key = hashlib.sha256(f"{dataset}\n{name}".encode()).digest()
-            held.enter_context(turn(engine, key))
-        yield
+        checks = [  # in one order, so that no two wait for each other
+            held.enter_context(turn(engine, hashlib.sha256(f"{dataset}\n{name}".encode()).digest()))
+            for name in names
+        ]
+
+        def check_held() -> None:
+            for check in checks:
+                check()
+
+        yield check_held
 
 
 @contextmanager
-def _turn_in_postgresql(engine: Engine, key: bytes) -> Iterator[None]:
+def _turn_in_postgresql(engine: Engine, key: bytes) -> Iterator[Callable[[], None]]:
     """Hold an advisory lock by a connection of its own, which ends with the process."""
     number = int.from_bytes(key[:8], signed=True)
     with ExitStack() as opened:
@@ -101,12 +112,18 @@ def _turn_in_postgresql(engine: Engine, key: bytes) -> Iterator[None]:
             connection.execution_options(**options)
             connection.detach()  # from the pool, which many turns would use up
             connection.execute(select(func.pg_advisory_lock(number)))
-        yield
+
+        def check() -> None:
+            # a connection that answers has kept its lock
+            with translated_errors(engine):
+                connection.execute(select(1))
+
+        yield check
 
 
 @contextmanager
-def _turn_in_file(engine: Engine, key: bytes) -> Iterator[None]:
-    """Hold a lock on a file beside the ledger, which is removed afterwards."""
+def _turn_in_file(engine: Engine, key: bytes) -> Iterator[Callable[[], None]]:
+    """Hold a lock on a file beside the ledger, which is removed afterwards; nobody can take it."""
     ledger = Path(location_of(engine))
     path = ledger.with_name(f"{ledger.name}.turn-{key.hex()[:16]}")
     with ExitStack() as opened:
@@ -119,7 +136,7 @@ def _turn_in_file(engine: Engine, key: bytes) -> Iterator[None]:
                 f" {(error.strerror or 'refused').lower()}; check its rights and the disk"
             ) from None
         try:
-            yield
+            yield lambda: None
         finally:
             with suppress(OSError):
                 path.unlink()

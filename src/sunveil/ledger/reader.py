@@ -114,6 +114,12 @@ class LedgerReader:
             return pending_charges(connection, row).get(digest)
 
     @checked
+    def unanswered(self, dataset: str) -> frozenset[str]:
+        """Return the digests of questions that were paid and have no answer, or none yet."""
+        with reading(self._engine) as connection:
+            return frozenset(pending_charges(connection, find_row(connection, dataset)))
+
+    @checked
     def cost(self, dataset: str, question: Question) -> float:
         """Return what a question would cost a household at most, or refuse it."""
         with reading(self._engine) as connection:

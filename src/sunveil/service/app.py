@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from sunveil import __version__
 from sunveil.ledger.ledger import Ledger
@@ -17,11 +18,9 @@ from sunveil.service import assets, logins, operations, own_account
 from sunveil.service.analyst.access import ReleaseCache
 from sunveil.service.analyst.routers import ROUTERS as ANALYST_ROUTERS
 from sunveil.service.answering.broker import LedgerBroker
-from sunveil.service.context import RateLimits, Service
+from sunveil.service.context import RateLimits, Service, Tokens
 from sunveil.service.curator.routers import ROUTERS
 from sunveil.service.jobs.watch import watch_jobs
-from sunveil.service.leading import AlwaysLeading, Leadership
-from sunveil.service.network.connections import RequestPhases
 from sunveil.service.network.observing import Observed
 from sunveil.service.oidc import pages as oidc_pages
 from sunveil.service.oidc.provider import OidcProvider
@@ -31,31 +30,26 @@ from sunveil.service.security.headers import SecurityHeaders
 from sunveil.service.security.padding import hold_draw
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.store.base import Store
-from sunveil.service.token_cache import TokenCache
 
 
 def open_service(settings: ServiceSettings) -> Service:
     """Open the database, making its tables if need be, and what stands on it."""
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings.datasets.mkdir(exist_ok=True, mode=0o700)
-    leadership = Leadership(settings.where) if settings.workers > 1 else AlwaysLeading()
-    ledger = Ledger(settings.where, create=True, after_draw=hold_draw, guard=leadership.confirm)
+    ledger = Ledger(settings.where, create=True, after_draw=hold_draw)
     try:
         store = Store(settings.where)
     except BaseException:
         ledger.close()
         raise
-    broker = LedgerBroker(settings, ledger=ledger, store=store, leadership=leadership)
     return Service(
         settings=settings,
         ledger=ledger,
         store=store,
-        broker=broker,
-        tokens=TokenCache(store),
+        broker=LedgerBroker(settings, ledger=ledger, store=store),
+        tokens=Tokens(store),
         limits=RateLimits.of(settings),
         ask_slots=asyncio.Semaphore(settings.asks_at_once),
-        on_close=[leadership.close, broker.passed.close],
-        leadership=leadership,
     )
 
 
@@ -102,7 +96,8 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         own_account.console_side,
         *ROUTERS,
     )
+    # no page is made for a name that is not ours, which links in it could follow
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.host_names, www_redirect=False)
     app.add_middleware(SecurityHeaders, https=settings.https)
     app.add_middleware(Observed)
-    app.add_middleware(RequestPhases)
     return app

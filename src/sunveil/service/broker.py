@@ -373,5 +373,14 @@ class Broker(Protocol):
     def warm(self) -> None:
         """Load what answering needs, so that the first question does not wait for it."""
 
-    def recover(self) -> None:
-        """Finish what was charged before the service last ended, and not answered."""
+    def unanswered(self) -> bool:
+        """Return whether a charge has no answer: it is being drawn on, or was cut short."""
+
+    def recover(self, *, after: float = ...) -> None:
+        """Finish what was paid and cut short.
+
+        Parameters
+        ----------
+        after
+            How old a request is at least. [s]
+        """

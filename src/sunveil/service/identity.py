@@ -167,8 +167,6 @@ async def token_of(request: Request) -> TokenRow:
     service = service_of(request)
     token = read_token(bearer_of(request) or "")
     if token is not None:
-        if service.tokens.take_refresh():
-            await run_in_threadpool(service.tokens.refresh)
         row = service.tokens.cached(token)
         if row is None:
             row = await run_in_threadpool(service.tokens.look_up, token)

@@ -12,7 +12,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.registry import Collector
 from sqlalchemy import func, select
-from starlette.datastructures import State
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -62,8 +61,8 @@ def metrics(request: Request) -> Response:
     allowed = address is not None and is_within(address, service.settings.metrics_from)
     if not allowed or not came_directly(request):
         raise Problem(404, "There is nothing here; check the address.")
-    text = generate_latest(service.metrics.registry)
-    text += generate_latest(StateCollector(service, request.app.state))
+    text = generate_latest(service.metrics.of_all_workers())
+    text += generate_latest(StateCollector(service))
     return Response(text, media_type=CONTENT_TYPE_LATEST)
 
 
@@ -101,18 +100,16 @@ def try_to_write(service: Service) -> bool:
 
 
 class StateCollector(Collector):
-    """What is read when it is asked for: charges, budgets, jobs, connections and the log.
+    """What is read where all workers find the same: charges, budgets and jobs.
 
     Parameters
     ----------
     service
         The service.
-    state
-        What the server has put beside it: its connections, and what measures the log.
     """
 
-    def __init__(self, service: Service, state: State) -> None:
-        self._service, self._state = service, state
+    def __init__(self, service: Service) -> None:
+        self._service = service
 
     def collect(self) -> Iterator[Metric]:
         """Yield everything; of budgets, how many datasets are in which band, and not which."""
@@ -129,7 +126,6 @@ class StateCollector(Collector):
         ).items():
             jobs.add_metric([state], count)
         yield jobs
-        yield from self._server()
 
     def _budgets(self) -> Metric:
         made = GaugeMetricFamily(
@@ -141,27 +137,6 @@ class StateCollector(Collector):
         for band in (*(name for _, name in BANDS), USED_UP):
             made.add_metric([band], counts[band])
         return made
-
-    def _server(self) -> Iterator[Metric]:
-        connections = getattr(self._state, "connections", None)
-        if connections is not None:
-            yield GaugeMetricFamily(
-                "sunveil_connections_open", "Open connections.", value=len(connections)
-            )
-            closed = CounterMetricFamily(
-                "sunveil_connections_closed", "Connections closed, by reason.", labels=["reason"]
-            )
-            for reason, count in connections.closed.items():
-                closed.add_metric([reason.value], count)
-            yield closed
-        measure = getattr(self._state, "log_measure", None)
-        if measure is not None:
-            left_out = CounterMetricFamily(
-                "sunveil_log_lines_left_out", "Lines beyond their measure.", labels=["logger"]
-            )
-            for name, count in measure.left_out.items():
-                left_out.add_metric([name], count)
-            yield left_out
 
 
 def _band(left: float, total: float) -> str:

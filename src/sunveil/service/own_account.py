@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sunveil.errors import ParameterError
+from sunveil.service.addresses import own_address
 from sunveil.service.audit_log import record_event
 from sunveil.service.context import service_of
 from sunveil.service.identity import Identity, check_rate, drop_cookie, set_cookie
@@ -151,7 +152,7 @@ def new_token(
         request,
         "analyst/token.html",
         token=made.text,
-        address=str(request.base_url).rstrip("/"),
+        address=own_address(request),
         back="/analyst/account",
     )
 

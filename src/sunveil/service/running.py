@@ -1,31 +1,47 @@
-"""Running the service: its socket, the addresses it prints, and its server."""
+"""Running the service: its socket, the addresses it prints, and uvicorn."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import pickle
+import signal
 import socket
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
 
-from sunveil.errors import Interface, speak
+from sunveil.errors import Interface, LedgerUnavailable, SunveilError, speak
 from sunveil.service.app import create_app, open_service
 from sunveil.service.context import Service
 from sunveil.service.demo import check_demo_folder, make_demo, refuse_demo
 from sunveil.service.getting_ready import GettingReady
-from sunveil.service.network.logs import set_up_logs
-from sunveil.service.network.server import make_server
+from sunveil.service.network.logs import log, set_up_logs
+from sunveil.service.network.metrics import SHARED_COUNTS
+from sunveil.service.security.networks import mapped
 from sunveil.service.security.tokens import random_secret
 from sunveil.service.settings import ServiceSettings
-from sunveil.service.sockets import bind, bind_each
 from sunveil.service.store.accounts import has_curator, new_setup_secret
-from sunveil.service.workers import Workers
 
 Say = Callable[[str], None]
 # How long a thread that draws may keep the one that sends waiting. [s]
 THREAD_SWITCH_SECONDS = 0.0005
+# A worker that does not answer for so long is replaced; a draw may hold it for a while. [s]
+HUNG_SECONDS = 60
+# How long a worker that starts waits for a database that is away just then. [s]
+DATABASE_SECONDS = 30
+KEEP_ALIVE_SECONDS, SHUTDOWN_SECONDS = 30, 10
+# How many may wait until they are taken up.
+BACKLOG = 1024
+# Holds the settings for workers; they do not hand it on to what they start.
+SETTINGS = "SUNVEIL_WORKER_SETTINGS"
 
 
 def run_service(settings: ServiceSettings, *, say: Say) -> None:
@@ -34,43 +50,82 @@ def run_service(settings: ServiceSettings, *, say: Say) -> None:
     Parameters
     ----------
     settings
-        Where its data are, where it listens, and its limits.
+        Where its data are, where it listens, how many workers serve, and its limits.
     say
         Prints a line.
     """
     speak(Interface.SERVICE)
-    if settings.workers > 1:
-        run_workers(settings, say=say)
-        return
     with bind(settings) as bound:
-        app = create_app(settings)
-        with closed_on_error(app.state.service):
-            _greet(app.state.service, bound, say=say)
-        serve_on(app, bound)
-
-
-def run_workers(settings: ServiceSettings, *, say: Say) -> None:
-    """Serve by several processes until interrupted.
-
-    Parameters
-    ----------
-    settings
-        Where its data are, where it listens, and how many processes serve.
-    say
-        Prints a line.
-    """
-    sockets = bind_each(settings)
-    try:
         service = open_service(settings)
         try:
-            _greet(service, sockets[0], say=say)
+            refuse_demo(service)
+            print_addresses(service, base_url(bound, settings), say=say)
         finally:
-            service.close()  # no connection is shared with the workers
+            service.close()  # no connection is shared with workers
+        if not settings.trusted_proxies:
+            say("Only this machine can reach it: no proxy is named by --trusted-proxy.")
+        if settings.workers > 1:
+            run_workers(settings, bound)
+        else:
+            serve_on(create_app(settings), bound)
+
+
+def run_workers(settings: ServiceSettings, bound: socket.socket) -> None:
+    """Serve by uvicorn's workers."""
+    with TemporaryDirectory(prefix="sunveil-") as counts:
+        os.environ[SHARED_COUNTS] = counts
+        os.environ[SETTINGS] = pickle.dumps(settings, protocol=0).decode("ascii")
         set_up_logs(settings.log_format, access=settings.access_log)
-        Workers(sockets, lambda bound: serve_on(create_app(settings), bound)).run()
-    finally:
-        for each in sockets:
-            each.close()
+        uvicorn.run(
+            f"{__name__}:worker_app",
+            factory=True,
+            fd=bound.fileno(),
+            workers=settings.workers,
+            timeout_worker_healthcheck=HUNG_SECONDS,
+            **uvicorn_options(settings),
+        )
+
+
+def worker_app() -> FastAPI:
+    """Return the application of one of several workers, which ends with their parent."""
+    speak(Interface.SERVICE)
+    given = os.environ.pop(SETTINGS).encode("ascii")
+    settings: ServiceSettings = pickle.loads(given)  # noqa: S301, written by the parent
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    for _ in range(DATABASE_SECONDS):
+        try:
+            return _with_logs(create_app(settings))
+        except LedgerUnavailable as error:
+            log.warning("a worker waits for its database: %s", error)
+            time.sleep(1.0)
+    sys.exit(1)  # another one is started
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def bind(settings: ServiceSettings) -> socket.socket:
+    """Return a socket that listens, or raise an error that says why there is none."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # small answers are sent at once, for connections inherit it: they would wait 40 ms otherwise
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    try:
+        bound.bind((settings.host, settings.port))
+        # who follows a link as soon as it is printed waits until the service answers
+        bound.listen(BACKLOG)
+    except OSError as error:
+        bound.close()
+        raise SunveilError(
+            f"the service cannot listen on {settings.host}:{settings.port}:"
+            f" {(error.strerror or 'refused').lower()}; take another --host or --port"
+        ) from None
+    return bound
 
 
 @contextmanager
@@ -81,13 +136,6 @@ def closed_on_error(service: Service) -> Iterator[None]:
     except BaseException:
         service.close()
         raise
-
-
-def _greet(service: Service, bound: socket.socket, *, say: Say) -> None:
-    """Say where the service is, unless it is a demo."""
-    refuse_demo(service)
-    print_addresses(service, base_url(bound, service.settings), say=say)
-    warn_of_listeners(service.settings, say=say)
 
 
 def run_demo(
@@ -114,39 +162,54 @@ def run_demo(
     base = base_url(bound, settings)
     say(f"Curator: {base}/curator/login  name {made.curator}  password {made.password}")
     say(f"Analyst: {base}/analyst/login  token {made.token}")
-    warn_of_listeners(settings, say=say)
     serve_on(app, bound)
 
 
 def serve_on(app: FastAPI, bound: socket.socket) -> None:
-    """Serve on a socket until this process is told to end."""
-    settings = app.state.service.settings
-    app.state.log_measure = set_up_logs(settings.log_format, access=settings.access_log)
+    """Serve on a socket by this process until it is told to end."""
+    server_of(_with_logs(app)).run(sockets=[bound])
+
+
+def _with_logs(app: FastAPI) -> FastAPI:
+    service: Service = app.state.service
+    set_up_logs(
+        service.settings.log_format,
+        access=service.settings.access_log,
+        left_out=service.metrics.left_out,
+    )
     sys.setswitchinterval(THREAD_SWITCH_SECONDS)
-    server_of(app).run(sockets=[bound])
+    return app
 
 
-def warn_of_listeners(settings: ServiceSettings, *, say: Say) -> None:
-    """Say so where others can listen to what is sent."""
-    if not settings.https and not is_local(settings.host):
-        say(
-            "Whoever is on this network can listen: put a proxy that speaks TLS in front, and"
-            " add --https."
-        )
-    if settings.https and not settings.trusted_proxies:
-        say(
-            "All who come through a proxy share one limit of sign-ins: name the proxy's address by"
-            " --trusted-proxy."
-        )
+def server_of(app: FastAPI) -> uvicorn.Server:
+    """Return the server of one process; limits and caches are in its memory."""
+    return uvicorn.Server(uvicorn.Config(app, **uvicorn_options(app.state.service.settings)))
 
 
-def is_local(host: str) -> bool:
-    """Return whether only this machine can reach an address."""
-    return host in ("localhost", "::1") or host.startswith("127.")
+def uvicorn_options(settings: ServiceSettings) -> dict[str, Any]:
+    """Return how uvicorn serves; slow clients are the proxy's, see deploy/nginx.conf."""
+    return {
+        "http": "h11",
+        "ws": "none",
+        "lifespan": "on",
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": bool(settings.trusted_proxies),
+        "forwarded_allow_ips": [
+            str(each) for proxy in settings.trusted_proxies for each in (proxy, mapped(proxy))
+        ],
+        "backlog": BACKLOG,
+        "limit_concurrency": settings.connections,
+        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
+        "timeout_graceful_shutdown": SHUTDOWN_SECONDS,
+    }
 
 
 def base_url(bound: socket.socket, settings: ServiceSettings) -> str:
     """Return the address that links begin with."""
+    if settings.address:
+        return settings.address
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"http://{host}:{bound.getsockname()[1]}"
 
@@ -174,8 +237,3 @@ def print_addresses(service: Service, base: str, *, say: Say) -> None:
         say(f"There is no curator yet. This link, good for once, makes one: {base}/setup/{secret}")
     say(f"Curators: {base}/curator")
     say(f"Analysts: {base}/analyst")
-
-
-def server_of(app: FastAPI) -> uvicorn.Server:
-    """Return the server of one process; limits and caches are in its memory."""
-    return make_server(app, app.state.service.settings)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
+from urllib.parse import urlsplit
 
 from sunveil.errors import ParameterError
 from sunveil.service.oidc.settings import OidcSettings
@@ -14,13 +14,18 @@ from sunveil.service.reading_limits import ReadingLimits
 from sunveil.service.security.networks import LOOPBACK, Network
 
 MEGABYTE = 1024 * 1024
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 LOG_FORMATS = ("text", "json")
 # The part of a machine's memory that inference may take, so that the service itself goes on.
 MACHINE_SHARE = 0.75
 # By kind of question: an answer takes a whole multiple of this, so that its time tells nothing. [s]
-ANSWER_SECONDS: Mapping[str, float] = MappingProxyType(
-    {"fleet-table": 1.0, "totals": 0.5, "quantiles": 0.5, "synthetic": 15.0, "systems": 10.0}
-)
+ANSWER_SECONDS: Mapping[str, float] = {
+    "fleet-table": 1.0,
+    "totals": 0.5,
+    "quantiles": 0.5,
+    "synthetic": 15.0,
+    "systems": 10.0,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +70,9 @@ class ServiceSettings:
         A file's path or a ``postgresql://`` URL; a file in the data folder when left out.
     host, port
         Where it listens.
-    https
-        Whether browsers reach it over TLS, through a proxy: cookies are then for TLS only.
+    address
+        Where browsers reach it through a proxy, such as ``https://sunveil.example.org``; empty
+        without one. Over TLS, cookies are for TLS only.
     trusted_proxies
         Proxies that are believed when they say, by ``X-Forwarded-For``, who called them.
     metrics_from
@@ -74,7 +80,7 @@ class ServiceSettings:
     log_format, access_log
         How lines of the log are written, ``text`` or ``json``, and whether every request has one.
     connections
-        Most connections that are open at once; as the limit of open files allows if left out.
+        Most connections of a worker that are open at once; who comes beyond them is answered 503.
     rates
         How often one token or address may ask.
     body_limit, upload_limit
@@ -93,20 +99,19 @@ class ServiceSettings:
     asks_at_once
         How many questions are answered at the same time.
     workers
-        How many processes serve; more than one need PostgreSQL, and one of them is elected to
-        charge and draw.
+        How many processes serve; more than one need PostgreSQL.
     """
 
     data: Path
     database: str = ""
     host: str = "127.0.0.1"
     port: int = 8321
-    https: bool = False
+    address: str = ""
     trusted_proxies: tuple[Network, ...] = ()
     metrics_from: tuple[Network, ...] = LOOPBACK
     log_format: str = "text"
     access_log: bool = False
-    connections: int | None = None
+    connections: int = 800  # below 1,024, a process's usual limit of open files
     rates: Rates = field(default_factory=Rates)
     body_limit: int = 64 * 1024
     upload_limit: int = 512 * MEGABYTE
@@ -124,12 +129,25 @@ class ServiceSettings:
             raise ParameterError(f"a port is from 0 to 65535, and {self.port} is not")
         if self.log_format not in LOG_FORMATS:
             raise ParameterError("the format of the log is text or json")
-        if self.connections is not None and self.connections < 1:
+        if self.connections < 1:
             raise ParameterError("at least 1 connection may be open at once")
-        if self.oidc is not None and self.oidc.address.startswith("https:") and not self.https:
+        object.__setattr__(self, "address", _checked_address(self.address))
+        if bool(self.address) != bool(self.trusted_proxies):
             raise ParameterError(
-                "single sign-on comes back to an https address, and the service was not told that"
-                " it is reached over TLS; add --https"
+                "behind a proxy, name both the address by which browsers reach it and the proxy's"
+                " own; give --address and --trusted-proxy, or neither"
+            )
+        if not self.trusted_proxies and not is_local(self.host):
+            raise ParameterError(
+                f"without a proxy, which keeps slow clients off and speaks TLS, the service listens"
+                f" on this machine only, and {self.host} is for others; put one in front and name"
+                " it by --trusted-proxy, or leave out --host"
+            )
+        back = "" if self.oidc is None else self.oidc.address.rstrip("/")
+        if back != self.address and (self.address or back.startswith("https:")) and back:
+            raise ParameterError(
+                "single sign-on comes back to another address than that by which browsers reach"
+                " the service; give the same to --address and in the file of --oidc"
             )
         if any(not pad > 0.0 for pad in self.answer_seconds.values()):
             raise ParameterError("the time that an answer takes is above 0 seconds")
@@ -140,6 +158,18 @@ class ServiceSettings:
                 "several workers share a database in PostgreSQL, and this one is a file; move it"
                 " there with sunveil ledger move, or leave out --workers"
             )
+
+    @property
+    def https(self) -> bool:
+        """Whether browsers reach it over TLS."""
+        return self.address.startswith("https:")
+
+    @property
+    def host_names(self) -> list[str]:
+        """Names that a request may be for."""
+        here = f"[{self.host}]" if ":" in self.host else self.host
+        own = urlsplit(self.address).hostname
+        return [*LOCAL_NAMES, here, *([own] if own else [])]
 
     @property
     def most_job_memory(self) -> int:
@@ -156,3 +186,18 @@ class ServiceSettings:
     def datasets(self) -> Path:
         """Folder that holds one folder per dataset."""
         return self.data / "datasets"
+
+
+def is_local(host: str) -> bool:
+    """Return whether only this machine can reach an address."""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _checked_address(address: str) -> str:
+    given = urlsplit(address)
+    plain = given.scheme in ("http", "https") and given.hostname and given.path in ("", "/")
+    if address and (not plain or given.query or given.fragment or given.username):
+        raise ParameterError(
+            "the address of the service is a scheme and a name; write https://sunveil.example.org"
+        )
+    return address.rstrip("/")

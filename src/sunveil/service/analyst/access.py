@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from cachetools import LRUCache
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -19,9 +21,10 @@ from sunveil.service.analyst.answers import full_release
 from sunveil.service.context import Service, service_of
 from sunveil.service.pages import identity_of
 from sunveil.service.problems import Problem
-from sunveil.service.sized_cache import SizedCache
 from sunveil.service.store.datasets import READY, Served, find_promised, find_served
 from sunveil.service.store.releases import ReleaseRow, find_release, releases_of
+
+RELEASES_IN_MEMORY = 256 * 1024 * 1024  # [bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +86,14 @@ class ReleaseCache:
     """
 
     def __init__(self) -> None:
-        self._releases: SizedCache[CachedRelease] = SizedCache()
+        self._releases: LRUCache[str, CachedRelease] = LRUCache(RELEASES_IN_MEMORY, _size)
         self._rights: set[tuple[str, str]] = set()
-        self._lock = threading.Lock()
+        self._loading, self._guard = threading.Lock(), threading.Lock()
 
     def cached(self, release: str, analyst: str) -> CachedRelease | None:
         """Return a release from memory, if it and the analyst's right to it are there."""
-        found = self._releases.get(release)
+        with self._guard:
+            found = self._releases.get(release)
         return found if found and (analyst, found.row.dataset) in self._rights else None
 
     def find(self, service: Service, release: str, analyst: str) -> CachedRelease:
@@ -104,11 +108,12 @@ class ReleaseCache:
         analyst
             Who wants to read it.
         """
-        with self._lock:  # many who come at once are served by one
+        with self._loading:  # many who come at once are served by one
             return self.cached(release, analyst) or self._load(service, release, analyst)
 
     def _load(self, service: Service, release: str, analyst: str) -> CachedRelease:
-        known = self._releases.get(release)
+        with self._guard:
+            known = self._releases.get(release)
         with service.store.reading() as connection:
             found = find_release(connection, release) if known is None else None
             shares = shares_of_analyst(connection, analyst)
@@ -116,9 +121,13 @@ class ReleaseCache:
         if made is None or made.row.dataset not in shares:
             raise Problem(404, "There is no such release of a dataset that you have a share of.")
         self._rights.add((analyst, made.row.dataset))
-        if known is None:  # the body beside the text takes a few times as much
-            self._releases.put(release, made, 6 * len(made.text))
+        with self._guard, suppress(ValueError):  # larger than all that is kept
+            self._releases[release] = made
         return made
+
+
+def _size(release: CachedRelease) -> int:
+    return 6 * len(release.text)  # the body beside the text takes a few times as much
 
 
 def shared_datasets(service: Service, analyst: str) -> list[SharedDataset]:

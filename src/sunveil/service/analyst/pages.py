@@ -5,6 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sunveil.service.addresses import own_address
 from sunveil.service.analyst.access import list_releases, shared_dataset, shared_datasets
 from sunveil.service.analyst.api import Name
 from sunveil.service.analyst.asking import first_question
@@ -33,7 +34,7 @@ def home(request: Request) -> Response:
 @router.get("/help")
 def help_page(request: Request) -> Response:
     """Show how a program asks, and what the words mean."""
-    base = str(request.base_url).rstrip("/")
+    base = own_address(request)
     return render(request, "analyst/help.html", base=base, rules=RULES.values())
 
 

@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from sunveil.service.addresses import own_address
 from sunveil.service.analyst.access import CachedRelease, cached_release
 from sunveil.service.analyst.answers import file_names
 from sunveil.service.analyst.api import FileName, Id
@@ -47,7 +48,7 @@ def _page(request: Request, found: CachedRelease) -> Response:
         tables=_short_first([_without_lists(each) for each in body["tables"]]),
         figures=figures_of(body),
         documents=[each for each in file_names(body) if each in DOCUMENTS],
-        base=str(request.base_url).rstrip("/"),
+        base=own_address(request),
         most=MOST_ROWS,
     )
 

@@ -3,13 +3,12 @@
 What draws takes seconds to load (OpenDP, pandas, pvlib), so that it is loaded in the background
 after the service has begun to listen; the first question waits for it.
 
-**How a request ends.** With a release; or with a refusal or a failure, which is kept in the words
-that the analyst was told, and then its key is free: asked again, it is tried anew. Only a request
-that a stop of the service cut short stays open. After a restart, one that was paid is drawn under
-its charge, in the background; one that was not is put aside. Nobody else waits for either.
+**How a request ends.** With a release; or with a refusal or a failure, which frees its key, unless
+it was paid by then. What was paid and cut short stays: whoever asks again draws on the charge, and
+so does :meth:`LedgerBroker.recover`, which a worker calls now and then.
 
-**Several processes.** The leader answers (:mod:`sunveil.service.leading`), the others pass on what
-they are asked (:mod:`sunveil.service.answering.passing`).
+**Several workers.** Each answers what it is asked. Charging, drawing and keeping follow one another
+by the ledger's locks, and the second who asks the same finds the answer of the first.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from cachetools import LRUCache
 from pydantic import TypeAdapter
 
 from sunveil.errors import (
@@ -32,13 +31,10 @@ from sunveil.errors import (
     ReleaseNotFound,
     SourceError,
 )
-from sunveil.ledger.acting import acting_account, acting_as
 from sunveil.ledger.chain import canonical
 from sunveil.ledger.ledger import Ledger
 from sunveil.ledger.shares import AnalystShare, shares_of_analyst
 from sunveil.service import broker as asked_for
-from sunveil.service.answering.endings import INTERRUPTED, ending_of
-from sunveil.service.answering.passing import ENDED, KEY_REUSED, PassedQuestions, notify
 from sunveil.service.broker import (
     Answered,
     KeyReused,
@@ -50,19 +46,17 @@ from sunveil.service.broker import (
     ReleaseFile,
     Suggestion,
 )
-from sunveil.service.leading import AlwaysLeading, SteppedDown
-from sunveil.service.problems import Problem, internal_problem
-from sunveil.service.security.padding import came_in, draws_held, monotonic_of
+from sunveil.service.problems import internal_problem
+from sunveil.service.security.padding import draws_held, draws_noted
 from sunveil.service.settings import ServiceSettings
-from sunveil.service.sized_cache import SizedCache
 from sunveil.service.store.base import Store, now
 from sunveil.service.store.datasets import READY, Served, find_promised, find_served
 from sunveil.service.store.releases import (
     ReleaseRow,
     StoredRequest,
     begin_request,
+    drop_request,
     end_request,
-    fail_request,
     find_release,
     keep_release,
     open_requests,
@@ -76,8 +70,10 @@ if TYPE_CHECKING:
 QUESTIONS: TypeAdapter[Question] = TypeAdapter(Question)
 UNREADABLE = "the files of this dataset cannot be read for releases as they are; ask its curator"
 UNREGISTERED = "the households of this dataset must be registered first; ask its curator"
-# How many requests that a stop cut short are finished at the same time: others ask meanwhile.
-RECOVERED_AT_ONCE = 2
+KEY_REUSED = "this idempotency key was used for another question; take a new one"
+# Requests younger than this are at work, as a rule, and not cut short. [s]
+RECOVERED_AFTER = 10.0
+FILES_IN_MEMORY = 256 * 1024 * 1024  # [bytes]
 
 
 class LedgerBroker:
@@ -91,47 +87,23 @@ class LedgerBroker:
         What is charged.
     store
         Where answers are served from.
-    leadership
-        Whether this process charges and draws; it does where it is the only one.
     """
 
-    def __init__(
-        self,
-        settings: ServiceSettings,
-        *,
-        ledger: Ledger,
-        store: Store,
-        leadership: AlwaysLeading,
-    ) -> None:
+    def __init__(self, settings: ServiceSettings, *, ledger: Ledger, store: Store) -> None:
         self._settings, self._ledger, self._store = settings, ledger, store
-        self._leadership = leadership
-        self.passed = PassedQuestions(
-            store, answer=self.answer_passed, threads=settings.asks_at_once
-        )
         self._data: Any = None
-        self._ready = threading.Event()
-        self._begun = False
-        self._loading = threading.Lock()
-        self._guard = threading.Lock()
-        self._turns: dict[str, tuple[threading.Lock, int]] = {}
-        self._files: SizedCache[dict[str, bytes]] = SizedCache()
+        self._loading, self._writing, self._guard = (threading.Lock() for _ in range(3))
+        self._files: LRUCache[str, dict[str, bytes]] = LRUCache(FILES_IN_MEMORY, _size)
+        self._hopeless: set[tuple[str, str]] = set()
 
     # -- beginning
 
     def warm(self) -> None:
-        """Load what draws, then be ready to lead, and finish what was charged and not answered."""
+        """Load what draws, so that the first question does not wait for it."""
         try:
             self._load()
         except Exception as error:
             internal_problem(error)  # the log has it; questions will say so themselves
-        finally:
-            self._ready.set()
-        with self._guard:
-            first, self._begun = not self._begun, True
-        if first and self._settings.workers > 1:
-            self.passed.start(lambda: self._leadership.leading)
-        if first or self._settings.workers == 1:
-            self._leadership.start(self.recover)
 
     def _load(self) -> None:
         with self._loading:
@@ -144,63 +116,45 @@ class LedgerBroker:
             opendp_prelude()
             self._data = Data(self._settings.datasets)
 
-    def recover(self) -> None:
-        """Finish what was charged before the service last ended, and not answered."""
-        try:
-            with self._store.reading() as connection:
-                left = open_requests(connection)
-        except LedgerError as error:
-            internal_problem(error)
-            return
-        with ThreadPoolExecutor(RECOVERED_AT_ONCE) as pool:
-            for asked in left:
-                pool.submit(self._recover, asked)
+    def unanswered(self) -> bool:
+        """Return whether a charge has no answer: it is being drawn on, or was cut short."""
+        return any(map(self._ledger.unanswered, self._ledger.names()))
+
+    def recover(self, *, after: float = RECOVERED_AFTER) -> None:
+        """Finish what was paid and cut short.
+
+        It takes the question's turn as whoever asks does, so that it finds what another draws. What
+        was not paid it leaves alone: whoever asked it may ask it still.
+
+        Parameters
+        ----------
+        after
+            How old a request is at least. [s]
+        """
+        with self._store.reading() as connection:
+            left = open_requests(connection, before=now(-after))
+        for asked in left:
+            if (asked.analyst, asked.key) in self._hopeless:
+                continue
+            try:
+                self._recover(asked)
+            except (QuestionRefused, LedgerError):
+                continue  # until it is tried again
+            except Exception as error:
+                internal_problem(error)
+                self._hopeless.add((asked.analyst, asked.key))
 
     def _recover(self, asked: StoredRequest) -> None:
-        """Answer what was paid for, by whomever; put aside what was not: whoever asked has gone."""
-        with suppress(QuestionRefused, LedgerError, Problem), self._ending(asked):
-            case = self._case_of(asked)
-            question, name = self._question(case), asked.dataset
-            paid = self._ledger.kept(name, question) or self._ledger.pending(name, question)
-            if paid is None:
-                self._fail(asked, INTERRUPTED)
-                return
+        case = self._case(asked.dataset, QUESTIONS.validate_json(asked.asked), asked.analyst)
+        if self._is_paid(case):
             # those who ask now wait for it, and so it is held as any other draw
             with draws_held(time.monotonic(), self._settings.answer_seconds[case.question.kind]):
                 self._finish(asked, case)
 
-    def answer_passed(self, asked: StoredRequest) -> None:
-        """Answer a request that another process took in; that one reads how it ended."""
-        self._ready.wait()
-        with suppress(QuestionRefused, LedgerError, Problem), self._ending(asked):
-            case = self._case_of(asked)
-            came = time.time() if asked.came is None else asked.came
-            pad = self._settings.answer_seconds[case.question.kind]
-            with draws_held(monotonic_of(came), pad):
-                self._answer(asked, case)
-
-    def _case_of(self, asked: StoredRequest) -> AnalystQuestion:
-        return self._case(asked.dataset, QUESTIONS.validate_json(asked.asked), asked.analyst)
-
-    @contextmanager
-    def _ending(self, asked: StoredRequest) -> Iterator[None]:
-        """Note how a request ended that has no answer, in the words that are told."""
-        try:
-            yield
-        except SteppedDown:  # it stays open: the leader answers it
-            raise
-        except (QuestionRefused, LedgerError, Problem) as error:
-            self._fail(asked, ending_of(error))
-            raise
-        except Exception as error:
-            problem = internal_problem(error)
-            self._fail(asked, ending_of(problem))
-            raise problem from error
-
-    def _fail(self, asked: StoredRequest, ending: str) -> None:
-        with suppress(LedgerError), self._store.changing() as connection:
-            fail_request(connection, asked, ending)
-            notify(connection, ENDED, asked)
+    def _is_paid(self, case: AnalystQuestion) -> bool:
+        question, name = self._question(case), case.dataset.name
+        paid = self._ledger.kept(name, question) or self._ledger.pending(name, question)
+        return paid is not None
 
     # -- what may be asked
 
@@ -288,36 +242,42 @@ class LedgerBroker:
         key
             The analyst's own name of the request: sent again with the same, it is the same request.
         """
-        self._ready.wait()
         case = self._case(dataset, question, analyst)
         text = canonical(question.model_dump(mode="json"))
-        asked = StoredRequest(analyst, key, dataset, text, came=came_in(), actor=acting_account())
-        if self._leadership.leading:
-            with suppress(SteppedDown):
-                return self._answer(asked, case)
-        return self.passed.ask(asked)
+        asked = StoredRequest(analyst, key, dataset, text)
+        with self._store.changing() as connection:
+            known = begin_request(connection, asked)
+        if (known.dataset, known.asked) != (dataset, text):
+            raise KeyReused(KEY_REUSED)
+        if known.release is not None:
+            return Answered(known.release, fresh=False)
+        try:
+            return self._finish(asked, case)
+        except (QuestionRefused, LedgerError):
+            self._free_key(asked, case)
+            raise
+        except Exception as error:
+            self._free_key(asked, case)
+            raise internal_problem(error) from error
 
-    def _answer(self, asked: StoredRequest, case: AnalystQuestion) -> Answered:
-        """Answer a request in this process, or find its answer."""
-        with self._turn(f"{asked.dataset} {asked.asked}"):
-            with self._store.changing() as connection:
-                known = begin_request(connection, asked)
-            if (known.dataset, known.asked) != (asked.dataset, asked.asked):
-                raise KeyReused(KEY_REUSED)
-            if known.release is not None:
-                return Answered(known.release, fresh=False)
-            with self._ending(known):
-                return self._finish(known, case)
+    def _free_key(self, asked: StoredRequest, case: AnalystQuestion) -> None:
+        """Let the key of a request be used for another question, unless it was paid."""
+        with suppress(LedgerError):  # it stays bound to its question where that cannot be known
+            try:
+                paid = self._is_paid(case)
+            except QuestionRefused:
+                paid = False
+            if not paid:
+                with self._store.changing() as connection:
+                    drop_request(connection, asked)
 
     def _finish(self, asked: StoredRequest, case: AnalystQuestion) -> Answered:
         """Answer what was asked, and keep the answer where it is served from."""
         from sunveil.service.answering.kinds import answer
 
         question = self._question(case)
-        fresh = self._ledger.kept(asked.dataset, question) is None
         try:
-            # kept with the request, since another process may be the one that charges it
-            with acting_as(asked.actor):
+            with draws_noted() as drawn:
                 publication = answer(case, self._ledger)
         except BudgetExceeded as error:
             raise OverBudget(
@@ -327,17 +287,14 @@ class LedgerBroker:
             raise QuestionRefused(UNREGISTERED) from None
         except ReleaseNotFound:
             raise NotServed(f"you have no share of the dataset {asked.dataset!r}") from None
-        release = self._keep(asked, case, publication, question=question, fresh=fresh)
-        return Answered(release, fresh=fresh)
+        return Answered(self._keep(asked, case, publication, question), fresh=bool(drawn))
 
     def _keep(
         self,
         asked: StoredRequest,
         case: AnalystQuestion,
         publication: Publication,
-        *,
         question: LedgerQuestion,
-        fresh: bool,
     ) -> str:
         """Keep an answer as a release, and return its id."""
         from sunveil.service.answering.kinds import account_of_answer
@@ -356,43 +313,29 @@ class LedgerBroker:
         body["account"] = account_of_answer(case, self._ledger, publication).to_dict()
         with self._store.changing() as connection:
             keep_release(connection, row, question=digest, body=body)
-            end_request(connection, asked, row.id, fresh=fresh)
-            notify(connection, ENDED, asked)
+            end_request(connection, asked, row.id)
         return row.id
-
-    @contextmanager
-    def _turn(self, question: str) -> Iterator[None]:
-        """Let those who ask the same thing at once follow one another: one pays, all get it."""
-        with self._guard:
-            lock, waiting = self._turns.get(question, (threading.Lock(), 0))
-            self._turns[question] = lock, waiting + 1
-        try:
-            with lock:
-                yield
-        finally:
-            with self._guard:
-                lock, waiting = self._turns.pop(question)
-                if waiting > 1:
-                    self._turns[question] = lock, waiting - 1
 
     # -- files
 
     def file_at_hand(self, release: str, name: str) -> ReleaseFile | None:
         """Return a file of a release if it is in memory."""
-        content = (self._files.get(release) or {}).get(name)
+        with self._guard:
+            content = self._files.get(release, {}).get(name)
         return None if content is None else ReleaseFile(name, media_type_of(name), content)
 
     def file(self, release: str, name: str) -> ReleaseFile:
         """Return a file of a release."""
-        files = self._files.get(release)
-        if files is None:
-            # Many who come at once are served by one. What is written was public before, so that
-            # nobody who waits here learns of a draw.
-            with self._turn(f"files of {release}"):
-                files = self._files.get(release) or self._write(release)
-        if name not in files:
+        # Many who come at once are served by one. What is written was public before, so that nobody
+        # who waits here learns of a draw.
+        with self._writing:
+            found = self.file_at_hand(release, name)
+            files = {} if found else self._write(release)
+        if name in files:
+            found = ReleaseFile(name, media_type_of(name), files[name])
+        if found is None:
             raise NotServed("the release has no such file")
-        return ReleaseFile(name, media_type_of(name), files[name])
+        return found
 
     def _write(self, release: str) -> dict[str, bytes]:
         self._load()
@@ -403,8 +346,13 @@ class LedgerBroker:
         if found is None:
             raise NotServed("there is no such release")
         made = files_of(*found)
-        self._files.put(release, made, sum(map(len, made.values())))
+        with self._guard, suppress(ValueError):  # larger than all that is kept
+            self._files[release] = made
         return made
+
+
+def _size(files: dict[str, bytes]) -> int:
+    return sum(map(len, files.values()))
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sunveil.errors import ParameterError
+from sunveil.service.addresses import own_address
 from sunveil.service.audit_log import record_event
 from sunveil.service.context import service_of
 from sunveil.service.curator.forms import ShortText
@@ -154,7 +155,7 @@ def _page(request: Request, *, problem: str = "", given: dict[str, str] | None =
 
 
 def _show_link(request: Request, account: Account, secret: str) -> Response:
-    address = str(request.base_url).rstrip("/")
+    address = own_address(request)
     oidc = service_of(request).settings.oidc
     if oidc is not None:
         address = oidc.address.rstrip("/")

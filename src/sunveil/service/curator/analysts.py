@@ -10,6 +10,7 @@ from starlette.responses import Response
 from sunveil.errors import ParameterError
 from sunveil.ledger.records import check_name
 from sunveil.ledger.shares import shares_of_analyst, shares_of_dataset
+from sunveil.service.addresses import own_address
 from sunveil.service.audit_log import record_event
 from sunveil.service.context import Service, service_of
 from sunveil.service.curator.forms import ShortText, dataset_view, measure_sign, parse_number
@@ -170,7 +171,7 @@ def _show_token(
     with service.store.changing() as connection:
         made = issue_token(connection, analyst, days=days, scope=scope)
     record_event(request, "token-issued", token=made.id, analyst=analyst, scope=scope)
-    address = str(request.base_url).rstrip("/")
+    address = own_address(request)
     return render(
         request,
         "curator/token.html",

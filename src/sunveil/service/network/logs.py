@@ -15,11 +15,14 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+import prometheus_client
+
 from sunveil.errors import debugging
 from sunveil.service.security.rates import RateLimit
 
 ACCESS, AUDIT = "sunveil.access", "sunveil.audit"
 LONGEST_LINE = 2000
+log = logging.getLogger("sunveil.service")
 # Lines per second and at once: of requests and events, and of all else, by kind and together.
 MEASURES = {ACCESS: (100.0, 2000.0), AUDIT: (20.0, 2000.0)}
 MEASURE_OF_A_KIND, MEASURE_OF_ALL = (0.1, 20.0), (2.0, 200.0)
@@ -46,13 +49,20 @@ class Measured(logging.Filter):
 
     Parameters
     ----------
+    left_out
+        Counts those that did not, by logger.
     clock
         Returns the present time. [s]
     """
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        left_out: prometheus_client.Counter | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__()
-        self.left_out: Counter[str] = Counter()
+        self._left_out = left_out
         self._pending: Counter[str] = Counter()
         self._kinds = {name: RateLimit(*measure, clock=clock) for name, measure in MEASURES.items()}
         self._other = RateLimit(*MEASURE_OF_A_KIND, clock=clock)
@@ -62,7 +72,8 @@ class Measured(logging.Filter):
         """Return whether a line passes; one that does tells of those before it that did not."""
         kind = self._kind(record)
         if not self._passes(record.name, kind):
-            self.left_out[record.name] += 1
+            if self._left_out is not None:
+                self._left_out.labels(record.name).inc()
             if len(self._pending) < 1000 or kind in self._pending:
                 self._pending[kind] += 1
             return False
@@ -113,8 +124,13 @@ class JsonLines(logging.Formatter):
         return json.dumps({**line, "more_like_this": left_out} if left_out else line)
 
 
-def set_up_logs(log_format: str = "text", *, access: bool = False) -> Measured:
-    """Send warnings, events and, if asked for, requests to stderr; return what measures them.
+def set_up_logs(
+    log_format: str = "text",
+    *,
+    access: bool = False,
+    left_out: prometheus_client.Counter | None = None,
+) -> None:
+    """Send warnings, events and, if asked for, requests to stderr, in measure.
 
     Parameters
     ----------
@@ -122,17 +138,17 @@ def set_up_logs(log_format: str = "text", *, access: bool = False) -> Measured:
         ``text`` or ``json``.
     access
         Whether every request has a line.
+    left_out
+        Counts lines beyond their measure, by logger.
     """
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if log_format == "json" else TextLines())
-    measured = Measured()
     # measured first: what is left out need not be made ready
-    handler.addFilter(measured)
+    handler.addFilter(Measured(left_out))
     handler.addFilter(WithoutTraceback())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger(AUDIT).setLevel(logging.INFO)
     logging.getLogger(ACCESS).setLevel(logging.INFO if access else logging.CRITICAL)
-    return measured
 
 
 def _time(record: logging.LogRecord) -> str:

@@ -1,8 +1,8 @@
-"""Network addresses: who sent a request, where a proxy that is trusted says so."""
+"""Network addresses, and what limits count them as."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -50,38 +50,16 @@ def parse_address(text: str) -> Address | None:
     return found
 
 
+def mapped(network: Network) -> Network:
+    """Return a network as a socket of IPv6 sees it."""
+    if isinstance(network, IPv6Network):
+        return network
+    return ip_network(f"::ffff:{network.network_address}/{96 + network.prefixlen}")
+
+
 def is_within(address: Address, networks: Iterable[Network]) -> bool:
     """Return whether an address is in any of some networks."""
     return any(address in network for network in networks)
-
-
-def client_of(peer: str, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
-    """Return the address that a request comes from.
-
-    Every proxy appends the address that it was called from, so only the right end of the list can
-    be believed, and only as far as the ones who wrote it are trusted: the client is the right-most
-    address that is no trusted proxy's. What a client itself put at the left end is never reached.
-
-    Parameters
-    ----------
-    peer
-        The address at the other end of the connection.
-    forwarded
-        All ``X-Forwarded-For`` headers, in order.
-    trusted
-        The proxies that are believed.
-    """
-    current = parse_address(peer)
-    if current is None:
-        return "unknown"
-    hops = [hop for header in forwarded for hop in header.split(",")]
-    while hops and is_within(current, trusted):
-        said = parse_address(hops.pop())
-        if said is None:
-            # whoever wrote this is trusted, but it tells nothing: its own address is the last known
-            break
-        current = said
-    return str(current)
 
 
 def limit_key(address: str) -> str:

@@ -29,6 +29,7 @@ from contextvars import ContextVar
 RESERVE = 0.2
 
 _held: ContextVar[tuple[float, float] | None] = ContextVar("held", default=None)
+_drawn: ContextVar[list[bool] | None] = ContextVar("drawn", default=None)
 
 
 async def pad_duration(
@@ -71,23 +72,22 @@ def draws_held(started: float, pad: float) -> Iterator[None]:
         _held.reset(token)
 
 
-def came_in() -> float:
-    """Return when the request within :func:`draws_held` came in. [s since 1970]
-
-    Another process that answers it holds its draw by this: the clock of the day is the same there.
-    """
-    held = _held.get()
-    return time.time() if held is None else time.time() - (time.monotonic() - held[0])
-
-
-def monotonic_of(came: float) -> float:
-    """Return a time of the day by the monotonic clock of this process. [s]"""
-    return time.monotonic() - max(0.0, time.time() - came)
+@contextmanager
+def draws_noted() -> Iterator[list[bool]]:
+    """Yield a list that is empty unless something is drawn within the block."""
+    drawn: list[bool] = []
+    token = _drawn.set(drawn)
+    try:
+        yield drawn
+    finally:
+        _drawn.reset(token)
 
 
 def hold_draw() -> None:
     """Wait until shortly before a whole multiple of the time that :func:`draws_held` was given."""
-    held = _held.get()
+    held, drawn = _held.get(), _drawn.get()
+    if drawn is not None:
+        drawn.append(True)
     if held is not None:
         started, pad = held
         passed = time.monotonic() - started

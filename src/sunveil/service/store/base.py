@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Table
@@ -48,9 +48,9 @@ class Store:
             yield connection
 
 
-def now() -> str:
-    """Return the present time in UTC, as the tables hold it."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+def now(later: float = 0.0) -> str:
+    """Return the present time in UTC, or one that is so many seconds later, as tables hold it."""
+    return (datetime.now(UTC) + timedelta(seconds=later)).isoformat(timespec="milliseconds")
 
 
 def insert_new(connection: Connection, table: Table, values: dict[str, Any]) -> bool:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, delete, select, update
 
 from sunveil.service.store.base import insert_new, now
 from sunveil.service.store.schema import releases, requests
@@ -63,15 +63,6 @@ class StoredRequest:
         The question, as canonical JSON.
     release
         Its answer; None as long as there is none.
-    actor
-        Which account or token asked, as the ledger says it beside the charge.
-    came
-        When the request came in, by the clock of the day. [s since 1970]
-    fresh
-        Whether its answer was drawn for it, rather than found.
-    ending
-        How it was refused or failed, as :mod:`sunveil.service.answering.endings` writes it; None
-        as long as it is open, and where it was answered.
     """
 
     analyst: str
@@ -79,15 +70,6 @@ class StoredRequest:
     dataset: str
     asked: str
     release: str | None = None
-    came: float | None = None
-    fresh: bool | None = None
-    ending: str | None = None
-    actor: str | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it has neither been answered nor ended otherwise."""
-        return self.release is None and self.ending is None
 
 
 def keep_release(
@@ -146,76 +128,33 @@ def releases_of(connection: Connection, dataset: str, *, limit: int = 200) -> li
 
 
 def begin_request(connection: Connection, request: StoredRequest) -> StoredRequest:
-    """Keep what is asked under a key, and return what the key stands for.
-
-    A key that was answered, or whose request is open, stands for that. One whose request was
-    refused or failed is free again: what is asked now takes its place.
-    """
+    """Keep what is asked under a key, and return what the key stands for."""
     values = {
         "analyst": request.analyst,
         "key": request.key,
         "dataset": request.dataset,
         "asked": request.asked,
-        "actor": request.actor,
         "made": now(),
-        "came": request.came,
-        "ending": None,
     }
-    if not insert_new(connection, requests, values):
-        free = requests.c.release.is_(None) & requests.c.ending.is_not(None)
-        connection.execute(update(requests).where(*_same(request), free).values(values))
-    found = find_request(connection, request)
-    assert found is not None
-    return found
+    insert_new(connection, requests, values)
+    return _as_request(connection.execute(select(requests).where(*_same(request))).one())
 
 
-def end_request(
-    connection: Connection, request: StoredRequest, release: str, *, fresh: bool
-) -> None:
-    """Note which release answers a request.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    request
-        What was asked.
-    release
-        The id of its answer.
-    fresh
-        Whether it was drawn for this request, rather than found.
-    """
-    values = {"release": release, "fresh": fresh, "ending": None}
-    connection.execute(update(requests).where(*_same(request)).values(values))
+def end_request(connection: Connection, request: StoredRequest, release: str) -> None:
+    """Note which release answers a request."""
+    connection.execute(update(requests).where(*_same(request)).values(release=release))
 
 
-def fail_request(connection: Connection, request: StoredRequest, ending: str) -> None:
-    """Note how a request ended that has no answer: it is not open any more, and its key is free.
-
-    Parameters
-    ----------
-    connection
-        A transaction of the service's store.
-    request
-        What was asked.
-    ending
-        How it ended, in words for whoever asked.
-    """
-    unanswered = requests.c.release.is_(None)
-    connection.execute(update(requests).where(*_same(request), unanswered).values(ending=ending))
+def drop_request(connection: Connection, request: StoredRequest) -> None:
+    """Forget a request without an answer, so that its key is free."""
+    connection.execute(delete(requests).where(*_same(request), requests.c.release.is_(None)))
 
 
-def open_requests(connection: Connection) -> list[StoredRequest]:
-    """Return the requests that have neither an answer nor another end, oldest first."""
-    waiting = requests.c.release.is_(None) & requests.c.ending.is_(None)
+def open_requests(connection: Connection, *, before: str) -> list[StoredRequest]:
+    """Return the requests without an answer that were made before an instant, oldest first."""
+    waiting = requests.c.release.is_(None) & (requests.c.made < before)
     query = select(requests).where(waiting).order_by(requests.c.made)
     return [_as_request(row) for row in connection.execute(query)]
-
-
-def find_request(connection: Connection, request: StoredRequest) -> StoredRequest | None:
-    """Return the request of an analyst and a key as it stands."""
-    row = connection.execute(select(requests).where(*_same(request))).one_or_none()
-    return None if row is None else _as_request(row)
 
 
 def _same(request: StoredRequest) -> tuple[Any, Any]:
@@ -223,14 +162,4 @@ def _same(request: StoredRequest) -> tuple[Any, Any]:
 
 
 def _as_request(row: Row[Any]) -> StoredRequest:
-    return StoredRequest(
-        row.analyst,
-        row.key,
-        row.dataset,
-        row.asked,
-        row.release,
-        row.came,
-        row.fresh,
-        row.ending,
-        row.actor,
-    )
+    return StoredRequest(row.analyst, row.key, row.dataset, row.asked, row.release)
