@@ -31,7 +31,7 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 
 import httpx
@@ -275,9 +275,11 @@ def kills(folder: Path, server: Server, *, times: int, database: int, workers: i
             os.kill(chance.choice(running), signal.SIGKILL)
         load.finish()
         with httpx.Client(base_url=base, timeout=60.0) as api:
-            headers = {"Authorization": f"Bearer {tokens[0]}"}
-            for name, body in load.answers.items():
+            # by all tokens, so that none reads too often
+            for (name, body), token in zip(load.answers.items(), cycle(tokens), strict=False):
+                headers = {"Authorization": f"Bearer {token}"}
                 again = api.get(f"/api/v1/releases/{name}", headers=headers)
+                assert again.status_code == 200, again.text
                 assert again.content == body, "an answer has become another"
     assert load.strange == [], load.strange[:3]
     charges = check(server.url, answers=len(load.answers), epsilon=0.01)

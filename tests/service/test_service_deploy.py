@@ -14,14 +14,14 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
-from service_makers import PASSWORD, csrf, new_curator, post, quick_settings, running
+from service_makers import PASSWORD, csrf, new_curator, new_token, post, quick_settings, running
 
+from benchmarks.nginx import nginx
 from sunveil.cli.serve import serve_command
 from sunveil.service.security.networks import parse_network
 from sunveil.service.settings import Rates
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-NGINX = "/usr/sbin/nginx"
 MEGABYTE = 1024 * 1024
 
 
@@ -41,12 +41,17 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
+def ports():
+    return free_port(), free_port()
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory, ports):
     """Return a service as the unit starts it: behind a proxy on this machine, which is trusted."""
     found = running(
         quick_settings(
             tmp_path_factory.mktemp("deployed"),
-            https=True,
+            address=f"https://localhost:{ports[1]}",
             trusted_proxies=(parse_network("127.0.0.1"),),
             rates=Rates(1e6, 1e6, 1e6, 1e6, 0.001, 5.0),
         )
@@ -57,53 +62,12 @@ def service(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def proxy(service, tmp_path_factory):
+def proxy(service, ports, tmp_path_factory):
     """Yield the address of nginx with our configuration, on ports and in a folder of its own."""
-    folder, (plain, secure) = tmp_path_factory.mktemp("nginx"), (free_port(), free_port())
-    certificate = ("-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost")
-    names = ("-keyout", folder / "privkey.pem", "-out", folder / "fullchain.pem")
-    subprocess.run(
-        [needed("openssl"), "req", *certificate, *names], check=True, capture_output=True
-    )
-    text = (DEPLOY / "nginx.conf").read_text()
-    for old, new in {
-        "user www-data;": "user root;" if os.geteuid() == 0 else "",
-        "/run/nginx.pid": str(folder / "pid"),
-        "/var/log/nginx/error.log": str(folder / "error.log"),
-        "/etc/ssl/sunveil": str(folder),
-        "127.0.0.1:8321": service.base.removeprefix("http://"),
-        "listen 80;": f"listen 127.0.0.1:{plain};",
-        "listen 443 ": f"listen 127.0.0.1:{secure} ",
-        "listen [::]:80;": "",
-        "listen [::]:443 ssl http2;": "",
-        "http {": "http {\n"
-        + "".join(f"{each}_temp_path {folder / each};\n" for each in ("client_body", "proxy")),
-    }.items():
-        assert old in text, old
-        text = text.replace(old, new)
-    (folder / "nginx.conf").write_text(text)
-    command = [
-        needed("nginx"),
-        "-c",
-        folder / "nginx.conf",
-        "-p",
-        folder,
-        "-e",
-        folder / "error.log",
-    ]
-    subprocess.run([*command, "-t", "-q"], check=True)
-    with subprocess.Popen([*command, "-g", "daemon off;"]) as process:
-        try:
-            while not _listens(secure):
-                assert process.poll() is None
-            yield f"https://127.0.0.1:{secure}"
-        finally:
-            process.terminate()
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0
+    folder, upstream = tmp_path_factory.mktemp("nginx"), service.base.removeprefix("http://")
+    needed("nginx"), needed("openssl")
+    with nginx(folder, upstream, plain=ports[0], secure=ports[1]):
+        yield f"https://localhost:{ports[1]}"
 
 
 @pytest.fixture
@@ -132,6 +96,26 @@ def test_a_large_upload_and_a_large_answer_pass_the_proxy(browser_like):
     assert len(answer.content) > 4 * MEGABYTE
 
 
+def test_links_are_over_tls_and_follow_no_forged_name(browser_like, service, ports):
+    post(browser_like, "/curator/login", name="cora", password=PASSWORD)
+    given = {"role": "analyst", "analyst": "ann", "scope": "ask"}
+    secure = f"https://localhost:{ports[1]}"
+    # as a proxy would hand on what a client forged
+    forged = {"X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example;proto=http"}
+    made = browser_like.post(
+        "/curator/accounts",
+        data={"csrf": csrf(browser_like, "/curator/accounts"), "name": "ann", **given},
+        headers=forged,
+    )
+    assert re.findall(r"\w+://[^<\"]+/links/", made.text) == [f"{secure}/links/"]
+    analyst = post(browser_like, "/analyst/login", token=new_token(service.service))
+    assert analyst.headers["location"] == "/analyst"
+    shown = browser_like.get("/analyst/help", headers=forged).text
+    assert f"{secure}/api/v1" in shown
+    assert "http://" not in shown.replace("http://www.w3.org", "")
+    assert "evil" not in shown
+
+
 def test_the_proxy_says_who_asks_whatever_they_claim(browser_like, service):
     fields = {"csrf": csrf(browser_like, "/analyst/login"), "token": "sv_no"}
     statuses = [
@@ -141,6 +125,48 @@ def test_the_proxy_says_who_asks_whatever_they_claim(browser_like, service):
         for number in range(12)
     ]
     assert statuses == [403] * 5 + [429] * 7
+
+
+def test_the_proxy_answers_to_no_other_name(browser_like, ports):
+    for url in (f"http://127.0.0.1:{ports[0]}/", f"http://localhost:{ports[0]}/"):
+        with pytest.raises(httpx.RemoteProtocolError):
+            httpx.get(url, headers={"Host": "evil.example"})
+    with pytest.raises(httpx.ConnectError):  # TLS is refused to who names another, or none
+        httpx.get(f"https://127.0.0.1:{ports[1]}/", verify=False)
+    # who named us in TLS and another in the request
+    try:
+        answer = browser_like.get("/", headers={"Host": "evil.example"})
+    except httpx.RemoteProtocolError:
+        pass
+    else:
+        assert answer.status_code == 421
+    sent_on = httpx.get(f"http://localhost:{ports[0]}/analyst?x=1")
+    assert (sent_on.status_code, sent_on.headers["location"]) == (
+        301,
+        "https://localhost/analyst?x=1",
+    )
+
+
+def test_slow_forms_do_not_reach_the_service_and_uploads_without_rights_are_refused(
+    service, ports, proxy
+):
+    unchecked = ssl.create_default_context()
+    unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
+
+    def begun(path):
+        plain = socket.create_connection(("127.0.0.1", ports[1]), timeout=60.0)
+        made = unchecked.wrap_socket(plain, server_hostname="localhost")
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 60000\r\n"
+        made.sendall(f"{head}Content-Type: application/x-www-form-urlencoded\r\n\r\ncsrf=".encode())
+        return made
+
+    before = len(service.server.server_state.connections)
+    slow = [begun("/curator/login") for _ in range(20)]
+    with begun("/curator/add/upload") as upload:
+        assert upload.recv(100).startswith(b"HTTP/1.1 401")
+    assert len(service.server.server_state.connections) <= before + 2
+    for each in slow:
+        each.close()
 
 
 def test_metrics_do_not_pass_the_proxy_and_plain_http_is_sent_to_tls(browser_like, proxy, service):
