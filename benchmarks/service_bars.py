@@ -41,8 +41,8 @@ class Bar:
 
 BARS = {
     "slow": Bar(
-        "1,000 slow connections, of five kinds, with 256 and 4,096 open files",
-        "others answered within 1 s; log under 1 MB",
+        "600 half-open requests and 600 dribbled bodies, behind nginx",
+        "others answered within 0.3 s; log under 1 MB",
         "python -m benchmarks.service_slow",
     ),
     "logins": Bar(
@@ -61,9 +61,9 @@ BARS = {
         "python -m benchmarks.service_workers race",
     ),
     "kills": Bar(
-        "50 kills under load, 2 workers",
-        "charges equal answers",
-        "python -m benchmarks.service_workers kills --times 50",
+        "50 workers and 5 times the database killed under load, 2 workers",
+        "charges equal answers in the ledger and at clients",
+        "python -m benchmarks.service_workers kills --times 50 --database 5",
     ),
     "demo": Bar(
         "first `sunveil serve --demo`, nothing compiled",

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from ledger_makers import question
+from sqlalchemy import create_engine, text
 
-from sunveil.errors import BudgetExceeded, LedgerConflict
+from sunveil.errors import BudgetExceeded, LedgerConflict, LedgerUnavailable
 from sunveil.ledger import pending
+from sunveil.ledger.database import open_engine
 from sunveil.ledger.ledger import Ledger, Promise
 from sunveil.privacy.units import System
 
@@ -125,6 +127,34 @@ def test_a_process_that_is_killed_while_it_draws_lets_go_of_its_turn(where, open
     assert ledger.pending("d", question()) is not None
     assert ledger.ask("d", question(), lambda: 1).fresh
     assert ledger.verify("d").charges == 1
+
+
+def test_who_lost_the_turn_while_drawing_keeps_nothing(database, open_ledger):
+    """A server that is started anew forgets turns, and another may draw by then."""
+    ledger = open_ledger(database)
+    ledger.create_dataset("d", FIVE)
+
+    def draw():
+        engine = create_engine(open_engine(database).url)
+        with engine.connect() as connection:
+            connection.execute(
+                text(
+                    "SELECT pg_terminate_backend(pid) FROM pg_locks"
+                    " WHERE locktype = 'advisory' AND database ="
+                    " (SELECT oid FROM pg_database WHERE datname = current_database())"
+                )
+            )
+        engine.dispose()
+        return "lost"
+
+    with pytest.raises(LedgerUnavailable):
+        ledger.ask("d", question(), draw)
+    assert ledger.kept("d", question()) is None
+    assert ledger.unanswered("d") == {question().digest("d")}
+    assert ledger.ask("d", question(), lambda: "kept").value == "kept"
+    assert ledger.unanswered("d") == frozenset()
+    verdict = ledger.verify("d")
+    assert (verdict.holds, verdict.charges, verdict.answered) == (True, 1, 1)
 
 
 def test_a_turn_leaves_no_file_behind(small, path):
