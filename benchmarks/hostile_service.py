@@ -20,9 +20,8 @@ from sunveil.ledger.promise import Promise
 from sunveil.privacy.units import Readings
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
-from sunveil.service.running import server_of
+from sunveil.service.running import bind, server_of
 from sunveil.service.settings import Rates, ServiceSettings
-from sunveil.service.sockets import bind
 from sunveil.service.store.accounts import set_password
 from sunveil.service.store.datasets import READY, change_served
 from sunveil.service.store.tokens import issue_token

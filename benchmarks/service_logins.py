@@ -106,9 +106,8 @@ def main() -> None:
     parser.add_argument("--page", type=Path, help="the page to write its row into")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        settings = ServiceSettings(
-            data=Path(folder), port=0, trusted_proxies=(parse_network(PROXY),)
-        )
+        proxy = {"trusted_proxies": (parse_network(PROXY),), "address": "http://sunveil.example"}
+        settings = ServiceSettings(data=Path(folder), port=0, **proxy)
         app, bound = create_app(settings), bind(settings)
         with app.state.service.store.changing() as connection:
             set_password(connection, "cora", PASSWORD)

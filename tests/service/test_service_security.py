@@ -7,7 +7,6 @@ import secrets
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sunveil.service.sized_cache import SizedCache
 
 from sunveil.errors import ParameterError
 from sunveil.service.network.logs import WithoutTraceback
@@ -115,22 +114,6 @@ def test_buckets_do_not_grow_without_end():
     assert len(limit._buckets) == MOST_BUCKETS
     assert limit.take(str(MOST_BUCKETS + 9)) > 0
     assert limit.take("0") == 0
-
-
-def test_memory_forgets_what_was_longest_unused_and_holds_no_more_than_it_may():
-    memory = SizedCache(100)
-    for name in "abc":
-        memory.put(name, name.upper(), 40)
-    assert [memory.get(name) for name in "abc"] == [None, "B", "C"]
-    memory.get("b")
-    memory.put("d", "D", 40)
-    assert [memory.get(name) for name in "bcd"] == ["B", None, "D"]
-    memory.put("b", "larger", 60)
-    assert [memory.get(name) for name in "bd"] == ["larger", "D"]
-    memory.put("b", "too large", 101)
-    assert [memory.get(name) for name in "bd"] == [None, "D"]
-    memory.put("e", "E", 60)
-    assert [memory.get(name) for name in "de"] == ["D", "E"]
 
 
 @pytest.mark.parametrize(("work", "multiples"), [(0.0, 1), (0.03, 1), (0.07, 2), (0.24, 5)])

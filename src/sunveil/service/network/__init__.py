@@ -1,1 +1,1 @@
-"""The server's edge: connections and their limits, logs, metrics and what every request passes."""
+"""Logs, metrics, and what every request passes."""
