@@ -56,6 +56,8 @@ def read(path, cleaning, **options) -> dict[str, object]:
 
 def assert_alone(quiet, spoilt, *, kept: bool = True) -> None:
     """Fail unless the other systems are the same, and b is still there if it is to be kept."""
+    # rows that name no system are refused as ""
+    assert set(spoilt) <= {*quiet, ""}
     for name in "ac":
         assert isinstance(quiet[name], tuple)
         np.testing.assert_equal(spoilt[name], quiet[name])
@@ -156,6 +158,9 @@ JSON_OBJECTS = {
     "other keys": lambda row: b'{"x": 1, "y": 2}',
     "half of it": lambda row: row[: len(row) // 2],
     "no stamp": lambda row: row.replace(b'"time"', b'"tame"'),
+    "no system": lambda row: row.replace(b'"system_id"', b'"x"'),
+    "a null system": lambda row: row.replace(b'"b"', b"null"),
+    "objects within, damaged": lambda row: row[:-1] + b', "d": [{"time": 1, "W": 1}, {"time": "',
     "nothing at all": lambda row: b"",
 }
 
@@ -193,6 +198,17 @@ def test_every_other_key_of_every_object_of_a_system_is_its_own(layout, tmp_path
         if layout == "wrapped":
             quiet = read(json_file(tmp_path / "quiet.json", "list"), "each")
         assert_alone(quiet, read(path, "each"), kept=False)
+
+
+def test_one_object_that_names_a_system_names_none_of_the_others(tmp_path):
+    objects = [{key: each[key] for key in ("time", "power_kw")} for each in rows_of_homes()][:72]
+    path = tmp_path / "home.json"
+    path.write_text(json.dumps(objects))
+    (whole,) = read(path, "each").values()
+    objects[12] |= {"meter_id": "x"}
+    path.write_text(json.dumps(objects))
+    found = read(path, "each")["home"]
+    assert found[0] == [time for at, time in enumerate(whole[0]) if at != 12]
 
 
 @CLEANINGS
