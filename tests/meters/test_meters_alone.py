@@ -739,6 +739,18 @@ def test_a_line_of_nem12_stands_alone(cleaning, tmp_path):
     assert found == {}
 
 
+@pytest.mark.parametrize("minutes", ["05", "5"])
+def test_an_interval_of_nem12_may_have_a_leading_zero(minutes, tmp_path):
+    watts = np.tile(HOMES["a"].to_numpy()[:24], 12)
+    head = f"200,NMI,B1,B1,B1,N1,METER,kWh,{minutes},"
+    day = f"300,20160701,{','.join(f'{each:.4f}' for each in watts)},A,,,,"
+    path = tmp_path / "home.csv"
+    path.write_text("\n".join(["100,NEM12,202001010000,MDP,Retailer", head, day, "900", ""]))
+    (record,) = iter_systems(path, MeterOptions(cleaning="each"))
+    assert isinstance(record, Record)
+    assert (record.interval_minutes, len(record.times)) == (5.0, 288)
+
+
 # Green Button
 
 
