@@ -179,7 +179,7 @@ def _begin_again(
     settings: ServiceSettings, manifest: dict[str, Any], known: Mapping[str, HighWaterMark]
 ) -> Restored:
     """Set marks, log everybody out, and let paths be those of the new folder."""
-    Ledger(settings.where).close()  # takes the steps that an older database lacks
+    Ledger(settings.where).close()  # refuses one of another version
     _set_marks(settings.where)
     store = Store(settings.where)
     try:
