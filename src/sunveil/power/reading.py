@@ -130,9 +130,8 @@ def mixture_of(found: PublishedFleet, *, draws: int, rng: np.random.Generator) -
         counts = found.tables.get(NOISY_COUNTS)
         if counts is None:
             raise ParameterError(
-                f"the publication has no table {NOISY_COUNTS} beside its synthetic systems, as in"
-                " older versions; publish it again, which costs nothing, or give the rows as a"
-                " file of planes, which are then taken as they are"
+                f"the publication has no table {NOISY_COUNTS} beside its synthetic systems;"
+                " give the rows as a file of planes, which are then taken as they are"
             )
         return synthetic_mixture(counts, found.public, draws=draws, rng=rng)
     if "systems" in found.tables and "errors" in found.tables:

@@ -27,8 +27,7 @@ _TRACKER = ", ".join(
     ["backtrack BOOLEAN", "backtrack_probability DOUBLE"]
     + [f"{name}{end} DOUBLE" for name in _OF_TRACKERS for end in _ENDS]
 )
-# The columns that pages rely on: all there is before an inference has finished its first part, and
-# empty where a table of an earlier version lacks them.
+# The columns that pages rely on: all there is before an inference has finished its first part.
 NO_ESTIMATES = (
     "SELECT '' AS system_id, 0.0 AS surface_azimuth, 0.0 AS surface_tilt, 0.0 AS dc_capacity_kw,"
     " 0.0 AS plane_error_degrees, 0.0 AS agreement, CAST([] AS VARCHAR[]) AS flags,"

@@ -92,7 +92,7 @@ tokens = Table(
     Column("made", String(40), nullable=False),
     Column("revoked", String(40)),
     Column("scope", String(10), nullable=False, default="ask"),
-    Column("expires", BigInteger),
+    Column("expires", BigInteger, nullable=False),
     Column("account", String(16)),
     Column("label", String(100), nullable=False, default=""),
     Index("service_tokens_by_analyst", "analyst"),
