@@ -14,6 +14,7 @@ from sunveil.ledger.promise import Promise
 from sunveil.ledger.shares import shares_of_analyst, shares_of_dataset
 from sunveil.privacy.units import System
 from sunveil.service.app import open_service
+from sunveil.service.backup.restore import revoke_everything
 from sunveil.service.roles import ANALYST, AUDITOR, NONE, READ
 from sunveil.service.store.accounts import (
     account_named,
@@ -60,7 +61,6 @@ from sunveil.service.store.releases import (
     open_requests,
     releases_of,
 )
-from sunveil.service.store.revoking import revoke_everything
 from sunveil.service.store.schema import SERVICE_TABLES
 from sunveil.service.store.schema import releases as release_table
 from sunveil.service.store.sessions import (
