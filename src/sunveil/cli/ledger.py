@@ -218,7 +218,7 @@ def _what(entry: Entry, facts: dict[str, Any]) -> str:
         return f"from {facts['from']}"
     about = "all systems" if facts["systems"] is None else f"{len(facts['systems'])} system(s)"
     who = "" if facts["analyst"] is None else f", asked by {facts['analyst']}"
-    cost = facts["cost"] * facts.get("meters", 1)
+    cost = facts["cost"] * facts["meters"]
     return f"{from_nano(cost):.9g} for {facts['kind']} by {facts['mechanism']}, {about}{who}"
 
 

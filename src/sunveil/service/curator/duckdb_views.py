@@ -64,8 +64,13 @@ def open_views(folder: Path) -> Iterator[DuckDBPyConnection]:
 
 
 def _view(database: DuckDBPyConnection, name: str, parts: Sequence[Path], *, empty: str) -> None:
+    """Make a view of files, which fails where they lack a column that pages rely on."""
     listed = ", ".join(_quoted(path) for path in parts)
-    source = f" UNION ALL BY NAME SELECT * FROM read_parquet([{listed}], union_by_name=true)"
+    columns = ", ".join(row[0] for row in database.execute(f"DESCRIBE {empty}").fetchall())
+    source = (
+        f" UNION ALL BY NAME SELECT {columns}, * EXCLUDE ({columns})"
+        f" FROM read_parquet([{listed}], union_by_name=true)"
+    )
     database.execute(
         f"CREATE VIEW {name} AS SELECT * FROM ({empty}) WHERE false" + (source if parts else "")
     )
