@@ -10,7 +10,6 @@ import click
 from click.core import ParameterSource
 
 from sunveil.extras import require_extras
-from sunveil.service.getting_ready import GettingReady
 from sunveil.service.oidc.settings import read_oidc
 from sunveil.service.security.networks import LOOPBACK, parse_network
 from sunveil.service.settings import ServiceSettings
@@ -143,13 +142,14 @@ def serve_command(
 
 
 def _serve_demo(settings: ServiceSettings, *, open_browser: bool) -> None:
-    """Answer at once that the demo is getting ready, then load what makes it, which takes long."""
+    """Take the socket and say so at once, then load what makes a demo, which takes long."""
     from sunveil.service.running import bind, run_demo
 
     with bind(settings) as bound:
-        getting_ready = GettingReady(bound, click.echo)
-        with getting_ready.answering():
-            getting_ready.say("Starting the service ...")
+        click.echo("Starting the service ...")
+
+        def ready(address: str) -> None:
             if open_browser and any(each in os.environ for each in DISPLAYS):
-                webbrowser.open(f"http://127.0.0.1:{bound.getsockname()[1]}/")
-            run_demo(settings, bound=bound, getting_ready=getting_ready)
+                webbrowser.open(address)
+
+        run_demo(settings, bound=bound, say=click.echo, ready=ready)

@@ -48,7 +48,7 @@ def open_service(settings: ServiceSettings) -> Service:
         store=store,
         broker=LedgerBroker(settings, ledger=ledger, store=store),
         tokens=Tokens(store),
-        limits=RateLimits.of(settings),
+        limits=RateLimits.of(settings, store),
         ask_slots=asyncio.Semaphore(settings.asks_at_once),
     )
 

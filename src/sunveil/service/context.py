@@ -13,12 +13,12 @@ from starlette.requests import Request
 from sunveil.ledger.ledger import Ledger
 from sunveil.service.broker import Broker
 from sunveil.service.network.metrics import Metrics
-from sunveil.service.security.devices import Devices, load_key
 from sunveil.service.security.rates import RateLimit
-from sunveil.service.security.sign_ins import SignInLimits
+from sunveil.service.security.sign_ins import KnownBrowsers, SignInLimits
 from sunveil.service.security.tokens import Token
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.store.base import Store
+from sunveil.service.store.facts import kept_secret
 from sunveil.service.store.tokens import TokenRow, token_row
 
 # How long a token that another worker revoked may still open. [s]
@@ -36,16 +36,17 @@ class RateLimits:
     sign_ins: SignInLimits
 
     @classmethod
-    def of(cls, settings: ServiceSettings) -> RateLimits:
+    def of(cls, settings: ServiceSettings, store: Store) -> RateLimits:
         """Return full buckets of the sizes that the settings give."""
         rates = settings.rates
         failures = RateLimit(rates.login_attempts, rates.login_attempts_burst)
-        devices = Devices(load_key(settings.data / "device.key"))
+        with store.changing() as connection:
+            known = KnownBrowsers(kept_secret(connection, "key of known browsers"))
         return cls(
             RateLimit(rates.reads, rates.reads_burst),
             RateLimit(rates.asks, rates.asks_burst),
             failures,
-            SignInLimits(rates, addresses=failures, devices=devices),
+            SignInLimits(rates, addresses=failures, known=known),
         )
 
 

@@ -22,7 +22,6 @@ from sunveil.errors import Interface, LedgerUnavailable, SunveilError, speak
 from sunveil.service.app import create_app, open_service
 from sunveil.service.context import Service
 from sunveil.service.demo import check_demo_folder, make_demo, refuse_demo
-from sunveil.service.getting_ready import GettingReady
 from sunveil.service.network.logs import log, set_up_logs
 from sunveil.service.network.metrics import SHARED_COUNTS
 from sunveil.service.security.networks import mapped
@@ -139,7 +138,7 @@ def closed_on_error(service: Service) -> Iterator[None]:
 
 
 def run_demo(
-    settings: ServiceSettings, *, bound: socket.socket, getting_ready: GettingReady
+    settings: ServiceSettings, *, bound: socket.socket, say: Say, ready: Callable[[str], object]
 ) -> None:
     """Make a demo, or go on with one, then serve it until interrupted.
 
@@ -149,19 +148,20 @@ def run_demo(
         Where its data are, and its limits.
     bound
         The socket that it listens on.
-    getting_ready
-        What answers there until the demo is ready.
+    say
+        Prints a line.
+    ready
+        Called with the address of the demo, once it is made.
     """
     speak(Interface.SERVICE)
-    say = getting_ready.say
     check_demo_folder(settings)
     app = create_app(settings)
     with closed_on_error(app.state.service):
         made = make_demo(app.state.service, say=say)
-    getting_ready.end()
     base = base_url(bound, settings)
     say(f"Curator: {base}/curator/login  name {made.curator}  password {made.password}")
     say(f"Analyst: {base}/analyst/login  token {made.token}")
+    ready(base)
     serve_on(app, bound)
 
 

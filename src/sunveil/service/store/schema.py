@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
-    Boolean,
     Column,
     Float,
     Index,
@@ -16,10 +15,14 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from sunveil.ledger.opening import TableSet
+
 metadata = MetaData()
 
-# Where alembic keeps which step the service's tables are at.
-VERSION_TABLE = "sunveil_service"
+# One row, the version of the other tables.
+version_table = Table(
+    "sunveil_service", metadata, Column("version", Integer, primary_key=True, autoincrement=False)
+)
 
 # Who may sign in. A local account has a password once its holder has set one; one of single
 # sign-on is known by issuer and subject, whatever its name is. An account is disabled and never
@@ -79,7 +82,6 @@ sessions = Table(
 )
 
 # An analyst may hold several tokens; each is known by its public half and a digest of the other.
-# Those of versions without scope and expiry may ask, and never expire.
 tokens = Table(
     "service_tokens",
     metadata,
@@ -89,7 +91,7 @@ tokens = Table(
     Column("made", String(40), nullable=False),
     Column("revoked", String(40)),
     Column("scope", String(10), nullable=False, default="ask"),
-    Column("expires", BigInteger),
+    Column("expires", BigInteger, nullable=False),
     Column("account", String(16)),
     Column("label", String(100), nullable=False, default=""),
     Index("service_tokens_by_analyst", "analyst"),
@@ -118,8 +120,7 @@ served = Table(
     Column("made", String(40), nullable=False),
 )
 
-# What an analyst asked for under an idempotency key, from before it is charged. It is open as long
-# as it has neither a release nor an ending: how it was refused or failed, in public words.
+# What an analyst asked for under an idempotency key, from before it is charged, and its answer.
 requests = Table(
     "service_requests",
     metadata,
@@ -129,10 +130,6 @@ requests = Table(
     Column("asked", Text, nullable=False),
     Column("release", String(32)),
     Column("made", String(40), nullable=False),
-    Column("actor", String(400)),
-    Column("came", Float),
-    Column("fresh", Boolean),
-    Column("ending", Text),
     Index("requests_by_release", "release"),
 )
 
@@ -160,3 +157,5 @@ releases = Table(
     UniqueConstraint("dataset", "question", name="one_release_per_question"),
     Index("releases_by_dataset", "dataset", "made"),
 )
+
+SERVICE_TABLES = TableSet("the service's tables in", metadata, version_table, 1)
