@@ -264,7 +264,9 @@ def german() -> Frame:
     """Quarters of an hour about both changes of a clock that is 94 minutes ahead of the sun."""
     times = pd.date_range("2019-03-29 22:00", periods=7 * 96, freq="15min", tz="UTC")
     return frame_of(
-        read(pd.Series(1.0, index=times)), clearsky(Site(51.0, 6.5), "2019-03-25", "2019-04-10"), SMALL
+        read(pd.Series(1.0, index=times)),
+        clearsky(Site(51.0, 6.5), "2019-03-25", "2019-04-10"),
+        SMALL,
     ).settled(Days(1), 1.0)
 
 

@@ -140,7 +140,7 @@ def read_table(table: RoleCells, options: MeterOptions) -> TableReadings:
     options = _with_said(options, table, label)
     names, readings = _readings(table, options, stamps)
     unit, notes = _unit(table, options)
-    if table.roles.imported is not None:
+    if table.roles.imported:
         notes = (*notes, _NETTED)
     elif table.roles.net and not options.net:
         notes = (*notes, "Its column is what was given to the grid: taken for a net meter.")
@@ -177,7 +177,7 @@ def _refuse_homes_without_names(table: RoleCells, stamps: Stamps) -> None:
         return
     if 2 * len(np.unique(stamps.wall)) > len(stamps.wall):
         return
-    taken = {table.roles.time, table.roles.date, table.roles.imported, *table.roles.power}
+    taken = {table.roles.time, table.roles.date, *table.roles.counted}
     others = [each for at, each in enumerate(table.columns) if at not in taken]
     if listed := suggest_systems(others):
         raise MeterError(
@@ -259,21 +259,29 @@ def _readings(
     names, codes = None, None
     if table.system is not None:
         names, codes = _names(table.system)
-    cells = pa.concat_arrays(table.power) if len(table.power) > 1 else table.power[0]
     blank = _is_blank_stamp(table)
 
-    def read(column: pa.Array) -> RowReadings:
+    def read(column: pa.Array, *added: pa.Array) -> RowReadings:
         numbers, commas, evidence = _numbers(column, table.separator, options)
         wall, offset = stamps.wall, stamps.offset
         return RowReadings(
-            table.rows, wall, offset, numbers, commas, evidence, codes, blank, table.torn
+            table.rows,
+            wall,
+            offset,
+            numbers,
+            commas,
+            evidence,
+            codes,
+            blank,
+            table.torn,
+            added=tuple(map(read, added)),
         )
 
-    found = read(cells)
     if table.roles.minutes is not None:
-        found = found.by_interval(table.roles.minutes)
-    if table.imported is not None:
-        found = replace(found, imported=read(table.imported))
+        return names, read(pa.concat_arrays(table.power)).by_interval(table.roles.minutes)
+    found = read(*table.power)
+    if table.imported:
+        found = replace(found, imported=read(*table.imported))
     return names, found
 
 
@@ -331,23 +339,21 @@ def _unit(table: RoleCells, options: MeterOptions) -> tuple[Unit | None, tuple[s
         stated = units_in(*map(str, coded(table.unit)[0].to_pylist()))
         if stated:  # by several each system has its own
             return (stated.pop() if len(stated) == 1 else None), ()
-    labels = {table.columns[at].label for at in table.roles.power}
-    if len({unit_in_name(label) for label in labels}) > 1:
-        return None, ()
-    if table.roles.imported is not None:
+    roles = table.roles
+    if roles.minutes is None and len(roles.counted) > 1:
         return _unit_of_flows(table), ()
+    if len({unit_in_name(table.columns[at].label) for at in roles.power}) > 1:
+        return None, ()
     return find_unit(table.columns[table.roles.power[0]].label)
 
 
 def _unit_of_flows(table: RoleCells) -> Unit | None:
-    """Return the unit of what was given to the grid and of what was taken from it."""
-    assert table.roles.imported is not None
-    places = (table.roles.power[0], table.roles.imported)
-    units = units_in(*(table.columns[at].label for at in places))
+    """Return the unit of columns that are added up, or taken from each other."""
+    units = units_in(*(table.columns[at].label for at in table.roles.counted))
     if len(units) > 1:
         raise MeterError(
-            f"{table.where} counts what is given to the grid in another unit than what is taken"
-            " from it: bring both columns to one unit"
+            f"{table.where} has columns of different units that are added up or taken from each"
+            " other: bring them to one unit"
         )
     return units.pop() if units else None
 
@@ -434,7 +440,11 @@ def _values(
         values = np.where(own, converted, values)
     if readings.torn is not None:
         values = np.where(readings.torn[some], np.nan, values)
-    return values, int(text.sum())
+    without = int(text.sum())
+    for each in readings.added:
+        more, lost = _values(each, some, unit)
+        values, without = values + more, without + lost
+    return values, without
 
 
 def _problem(
