@@ -309,7 +309,7 @@ def test_short_readings_about_midnight_count_for_nothing(german):
     whole = pd.Series(-0.4, index=times)
     frame = frame_of(read(whole), german.weather, SMALL).settled(Days(1), 1.0)
     local = times.tz_convert("Europe/Berlin")
-    for stamped in range(3):  # rows of a date by the start, the middle or the end of an interval
-        other = whole.where(np.asarray((local.hour != 0) | (local.minute // 5 > stamped)), -30.0)
+    for hour in (23, 0):  # the last of one day, and the first of the next
+        other = whole.where(np.asarray((local.hour != hour) | (local.minute > 12)), -30.0)
         scores = [unit_score(frame, read(each), Days(1)) for each in (whole, other)]
         np.testing.assert_array_equal(scores[0].levels, scores[1].levels)

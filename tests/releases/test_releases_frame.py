@@ -136,14 +136,14 @@ def test_a_civil_day_of_every_time_zone_begins_while_readings_count_for_nothing(
             local = dt.datetime(2024, month, 15, tzinfo=ZoneInfo(zone))
             since = (local.timestamp() + longitude * 240.0) % DAY
             days[zone] = longitude
-            if MIDNIGHT_AFTER < since < DAY - MIDNIGHT_BEFORE:
+            if MIDNIGHT_AFTER < since < DAY - MIDNIGHT_BEFORE + 900:
                 aside.add(zone)
     assert len(days) > 400
     assert aside == {"Antarctica/Vostok"}
 
 
 @pytest.mark.parametrize("minutes", [15, 60])
-def test_readings_within_an_interval_of_a_civil_midnight_count_for_nothing(choices, minutes):
+def test_readings_of_times_of_civil_midnights_count_for_nothing(choices, minutes):
     site = Site(68.0, 20.0)
     rows = made(
         int(np.datetime64("2019-06-19", "s").astype(int)), minutes, [0, 3 * 1440 // minutes]
@@ -152,7 +152,7 @@ def test_readings_within_an_interval_of_a_civil_midnight_count_for_nothing(choic
     frame = frame_of(rows, clearsky(site, "2019-06-15", "2019-06-25"), choices)
     hours = (frame.time_grid.starts + 20 * 240) % DAY / 3600.0
     step = minutes / 60.0
-    near = (hours < 1.0 + step) | (hours + step > 24.0 - 3.25 - step)
+    near = (hours < 1.0 + step) | (hours + step > 24.0 - 3.5)
     assert not (frame.lit | frame.dark)[near].any()
     assert frame.lit[~near].all()
 

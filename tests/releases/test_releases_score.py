@@ -208,14 +208,14 @@ def bright_night() -> Frame:
 
 @pytest.mark.parametrize("ahead", [-1, 0, 3])
 @pytest.mark.parametrize("hours", [23, 24, 25])
-@pytest.mark.parametrize("stamped", [-1, 0, 1])
+@pytest.mark.parametrize("stamped", [0, 1])
 @pytest.mark.parametrize("counts", [False, True])
 def test_where_the_sun_shines_at_midnight_a_civil_day_moves_no_votes_but_its_own(
     bright_night, ahead, hours, stamped, counts
 ):
-    """Clocks ahead of the sun and behind it, as they change, rows at either end of intervals."""
+    """Clocks ahead of the sun and behind it, as they change, and stamps taken for the start."""
     frame = bright_night
-    if ahead == -1 and hours == 25 or ahead == 3 and hours == 23:
+    if (ahead == -1 and hours == 25) or (ahead == 3 and hours == 23):
         ahead += 1 if hours == 25 else -1  # no clock is set beyond
     flat = int(np.argmin(frame.grid.surface_tilt))
     full = 5.0 * np.exp(np.where(frame.lit, 0.0, -np.inf))

@@ -67,17 +67,15 @@ def _tariffs(columns: Sequence[TableColumn], places: Sequence[int]) -> tuple[int
     if len(places) < 2:
         return tuple(places)
     names = [re.sub(r"\b([km] ?)?wh?\b", "", fold(columns[at].label)).strip() for at in places]
-    common = [
-        vocabulary.TARIFF.sub("", vocabulary.OBIS_TARIFF.sub(r"\1", each)).split() for each in names
-    ]
+    common = [vocabulary.without_tariff(each) for each in names]
     of_all = [
         at for at, name in zip(places, names, strict=True) if vocabulary.ALL_TARIFFS.search(name)
     ]
     if len(of_all) == 1:
         return tuple(of_all)
-    told = [rest != name.split() for name, rest in zip(names, common, strict=True)]
-    alike = all(each == common[0] for each in common) and len(set(names)) == len(names)
-    return tuple(places) if alike and all(told) else ()
+    told = all(rest != name for name, rest in zip(names, common, strict=True))
+    alike = len(set(common)) == 1 and len(set(names)) == len(names)
+    return tuple(places) if alike and told else ()
 
 
 def _named_flows(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
 from sunveil.keys import keys_of
-from sunveil.meters.assemble import RawSystem, matched
+from sunveil.meters.assemble import RawSystem, added_up, matched
 from sunveil.meters.cells import RoleCells, RowReadings
 from sunveil.meters.clock import Stamps
 from sunveil.meters.dates import NO_TIME, read_stamps
@@ -66,6 +66,8 @@ class TableReadings:
         What was assumed.
     imported
         The rows of what was taken from the grid, where the others are what was given to it.
+    added
+        The rows of further tariffs that are added to these.
     units
         The different texts in a column of units, and the number of each row's text.
     """
@@ -78,6 +80,7 @@ class TableReadings:
     time_format: str | None
     notes: tuple[str, ...]
     imported: TableReadings | None = None
+    added: tuple[TableReadings, ...] = ()
     units: tuple[pa.StringArray, NDArray[np.int64]] | None = None
 
     def __repr__(self) -> str:
@@ -86,11 +89,22 @@ class TableReadings:
     def systems(self) -> Iterator[RawSystem | RefusedSystem]:
         """Yield its systems, in the order of their names."""
         if self.imported is None:
-            yield from self._systems()
+            yield from self._of_all_tariffs()
             return
         taken = {each.system_id: each for each in self.imported.systems()}
-        for given in self._systems():
+        for given in self._of_all_tariffs():
             yield _netted(given, taken.get(given.system_id))
+
+    def _of_all_tariffs(self) -> Iterator[RawSystem | RefusedSystem]:
+        if not self.added:
+            yield from self._systems()
+            return
+        found: dict[str, list[RawSystem | RefusedSystem]] = {}
+        for table in (self, *self.added):
+            for each in table._systems():
+                found.setdefault(each.system_id, []).append(each)
+        for _, parts in sorted(found.items()):
+            yield _added_up(parts)
 
     def _systems(self) -> Iterator[RawSystem | RefusedSystem]:
         readings, where = self.readings, self.table.where
@@ -124,7 +138,10 @@ def read_table(table: RoleCells, options: MeterOptions) -> TableReadings:
     if table.kind is not None:
         wide = table.roles.minutes is not None
         if (flows := rows_of_flows(table.kind, options, strict=wide)) is not None:
-            given, taken = (read_table(_of_flow(table, rows), options) for rows in flows)
+            given, taken = (
+                _of_tariffs([read_table(_of_flow(table, rows), options) for rows in way])
+                for way in flows
+            )
             return replace(given, imported=taken, notes=(*given.notes, _NETTED))
         table = table.keep(rows_of_one_kind(table.kind, options, where=table.where, strict=wide))
     stamps, label, form = _stamps(table, options)
@@ -146,6 +163,22 @@ def read_table(table: RoleCells, options: MeterOptions) -> TableReadings:
         notes = (*notes, "Its column is what was given to the grid: taken for a net meter.")
     units = None if table.unit is None else coded(table.unit)
     return TableReadings(table, readings, names, unit, options, form, notes, units=units)
+
+
+def _of_tariffs(tables: list[TableReadings]) -> TableReadings:
+    """Return the first of some tables with the others to be added to it."""
+    return replace(tables[0], added=tuple(tables[1:]))
+
+
+def _added_up(parts: list[RawSystem | RefusedSystem]) -> RawSystem | RefusedSystem:
+    """Return a system of the rows of all its tariffs."""
+    raws = [each for each in parts if isinstance(each, RawSystem)]
+    if len(raws) < len(parts):
+        return next(each for each in parts if isinstance(each, RefusedSystem))
+    try:
+        return added_up(raws)
+    except MeterError as error:
+        return RefusedSystem(raws[0].system_id, "meter", str(error))
 
 
 def _of_flow(table: RoleCells, rows: NDArray[np.bool_]) -> RoleCells:

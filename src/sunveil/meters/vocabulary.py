@@ -89,10 +89,16 @@ FLOWING_TIMES = re.compile(r"\b(delivered|received|consumption)\b")
 NETS = re.compile(r"\b(net|netto|grid|mains|saldo|residual)\b")
 # Rows of either, where a column says what each row counts.
 EXPORT_KINDS = frozenset(
-    _listed("export, exported, feed in, to grid, received, einspeisung, 2 8 0")
+    _listed(
+        "export, exported, feed in, to grid, received, einspeisung, teruglevering, injectie,"
+        " injection, 2 8, 2 8 0"
+    )
 )
 IMPORT_KINDS = frozenset(
-    _listed("import, imported, from grid, delivered, consumption, usage, use, bezug, 1 8 0")
+    _listed(
+        "import, imported, from grid, delivered, consumption, usage, use, bezug, levering, afname,"
+        " prelevement, 1 8, 1 8 0"
+    )
 )
 # What may tell several homes apart under another name, for the advice.
 IDENTIFYING = re.compile(r"\b(id|home|house|meter|customer|account|unit|device|serial|name|no)\b")
@@ -126,3 +132,8 @@ DIFFERENCES = re.compile(r"\b(differ\w*|delta|interval)\b")
 DERIVED = re.compile(r"\b(net|max|min|peak|day)\b")
 ENDING = re.compile(r"\b(ending|end|ends|end at|he|ende|to|bis|fin)\b")
 STARTING = re.compile(r"\b(start|starting|begin\w*|from|von|anfang|beginn|debut|inicio)\b")
+
+
+def without_tariff(folded: str) -> str:
+    """Return the name of a register without what tells its tariff from others."""
+    return " ".join(TARIFF.sub("", OBIS_TARIFF.sub(r"\1", folded)).split())

@@ -39,10 +39,10 @@ from sunveil.weather import Weather, WeatherCache, clearsky
 SHORTEST = 15.0
 # Readings are held to this and to zero, each alone, so that their sums are finite. [kW]
 LARGEST = 1e15
-# A civil day begins at most this long before and after mean solar midnight: in Nome by daylight
-# saving time and in the west of China; and in the east of Brazil and of Poland, with an hour of
-# room. [s]
-MIDNIGHT_BEFORE, MIDNIGHT_AFTER = 11_700, 3_600
+# A civil day begins at most this long before and after mean solar midnight: in Alaska by daylight
+# saving time and in the west of China, and in the east of Brazil and of Poland, with room. A
+# quarter of an hour of the first is for stamps that are taken for their intervals' middle. [s]
+MIDNIGHT_BEFORE, MIDNIGHT_AFTER = 12_600, 3_600
 
 
 def time_grid_of(record: Record, *, longitude: float) -> TimeGrid:
@@ -366,9 +366,9 @@ def _lit(
 def _about_midnight(time_grid: TimeGrid, longitude: float) -> NDArray[np.bool_]:
     """Return which intervals a civil day may begin or end in, or one before or after.
 
-    They count for nothing, so that a civil day is part of one solar day alone. One more at either
-    end, since rows of a date may be stamped at the start or at the end of their intervals.
+    They count for nothing, so that a civil day is part of one solar day alone. One more after it,
+    since stamps that are taken for the start of their interval may be its end.
     """
     since = (time_grid.starts + round(longitude * 240.0)) % DAY
     step = time_grid.step
-    return (since < MIDNIGHT_AFTER + step) | (since + 2 * step > DAY - MIDNIGHT_BEFORE)
+    return (since < MIDNIGHT_AFTER + step) | (since + step > DAY - MIDNIGHT_BEFORE)

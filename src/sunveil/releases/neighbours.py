@@ -264,11 +264,11 @@ def _replaced(setting: Setting, unit: Unit, single: NDArray[np.intp], rng: Rng) 
 
 
 def civil_day(setting: Setting, day: int, rng: Rng) -> Mask:
-    """Return the readings of a day by some clock, of 23, 24 or 25 hours, rows stamped anyhow."""
+    """Return the readings of a day by some clock, of 23, 24 or 25 hours."""
     turn = round(setting.frame.weather.site.longitude * 240.0)
     since = setting.times.astype("datetime64[s]").astype(np.int64) + turn
-    room = round(setting.interval_minutes * 60.0)
-    earliest, latest = -MIDNIGHT_BEFORE - room, MIDNIGHT_AFTER + room
+    # what is stamped at the end of its interval may be taken for the start
+    earliest, latest = -MIDNIGHT_BEFORE, MIDNIGHT_AFTER + round(setting.interval_minutes * 60.0)
     begin = int(rng.integers(earliest, latest + 1))
     end = min(max(begin + round(HOUR) * int(rng.integers(-1, 2)), earliest), latest)
     first = (since[0] // DAY + day) * DAY
