@@ -122,6 +122,7 @@ def entry(kind: str, body: dict[str, object], place: int = 1) -> Entry:
 
 CHARGE = {
     "cost": 250_000_000,
+    "meters": 1,
     "kind": "system",
     "mechanism": "window",
     "analyst": "ann",
@@ -189,15 +190,14 @@ def test_estimates_are_counted_and_found_by_quality(tmp_path):
     assert {row["quality"] for row in poor} == {"poor"}
 
 
-def test_tables_of_a_version_without_quality_are_read(tmp_path):
+def test_tables_of_another_version_are_refused(tmp_path):
     folder = write_results(tmp_path / "r", 20)
     for part in folder.glob("estimates/*.parquet"):
         pq.write_table(pq.read_table(part).drop_columns(["quality"]), part)
     results = FleetResults(folder)
-    assert results.summary().qualities == {}
-    assert {row["quality"] for row in results.estimates(EstimateFilter()).rows} == {None}
-    assert results.estimates(EstimateFilter(quality="good")).total == 0
-    assert results.summary().inferred == sum(results.tilts()) == 20
+    for read in (results.summary, results.tilts, lambda: results.estimates(EstimateFilter())):
+        with pytest.raises(SourceError, match="cannot be read; infer it again"):
+            read()
 
 
 def test_planes_count_by_their_shares_and_trackers_do_not_face_anywhere(tmp_path):

@@ -41,10 +41,6 @@ _ORIGINS = {
 }
 # Rules rather than facts about a file: not proposed unless somebody chose them.
 _RULES = ("negate", "net", "duplicates")
-# Fields that came later: left out of a digest unless declared, so that older digests hold.
-_LATER = ("export_column", "import_column", "net")
-# Fields that had another name when digests began, which digests keep.
-_FIRST_NAMES = {"power_unit": "unit"}
 # Fields that schema files had once, and what is done instead.
 _GONE = {
     "allow_net": "remove its line, and declare a net meter with net: true",
@@ -212,11 +208,7 @@ def schema_digest(options: MeterOptions) -> str:
     It is the SHA-256 of these fields as JSON with sorted keys. Declarations are public; what a
     file's own header says beside them is not in it.
     """
-    said = {
-        _FIRST_NAMES.get(name, name): value
-        for name in SCHEMA_FIELDS
-        if (value := getattr(options, name)) != getattr(_DEFAULTS, name) or name not in _LATER
-    }
+    said = {name: getattr(options, name) for name in SCHEMA_FIELDS}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
