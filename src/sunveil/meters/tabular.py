@@ -395,7 +395,7 @@ def _unit_of_flows(table: RoleCells) -> Unit | None:
     units = units_in(*(table.columns[at].label for at in table.roles.counted))
     if len(units) > 1:
         raise MeterError(
-            f"{table.where} adds up columns of different units, or takes from one what is in another"
+            f"{table.where} adds up columns of different units, or takes one from another of another"
             " unit: bring them to one unit"
         )
     return units.pop() if units else None
