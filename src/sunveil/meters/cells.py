@@ -36,7 +36,7 @@ class RoleCells:
     power
         The cells of each column of readings: texts, or numbers where the file has types.
     imported
-        The cells of what was taken from the grid, where a net meter counts it apart.
+        Those of each column of what was taken from the grid, where a net meter counts it apart.
     torn, short
         Lines that have more cells than the header, and lines that have fewer.
     separator
@@ -58,7 +58,7 @@ class RoleCells:
     system: pa.Array | None = None
     kind: pa.Array | None = None
     unit: pa.Array | None = None
-    imported: pa.Array | None = None
+    imported: tuple[pa.Array, ...] = ()
     torn: NDArray[np.bool_] | None = None
     short: NDArray[np.bool_] | None = None
     separator: str | None = None
@@ -85,6 +85,8 @@ class RowReadings:
         Lines that have more cells than the header.
     imported
         The same rows with the numbers of what was taken from the grid, where it stands apart.
+    added
+        The same rows with the numbers of further columns that are added to these.
     """
 
     rows: Rows
@@ -94,6 +96,7 @@ class RowReadings:
     blank_stamp: NDArray[np.bool_]
     torn: NDArray[np.bool_] | None
     imported: RowReadings | None = None
+    added: tuple[RowReadings, ...] = ()
 
     def of(self, part: Rows, size: int) -> RowReadings:
         """Return the readings of some rows, which hold so many each, in the order of time."""
@@ -118,4 +121,5 @@ class RowReadings:
             blank_stamp=spread(self.blank_stamp),
             torn=spread(self.torn),
             imported=None if self.imported is None else self.imported.of(part, size),
+            added=tuple(each.of(part, size) for each in self.added),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
 from sunveil.keys import keys_of
-from sunveil.meters.assemble import RawSystem, matched
+from sunveil.meters.assemble import RawSystem, added_up, matched
 from sunveil.meters.cells import RoleCells, RowReadings
 from sunveil.meters.clock import Stamps
 from sunveil.meters.dates import NO_TIME, WrittenStamps
@@ -122,7 +122,7 @@ def read_table(table: RoleCells, options: MeterOptions) -> TableReadings:
         raise MeterError(f"{table.where} has a header but no readings")
     options = _with_said(options, table)
     notes: tuple[str, ...] = ()
-    if table.roles.imported is not None:
+    if table.roles.imported:
         notes = (_NETTED,)
     elif table.roles.net and not options.net:
         notes = ("Its column is what was given to the grid: taken for a net meter.",)
@@ -153,10 +153,26 @@ def _read_rows(
     if flows is None:
         kind = kind_of_rows(kinds, found.options, where=where, strict=strict)
         return _system(found, part[kind[codes]], name, where=where)
-    given, taken = (_system(found, part[kind[codes]], name, where=where) for kind in flows)
+    given, taken = (
+        _of_tariffs([_system(found, part[kind[codes]], name, where=where) for kind in way])
+        for way in flows
+    )
     if given is None:
         return taken
     return _netted(given[0], None if taken is None else taken[0]), given[1]
+
+
+def _of_tariffs(
+    tariffs: Sequence[tuple[RawSystem | RefusedSystem, MeterOptions] | None],
+) -> tuple[RawSystem | RefusedSystem, MeterOptions] | None:
+    """Return a system of the rows of all its tariffs."""
+    found = [each for each in tariffs if each is not None]
+    if not found:
+        return None
+    raws = [each for each, _ in found if isinstance(each, RawSystem)]
+    if len(raws) < len(found):
+        return next(each for each in found if isinstance(each[0], RefusedSystem))
+    return (added_up(raws) if len(raws) > 1 else raws[0]), found[0][1]
 
 
 def _netted(
@@ -183,7 +199,7 @@ def _refuse_homes_without_names(table: RoleCells, wall: NDArray[np.int64]) -> No
         return
     if 2 * len(np.unique(wall)) > len(wall):
         return
-    taken = {table.roles.time, table.roles.date, table.roles.imported, *table.roles.power}
+    taken = {table.roles.time, table.roles.date, *table.roles.counted}
     others = [each for at, each in enumerate(table.columns) if at not in taken]
     if listed := suggest_systems(others):
         raise MeterError(
@@ -302,15 +318,18 @@ def _joined(
 
 
 def _readings(table: RoleCells, options: MeterOptions) -> RowReadings:
-    cells = pa.concat_arrays(table.power) if len(table.power) > 1 else table.power[0]
     blank = _is_blank_stamp(table)
 
-    def read(column: pa.Array) -> RowReadings:
+    def read(column: pa.Array, *added: pa.Array) -> RowReadings:
         numbers, commas, evidence = _numbers(column, table.separator, options)
-        return RowReadings(table.rows, numbers, commas, evidence, blank, table.torn)
+        return RowReadings(
+            table.rows, numbers, commas, evidence, blank, table.torn, added=tuple(map(read, added))
+        )
 
-    found = read(cells)
-    return found if table.imported is None else replace(found, imported=read(table.imported))
+    if table.roles.minutes is not None:
+        return read(pa.concat_arrays(table.power))
+    found = read(*table.power)
+    return replace(found, imported=read(*table.imported)) if table.imported else found
 
 
 def _names(cells: pa.Array) -> tuple[list[str], NDArray[np.int64]]:
@@ -363,23 +382,21 @@ def _unit(table: RoleCells, options: MeterOptions) -> tuple[Unit | None, tuple[s
         return unit_in_name(table.said["unit"]), ()
     if {"consumption category", "generator capacity"} <= {each.folded for each in table.columns}:
         return Unit.KWH, ()  # Ausgrid's solar homes
-    labels = {table.columns[at].label for at in table.roles.power}
-    if len({unit_in_name(label) for label in labels}) > 1:
-        return None, ()
-    if table.roles.imported is not None:
+    roles = table.roles
+    if roles.minutes is None and len(roles.counted) > 1:
         return _unit_of_flows(table), ()
+    if len({unit_in_name(table.columns[at].label) for at in roles.power}) > 1:
+        return None, ()
     return find_unit(table.columns[table.roles.power[0]].label)
 
 
 def _unit_of_flows(table: RoleCells) -> Unit | None:
-    """Return the unit of what was given to the grid and of what was taken from it."""
-    assert table.roles.imported is not None
-    places = (table.roles.power[0], table.roles.imported)
-    units = units_in(*(table.columns[at].label for at in places))
+    """Return the unit of columns that are added up, or taken from each other."""
+    units = units_in(*(table.columns[at].label for at in table.roles.counted))
     if len(units) > 1:
         raise MeterError(
-            f"{table.where} counts what is given to the grid in another unit than what is taken"
-            " from it: bring both columns to one unit"
+            f"{table.where} adds up columns of different units, or takes one from another of another"
+            " unit: bring them to one unit"
         )
     return units.pop() if units else None
 
@@ -478,7 +495,11 @@ def _values(readings: RowReadings, unit: Unit) -> tuple[NDArray[np.float64], int
         values = np.where(own, converted, values)
     if readings.torn is not None:
         values = np.where(readings.torn, np.nan, values)
-    return values, int(numbers.text.sum())
+    without = int(numbers.text.sum())
+    for each in readings.added:
+        more, lost = _values(each, unit)
+        values, without = values + more, without + lost
+    return values, without
 
 
 def _problem(readings: RowReadings, known: NDArray[np.bool_], *, where: str) -> str | None:
