@@ -32,6 +32,7 @@ from sunveil.engine.ceiling import exclude, largest_capacity, shown_capacity, wi
 from sunveil.engine.clear import dull_winters, haze_covariances
 from sunveil.engine.clocks import BlockClocks, find_clocks
 from sunveil.engine.final import fit_finally
+from sunveil.engine.hypotheses import FAR_MINUTES
 from sunveil.engine.intervals import intervals_of
 from sunveil.engine.kinds import tell_kinds
 from sunveil.engine.model import (
@@ -67,6 +68,7 @@ from sunveil.engine.stepping import Laid
 from sunveil.engine.tracker_outcomes import put_trackers
 from sunveil.engine.years import fit_years, year_covariances
 from sunveil.estimate import Flag
+from sunveil.meters.clock import FARTHEST, hours_apart
 from sunveil.meters.record import SHORT_INTERVAL
 from sunveil.site import Array
 
@@ -170,8 +172,14 @@ def _infer_rows(
     }
     for flag, where in flags.items():
         out.flags[:] |= flag_bits(flag, where & (out.outcome == INFERRED))
-    # whether it is generation is asked of readings where they fit the sun best
-    top, moved = searched.readings.top.copy(), clocks.repaired | clocks.doubtful
+    # whether it is generation, and here, is asked of readings where they fit the sun best, but for
+    # clocks so far off that the place is as doubtful
+    longitude = prepared.sky.site.longitude if places is None else places.longitude
+    vouched = np.broadcast_to(hours_apart(timezone, longitude) <= FARTHEST, len(rows))
+    top, moved = searched.readings.top.copy(), dict(clocks.repaired)
+    for s, laid in clocks.doubtful.items():
+        if vouched[s] or abs(laid.hypothesis.offset_minutes) < FAR_MINUTES:
+            moved[s] = laid
     for s, laid in moved.items():
         rows[s], top[s] = laid.rows[0], laid.searched.readings.top[0]
     half = np.array([s for s, laid in moved.items() if laid.half], dtype=np.intp)

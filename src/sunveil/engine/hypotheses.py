@@ -16,6 +16,8 @@ Matrix = NDArray[np.float32]
 _HOUR = 3600
 # Offsets of labels, or no larger. [minutes]
 SMALL_MINUTES = 30.0
+# A clock is moved this far only if its zone is that of the place. [minutes]
+FAR_MINUTES = 120.0
 
 
 @dataclass(frozen=True, slots=True)
