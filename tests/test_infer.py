@@ -174,6 +174,16 @@ def test_a_clock_that_no_repair_explains_is_kept_and_the_interval_holds_both_ans
         assert found.plane_error_degrees >= found.plane.angle_to(other.plane)
 
 
+def test_a_doubtful_clock_that_is_hours_off_needs_a_zone_of_the_place(clear_power):
+    power = clear_power(150.0, 35.0, minutes=15)
+    fast = power.set_axis(power.index + pd.Timedelta(minutes=195))
+    with pytest.raises(sunveil.errors.SunveilError, match="place"):
+        sunveil.infer(fast, label="start", **GOLDEN)
+    local = fast.tz_convert("Etc/GMT+7")
+    found = sunveil.infer(local, label="start", **GOLDEN)
+    assert Flag.CLOCK_DOUBTFUL in found.flags
+
+
 def test_a_repair_by_half_an_hour_widens_the_interval_of_the_azimuth(clear_power):
     power = clear_power(150.0, 35.0, minutes=30)
     half, whole = (

@@ -176,10 +176,12 @@ def _infer_rows(
     # clocks so far off that the place is as doubtful
     longitude = prepared.sky.site.longitude if places is None else places.longitude
     vouched = np.broadcast_to(hours_apart(timezone, longitude) <= FARTHEST, len(rows))
-    top, moved = searched.readings.top.copy(), dict(clocks.repaired)
-    for s, laid in clocks.doubtful.items():
-        if vouched[s] or abs(laid.hypothesis.offset_minutes) < FAR_MINUTES:
-            moved[s] = laid
+    moved = clocks.repaired | {
+        s: laid
+        for s, laid in clocks.doubtful.items()
+        if vouched[s] or abs(laid.hypothesis.offset_minutes) < FAR_MINUTES
+    }
+    top = searched.readings.top.copy()
     for s, laid in moved.items():
         rows[s], top[s] = laid.rows[0], laid.searched.readings.top[0]
     half = np.array([s for s, laid in moved.items() if laid.half], dtype=np.intp)
