@@ -168,22 +168,26 @@ def _described(
         # a comma between cells leaves the point
         clear = stated or (head.separator, mark) == (",", ".")
         propose("decimal", stated or mark, HEADER if clear else READINGS)
-    propose("time_format", found.time_format, STAMPS)
     propose("timezone", found.options.timezone, HEADER)
-    propose("label", None if found.options.label == AUTO else found.options.label, HEADER)
-    raws = [raw for raw in found.systems() if isinstance(raw, RawSystem)]
+    read = [(raw, own) for raw, own in found.systems() if isinstance(raw, RawSystem)]
+    raws = [raw for raw, _ in read]
+    # what the stamps of some systems say and those of others do not is nothing of the file
+    for field in ("time_format", "label"):
+        ways = {getattr(own, field) for _, own in read} - {AUTO}
+        origin = HEADER if field == "label" else STAMPS
+        propose(field, ways.pop() if len(ways) == 1 else None, origin)
     if raws:
-        propose("power_unit", raws[0].unit, HEADER if found.unit is not None else READINGS)
+        propose("power_unit", raws[0].unit, HEADER if found.unit[0] is not None else READINGS)
         stamps = np.concatenate([raw.stamps.wall for raw in raws]).view("M8[us]").astype("M8[s]")
         propose("first", str(stamps.min()), STAMPS)
         propose("last", str(stamps.max()), STAMPS)
         if all(np.isfinite(raw.stamps.offset).all() for raw in raws):
             origins.setdefault("timezone", STAMPS)
-    record = next((each for raw in raws if (each := _record(raw, found.options))), None)
+    record = next((each for raw, own in read if (each := _record(raw, own))), None)
     if record is not None:
         propose("interval_minutes", record.interval_minutes, STAMPS)
         if record.net and not roles.net:
-            propose("net", True, HEADER if found.imported is not None else READINGS)
+            propose("net", True, HEADER if raws[0].imported is not None else READINGS)
         propose("negate", (TURNED in record.notes) or None, READINGS)
         if found.options.register == AUTO:
             propose("register", _register(raws[0], found.options), READINGS)

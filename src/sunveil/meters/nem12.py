@@ -88,7 +88,7 @@ def _channels(lines: Iterator[str]) -> Iterator[_Channel]:
             open_channel = None
             if len(cells) < 9:
                 continue
-            minutes = int(cells[8]) if cells[8] in ("5", "15", "30") else 0
+            minutes = int(cells[8]) if cells[8].lstrip("0") in ("5", "15", "30") else 0
             open_channel = _Channel(
                 cells[1], cells[4].upper() or cells[3].upper(), cells[7], minutes
             )
