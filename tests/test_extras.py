@@ -102,7 +102,7 @@ def test_the_core_and_all_commands_load_without_any_extra():
     # what writes alembic's templates brings markupsafe
     blocked = sorted({name for names in EXTRAS.values() for name in names} - {"markupsafe"})
     inside = {path.relative_to(PACKAGE).as_posix() for path in MODULES}
-    above = ("service/", "endtoend/")
+    above = ("service/",)
     served = {name for name in inside if name.startswith(above) or "/migrations/" in name}
     names = [
         f"sunveil.{name.removesuffix('.py').replace('/', '.')}".removesuffix(".__init__")
@@ -140,7 +140,6 @@ def without(monkeypatch, *extras):
             ["publish", "synthetic", "{}/none", *CHARGED, "--out", "{}/new"],
             "publish,synthetic",
         ),
-        (["audit", "--end-to-end", "--out", "{}/new"], "publish,service,synthetic"),
         (["ledger", "show", "--ledger", "postgresql://127.0.0.1:1/none"], "postgres"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else value,
