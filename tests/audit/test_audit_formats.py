@@ -121,7 +121,9 @@ def test_a_dataset_of_every_format_is_read_or_refused_in_words(name, tmp_path):
         systems = list(data.by_system)[: 1 if source.one_system else None]
         assert [each for each in data.by_system if f"{each} is read" in found] == systems
         held = [name for name in found if " at 2019-06-" in name]
-        assert len(held) == len(systems) * len(data.columns)
+        # the last line of a logger has no stamp
+        lost = name == "CSV, beside temperatures"
+        assert len(held) == len(systems) * len(data.columns) - lost
 
 
 def test_raw_cells_are_written_as_they_are(tmp_path):
