@@ -21,7 +21,13 @@ from audit.faults import (
     keys_as_written,
     planted_faults,
 )
-from audit.releases import audit_midsummer, run_audit, sums_in_16_bits
+from audit.releases import (
+    audit_midsummer,
+    audit_nights,
+    nights_told_from_midnight,
+    run_audit,
+    sums_in_16_bits,
+)
 from audit.service import open_service
 from sunveil.privacy import audit as mechanisms
 
@@ -60,6 +66,7 @@ def checks(place: Workplace, *, short: bool) -> Generator[tuple[str, Check], Non
             yield f"fault {fault.name}", partial(_fault, fault, place, alpha)
         yield "accounts", partial(_accounts, place)
         yield "fault 3: sums of a day in 16 bits", _wrapped_sums
+        yield "fault 5: readings about midnight count", _nights
         yield "fault 4: keys as their files write them", partial(_keys, place)
 
 
@@ -123,6 +130,12 @@ def _wrapped_sums() -> Iterator[Row]:
     with sums_in_16_bits():
         found = audit_midsummer(1.0)
     yield Row(not found.holds, "fault 3: sums of a day in 16 bits", _of_loss(found))
+
+
+def _nights() -> Iterator[Row]:
+    with nights_told_from_midnight():
+        found = audit_nights(1.0)
+    yield Row(not found.holds, "fault 5: readings about midnight count", _of_loss(found))
 
 
 def run(*, short: bool, part: tuple[int, int] = (1, 1), only: str = "") -> bool:

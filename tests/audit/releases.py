@@ -40,11 +40,19 @@ from sunveil.privacy.units import Days, Readings, System, Unit
 from sunveil.privacy.window import best_window
 from sunveil.releases.choices import Choices
 from sunveil.releases.drawing import score_record
-from sunveil.releases.frame import SHORTEST, Frame, frame_of, make_frame, time_grid_of
+from sunveil.releases.frame import (
+    MIDNIGHT_AFTER,
+    MIDNIGHT_BEFORE,
+    SHORTEST,
+    Frame,
+    frame_of,
+    make_frame,
+    time_grid_of,
+)
 from sunveil.releases.mounts import MountChoices
 from sunveil.releases.release import DELTA, posterior
 from sunveil.releases.score import count_score, placement, unit_score
-from sunveil.releases.worth import VOTE_RULES
+from sunveil.releases.worth import HOUR, VOTE_RULES
 from sunveil.scores import Capacities
 from sunveil.simulate import CITIES, draw_systems, simulate_power, simulate_sky
 from sunveil.site import Array, Site
@@ -253,11 +261,23 @@ def _replaced(setting: Setting, unit: Unit, single: NDArray[np.intp], rng: Rng) 
         # the first and the last day more often, since the frame ends there
         weights = np.ones(count // _per_day(setting))
         weights[[0, -1]] = 4.0
-        chosen = rng.choice(len(weights), unit.k, replace=False, p=weights / weights.sum())
-        mask.reshape(-1, _per_day(setting))[chosen] = True
+        for day in rng.choice(len(weights), unit.k, replace=False, p=weights / weights.sum()):
+            mask |= civil_day(setting, int(day), rng)
     else:
         mask[:] = True
     return mask
+
+
+def civil_day(setting: Setting, day: int, rng: Rng) -> Mask:
+    """Return the readings of a day by some clock, of 23, 24 or 25 hours."""
+    turn = round(setting.frame.weather.site.longitude * 240.0)
+    since = setting.times.astype("datetime64[s]").astype(np.int64) + turn
+    # what is stamped at the end of its interval may be taken for the start
+    earliest, latest = -MIDNIGHT_BEFORE, MIDNIGHT_AFTER + round(setting.interval_minutes * 60.0)
+    begin = int(rng.integers(earliest, latest + 1))
+    end = min(max(begin + round(HOUR) * int(rng.integers(-1, 2)), earliest), latest)
+    first = (since[0] // DAY + day) * DAY
+    return np.asarray((since >= first + begin) & (since < first + DAY + end))
 
 
 def _per_day(setting: Setting) -> int:
@@ -294,6 +314,12 @@ def _other(setting: Setting, best: int, rng: Rng) -> Array:
     return setting.fitting(_random_candidate(setting, rng))
 
 
+def _with_nights(setting: Setting, power: Array, rng: Rng) -> Array:
+    """Return readings with one load in all the dark: it may tell the base of another day."""
+    lit = np.repeat(setting.frame.lit, setting.ratio)
+    return np.where(lit, power, -float(rng.lognormal(0.0, 2.0)))
+
+
 # What readings are replaced by, given the best candidate before.
 ALTERNATIVES: tuple[Callable[[Setting, int, Rng], Array], ...] = (
     _other,
@@ -313,6 +339,7 @@ NET_ALTERNATIVES: tuple[Callable[[Setting, int, Rng], Array], ...] = (
     lambda setting, best, rng: _filled(setting, -float(rng.uniform(0.01, 30.0))),
     lambda setting, best, rng: setting.fitting(best) - float(rng.lognormal(0.0, 2.0)),
     lambda setting, best, rng: np.maximum(_other(setting, best, rng), 0.0),
+    lambda setting, best, rng: _with_nights(setting, _other(setting, best, rng), rng),
 )
 
 
@@ -396,6 +423,23 @@ def public_of(frame: Frame, record: Record, *, epsilon: float) -> PublicInputs:
         digest.update(np.ascontiguousarray(part).tobytes())
     digest.update(f"{record.interval_minutes} {record.label} {record.timezone}".encode())
     return PublicInputs(digest.hexdigest(), repr(frame.time_grid), frame.fingerprint())
+
+
+def audit_nights(epsilon: float, pairs: int = 500) -> ExactFinding:
+    """Audit civil days of net meters."""
+    setting = make_setting(epsilon=epsilon, seed=2, choices=NET)
+    made = score_pairs(setting, Days(1), epsilon, pairs)
+    return audit_exact(PermuteAndFlip(epsilon), made, name="permute-and-flip, civil days")
+
+
+@contextlib.contextmanager
+def nights_told_from_midnight() -> Iterator[None]:
+    """Patch the code: hole 5, readings about midnight count, which two civil days share."""
+    with (
+        mock.patch("sunveil.releases.frame.MIDNIGHT_BEFORE", -DAY),
+        mock.patch("sunveil.releases.frame.MIDNIGHT_AFTER", -DAY),
+    ):
+        yield
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,11 @@ from audit.releases import (
     as_read,
     audit_independence,
     audit_midsummer,
+    audit_nights,
     make_replay,
     make_setting,
     neighbour_pairs,
+    nights_told_from_midnight,
     public_of,
     run_audit,
     sums_in_16_bits,
@@ -181,6 +183,14 @@ def test_what_days_of_net_meters_take_from_others_is_caught(fault, net_meters):
     found = audit_exact(PermuteAndFlip(1.0), scored(net_meters, Days(1), fault, 99))
     assert not found.holds
     assert found.share > 1.2
+
+
+def test_nights_that_civil_days_share_are_caught():
+    """As when a base load was told from readings about midnight, too."""
+    with nights_told_from_midnight():
+        found = audit_nights(1.0)
+    assert not found.holds
+    assert found.share > 1.1
 
 
 def test_votes_counted_as_one_are_caught(many_votes):

@@ -40,7 +40,7 @@ class RoleCells:
     power
         The cells of each column of readings: texts, or numbers where the file has types.
     imported
-        The cells of what was taken from the grid, where a net meter counts it apart.
+        Those of each column of what was taken from the grid, where a net meter counts it apart.
     torn, short
         Lines that have more cells than the header, and lines that have fewer.
     separator
@@ -62,7 +62,7 @@ class RoleCells:
     system: pa.Array | None = None
     kind: pa.Array | None = None
     unit: pa.Array | None = None
-    imported: pa.Array | None = None
+    imported: tuple[pa.Array, ...] = ()
     torn: NDArray[np.bool_] | None = None
     short: NDArray[np.bool_] | None = None
     separator: str | None = None
@@ -74,12 +74,13 @@ class RoleCells:
         mask = pa.array(which)
         cells: dict[str, Any] = {
             name: None if (held := getattr(self, name)) is None else held.filter(mask)
-            for name in ("time", "date", "system", "kind", "unit", "imported")
+            for name in ("time", "date", "system", "kind", "unit")
         }
         return replace(
             self,
             rows=self.rows[which],
             power=tuple(each.filter(mask) for each in self.power),
+            imported=tuple(each.filter(mask) for each in self.imported),
             torn=None if self.torn is None else self.torn[which],
             short=None if self.short is None else self.short[which],
             **cells,
@@ -110,6 +111,8 @@ class RowReadings:
         Lines that have more cells than the header.
     imported
         The same rows with the numbers of what was taken from the grid, where it stands apart.
+    added
+        The same rows with the numbers of further columns that are added to these.
     """
 
     rows: Rows
@@ -122,6 +125,7 @@ class RowReadings:
     blank_stamp: NDArray[np.bool_]
     torn: NDArray[np.bool_] | None
     imported: RowReadings | None = None
+    added: tuple[RowReadings, ...] = ()
 
     def by_interval(self, minutes: Sequence[float]) -> RowReadings:
         """Return rows of days, whose numbers are column after column, as rows of one interval.

@@ -19,6 +19,7 @@ from sunveil.meters.vocabulary import (
     EXPORT_KINDS,
     GENERATION_KINDS,
     IMPORT_KINDS,
+    without_tariff,
 )
 
 
@@ -65,11 +66,11 @@ def rows_of_one_kind(
 
 def rows_of_flows(
     kinds: pa.Array, options: MeterOptions, *, strict: bool
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]]] | None:
     """Return which rows are what was given to the grid and which what was taken from it.
 
-    None where a column does not say so of one kind of rows each, or where there are rows of
-    generation and nobody asks for the net.
+    Those of several tariffs stand apart. None where a column does not say so of one kind of rows
+    each, or where there are rows of generation and nobody asks for the net.
 
     Parameters
     ----------
@@ -86,11 +87,23 @@ def rows_of_flows(
         return None
     if not options.net and set(folded) & set(GENERATION_KINDS):
         return None
-    given, taken = ({*folded} & words for words in (EXPORT_KINDS, IMPORT_KINDS))
-    if len(given) != 1 or len(taken) != 1:
+    given, taken = (_of_one_register(folded, words) for words in (EXPORT_KINDS, IMPORT_KINDS))
+    if not given or not taken:
         return None
-    of_kind = [np.array([each in kind for each in folded], dtype=bool) for kind in (given, taken)]
-    return of_kind[0][codes], of_kind[1][codes]
+
+    def rows(kind: str) -> NDArray[np.bool_]:
+        return np.array([each == kind for each in folded], dtype=bool)[codes]
+
+    return [rows(kind) for kind in given], [rows(kind) for kind in taken]
+
+
+def _of_one_register(folded: Sequence[str], words: frozenset[str]) -> list[str]:
+    """Return the kind of rows that words name, or those of all its tariffs; none of several."""
+    kinds = [each for each in dict.fromkeys(folded) if without_tariff(each) in words]
+    whole = [each for each in kinds if each in words]
+    if whole:
+        return whole if len(whole) == 1 else []
+    return kinds if len({without_tariff(each) for each in kinds}) == 1 else []
 
 
 def find_day_columns(

@@ -21,7 +21,7 @@ from sunveil.meters.jsonfile import read_json
 from sunveil.meters.negatives import TURNED
 from sunveil.meters.nem12 import is_nem12
 from sunveil.meters.numbers import decimal_mark
-from sunveil.meters.options import AUTO, MeterOptions, Register
+from sunveil.meters.options import ADDED, AUTO, MeterOptions, Register
 from sunveil.meters.quality import drop_missing
 from sunveil.meters.read import iter_systems, settle
 from sunveil.meters.record import Record
@@ -152,13 +152,13 @@ def _described(
     propose("system_column", _name(table.columns, roles.system), HEADER)
     if not wide:
         named = said is not None and said.power == roles.power
-        flows = roles.imported is not None
+        flows = bool(roles.imported)
         propose(
             "export_column" if flows else "power_column",
-            _name(table.columns, roles.power[0]),
+            _names(table.columns, roles.power),
             HEADER if named else READINGS,
         )
-        propose("import_column", _name(table.columns, roles.imported), HEADER)
+        propose("import_column", _names(table.columns, roles.imported), HEADER)
         propose("net", roles.net or None, HEADER)
     if head is not None:
         propose("skip_rows", head.above, HEADER)
@@ -214,6 +214,14 @@ def _register(raw: RawSystem, options: MeterOptions) -> Register:
     seconds = raw.stamps.wall[order] // 1_000_000
     readings = RawReadings(seconds, raw.values[order], raw.rows[order], raw.where)
     return find_register(drop_missing(readings), options, raw.unit)
+
+
+def _names(columns: tuple[TableColumn, ...], places: tuple[int, ...]) -> str | None:
+    """Return the names of columns that are added up, as options take them; None without any."""
+    names = [name for at in places if (name := _name(columns, at)) is not None]
+    if len(names) > 1 and any(ADDED in name for name in names):
+        names = [str(at + 1) for at in places]
+    return ADDED.join(names) or None
 
 
 def _name(columns: tuple[TableColumn, ...], place: int | None) -> str | None:

@@ -289,7 +289,7 @@ def _lists(found: Any, depth: int) -> Iterator[Sequence[Any]]:
             yield from _lists(each, depth + 1)
 
 
-_PLACES = ("date", "system", "kind", "unit", "imported")
+_PLACES = ("date", "system", "kind", "unit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,16 +369,16 @@ def _tables_of_objects(
 def _places(roles: ColumnRoles) -> list[int]:
     """Return the columns that hold what is read, in one order for all tables."""
     named = (getattr(roles, name) for name in _PLACES)
-    return [roles.time, *roles.power, *(at for at in named if at is not None)]
+    return [roles.time, *roles.counted, *(at for at in named if at is not None)]
 
 
 def _meaning(columns: Sequence[TableColumn], roles: ColumnRoles) -> Hashable:
     """Return what names of columns say, whatever the columns are called."""
     there: dict[str, Any] = {name: None if getattr(roles, name) is None else 0 for name in _PLACES}
-    counted = (roles.power[0], *(() if roles.imported is None else (roles.imported,)))
+    there["power"], there["imported"] = (0,) * len(roles.power), (0,) * len(roles.imported)
     return (
-        replace(roles, time=0, power=(0,) * len(roles.power), **there),
-        tuple(find_unit(columns[at].label)[0] for at in counted),
+        replace(roles, time=0, **there),
+        tuple(find_unit(columns[at].label)[0] for at in roles.counted),
         bool({"utc", "gmt"} & set(columns[roles.time].folded.split())),
     )
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
 from sunveil.keys import keys_of
-from sunveil.meters.assemble import RawSystem, matched
+from sunveil.meters.assemble import RawSystem, added_up, matched
 from sunveil.meters.cells import RoleCells, RowReadings
 from sunveil.meters.clock import Stamps
 from sunveil.meters.dates import NO_TIME, read_stamps
@@ -66,6 +66,8 @@ class TableReadings:
         What was assumed.
     imported
         The rows of what was taken from the grid, where the others are what was given to it.
+    added
+        The rows of further tariffs that are added to these.
     units
         The different texts in a column of units, and the number of each row's text.
     """
@@ -78,6 +80,7 @@ class TableReadings:
     time_format: str | None
     notes: tuple[str, ...]
     imported: TableReadings | None = None
+    added: tuple[TableReadings, ...] = ()
     units: tuple[pa.StringArray, NDArray[np.int64]] | None = None
 
     def __repr__(self) -> str:
@@ -86,11 +89,22 @@ class TableReadings:
     def systems(self) -> Iterator[RawSystem | RefusedSystem]:
         """Yield its systems, in the order of their names."""
         if self.imported is None:
-            yield from self._systems()
+            yield from self._of_all_tariffs()
             return
         taken = {each.system_id: each for each in self.imported.systems()}
-        for given in self._systems():
+        for given in self._of_all_tariffs():
             yield _netted(given, taken.get(given.system_id))
+
+    def _of_all_tariffs(self) -> Iterator[RawSystem | RefusedSystem]:
+        if not self.added:
+            yield from self._systems()
+            return
+        found: dict[str, list[RawSystem | RefusedSystem]] = {}
+        for table in (self, *self.added):
+            for each in table._systems():
+                found.setdefault(each.system_id, []).append(each)
+        for _, parts in sorted(found.items()):
+            yield _added_up(parts)
 
     def _systems(self) -> Iterator[RawSystem | RefusedSystem]:
         readings, where = self.readings, self.table.where
@@ -124,7 +138,10 @@ def read_table(table: RoleCells, options: MeterOptions) -> TableReadings:
     if table.kind is not None:
         wide = table.roles.minutes is not None
         if (flows := rows_of_flows(table.kind, options, strict=wide)) is not None:
-            given, taken = (read_table(_of_flow(table, rows), options) for rows in flows)
+            given, taken = (
+                _of_tariffs([read_table(_of_flow(table, rows), options) for rows in way])
+                for way in flows
+            )
             return replace(given, imported=taken, notes=(*given.notes, _NETTED))
         table = table.keep(rows_of_one_kind(table.kind, options, where=table.where, strict=wide))
     stamps, label, form = _stamps(table, options)
@@ -140,12 +157,28 @@ def read_table(table: RoleCells, options: MeterOptions) -> TableReadings:
     options = _with_said(options, table, label)
     names, readings = _readings(table, options, stamps)
     unit, notes = _unit(table, options)
-    if table.roles.imported is not None:
+    if table.roles.imported:
         notes = (*notes, _NETTED)
     elif table.roles.net and not options.net:
         notes = (*notes, "Its column is what was given to the grid: taken for a net meter.")
     units = None if table.unit is None else coded(table.unit)
     return TableReadings(table, readings, names, unit, options, form, notes, units=units)
+
+
+def _of_tariffs(tables: list[TableReadings]) -> TableReadings:
+    """Return the first of some tables with the others to be added to it."""
+    return replace(tables[0], added=tuple(tables[1:]))
+
+
+def _added_up(parts: list[RawSystem | RefusedSystem]) -> RawSystem | RefusedSystem:
+    """Return a system of the rows of all its tariffs."""
+    raws = [each for each in parts if isinstance(each, RawSystem)]
+    if len(raws) < len(parts):
+        return next(each for each in parts if isinstance(each, RefusedSystem))
+    try:
+        return added_up(raws)
+    except MeterError as error:
+        return RefusedSystem(raws[0].system_id, "meter", str(error))
 
 
 def _of_flow(table: RoleCells, rows: NDArray[np.bool_]) -> RoleCells:
@@ -177,7 +210,7 @@ def _refuse_homes_without_names(table: RoleCells, stamps: Stamps) -> None:
         return
     if 2 * len(np.unique(stamps.wall)) > len(stamps.wall):
         return
-    taken = {table.roles.time, table.roles.date, table.roles.imported, *table.roles.power}
+    taken = {table.roles.time, table.roles.date, *table.roles.counted}
     others = [each for at, each in enumerate(table.columns) if at not in taken]
     if listed := suggest_systems(others):
         raise MeterError(
@@ -259,21 +292,29 @@ def _readings(
     names, codes = None, None
     if table.system is not None:
         names, codes = _names(table.system)
-    cells = pa.concat_arrays(table.power) if len(table.power) > 1 else table.power[0]
     blank = _is_blank_stamp(table)
 
-    def read(column: pa.Array) -> RowReadings:
+    def read(column: pa.Array, *added: pa.Array) -> RowReadings:
         numbers, commas, evidence = _numbers(column, table.separator, options)
         wall, offset = stamps.wall, stamps.offset
         return RowReadings(
-            table.rows, wall, offset, numbers, commas, evidence, codes, blank, table.torn
+            table.rows,
+            wall,
+            offset,
+            numbers,
+            commas,
+            evidence,
+            codes,
+            blank,
+            table.torn,
+            added=tuple(map(read, added)),
         )
 
-    found = read(cells)
     if table.roles.minutes is not None:
-        found = found.by_interval(table.roles.minutes)
-    if table.imported is not None:
-        found = replace(found, imported=read(table.imported))
+        return names, read(pa.concat_arrays(table.power)).by_interval(table.roles.minutes)
+    found = read(*table.power)
+    if table.imported:
+        found = replace(found, imported=read(*table.imported))
     return names, found
 
 
@@ -331,23 +372,21 @@ def _unit(table: RoleCells, options: MeterOptions) -> tuple[Unit | None, tuple[s
         stated = units_in(*map(str, coded(table.unit)[0].to_pylist()))
         if stated:  # by several each system has its own
             return (stated.pop() if len(stated) == 1 else None), ()
-    labels = {table.columns[at].label for at in table.roles.power}
-    if len({unit_in_name(label) for label in labels}) > 1:
-        return None, ()
-    if table.roles.imported is not None:
+    roles = table.roles
+    if roles.minutes is None and len(roles.counted) > 1:
         return _unit_of_flows(table), ()
+    if len({unit_in_name(table.columns[at].label) for at in roles.power}) > 1:
+        return None, ()
     return find_unit(table.columns[table.roles.power[0]].label)
 
 
 def _unit_of_flows(table: RoleCells) -> Unit | None:
-    """Return the unit of what was given to the grid and of what was taken from it."""
-    assert table.roles.imported is not None
-    places = (table.roles.power[0], table.roles.imported)
-    units = units_in(*(table.columns[at].label for at in places))
+    """Return the unit of columns that are added up, or taken from each other."""
+    units = units_in(*(table.columns[at].label for at in table.roles.counted))
     if len(units) > 1:
         raise MeterError(
-            f"{table.where} counts what is given to the grid in another unit than what is taken"
-            " from it: bring both columns to one unit"
+            f"{table.where} has columns of different units that are added up or taken from each"
+            " other: bring them to one unit"
         )
     return units.pop() if units else None
 
@@ -434,7 +473,11 @@ def _values(
         values = np.where(own, converted, values)
     if readings.torn is not None:
         values = np.where(readings.torn[some], np.nan, values)
-    return values, int(text.sum())
+    without = int(text.sum())
+    for each in readings.added:
+        more, lost = _values(each, some, unit)
+        values, without = values + more, without + lost
+    return values, without
 
 
 def _problem(
