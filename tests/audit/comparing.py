@@ -12,11 +12,9 @@ from __future__ import annotations
 
 import math
 import shutil
-import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from scipy.stats import beta
 
@@ -86,17 +84,11 @@ class CaseFinding:
     answered: bool  # whether the dataset itself is; where it is refused, refusals are compared
     bound: float  # the largest lower bound of ε
     worst: str  # the pair that it is of, and what differed
-    seconds: float  # of a run
-    seconds_apart: float  # mean of the neighbours' less the dataset's own: for information
 
     @property
     def holds(self) -> bool:
         """Whether nothing exceeds the claim."""
         return self.bound <= self.claim
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding as plain JSON types."""
-        return {**asdict(self), "holds": self.holds}
 
 
 # A neighbour, its files, and what differed at a first look.
@@ -104,11 +96,11 @@ _Suspect = tuple[Neighbour, Path, str]
 
 
 class _Runner:
-    """Runs of one case, with their times."""
+    """Runs of one case, and how many there were."""
 
     def __init__(self, case: AuditCase, place: Workplace) -> None:
         self.case, self._place = case, place
-        self.seconds: dict[bool, list[float]] = {True: [], False: []}
+        self.runs = 0
 
     def written(self, data: PrivateCells) -> Path | None:
         """Return the files of a dataset; None where the format cannot hold it."""
@@ -124,25 +116,23 @@ class _Runner:
         within = path.relative_to(self._place.folder).parts[0]
         shutil.rmtree(self._place.folder / within)
 
-    def run(self, path: Path, *, own: bool) -> Outcome:
-        begun = time.monotonic()
-        found = self.case.run(path)
-        self.seconds[own].append(time.monotonic() - begun)
-        return found
+    def run(self, path: Path) -> Outcome:
+        self.runs += 1
+        return self.case.run(path)
 
     def reference(self, path: Path) -> Outcome:
         """Return one of a few runs of the dataset itself, of the bin that most of them have."""
-        found = [self.run(path, own=True) for _ in range(FIRST_RUNS)]
+        found = [self.run(path) for _ in range(FIRST_RUNS)]
         bins = [self.case.rule(each.drawn) for each in found]
         return found[bins.index(max(bins, key=bins.count))]
 
     def same(
-        self, path: Path, reference: Outcome, runs: int, neighbour: Neighbour, *, own: bool
+        self, path: Path, reference: Outcome, runs: int, neighbour: Neighbour
     ) -> tuple[int, int]:
         """Return how often the public part, and the bin, are those of a reference."""
         bin_of, seen, may = self.case.rule, [0, 0], self.case.replaced(neighbour)
         for _ in range(runs):
-            found = self.run(path, own=own)
+            found = self.run(path)
             seen[0] += not reference.difference(found, may)
             seen[1] += bin_of(found.drawn) == bin_of(reference.drawn)
         return seen[0], seen[1]
@@ -150,21 +140,17 @@ class _Runner:
     def finding(
         self, suspects: Sequence[_Suspect], *, pairs: int, answered: bool, bound: float, worst: str
     ) -> CaseFinding:
-        mean = {own: sum(each) / max(len(each), 1) for own, each in self.seconds.items()}
-        total = [*self.seconds[True], *self.seconds[False]]
         return CaseFinding(
             entry=self.case.entry,
             source=self.case.source,
             unit=self.case.unit,
             claim=self.case.claim,
             pairs=pairs,
-            runs=len(total),
+            runs=self.runs,
             differing=tuple(dict.fromkeys(each.kind for each, _, told in suspects if told)),
             answered=answered,
             bound=bound,
             worst=worst,
-            seconds=sum(total) / len(total),
-            seconds_apart=mean[False] - mean[True],
         )
 
 
@@ -199,7 +185,7 @@ def _look(runner: _Runner, reference: Outcome) -> tuple[int, list[_Suspect]]:
         if path is None:
             continue
         pairs += 1
-        told = _difference(case, reference, runner.run(path, own=False), neighbour)
+        told = _difference(case, reference, runner.run(path), neighbour)
         if told or case.runs:
             suspects.append((neighbour, path, told))
         else:
@@ -229,8 +215,8 @@ def _bound(
     runs: int,
     alpha: float,
 ) -> float:
-    first = runner.same(own, reference, runs, neighbour, own=True)
-    second = runner.same(other, reference, runs, neighbour, own=False)
+    first = runner.same(own, reference, runs, neighbour)
+    second = runner.same(other, reference, runs, neighbour)
     counts = zip(first, second, strict=True)
     return max(epsilon_bound(a, b, runs, alpha=alpha) for a, b in counts)
 

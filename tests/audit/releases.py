@@ -14,7 +14,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 from unittest import mock
@@ -476,10 +476,6 @@ class IndependenceFinding:
         """Whether nothing changed."""
         changed = self.choices_changed + self.frames_changed + self.scores_changed
         return changed + self.refused == 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding as plain JSON types."""
-        return {**asdict(self), "holds": self.holds}
 
 
 def audit_independence(

@@ -158,11 +158,6 @@ def test_neighbours_that_a_format_cannot_hold_are_none(five_days, place):
     assert (audit_case(asked, place, alpha=ALPHA).pairs, len(asked.neighbours)) == (1, 2)
 
 
-def test_a_finding_is_plain_json(five_days, place):
-    told = audit_case(case(five_days, lambda _: Outcome({})), place, alpha=ALPHA).to_dict()
-    assert (told["holds"], told["entry"], told["claim"]) == (True, "made up", 1.0)
-
-
 def test_only_the_readings_that_a_neighbour_replaces_may_differ(five_days, place):
     """Readings that come out by name: another's that is lost is found, one's own is not."""
 
