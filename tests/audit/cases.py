@@ -130,9 +130,12 @@ def data_for(source: str, unit: str) -> PrivateCells:
 def neighbours_for(
     name: str, data: PrivateCells, unit: str, *, spots: int = 2, short: bool = False
 ) -> tuple[Neighbour, ...]:
-    """Return the neighbours that a kind of file is shown."""
+    """Return the neighbours that a kind of file is shown.
+
+    That a member cannot be read is said of its own system, so this is for the reader alone.
+    """
     source = METER_SOURCES[name]
-    raw = {} if source.members and unit != SYSTEM else source.raw
+    raw = {} if source.members and (unit != SYSTEM or spots == 1) else source.raw
     kinds = (*FEW, *FEW_PAIRS, *list(raw)[:3]) if short else None
     alone = source.rows_of_days and unit in (READING, THREE_READINGS)
     # open: quotes in two cells of a line of NEM12 move the cells between and behind them
@@ -176,7 +179,7 @@ class Scope:
             units = (READING, SYSTEM if source.members else THREE_READINGS)
             for unit in units if self.short else UNITS:
                 data = data_for(name, "short")
-                spots = 1 if self.short else 3
+                spots = 2 if source.members else 1 if self.short else 3
                 made = neighbours_for(name, data, unit, spots=spots, short=self.short)
                 yield reading_case(name, source, unit, data, made)
         yield from stamp_cases()
@@ -215,7 +218,7 @@ class Scope:
         made = tuple(
             each
             for each in neighbours(notes, SYSTEM, kinds=FEW if self.short else None, spots=2)
-            if each.kind not in TEARING - {"quoted newline", "a note in quotes"}
+            if each.kind not in SEPARATING  # which would move the system's own place
         )
         table = systems_table(data)
         yield from self._fleet("table of systems", SYSTEM, notes, made, table, asked=READING)
@@ -397,7 +400,7 @@ SHORT: frozenset[tuple[str, str, str]] = frozenset(
         (COMMAND, "Parquet, texts", READING),
         (COMMAND, "CSV, net", DAY),
         (COMMAND, "table of systems", SYSTEM),
-        (FOLDER, "zipped folder", SYSTEM),
+        (FOLDER, "zipped folder", DAY),
         (SERVICE, "workbook", READING),
         (COMMAND, "fleet, folder of CSV", READING),
         (FOLDER, "estimates, CSV", SYSTEM),
