@@ -80,7 +80,8 @@ def read_nem12(
 def _channels(lines: Iterator[str]) -> Iterator[_Channel]:
     open_channel: _Channel | None = None
     for row, line in enumerate(lines, start=1):
-        cells = [cell.strip() for cell in cut(line, ",")]
+        # no field of this format holds a comma, so quotes hold none together
+        cells = [cell.strip(' \t"') for cell in line.split(",")]
         if cells[0] == "200":
             if open_channel is not None:
                 yield open_channel
