@@ -19,6 +19,7 @@ from benchmarks import real
 from benchmarks.calibrate import left_out_coverage
 from benchmarks.real_bars import bar_lines
 from benchmarks.real_figure import draw
+from benchmarks.real_planes import plane_lines
 from benchmarks.real_scores import (
     DECLARED,
     PEERS,
@@ -179,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     single = (year for case in judged for year in real.single_years(case))
     # the slow peer is left out of years
     years = gather(single, () if options.alone else (DECLARED, REPAIRED), options.cache)
-    tables = table_lines(found, list(years.values()))
+    tables = [*table_lines(found, list(years.values())), *plane_lines(cases)]
     if options.alone:
         print("\n".join(tables))
     else:

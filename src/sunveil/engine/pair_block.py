@@ -58,6 +58,9 @@ CANDIDATE_STEPS = 8
 # at the least. What a longer record than so many independent readings says counts no more, since
 # errors of the model do not average out.
 LEAST_GAIN, LONGEST_RECORD = 2.5, 45.0
+# Two planes that are so much likelier may be there, and nothing tells: of simulated single planes of
+# another physics 2% are, of our own none. [log likelihood]
+UNRESOLVED_GAIN = 1.75
 # The smaller plane has this share at the least: what shade and haze look like has less.
 LEAST_SHARE = 0.2
 # Pairs that stand this far away must be so much less likely. [degrees, log likelihood]
@@ -144,7 +147,7 @@ def fit_pairs(fit: FinalFit, suspects: NDArray[np.intp]) -> PairFits:
     tilt = np.hypot(pairs[:, EASTS], pairs[:, NORTHS])
     told &= (tilt * capacity).sum(axis=1) >= FLATTEST_TOLD * capacity.sum(axis=1)
     told &= capacity.sum(axis=1) <= MOST_CAPACITY * shown_capacity(fit)[suspects]
-    unresolved = shared & (gain >= HOPELESS) & ~sure
+    unresolved = shared & (gain >= UNRESOLVED_GAIN) & ~sure
     return PairFits(suspects, pairs, told, sure, unresolved, model, say, skyline)
 
 
