@@ -175,9 +175,10 @@ def plane_lines(cases: Sequence[RealCase]) -> list[str]:
 
 SUMS_NOTE = [
     "Sums of the generation of two of nine homes in Fontana, of about 20° of tilt. They face three",
-    "ways; one home of a sum may be mirrored about solar noon, so that it faces another way and every",
-    "reading is still metered. The truth is our own estimate of each home alone: what the model errs",
-    "by alike in both does not show. Errors are median / 95th percentile over sums that were found.",
+    "ways; one home of a sum may be mirrored about solar noon, so that it faces another way and",
+    "every reading is still metered. The truth is our own estimate of each home alone: what the",
+    "model errs by alike in both does not show. Errors are median / 95th percentile over sums that",
+    "were found.",
 ]
 FLAT_NOTE = [
     f"The canopy's two sides of 5° are one flat plane to any meter. {FLAT} systems of each physics"

@@ -39,8 +39,8 @@ OUTAGE = 0.03
 SMOOTH, DULLEST, DULLISH = 0.03, 0.4, 0.85
 # In winter smog so many of at least so many smooth days are dull, and so many more than in summer.
 FEWEST_SMOOTH, SMOGGY, SMOGGIER_THAN_SUMMER = 15, 0.345, 0.15
-# Under such a winter the truth is steeper, by up to this beyond the usual interval: 11° hold nine of
-# ten simulated plants under smog, and real ones err more. [degrees]
+# Under such a winter the truth is steeper, by up to this beyond the usual interval: 11° hold nine
+# of ten simulated plants under smog, and real ones err more. [degrees]
 HIDDEN_TILT = 17.0
 # What a reading of any other day counts: nearly nothing, unless there is nothing else.
 BACKGROUND = 0.02

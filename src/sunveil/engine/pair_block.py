@@ -58,8 +58,8 @@ CANDIDATE_STEPS = 8
 # at the least. What a longer record than so many independent readings says counts no more, since
 # errors of the model do not average out.
 LEAST_GAIN, LONGEST_RECORD = 2.5, 45.0
-# Two planes that are so much likelier may be there, and nothing tells: of simulated single planes of
-# another physics 2% are, of our own none. [log likelihood]
+# Two planes that are so much likelier may be there, and nothing tells: of simulated single planes
+# of another physics 2% are, of our own none. [log likelihood]
 UNRESOLVED_GAIN = 1.75
 # The smaller plane has this share at the least: what shade and haze look like has less.
 LEAST_SHARE = 0.2
