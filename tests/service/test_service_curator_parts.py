@@ -100,6 +100,13 @@ def test_a_promise_says_what_it_does_not_hide():
     assert "a factor of 8,103" in promise_sentences(Promise(System(), 9.0))[0]
 
 
+def test_a_delta_is_added_to_the_probability_of_every_set_of_answers():
+    said = " ".join(promise_sentences(Promise(System(), 1.0, 1e-6)))
+    assert "at most 2.72 times what it would be otherwise, plus 1e-06" in said
+    assert "a factor of" not in said
+    assert "probability of at most" not in said
+
+
 def test_a_form_is_read_as_people_write_numbers():
     given = {"protect": "days", "k": " 3 ", "epsilon": "0,5", "delta": "", "allow": "paper"}
     assert parse_promise(given) == Promise(Days(3), 0.5, 0.0, ("paper",))

@@ -95,6 +95,7 @@ def _whole(text: str) -> int:
 
 
 _COLUMN = "a column's name, or its place counted from 1"
+_COLUMNS = f'{_COLUMN}; several that are added up as "Export T1 + Export T2"'
 _TIME = 'a time such as "2024-01-01T00:00"'
 # In the order in which a proposal has them.
 SCHEMA_FIELDS: dict[str, SchemaField] = {
@@ -125,12 +126,12 @@ SCHEMA_FIELDS: dict[str, SchemaField] = {
     "first": SchemaField("The first stamp; rows before it are left out.", _TIME, str, True),
     "last": SchemaField("The last stamp; rows after it are left out.", _TIME, str, True),
     "system_column": SchemaField("The column of systems.", _COLUMN, str, True),
-    "power_column": SchemaField("The column of readings.", _COLUMN, str, True),
+    "power_column": SchemaField("The column of readings.", _COLUMNS, str, True),
     "export_column": SchemaField(
-        "The column of what is given to the grid, of a net meter.", _COLUMN, str, True
+        "The column of what is given to the grid, of a net meter.", _COLUMNS, str, True
     ),
     "import_column": SchemaField(
-        "The column of what is taken from the grid, of a net meter.", _COLUMN, str, True
+        "The column of what is taken from the grid, of a net meter.", _COLUMNS, str, True
     ),
     "power_unit": SchemaField("What readings count.", "W, kW, MW, Wh, kWh, MWh or auto"),
     "register": SchemaField(
