@@ -1,4 +1,4 @@
-"""Sums of two real homes at ten angles, and flat systems: two parts of the page of real systems.
+"""Sums of two real homes at many angles, and flat systems: two parts of the page of real systems.
 
 The homes of Fontana face three ways. A home is mirrored about solar noon of each day to face a
 fourth and a fifth, so that every reading of a sum was metered; its morning's clouds are then the
