@@ -20,6 +20,7 @@ from benchmarks.calibrate import left_out_coverage
 from benchmarks.real_bars import bar_lines
 from benchmarks.real_clocks import clock_faults, clock_lines
 from benchmarks.real_figure import draw
+from benchmarks.real_planes import plane_lines
 from benchmarks.real_scores import (
     DECLARED,
     DOUBTFUL_LABELS,
@@ -193,7 +194,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except real.MissingDataError as error:
         faults = {}
         say(f"clock faults are left out: {error}")
-    tables = table_lines(found, list(years.values()), list(faults.values()))
+    tables = [
+        *table_lines(found, list(years.values()), list(faults.values())),
+        *plane_lines(cases),
+    ]
     if options.alone:
         print("\n".join(tables))
     else:

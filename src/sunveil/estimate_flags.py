@@ -24,6 +24,7 @@ class Flag(StrEnum):
     SEASONAL_HAZE = "seasonal_haze"
     CAPACITY_BOUNDED = "capacity_bounded"
     TWO_PLANES = "two_planes"
+    PLANES_UNRESOLVED = "planes_unresolved"
     TRACKER = "tracker"
     LITTLE_EXPORT = "little_export"
     LOAD_FOLLOWS_SUN = "load_follows_sun"
@@ -53,6 +54,8 @@ FLAG_MEANINGS = {
     " the interval of azimuth holds the answers for its start, its middle and its end",
     Flag.FEW_CLEAR_HOURS: "too few clear hours for a sure plane, so the intervals are wide",
     Flag.SEASONAL_HAZE: "winter days are hazy, which makes a plane look flatter than it is",
+    Flag.PLANES_UNRESOLVED: "two planes explain its readings better than one, but not by enough to"
+    " tell: azimuth and tilt are those of one plane, and may be between two",
     Flag.TWO_PLANES: "its modules stand on two planes: azimuth and tilt are those of the one plane"
     " that would do best in their place",
     Flag.TRACKER: "its modules follow the sun",
@@ -92,7 +95,7 @@ POOR_FLAGS = (
     Flag.FEW_CLEAR_HOURS,
     Flag.UNLIKELY_UNIT,
 )
-FAIR_FLAGS = (Flag.CLOCK_UNCHECKED, Flag.LABEL_UNKNOWN)
+FAIR_FLAGS = (Flag.CLOCK_UNCHECKED, Flag.PLANES_UNRESOLVED, Flag.LABEL_UNKNOWN)
 
 
 def judge(flags: Collection[Flag], plane_error_degrees: float) -> tuple[Quality, str]:

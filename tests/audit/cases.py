@@ -138,15 +138,11 @@ def neighbours_for(
     raw = {} if source.members and (unit != SYSTEM or spots == 1) else source.raw
     kinds = (*FEW, *FEW_PAIRS, *list(raw)[:3]) if short else None
     alone = source.rows_of_days and unit in (READING, THREE_READINGS)
-    # open: quotes in two cells of a line of NEM12 move the cells between and behind them
-    quoted = name == "NEM12" and unit == THREE_READINGS
     own = next(iter(data.by_system)) if source.one_system else None
     return tuple(
         each
         for each in neighbours(data, unit, kinds=kinds, spots=spots, raw=raw)
-        if own in (None, each.system)
-        and not (alone and each.kind in SEPARATING)
-        and not (quoted and any(b'"' in cell for cell in each.cells))
+        if own in (None, each.system) and not (alone and each.kind in SEPARATING)
     )
 
 

@@ -29,7 +29,7 @@ from sunveil.engine.assumed import (
     SystematicErrors,
 )
 from sunveil.engine.ceiling import exclude, largest_capacity, shown_capacity, widened
-from sunveil.engine.clear import dull_winters, haze_covariances
+from sunveil.engine.clear import dull_winters, widened_upward
 from sunveil.engine.clocks import BlockClocks, find_clocks
 from sunveil.engine.final import fit_finally
 from sunveil.engine.hypotheses import FAR_MINUTES
@@ -280,9 +280,10 @@ def _completed(
     hazy = dull_winters(fit.days.smooth) & prepared.sky.clear & _faces_winter(fit.points, prepared)
     covariance = fit.covariances(errors) + year_covariances(fit.points, years, errors)
     covariance[kinds.two] = kinds.covariance[kinds.two]
-    covariance += haze_covariances(fit.points, hazy)
     two = kinds.two & ~excluded
-    spread = widened(intervals_of(points, covariance), shown_capacity(fit), excluded, most)
+    spread = intervals_of(points, covariance)
+    widened_upward(spread, np.hypot(points[:, EAST], points[:, NORTH]), hazy)
+    spread = widened(spread, shown_capacity(fit), excluded, most)
     spread.plane_error_degrees[two] = kinds.radius[two]
     agreement, clipped = fit.agreement(), fit.clipped() > CLIPPED_SHARE
     limited = clipped & (points[:, LIMIT] < NO_LIMIT)
@@ -293,6 +294,7 @@ def _completed(
         Flag.LOW_AGREEMENT: agreement < lowest,
         Flag.TOO_LITTLE_DATA: few_days,
         Flag.NOT_ONE_PLANE: kinds.unexplained | (kinds.two & excluded),
+        Flag.PLANES_UNRESOLVED: kinds.unresolved,
         Flag.TWO_PLANES: two,
         Flag.CAPACITY_BOUNDED: excluded,
         Flag.FEW_CLEAR_HOURS: clear_hours < FEWEST_CLEAR_HOURS,

@@ -20,7 +20,7 @@ from sunveil.meters.numbers import parse_number
 from sunveil.meters.options import ADDED, MeterOptions, Unit
 from sunveil.meters.record import Label
 from sunveil.meters.refusals import RefusedSystem
-from sunveil.meters.textcells import cut, iter_lines
+from sunveil.meters.textcells import iter_lines
 
 _MARKET_TIME = 600.0
 _MINUTE = 60_000_000
