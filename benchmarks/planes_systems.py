@@ -185,16 +185,20 @@ def real_systems(names: Sequence[str] | None = None) -> Iterator[KnownMounts]:
     cases, missing = real.load_all(names=names or tuple(real.LOADERS))
     for name, reason in missing.items():
         print(f"{name} is left out: {reason}", flush=True)
-    for case in cases:
-        labelled = case.azimuth is not None and case.tilt is not None
-        yield KnownMounts(
-            name=case.name,
-            power=case.power,
-            site=case.site,
-            planes=((Plane(case.azimuth, case.tilt), 1.0),) if labelled else (),
-            dc_capacity_kw=case.dc_kw or math.nan,
-            label=case.label,
-        )
+    yield from map(of_case, cases)
+
+
+def of_case(case: real.RealCase) -> KnownMounts:
+    """Return a real system with the plane of its label, if it has one."""
+    labelled = case.azimuth is not None and case.tilt is not None
+    return KnownMounts(
+        name=case.name,
+        power=case.power,
+        site=case.site,
+        planes=((Plane(case.azimuth, case.tilt), 1.0),) if labelled else (),
+        dc_capacity_kw=case.dc_kw or math.nan,
+        label=case.label,
+    )
 
 
 def sums_of_homes(homes: Sequence[Answer]) -> Iterator[KnownMounts]:

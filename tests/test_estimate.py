@@ -171,6 +171,8 @@ def test_a_row_of_another_version_is_refused(estimate, name):
         ((Flag.CLIPPING, Flag.CLOCK_REPAIRED), 2.0, Quality.GOOD, "within 2 degrees"),
         ((Flag.LABEL_UNKNOWN,), 2.0, Quality.FAIR, "which instant"),
         ((Flag.LABEL_UNKNOWN,), 20.0, Quality.POOR, "within 20 degrees"),
+        ((Flag.CLOCK_UNCHECKED,), 2.0, Quality.FAIR, "a wrong clock would go unnoticed"),
+        ((Flag.CLOCK_DOUBTFUL,), 2.0, Quality.POOR, "neither the declared clock nor another"),
         ((Flag.TWO_PLANES,), 2.0, Quality.GOOD, "each of the two planes is known to within 2"),
         ((Flag.TRACKER,), 9.0, Quality.FAIR, "the axis of the tracker is known to within 9"),
         ((Flag.TWO_PLANES, Flag.NOT_ONE_PLANE), 2.0, Quality.POOR, "nothing can tell which"),

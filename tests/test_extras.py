@@ -101,8 +101,7 @@ def test_the_extras_are_those_of_the_project():
 def test_the_core_and_all_commands_load_without_any_extra():
     blocked = sorted({name for names in EXTRAS.values() for name in names})
     inside = {path.relative_to(PACKAGE).as_posix() for path in MODULES}
-    above = ("service/", "endtoend/")
-    served = {name for name in inside if name.startswith(above)}
+    served = {name for name in inside if name.startswith("service/")}
     names = [
         f"sunveil.{name.removesuffix('.py').replace('/', '.')}".removesuffix(".__init__")
         for name in sorted(inside - served)
@@ -139,7 +138,6 @@ def without(monkeypatch, *extras):
             ["publish", "synthetic", "{}/none", *CHARGED, "--out", "{}/new"],
             "publish,synthetic",
         ),
-        (["audit", "--end-to-end", "--out", "{}/new"], "publish,service,synthetic"),
         (["ledger", "show", "--ledger", "postgresql://127.0.0.1:1/none"], "postgres"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else value,

@@ -24,11 +24,14 @@ class Flag(StrEnum):
     SEASONAL_HAZE = "seasonal_haze"
     CAPACITY_BOUNDED = "capacity_bounded"
     TWO_PLANES = "two_planes"
+    PLANES_UNRESOLVED = "planes_unresolved"
     TRACKER = "tracker"
     LITTLE_EXPORT = "little_export"
     LOAD_FOLLOWS_SUN = "load_follows_sun"
     STORAGE = "storage"
     HEAVY_LOAD = "heavy_load"
+    CLOCK_UNCHECKED = "clock_unchecked"
+    CLOCK_DOUBTFUL = "clock_doubtful"
 
 
 FLAG_MEANINGS = {
@@ -36,6 +39,10 @@ FLAG_MEANINGS = {
     Flag.LOW_AGREEMENT: "few readings look like any single plane under this weather",
     Flag.TOO_LITTLE_DATA: "too few days for a whole season, so the intervals are wide",
     Flag.CLOCK_REPAIRED: "the declared clock did not fit the sun and was repaired",
+    Flag.CLOCK_UNCHECKED: "too few days show first and last light, so that a wrong clock would go"
+    " unnoticed",
+    Flag.CLOCK_DOUBTFUL: "neither the declared clock nor another fits first and last light: the"
+    " intervals hold the answers of both",
     Flag.NOT_ONE_PLANE: "its modules stand on more than one plane, and nothing can tell which",
     Flag.NET_METER: "a household's consumption is in the readings, and was told from the"
     " generation",
@@ -47,6 +54,8 @@ FLAG_MEANINGS = {
     " the interval of azimuth holds the answers for its start, its middle and its end",
     Flag.FEW_CLEAR_HOURS: "too few clear hours for a sure plane, so the intervals are wide",
     Flag.SEASONAL_HAZE: "winter days are hazy, which makes a plane look flatter than it is",
+    Flag.PLANES_UNRESOLVED: "two planes explain its readings better than one, but not by enough to"
+    " tell: azimuth and tilt are those of one plane, and may be between two",
     Flag.TWO_PLANES: "its modules stand on two planes: azimuth and tilt are those of the one plane"
     " that would do best in their place",
     Flag.TRACKER: "its modules follow the sun",
@@ -78,6 +87,7 @@ POOR_FLAGS = (
     Flag.STORAGE,
     Flag.HEAVY_LOAD,
     Flag.NOT_ONE_PLANE,
+    Flag.CLOCK_DOUBTFUL,
     Flag.CAPACITY_BOUNDED,
     Flag.LOW_AGREEMENT,
     Flag.SEASONAL_HAZE,
@@ -85,7 +95,7 @@ POOR_FLAGS = (
     Flag.FEW_CLEAR_HOURS,
     Flag.UNLIKELY_UNIT,
 )
-FAIR_FLAGS = (Flag.LABEL_UNKNOWN,)
+FAIR_FLAGS = (Flag.CLOCK_UNCHECKED, Flag.PLANES_UNRESOLVED, Flag.LABEL_UNKNOWN)
 
 
 def judge(flags: Collection[Flag], plane_error_degrees: float) -> tuple[Quality, str]:

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engine_makers import point_of, row_of
+from engine_makers import flags, point_of, row_of
 
+from sunveil.engine import infer_block
 from sunveil.engine.clear import (
     BACKGROUND,
     DULL,
@@ -14,12 +15,12 @@ from sunveil.engine.clear import (
     ClearDays,
     dull_winters,
     find_clear_days,
-    haze_covariances,
 )
 from sunveil.engine.model import SEASON
 from sunveil.engine.prepared import PreparedSky
 from sunveil.engine.readings import lay_out
 from sunveil.engine.search import modelled_power
+from sunveil.estimate import Flag
 from sunveil.weather import clearsky
 
 POINT = point_of(180.0, 30.0, 5.0, haze=-0.2, heat=1.25)[None]
@@ -223,12 +224,17 @@ def test_smog_is_many_dull_days_of_winter_and_not_of_summer(counts, smog):
     assert dull_winters(np.array([counts]))[0] == smog
 
 
-def test_smog_hides_the_tilt_and_nothing_else():
-    points = np.array([point_of(180.0, 30.0), point_of(90.0, 20.0), point_of(180.0, 30.0)])
-    found = haze_covariances(points, np.array([True, True, False]))
-    assert found[0, 1, 1] == pytest.approx(HIDDEN_TILT**2)
-    assert found[1, 0, 0] == pytest.approx(HIDDEN_TILT**2)
-    assert np.abs(found).sum() == pytest.approx(2 * HIDDEN_TILT**2)
+def test_smog_makes_a_tilt_steeper_at_most(denver, prepared, model, smoggy):
+    rows = np.zeros((2, denver.grid.count), dtype=np.float32)
+    rows[:, prepared.slot] = np.stack([model, smoggy])[:, : len(prepared.slot)]
+    found = infer_block(rows, denver)
+    assert [Flag.SEASONAL_HAZE in flags(found, place) for place in (0, 1)] == [False, True]
+    up = found.tilt_high - found.surface_tilt
+    down = found.surface_tilt - found.tilt_low
+    assert up[1] > up[0] + 0.9 * HIDDEN_TILT
+    assert down[1] == pytest.approx(down[0], abs=1.5)
+    assert found.tilt_high[1] <= 90.0
+    assert found.plane_error_degrees[1] >= up[1] > found.plane_error_degrees[0]
 
 
 def test_every_system_is_weighed_as_if_it_were_alone(prepared, rows, smoggy):

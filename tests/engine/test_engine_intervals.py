@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from engine_makers import point_of
+from engine_makers import point_of, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sunveil.engine import infer_block
 from sunveil.engine.assumed import SystematicErrors
 from sunveil.engine.intervals import (
     DRAWS,
@@ -182,3 +183,10 @@ def test_readings_that_say_nothing_give_wide_intervals():
     found = intervals_of(points, total)
     assert found.plane_error_degrees[0] > 60.0
     assert found.capacity_high[0] / found.capacity_low[0] > 1000.0
+
+
+def test_a_plane_that_may_as_well_be_flat_has_tilts_from_zero(denver, power_of):
+    found = infer_block(rows_of([power_of(150.0, 2.0), power_of(150.0, 15.0)], denver.grid), denver)
+    assert found.plane_error_degrees[0] > found.surface_tilt[0] > 0.5
+    assert found.tilt_low[0] == 0.0 < found.surface_tilt[0] < found.tilt_high[0]
+    assert found.tilt_low[1] > 8.0

@@ -16,7 +16,8 @@ from sunveil.engine.kinds import tell_kinds
 from sunveil.engine.model import CAPACITY
 from sunveil.engine.outcomes import INFERRED
 from sunveil.engine.search import search
-from sunveil.estimate import Flag
+from sunveil.estimate import Flag, Quality
+from sunveil.estimate_flags import GOOD_WITHIN, judge
 from sunveil.simulate import SystemTruth, Tracker, east_west, tracking
 from sunveil.site import Plane
 
@@ -104,7 +105,7 @@ def test_what_is_asked_of_a_fit_is_asked_of_the_pair(denver, prepared, powers_of
 def test_an_unsure_clock_makes_both_azimuths_unsure(denver, prepared, powers_of_pairs):
     rows = rows_of(powers_of_pairs[:1], denver.grid)
     widths = []
-    for minutes in (0.7, 20.0):
+    for minutes in (0.7, 30.0):
         fit = fit_finally(search(rows, prepared), prepared)
         kinds = tell_kinds(fit, SystematicErrors(clock_minutes=minutes), None)
         widths.append([each.azimuth_interval.width for each in kinds.planes[0]])
@@ -139,6 +140,29 @@ def test_of_low_tilts_it_is_said_that_nothing_tells_which_they_are(denver, power
     assert found.planes[0] == ()
     assert Flag.NOT_ONE_PLANE in flags(found, 0)
     assert Flag.TWO_PLANES not in flags(found, 0)
+
+
+def two_of(power_of, second: float, share: float = 0.7, tilt: float = 22.0, first: float = 140.0):
+    return power_of(first, tilt, change=partial(pair, second=second, share=share), seed=3)
+
+
+@pytest.mark.parametrize(("second", "within"), [(255.0, 8.0), (270.0, 5.0)])
+def test_planes_are_found_at_angles_that_roofs_seldom_have(denver, power_of, second, within):
+    found = infer_block(rows_of([two_of(power_of, second)], denver.grid), denver)
+    larger, smaller = found.planes[0]
+    assert larger.surface_azimuth == pytest.approx(140.0, abs=within)
+    assert smaller.surface_azimuth == pytest.approx(second, abs=within)
+
+
+def test_a_plane_that_may_be_two_is_not_good(denver, powers, power_of):
+    powers = [two_of(power_of, 0.0, 0.75, first=180.0), *powers]
+    found = infer_block(rows_of(powers, denver.grid), denver)
+    assert flags(found, 0) == (Flag.PLANES_UNRESOLVED,)
+    assert found.planes[0] == ()
+    error = float(found.plane_error_degrees[0])
+    assert error < GOOD_WITHIN
+    assert judge(flags(found, 0), error)[0] is Quality.FAIR
+    assert all(Flag.PLANES_UNRESOLVED not in flags(found, each) for each in range(1, len(powers)))
 
 
 def test_an_east_west_roof_keeps_its_clock(found):

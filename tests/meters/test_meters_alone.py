@@ -19,6 +19,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 from meter_makers import refusal, sunny
+from numpy.typing import NDArray
 
 from sunveil.meters import MeterOptions, Record, iter_systems
 from sunveil.meters.frames import systems_of_frame
@@ -749,6 +750,22 @@ def test_an_interval_of_nem12_may_have_a_leading_zero(minutes, tmp_path):
     (record,) = iter_systems(path, MeterOptions(cleaning="each"))
     assert isinstance(record, Record)
     assert (record.interval_minutes, len(record.times)) == (5.0, 288)
+
+
+def test_quotes_in_two_cells_of_a_line_of_nem12_move_no_other_reading(tmp_path):
+    def records(*changed: int) -> NDArray[np.float64]:
+        cells = [f"{each / 100.0:.4f}" for each in range(288)]
+        cells = [f'"{each}' if place in changed else each for place, each in enumerate(cells)]
+        head = "200,NMI,B1,B1,B1,N1,METER,kWh,5,"
+        day = f"300,20160701,{','.join(cells)},A,,,,"
+        path = tmp_path / "home.csv"
+        path.write_text("\n".join(["100,NEM12,202001010000,MDP,Retailer", head, day, "900", ""]))
+        (record,) = iter_systems(path, MeterOptions(cleaning="each"))
+        assert isinstance(record, Record)
+        return record.power_kw
+
+    differ = np.flatnonzero(records() != records(100, 110))
+    assert set(differ) <= {100, 110}
 
 
 # Green Button

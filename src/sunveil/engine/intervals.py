@@ -159,7 +159,8 @@ def intervals_of(points: Array, covariance: Array) -> Intervals:
     return Intervals(
         azimuth_low=np.where(any_azimuth, 0.0, (centre + low) % 360.0),
         azimuth_high=np.where(any_azimuth, 360.0, (centre + high) % 360.0),
-        tilt_low=np.minimum(bounds[0], own),
+        # a plane that may as well be flat
+        tilt_low=np.where(radius >= own, 0.0, np.minimum(bounds[0], own)),
         tilt_high=np.maximum(bounds[1], own),
         capacity_low=np.exp(points[:, CAPACITY] - deviation),
         capacity_high=np.exp(points[:, CAPACITY] + deviation),

@@ -41,6 +41,8 @@ class Kinds(NamedTuple):
         Whether it stands on two planes that are known.
     unexplained
         Whether it is more than one plane, and nothing tells which.
+    unresolved
+        Whether it may be one plane or two, and nothing tells which of these.
     planes
         A tuple of two :class:`~sunveil.planes.PlaneEstimate` for each pair, none of the others.
     covariance
@@ -53,6 +55,7 @@ class Kinds(NamedTuple):
 
     two: NDArray[np.bool_]
     unexplained: NDArray[np.bool_]
+    unresolved: NDArray[np.bool_]
     planes: NDArray[Any]
     covariance: Array
     radius: Array
@@ -84,7 +87,9 @@ def tell_kinds(fit: FinalFit, errors: SystematicErrors, places: Places | None) -
     out.unexplained[pairs.systems[pairs.sure]] = True
     out.two[pairs.systems[pairs.told]] = True
     out.unexplained[out.two] = False
-    out.unexplained[[*trackers]] = False
+    out.unresolved[np.intersect1d(pairs.systems[pairs.unresolved], suspects[~beyond_doubt])] = True
+    for each in (out.unexplained, out.unresolved):
+        each[[*trackers]] = False
     for place in np.flatnonzero(pairs.told).tolist():
         s, pair = pairs.systems[place], pairs.pairs[place]
         covariance = pair_covariance(fit, pairs, place, errors)
@@ -102,9 +107,9 @@ def _one_plane(fit: FinalFit) -> Kinds:
     size, parameters = fit.points.shape
     planes = np.empty(size, dtype=object)
     planes[:] = [()] * size
-    two, unexplained = np.zeros((2, size), dtype=bool)
+    two, unexplained, unresolved = np.zeros((3, size), dtype=bool)
     covariance = np.zeros((size, parameters, parameters))
-    return Kinds(two, unexplained, planes, covariance, np.zeros(size), {})
+    return Kinds(two, unexplained, unresolved, planes, covariance, np.zeros(size), {})
 
 
 def _placed(pair: Array, fit: FinalFit, place: Places) -> Array:

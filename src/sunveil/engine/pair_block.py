@@ -58,6 +58,9 @@ CANDIDATE_STEPS = 8
 # at the least. What a longer record than so many independent readings says counts no more, since
 # errors of the model do not average out.
 LEAST_GAIN, LONGEST_RECORD = 2.5, 45.0
+# Two planes that are so much likelier may be there, and nothing tells: of simulated single planes
+# of another physics 2% are, of our own none. [log likelihood]
+UNRESOLVED_GAIN = 1.75
 # The smaller plane has this share at the least: what shade and haze look like has less.
 LEAST_SHARE = 0.2
 # Pairs that stand this far away must be so much less likely. [degrees, log likelihood]
@@ -90,6 +93,8 @@ class PairFits:
         Which of them are two planes that are known.
     sure
         Which of them are more than one plane, whether these are known or not.
+    unresolved
+        Which of them may be either: two planes are likelier, but not by enough.
     model
         Power at all usable intervals, shape (systems, padded). [kW]
     say
@@ -102,6 +107,7 @@ class PairFits:
     pairs: Array
     told: NDArray[np.bool_]
     sure: NDArray[np.bool_]
+    unresolved: NDArray[np.bool_]
     model: Matrix
     say: Matrix
     skyline: Matrix
@@ -135,13 +141,14 @@ def fit_pairs(fit: FinalFit, suspects: NDArray[np.intp]) -> PairFits:
     length = say.sum(axis=1, dtype=np.float64) / ERRORS.correlated
     gain *= np.minimum(1.0, LONGEST_RECORD / np.maximum(length, 1e-9))
     capacity = np.exp(pairs[:, CAPACITIES])
-    sure = gain >= LEAST_GAIN
-    sure &= capacity.min(axis=1) >= LEAST_SHARE * capacity.sum(axis=1)
+    shared = capacity.min(axis=1) >= LEAST_SHARE * capacity.sum(axis=1)
+    sure = shared & (gain >= LEAST_GAIN)
     told = sure & (margins >= UNLIKELIER)
     tilt = np.hypot(pairs[:, EASTS], pairs[:, NORTHS])
     told &= (tilt * capacity).sum(axis=1) >= FLATTEST_TOLD * capacity.sum(axis=1)
     told &= capacity.sum(axis=1) <= MOST_CAPACITY * shown_capacity(fit)[suspects]
-    return PairFits(suspects, pairs, told, sure, model, say, skyline)
+    unresolved = shared & (gain >= UNRESOLVED_GAIN) & ~sure
+    return PairFits(suspects, pairs, told, sure, unresolved, model, say, skyline)
 
 
 def _none(fit: FinalFit) -> PairFits:
@@ -149,7 +156,7 @@ def _none(fit: FinalFit) -> PairFits:
     none, nobody = np.zeros((0, fit.model.shape[1]), dtype=np.float32), np.zeros(0, dtype=bool)
     systems = np.zeros(0, dtype=np.intp)
     pairs = np.zeros((0, PAIR_PARAMETERS))
-    return PairFits(systems, pairs, nobody, nobody, none, none, fit.skyline[:0])
+    return PairFits(systems, pairs, nobody, nobody, nobody, none, none, fit.skyline[:0])
 
 
 def pair_power(pairs: Array, fit: FinalFit) -> Matrix:

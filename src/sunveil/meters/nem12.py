@@ -20,7 +20,7 @@ from sunveil.meters.numbers import parse_number
 from sunveil.meters.options import ADDED, MeterOptions, Unit
 from sunveil.meters.record import Label
 from sunveil.meters.refusals import RefusedSystem
-from sunveil.meters.textcells import cut, iter_lines
+from sunveil.meters.textcells import iter_lines
 
 _MARKET_TIME = 600.0
 _MINUTE = 60_000_000
@@ -80,7 +80,8 @@ def read_nem12(
 def _channels(lines: Iterator[str]) -> Iterator[_Channel]:
     open_channel: _Channel | None = None
     for row, line in enumerate(lines, start=1):
-        cells = [cell.strip() for cell in cut(line, ",")]
+        # no field of this format holds a comma, so quotes hold none together
+        cells = [cell.strip(' \t"') for cell in line.split(",")]
         if cells[0] == "200":
             if open_channel is not None:
                 yield open_channel

@@ -395,8 +395,8 @@ def _unit_of_flows(table: RoleCells) -> Unit | None:
     units = units_in(*(table.columns[at].label for at in table.roles.counted))
     if len(units) > 1:
         raise MeterError(
-            f"{table.where} adds up columns of different units, or takes one from another of another"
-            " unit: bring them to one unit"
+            f"{table.where} has columns of different units to add up or to take from each other,"
+            " one of them in another unit than the first: bring them to one unit"
         )
     return units.pop() if units else None
 

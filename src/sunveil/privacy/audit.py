@@ -1,131 +1,80 @@
-"""Checks of privacy claims that can fail: of exact probabilities, and of what is really drawn.
+"""The exact audit: claims of mechanisms, compared with the worst neighbours that can be made.
 
-An audit looks for a pair of neighbours whose outputs tell them apart more than was claimed. One
-that finds none proves nothing; the proofs do. One that finds some shows a fault, in the proof, in
-the code, or in the audit. ``docs/audit.md`` says what each check can and cannot show. That nothing
-chosen before a score sees the data is for :mod:`sunveil.privacy.independence`.
+An audit that finds nothing proves nothing; the proofs do. One that finds something shows a fault in
+a proof, in the code, or in itself. ``docs/audit.md`` says what each check can show.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from sunveil.arguments import whole
 from sunveil.errors import ParameterError
-from sunveil.privacy.guarantee import (
-    ConcentratedGuarantee,
-    ConditionalGuarantee,
-    Guarantee,
-    Guaranteed,
+from sunveil.privacy.counting import (
+    CountNoise,
+    Counts,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Sensitivity,
 )
+from sunveil.privacy.guarantee import ConcentratedGuarantee, Guaranteed, check_release_epsilon
+from sunveil.privacy.mechanisms import Exponential, PermuteAndFlip
+from sunveil.privacy.score import Axis, Placement, Score
+from sunveil.privacy.units import Days, Readings, System, Unit
+from sunveil.privacy.window import best_window
 
 Array = NDArray[np.float64]
 Input = TypeVar("Input")
 AnyInput = TypeVar("AnyInput", contravariant=True)
 
-# From this share of the claim on, what was found says that the claim could not be much smaller.
-TIGHT = 0.8
+PAIRS, DRAWS, FEWEST_PAIRS, FEWEST_DRAWS, MOST = 2000, 1000, 40, 200, 10_000_000
+TIGHT = 0.8  # from this share of the claim on, it could not be much smaller
 # A right sampler is called wrong less than once in a million times: the chi-square law is exact for
 # many draws per cell only, and its tail at this level holds to within that for this many.
 ALARM_P_VALUE = 1e-9
 FEWEST_PER_CELL = 50.0
-FEWEST_DRAWS = 200
+# What mechanisms are shown: so many candidates, one far ahead; a grid of planes and capacities.
+CANDIDATES, LEAD = 200, 20.0  # [nats]
+AXES = (Axis(24, 15.0, wraps=True), Axis(7, 15.0), Axis(10, 0.3))
+UNITS: tuple[tuple[Unit, int], ...] = ((Readings(1), 1), (Days(1), 128))
 
 
-class AuditedMechanism(Protocol[AnyInput]):
-    """What can be audited exactly: it says what it promises, and how likely each output is."""
+class Mechanism(Protocol[AnyInput]):
+    """What can be audited: it says what it promises and how likely each output is, and draws."""
 
-    def guarantee(self, score: AnyInput, /) -> Guaranteed:
-        """Return what one draw promises."""
+    def guarantee(self, score: AnyInput, /) -> Guaranteed: ...
 
-    def probabilities(self, score: AnyInput, /) -> Array:
-        """Return the probability of every output."""
+    def probabilities(self, score: AnyInput, /) -> Array: ...
 
-
-class Sampler(AuditedMechanism[AnyInput], Protocol[AnyInput]):
-    """What can be audited by drawing from it."""
-
-    def draw(self, score: AnyInput, /) -> int | tuple[int, ...]:
-        """Return the index of one output."""
+    def draw(self, score: AnyInput, /) -> int | tuple[int, ...]: ...
 
 
-def privacy_loss(mechanism: AuditedMechanism[Input], first: Input, second: Input) -> float:
-    """Return the largest |log p - log q| over all outputs: what one draw can tell a pair apart.
-
-    Parameters
-    ----------
-    mechanism
-        What is audited.
-    first, second
-        What it takes, for two neighbours.
-    """
+def privacy_loss(mechanism: Mechanism[Input], first: Input, second: Input) -> float:
+    """Return the largest |log p - log q| over all outputs: what one draw can tell a pair apart."""
     return _loss(_logs(mechanism, first), _logs(mechanism, second))
-
-
-def privacy_delta(
-    mechanism: AuditedMechanism[Input], first: Input, second: Input, *, epsilon: float
-) -> float:
-    """Return the least δ with which a pair is (ε, δ) apart: Σ max(0, p - e^ε q), the worse way.
-
-    Parameters
-    ----------
-    mechanism
-        What is audited.
-    first, second
-        What it takes, for two neighbours.
-    epsilon
-        The ε that is claimed.
-    """
-    return _delta(_logs(mechanism, first), _logs(mechanism, second), epsilon)
 
 
 @dataclass(frozen=True, slots=True)
 class ExactFinding:
-    """What the exact audit of one mechanism found.
-
-    Parameters
-    ----------
-    mechanism, unit
-        What was audited, and what its neighbours differ in.
-    kind
-        ``worst-case``, or ``conditional`` for what is not promised for every pair.
-    epsilon, delta
-        The claim.
-    largest
-        The largest privacy loss of a pair; infinite where one neighbour has outputs that the other
-        cannot have.
-    delta_needed
-        The least δ with which all pairs are (ε, δ) apart at the claimed ε.
-    pairs
-        How many pairs were looked at.
-    """
+    """How far apart a mechanism's neighbours are at most, and what it claims."""
 
     mechanism: str
     unit: str
-    kind: str
     epsilon: float
-    delta: float
-    largest: float
-    delta_needed: float
+    largest: float  # infinite where one neighbour has outputs that the other cannot have
     pairs: int
 
     @property
     def holds(self) -> bool:
-        """Whether no pair was further apart than claimed. No allowance is made for rounding."""
-        if self.delta == 0.0:
-            return self.largest <= self.epsilon
-        return self.delta_needed <= self.delta
-
-    @property
-    def required(self) -> bool:
-        """Whether the claim is made for every pair."""
-        return self.kind == "worst-case"
+        """Whether no pair is further apart than claimed. No allowance is made for rounding."""
+        return self.largest <= self.epsilon
 
     @property
     def share(self) -> float:
@@ -133,162 +82,159 @@ class ExactFinding:
         return self.largest / self.epsilon
 
     @property
-    def tight(self) -> bool:
-        """Whether some pair comes so close to the claim that it could not be much smaller."""
-        return self.holds and self.share >= TIGHT
+    def verdict(self) -> str:
+        """What a table says of it; tight: the claim could not be much smaller."""
+        return ("holds, tight" if self.share >= TIGHT else "holds") if self.holds else "BROKEN"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as plain JSON types; an infinite loss is null."""
         largest = self.largest if math.isfinite(self.largest) else None
-        extra = {"holds": self.holds, "required": self.required, "tight": self.tight}
-        return {**asdict(self), "largest": largest, **extra}
-
-
-class ExactAudit(Generic[Input]):
-    """The exact audit of one mechanism, over pairs as they come.
-
-    Parameters
-    ----------
-    mechanism
-        What is audited.
-    name
-        What it is called in the finding.
-    """
-
-    def __init__(self, mechanism: AuditedMechanism[Input], *, name: str | None = None) -> None:
-        self._mechanism = mechanism
-        self._name = _name(mechanism, name)
-        self._claim: Guarantee | ConditionalGuarantee | None = None
-        self._largest = self._delta = 0.0
-        self._pairs = 0
-        # pairs come with many neighbours of one record after another
-        self._last: tuple[Input, Array] | None = None
-
-    def add_pair(self, first: Input, second: Input) -> None:
-        """Take one more pair of neighbours into account."""
-        claim, other = self._mechanism.guarantee(first), self._mechanism.guarantee(second)
-        if isinstance(claim, ConcentratedGuarantee):
-            raise ParameterError("a claim of ρ has no largest ratio; audit_gaussian looks at it")
-        if claim != other or self._claim not in (None, claim):
-            raise ParameterError("an audit's pairs must all be under one claim")
-        self._claim = claim
-        if self._last is None or self._last[0] is not first:
-            self._last = first, _logs(self._mechanism, first)
-        ours, theirs = self._last[1], _logs(self._mechanism, second)
-        self._largest = max(self._largest, _loss(ours, theirs))
-        self._delta = max(self._delta, _delta(ours, theirs, claim.epsilon))
-        self._pairs += 1
-
-    def finding(self) -> ExactFinding:
-        """Return what was found so far."""
-        if self._claim is None:
-            raise ParameterError("an audit needs at least one pair of neighbours")
-        return ExactFinding(
-            mechanism=self._name,
-            unit=str(self._claim.unit),
-            kind=str(self._claim.to_dict()["kind"]),
-            epsilon=self._claim.epsilon,
-            delta=self._claim.delta,
-            largest=self._largest,
-            delta_needed=self._delta,
-            pairs=self._pairs,
-        )
+        return {**asdict(self), "largest": largest, "holds": self.holds}
 
 
 def audit_exact(
-    mechanism: AuditedMechanism[Input],
+    mechanism: Mechanism[Input],
     pairs: Iterable[tuple[Input, Input]],
     *,
     name: str | None = None,
 ) -> ExactFinding:
-    """Return the largest privacy loss of a mechanism over pairs of neighbours.
-
-    Parameters
-    ----------
-    mechanism
-        What is audited.
-    pairs
-        What it takes, for two neighbours each; they are looked at as they come.
-    name
-        What it is called in the finding.
-    """
-    audit = ExactAudit(mechanism, name=name)
+    """Return the largest privacy loss of a mechanism over pairs of neighbours."""
+    claim: Any = None
+    largest, count, before = 0.0, 0, None
     for first, second in pairs:
-        audit.add_pair(first, second)
-    return audit.finding()
+        ours, other = mechanism.guarantee(first), mechanism.guarantee(second)
+        if ours != other or claim not in (None, ours) or isinstance(ours, ConcentratedGuarantee):
+            raise ParameterError("an audit's pairs must all be under one claim of ε")
+        # pairs come with many neighbours of one record after another
+        if before is not first:
+            claim, before, logs = ours, first, _logs(mechanism, first)
+        largest = max(largest, _loss(logs, _logs(mechanism, second)))
+        count += 1
+    if claim is None:
+        raise ParameterError("an audit needs at least one pair of neighbours")
+    made = (name or type(mechanism).__name__, str(claim.unit), claim.epsilon)
+    return ExactFinding(*made, largest, count)
 
 
 @dataclass(frozen=True, slots=True)
 class SamplerFinding:
-    """How some draws compare with the probabilities that were computed for them.
-
-    Parameters
-    ----------
-    mechanism, unit
-        What was drawn from.
-    draws
-        How many draws there were.
-    cells
-        How many outputs, or groups of rare outputs, were told apart.
-    p_value
-        How often a right sampler would be as far off; 0 for a draw that should be impossible.
-    """
+    """How some draws compare with the probabilities that were computed for them."""
 
     mechanism: str
     unit: str
     draws: int
-    cells: int
-    p_value: float
-
-    @property
-    def tested(self) -> bool:
-        """Whether there was anything to tell apart: not where one output takes nearly all draws."""
-        return self.cells > 1 or self.p_value == 0.0
+    cells: int  # outputs, or groups of rare outputs, that were told apart
+    p_value: float  # how often a right sampler is as far off; 0 for an impossible draw
 
     @property
     def holds(self) -> bool:
         """Whether the draws look as they should."""
         return self.p_value >= ALARM_P_VALUE
 
+    @property
+    def verdict(self) -> str:
+        """What a table says of it; where one output takes nearly all draws, nothing is tested."""
+        tested = self.cells > 1 or not self.holds
+        return ("holds" if tested else "too peaked, not tested") if self.holds else "BROKEN"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as plain JSON types."""
-        return {**asdict(self), "tested": self.tested, "holds": self.holds}
+        return {**asdict(self), "holds": self.holds}
 
 
 def audit_sampler(
-    mechanism: Sampler[Input], score: Input, draws: int, *, name: str | None = None
+    mechanism: Mechanism[Input], score: Input, draws: int, *, name: str | None = None
 ) -> SamplerFinding:
-    """Hold a mechanism's draws against its computed probabilities, by a chi-square test.
-
-    Parameters
-    ----------
-    mechanism, score
-        What is drawn from.
-    draws
-        How often.
-    name
-        What it is called in the finding.
-    """
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < FEWEST_DRAWS:
-        raise ParameterError(f"a test of a sampler takes {FEWEST_DRAWS} draws or more")
+    """Compare a mechanism's draws with its computed probabilities, by a chi-square test."""
+    whole("draws", draws, low=FEWEST_DRAWS, high=MOST)
     table = mechanism.probabilities(score)
     law = table.ravel()
     drawn = [mechanism.draw(score) for _ in range(draws)]
     places = [d if isinstance(d, int) else int(np.ravel_multi_index(d, table.shape)) for d in drawn]
     seen = np.bincount(places, minlength=len(law))
     cell = _cells(draws * law)
-    count = int(cell.max()) + 1
     possible = len(seen) == len(law) and not seen[law == 0.0].any()
     p_value = _p_value(seen, draws * law, cell=cell) if possible else 0.0
-    unit = str(mechanism.guarantee(score).unit)
-    return SamplerFinding(_name(mechanism, name), unit, draws, count, p_value)
+    made = (name or type(mechanism).__name__, str(mechanism.guarantee(score).unit))
+    return SamplerFinding(*made, draws, int(cell.max()) + 1, p_value)
 
 
-def _name(mechanism: object, name: str | None) -> str:
-    return type(mechanism).__name__ if name is None else name
+@dataclass(frozen=True, slots=True)
+class OneCount:
+    """The noise of one count, as a mechanism whose answers are those near it and all others."""
+
+    noise: CountNoise
+
+    def guarantee(self, score: Counts) -> Guaranteed:
+        return self.noise.guarantee(score)
+
+    def probabilities(self, score: Counts) -> Array:
+        near = np.arange(-self._reach(score), self._reach(score) + 1)
+        law = np.exp(self.noise.log_probabilities(near, score.sensitivity))
+        return np.append(law, max(0.0, 1.0 - float(law.sum())))
+
+    def draw(self, score: Counts) -> int:
+        reach, drawn = self._reach(score), int(self.noise.draw(score)[0] - score.values[0])
+        return drawn + reach if abs(drawn) <= reach else 2 * reach + 1
+
+    def _reach(self, score: Counts) -> int:
+        return math.ceil(4.0 * self.noise.deviation(score.sensitivity))
 
 
-def _logs(mechanism: AuditedMechanism[Input], score: Input) -> Array:
+def run_audit(
+    *, epsilon: float = 1.0, pairs: int = PAIRS, draws: int = DRAWS, seed: int = 1
+) -> tuple[list[ExactFinding], list[SamplerFinding]]:
+    """Audit every mechanism with neighbours that are made to lose as much as can be."""
+    check_release_epsilon(epsilon)
+    whole("pairs", pairs, low=FEWEST_PAIRS, high=MOST)
+    whole("draws", draws, low=FEWEST_DRAWS, high=MOST)
+    whole("seed", seed, low=0, high=2**32 - 1)
+    rng = np.random.default_rng(seed)
+    exact: list[ExactFinding] = []
+    samplers: list[SamplerFinding] = []
+    for unit, most in UNITS:
+        for kind, name in ((PermuteAndFlip, "permute-and-flip"), (Exponential, "exponential")):
+            for called, one_sided in ((name, False), (f"{name}, one-sided", True)):
+                made = _scores(unit, most, epsilon, pairs, rng, one_sided=one_sided)
+                exact.append(audit_exact(kind(epsilon), made, name=called))
+            near = Score(rng.integers(0, 4 * most + 1, CANDIDATES), most, unit, "none")
+            samplers.append(audit_sampler(kind(epsilon), near, draws, name=name))
+    window = best_window(epsilon, AXES)
+    exact.append(audit_exact(window, _placements(pairs, rng), name="window"))
+    samplers.append(audit_sampler(window, Placement((0, 0, 0), AXES), draws, name="window"))
+    # a replaced row leaves one cell and enters another
+    cell = Counts(np.zeros(1, dtype=np.int64), Sensitivity(2, 2), System(), "none")
+    for noise, name in (
+        (DiscreteLaplace(epsilon), "discrete-laplace"),
+        (DiscreteGaussian(epsilon**2 / 2.0), "discrete-gaussian"),
+    ):
+        samplers.append(audit_sampler(OneCount(noise), cell, draws, name=name))
+    return exact, samplers
+
+
+def _scores(
+    unit: Unit, most: int, epsilon: float, pairs: int, rng: np.random.Generator, *, one_sided: bool
+) -> Iterator[tuple[Score, Score]]:
+    """Yield scores, every other led by one candidate, and neighbours that gain at one other."""
+    lead = math.ceil(2.0 * most * LEAD / epsilon)
+    least = 0 if one_sided else -most
+    for number in range(pairs):
+        levels = rng.integers(0, 4 * most + 1, CANDIDATES)
+        levels[rng.integers(CANDIDATES)] += lead * (number % 2)
+        moved = rng.integers(least, (most if number % 4 > 1 else least) + 1, CANDIDATES)
+        moved[rng.integers(CANDIDATES)] = most
+        ours, theirs = levels, levels + moved
+        yield Score(ours, most, unit, "", one_sided), Score(theirs, most, unit, "", one_sided)
+
+
+def _placements(pairs: int, rng: np.random.Generator) -> Iterator[tuple[Placement, Placement]]:
+    sizes = [axis.size for axis in AXES]
+    for _ in range(pairs):
+        ours, theirs = rng.integers(0, sizes, (2, len(sizes))).tolist()
+        yield Placement(tuple(ours), AXES), Placement(tuple(theirs), AXES)
+
+
+def _logs(mechanism: Mechanism[Input], score: Input) -> Array:
     exact = getattr(mechanism, "log_probabilities", None)
     if exact is not None:
         return np.asarray(exact(score)).ravel()
@@ -303,18 +249,8 @@ def _loss(ours: Array, theirs: Array) -> float:
     return float(np.abs(apart).max())
 
 
-def _delta(ours: Array, theirs: Array, epsilon: float) -> float:
-    if len(ours) != len(theirs):
-        return 1.0
-    ways = ((ours, theirs), (theirs, ours))
-    return max(float(np.maximum(np.exp(a) - np.exp(epsilon + b), 0.0).sum()) for a, b in ways)
-
-
 def _cells(expected: Array) -> NDArray[np.intp]:
-    """Return the cell of every output: rare ones share one.
-
-    Each cell is expected FEWEST_PER_CELL times or more. What is left over goes to the last one.
-    """
+    """Return the cell of every output: rare ones share one, and the last has what is left over."""
     cell = np.zeros(len(expected), dtype=np.intp)
     number, held, left = 0, 0.0, float(expected.sum())
     for place in np.argsort(-expected).tolist():

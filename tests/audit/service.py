@@ -1,4 +1,4 @@
-"""The door of the service: real HTTP on a port of this machine, asked as an analyst asks."""
+"""The service as an entry point: HTTP on a port of this machine, asked as an analyst asks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import logging
 import secrets
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -15,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import requests
+import uvicorn
 
-from sunveil.endtoend.cells import SITE
-from sunveil.endtoend.outcomes import Outcome, masked_json, masked_text, rows_of
-from sunveil.endtoend.workplace import PROMISED, Entry, Workplace
+from audit.datasets import SITE
+from audit.entries import PROMISED, Entry, Workplace
+from audit.outcomes import Outcome, masked_json, masked_text, rows_of
 from sunveil.errors import SunveilError
 from sunveil.ledger.households import SystemHome
 from sunveil.ledger.promise import Promise
@@ -27,7 +29,6 @@ from sunveil.service.answering.data import Data
 from sunveil.service.app import create_app
 from sunveil.service.context import Service
 from sunveil.service.curator.inference import infer_now
-from sunveil.service.running import base_url, bind, server_of
 from sunveil.service.settings import ANSWER_SECONDS, Rates, ServiceSettings
 from sunveil.service.store.datasets import READY, Served, add_served, find_served
 from sunveil.service.store.tokens import issue_token
@@ -40,18 +41,8 @@ _PATIENCE = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceDoor:
-    """A service that listens, and an analyst's token for it.
-
-    Parameters
-    ----------
-    service
-        The service.
-    base
-        What the addresses of its API begin with.
-    token
-        The analyst's.
-    """
+class AuditedService:
+    """A service that listens, and an analyst's token for it."""
 
     service: Service
     base: str
@@ -69,7 +60,7 @@ class ServiceDoor:
 
 
 @contextlib.contextmanager
-def open_service_door(place: Workplace) -> Iterator[ServiceDoor]:
+def open_service(place: Workplace) -> Iterator[AuditedService]:
     """Yield a service that listens on a free port of this machine, until it is left."""
     settings = ServiceSettings(
         data=place.folder / "service",
@@ -80,8 +71,8 @@ def open_service_door(place: Workplace) -> Iterator[ServiceDoor]:
     # what it logs is for the curator's own eyes, and here there is none
     logging.getLogger("sunveil.service").addHandler(logging.NullHandler())
     app = create_app(settings)
-    bound = bind(settings)
-    server = server_of(app)
+    bound = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None))
     thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
     thread.start()
     try:
@@ -91,7 +82,7 @@ def open_service_door(place: Workplace) -> Iterator[ServiceDoor]:
         service.broker.warm()
         with service.store.changing() as connection:
             token = issue_token(connection, ANALYST).text
-        yield ServiceDoor(service, f"{base_url(bound, settings)}/api/v1", token)
+        yield AuditedService(service, f"http://127.0.0.1:{bound.getsockname()[1]}/api/v1", token)
     finally:
         server.should_exit = True
         thread.join()
@@ -100,28 +91,14 @@ def open_service_door(place: Workplace) -> Iterator[ServiceDoor]:
 
 def served_systems(
     place: Workplace,
-    door: ServiceDoor,
+    listening: AuditedService,
     *,
     unit: str,
     epsilon: float,
     systems: int,
     options: Mapping[str, str | bool] | None = None,
 ) -> Entry:
-    """Return an analyst's question for single systems of a dataset that is new in every run.
-
-    Parameters
-    ----------
-    place
-        Gives datasets new names.
-    door
-        The service.
-    unit, epsilon
-        What the promise protects, and what the question costs.
-    systems
-        How many systems there are: public.
-    options
-        What is said of the files.
-    """
+    """Return an analyst's question for single systems of a dataset that is new in every run."""
 
     def run(path: Path) -> Outcome:
         dataset = Served(
@@ -136,25 +113,15 @@ def served_systems(
             state=READY,
             extra={"options": dict(options or {})},
         )
-        return _asked_of_new(door, dataset, unit, {"kind": "systems", "epsilon": epsilon})
+        return _asked_of_new(listening, dataset, unit, {"kind": "systems", "epsilon": epsilon})
 
     return run
 
 
-def served_tables(place: Workplace, door: ServiceDoor, *, epsilon: float, systems: int) -> Entry:
-    """Return an analyst's question for the tables of a fleet that is new in every run.
-
-    Parameters
-    ----------
-    place
-        Gives datasets new names.
-    door
-        The service.
-    epsilon
-        What the question costs.
-    systems
-        How many rows the fleet has: public.
-    """
+def served_tables(
+    place: Workplace, listening: AuditedService, *, epsilon: float, systems: int
+) -> Entry:
+    """Return an analyst's question for the tables of a fleet that is new in every run."""
 
     def run(path: Path) -> Outcome:
         dataset = Served(
@@ -165,25 +132,15 @@ def served_tables(place: Workplace, door: ServiceDoor, *, epsilon: float, system
             systems=systems,
             state=READY,
         )
-        return _asked_of_new(door, dataset, "system", {"kind": "totals", "epsilon": epsilon})
+        return _asked_of_new(listening, dataset, "system", {"kind": "totals", "epsilon": epsilon})
 
     return run
 
 
-def served_inference(place: Workplace, door: ServiceDoor, *, epsilon: float, systems: int) -> Entry:
-    """Return an analyst's question for totals of a fleet that was inferred by the service first.
-
-    Parameters
-    ----------
-    place
-        Gives datasets new names.
-    door
-        The service.
-    epsilon
-        What the question costs.
-    systems
-        How many systems there are: public.
-    """
+def served_inference(
+    place: Workplace, listening: AuditedService, *, epsilon: float, systems: int
+) -> Entry:
+    """Return an analyst's question for totals of a fleet that was inferred by the service first."""
 
     def run(path: Path) -> Outcome:
         # what an inference leaves is taken up again, so each run has files of its own
@@ -197,21 +154,21 @@ def served_inference(place: Workplace, door: ServiceDoor, *, epsilon: float, sys
             systems=systems,
             extra={"systems_table": "systems.csv"},
         )
-        with door.service.store.changing() as connection:
+        with listening.service.store.changing() as connection:
             add_served(connection, dataset)
-        state = infer_now(door.service, dataset.name).state
-        found = _asked(door, dataset.name, "system", {"kind": "totals", "epsilon": epsilon})
+        state = infer_now(listening.service, dataset.name).state
+        found = _asked(listening, dataset.name, "system", {"kind": "totals", "epsilon": epsilon})
         return Outcome({"state": state, **found.public}, found.drawn)
 
     return run
 
 
 def _asked_of_new(
-    door: ServiceDoor, dataset: Served, unit: str, question: Mapping[str, Any]
+    listening: AuditedService, dataset: Served, unit: str, question: Mapping[str, Any]
 ) -> Outcome:
-    with door.service.store.changing() as connection:
+    with listening.service.store.changing() as connection:
         add_served(connection, dataset)
-    return _asked(door, dataset.name, unit, question)
+    return _asked(listening, dataset.name, unit, question)
 
 
 def _register(service: Service, name: str) -> None:
@@ -225,15 +182,15 @@ def _register(service: Service, name: str) -> None:
         service.ledger.register(name, [SystemHome(each, f"{name} {each}") for each in ids])
 
 
-def _asked(door: ServiceDoor, name: str, unit: str, question: Mapping[str, Any]) -> Outcome:
-    service = door.service
+def _asked(listening: AuditedService, name: str, unit: str, question: Mapping[str, Any]) -> Outcome:
+    service = listening.service
     service.ledger.create_dataset(name, Promise(parse_unit(unit), PROMISED))
     service.ledger.set_share(name, ANALYST, PROMISED)
     _register(service, name)
     public: dict[str, str] = {}
     drawn: list[Mapping[str, Any]] = []
     for path in ("plans", "releases"):
-        answer = door.ask(f"/datasets/{name}/{path}", question)
+        answer = listening.ask(f"/datasets/{name}/{path}", question)
         what = f"{path} of {question['kind']}"
         public[f"status of {what}"] = str(answer.status_code)
         public[f"headers of {what}"] = " ".join(sorted(map(str.lower, answer.headers)))

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from audit.releases import ENORMOUS, Setting, make_setting, neighbour_pairs
 from sunveil.meters.record import Record
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.releases.frame import prepared, time_grid_of
-from sunveil.releases.neighbours import ENORMOUS, Setting, make_setting, neighbour_pairs
 from sunveil.releases.score import day_score, reading_score
 from sunveil.timegrid import DAY
 

@@ -6,13 +6,20 @@ import json
 
 import pytest
 
-from sunveil.endtoend.outcomes import (
+from audit.datasets import THREE, Truth
+from audit.outcomes import (
     Outcome,
+    anything,
+    counted,
+    each_near,
     folder_outcome,
     kind_of,
+    many_near,
     masked_json,
     masked_text,
+    most_near,
     rows_of,
+    total_within,
 )
 
 ID = "76b9198f-1f25-496b-bcab-00223e3c492e"
@@ -109,7 +116,7 @@ def test_a_difference_is_told_in_words():
 @pytest.mark.parametrize(
     ("value", "kind"), [(None, "<nothing>"), ("", "<nothing>"), ("-2", "<number>"), ("x", "<text>")]
 )
-def test_kinds(value, kind):
+def test_a_drawn_value_is_a_number_a_text_or_nothing(value, kind):
     assert kind_of(value) == kind
 
 
@@ -137,3 +144,49 @@ def test_bins_of_planes_and_of_mounts_are_public():
     mounts = {"name": "mounts", "columns": [["mount"], ["noisy"]], "rows": [["tracker", 3]]}
     assert "tracker" in masked_json(mounts)["rows"]
     assert "tracker" not in masked_json({**mounts, "name": "systems"})["rows"]
+
+
+def row(azimuth, tilt, capacity):
+    return {"surface_azimuth": azimuth, "surface_tilt": tilt, "dc_capacity_kw": capacity}
+
+
+RIGHT = [row(180, 32, "5.9"), row(88, 24, 12), row(270, 40, 3.2)]
+
+
+def test_each_system_is_looked_for_among_all_rows():
+    rule = each_near(THREE)
+    assert rule(RIGHT) == rule(RIGHT[::-1]) == "near near near"
+    assert rule([row(180, 32, 60.0), *RIGHT[1:]]) == "off near near"
+    assert rule([row(180, 32, None), *RIGHT[1:]]) == "off near near"
+    assert rule([]) == "off off off"
+
+
+def test_one_may_be_off_where_most_are_asked_for():
+    rule = most_near(THREE)
+    assert (rule(RIGHT), rule(RIGHT[1:]), rule(RIGHT[:1])) == ("most near", "most near", "few near")
+
+
+def test_the_compass_is_a_circle():
+    rule = many_near(Truth(10.0, 30.0, 5.0), 1)
+    assert rule([row(350.0, 60.0, 5.0)]) == "many near"
+    assert rule([row(190.0, 60.0, 5.0)]) == "few near"
+
+
+@pytest.mark.parametrize(
+    ("total", "name"), [(95.0, "near"), (200.0, "above"), (-5.0, "below"), (None, "no total")]
+)
+def test_a_total_is_near_or_on_a_side(total, name):
+    rows = [] if total is None else [{"noisy_total_kw": total}, {"other": 1}]
+    assert total_within(100.0, 50.0)(rows) == name
+
+
+@pytest.mark.parametrize(("south", "name"), [(0.9, "E W"), ("1.1", "S")])
+def test_sectors_are_compared_by_what_was_drawn_in_their_own_table(south, name):
+    drawn = {"E": 0.5, "W": "0.5", "S": south}
+    rows = [{"table": "sectors", "sector": each, "noisy": n} for each, n in drawn.items()]
+    rule = counted("sectors", "sector", ("E", "W"), ("S",))
+    assert rule([*rows, {"table": "planes"}]) == name
+
+
+def test_whether_anything_is_drawn_is_always_looked_at():
+    assert anything(RIGHT) != anything([])

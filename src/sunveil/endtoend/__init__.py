@@ -1,1 +1,0 @@
-"""The end-to-end audit: what comes out of every public door for files that differ in one unit."""
