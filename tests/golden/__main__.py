@@ -15,18 +15,8 @@ from . import files
 from .files import Rows
 
 # "messages" are the texts of all others: one file, which a change of wording alone touches.
-AREAS = (
-    "estimates",
-    "paper",
-    "scores",
-    "questions",
-    "ledger",
-    "meters",
-    "http",
-    "commands",
-    "power",
-    "simulate",
-)
+AREAS = ("estimates", "paper", "scores", "questions", "ledger", "meters")
+AREAS += ("http", "commands", "power", "simulate")
 MESSAGES, REAL = "messages", "real"
 # A ledger flushes every change, which takes long on a busy disk.
 MEMORY = Path("/dev/shm")
@@ -35,15 +25,14 @@ MEMORY = Path("/dev/shm")
 def made(area: str) -> tuple[Rows, Rows]:
     """Return what an area answers now, and its texts, whose keys begin with its name."""
     texts: Rows = {}
-    with tempfile.TemporaryDirectory(
-        prefix="golden", dir=MEMORY if MEMORY.is_dir() else None
-    ) as name:
+    place = MEMORY if MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="golden", dir=place) as name:
         folder = Path(name)
         apart = {"SUNVEIL_CACHE": f"{name}/cache", "XDG_STATE_HOME": f"{name}/state"}
         with patch.dict(os.environ, apart):
             os.environ.pop("SUNVEIL_LEDGER", None)
             rows = import_module(f"{__package__}.{area}").record(folder, texts)
-    return rows, {f"{area} {key}": text for key, text in texts.items()}
+    return rows, {f"{area} {key}": text for key, text in texts.items() if text}
 
 
 def of_area(area: str, texts: Rows) -> Rows:
@@ -62,11 +51,13 @@ def compared(area: str) -> tuple[list[str], list[str]]:
     return wrong + [f"{MESSAGES}.json: {each}" for each in worded[0]], allowed + worded[1]
 
 
-def record(area: str) -> None:
+def record(area: str, *, texts_alone: bool) -> None:
     rows, texts = made(area)
-    files.write(area, rows)
-    others = {k: v for k, v in files.read(MESSAGES).items() if k.split()[0] != area}
-    files.write(MESSAGES, others | texts)
+    if not texts_alone:
+        files.write(area, rows)
+    known = files.read(MESSAGES)
+    own = of_area(area, known)
+    files.write(MESSAGES, {key: known[key] for key in known if key not in own} | texts)
 
 
 def real(data: Path, *, write: bool) -> list[str]:
@@ -80,9 +71,8 @@ def real(data: Path, *, write: bool) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m golden", description=__doc__)
     parser.add_argument("what", choices=["record", "compare", "digests"])
-    parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"all, or some of {', '.join(AREAS)}, {MESSAGES}"
-    )
+    known = f"all, or some of {', '.join(AREAS)}, {MESSAGES}"
+    parser.add_argument("names", nargs="*", metavar="NAME", help=known)
     parser.add_argument("--data", type=Path, help="folder of the labelled real series: these too")
     options = parser.parse_args()
     names = options.names or ([REAL] if options.data else AREAS)
@@ -96,21 +86,15 @@ def main() -> int:
     failed = False
     for area in AREAS if MESSAGES in names else [each for each in names if each != REAL]:
         began = time.perf_counter()
-        if options.what == "record" and (MESSAGES not in names or area in names):
-            record(area)
-            wrong: list[str] = []
-        elif options.what == "record":
-            others = {k: v for k, v in files.read(MESSAGES).items() if k.split()[0] != area}
-            files.write(MESSAGES, others | made(area)[1])
-            wrong = []
+        wrong: list[str] = []
+        if options.what == "record":
+            record(area, texts_alone=area not in names)
         else:
             wrong, allowed = compared(area)
-            print("".join(f"exception: {each}\n" for each in allowed) + "\n".join(wrong))
+            print("\n".join([*(f"exception: {each}" for each in allowed), *wrong]))
         failed = failed or bool(wrong)
-        print(
-            f"{area}: {len(wrong)} differences, {time.perf_counter() - began:.0f} s",
-            file=sys.stderr,
-        )
+        took = time.perf_counter() - began
+        print(f"{area}: {len(wrong)} differences, {took:.0f} s", file=sys.stderr)
     if options.data:
         wrong = real(options.data, write=options.what == "record")
         print("\n".join(wrong))

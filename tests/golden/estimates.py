@@ -168,4 +168,3 @@ def real(data: Path) -> Iterator[tuple[str, Any]]:
             yield one.name, f"refused: {type(error).__name__}"
         else:
             yield from _row(one.name, found.to_dict(), {}).items()
-

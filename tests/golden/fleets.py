@@ -6,9 +6,11 @@ import io
 import json
 import os
 import re
+import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -28,13 +30,23 @@ PLACES = "name,latitude,longitude,altitude,timezone\n" + "\n".join(
         "Delhi,28.61,77.21,216,Asia/Kolkata",
     )
 )
+TODAY = datetime.now(UTC)
 # What differs between runs, and what stands for it.
 VARIABLE = (
     (re.compile(r"\b[0-9a-f]{12,64}\b"), "HEX"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "UUID"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(\+00:00|Z)"), "TIME"),
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST"),
+    (re.compile(rf"{TODAY:%Y-%m-%d}"), "TODAY"),
+    (re.compile(rf"{TODAY:%Y}"), "YEAR"),
 )
+
+
+def from_tests_of(package: str) -> None:
+    """Let what tests of a package share be imported."""
+    folder = str(Path(__file__).parents[1] / package)
+    if folder not in sys.path:
+        sys.path.append(folder)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -23,67 +22,25 @@ from .commands import keys_of
 from .files import Rows, plain
 from .fleets import VARIABLE
 
-WAIT, DATASET = 240.0, "demo-town"
-# Questions in order: the second of two that are alike costs nothing.
-QUESTIONS: tuple[dict[str, Any], ...] = (
-    {"kind": "fleet-table", "epsilon": 0.2},
-    {"kind": "fleet-table", "epsilon": 0.2},
-    {
-        "kind": "fleet-table",
-        "epsilon": 0.2,
-        "group_by": "feeder",
-        "tables": ["planes"],
-        "sectors": 4,
-    },
-    {"kind": "totals", "epsilon": 0.1},
-    {"kind": "totals", "epsilon": 0.1, "group_by": "street"},
-    {"kind": "quantiles", "epsilon": 0.1, "percents": [50]},
-    {"kind": "systems", "epsilon": 0.1},
-    {"kind": "totals", "epsilon": 50.0},
-    {"kind": "totals", "epsilon": -1.0},
-    {"kind": "totals", "epsilon": True},
-    {"kind": "nothing", "epsilon": 0.1},
-    {"kind": "totals", "epsilon": 0.1, "more": 1},
-)
-GETS = (
-    "/me",
-    "/datasets",
-    f"/datasets/{DATASET}",
-    "/datasets/nothing",
-    f"/datasets/{DATASET}/releases",
-)
-GETS += (f"/datasets/{DATASET}/suggestions", "/releases/00000000", "/nothing")
-PLAIN = (
-    "/",
-    "/healthz",
-    "/livez",
-    "/readyz",
-    "/metrics",
-    "/help",
-    "/api/v1/openapi.json",
-    "/nothing",
-)
-PLAIN += ("/curator", "/analyst", "/setup/wrong", "/links/wrong", "/static/nothing.css")
+WAIT = 240.0  # [s] for the demo to start, answer and stop, on a busy machine
+# One request a line: of nobody to a page, or of the analyst to the API, in this order.
+REQUESTS = Path(__file__).with_name("requests.txt")
 HEADERS = ("cache-control", "content-security-policy", "referrer-policy", "x-content-type-options")
 HEADERS += ("www-authenticate", "x-frame-options", "strict-transport-security", "allow")
 
 
 def record(folder: Path, texts: Rows) -> Rows:
+    wrong = {"name": "curator", "password": "wrong"}
     with _demo(folder) as (base, password, token):
-        rows = dict(_api(base, token, texts))
-        with httpx.Client(base_url=base, timeout=60.0) as nobody:
-            for path in PLAIN:
-                rows[f"GET {path}"] = _facts(nobody.get(path), texts)
-            found = _post(nobody, "/curator/login", {"name": "curator", "password": "wrong"}, texts)
-            rows["POST /curator/login with a wrong password"] = found
-            rows["POST /curator/login without a token"] = _facts(
-                nobody.post("/curator/login", data={}), texts
-            )
-        for side, fields in (
-            ("curator", {"name": "curator", "password": password}),
-            ("analyst", {"token": token}),
-        ):
-            with httpx.Client(base_url=base, timeout=60.0) as client:
+        rows = {**_described(base), **_requests(base, token, texts)}
+        logins = {"curator": {"name": "curator", "password": password}, "analyst": {"token": token}}
+        with httpx.Client(base_url=base, timeout=WAIT) as client:
+            without = client.post("/curator/login", data={})
+            rows["POST /curator/login without a form token"] = _facts(without, texts)
+            wrongly = _post(client, "/curator/login", wrong, texts)
+            rows["POST /curator/login with a wrong password"] = wrongly
+        for side, fields in logins.items():
+            with httpx.Client(base_url=base, timeout=WAIT) as client:
                 rows[f"POST /{side}/login"] = _post(client, f"/{side}/login", fields, texts)
                 rows |= _crawl(client, side, texts)
     return _hoisted(rows)
@@ -105,21 +62,9 @@ def _hoisted(rows: Rows) -> Rows:
 def _demo(folder: Path) -> Iterator[tuple[str, str, str]]:
     """Start the demo on a free port, and yield its address and credentials."""
     log = folder / "serve.log"
-    command = [
-        sys.executable,
-        "-m",
-        "sunveil",
-        "serve",
-        "--demo",
-        "--port",
-        "0",
-        "--data",
-        folder / "demo",
-    ]
+    asked = f"-m sunveil serve --demo --port 0 --data {folder / 'demo'}".split()
     with log.open("w") as out:
-        process = subprocess.Popen(
-            command, stdout=out, stderr=subprocess.STDOUT, env={**os.environ}
-        )
+        process = subprocess.Popen([sys.executable, *asked], stdout=out, stderr=subprocess.STDOUT)
     try:
         until = time.monotonic() + WAIT
         pattern = r"Curator: (http\S+?)/curator/login .*password (\S+)\n.*token (\S+)"
@@ -137,50 +82,47 @@ def _demo(folder: Path) -> Iterator[tuple[str, str, str]]:
         yield base, password, token
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(30.0)
+        try:
+            process.wait(WAIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
-def _api(base: str, token: str, texts: Rows) -> Iterator[tuple[str, Any]]:
-    described = httpx.get(f"{base}/api/v1/openapi.json").json()
+def _described(base: str) -> Rows:
+    """Return the paths and the fields of the API, as it describes itself."""
+    described = httpx.get(f"{base}/api/v1/openapi.json", timeout=WAIT).json()
+    rows: Rows = {}
     for path, methods in described["paths"].items():
         for method, facts in methods.items():
             names = [f"{one['in']} {one['name']}" for one in facts.get("parameters", ())]
-            yield (
-                f"api {method.upper()} {path}",
-                {"parameters": names, "answers": sorted(facts["responses"])},
-            )
+            answers = sorted(facts["responses"])
+            rows[f"api {method.upper()} {path}"] = {"parameters": names, "answers": answers}
     for name, schema in described["components"]["schemas"].items():
         fields = {field: _kind(each) for field, each in schema.get("properties", {}).items()}
-        yield (
-            f"api schema {name}",
-            {"fields": fields, "required": sorted(schema.get("required", ()))},
-        )
-    prefix = f"{base}/api/v1"
-    with httpx.Client(timeout=60.0, headers={"Authorization": f"Bearer {token}"}) as client:
-        for path in GETS:
-            yield f"api get {path}", _facts(client.get(prefix + path), texts)
-        release = ""
-        for number, question in enumerate(QUESTIONS):
-            for what in ("plans", "releases"):
-                key = (
-                    {"Idempotency-Key": f"golden-key-number-{number:04d}"}
-                    if what == "releases"
-                    else {}
-                )
-                answer = client.post(
-                    f"{prefix}/datasets/{DATASET}/{what}", json=question, headers=key
-                )
-                yield f"api post {what} {number:02d} {json.dumps(question)}", _facts(answer, texts)
-                if what == "releases" and answer.is_success:
-                    release = answer.json().get("release", release) or release
-        yield "api get release", _facts(client.get(f"{prefix}/releases/{release}"), texts)
-        other = client.post(f"{prefix}/datasets/{DATASET}/releases", json=QUESTIONS[3])
-        yield "api post without a key", _facts(other, texts)
-    for name, given in (("no", {}), ("a wrong", {"Authorization": "Bearer sv_0_x"})):
-        yield (
-            f"api get /me with {name} token",
-            _facts(httpx.get(f"{prefix}/me", headers=given), texts),
-        )
+        required = sorted(schema.get("required", ()))
+        rows[f"api schema {name}"] = {"fields": fields, "required": required}
+    return rows
+
+
+def _requests(base: str, token: str, texts: Rows) -> Rows:
+    rows: Rows = {}
+    api = {"base_url": f"{base}/api/v1", "headers": {"Authorization": f"Bearer {token}"}}
+    with (
+        httpx.Client(base_url=base, timeout=WAIT) as nobody,
+        httpx.Client(**api, timeout=WAIT) as client,
+    ):
+        for number, line in enumerate(REQUESTS.read_text().splitlines()):
+            who, method, path, *body = line.split(" ", 3)
+            question = json.loads(body[0]) if body else None
+            key = {"Idempotency-Key": f"golden-key-number-{number:04d}"} if body else {}
+            sender = client if who == "api" else nobody
+            answer = sender.request(method, path, json=question, headers=key)
+            rows[f"request {number:02d} {line}"] = _facts(answer, texts)
+        wrong = client.get("/me", headers={"Authorization": "Bearer sv_0_x"})
+        rows["request with a wrong token"] = _facts(wrong, texts)
+        without = client.post(path, json=question)
+        rows["request without a key"] = _facts(without, texts)
+    return rows
 
 
 def _kind(schema: dict[str, Any]) -> Any:
@@ -234,15 +176,10 @@ def _crawl(client: httpx.Client, side: str, texts: Rows) -> Rows:
             page.feed(answer.text)
             for link in page.links:
                 parts = urlsplit(urljoin(path, link))
-                if (
-                    parts.scheme
-                    or parts.netloc
-                    or _named(parts.path) in seen
-                    or parts.path.startswith("/static")
-                ):
-                    continue
-                seen.add(_named(parts.path))
-                waiting.append(parts.path)
+                name = _named(parts.path)
+                if not (parts.scheme or parts.netloc or name in seen or "/static/" in name):
+                    seen.add(name)
+                    waiting.append(parts.path)
     return rows
 
 
@@ -250,11 +187,7 @@ def _named(text: str) -> str:
     """Return an address or a text without what differs between two runs."""
     for pattern, word in VARIABLE:
         text = pattern.sub(word, text)
-    text = re.sub(
-        r"(/analyst/releases/|/api/v1/releases/|/curator/datasets/[^/]+/release/)[\w-]+",
-        r"\1ID",
-        text,
-    )
+    text = re.sub(r"(/analyst/releases/|/api/v1/releases/)[\w-]+", r"\1ID", text)
     text = re.sub(r"'nonce-[^']+'|nonce=\S+", "NONCE", text)
     return re.sub(r"([?&][\w-]+=)[^&#]*", r"\1", text)
 
@@ -277,13 +210,9 @@ class _Page(HTMLParser):
             action = _named(own.get("action") or "")
             self.forms.append({"action": action, "method": own.get("method", "get"), "fields": []})
         if tag in ("input", "select", "textarea", "button") and own.get("name") and self.forms:
-            words = [
-                str(own["name"]),
-                own.get("type") or tag,
-                *(["required"] if "required" in own else []),
-            ]
-            if " ".join(words) not in self.forms[-1]["fields"]:
-                self.forms[-1]["fields"].append(" ".join(words))
+            words = f"{own['name']} {own.get('type') or tag}{' required' * ('required' in own)}"
+            if words not in self.forms[-1]["fields"]:
+                self.forms[-1]["fields"].append(words)
         self._alert = 1 if own.get("role") == "alert" else self._alert
 
     def handle_data(self, data: str) -> None:

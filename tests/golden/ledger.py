@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
-import socket
-import subprocess
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +11,7 @@ import psycopg
 from sunveil import Days, Readings, System
 
 from .files import Rows, plain
-from .fleets import without_paths
+from .fleets import from_tests_of, without_paths
 from .seams import (
     ConcentratedGuarantee,
     Guarantee,
@@ -45,8 +38,14 @@ VARIABLE = ("at", "account", "by")
 def record(folder: Path, texts: Rows) -> Rows:
     with Ledger(folder / "ledger.db", create=True) as ledger:
         rows = _script(ledger, folder, texts)
-    with _server(folder) as url, Ledger(url, create=True) as ledger:
-        others = _script(ledger, folder, {})
+    from_tests_of("ledger")
+    from postgres_server import postgres_server
+
+    with postgres_server(folder.parent) as url:
+        with psycopg.connect(f"{url}/postgres", autocommit=True) as connection:
+            connection.execute("CREATE DATABASE golden")
+        with Ledger(f"{url}/golden", create=True) as ledger:
+            others = _script(ledger, folder, {})
     differing = sorted(key for key in {*rows, *others} if rows.get(key) != others.get(key))
     return {**rows, "differs on PostgreSQL": differing}
 
@@ -133,34 +132,3 @@ def _question(name: str, chosen: random.Random) -> Question:
     mechanism = chosen.choice(["permute-and-flip", "exponential"])
     parameters = {"number": chosen.randrange(12), "edition": "1"}
     return Question("golden", parameters, mechanism, guarantee, systems=systems, analyst=analyst)
-
-
-@contextmanager
-def _server(place: Path) -> Iterator[str]:
-    """Start PostgreSQL on a free port with an empty database, and yield its URL."""
-    tools = sorted(Path("/usr/lib/postgresql").glob("*/bin"))[-1]
-    folder = Path(tempfile.mkdtemp(prefix="pg", dir=place.parent))
-    owner: list[str] = []
-    if os.geteuid() == 0:  # the server refuses to run as root
-        shutil.chown(folder, "postgres", "postgres")
-        owner = ["runuser", "-u", "postgres", "--"]
-
-    def run(tool: str, *arguments: str) -> None:
-        command = [*owner, str(tools / tool), "-D", str(folder / "data"), *arguments]
-        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL)
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    try:
-        run("initdb", "-U", "postgres", "-A", "trust", "--no-sync")
-        settings = f"-p {port} -c listen_addresses=127.0.0.1 -c fsync=off -k {folder}"
-        run("pg_ctl", "-w", "-l", str(folder / "log"), "-o", settings, "start")
-        url = f"postgresql://postgres@127.0.0.1:{port}"
-        with psycopg.connect(f"{url}/postgres", autocommit=True) as connection:
-            connection.execute("CREATE DATABASE golden")
-        yield f"{url}/golden"
-    finally:
-        if (folder / "data" / "postmaster.pid").exists():
-            run("pg_ctl", "stop", "-m", "immediate")
-        shutil.rmtree(folder)

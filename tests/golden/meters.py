@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import yaml
 from sunveil.meters import Record, read_meters
 
 from .files import Rows, plain, significant
-from .fleets import sunveil, without_paths
+from .fleets import from_tests_of, sunveil, without_paths
 from .seams import SunveilError
 
 DAYS = 5
@@ -20,9 +19,7 @@ CLEANINGS = ("record", "each")
 
 
 def record(folder: Path, texts: Rows) -> Rows:
-    samples = str(Path(__file__).parents[1] / "meters")
-    if samples not in sys.path:  # their writers are those of the tests of the readers
-        sys.path.insert(0, samples)
+    from_tests_of("meters")
     from formats.catalogue import WRITERS, sample
 
     rows: Rows = {}
