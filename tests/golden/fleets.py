@@ -31,10 +31,11 @@ PLACES = "name,latitude,longitude,altitude,timezone\n" + "\n".join(
     )
 )
 TODAY = datetime.now(UTC)
+UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 # What differs between runs, and what stands for it.
 VARIABLE = (
+    (UUID, "UUID"),
     (re.compile(r"\b[0-9a-f]{12,64}\b"), "HEX"),
-    (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "UUID"),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(\+00:00|Z)"), "TIME"),
     (re.compile(r"127\.0\.0\.1:\d+"), "HOST"),
     (re.compile(rf"{TODAY:%Y-%m-%d}"), "TODAY"),

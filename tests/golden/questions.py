@@ -13,7 +13,7 @@ import pandas as pd
 from sunveil import System
 
 from .files import Rows, loads, plain
-from .fleets import done, simulate, without_paths
+from .fleets import UUID, done, simulate, without_paths
 from .ledger import VARIABLE
 from .seams import Ledger, Promise, YearlySchedule, without_noise
 
@@ -126,8 +126,11 @@ def _asked(folder: Path, key: str, asked: tuple[object, ...], texts: Rows) -> Ro
 
 
 def _table(path: Path) -> list[list[Any]]:
-    with path.open(newline="", encoding="utf-8") as file:
-        return [[_field(field) for field in row] for row in csv.reader(file)]
+    """Return the fields of a table; rows of systems, whose ids are random, in order of the rest."""
+    text = UUID.sub("UUID", path.read_text(encoding="utf-8"))
+    head, *body = csv.reader(text.splitlines())
+    rows = sorted(body) if "UUID" in text else body
+    return [list(head), *([_field(field) for field in row] for row in rows)]
 
 
 def _field(text: str) -> Any:
