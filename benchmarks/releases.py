@@ -153,7 +153,7 @@ def whole_records() -> Iterator[str]:
     chance = Window(CIRCLE[0], axes, math.prod(axis.size for axis in axes))
     yield "Normalised loss: the mean over the axes of the error as a share of chance error."
     yield ""
-    yield "| ε | candidates | azimuth [°] | tilt [°] | log-capacity | loss | box of version 0.1 |"
+    yield "| ε | candidates | azimuth [°] | tilt [°] | log-capacity | loss | best box |"
     yield "|---|---|---|---|---|---|---|"
     for epsilon in CIRCLE:
         window = best_window(epsilon, axes)

@@ -1,7 +1,7 @@
 """What the first look costs: ``python -m benchmarks.service_demo``.
 
 ``sunveil serve --demo`` is run in an empty folder, with nothing compiled and again with all of it:
-how soon it says something and its address answers, how long until it is ready, and the time of the
+how soon it says something, how long until it is ready, and the time of the
 processor that it and all its processes have used by then.
 """
 
@@ -16,10 +16,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,8 +31,8 @@ class Look:
 
     Parameters
     ----------
-    said, answered
-        Until the first line, and until its address answered with a page. [s]
+    said
+        Until the first line. [s]
     ready
         Until it printed its credentials. [s]
     processor
@@ -43,21 +40,8 @@ class Look:
     """
 
     said: float
-    answered: float
     ready: float
     processor: float
-
-
-def first_answer(port: int, begun: float, found: list[float]) -> None:
-    """Note when an address answers, with whatever page."""
-    while not found:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5):
-                found.append(time.perf_counter() - begun)
-        except urllib.error.HTTPError:
-            found.append(time.perf_counter() - begun)
-        except OSError:
-            time.sleep(0.02)
 
 
 def look(folder: Path, compiled: Path) -> Look:
@@ -82,7 +66,6 @@ def look(folder: Path, compiled: Path) -> Look:
     options = ["--demo", "--data", str(folder / "data"), "--port", str(port)]
     used = processor()
     begun = time.perf_counter()
-    answered: list[float] = []
     process = subprocess.Popen(
         [sys.executable, "-m", "sunveil", "serve", *options],
         env=environment,
@@ -90,8 +73,6 @@ def look(folder: Path, compiled: Path) -> Look:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    asking = threading.Thread(target=first_answer, args=(port, begun, answered))
-    asking.start()
     said = ready = None
     assert process.stdout is not None
     for line in process.stdout:
@@ -103,7 +84,6 @@ def look(folder: Path, compiled: Path) -> Look:
     process.send_signal(signal.SIGTERM)
     process.stdout.read()
     process.wait()
-    asking.join()
     while True:  # what was left by it is a child of this process now
         try:
             os.wait()
@@ -111,7 +91,7 @@ def look(folder: Path, compiled: Path) -> Look:
             break
     assert said is not None
     assert ready is not None
-    return Look(said, answered[0], ready, processor() - used)
+    return Look(said, ready, processor() - used)
 
 
 def processor() -> float:
@@ -133,13 +113,12 @@ def main() -> None:
             folder.mkdir()
             found = look(folder, Path(name) / "compiled")
             print(
-                f"{title}: first line after {found.said:.2f} s, first page after"
-                f" {found.answered:.2f} s, ready after {found.ready:.1f} s with"
-                f" {found.processor:.1f} s of the processor"
+                f"{title}: first line after {found.said:.2f} s, ready after {found.ready:.1f} s"
+                f" with {found.processor:.1f} s of the processor"
             )
             looks.append(found)
     first, second = looks
-    reached = f"{first.answered:.1f} s; {first.processor:.0f} s, and {second.processor:.0f} s when"
+    reached = f"{first.said:.1f} s; {first.processor:.0f} s, and {second.processor:.0f} s when"
     put_reached(given.page, "demo", f"{reached} compiled")
 
 

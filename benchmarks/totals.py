@@ -32,7 +32,7 @@ the total. All of ε goes to totals. Each number is over {fleets} made-up fleets
 other ones than the rule's constants were found with, and exact over the draws of clip and noise.
 Made by `python -m benchmarks.totals --page docs/totals-benchmarks.md`.
 
-"Fixed" clips every capacity at 25 kW, as version 0.1 did. "Known" is the best rung of the ladder
+"Fixed" clips every capacity at 25 kW. "Known" is the best rung of the ladder
 for each fleet with Laplace noise, known for nothing. Where few systems are most of the capacity, as
 in 100 mixed homes, no total is worth much at ε = 1: noise that hides one of them is as large.
 """

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sunveil.errors import ParameterError
 from sunveil.estimate import (
     FLAG_MEANINGS,
     Assumptions,
@@ -134,12 +135,6 @@ def test_a_row_becomes_the_estimate_that_it_was_written_from(estimate):
     assert Estimate.from_row(rounded.to_row(), rounded.assumptions) == rounded
 
 
-def test_rows_of_the_first_version_know_no_steps(estimate):
-    row = estimate.to_row()
-    for old in (row | {"clock_steps": None}, {k: v for k, v in row.items() if k != "clock_steps"}):
-        assert Estimate.from_row(old, estimate.assumptions).clock.steps == ()
-
-
 @given(st.dates(), st.sampled_from([-90.0, -60.0, 0.0, 30.0, 7.5]))
 def test_a_step_of_a_clock_is_read_as_it_is_written(date, minutes):
     step = ClockStep(date, minutes)
@@ -159,14 +154,12 @@ def test_what_is_not_there_stays_away_in_a_row(estimate):
     assert back.haze is None
 
 
-def test_a_row_of_version_0_1_is_read(estimate):
-    later = ("haze_summer", "haze_winter", "heat", "clear_hours", "trend_percent_per_year")
-    later += ("skyline", "years", "quality")
-    row = {name: value for name, value in estimate.to_row().items() if name not in later}
-    old = Estimate.from_row({**row, "feeder": "F1"}, estimate.assumptions)
-    assert (old.haze, old.heat, old.skyline, old.years) == (None, None, (), ())
-    hazy = Estimate.from_row({**row, "haze": 0.3}, estimate.assumptions)
-    assert (hazy.haze_summer, hazy.haze_winter, hazy.haze) == (0.3, 0.3, 0.3)
+@pytest.mark.parametrize("name", ["haze_summer", "heat", "years", "planes", "clock_steps"])
+def test_a_row_of_another_version_is_refused(estimate, name):
+    row = {**estimate.to_row(), "haze": 0.3}
+    del row[name]
+    with pytest.raises(ParameterError, match=f"the row has no {name}"):
+        Estimate.from_row(row, estimate.assumptions)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +171,8 @@ def test_a_row_of_version_0_1_is_read(estimate):
         ((Flag.CLIPPING, Flag.CLOCK_REPAIRED), 2.0, Quality.GOOD, "within 2 degrees"),
         ((Flag.LABEL_UNKNOWN,), 2.0, Quality.FAIR, "which instant"),
         ((Flag.LABEL_UNKNOWN,), 20.0, Quality.POOR, "within 20 degrees"),
+        ((Flag.CLOCK_UNCHECKED,), 2.0, Quality.FAIR, "a wrong clock would go unnoticed"),
+        ((Flag.CLOCK_DOUBTFUL,), 2.0, Quality.POOR, "neither the declared clock nor another"),
         ((Flag.TWO_PLANES,), 2.0, Quality.GOOD, "each of the two planes is known to within 2"),
         ((Flag.TRACKER,), 9.0, Quality.FAIR, "the axis of the tracker is known to within 9"),
         ((Flag.TWO_PLANES, Flag.NOT_ONE_PLANE), 2.0, Quality.POOR, "nothing can tell which"),

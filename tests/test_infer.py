@@ -134,6 +134,69 @@ def test_a_fast_clock_is_repaired_unless_the_clock_is_given(clear_power):
     assert given.plane.angle_to(Plane(150.0, 35.0)) > 5.0
 
 
+def test_a_fast_clock_is_repaired_though_nights_are_left_out(clear_power):
+    power = clear_power(150.0, 35.0)
+    by_day = power[power > 0.005 * power.max()]
+    found = sunveil.infer(by_day.set_axis(by_day.index + pd.Timedelta(hours=1)), **GOLDEN)
+    assert found.clock.offset_minutes == 60.0
+    assert found.plane.angle_to(Plane(150.0, 35.0)) < 3.0
+    right = sunveil.infer(by_day, **GOLDEN)
+    assert (right.clock.offset_minutes, right.flags) == (0.0, ())
+
+
+def test_a_clock_that_light_cannot_check_is_flagged_unless_it_is_given(clear_power):
+    power = clear_power(150.0, 35.0)
+    bright = power[power > 0.4 * power.max()]
+    found = sunveil.infer(bright, label="start", **GOLDEN)
+    assert found.flags == (Flag.CLOCK_UNCHECKED,)
+    assert found.quality is not Quality.GOOD
+    given = sunveil.infer(bright, label="start", clock="given", **GOLDEN)
+    assert given.flags == ()
+
+
+def test_a_clock_that_no_repair_explains_is_kept_and_the_interval_holds_both_answers(clear_power):
+    power = clear_power(150.0, 35.0, minutes=15)
+    fast = power.set_axis(power.index + pd.Timedelta(minutes=75))
+    found = sunveil.infer(fast, label="start", **GOLDEN)
+    assert found.clock.offset_minutes == 0.0
+    assert found.flags == (Flag.CLOCK_DOUBTFUL,)
+    assert found.quality is Quality.POOR
+    assert "first and last light" in found.quality_reason
+    for minutes in (60, 90):
+        moved = fast.set_axis(fast.index - pd.Timedelta(minutes=minutes))
+        other = sunveil.infer(moved, label="start", clock="given", **GOLDEN)
+        for mine, its in (
+            (found.azimuth_interval, other.surface_azimuth),
+            (found.tilt_interval, other.surface_tilt),
+            (found.capacity_interval, other.dc_capacity_kw),
+        ):
+            assert mine.low <= its <= mine.high
+        assert found.plane_error_degrees >= found.plane.angle_to(other.plane)
+
+
+def test_a_doubtful_clock_that_is_hours_off_needs_a_zone_of_the_place(clear_power):
+    power = clear_power(150.0, 35.0, minutes=15)
+    fast = power.set_axis(power.index + pd.Timedelta(minutes=195))
+    with pytest.raises(sunveil.errors.SunveilError, match="place"):
+        sunveil.infer(fast, label="start", **GOLDEN)
+    local = fast.tz_convert("Etc/GMT+7")
+    found = sunveil.infer(local, label="start", **GOLDEN)
+    assert Flag.CLOCK_DOUBTFUL in found.flags
+
+
+def test_a_repair_by_half_an_hour_widens_the_interval_of_the_azimuth(clear_power):
+    power = clear_power(150.0, 35.0, minutes=30)
+    half, whole = (
+        sunveil.infer(
+            power.set_axis(power.index + pd.Timedelta(minutes=15 + offset)), label="start", **GOLDEN
+        )
+        for offset in (30, 60)
+    )
+    assert (half.clock.offset_minutes, whole.clock.offset_minutes) == (30.0, 60.0)
+    assert half.azimuth_interval.width > 2.0 * whole.azimuth_interval.width
+    assert half.azimuth_interval.low <= 150.0 < whole.azimuth_interval.low
+
+
 def test_clipping_is_flagged_with_its_limit(clear_power):
     clipped = sunveil.infer(clear_power(limit=2.5), **GOLDEN)
     assert Flag.CLIPPING in clipped.flags

@@ -23,7 +23,7 @@ import importlib, pkgutil, warnings
 from pathlib import Path
 import sunveil
 for module in pkgutil.walk_packages(sunveil.__path__, "sunveil."):
-    if not {"service", "endtoend", "migrations", "__main__"} & set(module.name.split(".")):
+    if not {"service", "endtoend", "__main__"} & set(module.name.split(".")):
         importlib.import_module(module.name)
 from sunveil.cli import main
 from sunveil.ledger.ledger import Ledger, Promise, Question

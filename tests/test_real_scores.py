@@ -10,6 +10,7 @@ from benchmarks import real_scores
 from benchmarks.peers_apart import PeerResult, without_faults
 from benchmarks.real_bars import bar_lines
 from benchmarks.real_case import MissingDataError, RealCase, net, single_years
+from benchmarks.real_clocks import clock_faults, clock_lines
 from benchmarks.real_scores import (
     DECLARED,
     PEERS,
@@ -135,3 +136,33 @@ def test_tables_and_bars_say_what_was_missed():
     assert len(missed) == 3  # mean tilt, tilt against the peer, coverage of tilt
     assert all("tilt" in line for line in missed)
     assert "MISSED" in bar_lines([one], [one])[-1]
+
+
+def test_series_with_clock_faults_are_read_as_their_labels_say(tmp_path):
+    folder = tmp_path / "clock_faults"
+    folder.mkdir()
+    (folder / "labels.csv").write_text(
+        "file,latitude,longitude,altitude,utc_offset_hours,minutes,azimuth,tilt,fault\n"
+        "one_60min,39.7,-105.2,1770,-7,60,180,20,Wrong Timezone\n"
+    )
+    (folder / "one_60min.csv").write_text(
+        "time,power_kw\n2019-01-01T10:00,1.5\n2019-01-01T11:00,2\n"
+    )
+    (case,) = clock_faults(tmp_path)
+    assert case.power.index[0] == pd.Timestamp("2019-01-01T17:00", tz="UTC")
+    assert (case.azimuth, case.tilt, case.site.altitude) == (180, 20, 1770.0)
+    with pytest.raises(MissingDataError, match="clock_faults"):
+        clock_faults(folder)
+
+
+def test_an_answer_that_a_wrong_clock_turned_needs_a_flag():
+    near, far = (estimate_of(Plane(azimuth, 30.0)) for azimuth in (8.0, 30.0))
+    flagged = replace(far, flags=(Flag.CLOCK_DOUBTFUL,))
+    for found, mean, silent in (
+        (near, "| 6.0 | 6 | met |", "none | none | met"),
+        (far, "| 28.0 | 6 | MISSED |", "case | none | MISSED"),
+        (flagged, "| 28.0 | 6 | MISSED |", "none | none | met"),
+    ):
+        page = "\n".join(clock_lines([RealAnswer(case_of(), found)]))
+        assert mean in page
+        assert f"without a flag on the clock | {silent} |" in page

@@ -61,9 +61,6 @@ def test_the_page_says_what_a_run_came_to(tmp_path):
     none = render_fleet_page({**SUMMARY, "flags": {"clipping": 3}}, RUN)
     assert "Net meters" not in none
     assert page.count("data:image/svg+xml;base64,") == 3
-    # a run of an older version did not count them
-    older = {name: value for name, value in SUMMARY.items() if name != "planes"}
-    assert "single-axis tracker" not in render_fleet_page(older, RUN).split("Flag")[0]
     assert "every system has an estimate" not in page
 
 

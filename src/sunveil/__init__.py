@@ -96,4 +96,4 @@ _HOMES = {
     "sunveil.site": ("Losses", "Plane", "Site"),
     "sunveil.weather": ("Weather", "get_weather"),
 }
-_HOME_OF = on_demand(__name__, _HOMES)
+on_demand(__name__, _HOMES)

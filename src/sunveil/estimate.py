@@ -289,8 +289,7 @@ class Estimate:
         ----------
         row
             The columns of :meth:`to_row`; others are left aside. Lists may be arrays, as pandas
-            gives them. Tables of version 0.1 have neither ``heat`` nor what follows it there, and
-            one ``haze`` for all seasons.
+            gives them.
         assumptions
             What the fleet's run assumed, which stands beside the table and not in it.
         notes

@@ -29,6 +29,8 @@ class Flag(StrEnum):
     LOAD_FOLLOWS_SUN = "load_follows_sun"
     STORAGE = "storage"
     HEAVY_LOAD = "heavy_load"
+    CLOCK_UNCHECKED = "clock_unchecked"
+    CLOCK_DOUBTFUL = "clock_doubtful"
 
 
 FLAG_MEANINGS = {
@@ -36,6 +38,10 @@ FLAG_MEANINGS = {
     Flag.LOW_AGREEMENT: "few readings look like any single plane under this weather",
     Flag.TOO_LITTLE_DATA: "too few days for a whole season, so the intervals are wide",
     Flag.CLOCK_REPAIRED: "the declared clock did not fit the sun and was repaired",
+    Flag.CLOCK_UNCHECKED: "too few days show first and last light, so that a wrong clock would go"
+    " unnoticed",
+    Flag.CLOCK_DOUBTFUL: "neither the declared clock nor another fits first and last light: the"
+    " intervals hold the answers of both",
     Flag.NOT_ONE_PLANE: "its modules stand on more than one plane, and nothing can tell which",
     Flag.NET_METER: "a household's consumption is in the readings, and was told from the"
     " generation",
@@ -78,6 +84,7 @@ POOR_FLAGS = (
     Flag.STORAGE,
     Flag.HEAVY_LOAD,
     Flag.NOT_ONE_PLANE,
+    Flag.CLOCK_DOUBTFUL,
     Flag.CAPACITY_BOUNDED,
     Flag.LOW_AGREEMENT,
     Flag.SEASONAL_HAZE,
@@ -85,7 +92,7 @@ POOR_FLAGS = (
     Flag.FEW_CLEAR_HOURS,
     Flag.UNLIKELY_UNIT,
 )
-FAIR_FLAGS = (Flag.LABEL_UNKNOWN,)
+FAIR_FLAGS = (Flag.CLOCK_UNCHECKED, Flag.LABEL_UNKNOWN)
 
 
 def judge(flags: Collection[Flag], plane_error_degrees: float) -> tuple[Quality, str]:

@@ -101,12 +101,12 @@ class ClockFinding:
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> ClockFinding:
-        """Return the finding that :meth:`to_row` gave; tables of version 0.1 have no steps."""
+        """Return the finding that :meth:`to_row` gave."""
         return cls(
             row["clock_offset_minutes"],
             Label(row["clock_label"]),
             DaylightSaving(row["clock_daylight_saving"]),
-            steps=tuple(ClockStep.parse(each) for each in listed(row.get("clock_steps"))),
+            steps=tuple(ClockStep.parse(each) for each in listed(row["clock_steps"])),
         )
 
 

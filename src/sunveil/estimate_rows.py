@@ -23,7 +23,7 @@ def fields_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
     row
         The columns of :meth:`sunveil.Estimate.to_row`; see :meth:`sunveil.Estimate.from_row`.
     """
-    turned, lives = row.get("tracker"), row.get("household_load")
+    turned, lives = row["tracker"], row["household_load"]
     return {
         "system_id": str(row["system_id"]),
         "plane": Plane(row["surface_azimuth"], row["surface_tilt"]),
@@ -36,14 +36,14 @@ def fields_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
         "clock": ClockFinding.from_row(row),
         "agreement": row["agreement"],
         "flags": tuple(Flag(each) for each in listed(row["flags"])),
-        "haze_summer": row.get("haze_summer", row.get("haze")),
-        "haze_winter": row.get("haze_winter", row.get("haze")),
-        "heat": row.get("heat"),
-        "clear_hours": row.get("clear_hours"),
-        "skyline": tuple(listed(row.get("skyline"))),
-        "years": tuple(YearEstimate.from_row(year) for year in listed(row.get("years"))),
-        "trend_percent_per_year": row.get("trend_percent_per_year"),
-        "planes": tuple(PlaneEstimate.from_row(each) for each in listed(row.get("planes"))),
+        "haze_summer": row["haze_summer"],
+        "haze_winter": row["haze_winter"],
+        "heat": row["heat"],
+        "clear_hours": row["clear_hours"],
+        "skyline": tuple(listed(row["skyline"])),
+        "years": tuple(YearEstimate.from_row(year) for year in listed(row["years"])),
+        "trend_percent_per_year": row["trend_percent_per_year"],
+        "planes": tuple(PlaneEstimate.from_row(each) for each in listed(row["planes"])),
         "tracker": TrackerEstimate.from_row(turned) if isinstance(turned, Mapping) else None,
         "household": HouseholdEstimate.from_row(lives) if isinstance(lives, Mapping) else None,
     }

@@ -353,15 +353,16 @@ def test_months_of_all_meters_are_joined(sunveil, three_roofs, write_long, tmp_p
     assert (told.code, told.out) == (whole.code, whole.out)
 
 
+@pytest.mark.parametrize("broken", ["", "system_id,time,power\nsouth,2020-07-01T12:00Z,1\n"])
 def test_a_broken_file_of_a_system_that_others_have_is_no_second_row(
-    sunveil, three_roofs, write_long, tmp_path, place
+    sunveil, three_roofs, write_long, tmp_path, place, broken
 ):
     for year, name in ((2019, "south"), (2020, "south"), (2020, "west"), (2021, "west")):
         (tmp_path / str(year)).mkdir(exist_ok=True)
         write_long(tmp_path / str(year) / f"{name}.csv", {name: three_roofs[name]})
     for year in (2020, 2021):
         for path in (tmp_path / str(year)).glob("*.csv"):
-            path.write_text("")
+            path.write_text(broken.replace("south", path.stem))
     said = sunveil("infer", tmp_path, *place, "--json")
     told = json.loads(said.out)
     assert [(each["system_id"], "error" in each) for each in told] == [

@@ -62,6 +62,8 @@ def test_every_option_fills_its_field(declared):
     assert declared(*words) == MeterOptions(**fields)
     found = declared("--export-column", "b", "--import-column", "a")
     assert found == MeterOptions(export_column="b", import_column="a", net=True)
+    several = declared("--export-column", "b", "--export-column", "c", "--import-column", "4")
+    assert several == MeterOptions(export_column="b + c", import_column="4")
 
 
 @pytest.mark.parametrize(("given", "label"), [("left", "start"), ("right", "end")])

@@ -6,7 +6,7 @@ import pytest
 from engine_makers import PLANES, flags, plane_of, point_of, row_of, rows_of
 
 from sunveil.engine import SAVINGS, EngineOptions, infer_block, make_sky_table
-from sunveil.engine.clocks import NOBODY, find_clocks, propose
+from sunveil.engine.clocks import find_clocks, propose
 from sunveil.engine.envelope import profiles_of
 from sunveil.engine.hypotheses import DECLARED
 from sunveil.engine.outcomes import flags_of
@@ -57,8 +57,9 @@ def test_more_offsets_can_be_plausible():
 def test_right_clocks_stay_declared(prepared, rows):
     searched = search(rows, prepared)
     found = find_clocks(rows, searched, prepared, timezone="UTC")
-    assert (found.whole, found.half) == (NOBODY, NOBODY)
+    assert (found.repaired, found.doubtful) == ({}, {})
     assert not found.off_label.any()
+    assert not found.unchecked.any()
 
 
 def test_clocks_that_are_off_by_half_a_day_are_repaired(denver, powers):
@@ -130,13 +131,13 @@ def test_half_of_half_an_hour_is_told_where_nobody_said_what_stamps_name(denver,
 
 
 def test_a_label_that_light_cannot_tell_is_said_to_be_unknown(denver, powers):
-    # power by day alone, as some loggers write it, shows neither first nor last light
+    # power of bright hours alone, as some loggers write it, shows neither first nor last light
     rows = rows_of(powers[:2], denver.grid)
-    rows[0, rows[0] < 0.3] = np.nan
+    rows[0, rows[0] < 0.4 * np.nanmax(rows[0])] = np.nan
     declared, open_ = (infer_block(rows, denver, label_known=known) for known in (True, False))
     assert Flag.LABEL_UNKNOWN in flags(open_, 0)
     assert flags(open_, 1) == ()
-    assert flags(declared, 0) == ()
+    assert flags(declared, 0) == (Flag.CLOCK_UNCHECKED,)
     widths = [(e.azimuth_high - e.azimuth_low) % 360.0 for e in (declared, open_)]
     assert widths[1][0] > 2.0 * widths[0][0]
     assert widths[1][1] == widths[0][1]

@@ -9,6 +9,7 @@ from sunveil import infer
 from sunveil.engine import SkyTable
 from sunveil.engine.net_separate import Separated, separate
 from sunveil.engine.prepared import PreparedSky
+from sunveil.errors import SunveilError
 
 
 @pytest.fixture(scope="module")
@@ -17,9 +18,13 @@ def net(rows: np.ndarray, prepared: PreparedSky) -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def parts(net: np.ndarray, denver: SkyTable) -> Separated:
+def series(net: np.ndarray, denver: SkyTable) -> pd.Series:
     index = pd.DatetimeIndex(denver.grid.times, tz="UTC")
-    series = pd.Series(net.astype(float), index=index)
+    return pd.Series(net.astype(float), index=index, name="power_kw")
+
+
+@pytest.fixture(scope="module")
+def parts(net: np.ndarray, series: pd.Series, denver: SkyTable) -> Separated:
     estimate = infer(series, latitude=39.7, longitude=-105.0, altitude=1600.0, net=True)
     return separate(net, denver, estimate, timezone=ZONE)
 
@@ -46,3 +51,14 @@ def test_nothing_is_generated_at_night(parts: Separated, prepared: PreparedSky) 
     dark = np.ones(len(parts.generation), dtype=bool)
     dark[prepared.sky.slot] = False
     assert not parts.generation[dark].any()
+
+
+def test_a_net_meter_whose_fit_has_no_solution_is_refused_with_its_reason(
+    series: pd.Series, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def singular(*_: object) -> None:
+        raise np.linalg.LinAlgError("Singular matrix")
+
+    monkeypatch.setattr(np.linalg, "solve", singular)
+    with pytest.raises(SunveilError, match="no plane explains its readings"):
+        infer(series, latitude=39.7, longitude=-105.0, altitude=1600.0, net=True)

@@ -22,17 +22,21 @@ INF, NAN = float("inf"), float("nan")
         # hardly more light than the declared one
         ([DECLARED, HOUR], [0.5, 0.8], [8.0, 4.5], False, 0),
         # a quarter of an hour off to one side or the other
-        ([DECLARED, HALF], [0.5, 0.5], [22.0, 14.0], False, 0),
+        ([DECLARED, HALF], [0.5, 0.5], [15.0, 9.8], False, 0),
         # the declared one explains the light
         ([DECLARED, HOUR], [0.8, 0.8], [5.0, 60.0], False, 0),
         # half an hour is rare where intervals are short
         ([DECLARED, HALF, HOUR], [0.8, 0.8, 0.8], [23.0, 7.0, 40.0], True, 0),
         ([DECLARED, HALF, HOUR], [0.8, 0.8, 0.8], [23.0, 7.0, 40.0], False, 1),
         ([DECLARED, HALF, HOUR], [0.8, 0.8, 0.8], [40.0, 3.0, 30.0], True, 1),
-        ([DECLARED, HALF, HOUR], [0.8, 0.8, 0.8], [60.0, 40.0, 20.0], True, 2),
-        # a quarter of an hour beside a whole one is no half one
-        ([DECLARED, HOUR, HALF], [0.8, 0.8, 0.8], [70.0, 20.0, 14.0], True, 1),
-        ([DECLARED, HOUR, HALF], [0.8, 0.8, 0.8], [70.0, 20.0, 14.0], False, 2),
+        ([DECLARED, HALF, HOUR], [0.8, 0.8, 0.8], [60.0, 40.0, 9.0], True, 2),
+        # whole hours are common faults, and half ones must explain far more
+        ([DECLARED, HOUR, HALF], [0.8, 0.8, 0.8], [70.0, 9.0, 6.0], True, 1),
+        ([DECLARED, HOUR, HALF], [0.8, 0.8, 0.8], [70.0, 9.0, 6.0], False, 1),
+        ([DECLARED, HOUR, HALF], [0.8, 0.8, 0.8], [70.0, 9.0, 4.0], False, 2),
+        # a repair that does not explain the light is none
+        ([DECLARED, HOUR, HALF], [0.8, 0.8, 0.8], [70.0, 12.0, 11.0], False, 0),
+        ([DECLARED, HOUR, HALF], [0.8, 0.8, 0.8], [70.0, 12.0, 5.0], False, 2),
         # nothing is known of the light under the other
         ([DECLARED, HOUR], [0.5, 0.8], [INF, INF], False, 0),
     ],

@@ -367,7 +367,7 @@ def test_planes_and_trackers_come_back_from_a_fleets_table(tmp_path):
         assert rows.planes.share == pytest.approx([0.612, 0.388, 1.0])
 
 
-def test_a_household_comes_back_from_a_fleets_table_and_older_tables_have_none(tmp_path):
+def test_a_household_comes_back_from_a_fleets_table(tmp_path):
     loads = ((0.51234,) * 24, (float("nan"),) * 24, (0.7,) * 24, (0.6,) * 24)
     home = HouseholdEstimate(loads, 0.61234, 0.34567, 0.54321)
     found = replace(some_estimates(), household=of_objects(None, home))
@@ -378,8 +378,6 @@ def test_a_household_comes_back_from_a_fleets_table_and_older_tables_have_none(t
     assert net.household.to_row() == home.to_row() == rows[0]["household_load"]
     assert rows[0]["household_load"]["load_kw"][1] == [None] * 24
     assert (other.household, rows[1]["household_load"]) == (None, None)
-    del rows[0]["household_load"]
-    assert Estimate.from_row(rows[0], assumed).household is None
 
 
 def test_what_the_method_saw_comes_back_from_a_fleets_table(tmp_path):

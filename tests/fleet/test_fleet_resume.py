@@ -8,10 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from fleet_folders import contents, copy_of, write_systems
 
-from sunveil.errors import ParameterError
+from sunveil.errors import ParameterError, SourceError
 from sunveil.fleet import FleetSettings, infer_fleet, plan, read_fleet, run
 from sunveil.fleet.settings import IDENTITY
 
@@ -144,15 +145,20 @@ def test_a_run_of_another_engine_is_not_taken_up(
     assert contents(out) == before
 
 
-def test_what_an_older_version_finished_is_still_read(layouts, systems_file, tmp_path):
+def test_what_another_version_finished_is_neither_taken_up_nor_read(
+    layouts, systems_file, tmp_path
+):
     out = tmp_path / "out"
     infer_fleet(layouts["files"], systems_file, out)
-    told = json.loads((out / "run.json").read_text())
-    del told["engine"]
-    (out / "run.json").write_text(json.dumps({**told, "version": "0.1.0", "fingerprint": "older"}))
     assert len(read_fleet(out)) == 6
+    told = json.loads((out / "run.json").read_text())
+    (out / "run.json").write_text(json.dumps({**told, "version": "0.1.0", "fingerprint": "other"}))
     with pytest.raises(ParameterError, match=r"another version of Sunveil \(0.1.0\)"):
         infer_fleet(layouts["files"], systems_file, out)
+    part = next((out / "estimates").glob("*.parquet"))
+    pq.write_table(pq.read_table(part).drop_columns(["planes"]), part)
+    with pytest.raises(SourceError, match="another version of Sunveil wrote"):
+        read_fleet(out)
 
 
 def test_a_run_that_was_killed_while_it_wrote_its_first_file_is_begun_anew(

@@ -16,7 +16,6 @@ from sunveil.errors import ParameterError
 from sunveil.ledger.amounts import (
     NANO,
     from_nano,
-    plain_epsilon_to_rho,
     to_nano,
     to_nano_below,
 )
@@ -60,16 +59,6 @@ def test_a_tenth_is_a_tenth_whoever_made_it():
 def test_what_is_no_amount_is_refused(amount):
     with pytest.raises(ParameterError, match="an amount of privacy loss must"):
         to_nano(amount)
-
-
-@given(st.floats(1e-3, 1000.0), DELTAS)
-def test_the_whole_budget_of_an_old_promise_gives_no_more_than_it_said(epsilon, delta):
-    def plain(rho: float) -> float:
-        return rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
-
-    rho = plain_epsilon_to_rho(epsilon, delta)
-    assert rho_to_epsilon(rho, delta) < plain(rho) <= epsilon
-    assert plain(rho * (1.0 + 1e-9)) > epsilon * (1.0 - 1e-9)
 
 
 @given(EPSILONS)

@@ -370,3 +370,58 @@ def test_what_is_refused_registers_nobody(ledger):
     # whose they are is no part of what is asked
     assert ledger.pending("one", question(epsilon=1.0)) is not None
     assert holds(ledger)
+
+
+# -- accounts that were charged before anybody was registered
+
+
+@pytest.fixture
+def charged(ledger):
+    """Return a ledger of two datasets whose systems were charged and never registered."""
+    ledger.create_dataset("roofs", Promise(System(), 2.0))
+    ledger.create_dataset("homes", ONE)
+    ledger.ask("roofs", question(1, epsilon=0.25), lambda: "tables")
+    ledger.ask("roofs", question(2, epsilon=0.25, systems=("a", "b")), lambda: [1, 2])
+    ledger.ask("homes", question(1, epsilon=0.25, systems=("b", "c")), lambda: [3])
+    ledger.charge("homes", question(2, epsilon=0.125))
+    return ledger
+
+
+def test_a_charged_dataset_takes_those_whom_it_knows(charged):
+    with pytest.raises(ParameterError, match="not registered"):
+        charged.register("roofs", ("a", "renamed"))
+    charged.register("roofs", ("a", "b"))
+    # b is in the other dataset too, which has not registered anybody
+    assert charged.dataset("roofs").spent == 0.875
+    assert charged.dataset("homes").households == 1
+    with pytest.raises(BudgetExceeded) as refusal:
+        charged.charge("roofs", question(9, epsilon=0.25, systems=("b",)))
+    assert refusal.value.remaining == 0.125
+    charged.charge("roofs", question(9, epsilon=1.5, systems=("a",)))
+    charged.register("homes", ("b", "c"))
+    with pytest.raises(BudgetExceeded):
+        charged.charge("homes", question(9, epsilon=0.25))
+    assert charged.dataset("homes").households == 2
+    assert holds(charged)
+
+
+def test_a_new_dataset_counts_what_accounts_of_others_spent(charged):
+    charged.create_dataset("new", Promise(System(), 5.0, meters=2))
+    charged.register("new", [SystemHome("a", "x"), SystemHome("c", "x"), SystemHome("d", "y")])
+    # a in roofs 0.25 + 0.25, c in homes 0.25 + 0.125
+    assert charged.dataset("new").spent == 0.875
+    charged.charge("new", question(9, epsilon=0.0625, systems=("a", "c", "d")))
+    with pytest.raises(BudgetExceeded):
+        charged.charge("new", question(10, epsilon=0.0625, systems=("c",)))
+    charged.charge("new", question(11, epsilon=4.0, systems=("d",)))
+    assert holds(charged)
+
+
+def test_who_spent_too_much_before_registration_is_published_no_more(charged):
+    charged.charge("roofs", question(9, epsilon=1.0, systems=("b",)))
+    before = charged.entries("roofs")
+    with pytest.raises(ParameterError, match="already spent more"):
+        charged.register("roofs", ("a", "b"))
+    assert charged.entries("roofs") == before
+    assert charged.ask("roofs", question(1, epsilon=0.25), lambda: None).value == "tables"
+    assert holds(charged)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -21,7 +22,8 @@ from sunveil.ledger import database as databases
 from sunveil.ledger import opening
 from sunveil.ledger.database import open_engine
 from sunveil.ledger.ledger import Ledger, Promise
-from sunveil.ledger.opening import MIGRATIONS, prepare, use_wal
+from sunveil.ledger.moving import move_ledger
+from sunveil.ledger.opening import use_wal
 from sunveil.privacy.units import System
 
 TWO = Promise(System(), 2.0)
@@ -131,53 +133,52 @@ def test_a_ledger_is_for_its_owner_alone(small, path, tmp_path):
     assert (tmp_path / "ledger.db.mark").stat().st_mode & 0o077 == 0
 
 
-def step(folder, *, body):
-    """Write a further step beside the others."""
-    shutil.copytree(MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "versions" / "step_0004_next.py").write_text(
-        "from alembic import op\nimport sqlalchemy as sa\n"
-        "revision = '0004'\ndown_revision = '0003'\n"
-        "def upgrade():\n    op.add_column('datasets', sa.Column('more', sa.Integer))\n"
-        f"    {body}\n"
-    )
-    return folder
+OTHER_VERSIONS = [
+    ["UPDATE sunveil_ledger SET version = 2"],
+    ["DELETE FROM sunveil_ledger"],
+    ["INSERT INTO sunveil_ledger VALUES (2)"],
+    # as steps of schemas were kept once
+    [
+        "DROP TABLE sunveil_ledger",
+        "CREATE TABLE sunveil_ledger (version_num VARCHAR(32))",
+        "INSERT INTO sunveil_ledger VALUES ('0001')",
+    ],
+]
 
 
-def test_a_step_that_breaks_leaves_the_ledger_as_it_was(ledger, where, tmp_path):
+@pytest.mark.parametrize("changes", OTHER_VERSIONS)
+def test_a_ledger_of_another_version_is_refused_and_left_as_it_is(ledger, where, tmp_path, changes):
     ledger.create_dataset("d", TWO)
+    before = ledger.entries("d")
     engine = open_engine(where)
-    broken = step(tmp_path / "broken", body="1 / 0")
-    with pytest.raises(ZeroDivisionError):
-        prepare(engine, create=False, migrations=broken)
     with engine.begin() as connection:
-        columns = connection.execute(text("SELECT * FROM datasets")).keys()
-        assert "more" not in columns
-        assert connection.execute(text("SELECT * FROM sunveil_ledger")).scalar() == "0003"
+        for change in changes:
+            connection.execute(text(change))
+    for create in (False, True):
+        with pytest.raises(LedgerError, match="another version of Sunveil made the ledger"):
+            Ledger(where, create=create)
+    with pytest.raises(LedgerError, match="another version"):
+        move_ledger(where, tmp_path / "new.db")
+    assert not (tmp_path / "new.db").exists()
     engine.dispose()
-    ledger.charge("d", question())
-    assert ledger.verify("d").holds
+    assert ledger.entries("d") == before
 
 
-def test_a_ledger_of_a_newer_version_is_refused(ledger, where, tmp_path):
-    ledger.create_dataset("d", TWO)
-    engine = open_engine(where)
-    prepare(engine, create=False, migrations=step(tmp_path / "newer", body="pass"))
-    engine.dispose()
-    with pytest.raises(LedgerError, match="was made by a newer Sunveil"):
-        Ledger(where)
+def test_many_make_a_ledger_at_once_and_use_the_one(where):
+    """Each of eight threads makes the ledger and a dataset of its own in it."""
+    names = [f"d{number}" for number in range(8)]
+    start = threading.Barrier(len(names))
 
+    def make(name):
+        start.wait()
+        with Ledger(where, create=True) as made:
+            made.create_dataset(name, TWO)
 
-def test_the_steps_lead_to_the_tables_as_they_are_written(ledger, where):
-    from alembic.autogenerate import compare_metadata
-    from alembic.migration import MigrationContext
-
-    from sunveil.ledger.schema import VERSION_TABLE, metadata
-
-    engine = open_engine(where)
-    with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        assert compare_metadata(context, metadata) == []
-    engine.dispose()
+    with ThreadPoolExecutor(len(names)) as threads:
+        list(threads.map(make, names))
+    with Ledger(where) as made:
+        assert sorted(made.names()) == names
+        assert all(made.verify(name).holds for name in names)
 
 
 @pytest.fixture

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ledger_makers import concentrated, conditional, guarantee
+from ledger_makers import concentrated, conditional, guarantee, question
+from sqlalchemy import update
 
-from sunveil.errors import ParameterError
+from sunveil.errors import LedgerConflict, ParameterError
+from sunveil.ledger.database import open_engine
 from sunveil.ledger.promise import Promise, promise_text, read_promise
+from sunveil.ledger.schema import datasets
 from sunveil.privacy.concentrated import rho_to_epsilon
 from sunveil.privacy.units import Days, Readings, System, implies
 
@@ -64,36 +68,26 @@ def test_gaussian_noise_for_a_smaller_unit_is_refused():
         )
 
 
-# ε, δ, and the ρ in billionths that version 0.1 held for it, written down from that version.
-OLD_TOTALS = [(4.0, 1e-6, 253_935_578), (1.0, 1e-9, 11_781_160), (100.0, 1e-3, 59_465_069_496)]
-
-
-@pytest.mark.parametrize(("epsilon", "delta", "total"), OLD_TOTALS)
-def test_a_promise_of_version_0_1_keeps_its_text_and_its_total(epsilon, delta, total):
-    old = (
-        f'{{"conditional":[],"delta":{delta!r},"epsilon":{epsilon!r},"measure":"rho",'
-        f'"unit":"system"}}'
-    )
-    promise = read_promise(old)
-    assert promise.conversion == "plain"
-    assert promise.total == total
-    assert promise_text(promise) == old
-    new = Promise(System(), epsilon, delta)
-    assert new.total > total
-    assert new.to_dict()["conversion"] == "tight"
-    assert new != promise
-
-
-def test_a_promise_without_delta_says_no_conversion():
-    old = '{"conditional":[],"delta":0.0,"epsilon":2.0,"measure":"epsilon","unit":"system"}'
-    assert read_promise(old) == Promise(System(), 2.0)
-    assert promise_text(Promise(System(), 2.0)) == old
-
-
-@pytest.mark.parametrize(("delta", "conversion"), [(0.0, "plain"), (1e-6, "loose")])
-def test_a_conversion_that_is_none_is_refused(delta, conversion):
-    with pytest.raises(ParameterError, match="conversion"):
-        Promise(System(), 2.0, delta, conversion=conversion)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("conversion", [None, "plain", "tight"])
+def test_a_promise_of_another_conversion_is_refused(where, open_ledger, delta, conversion):
+    """A total by another conversion may be smaller: read by this one it would be enlarged."""
+    ledger = open_ledger(where)
+    ledger.create_dataset("d", Promise(System(), 4.0, delta))
+    text = promise_text(Promise(System(), 4.0, delta))
+    fields = {**json.loads(text), "conversion": conversion}
+    if conversion is None:
+        del fields["conversion"]
+    engine = open_engine(where)
+    with engine.begin() as connection:
+        connection.execute(update(datasets).values(promise=json.dumps(fields)))
+    engine.dispose()
+    if conversion == ("tight" if delta else None):
+        assert ledger.dataset("d").promise == Promise(System(), 4.0, delta)
+        return
+    for use in (ledger.dataset, lambda name: ledger.charge(name, question(epsilon=0.1))):
+        with pytest.raises(LedgerConflict, match=r"cannot be (read|trusted)"):
+            use("d")
 
 
 def test_what_was_spent_is_told_as_an_epsilon():

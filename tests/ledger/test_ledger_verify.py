@@ -27,7 +27,8 @@ def chain(*bodies):
 
 
 def charge(cost=10**9, *, systems=None, analyst=None, asked="q"):
-    return "charge", {"cost": cost, "systems": systems, "analyst": analyst, "question": asked}
+    said = {"systems": systems, "analyst": analyst, "question": asked}
+    return "charge", {"cost": cost, "meters": 1, **said}
 
 
 def replayed(*bodies):
@@ -59,6 +60,7 @@ def stored_state(replay):
         ("gift", {}),
         ("charge", {"cost": 1}),
         ("charge", {**charge()[1], "cost": "much"}),
+        ("charge", {name: each for name, each in charge()[1].items() if name != "meters"}),
         charge(analyst="nobody"),
         ("answer", {}),
     ],

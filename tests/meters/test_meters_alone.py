@@ -36,7 +36,14 @@ def told(systems) -> dict[str, object]:
     for each in systems:
         assert each.system_id not in found
         found[each.system_id] = (
-            (each.times.tolist(), each.power_kw.tolist(), each.notes, each.unit, each.extent)
+            (
+                each.times.tolist(),
+                each.power_kw.tolist(),
+                each.notes,
+                each.unit,
+                each.extent,
+                each.label,
+            )
             if isinstance(each, Record)
             else each.reason
         )
@@ -49,6 +56,8 @@ def read(path, cleaning, **options) -> dict[str, object]:
 
 def assert_alone(quiet, spoilt, *, kept: bool = True) -> None:
     """Fail unless the other systems are the same, and b is still there if it is to be kept."""
+    # rows that name no system are refused as ""
+    assert set(spoilt) <= {*quiet, ""}
     for name in "ac":
         assert isinstance(quiet[name], tuple)
         np.testing.assert_equal(spoilt[name], quiet[name])
@@ -149,6 +158,9 @@ JSON_OBJECTS = {
     "other keys": lambda row: b'{"x": 1, "y": 2}',
     "half of it": lambda row: row[: len(row) // 2],
     "no stamp": lambda row: row.replace(b'"time"', b'"tame"'),
+    "no system": lambda row: row.replace(b'"system_id"', b'"x"'),
+    "a null system": lambda row: row.replace(b'"b"', b"null"),
+    "objects within, damaged": lambda row: row[:-1] + b', "d": [{"time": 1, "W": 1}, {"time": "',
     "nothing at all": lambda row: b"",
 }
 
@@ -186,6 +198,17 @@ def test_every_other_key_of_every_object_of_a_system_is_its_own(layout, tmp_path
         if layout == "wrapped":
             quiet = read(json_file(tmp_path / "quiet.json", "list"), "each")
         assert_alone(quiet, read(path, "each"), kept=False)
+
+
+def test_one_object_that_names_a_system_names_none_of_the_others(tmp_path):
+    objects = [{key: each[key] for key in ("time", "power_kw")} for each in rows_of_homes()][:72]
+    path = tmp_path / "home.json"
+    path.write_text(json.dumps(objects))
+    (whole,) = read(path, "each").values()
+    objects[12] |= {"meter_id": "x"}
+    path.write_text(json.dumps(objects))
+    found = read(path, "each")["home"]
+    assert found[0] == [time for at, time in enumerate(whole[0]) if at != 12]
 
 
 @CLEANINGS
@@ -516,6 +539,144 @@ def test_a_unit_in_a_column_is_its_own_system_s(unit, cleaning, tmp_path):
     assert_alone(quiet, spoilt, kept=False)
 
 
+# stamps, kinds and units of rows
+
+
+def rows_file(path: Path, form: str, rewrite=None, *, ending: str = "csv") -> Path:
+    """Write a row for each reading, some of whose stamps, of b's, are written in another way."""
+    table: dict[str, list[str]] = {"system_id": [], "time": [], "power_kw": []}
+    for name, power in HOMES.items():
+        for place, (stamp, value) in enumerate(power.items()):
+            text = stamp.strftime(form)
+            if rewrite is not None and name == "b":
+                text = rewrite(place, stamp, text)
+            for column, cell_text in zip(table, (name, text, str(value)), strict=True):
+                table[column].append(cell_text)
+    path = path.with_suffix(f".{ending}")
+    if ending == "csv":
+        pd.DataFrame(table).to_csv(path, index=False)
+    elif ending == "txt":
+        path.write_bytes(pd.DataFrame(table).to_csv(index=False, sep="\t").encode("utf-16"))
+    elif ending == "json":
+        path.write_text(json.dumps(pd.DataFrame(table).to_dict("records")))
+    elif ending == "xlsx":
+        pd.DataFrame(table).to_excel(path, index=False)
+    else:
+        pd.DataFrame(table).to_parquet(path, index=False)
+    return path
+
+
+def once(text: str, *, spots=SPOTS):
+    return lambda place, stamp, was: text if place in spots else was
+
+
+DAY_FIRST, SORTED = "%d/%m/%Y %H:%M", "%Y-%m-%d %H:%M"
+REWRITTEN = {
+    "a range": (SORTED, once("2016-07-01 12:00 - 2016-07-01 13:00")),
+    "ranges": (SORTED, lambda place, stamp, was: f"{was} - {was}"),
+    "month first": (DAY_FIRST, lambda place, stamp, was: f"{stamp:%m/%d/%Y %H:%M}"),
+    "two digits of a year": (DAY_FIRST, lambda place, stamp, was: f"{stamp:%m/%d/%y %H:%M}"),
+    "a month beyond the year": (DAY_FIRST, once("07/13/2016 12:00")),
+    "a far year": (DAY_FIRST, once("01/01/2099 00:00")),
+    "seconds since 1970": (SORTED, lambda place, stamp, was: f"{stamp.timestamp():.0f}"),
+    "days of a spreadsheet": (SORTED, lambda place, stamp, was: f"{42552 + place / 24:.6f}"),
+    "an offset": (SORTED, lambda place, stamp, was: f"{was}:00+02:00"),
+    "words": (SORTED, lambda place, stamp, was: "yesterday"),
+    "nothing": (SORTED, lambda place, stamp, was: ""),
+}
+
+
+@CLEANINGS
+@pytest.mark.parametrize("ending", ["csv", "txt", "json", "xlsx", "parquet"])
+@pytest.mark.parametrize("how", REWRITTEN)
+def test_stamps_of_a_system_are_its_own(how, ending, cleaning, tmp_path):
+    form, rewrite = REWRITTEN[how]
+    declared = {"decimal": "."} if ending == "txt" else {}
+    quiet = read(rows_file(tmp_path / "quiet", form, ending=ending), cleaning, **declared)
+    path = rows_file(tmp_path / "spoilt", form, rewrite, ending=ending)
+    assert_alone(quiet, read(path, cleaning, **declared), kept=False)
+    for part in (rewrite, None):  # and with more rows than the others have together
+        path = rows_file(tmp_path / "spoilt", form, part, ending=ending)
+        if ending == "csv":
+            rows = [each for each in path.read_text().splitlines() if each.startswith("b,")]
+            path.write_text("\n".join([path.read_text(), *rows * 9, ""]))
+            assert_alone(quiet, read(path, cleaning, duplicates="first"), kept=False)
+
+
+@CLEANINGS
+def test_hours_of_a_system_from_1_to_24_are_its_own(cleaning, tmp_path):
+    def write(name: str, hours: dict[str, range], spoilt: str | None = None) -> Path:
+        rows = [
+            f"{each},2016-07-0{day},{hour},{max(0.0, 6.3 - abs(hour - 13))}"
+            for each in "abc"
+            for day in (1, 2, 3)
+            for hour in hours.get(each, hours["a"])
+        ]
+        if spoilt is not None:
+            rows.insert(100, f"b,2016-07-02,{spoilt},1")
+        path = tmp_path / name
+        path.write_text("\n".join(["system_id,date,hour,power_kw", *rows, ""]))
+        return path
+
+    options = {"date_column": "date", "time_column": "hour", "duplicates": "first"}
+    for mine, other, cell_text in (
+        (range(24), range(1, 25), "24"),
+        (range(1, 25), range(24), "0"),
+    ):
+        quiet = read(write("homes.csv", {"a": mine}), cleaning, **options)
+        assert all(isinstance(each, tuple) for each in quiet.values())
+        spoilt = read(write("homes.csv", {"a": mine, "b": other}), cleaning, **options)
+        assert_alone(quiet, spoilt)
+        spoilt = read(write("homes.csv", {"a": mine}, cell_text), cleaning, **options)
+        assert_alone(quiet, spoilt, kept=False)
+
+
+KINDS = ("generation", "solar", "consumption", "export", "import", "export 2", "x", "")
+
+
+@CLEANINGS
+@pytest.mark.parametrize("net", [False, True])
+@pytest.mark.parametrize("usual", [("generation",), ("x",), ("export", "import")])
+def test_the_kind_of_a_row_is_its_own_system_s(usual, net, cleaning, tmp_path):
+    def write(name: str, of_b: str | None, spots=SPOTS) -> Path:
+        rows = []
+        for each, power in HOMES.items():
+            for place, (stamp, value) in enumerate(power.items()):
+                for kind in usual:
+                    spoilt = of_b is not None and each == "b" and place in spots
+                    named, power_kw = (of_b if spoilt else kind), 0.3 if kind == "import" else value
+                    rows.append(f"{each},{stamp:%Y-%m-%d %H:%M},{named},{power_kw}")
+        path = tmp_path / name
+        path.write_text("\n".join(["system_id,time,type,power_kw", *rows, ""]))
+        return path
+
+    quiet = read(write("homes.csv", None), cleaning, net=net)
+    assert all(isinstance(quiet[name], tuple) for name in "abc")
+    for kind in KINDS:
+        for spots in (SPOTS, range(1000)):
+            spoilt = read(write("homes.csv", kind, spots), cleaning, net=net)
+            np.testing.assert_equal([spoilt[k] for k in "ac"], [quiet[k] for k in "ac"])
+
+
+def test_a_unit_that_others_state_is_no_system_s_own(tmp_path):
+    def write(name: str, units: dict[str, str]) -> Path:
+        rows = [
+            f"{each},{stamp:%Y-%m-%d %H:%M},{value},{units[each]}"
+            for each, power in HOMES.items()
+            for stamp, value in power.items()
+        ]
+        path = tmp_path / name
+        path.write_text("\n".join(["system_id,time,generation,uom", *rows, ""]))
+        return path
+
+    found = [
+        read(write("homes.csv", {"a": "", "b": unit, "c": "kW"}), "record")
+        for unit in ("kW", "W", "kWh", "")
+    ]
+    for each in found:
+        assert (each["a"], each["c"]) == (found[0]["a"], found[0]["c"])
+
+
 # NEM12
 
 
@@ -576,6 +737,18 @@ def test_a_line_of_nem12_stands_alone(cleaning, tmp_path):
         except Exception as error:  # whatever it is, it has stopped the reader
             found[what] = repr(error)[:300]
     assert found == {}
+
+
+@pytest.mark.parametrize("minutes", ["05", "5"])
+def test_an_interval_of_nem12_may_have_a_leading_zero(minutes, tmp_path):
+    watts = np.tile(HOMES["a"].to_numpy()[:24], 12)
+    head = f"200,NMI,B1,B1,B1,N1,METER,kWh,{minutes},"
+    day = f"300,20160701,{','.join(f'{each:.4f}' for each in watts)},A,,,,"
+    path = tmp_path / "home.csv"
+    path.write_text("\n".join(["100,NEM12,202001010000,MDP,Retailer", head, day, "900", ""]))
+    (record,) = iter_systems(path, MeterOptions(cleaning="each"))
+    assert isinstance(record, Record)
+    assert (record.interval_minutes, len(record.times)) == (5.0, 288)
 
 
 # Green Button

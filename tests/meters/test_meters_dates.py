@@ -7,12 +7,13 @@ import pyarrow as pa
 import pytest
 
 from sunveil.errors import MeterError, ParameterError
-from sunveil.meters.dates import NO_TIME, is_clock, is_stamp, read_stamps
+from sunveil.meters.dates import NO_TIME, WrittenStamps, is_clock, is_stamp
 from sunveil.meters.days import clock_minutes
 
 
 def read(*cells, form=None):
-    found = read_stamps(pa.array(cells, pa.string()), form, where="a.csv")
+    stamps = WrittenStamps(pa.array(cells, pa.string()), form)
+    found = stamps.read(np.arange(len(cells)), where="a.csv")
     times = [None if each == NO_TIME else np.datetime64(int(each), "us") for each in found.wall]
     return [None if each is None else str(each)[:19] for each in times], found
 

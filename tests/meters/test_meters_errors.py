@@ -244,3 +244,17 @@ def test_all_that_is_exported_is_there():
     assert {"Record", "Label", "read_meters", "from_pandas", "MeterOptions"} <= set(
         sunveil.meters.__all__
     )
+
+
+def test_reasons_name_parameters_in_words(tmp_path):
+    rows = [
+        f"{name},{stamp:%Y-%m-%d %H:%M},{value}"
+        for name in "ab"
+        for stamp, value in sunny(1, minutes=60).items()
+    ]
+    path = tmp_path / "homes.csv"
+    path.write_text("\n".join(["system_id,time,power_kw", *rows, *["b,yesterday 12:00,1"] * 60]))
+    refused = []
+    read_meters(path, timezone="UTC", duplicates="first", refused=refused)
+    assert [each.system_id for each in refused] == ["b"]
+    assert refused[0].reason.endswith("say how they are written with time_format=")

@@ -135,6 +135,7 @@ def test_a_line_break_in_quotes_moves_no_header(tmp_path, cell, layout, cleaning
     "above",
     [
         ['"Notes:', "time,power_w", 'end of notes"', ""],
+        ['"Notes:', "system_id,time,power_w,note", 'end of notes"', ""],
         ["Interval,15 min", "Exported,2016-08-01 10:00", ""],
         ["Period;Hourly", ""],
         ['A 5" pipe, see below', ""],
@@ -195,3 +196,24 @@ def test_a_release_without_a_header_needs_its_columns_by_number(tmp_path):
             path, time_column="1", power_column="2", power_unit="kW", cleaning="each", label="start"
         )
         assert len(record.times) == HOURS
+
+
+@pytest.mark.parametrize("cleaning", ["each", "record"])
+def test_the_first_reading_of_a_record_moves_no_header(tmp_path, cleaning):
+    rows = [f"{power},{time}" for time, power in zip(STAMPS, POWER, strict=True)]
+    before = read(tmp_path / "home.csv", ["power_kw,time", *rows], cleaning=cleaning)["home"]
+    for cell in ('"x\npower_w,time\n1"', "x\npower_w,time\n1"):
+        spoilt = ["power_kw,time", *f"{cell},{STAMPS[0]}".split("\n"), *rows[1:]]
+        after = read(tmp_path / "home.csv", spoilt, cleaning=cleaning)["home"]
+        changed = [time for time, power in before.items() if after.get(time) != power]
+        assert len(changed) <= 1
+
+
+def test_quotes_in_two_cells_of_a_line_take_no_stamp_between_them_along(tmp_path):
+    path, spans = tmp_path / "meters.csv", []
+    lines = fleet_lines(LAYOUTS[3])
+    for first in (lines[2], f'b,"1,{STAMPS[0]},1"'):
+        path.write_text("\n".join([*lines[:2], first, *lines[3:], ""]))
+        found = iter_systems(path, MeterOptions(label="start", cleaning="each"))
+        spans.append({each.system_id: each.extent for each in found})
+    assert spans[0] == spans[1]

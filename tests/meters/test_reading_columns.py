@@ -8,7 +8,7 @@ from sunveil.errors import MeterError
 from sunveil.meters import MeterOptions
 from sunveil.meters.columns import find_roles
 from sunveil.meters.header import TableColumn
-from sunveil.meters.options import Register
+from sunveil.meters.options import ADDED, Register
 
 NET = {"net": True}
 
@@ -17,7 +17,8 @@ def roles(header: str, **options: object):
     columns = [TableColumn(name) for name in ("time", *header.split(", "))]
     found = find_roles(columns, MeterOptions(**options), where="a.csv")
     return found, [
-        None if at is None else columns[at].name for at in (*found.power, found.imported)
+        ADDED.join(columns[at].name for at in places) or None
+        for places in (found.power, found.imported)
     ]
 
 

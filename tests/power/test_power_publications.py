@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ from sunveil import Site, power
 from sunveil.cli import main
 from sunveil.errors import ParameterError, SourceError
 from sunveil.fleet.results import FleetRows
+from sunveil.power.examples import example_tables
 from sunveil.power.posterior import Observation, ObservedTotal, draw_cells
 from sunveil.power.priors import CellGrid, cell_prior
 from sunveil.power.reading import PublishedFleet, mixture_of, published_fleet, read_published
@@ -205,6 +206,10 @@ def test_counts_beside_a_synthetic_table_give_its_fleet():
     other = public | {"bins": asdict(Bins())}
     with pytest.raises(ParameterError, match="none of the publication's bins"):
         mixture_of(PublishedFleet(read, {}, other), draws=20, rng=rng)
+    for name in public:
+        less = {key: value for key, value in public.items() if key != name}
+        with pytest.raises(ParameterError, match=f"has no {name}; give its folder as it was"):
+            mixture_of(PublishedFleet(read, {}, less), draws=20, rng=rng)
 
 
 def test_a_law_that_is_not_quite_known_makes_draws_spread_however_many_rows_there_are():
@@ -243,3 +248,10 @@ def test_the_command_writes_tables_shapes_and_a_page(tmp_path, capsys):
     assert "name a new folder" in capsys.readouterr().err
     assert main(["power", str(tmp_path), *arguments[2:-1], str(tmp_path / "other")]) == 2
     assert "is no publication" in capsys.readouterr().err
+
+
+def test_a_publication_that_does_not_state_its_choices_is_refused():
+    made = example_tables()
+    less = {key: value for key, value in made.public.items() if key != "largest_kw"}
+    with pytest.raises(ParameterError, match="has no largest_kw; give its folder as it was"):
+        power(replace(made, public=less), Site(39.7, -105.0), start="2023-06-20", end="2023-06-21")

@@ -28,7 +28,7 @@ def exact(rho: float, delta: float, order: float) -> mpmath.mpf:
 
 
 def plain(rho: float, delta: float) -> float:
-    """Return the ε of version 0.1."""
+    """Return the ε of the usual formula."""
     return rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
 
 

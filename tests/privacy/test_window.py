@@ -186,7 +186,7 @@ def test_the_best_window_has_the_least_error_of_all(epsilon, priors):
     assert loss(found.inside) == pytest.approx(min(map(loss, range(1, 31))), rel=1e-9)
 
 
-# The best box of version 0.1 on the same axes: its loss averaged over every place.
+# The best box on the same axes: its loss averaged over every place.
 BOX = {1.0: 0.8749, 2.0: 0.7443, 4.0: 0.5045, 8.0: 0.2012}
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from sunveil.ledger.promise import Promise
 from sunveil.privacy.concentrated import rho_to_epsilon
-from sunveil.privacy.guarantee import ConcentratedGuarantee, Guarantee
-from sunveil.privacy.units import Days, System
+from sunveil.privacy.guarantee import ConcentratedGuarantee, ConditionalGuarantee, Guarantee
+from sunveil.privacy.units import Days, Readings, System
 from sunveil.publish.account import PublicationAccount
 from sunveil.publish.loss import household_loss
 from sunveil.publish.publication import Publication
@@ -30,6 +30,13 @@ def test_a_household_loses_by_each_of_its_meters():
     three = household_loss(made, account(Promise(Days(2), 2.0, meters=3), cost=1.5, meters=3))
     assert three.unit == "any 2 days of each meter of any one household, 3 meters at most"
     assert three.parameters == {"epsilon": 1.5}
+
+
+def test_the_delta_of_rows_is_that_of_each_meter():
+    made = published(ConditionalGuarantee(Readings(1), 0.5, 0.01, "p", "If it rains."))
+    promise = Promise(Readings(1), 2.0, conditional=("paper",), meters=3)
+    found = household_loss(made, account(promise, cost=1.5, meters=3)).parameters
+    assert found == {"epsilon": 1.5, "delta": pytest.approx(0.03)}
 
 
 def test_rho_is_what_was_charged_and_epsilon_at_the_promises_own_delta():

@@ -49,11 +49,12 @@ def test_the_readme_says_what_was_protected_how_and_how_well(publication):
     assert "A whole record is protected less" in readme(smaller, [], published=DAY)
 
 
-def test_rho_is_told_as_a_factor_that_may_fail_and_a_condition_is_named(publication):
+def test_rho_is_told_as_a_factor_and_an_additive_delta_and_a_condition_is_named(publication):
     many = ConcentratedGuarantee(System(), 0.5, "docs/proofs/counts.md")
     said = readme(replace(publication, guarantee=many), [], published=DAY)
     assert f"{math.exp(many.epsilon_at(1e-6)):.3g} times" in said
-    assert "but with a probability of 1e-06" in said
+    assert "times as likely as it is, plus 1e-06, and the other way round" in said
+    assert "but with a probability" not in said
     weak = ConditionalGuarantee(Readings(1), 1.0, 0.1, "docs/proofs/window.md", "If it rains.")
     said = readme(replace(publication, guarantee=weak), [], published=DAY)
     assert "If it rains." in said

@@ -5,7 +5,7 @@ import json
 import pyarrow.parquet as parquet
 
 from sunveil.engine.assumed import TYPICAL_HAZE
-from sunveil.privacy.units import Days, System
+from sunveil.privacy.units import Days
 from sunveil.publish.folder import write_publication
 from sunveil.publish.orange import NEEDED
 from sunveil.publish.publication import Publication
@@ -17,14 +17,13 @@ from sunveil.site import Losses, Site
 from sunveil.timegrid import TimeGrid
 
 
-def test_a_question_has_the_digest_that_ledgers_of_the_first_version_hold():
+def test_a_question_keeps_the_digest_that_ledgers_hold():
     site = Site(39.75, -105.15, 1730.0)
     about = {
         "a1": about_system("a1", site, True, TimeGrid(1552201200, 3600, 480)),
         "o'b": about_system("o'b", site, "clearsky", TimeGrid(1552201200, 900, 480)),
     }
-    # the first version assumed these losses, votes and haze; with others it is another question
-    first = Choices(
+    given = Choices(
         losses=Losses(system=0.14),
         thresholds=(0.3, 0.5, 0.7, 0.9),
         fewest=4,
@@ -32,19 +31,15 @@ def test_a_question_has_the_digest_that_ledgers_of_the_first_version_hold():
         hazes=(TYPICAL_HAZE,),
         mounts=None,
     )
-    question = systems_question(about, ReleaseTerms.of(Days(1), 4.0, choices=first))
+    question = systems_question(about, ReleaseTerms.of(Days(1), 4.0, choices=given))
     digest = "508ccaff5d423e28768ac1529816ea3f109fdd4d20cebe7da4c93070f1b11ff9"
     assert question.digest("d") == digest
     now = systems_question(about, ReleaseTerms.of(Days(1), 4.0))
     assert now.digest("d") != digest
-    # its window of whole records had another shape: what that drew is no answer of this one
-    whole = systems_question(about, ReleaseTerms.of(System(), 4.0, choices=first))
-    drawn_by_the_box = "0c91fd1e7920454a3dc6f71a526e323e85317f5d10e7a082d58f0004de9b9630"
-    assert whole.digest("d") != drawn_by_the_box
 
 
 def rows_told() -> list[list[object]]:
-    """Rows of a ridge, a tracker, one plane, a release that tells no planes, and an old one."""
+    """Rows of a ridge, a tracker, one plane, and a release that tells no planes."""
     terms = ReleaseTerms.of(Days(1), 1.0)
     question = systems_question({"a": "a"}, terms)
     ridge = ReleasedPlane(90.0, 30.0, 0.7), ReleasedPlane(270.0, 30.0, 0.3)
@@ -58,20 +53,18 @@ def rows_told() -> list[list[object]]:
         }.items()
     ]
     rows = [row_of(each, question) for each in drawn]
-    rows.append(["old", 90.0, 13.0, 5.0, 1.5, 2.5, 3.5])
     return json.loads(json.dumps(rows))  # as a ledger keeps them
 
 
 def test_rows_with_planes_have_a_flat_table_of_them():
     systems, planes = systems_tables(rows_told())
-    assert systems.column("mount") == ["two planes", "tracker", "one plane", None, None]
-    assert systems.column("axis_azimuth") == [None, 180.0, None, None, None]
-    assert systems.column("gcr") == [None, 0.5, None, None, None]
+    assert systems.column("mount") == ["two planes", "tracker", "one plane", None]
+    assert systems.column("axis_azimuth") == [None, 180.0, None, None]
+    assert systems.column("gcr") == [None, 0.5, None, None]
     assert [None if each is None else len(each) for each in systems.column("planes")] == [
         2,
         0,
         1,
-        None,
         None,
     ]
     assert planes.rows == (
@@ -81,10 +74,10 @@ def test_rows_with_planes_have_a_flat_table_of_them():
     )
 
 
-def test_rows_without_planes_are_as_they_were():
+def test_rows_without_planes_have_no_table_of_them():
     (systems,) = systems_tables(rows_told()[3:])
     assert [column.name for column in systems.columns] == list(NEEDED)
-    assert systems.rows == (("untold", 90.0, 13.0, 5.0), ("old", 90.0, 13.0, 5.0))
+    assert systems.rows == (("untold", 90.0, 13.0, 5.0),)
 
 
 def test_parquet_has_the_list_of_planes_and_csv_has_not(tmp_path):
@@ -116,5 +109,5 @@ def test_parquet_has_the_list_of_planes_and_csv_has_not(tmp_path):
             "PVSystems"
         ]
     ]
-    assert arrays == [2, 1, 1, 1, 1]
+    assert arrays == [2, 1, 1, 1]
     assert not (tmp_path / "out" / "planes.orange-button.json").exists()

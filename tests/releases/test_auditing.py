@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from sunveil.releases.prior import PlanePrior
 from sunveil.releases.replay import as_read, make_replay, public_of
 from sunveil.releases.score import day_score, reading_score, unit_score
 from sunveil.scores import Tolerance
+from sunveil.timegrid import DAY
 
 SELECTORS = [PermuteAndFlip, Exponential]
 
@@ -190,6 +192,17 @@ def test_what_days_of_net_meters_take_from_others_is_caught(fault, net_meters):
     found = audit_exact(PermuteAndFlip(1.0), scored(net_meters, Days(1), fault, 99))
     assert not found.holds
     assert found.share > 1.2
+
+
+def test_nights_that_civil_days_share_are_caught(monkeypatch):
+    """As when a base load was told from readings about midnight, too."""
+    for name in ("MIDNIGHT_BEFORE", "MIDNIGHT_AFTER"):
+        monkeypatch.setattr(f"sunveil.releases.frame.{name}", -DAY)
+    setting = make_setting(epsilon=1.0, seed=2, choices=NET)
+    score = partial(unit_score, unit=Days(1))
+    found = audit_exact(PermuteAndFlip(1.0), scored(setting, Days(1), score, 500))
+    assert not found.holds
+    assert found.share > 1.1
 
 
 def test_votes_counted_as_one_are_caught(many_votes):

@@ -248,12 +248,70 @@ def test_a_reading_every_two_minutes_moves_a_level_by_no_more_than_it_may():
     frame = frame_of(read(whole), weather, SMALL).settled(Readings(1), 1.0)
     lit = frame.lit.nonzero()[0]
     assert len(lit) > 2**16 / 128
-    scores = []
-    for kept in range(500, len(lit) + 1):
-        some = whole.copy()
-        some.iloc[lit[kept:]] = math.nan
-        scores.append(unit_score(frame, read(some), Readings(1)))
-    pairs = list(itertools.pairwise(scores))
+    pairs = []
+    for first in (250, 506):  # where 128 levels a reading fill 15 bits, and 16
+        scores = []
+        for kept in range(first, first + 12):
+            some = whole.copy()
+            some.iloc[lit[kept:]] = math.nan
+            scores.append(unit_score(frame, read(some), Readings(1)))
+        pairs += itertools.pairwise(scores)
     found = audit_exact(PermuteAndFlip(1.0), pairs)
     assert found.holds, found
     assert max(np.abs(a.levels - b.levels).max() for a, b in pairs) == 128
+
+
+@pytest.fixture(scope="module")
+def german() -> Frame:
+    """Quarters of an hour about both changes of a clock that is 94 minutes ahead of the sun."""
+    times = pd.date_range("2019-03-29 22:00", periods=7 * 96, freq="15min", tz="UTC")
+    return frame_of(
+        read(pd.Series(1.0, index=times)),
+        clearsky(Site(51.0, 6.5), "2019-03-25", "2019-04-10"),
+        SMALL,
+    ).settled(Days(1), 1.0)
+
+
+@pytest.mark.parametrize("day", ["2019-03-31", "2019-04-02"])  # the first has 23 hours
+def test_a_civil_day_moves_a_level_by_at_most_the_sensitivity(german, day):
+    """Its first hours are the night of another solar day, which its base load could speak for."""
+    index = pd.DatetimeIndex(german.time_grid.times, tz="UTC")
+    civil = np.array(index.tz_convert("Europe/Berlin").strftime("%Y-%m-%d") == day)
+    before = _days(german) == _days(german)[civil][0]
+    pairs, rng = [], np.random.default_rng(4)
+    for _ in range(60):
+        power, other = fitting(german, 823, 0.4), fitting(german, 823, 0.4)
+        twin = fitting(german, int(rng.integers(len(german))), float(rng.choice([0.1, 1.0, 3.0])))
+        twin[rng.random(len(twin)) > rng.choice([1.0, 0.5, 0.2])] = math.nan
+        power[before] = other[before] = np.where(german.dark[before], math.nan, twin[before])
+        other[civil] = fitting(german, int(rng.integers(len(german))), 0.4)[civil]
+        for each in (power, other):
+            each[before & civil] = -float(rng.choice([0.05, 0.4, 1.0, 30.0]))
+        ours, theirs = (pd.Series(each, index=index) for each in (power, other))
+        pairs.append(tuple(unit_score(german, read(each), Days(1)) for each in (ours, theirs)))
+    assert len(set(_days(german)[civil])) == 2
+    assert max(np.abs(a.levels - b.levels).max() for a, b in pairs) == 12 * 32
+    assert audit_exact(PermuteAndFlip(1.0), pairs).holds
+
+
+def fitting(frame: Frame, candidate: int, base: float) -> np.ndarray:
+    """Return readings that one candidate with a constant load explains."""
+    clock, plane, capacity = np.unravel_index(candidate, frame.shape)
+    logs = frame.profiles[clock][0][plane].astype(float)
+    power = np.full(frame.time_grid.count, -base)
+    power[frame.lit] += frame.choices.capacities.values[capacity] * np.exp(
+        np.where(np.isfinite(logs), logs, -np.inf)
+    )
+    return power
+
+
+def test_short_readings_about_midnight_count_for_nothing(german):
+    """Those that are averaged to a quarter belong to a civil day each."""
+    times = pd.date_range("2019-03-29 22:00", periods=7 * 288, freq="5min", tz="UTC")
+    whole = pd.Series(-0.4, index=times)
+    frame = frame_of(read(whole), german.weather, SMALL).settled(Days(1), 1.0)
+    local = times.tz_convert("Europe/Berlin")
+    for hour in (23, 0):  # the last of one day, and the first of the next
+        other = whole.where(np.asarray((local.hour != hour) | (local.minute > 12)), -30.0)
+        scores = [unit_score(frame, read(each), Days(1)) for each in (whole, other)]
+        np.testing.assert_array_equal(scores[0].levels, scores[1].levels)

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import datetime as dt
+import importlib.resources
 import math
+import re
 from dataclasses import replace
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -12,7 +16,14 @@ from hypothesis import strategies as st
 from sunveil.errors import MeterError
 from sunveil.meters import Record, from_pandas
 from sunveil.releases.choices import Choices
-from sunveil.releases.frame import frame_of, make_frame, prepared, time_grid_of
+from sunveil.releases.frame import (
+    MIDNIGHT_AFTER,
+    MIDNIGHT_BEFORE,
+    frame_of,
+    make_frame,
+    prepared,
+    time_grid_of,
+)
 from sunveil.releases.score import day_score, reading_score
 from sunveil.site import Losses, Site
 from sunveil.timegrid import DAY, TimeGrid
@@ -111,6 +122,39 @@ def test_every_day_is_one_solar_day(frame):
         assert len(set(solar[begin:end])) == 1
         assert 8 <= end - begin <= 15
     assert len(frame.days) - 1 == len(set(solar)) == 61
+
+
+def test_a_civil_day_of_every_time_zone_begins_while_readings_count_for_nothing():
+    """At the places of the tz database, in winter and in summer; all but a station on the ice."""
+    listed = (importlib.resources.files("tzdata.zoneinfo") / "zone.tab").read_text("utf-8")
+    lines = [line.split("\t") for line in listed.splitlines() if line[:1] not in ("#", "")]
+    aside, days = set(), {}
+    for _, place, zone, *_ in lines:
+        degrees = re.search(r"[+-]\d+([+-])(\d{3})(\d\d)", place)
+        longitude = float(f"{degrees[1]}1") * (int(degrees[2]) + int(degrees[3]) / 60.0)
+        for month in (1, 7):
+            local = dt.datetime(2024, month, 15, tzinfo=ZoneInfo(zone))
+            since = (local.timestamp() + longitude * 240.0) % DAY
+            days[zone] = longitude
+            if MIDNIGHT_AFTER < since < DAY - MIDNIGHT_BEFORE + 900:
+                aside.add(zone)
+    assert len(days) > 400
+    assert aside == {"Antarctica/Vostok"}
+
+
+@pytest.mark.parametrize("minutes", [15, 60])
+def test_readings_of_times_of_civil_midnights_count_for_nothing(choices, minutes):
+    site = Site(68.0, 20.0)
+    rows = made(
+        int(np.datetime64("2019-06-19", "s").astype(int)), minutes, [0, 3 * 1440 // minutes]
+    )
+    rows = replace(rows, cleaning="each")
+    frame = frame_of(rows, clearsky(site, "2019-06-15", "2019-06-25"), choices)
+    hours = (frame.time_grid.starts + 20 * 240) % DAY / 3600.0
+    step = minutes / 60.0
+    near = (hours < 1.0 + step) | (hours + step > 24.0 - 3.5)
+    assert not (frame.lit | frame.dark)[near].any()
+    assert frame.lit[~near].all()
 
 
 def test_missing_readings_agree_with_nothing(frame, changed):

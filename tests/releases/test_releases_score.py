@@ -12,7 +12,7 @@ from sunveil.errors import ParameterError
 from sunveil.meters import Record, read_meters
 from sunveil.privacy.units import Days, Readings, System
 from sunveil.releases.choices import Choices
-from sunveil.releases.frame import frame_of, prepared
+from sunveil.releases.frame import Frame, frame_of, prepared
 from sunveil.releases.score import day_score, placement, reading_score, unit_score
 from sunveil.releases.worth import reach
 from sunveil.scores import Capacities, Tolerance
@@ -191,10 +191,10 @@ def test_short_intervals_of_a_register_stay_differences(record):
     assert not prepared(short).differenced
 
 
-def test_where_the_sun_shines_at_midnight_a_day_of_counts_moves_the_votes_of_its_neighbours():
-    site = Site(80.0, 0.0, 0.0)
-    times = np.arange("2019-06-20", "2019-06-23", dtype="datetime64[h]").astype("datetime64[s]")
-    empty = Record("a", times, np.zeros(len(times)), 60.0)
+@pytest.fixture(scope="module")
+def bright_night() -> Frame:
+    """Hours under a sun that never sets, whose civil day begins three hours before midnight."""
+    times = np.arange("2019-06-18", "2019-06-25", dtype="datetime64[h]").astype("datetime64[s]")
     choices = Choices(
         step=30.0,
         capacities=Capacities(1.0, 30.0, 0.05),
@@ -202,20 +202,45 @@ def test_where_the_sun_shines_at_midnight_a_day_of_counts_moves_the_votes_of_its
         thresholds=(0.3, 0.5, 0.7, 0.9),
         fewest=4,
     )
-    frame = frame_of(empty, clearsky(site, "2019-06-15", "2019-06-28"), choices)
-    assert frame.lit.all()
+    weather = clearsky(Site(80.0, 0.0, 0.0), "2019-06-12", "2019-06-30")
+    return frame_of(Record("a", times, np.zeros(len(times)), 60.0), weather, choices)
+
+
+@pytest.mark.parametrize("ahead", [-1, 0, 3])
+@pytest.mark.parametrize("hours", [23, 24, 25])
+@pytest.mark.parametrize("stamped", [0, 1])
+@pytest.mark.parametrize("counts", [False, True])
+def test_where_the_sun_shines_at_midnight_a_civil_day_moves_no_votes_but_its_own(
+    bright_night, ahead, hours, stamped, counts
+):
+    """Clocks ahead of the sun and behind it, as they change, and stamps taken for the start."""
+    frame = bright_night
+    if (ahead == -1 and hours == 25) or (ahead == 3 and hours == 23):
+        ahead += 1 if hours == 25 else -1  # no clock is set beyond
     flat = int(np.argmin(frame.grid.surface_tilt))
-    full = replace(empty, power_kw=5.0 * np.exp(frame.profiles[0][0][flat].astype(np.float64)))
-    # the day before the one that is blanked holds as many readings as a threshold asks for
+    full = 5.0 * np.exp(np.where(frame.lit, 0.0, -np.inf))
+    full[frame.lit] *= np.exp(frame.profiles[0][0][flat].astype(np.float64))
+    base = Record("a", frame.time_grid.times, full, 60.0)
+    begin = 3 * 24 - ahead + stamped
     moves = []
-    for kept in range(12, 25):
-        counts = counts_of(full)
-        counts[1 : 24 - kept + 1] = np.nan
-        others = counts.copy()
-        others[24:48] = np.nan
-        one, other = (day_score(frame, differenced(full, each)) for each in (counts, others))
-        moves.append(int(np.abs(one.levels - other.levels).max()))
-    assert choices.votes < max(moves) <= one.sensitivity == 3 * choices.votes
+    for value in (np.nan, 0.0, 1e9):
+        # the day before holds as many readings as a threshold asks for
+        for kept in range(4, 25, 3):
+            ours = counts_of(base) if counts else full.copy()
+            ours[2 * 24 + kept : 3 * 24 - 3] = np.nan
+            theirs = ours.copy()
+            theirs[begin : begin + hours] = value
+            one, other = (
+                day_score(
+                    frame,
+                    differenced(base, each)
+                    if counts
+                    else replace(base, power_kw=np.nan_to_num(each)),
+                )
+                for each in (ours, theirs)
+            )
+            moves.append(int(np.abs(one.levels - other.levels).max()))
+    assert max(moves) == frame.choices.votes
 
 
 CELLS = ["", "x", "nan", "-inf", "1e308", "-5", "0", "900", '"', "1,2,3", "00:00"]

@@ -20,7 +20,7 @@ def write_results(folder: Path, systems: int = 120, *, refused: int = 3, seed: i
     rows = [_row(rng, number) for number in range(systems)]
     half = len(rows) // 2
     for part, chosen in enumerate((rows[:half], rows[half:])):
-        write_rows(folder / "estimates" / f"part-{part:05d}.parquet", chosen)
+        write_estimates(folder / "estimates" / f"part-{part:05d}.parquet", chosen)
     reasons = [
         {
             "system_id": f"r{number:03d}",
@@ -37,11 +37,11 @@ def write_results(folder: Path, systems: int = 120, *, refused: int = 3, seed: i
 
 
 def add_planes(folder: Path) -> Path:
-    """Add a part with two planes and a tracker to such a folder, whose other parts name none."""
+    """Add a part with two planes and a tracker to such a folder."""
     rows = [each.to_row() for each in (pair_of(system_id="ridge"), tracker_of(system_id="farm"))]
     placed = [{**row, "latitude": 40.0, "longitude": -105.0} for row in rows]
     part = folder / "estimates" / "part-00002.parquet"
-    write_rows(part, placed)
+    write_estimates(part, placed)
     return part
 
 
@@ -73,6 +73,17 @@ def _row(rng: np.random.Generator, number: int) -> dict[str, object]:
         "quality": ("good", "fair", "poor")[number % 3],
         "feeder": f"F{number % 4}",
     }
+
+
+def write_estimates(path: Path, rows: list[dict[str, object]]) -> None:
+    """Write rows with all columns of a fleet's estimates, typed even where all are null."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    samples = [pair_of(system_id="a").to_row(), tracker_of(system_id="b").to_row()]
+    names = dict.fromkeys([*samples[0], *(name for row in rows for name in row)])
+    full = [{**dict.fromkeys(names), **row} for row in (*rows, *samples)]
+    pq.write_table(pa.Table.from_pylist(full).slice(0, len(rows)), path)
 
 
 def write_rows(path: Path, rows: list[dict[str, object]]) -> None:

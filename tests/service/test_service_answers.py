@@ -124,8 +124,8 @@ def test_a_promise_is_told_in_plain_words(unit, word):
 
 def test_the_weak_points_of_a_promise_are_told_too():
     said = " ".join(promise_sentences(Promise(System(), 10.0, 1e-6, ("paper",))))
-    assert "22,000" in said
-    assert "1e-06" in said
+    assert "at most 22,000 times (ε = 10) what it would be otherwise, plus 1e-06" in said
+    assert "with a probability" not in said
     assert "paper" in said
 
 

@@ -11,9 +11,10 @@ from itertools import count
 import httpx
 import pytest
 from service_makers import add_dataset, key, new_curator, new_token, quick_settings
+from sqlalchemy import text
 
 from sunveil.cli import main
-from sunveil.errors import LedgerConflict, SunveilError
+from sunveil.errors import LedgerConflict, LedgerError, SunveilError
 from sunveil.ledger.ledger import Ledger
 from sunveil.service.app import open_service
 from sunveil.service.backup import back_up_service, restore_service
@@ -120,6 +121,18 @@ def backed_up(tmp_path):
     back_up_service(settings, out)
     yield service, out
     service.close()
+
+
+def test_a_backup_of_another_version_is_refused(backed_up, tmp_path):
+    service, _ = backed_up
+    with service.store.changing() as connection:
+        connection.execute(text("UPDATE sunveil_ledger SET version = 2"))
+    out = tmp_path / "other.tar"
+    back_up_service(service.settings, out)
+    elsewhere = quick_settings(tmp_path / "new")
+    with pytest.raises(LedgerError, match="another version of Sunveil made the ledger"):
+        restore_service(out, elsewhere)
+    assert list(elsewhere.data.iterdir()) == []
 
 
 def test_a_backup_behind_its_mark_is_refused_at_its_old_place_and_by_a_mark(backed_up, tmp_path):

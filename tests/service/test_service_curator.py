@@ -919,6 +919,9 @@ ROW = {
     "clock_daylight_saving": "as_declared",
     "agreement": 0.9,
     "flags": [],
+    **dict.fromkeys(("haze_summer", "haze_winter", "heat", "clear_hours", "skyline", "years")),
+    **dict.fromkeys(("trend_percent_per_year", "planes", "tracker", "household_load")),
+    "clock_steps": [],
     **{
         f"{name}_{end}": 1.0
         for name in ("surface_azimuth", "surface_tilt", "dc_capacity_kw")

@@ -100,6 +100,13 @@ def test_a_promise_says_what_it_does_not_hide():
     assert "a factor of 8,103" in promise_sentences(Promise(System(), 9.0))[0]
 
 
+def test_a_delta_is_added_to_the_probability_of_every_set_of_answers():
+    said = " ".join(promise_sentences(Promise(System(), 1.0, 1e-6)))
+    assert "at most 2.72 times what it would be otherwise, plus 1e-06" in said
+    assert "a factor of" not in said
+    assert "probability of at most" not in said
+
+
 def test_a_form_is_read_as_people_write_numbers():
     given = {"protect": "days", "k": " 3 ", "epsilon": "0,5", "delta": "", "allow": "paper"}
     assert parse_promise(given) == Promise(Days(3), 0.5, 0.0, ("paper",))
@@ -115,6 +122,7 @@ def entry(kind: str, body: dict[str, object], place: int = 1) -> Entry:
 
 CHARGE = {
     "cost": 250_000_000,
+    "meters": 1,
     "kind": "system",
     "mechanism": "window",
     "analyst": "ann",
@@ -182,15 +190,14 @@ def test_estimates_are_counted_and_found_by_quality(tmp_path):
     assert {row["quality"] for row in poor} == {"poor"}
 
 
-def test_tables_of_a_version_without_quality_are_read(tmp_path):
+def test_tables_of_another_version_are_refused(tmp_path):
     folder = write_results(tmp_path / "r", 20)
     for part in folder.glob("estimates/*.parquet"):
         pq.write_table(pq.read_table(part).drop_columns(["quality"]), part)
     results = FleetResults(folder)
-    assert results.summary().qualities == {}
-    assert {row["quality"] for row in results.estimates(EstimateFilter()).rows} == {None}
-    assert results.estimates(EstimateFilter(quality="good")).total == 0
-    assert results.summary().inferred == sum(results.tilts()) == 20
+    for read in (results.summary, results.tilts, lambda: results.estimates(EstimateFilter())):
+        with pytest.raises(SourceError, match="cannot be read; infer it again"):
+            read()
 
 
 def test_planes_count_by_their_shares_and_trackers_do_not_face_anywhere(tmp_path):

@@ -13,6 +13,7 @@ from service_makers import running as running_service
 
 from plot_makers import pair_of
 from sunveil.household import SEASONS
+from sunveil.meters.read import iter_systems
 from sunveil.service.analyst.words import net_sentence
 from sunveil.service.curator.dataset_files import DatasetForm, described
 from sunveil.service.curator.inference import inference_command
@@ -79,6 +80,21 @@ def test_columns_of_import_and_export_declare_net_meters(tmp_path):
         for name in ("m.parquet", "g.parquet", "gone")
     ]
     assert told == [1, 0, 0]
+
+
+def test_a_form_adds_up_columns(tmp_path):
+    table, meters = tmp_path / "systems.csv", tmp_path / "m"
+    table.write_text("system_id,latitude,longitude\na,40,-105\n")
+    meters.mkdir()
+    times = pd.date_range("2024-06-01", periods=48, freq="h", tz="UTC")
+    pd.DataFrame({"time": times, "b kWh": 1.0, "c kWh": 2.0, "d kWh": 0.5}).to_csv(
+        meters / "a.csv", index=False
+    )
+    fields = {"title": "Homes", "export_column": "b kWh + c kWh", "import_column": "d kWh"}
+    made = described_as(DatasetForm.of(fields), meters, table)
+    (record,) = iter_systems(meters / "a.csv", meter_options(made))
+    assert record.net
+    assert set(record.power_kw) == {2.5}
 
 
 def test_the_form_offers_it_and_says_what_it_means(running):

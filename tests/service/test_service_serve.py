@@ -18,7 +18,6 @@ from service_makers import PASSWORD, key, new_curator, post
 from sunveil.cli import main
 from sunveil.service.app import open_service
 from sunveil.service.demo import NAME, make_demo, telling
-from sunveil.service.getting_ready import GettingReady
 from sunveil.service.running import is_local
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.sockets import bind
@@ -201,24 +200,6 @@ def test_a_demo_stays_out_of_what_holds_anything_else(tmp_path, capsys, holds):
     assert "holds something else than a demo" in said
     assert said.count("\n") == 1
     assert sorted(path.name for path in data.iterdir()) == before
-
-
-def test_a_page_says_how_far_the_demo_is_until_the_service_has_its_socket(tmp_path):
-    said = []
-    with bind(ServiceSettings(data=tmp_path, port=0)) as bound:
-        ready = GettingReady(bound, said.append)
-        base = f"http://127.0.0.1:{bound.getsockname()[1]}"
-        with ready.answering():
-            ready.say("Inferring <them> ...")
-            ready.say("  4 s, 10 of 300 systems")
-            page = httpx.get(base)
-            assert (page.status_code, page.headers["retry-after"]) == (503, "1")
-            assert "<li>Inferring &lt;them&gt;</li>" in page.text
-            assert "10 of 300 systems" in page.text
-            assert httpx.head(f"{base}/curator").status_code == 503
-        assert bound.fileno() >= 0
-        socket.create_connection(bound.getsockname(), timeout=5.0).close()
-    assert said == ["Inferring <them> ...", "  4 s, 10 of 300 systems"]
 
 
 def test_several_workers_are_refused_over_a_file_and_for_a_demo(tmp_path, capsys):

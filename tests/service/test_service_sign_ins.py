@@ -6,7 +6,6 @@ import httpx
 import pytest
 from service_makers import PASSWORD, csrf, new_curator, new_token, post, quick_settings, running
 
-from sunveil.service.security.devices import Devices, load_key
 from sunveil.service.security.networks import parse_network
 from sunveil.service.settings import Rates
 
@@ -89,14 +88,30 @@ def test_a_limit_is_told_once_in_the_audit_log_without_what_was_entered(proxied,
     assert "hunter" not in caplog.text
 
 
-def test_a_cookie_of_a_browser_is_for_one_account_and_outlives_a_restart(tmp_path):
-    key = load_key(tmp_path / "key")
-    devices = Devices(key)
-    cookie = devices.issue("cora")
-    assert devices.known(cookie, "cora") == cookie.partition(".")[0]
-    assert devices.known(cookie, "dora") is None
-    assert devices.known(cookie[:-1] + "ü", "cora") is None
-    assert Devices(load_key(tmp_path / "key")).known(cookie, "cora") is not None
-    assert (tmp_path / "key").stat().st_mode & 0o077 == 0
-    # where nothing can be written, a key holds for as long as the service runs
-    assert load_key(tmp_path / "none" / "key") != key
+def test_a_known_browser_is_known_for_one_account_and_after_a_restart(tmp_path):
+    trusted = (parse_network("127.0.0.1"),)
+    settings = quick_settings(tmp_path / "data", rates=RATES, trusted_proxies=trusted)
+    first = running(settings)
+    for name in ("cora", "dora"):
+        new_curator(first.service, name)
+    owner = first.client()
+    assert post(owner, "/curator/login", name="cora", password=PASSWORD).status_code == 303
+    cookie = owner.cookies["sunveil-device"]
+    first.stop()
+    again = running(settings)
+    try:
+        for name in ("cora", "dora"):
+            guesses = [f"192.0.2.{number}" for number in range(4)]
+            asked = {"path": "/curator/login", "name": name, "password": "guess"}
+            tries(again, guesses, **asked)
+        known, forged = again.client(), again.client()
+        known.cookies["sunveil-device"] = cookie
+        forged.cookies["sunveil-device"] = cookie[:-1] + ("0" if cookie[-1] != "0" else "1")
+        for number, (client, name, status) in enumerate(
+            [(known, "dora", 429), (forged, "cora", 429), (known, "cora", 303)]
+        ):
+            client.headers["X-Forwarded-For"] = f"192.0.2.{100 + number}"
+            answer = post(client, "/curator/login", name=name, password=PASSWORD)
+            assert (name, answer.status_code) == (name, status)
+    finally:
+        again.stop()

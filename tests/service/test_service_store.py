@@ -1,20 +1,20 @@
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
-from alembic import command
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from service_makers import quick_settings
 from sqlalchemy import inspect, text
 
 from sunveil.errors import LedgerError, ParameterError, ReleaseNotFound
-from sunveil.ledger.database import open_engine
 from sunveil.ledger.ledger import Ledger
-from sunveil.ledger.opening import config_of
+from sunveil.ledger.moving import move_ledger
 from sunveil.ledger.promise import Promise
 from sunveil.ledger.shares import shares_of_analyst, shares_of_dataset
 from sunveil.privacy.units import System
 from sunveil.service.app import open_service
+from sunveil.service.backup.restore import revoke_everything
 from sunveil.service.roles import ANALYST, AUDITOR, NONE, READ
 from sunveil.service.store.accounts import (
     account_named,
@@ -48,7 +48,6 @@ from sunveil.service.store.datasets import (
 from sunveil.service.store.facts import fact, set_fact
 from sunveil.service.store.links import PASSWORD as PASSWORD_LINK
 from sunveil.service.store.links import end_links_of, find_link, new_link
-from sunveil.service.store.opening import MIGRATIONS
 from sunveil.service.store.people import analyst_names
 from sunveil.service.store.releases import (
     ReleaseRow,
@@ -62,8 +61,7 @@ from sunveil.service.store.releases import (
     open_requests,
     releases_of,
 )
-from sunveil.service.store.revoking import revoke_everything
-from sunveil.service.store.schema import metadata
+from sunveil.service.store.schema import SERVICE_TABLES
 from sunveil.service.store.schema import releases as release_table
 from sunveil.service.store.sessions import (
     begin_session,
@@ -102,17 +100,6 @@ def store(where):
     found.close()
 
 
-def test_the_steps_lead_to_the_tables_of_the_schema(store):
-    names = set(metadata.tables)
-
-    def ours(thing, name, kind, *_):
-        return kind != "table" or name in names
-
-    with store.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"include_object": ours})
-        assert compare_metadata(context, metadata) == []
-
-
 def test_opening_again_changes_nothing_and_the_ledger_opens_beside_it(store, where):
     before = sorted(inspect(store.engine).get_table_names())
     Store(where).close()
@@ -122,32 +109,36 @@ def test_opening_again_changes_nothing_and_the_ledger_opens_beside_it(store, whe
     assert sorted(inspect(store.engine).get_table_names()) == before
 
 
-def test_a_database_of_the_first_step_is_brought_to_this_version_with_what_it_holds(where):
-    Ledger(where, create=True).close()
-    engine = open_engine(where)
-    config = config_of(MIGRATIONS)
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
-        connection.execute(
-            text(
-                "INSERT INTO service_requests (analyst, key, dataset, asked, made)"
-                " VALUES ('ann', 'k', 'roofs', '{}', '2026-01-01')"
-            )
-        )
-    engine.dispose()
-    store = Store(where)
-    with store.reading() as connection:
-        (left,) = open_requests(connection)
-    store.close()
-    assert (left.analyst, left.ending, left.came) == ("ann", None, None)
-
-
-def test_tables_of_a_newer_version_are_refused(store, where):
+def test_tables_of_another_version_are_refused(store, where, tmp_path):
     with store.changing() as connection:
-        connection.execute(text("UPDATE sunveil_service SET version_num = '9999'"))
-    with pytest.raises(LedgerError, match="newer Sunveil"):
+        connection.execute(text("UPDATE sunveil_service SET version = 2"))
+    with pytest.raises(LedgerError, match="another version of Sunveil made the service's tables"):
         Store(where)
+    # they are not moved either, and the ledger stays in use
+    with pytest.raises(LedgerError, match="another version of Sunveil made the service's tables"):
+        move_ledger(where, tmp_path / "new.db", beside=[SERVICE_TABLES])
+    assert not (tmp_path / "new.db").exists()
+    with Ledger(where) as ledger:
+        ledger.create_dataset("roofs", Promise(System(), 1.0))
+
+
+def test_many_make_the_tables_at_once(where):
+    Ledger(where, create=True).close()
+    start = threading.Barrier(8)
+
+    def make(number):
+        start.wait()
+        made = Store(where)
+        with made.changing() as connection:
+            issue_token(connection, f"analyst {number}")
+        made.close()
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(make, range(8)))
+    made = Store(where)
+    with made.reading() as connection:
+        assert len(token_rows(connection)) == 8
+    made.close()
 
 
 def test_a_change_that_fails_leaves_nothing(store):

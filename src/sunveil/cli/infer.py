@@ -224,21 +224,17 @@ def _write_report(
 def _one_row_each(
     found: Sequence[Record | RefusedSystem],
 ) -> tuple[list[Record | RefusedSystem], list[Refusal]]:
-    """Return what was found with one entry for each name, by name, and the files that share one.
+    """Return what was found with one entry for each name, by name, and the refusals beside others.
 
-    A file that cannot be read stands for the system that it is named after, unless other files
-    have that system.
+    A file that cannot be used is no second row of a system that other files have.
     """
-    from sunveil.meters.refusals import UNREAD, RefusedSystem
+    from sunveil.meters.refusals import RefusedSystem
 
-    def is_file(each: Record | RefusedSystem) -> bool:
-        return isinstance(each, RefusedSystem) and each.kind == UNREAD
-
-    seen = {each.system_id for each in found if not is_file(each)}
+    seen = {each.system_id for each in found if not isinstance(each, RefusedSystem)}
     rows: list[Record | RefusedSystem] = []
     beside: list[Refusal] = []
     for each in found:
-        if isinstance(each, RefusedSystem) and is_file(each) and each.system_id in seen:
+        if isinstance(each, RefusedSystem) and each.system_id in seen:
             beside.append(Refusal(each.system_id, each.reason))
         else:
             seen.add(each.system_id)

@@ -129,12 +129,10 @@ def move_command(where: str, *, target: str, as_json: bool) -> None:
     Stop the service first. A move that fails leaves the old ledger in use; one that was interrupted
     is finished by the same command.
     """
-    from sunveil.ledger.moving import MovedTables, move_ledger
-    from sunveil.service.store.opening import MIGRATIONS
-    from sunveil.service.store.schema import VERSION_TABLE, metadata
+    from sunveil.ledger.moving import move_ledger
+    from sunveil.service.store.schema import SERVICE_TABLES
 
-    service = MovedTables(metadata, MIGRATIONS, VERSION_TABLE)
-    verdicts = move_ledger(where, target, beside=[service])
+    verdicts = move_ledger(where, target, beside=[SERVICE_TABLES])
     if as_json:
         click.echo(_as_json({"datasets": [verdict.to_dict() for verdict in verdicts]}))
     else:
@@ -220,7 +218,7 @@ def _what(entry: Entry, facts: dict[str, Any]) -> str:
         return f"from {facts['from']}"
     about = "all systems" if facts["systems"] is None else f"{len(facts['systems'])} system(s)"
     who = "" if facts["analyst"] is None else f", asked by {facts['analyst']}"
-    cost = facts["cost"] * facts.get("meters", 1)
+    cost = facts["cost"] * facts["meters"]
     return f"{from_nano(cost):.9g} for {facts['kind']} by {facts['mechanism']}, {about}{who}"
 
 

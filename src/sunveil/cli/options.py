@@ -69,12 +69,20 @@ METER = {
     "date_column": click.option(
         "--date-column", help="Column of dates, where the other has the time of day alone."
     ),
-    "power_column": click.option("--power-column", help="Column of readings."),
+    "power_column": click.option(
+        "--power-column",
+        multiple=True,
+        help="Column of readings; several, each with the option, are added up.",
+    ),
     "export_column": click.option(
-        "--export-column", help="Column of what is given to the grid, of a net meter."
+        "--export-column",
+        multiple=True,
+        help="Column of what is given to the grid, of a net meter; several are added up.",
     ),
     "import_column": click.option(
-        "--import-column", help="Column of what is taken from the grid, of a net meter."
+        "--import-column",
+        multiple=True,
+        help="Column of what is taken from the grid, of a net meter; several are added up.",
     ),
     "system_column": click.option("--system-column", help="Column of systems."),
     "time_format": click.option(

@@ -10,7 +10,6 @@ import click
 from click.core import ParameterSource
 
 from sunveil.extras import require_extras
-from sunveil.service.getting_ready import GettingReady
 from sunveil.service.oidc.settings import read_oidc
 from sunveil.service.security.networks import LOOPBACK, parse_network
 from sunveil.service.settings import ServiceSettings
@@ -138,13 +137,13 @@ def serve_command(
 
 
 def _serve_demo(settings: ServiceSettings, *, open_browser: bool) -> None:
-    """Answer at once that the demo is getting ready, then load what makes it, which takes long."""
+    """Take the socket and say so at once, then load what makes a demo, which takes long."""
     with bind(settings) as bound:
-        getting_ready = GettingReady(bound, click.echo)
-        with getting_ready.answering():
-            getting_ready.say("Starting the service ...")
-            if open_browser and any(each in os.environ for each in DISPLAYS):
-                webbrowser.open(f"http://127.0.0.1:{bound.getsockname()[1]}/")
-            from sunveil.service.running import run_demo
+        click.echo("Starting the service ...")
+        from sunveil.service.running import run_demo
 
-            run_demo(settings, bound=bound, getting_ready=getting_ready)
+        def ready(address: str) -> None:
+            if open_browser and any(each in os.environ for each in DISPLAYS):
+                webbrowser.open(address)
+
+        run_demo(settings, bound=bound, say=click.echo, ready=ready)

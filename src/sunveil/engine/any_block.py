@@ -14,6 +14,7 @@ from sunveil.cell import Places
 from sunveil.checked import checked
 from sunveil.engine.assumed import EngineOptions
 from sunveil.engine.block import infer_block
+from sunveil.engine.hypotheses import FAR_MINUTES
 from sunveil.engine.net_block import infer_net_block
 from sunveil.engine.outcomes import (
     EXPORTED_ONLY,
@@ -28,9 +29,6 @@ from sunveil.estimate import Flag
 from sunveil.meters.clock import FARTHEST, hours_apart
 
 Matrix = NDArray[np.float32]
-
-# A clock is moved this far only if its zone is that of the place. [minutes]
-FAR_MINUTES = 120.0
 
 
 @checked

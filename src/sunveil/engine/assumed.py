@@ -38,6 +38,8 @@ AGREEING_ABOVE = 0.2
 CLIPPED_SHARE = 0.005
 # Standard deviation of an undeclared label: start, middle or end, as likely each. [intervals]
 UNKNOWN_LABEL = 0.4
+# That of a clock which was moved by a label, half an hour or less: 90% within a quarter. [minutes]
+REPAIRED_LABEL = 15.0 / 1.645
 
 # Where searches start.
 TYPICAL_HEAT = 1.25

@@ -7,6 +7,7 @@ hides the sun, say how sure each answer is, and refuse what is no generation at 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 
 import numpy as np
@@ -21,6 +22,7 @@ from sunveil.engine.assumed import (
     FEWEST_DAYS,
     LOW_AGREEMENT_CLEAR,
     LOW_AGREEMENT_MEASURED,
+    REPAIRED_LABEL,
     UNKNOWN_LABEL,
     Clock,
     EngineOptions,
@@ -28,9 +30,9 @@ from sunveil.engine.assumed import (
 )
 from sunveil.engine.ceiling import exclude, largest_capacity, shown_capacity, widened
 from sunveil.engine.clear import dull_winters, haze_covariances
-from sunveil.engine.clocks import NOBODY, BlockClocks, find_clocks, repaired_rows
+from sunveil.engine.clocks import BlockClocks, find_clocks
 from sunveil.engine.final import fit_finally
-from sunveil.engine.hypotheses import FoundClock
+from sunveil.engine.hypotheses import FAR_MINUTES
 from sunveil.engine.intervals import intervals_of
 from sunveil.engine.kinds import tell_kinds
 from sunveil.engine.model import (
@@ -51,6 +53,7 @@ from sunveil.engine.outcomes import (
     TOO_LITTLE,
     BlockEstimates,
     flag_bits,
+    hold_both,
     no_tuples,
     not_inferred,
     says_anything,
@@ -58,12 +61,14 @@ from sunveil.engine.outcomes import (
 )
 from sunveil.engine.plausible import Doubt, doubts
 from sunveil.engine.prepared import PreparedSky, prepare
-from sunveil.engine.readings import believable, on_long_grid
+from sunveil.engine.readings import believable, on_long_grid, with_nights
 from sunveil.engine.search import Searched, search
 from sunveil.engine.skytable import SkyTable
+from sunveil.engine.stepping import Laid
 from sunveil.engine.tracker_outcomes import put_trackers
 from sunveil.engine.years import fit_years, year_covariances
 from sunveil.estimate import Flag
+from sunveil.meters.clock import FARTHEST, hours_apart
 from sunveil.meters.record import SHORT_INTERVAL
 from sunveil.site import Array
 
@@ -115,7 +120,7 @@ def infer_block(
     for first in range(0, len(power), size):
         part = np.arange(first, min(first + size, len(power)))
         own = np.ascontiguousarray(power[first : part[-1] + 1], dtype=np.float32)
-        rows = on_long_grid(believable(own), sky.grid)
+        rows = on_long_grid(with_nights(believable(own), sky.grid.step), sky.grid)
         here = None if places is None else places.take(part)
         found = _infer_rows(rows, prepared, timezone=timezone, label_known=label_known, places=here)
         out.put(part, found)
@@ -136,30 +141,54 @@ def _infer_rows(
     searched = search(rows, prepared)
     # light tells the label of a long interval, but not that of a short one
     short = prepared.sky.grid.step < SHORT_INTERVAL
-    clocks = BlockClocks(NOBODY, NOBODY, np.zeros(len(rows), dtype=bool))
+    nowhere = np.zeros(len(rows), dtype=bool)
+    clocks = BlockClocks({}, {}, nowhere, nowhere)
     if prepared.options.clock is not Clock.GIVEN:
         clocks = find_clocks(
             rows, searched, prepared, timezone=timezone, label_known=label_known or short
         )
-    whole, half = clocks.whole, clocks.half
     unknown = clocks.off_label | (short and not label_known)
-    moved = np.concatenate([whole.systems, half.systems])
-    right = np.setdiff1d(np.arange(len(rows)), moved)
-    parts = [searched.take(right), *([] if whole.searched is None else [whole.searched])]
+    minutes = np.where(
+        unknown, UNKNOWN_LABEL * prepared.sky.grid.step / 60.0, SystematicErrors().clock_minutes
+    )
+    for s, laid in clocks.repaired.items():
+        if laid.hypothesis.is_small():
+            minutes[s] = max(minutes[s], REPAIRED_LABEL)
+    right = np.setdiff1d(np.arange(len(rows)), [*clocks.repaired])
     out = not_inferred(np.full(len(rows), TOO_LITTLE), searched.readings.lit)
-    settled = np.concatenate([right, whole.systems])
-    _complete(out, settled, Searched.joined(parts), prepared, unknown, places)
-    if half.searched is not None:
-        _complete(out, half.systems, half.searched, prepared.half, unknown, places)
-    for s, clock in zip(moved, (*whole.clocks, *half.clocks), strict=True):
-        _tell_clock(out, int(s), clock)
-    out.flags[unknown & (out.outcome == INFERRED)] |= flag_bits(Flag.LABEL_UNKNOWN, ONE)[0]
-    _question(out, right, rows[right], searched.readings.top[right], prepared)
-    for each, half_grid in ((whole, False), (half, True)):
-        if each.searched is not None:
-            own = repaired_rows(rows, each, prepared, timezone=timezone)
-            here = prepared.half if half_grid else prepared
-            _question(out, each.systems, own, each.searched.readings.top, here)
+    for systems, found, sky in ((right, searched.take(right), prepared), *_by_sky(clocks.repaired)):
+        _complete(out, systems, found, sky, minutes, places)
+    for s, laid in clocks.repaired.items():
+        _tell_clock(out, s, laid, searched)
+    other = not_inferred(np.full(len(rows), TOO_LITTLE), searched.readings.lit)
+    for systems, found, sky in _by_sky(clocks.doubtful):
+        _complete(other, systems, found, sky, minutes, places)
+        hold_both(out, other, systems)
+    doubtful = np.isin(np.arange(len(rows)), [*clocks.doubtful])
+    flags = {
+        Flag.LABEL_UNKNOWN: unknown,
+        Flag.CLOCK_UNCHECKED: clocks.unchecked,
+        Flag.CLOCK_DOUBTFUL: doubtful,
+    }
+    for flag, where in flags.items():
+        out.flags[:] |= flag_bits(flag, where & (out.outcome == INFERRED))
+    # whether it is generation, and here, is asked of readings where they fit the sun best, but for
+    # clocks so far off that the place is as doubtful
+    longitude = prepared.sky.site.longitude if places is None else places.longitude
+    vouched = np.broadcast_to(hours_apart(timezone, longitude) <= FARTHEST, len(rows))
+    moved = clocks.repaired | {
+        s: laid
+        for s, laid in clocks.doubtful.items()
+        if vouched[s] or abs(laid.hypothesis.offset_minutes) < FAR_MINUTES
+    }
+    top = searched.readings.top.copy()
+    for s, laid in moved.items():
+        rows[s], top[s] = laid.rows[0], laid.searched.readings.top[0]
+    half = np.array([s for s, laid in moved.items() if laid.half], dtype=np.intp)
+    whole = np.setdiff1d(np.arange(len(rows)), half)
+    _question(out, whole, rows[whole], top[whole], prepared)
+    if len(half):
+        _question(out, half, rows[half], top[half], prepared.half)
     return out
 
 
@@ -202,29 +231,33 @@ def _complete(
     systems: NDArray[np.intp],
     searched: Searched,
     prepared: PreparedSky,
-    unknown_label: NDArray[np.bool_],
+    clock_minutes: Array,
     places: Places | None,
 ) -> None:
     """Fill the estimates of some systems of a block from what was searched of them."""
-    for unknown in (False, True):
-        here = np.flatnonzero(unknown_label[systems] == unknown)
-        if len(here):
-            chosen = systems[here]
-            own = None if places is None else places.take(chosen)
-            errors = _systematic(prepared.sky.grid.step, label_known=not unknown)
-            out.put(chosen, _completed(searched.take(here), prepared, errors, own))
+    for each in np.unique(clock_minutes[systems]).tolist():
+        here = np.flatnonzero(clock_minutes[systems] == each)
+        chosen = systems[here]
+        own = None if places is None else places.take(chosen)
+        errors = SystematicErrors(clock_minutes=each)
+        out.put(chosen, _completed(searched.take(here), prepared, errors, own))
+
+
+def _by_sky(
+    clocks: dict[int, Laid],
+) -> Iterator[tuple[NDArray[np.intp], Searched, PreparedSky]]:
+    """Yield the systems whose clocks share a sky, and what a search found of them there."""
+    for half in (False, True):
+        own = {s: laid for s, laid in clocks.items() if laid.half is half}
+        if own:
+            found = Searched.joined([laid.searched for laid in own.values()])
+            yield np.array([*own]), found, next(iter(own.values())).prepared
 
 
 def _faces_winter(points: Array, prepared: PreparedSky) -> NDArray[np.bool_]:
     """Return which planes see the winter's sun; others get smooth light at best."""
     to_pole = points[:, NORTH] * np.sign(prepared.sky.site.latitude)
     return np.asarray(to_pole < MOST_TO_POLE)
-
-
-def _systematic(step: int, *, label_known: bool) -> SystematicErrors:
-    if label_known:
-        return SystematicErrors()
-    return SystematicErrors(clock_minutes=UNKNOWN_LABEL * step / 60.0)
 
 
 def _completed(
@@ -302,9 +335,9 @@ def _completed(
     return out
 
 
-def _tell_clock(out: BlockEstimates, system: int, found: FoundClock) -> None:
-    out.clock_offset_minutes[system] = found.hypothesis.offset_minutes
-    out.clock_saving[system] = SAVINGS.index(found.hypothesis.saving)
-    out.clock_gain[system] = found.gain
-    out.clock_steps[system] = found.hypothesis.steps
+def _tell_clock(out: BlockEstimates, system: int, laid: Laid, searched: Searched) -> None:
+    out.clock_offset_minutes[system] = laid.hypothesis.offset_minutes
+    out.clock_saving[system] = SAVINGS.index(laid.hypothesis.saving)
+    out.clock_gain[system] = laid.searched.explained[0] - searched.explained[system]
+    out.clock_steps[system] = laid.hypothesis.steps
     out.flags[system] |= flag_bits(Flag.CLOCK_REPAIRED, ONE)[0]

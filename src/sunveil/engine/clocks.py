@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sunveil.engine.hypotheses import DECLARED, ClockHypothesis, FoundClock, relaid
+from sunveil.engine.hypotheses import DECLARED, ClockHypothesis
 from sunveil.engine.light import (
     Daylight,
     Season,
@@ -31,6 +31,7 @@ from sunveil.engine.stepping import Laid, find_steps
 from sunveil.engine.steps import may_have_steps
 from sunveil.engine.tracker_search import tracker_likeness
 from sunveil.engine.trials import (
+    MOST_MINUTES,
     ClockTrial,
     leads_by_season,
     planes_light,
@@ -66,42 +67,25 @@ TOLD_SHARE = 1.0 / 12.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RepairedSystems:
-    """Systems of a block whose clocks were repaired, and what was found under those: private.
-
-    Parameters
-    ----------
-    systems
-        Which systems of the block.
-    clocks
-        Their clocks.
-    searched
-        What a search found of their readings where those belong; None where there are no systems.
-    """
-
-    systems: NDArray[np.intp]
-    clocks: tuple[FoundClock, ...]
-    searched: Searched | None
-
-
-NOBODY = RepairedSystems(np.empty(0, dtype=np.intp), (), None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class BlockClocks:
     """What light says of the clocks of a block: private.
 
     Parameters
     ----------
-    whole, half
-        The systems that move by whole intervals, and those that belong half an interval earlier.
+    repaired
+        The clocks of the systems whose declared one is wrong.
+    doubtful
+        The best of the other clocks of systems whose light no clock explains.
+    unchecked
+        Which systems have too few days that show first and last light.
     off_label
         Which systems' light is too far from what the declared clock says for an undeclared label
         to be told by it.
     """
 
-    whole: RepairedSystems
-    half: RepairedSystems
+    repaired: dict[int, Laid]
+    doubtful: dict[int, Laid]
+    unchecked: NDArray[np.bool_]
     off_label: NDArray[np.bool_]
 
 
@@ -134,30 +118,6 @@ def propose(
     return out
 
 
-def repaired_rows(
-    rows: Matrix, repaired: RepairedSystems, prepared: PreparedSky, *, timezone: str
-) -> Matrix:
-    """Return the readings of repaired systems where their clocks put them.
-
-    Parameters
-    ----------
-    rows
-        Readings of the block on the long grid, shape (systems, intervals).
-    repaired
-        Some of its systems.
-    prepared
-        The sky under the declared clock.
-    timezone
-        The declared clock, whose daylight saving counts.
-    """
-    calendar, step = prepared.calendars(timezone)[1], prepared.sky.grid.long.step
-    moved = [
-        relaid(rows[s : s + 1], clock.hypothesis, calendar, step)
-        for s, clock in zip(repaired.systems, repaired.clocks, strict=True)
-    ]
-    return np.concatenate(moved)
-
-
 def find_clocks(
     rows: Matrix,
     searched: Searched,
@@ -183,9 +143,10 @@ def find_clocks(
     """
     off_label = np.full(len(rows), not label_known)
     if prepared.days.count == 0 or not len(rows):
-        return BlockClocks(NOBODY, NOBODY, off_label)
+        return BlockClocks({}, {}, searched.enough, off_label)
     saving = prepared.calendars(timezone)[0].saving
     light, flat = _light_of(rows, searched, prepared, saving)
+    unchecked = np.isnan(flat[Season.ALL]) & searched.enough
     looked_at = (_suspicious(flat, searched.points) | off_label) & searched.enough
     suspects = np.flatnonzero(looked_at)
     # most suspicions are only a plane that faces the rising or the setting sun
@@ -204,21 +165,31 @@ def find_clocks(
         for k, s in enumerate(suspects[doubt].tolist())
         if in_doubt[k]
     ]
-    won = {
-        s: laid
-        for s, laid in settle(trials, rows, prepared, timezone).items()
-        if not _tracked_as_declared(searched.take(np.array([s])), laid, prepared)
-    }
+    won, doubtful = (
+        {
+            s: laid
+            for s, laid in found.items()
+            if not _tracked_as_declared(searched.take(np.array([s])), laid, prepared)
+        }
+        for found in settle(trials, rows, prepared, timezone)
+    )
     stepping = may_have_steps(light, prepared.flat, minutes=prepared.minutes) & searched.enough
     for s in np.flatnonzero(stepping).tolist():
         alone = searched.take(np.array([s]))
         declared = Laid(DECLARED, rows[s : s + 1], prepared, alone, half=False)
         stepped = find_steps(declared, won.get(s), timezone=timezone)
-        if stepped is not None:
+        if stepped is None:
+            continue
+        found, sky = stepped.searched, stepped.prepared
+        stepped_light = measured_daylight(stepped.rows, found.readings.bright, sky.days)
+        its = leads_by_season(stepped_light, planes_light(found, sky), saving, sky.minutes)
+        if unexplained(its)[0] <= MOST_MINUTES:
             won[s] = stepped
+            doubtful.pop(s, None)
+        elif s not in won:
+            doubtful[s] = stepped
     off_label[list(won)] = False
-    whole, half = (_repaired(won, searched, half=side) for side in (False, True))
-    return BlockClocks(whole, half, off_label)
+    return BlockClocks(won, doubtful, unchecked, off_label)
 
 
 def _tracked_as_declared(declared: Searched, moved: Laid, prepared: PreparedSky) -> bool:
@@ -273,16 +244,3 @@ def _plausible(flat: Array, prepared: PreparedSky, label_known: bool) -> list[Cl
     """Return the plausible clocks of a system; half of half an hour is one of unknown labels."""
     more = () if label_known or prepared.minutes != 30.0 else (15.0,)
     return propose(*flat.tolist(), more=more)
-
-
-def _repaired(won: dict[int, Laid], searched: Searched, *, half: bool) -> RepairedSystems:
-    """Return the systems whose clocks share a sky."""
-    chosen = [system for system, laid in won.items() if laid.half == half]
-    if not chosen:
-        return NOBODY
-    systems = np.array(chosen)
-    gains = [float(won[s].searched.explained[0] - searched.explained[s]) for s in chosen]
-    clocks = [FoundClock(won[s].hypothesis, gain) for s, gain in zip(chosen, gains, strict=True)]
-    return RepairedSystems(
-        systems, tuple(clocks), Searched.joined([won[s].searched for s in chosen])
-    )

@@ -14,6 +14,10 @@ from sunveil.meters.record import Label
 Matrix = NDArray[np.float32]
 
 _HOUR = 3600
+# Offsets of labels, or no larger. [minutes]
+SMALL_MINUTES = 30.0
+# A clock is moved this far only if its zone is that of the place. [minutes]
+FAR_MINUTES = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,13 @@ class ClockHypothesis:
         for step in self.steps:
             ahead[calendar.day >= step.day] = round(step.offset_minutes * 60.0)
         return ahead + hour * calendar.saving
+
+    def is_small(self) -> bool:
+        """Whether the clock is off by half an hour at most, which a plane nearly hides."""
+        far = max(
+            abs(each) for each in (self.offset_minutes, *(s.offset_minutes for s in self.steps))
+        )
+        return self.saving is DaylightSaving.AS_DECLARED and 0.0 < far <= SMALL_MINUTES
 
     def needs_half_grid(self, step: int) -> bool:
         """Whether stamps have to move by a part of an interval of so many seconds."""

@@ -112,6 +112,23 @@ def _infer_row(
         return not_inferred(np.array([NOT_NET]), lit)
     if lit[0] < FEWEST_READINGS:
         return not_inferred(np.array([TOO_LITTLE]), lit)
+    try:
+        found = _fit_row(row, prepared, timezone, label_known, lit, place)
+    except np.linalg.LinAlgError:  # no reading bears on some of what is fitted
+        return not_inferred(np.array([NO_FIT]), lit)
+    found.flags[:] |= flag_bits(Flag.NOT_GENERATION, np.array([not net]))
+    return found if says_anything(found)[0] else not_inferred(np.array([NO_FIT]), lit)
+
+
+def _fit_row(
+    row: NDArray[np.float32],
+    prepared: PreparedSky,
+    timezone: str,
+    label_known: bool,
+    lit: NDArray[np.integer],
+    place: Places | None,
+) -> BlockEstimates:
+    """Fit one net meter, its clock and its load."""
     cells, clock = load_cells(prepared, timezone), FoundClock()
     fit = fit_net(row, prepared, cells)
     if prepared.options.clock is Clock.REPAIR:
@@ -123,8 +140,7 @@ def _infer_row(
     found = _estimates(fit, clock, judged, prepared, lit, place)
     hours = tell_apart(row, prepared, cells, fit.state.point)
     found.household[0] = household_of(hours, fit.exporting)
-    found.flags[:] |= flag_bits(Flag.NOT_GENERATION, np.array([not net]))
-    return found if says_anything(found)[0] else not_inferred(np.array([NO_FIT]), lit)
+    return found
 
 
 def _estimates(

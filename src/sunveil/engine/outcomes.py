@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 from sunveil.arguments import check_fields, whole
 from sunveil.checked import checked
 from sunveil.engine.assumed import FEWEST_READINGS
+from sunveil.engine.intervals import ANY_AZIMUTH
 from sunveil.engine.model import CAPACITY, EAST, NORTH
 from sunveil.engine.plausible import WORDS, Doubt
 from sunveil.engine.shade import COLUMNS
 from sunveil.engine.years import YearFits
 from sunveil.estimate import DaylightSaving, Flag, YearEstimate
+from sunveil.plane import normals
 from sunveil.site import Array
 
 Matrix = NDArray[np.float32]
@@ -132,6 +134,32 @@ class BlockEstimates:
         """Write estimates over those of some systems."""
         for each in fields(self):
             getattr(self, each.name)[places] = getattr(found, each.name)
+
+
+def hold_both(out: BlockEstimates, other: BlockEstimates, systems: NDArray[np.intp]) -> None:
+    """Widen the intervals of some systems so that they hold other answers and theirs too."""
+    here = systems[(out.outcome[systems] == INFERRED) & (other.outcome[systems] == INFERRED)]
+    centre, its = out.surface_azimuth[here], other.surface_azimuth[here]
+    turn = (its - centre + 180.0) % 360.0 - 180.0
+    below = np.maximum(
+        (centre - out.azimuth_low[here]) % 360.0, (its - other.azimuth_low[here]) % 360.0 - turn
+    )
+    above = np.maximum(
+        (out.azimuth_high[here] - centre) % 360.0, (other.azimuth_high[here] - its) % 360.0 + turn
+    )
+    every = below + above > ANY_AZIMUTH
+    out.azimuth_low[here] = np.where(every, 0.0, (centre - below) % 360.0)
+    out.azimuth_high[here] = np.where(every, 360.0, (centre + above) % 360.0)
+    for low, high in (("tilt_low", "tilt_high"), ("capacity_low", "capacity_high")):
+        getattr(out, low)[here] = np.minimum(getattr(out, low), getattr(other, low))[here]
+        getattr(out, high)[here] = np.maximum(getattr(out, high), getattr(other, high))[here]
+    own, theirs = (
+        normals(each.surface_azimuth[here], each.surface_tilt[here]) for each in (out, other)
+    )
+    apart = np.degrees(np.arccos(np.clip((own * theirs).sum(axis=1), -1.0, 1.0)))
+    out.plane_error_degrees[here] = np.maximum(
+        out.plane_error_degrees[here], apart + other.plane_error_degrees[here]
+    )
 
 
 @checked

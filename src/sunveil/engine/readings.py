@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sunveil.engine.assumed import BRIGHT_QUANTILE, TOP_QUANTILE
 from sunveil.engine.model import BLOCK, UNLIMITED
 from sunveil.site import Array
-from sunveil.timegrid import TimeGrid
+from sunveil.timegrid import DAY, TimeGrid
 
 Matrix = NDArray[np.float32]
 
@@ -23,6 +23,9 @@ PILE, ABOVE_PILE = 2.5, 0.25
 # A day at the limit stays there this long; a clear day is near its top for half as long. [h]
 LIMIT_HOURS = 3.0
 LIMIT_DAYS = 8
+# Readings left out for less than a day, between two below this share of the bright power, are a
+# night's.
+DUSK = 0.1
 # No meter of a roof reads less than a microwatt or more than a terawatt. [kW]
 LEAST, MOST = 1e-9, 1e9
 
@@ -91,6 +94,32 @@ def believable(power: Matrix) -> Matrix:
     out = np.where(size < np.float32(LEAST), np.float32(0.0), power)
     out[size > np.float32(MOST)] = np.nan
     return out
+
+
+def with_nights(power: Matrix, step: int) -> Matrix:
+    """Return readings every ``step`` seconds with zero for the nights that were left out."""
+    if not np.isnan(power).any():
+        return power
+    out = power.copy()
+    for row in out:
+        # one reading in seven, of all hours, is enough for the bright power
+        some = row[::7]
+        some = some[some > 0.0]
+        if len(some):
+            place = int(BRIGHT_QUANTILE * (len(some) - 1))
+            _fill_nights(row, DUSK * np.partition(some, place)[place], DAY // step)
+    return out
+
+
+@kernel
+def _fill_nights(row, dusk, per_day):  # type: ignore[no-untyped-def]
+    """Write zero over gaps of less than a day in a row between readings no higher than dusk."""
+    last = -per_day
+    for k in range(len(row)):
+        if row[k] == row[k]:
+            if last < k - 1 < last + per_day - 1 and row[last] <= dusk and row[k] <= dusk:
+                row[last + 1 : k] = 0.0
+            last = k
 
 
 def on_long_grid(power: Matrix, grid: TimeGrid) -> Matrix:

@@ -152,13 +152,14 @@ def _long(schema: Any, options: MeterOptions, *, hive: tuple[str, ...], where: s
     system, time, power = (described[at].name for at in places)
     kinds = {field.name: field.type for field in schema}
     system_kind = _system_kind(kinds.get(system))
-    if roles.date is not None or roles.minutes is not None or both_ways or system_kind is None:
-        return Columns(FileLayout.FILES)
-    numbers = [described[at].name for at in (roles.power[0], roles.imported) if at is not None]
+    added = max(len(roles.power), len(roles.imported)) > 1
+    if added or roles.date is not None or both_ways or system_kind is None:
+        return Columns(FileLayout.FILES)  # a row that is a day has many columns, too
+    numbers = [described[at].name for at in roles.counted]
     if not (_is_time(kinds[time]) and all(_is_number(kinds[name]) for name in numbers)):
         # text, or numbers for times: the reader of single files knows how those are written
         return Columns(FileLayout.FILES, system=system, time=time, power=power, hive=hive)
-    taken = None if roles.imported is None else described[roles.imported].name
+    taken = described[roles.imported[0]].name if roles.imported else None
     unit, notes = _unit(power, options, where)
     return Columns(
         FileLayout.LONG,
@@ -235,7 +236,12 @@ def _list_readings(schema: Any, options: MeterOptions, where: str) -> tuple[str,
     columns = [TableColumn(field.name, is_number=_is_numbers(field.type)) for field in schema]
     others = {at for at, column in enumerate(columns) if not column.is_number}
     power, taken, net = find_readings(columns, options, {*others}, where)
-    return columns[power].name, None if taken is None else columns[taken].name, net
+    if max(len(power), len(taken)) > 1:
+        raise MeterError(
+            f"{where} has several lists of readings that are to be added up: write one list, or a"
+            " row for each time"
+        )
+    return columns[power[0]].name, columns[taken[0]].name if taken else None, net
 
 
 def _named(schema: Any, usual: tuple[str, ...], fits: Callable[[Any], bool]) -> str | None:

@@ -166,8 +166,8 @@ def read_fleet(path: Path | str, *, keys: Sequence[str] = ()) -> FleetRows:
         The folder that :func:`~sunveil.fleet.run.infer_fleet` wrote, once its run is over: the rows
         are then those of the table of systems, refused or not, in the order of their names. Or JSON
         as ``sunveil infer --json`` writes it. Or a CSV or Parquet table with ``system_id``,
-        ``surface_azimuth``, ``surface_tilt``, ``dc_capacity_kw`` and the key columns. All but CSV
-        may have ``planes`` and ``tracker``, which older versions did not write, and ``flags``.
+        ``surface_azimuth``, ``surface_tilt``, ``dc_capacity_kw`` and the key columns. JSON
+        and Parquet tables may have ``planes``, ``tracker`` and ``flags``; a folder has them.
     keys
         Public columns to read beside them.
 
@@ -226,8 +226,10 @@ def _from_folder(folder: Path, keys: tuple[str, ...]) -> pa.Table:
     try:
         parts = sorted((folder / "estimates").glob("part-*.parquet"))
         names = list(dict.fromkeys((*_COLUMNS, *keys)))
-        # parts of another version have fewer columns, and lists of nothing have no type
+        own = {*names, _PLANES, _TRACKER, _FLAGS} - set(keys)
+        complete = all(own <= set(pq.read_schema(part).names) for part in parts)
         found = [_read_parquet(part, names) for part in parts]
+        # lists of nothing have no type
         estimates = pa.concat_tables(found, promote_options="permissive")
         refused = pq.read_table(
             folder / "refused.parquet", columns=["system_id", "in_systems", *keys]
@@ -235,6 +237,8 @@ def _from_folder(folder: Path, keys: tuple[str, ...]) -> pa.Table:
     except (pa.ArrowException, OSError, KeyError, ValueError):
         listed = f" with the columns {', '.join(keys)}" if keys else ""
         raise SourceError(f"the estimates in {folder} cannot be read{listed}") from None
+    if not complete:
+        raise SourceError(f"another version of Sunveil wrote {folder}; infer its systems again")
     missing = [key for key in keys if key not in estimates.column_names]
     if missing:
         raise SourceError(f"the systems of {folder} have no column {missing[0]!r}")
@@ -300,7 +304,7 @@ def _read_csv(path: Path, columns: list[str]) -> pa.Table:
 
 
 def _several(table: pa.Table) -> FleetPlanes:
-    """Return the planes that a table lists; tables of older versions list none."""
+    """Return the planes that a table lists; those of somebody else may list none."""
     named = _PLANES in table.column_names
     return planes_of_column(table.column(_PLANES)) if named else FleetPlanes()
 

@@ -1,7 +1,7 @@
 """Whose doing an entry is: the account that acts while the ledger is changed.
 
 An entry says it in the optional field ``by`` of its body, which its digest binds like the rest.
-Entries of older versions, and changes outside of any account, have none. Answers have none either:
+Changes outside of any account have none. Answers have none either:
 they are drawn for the charge, which names who asked.
 """
 

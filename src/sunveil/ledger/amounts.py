@@ -43,15 +43,3 @@ def as_fraction(amount: float | Fraction) -> Fraction:
 def from_nano(amount: int) -> float:
     """Return billionths as a plain number, to be shown."""
     return amount / NANO
-
-
-def plain_epsilon_to_rho(epsilon: float, delta: float) -> float:
-    """Return the ρ of ε at δ by ρ + 2 √(ρ log(1/δ)) = ε, a little less for rounding.
-
-    What promises of version 0.1 hold. Later ones hold more:
-    :func:`sunveil.privacy.concentrated.epsilon_to_rho`.
-    """
-    log = math.log(1.0 / delta)
-    # √(log + ε) - √log, written without a difference of nearly equal numbers
-    root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
-    return root**2 * (1.0 - 1e-12)

@@ -12,16 +12,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from alembic import command
 from sqlalchemy import (
     Connection,
     Engine,
-    MetaData,
     Table,
-    delete,
     func,
     insert,
     inspect,
@@ -41,39 +37,17 @@ from sunveil.ledger.database import (
 )
 from sunveil.ledger.high_water import HighWaterMark, HighWaterMarks
 from sunveil.ledger.integrity import conflict_of, moved_away, verify_row
-from sunveil.ledger.opening import MIGRATIONS, config_of, prepare, use_wal
+from sunveil.ledger.opening import LEDGER_TABLES, TableSet, prepare, use_wal
 from sunveil.ledger.rows import append_entry
-from sunveil.ledger.schema import VERSION_TABLE, datasets, entries, metadata
+from sunveil.ledger.schema import datasets, entries, metadata
 from sunveil.ledger.verify import NO_MARK, Verdict
 
 # Rows that are copied together.
 CHUNK = 500
 
 
-@dataclass(frozen=True, slots=True)
-class MovedTables:
-    """Tables that are moved together.
-
-    Parameters
-    ----------
-    metadata
-        What they are.
-    migrations
-        The steps that make them.
-    version_table
-        Where alembic keeps which step they are at.
-    """
-
-    metadata: MetaData
-    migrations: Path
-    version_table: str
-
-
-LEDGER_TABLES = MovedTables(metadata, MIGRATIONS, VERSION_TABLE)
-
-
 def move_ledger(
-    source: str | Path, target: str | Path, *, beside: Sequence[MovedTables] = ()
+    source: str | Path, target: str | Path, *, beside: Sequence[TableSet] = ()
 ) -> list[Verdict]:
     """Move a ledger into an empty database, close the old one for good, and return the new proof.
 
@@ -133,7 +107,7 @@ def _closed(connection: Connection) -> dict[str, str]:
 class _Move:
     """One move: which tables, from where to where."""
 
-    def __init__(self, old: Engine, new: Engine, groups: Sequence[MovedTables]) -> None:
+    def __init__(self, old: Engine, new: Engine, groups: Sequence[TableSet]) -> None:
         self._old, self._new, self._groups = old, new, groups
         self._old_marks, self._new_marks = default_marks(old), default_marks(new)
 
@@ -186,10 +160,10 @@ class _Move:
     def _copy(self, old: Connection) -> None:
         """Copy everything in one transaction, held against the old ledger's marks."""
         known = set(inspect(old).get_table_names())
-        present = [group for group in self._groups if group.version_table in known]
-        strange = known - {
-            name for group in present for name in (*group.metadata.tables, group.version_table)
-        }
+        present = [group for group in self._groups if group.is_made(old)]
+        for group in present:
+            group.check_version(old)
+        strange = known - {name for group in present for name in group.metadata.tables}
         if strange:
             raise LedgerError(
                 f"the database {location_of(self._old)} holds tables of something else; move those"
@@ -199,11 +173,7 @@ class _Move:
         use_wal(self._new)
         with translated_errors(self._new), self._new.begin() as new:
             for group in present:
-                config = config_of(group.migrations)
-                config.attributes["connection"] = new
-                command.upgrade(config, "head")
-                for table in reversed(group.metadata.sorted_tables):
-                    new.execute(delete(table))  # what the steps themselves have put in
+                group.metadata.create_all(new, checkfirst=False)
                 for table in group.metadata.sorted_tables:
                     _copy_table(old, new, table)
             _check_all(new, self._old_marks)
@@ -252,7 +222,6 @@ class _Move:
         with translated_errors(self._new), self._new.begin() as new:
             for group in reversed(self._groups):
                 group.metadata.drop_all(new)
-                new.execute(text(f"DROP TABLE IF EXISTS {group.version_table}"))
 
     def _open_new(self) -> list[Verdict]:
         """Open every chain of the new ledger, set its mark, and return what it proves."""

@@ -1,57 +1,81 @@
-"""Making a ledger's tables, and bringing them to what this version expects."""
+"""Making a ledger's tables, and refusing those of another version."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
 from contextlib import closing
-from pathlib import Path
+from dataclasses import dataclass
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util.exc import CommandError
-from sqlalchemy import Engine, inspect, text
+from sqlalchemy import Connection, Engine, Insert, MetaData, Table, insert, inspect, select, text
 
 from sunveil.errors import LedgerError, ReleaseNotFound
 from sunveil.ledger.database import LOCK_TIMEOUT_SECONDS, location_of, reading, translated_errors
-from sunveil.ledger.schema import VERSION_TABLE
+from sunveil.ledger.schema import metadata, turns, version_table
 
-MIGRATIONS = Path(__file__).parent / "migrations"
-# Any number that other users of a server would hardly take: who opens a new ledger holds it.
+# Any number that other users of a server would hardly take: who makes tables holds it.
 OPENING_LOCK = 7120934
 
 
-def prepare(engine: Engine, *, create: bool, migrations: Path = MIGRATIONS) -> None:
-    """Make sure that a database holds a ledger that this version understands.
+@dataclass(frozen=True, slots=True)
+class TableSet:
+    """Tables that are made, checked and moved together."""
 
-    Parameters
-    ----------
-    engine
-        The database.
-    create
-        Whether a ledger is made where there is none.
-    migrations
-        The steps that lead there.
-    """
-    config = config_of(migrations)
+    name: str  # in messages
+    metadata: MetaData
+    version_table: Table  # of one column and one row
+    version: int
+    first_rows: tuple[Insert, ...] = ()
+
+    def open(self, engine: Engine) -> None:
+        """Make the tables if there are none, and refuse those of another version."""
+        with reading(engine) as connection:
+            made = self.is_made(connection)
+        if not made:
+            self._make(engine)
+        with reading(engine) as connection:
+            self.check_version(connection)
+
+    def is_made(self, connection: Connection) -> bool:
+        """Return whether a database has these tables, of whatever version."""
+        return inspect(connection).has_table(self.version_table.name)
+
+    def check_version(self, connection: Connection) -> None:
+        """Refuse tables of another version: read as these, they could enlarge a budget."""
+        # whatever the columns are called there
+        found = connection.execute(select(text("*")).select_from(self.version_table)).all()
+        if [tuple(row) for row in found] != [(self.version,)]:
+            raise LedgerError(
+                f"another version of Sunveil made {self.name} {location_of(connection.engine)};"
+                " use that version"
+            )
+
+    def _make(self, engine: Engine) -> None:
+        """Make the tables in one transaction, unless another process has made them meanwhile."""
+        with translated_errors(engine), engine.begin() as connection:
+            if engine.dialect.name == "postgresql":
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({OPENING_LOCK})"))
+            if self.is_made(connection):
+                return
+            self.metadata.create_all(connection, checkfirst=False)
+            connection.execute(insert(self.version_table).values(version=self.version))
+            for row in self.first_rows:
+                connection.execute(row)
+
+
+LEDGER_TABLES = TableSet(
+    "the ledger", metadata, version_table, 1, (insert(turns).values(id=1, changes=0),)
+)
+
+
+def prepare(engine: Engine, *, create: bool) -> None:
+    """Make sure that a database holds a ledger of this version; make it if need be and asked."""
     with reading(engine) as connection:
         tables = set(inspect(connection).get_table_names())
-        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
-        current = context.get_current_revision()
-    if VERSION_TABLE not in tables:
+    if version_table.name not in tables:
         _check_empty(engine, tables, create=create)
         use_wal(engine)
-    if current is None or current != ScriptDirectory.from_config(config).get_current_head():
-        _migrate(engine, config)
-
-
-def config_of(migrations: Path) -> Config:
-    """Return alembic's configuration for the steps in a folder."""
-    config = Config()
-    config.set_main_option("script_location", str(migrations).replace("%", "%%"))
-    return config
+    LEDGER_TABLES.open(engine)
 
 
 def _check_empty(engine: Engine, tables: set[str], *, create: bool) -> None:
@@ -87,18 +111,3 @@ def use_wal(engine: Engine) -> None:
             time.sleep(0.01)
         else:
             return
-
-
-def _migrate(engine: Engine, config: Config) -> None:
-    """Take all steps that are missing, in one transaction: all of them or none."""
-    with translated_errors(engine), engine.begin() as connection:
-        if engine.dialect.name == "postgresql":
-            # several processes may open a new ledger at once
-            connection.execute(text(f"SELECT pg_advisory_xact_lock({OPENING_LOCK})"))
-        config.attributes["connection"] = connection
-        try:
-            command.upgrade(config, "head")
-        except CommandError:
-            raise LedgerError(
-                f"the ledger {location_of(engine)} was made by a newer Sunveil; install that"
-            ) from None

@@ -13,7 +13,6 @@ from sunveil.errors import ParameterError
 from sunveil.ledger.amounts import (
     as_fraction,
     from_nano,
-    plain_epsilon_to_rho,
     to_nano,
     to_nano_below,
 )
@@ -30,6 +29,8 @@ from sunveil.privacy.units import Unit, implies, parse_unit, unit_name
 
 LARGEST_PROMISE = 1000.0
 MOST_METERS = 1000
+# How ρ is turned into ε at δ, as promises state it.
+CONVERSION = "tight"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,6 @@ class Promise:
         of the exponential mechanism cost less, and allows Gaussian noise.
     conditional
         Names of mechanisms whose guarantee is conditional and which are allowed all the same.
-    conversion
-        How ρ is turned into ε at δ: ``tight``, or ``plain`` for promises of version 0.1, whose
-        totals stay as they were. Without a δ nothing is converted.
     meters
         The largest number of meters that a household has: they count as one.
     schedule
@@ -61,7 +59,6 @@ class Promise:
     epsilon: float
     delta: float = 0.0
     conditional: tuple[str, ...] = ()
-    conversion: str = "tight"
     meters: int = 1
     schedule: YearlySchedule | None = None
 
@@ -75,13 +72,6 @@ class Promise:
         if not (self.delta == 0.0 or 1e-15 <= self.delta <= 1e-2):
             raise ParameterError(
                 f"a promise's delta is 0, or from 1e-15 to 0.01, and {self.delta:g} is not"
-            )
-        if self.conversion not in ("tight", "plain") or (self.conversion, self.delta) == (
-            "plain",
-            0.0,
-        ):
-            raise ParameterError(
-                "a promise's conversion is tight, or plain for an old one with delta"
             )
         if not 1 <= self.meters <= MOST_METERS:
             raise ParameterError(
@@ -102,8 +92,7 @@ class Promise:
         """The whole budget in billionths of its measure, rounded down."""
         if self.delta == 0.0:
             return to_nano_below(self.epsilon)
-        convert = epsilon_to_rho if self.conversion == "tight" else plain_epsilon_to_rho
-        return to_nano_below(convert(self.epsilon, self.delta))
+        return to_nano_below(epsilon_to_rho(self.epsilon, self.delta))
 
     @checked
     def allowed(self, year: int) -> int:
@@ -154,8 +143,7 @@ class Promise:
     def spent_epsilon(self, spent: int) -> float:
         """Return what has been spent, in billionths of the measure, as ε at the promise's δ.
 
-        With a δ by the tight conversion, whatever the promise was made with: it holds for every
-        sum of ρ.
+        With a δ by the tight conversion, which holds for every sum of ρ.
         """
         whole("spent", spent, low=0, high=2**63 - 1)
         if self.delta == 0.0:
@@ -181,9 +169,8 @@ class Promise:
             "conditional": list(self.conditional),
             "meters": self.meters,
         }
-        # promises of version 0.1 do not say it, and their text is bound by digests
-        if self.delta > 0.0 and self.conversion == "tight":
-            said["conversion"] = self.conversion
+        if self.delta > 0.0:
+            said["conversion"] = CONVERSION
         if self.schedule is not None:
             said["schedule"] = self.schedule.to_dict()
         return said
@@ -202,22 +189,23 @@ class Promise:
 
 
 def promise_text(promise: Promise) -> str:
-    """Return a promise as canonical JSON, as version 0.1 wrote it where it could make it."""
-    fields = promise.to_dict()
-    if promise.meters == 1:
-        del fields["meters"]
-    return canonical(fields)
+    """Return a promise as canonical JSON."""
+    return canonical(promise.to_dict())
 
 
 def read_promise(text: str) -> Promise:
-    """Return the promise that a text of JSON holds, beside whatever else."""
+    """Return the promise that a text of JSON holds, beside whatever else.
+
+    One that names another conversion of ρ, or none, had another total and raises ValueError.
+    """
     fields = json.loads(text)
+    if fields.get("conversion") != (CONVERSION if fields["delta"] else None):
+        raise ValueError("conversion")
     return Promise(
         parse_unit(fields["unit"]),
         fields["epsilon"],
         fields["delta"],
         tuple(fields["conditional"]),
-        conversion=fields.get("conversion", "plain" if fields["delta"] else "tight"),
-        meters=int(fields.get("meters", 1)),
+        meters=int(fields["meters"]),
         schedule=YearlySchedule(**fields["schedule"]) if "schedule" in fields else None,
     )

@@ -146,8 +146,8 @@ def _accounts(
 ) -> Iterator[tuple[int, str, str]]:
     """Yield dataset, account and name of new systems, and of their accounts that nobody has.
 
-    Datasets of version 0.1 have accounts and registered nobody: whoever is named there by the same
-    id is found by its account.
+    A dataset whose systems were charged and never registered has accounts alone: a system of the
+    same id is found there by its account.
     """
     linked = (members.c.dataset_id == accounts.c.dataset_id) & (
         members.c.system == accounts.c.system

@@ -17,8 +17,10 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-# Where alembic keeps which step a ledger is at; its presence makes a database a ledger.
-VERSION_TABLE = "sunveil_ledger"
+# One row, the version of the other tables; its presence makes a database a ledger.
+version_table = Table(
+    "sunveil_ledger", metadata, Column("version", Integer, primary_key=True, autoincrement=False)
+)
 
 # One row, which every change of a ledger updates first: a household's account is in all datasets,
 # so that changes follow one another whichever dataset they are of.
@@ -63,7 +65,7 @@ accounts = Table(
 
 # Which systems a dataset has, and whose they are: the account, a digest of the id that is the same
 # in all datasets, the household, and the entry that registered it. That of another dataset stands
-# in for a version 0.1 dataset, which has accounts and has registered nobody.
+# in for a dataset whose systems were charged and never registered.
 members = Table(
     "members",
     metadata,

@@ -129,7 +129,7 @@ def plain_sum(charges: Iterable[dict[str, Any]], *, meters: int) -> float | None
         if facts["systems"] is None:
             fleet += cost * meters
         else:
-            own.update(dict.fromkeys(facts["systems"], cost * facts.get("meters", 1)))
+            own.update(dict.fromkeys(facts["systems"], cost * facts["meters"]))
     return from_nano(fleet + max(own.values(), default=0))
 
 
@@ -143,6 +143,6 @@ def _charge(
     if entry is None:
         return None
     facts = entry.facts()
-    several = facts.get("meters", 1)
+    several = facts["meters"]
     meters = dataset.promise.meters if facts["systems"] is None else several
     return StatedCharge(entry.place, question, from_nano(facts["cost"] * several), meters)

@@ -190,7 +190,7 @@ class ChainReplay:
             raise ValueError(entry.kind)
 
     def _charge(self, place: int, facts: dict[str, Any]) -> None:
-        cost = int(facts["cost"])
+        cost, meters = int(facts["cost"]), int(facts["meters"])
         self.charges[place] = facts["question"]
         if facts["systems"] is None:
             self.fleet += cost
@@ -200,7 +200,7 @@ class ChainReplay:
                 self.largest = max(self.largest, self.accounts[name])
         if facts["analyst"] is not None:
             share, spent = self.shares[facts["analyst"]]
-            self.shares[facts["analyst"]] = (share, spent + cost * int(facts.get("meters", 1)))
+            self.shares[facts["analyst"]] = (share, spent + cost * meters)
         if self.schedule is not None and self.too_early is None:
             allowed = self.schedule.allowed(self.total, year_of(facts))
             if self.fleet + self.largest > allowed:

@@ -57,7 +57,6 @@ def cells_of_table(table: pa.Table, options: MeterOptions, *, where: str, stem: 
     )
     roles = find_roles(columns, options, where=where)
     picked = {"time": roles.time, "date": roles.date, "system": roles.system, "kind": roles.kind}
-    picked["imported"] = roles.imported
     cells = {name: _plain(table.column(at)) for name, at in picked.items() if at is not None}
     return RoleCells(
         where,
@@ -66,6 +65,7 @@ def cells_of_table(table: pa.Table, options: MeterOptions, *, where: str, stem: 
         roles,
         np.arange(1, table.num_rows + 1, dtype=np.int64),
         power=tuple(_plain(table.column(at)) for at in roles.power),
+        imported=tuple(_plain(table.column(at)) for at in roles.imported),
         zone=_stored_zone(table.schema, names[roles.time]),
         **cells,
     )

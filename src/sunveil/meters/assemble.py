@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -92,6 +93,32 @@ def matched(first: RawSystem, other: RawSystem) -> NDArray[np.float64]:
     scale = other.unit.kilo / first.unit.kilo
     with np.errstate(over="ignore"):  # what is too large is infinite, and missing like any other
         return np.where(there, other.values[order][place] * scale, np.nan)
+
+
+def added_up(parts: Sequence[RawSystem]) -> RawSystem:
+    """Return the sum of the tariffs of one register.
+
+    Where they are counted at the same times, a time without one of them has no sum; otherwise each
+    time has the tariff that holds then.
+    """
+    first = parts[0]
+    if len({each.unit.is_energy for each in parts}) > 1:
+        raise MeterError(f"{first.where} counts one tariff in energy and another in power")
+    codes = np.concatenate([_stamp_codes(each.stamps) for each in parts])
+    values = np.concatenate([each.values * (each.unit.kilo / first.unit.kilo) for each in parts])
+    _, at, place = np.unique(codes, return_index=True, return_inverse=True)
+    sums = np.bincount(place, values).astype(np.float64)
+    counts = np.bincount(place)
+    if 2 * (counts > 1).sum() > len(counts):
+        sums[counts < len(parts)] = np.nan
+    wall, offset = (
+        np.concatenate([getattr(each.stamps, name) for each in parts])[at]
+        for name in ("wall", "offset")
+    )
+    rows = np.concatenate([each.rows for each in parts])[at]
+    return replace(
+        first, rows=rows, stamps=replace(first.stamps, wall=wall, offset=offset), values=sums
+    )
 
 
 def _stamp_codes(stamps: Stamps) -> NDArray[np.int64]:

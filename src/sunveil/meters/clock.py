@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
@@ -54,6 +55,13 @@ class Stamps:
     def keep(self, which: NDArray[np.bool_] | Rows) -> Stamps:
         """Return some of the stamps."""
         return Stamps(self.wall[which], self.offset[which], self.zone, self.whole_days)
+
+    def of_days(self, minutes: Sequence[float]) -> Stamps:
+        """Return the stamps of days as those of what the clock shows on each. [min]"""
+        wall, size = np.repeat(self.wall, len(minutes)), len(self.wall)
+        shown = np.tile((np.asarray(minutes) * MINUTE).astype(np.int64), size)
+        wall = np.where(wall == _NAT, _NAT, np.where(wall == _NAT, 0, wall) + shown)
+        return Stamps(wall, np.repeat(self.offset, len(minutes)), self.zone, True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -27,8 +27,8 @@ class ColumnRoles:
     time
         Stamps, or times of day where ``date`` holds the dates.
     power
-        Readings: one column, or many where each row is a day. What was given to the grid, where
-        ``imported`` is what was taken from it.
+        Readings: one column, several that are added up, or many where each row is a day. What was
+        given to the grid, where ``imported`` is what was taken from it.
     date
         Dates, where they stand apart.
     system
@@ -44,7 +44,8 @@ class ColumnRoles:
     register
         What the header says of a register that counts up.
     imported
-        What a net meter counts as taken from the grid, where it counts both ways apart.
+        What a net meter counts as taken from the grid, where it counts both ways apart: one column,
+        or several that are added up.
     net
         Whether the columns are a net meter's, as the curator or the header says.
     """
@@ -58,8 +59,13 @@ class ColumnRoles:
     unit: int | None = None
     label: Label | None = None
     register: Register | None = None
-    imported: int | None = None
+    imported: tuple[int, ...] = ()
     net: bool = False
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """All columns of readings."""
+        return (*self.power, *self.imported)
 
 
 def find_roles(columns: Sequence[TableColumn], options: MeterOptions, *, where: str) -> ColumnRoles:
@@ -86,19 +92,19 @@ def find_roles(columns: Sequence[TableColumn], options: MeterOptions, *, where: 
     # where several systems share a table, no cell of one decides on the others
     blind = columns if system is None else [replace(each, cells=()) for each in columns]
     power, imported, net = find_readings(blind, options, taken, where)
-    picked = [at for at in (time, date, system, power, imported) if at is not None]
+    picked = [at for at in (time, date, system, *power, *imported) if at is not None]
     if len(set(picked)) < len(picked):
         raise MeterError(f"{where} is asked to read one column as two things; name different ones")
-    taken |= {power, imported}
+    taken |= {*power, *imported}
     return ColumnRoles(
         time,
-        (power,),
+        power,
         date,
         system,
         kind=first_named(columns, vocabulary.KINDS, taken),
         unit=first_named(columns, vocabulary.UNITS, taken),
         label=_label_in(columns[time].folded),
-        register=register_in(columns[power]),
+        register=register_in(columns[power[0]]),
         imported=imported,
         net=net,
     )

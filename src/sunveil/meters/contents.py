@@ -150,8 +150,12 @@ def _unpacked(content: Content, *, depth: int) -> Iterator[Content]:
         problem = MeterError(f"{content.name} is packed more than twice; unpack it first")
         yield replace(content, problem=problem)
     else:
-        for each in _entries(content) if content.kind is FileKind.ARCHIVE else _inflated(content):
-            yield from _unpacked(each, depth=depth + 1)
+        archive = content.kind is FileKind.ARCHIVE
+        for each in _entries(content) if archive else _inflated(content):
+            for found in _unpacked(each, depth=depth + 1):
+                # within an archive a damaged one is refused by its own name
+                inner = archive and depth > 0 and found.problem is not None
+                yield replace(found, name=content.name) if inner else found
 
 
 _OPENERS: dict[bytes, Callable[[BinaryIO], IO[bytes]]] = {

@@ -110,68 +110,117 @@ def is_clock(cell: str) -> bool:
     return bool(_CLOCK.fullmatch(cell.strip()))
 
 
-def read_stamps(texts: pa.Array, form: str | None, *, where: str) -> ReadStamps:
-    """Return what stamps say.
+class WrittenStamps:
+    """The different stamps of a table. How some of them are read is for these alone to say.
 
     Parameters
     ----------
     texts
         The stamps, each once.
     form
-        How they are written, in strptime's letters; None to find it.
-    where
-        The name of the source, for messages.
+        How they are written, in strptime's letters; None for each system's own to tell.
     """
-    clean = _tidied(texts)
-    found = pc.extract_regex(clean, r"^(?P<a>.*\d) (?:-|–|—|TO|BIS|/) (?P<b>.*:.*)$")
-    ranged = bool(pc.any(pc.is_valid(found)).as_py())
-    if ranged:
+
+    def __init__(self, texts: pa.Array, form: str | None) -> None:
+        own = form not in (None, EPOCH_FORMAT, EXCEL_FORMAT)
+        self._form = _valid(form) if form is not None and own else form
+        self._zoned = _by_own_format(texts, form) if form and own and "%z" in form.lower() else None
+        clean = _tidied(texts)
+        found = pc.extract_regex(clean, r"^(?P<a>.*\d) (?:-|–|—|TO|BIS|/) (?P<b>.*:.*)$")
+        self._ranged = np.asarray(pc.is_valid(found))
         clean = pc.coalesce(pc.struct_field(found, "a"), clean)
-    if form is not None and "%z" in form.lower():
-        return _by_own_format(texts, form)
-    if form is None or form == EPOCH_FORMAT:
-        epoch = _epoch(clean)
-        if form == EPOCH_FORMAT or _mostly(epoch != NO_TIME, clean):
-            return ReadStamps(epoch, np.where(epoch == NO_TIME, np.nan, 0.0), EPOCH_FORMAT)
-    if form is None or form == EXCEL_FORMAT:
-        excel = _excel(clean)
-        if form == EXCEL_FORMAT or _mostly(excel != NO_TIME, clean):
-            return ReadStamps(excel, np.full(len(excel), np.nan), EXCEL_FORMAT)
-    clean, offset = _without_offset(clean)
-    clean, more = _without_fraction(clean)
-    form = _valid(form) if form is not None else find_format(clean, where=where)
-    wall = _parsed_alike(clean, form)
-    return ReadStamps(np.where(wall == NO_TIME, NO_TIME, wall + more), offset, form, ranged)
+        self._filled = np.asarray(pc.fill_null(pc.not_equal(clean, ""), False))
+        self._counted = {EPOCH_FORMAT: _epoch(clean), EXCEL_FORMAT: _excel(clean)}
+        clean, self._offset = _without_offset(clean)
+        self._texts, self._more = _without_fraction(clean)
+        # what each format reads of them all
+        self._walls: dict[str, NDArray[np.int64]] = {}
 
+    def read(self, which: NDArray[np.int64], *, where: str) -> ReadStamps:
+        """Return what some stamps say.
 
-def find_format(texts: pa.Array, *, where: str) -> str:
-    """Return the format that reads most of some tidy stamps, into the shortest record.
-
-    Day and month swapped scatter a record over the year, so the shorter one is the true one.
-    """
-    every = [each for each in texts.to_pylist() if each]
-    sample = every[:: max(1, len(every) // _SAMPLE)][: 2 * _SAMPLE]
-    # which digits they are is no part of a shape, and stamps of one source have few shapes
-    shapes = {re.sub(r"\d", "0", cell) for cell in sample}
-    shaped = [form for form in FORMATS if any(_shape(form).fullmatch(each) for each in shapes)]
-    counted = {form: sum(_fits(cell, form) for cell in sample) for form in shaped}
-    most = max(counted.values(), default=0)
-    likely = [form for form, count in counted.items() if count and 2 * count >= most]
-    if len(likely) < 2:
-        return likely[0] if likely else "%Y-%m-%d %H:%M:%S"
-    scored = []
-    for form in likely:
-        wall = _parsed(texts, form)
-        read = wall[wall != NO_TIME]
-        scored.append((-len(read), int(np.ptp(read)) if len(read) else 0, form))
-    scored.sort(key=lambda each: each[:2])
-    date_of = [next((date for date in _DATES if each[2].startswith(date)), "") for each in scored]
-    if scored[0][:2] == scored[1][:2] and date_of[0] != date_of[1]:
-        raise MeterError(
-            f"{where} has dates that can be read in two ways: give"
-            f" {ask('time_format', scored[0][2])} or {ask('time_format', scored[1][2])}"
+        Parameters
+        ----------
+        which
+            Their numbers, each once.
+        where
+            The name of the source, for messages.
+        """
+        if self._zoned is not None:
+            zoned = self._zoned
+            return ReadStamps(zoned.wall[which], zoned.offset[which], zoned.form)
+        for form, walls in self._counted.items():
+            wall = walls[which]
+            if self._form == form or (self._form is None and self._mostly(wall, which)):
+                zone = 0.0 if form == EPOCH_FORMAT else np.nan
+                return ReadStamps(wall, np.where(wall == NO_TIME, np.nan, zone), form)
+        form = self._form or self._find_format(which, where=where)
+        wall = self._parsed_alike(which, form)
+        return ReadStamps(
+            np.where(wall == NO_TIME, NO_TIME, wall + self._more[which]),
+            self._offset[which],
+            form,
+            bool(self._ranged[which].any()),
         )
-    return scored[0][2]
+
+    def _mostly(self, wall: NDArray[np.int64], which: NDArray[np.int64]) -> bool:
+        filled = self._filled[which]
+        return bool(filled.any()) and 2 * int(((wall != NO_TIME) & filled).sum()) > filled.sum()
+
+    def _find_format(self, which: NDArray[np.int64], *, where: str) -> str:
+        """Return the format that reads most of some stamps, into the shortest record.
+
+        Day and month swapped scatter a record over the year, so the shorter one is the true one.
+        """
+        filled = which[self._filled[which]]
+        sample = filled[:: max(1, len(filled) // _SAMPLE)][: 2 * _SAMPLE]
+        cells = self._texts.take(pa.array(sample)).to_pylist()
+        # which digits they are is no part of a shape, and stamps of one source have few shapes
+        shapes = frozenset(re.sub(r"\d", "0", cell) for cell in cells)
+        counted = {
+            form: sum(
+                len(cell) == _LENGTHS.get(form, len(cell)) and wall != NO_TIME
+                for cell, wall in zip(cells, self._parsed(form)[sample], strict=True)
+            )
+            for form in _formats_of(shapes)
+        }
+        most = max(counted.values(), default=0)
+        likely = [form for form, count in counted.items() if count and 2 * count >= most]
+        if len(likely) < 2:
+            return likely[0] if likely else "%Y-%m-%d %H:%M:%S"
+        scored = []
+        for form in likely:
+            wall = self._parsed(form)[which]
+            read = wall[wall != NO_TIME]
+            scored.append((-len(read), int(np.ptp(read)) if len(read) else 0, form))
+        scored.sort(key=lambda each: each[:2])
+        date_of = [
+            next((date for date in _DATES if each[2].startswith(date)), "") for each in scored
+        ]
+        if scored[0][:2] == scored[1][:2] and date_of[0] != date_of[1]:
+            raise MeterError(
+                f"{where} has dates that can be read in two ways: give"
+                f" {ask('time_format', scored[0][2])} or {ask('time_format', scored[1][2])}"
+            )
+        return scored[0][2]
+
+    def _parsed(self, form: str) -> NDArray[np.int64]:
+        """Return all stamps read by a format."""
+        if form not in self._walls:
+            texts = pd.Series(self._texts.to_pylist(), dtype=object)
+            self._walls[form] = _micros(pd.to_datetime(texts, format=form, errors="coerce"))
+        return self._walls[form]
+
+    def _parsed_alike(self, which: NDArray[np.int64], form: str) -> NDArray[np.int64]:
+        """Read stamps by a format, others of its dates with the clock left out or shortened."""
+        wall = self._parsed(form)[which]
+        date = next((each for each in _DATES if form.startswith(each)), None)
+        if date is None or form not in FORMATS:
+            return wall
+        for clock in (" %H:%M:%S", " %H:%M", ""):
+            if (wall == NO_TIME).any():
+                wall = np.where(wall == NO_TIME, self._parsed(date + clock)[which], wall)
+        return wall
 
 
 _SHAPES = {
@@ -193,6 +242,12 @@ def _shape(form: str) -> re.Pattern[str]:
     return re.compile(shape)
 
 
+@cache
+def _formats_of(shapes: frozenset[str]) -> tuple[str, ...]:
+    """Return the formats that some shapes of stamps may have."""
+    return tuple(form for form in FORMATS if any(map(_shape(form).fullmatch, shapes)))
+
+
 def _tidied(texts: pa.Array) -> pa.Array:
     """Return stamps in capitals with single spaces, without weekday, T and commas."""
     text = pc.utf8_upper(pc.utf8_trim(texts, ' \t"\xa0'))
@@ -206,11 +261,6 @@ def _tidied(texts: pa.Array) -> pa.Array:
     ):
         text = pc.replace_substring_regex(text, pattern, new)
     return text
-
-
-def _mostly(read: NDArray[np.bool_], texts: pa.Array) -> bool:
-    filled = np.asarray(pc.fill_null(pc.not_equal(texts, ""), False))
-    return bool(filled.any()) and 2 * int((read & filled).sum()) > int(filled.sum())
 
 
 def _epoch(texts: pa.Array) -> NDArray[np.int64]:
@@ -274,27 +324,8 @@ def _without_fraction(texts: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
     return texts, more
 
 
-def _parsed(texts: pa.Array, form: str) -> NDArray[np.int64]:
-    read = pd.to_datetime(pd.Series(texts.to_pylist(), dtype=object), format=form, errors="coerce")
-    return _micros(read)
-
-
-def _parsed_alike(texts: pa.Array, form: str) -> NDArray[np.int64]:
-    """Read stamps by a format, and those it does not fit with the clock left out or shortened."""
-    wall = _parsed(texts, form)
-    date = next((each for each in _DATES if form.startswith(each)), None)
-    if date is None or form not in FORMATS:
-        return wall
-    for clock in (" %H:%M:%S", " %H:%M", ""):
-        lost = wall == NO_TIME
-        if lost.any() and date + clock != form:
-            wall[lost] = _parsed(texts.filter(pa.array(lost)), date + clock)
-    return wall
-
-
 def _by_own_format(texts: pa.Array, form: str) -> ReadStamps:
     """Read stamps by a format with an offset in it, which gives instants."""
-    _valid(form)
     cells = pd.Series(pc.utf8_trim_whitespace(texts).to_pylist(), dtype=object)
     wall = _micros(
         pd.to_datetime(cells, format=form, errors="coerce", utc=True).dt.tz_localize(None)
@@ -325,13 +356,3 @@ _LENGTHS = {
     "%Y%m%d %H%M": 13,
     "%Y%m%d %H%M%S": 15,
 }
-
-
-def _fits(cell: str, form: str) -> bool:
-    if len(cell) != _LENGTHS.get(form, len(cell)):
-        return False
-    try:
-        datetime.strptime(cell, form)
-    except ValueError:
-        return False
-    return True

@@ -7,30 +7,29 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
 from sunveil.meters.header import TableColumn, fold
 from sunveil.meters.options import MeterOptions
-from sunveil.meters.textcells import coded
 from sunveil.meters.vocabulary import (
     CONSUMPTION_KINDS,
     EXPORT_KINDS,
     GENERATION_KINDS,
     IMPORT_KINDS,
+    without_tariff,
 )
 
 
-def rows_of_one_kind(
-    kinds: pa.Array, options: MeterOptions, *, where: str, strict: bool
+def kind_of_rows(
+    kinds: Sequence[str], options: MeterOptions, *, where: str, strict: bool
 ) -> NDArray[np.bool_]:
-    """Return which rows are of generation, where a column says what each row counts.
+    """Return which kinds of rows are generation.
 
     Parameters
     ----------
     kinds
-        What each row counts.
+        What the rows of a system count, each once.
     options
         ``power_column`` names the kind of rows to read.
     where
@@ -38,13 +37,12 @@ def rows_of_one_kind(
     strict
         Whether rows of several kinds are refused where none is known as generation.
     """
-    texts, codes = coded(kinds)
-    folded = [fold(each) for each in texts.to_pylist()]
+    folded = [fold(each) for each in kinds]
     wanted = None if options.power_column is None or not strict else fold(options.power_column)
     if wanted is None:
         wanted = next((each for each in GENERATION_KINDS if each in folded), None)
     if not strict and wanted is None and options.power_column is not None:
-        return np.ones(len(codes), dtype=bool)
+        return np.ones(len(folded), dtype=bool)
     if wanted is None and folded and set(folded) <= CONSUMPTION_KINDS:
         named = "kind of rows" if strict else "column"
         raise MeterError(
@@ -54,43 +52,54 @@ def rows_of_one_kind(
     if wanted is None and len(set(folded)) == 1:
         wanted = folded[0]
     if wanted is None and not strict:
-        return np.ones(len(codes), dtype=bool)
+        return np.ones(len(folded), dtype=bool)
     if wanted is None or wanted not in folded:
         raise MeterError(
             f"{where} has rows of {len(set(folded))} kinds: name the kind that is generation with"
             f" {ask('power_column')}"
         )
-    return np.array([each == wanted for each in folded], dtype=bool)[codes]
+    return np.array([each == wanted for each in folded], dtype=bool)
 
 
-def rows_of_flows(
-    kinds: pa.Array, options: MeterOptions, *, strict: bool
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
-    """Return which rows are what was given to the grid and which what was taken from it.
+def kinds_of_flows(
+    kinds: Sequence[str], options: MeterOptions, *, strict: bool
+) -> tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]]] | None:
+    """Return which kinds of rows are what was given to the grid and which what was taken from it.
 
-    None where a column does not say so of one kind of rows each, or where there are rows of
-    generation and nobody asks for the net.
+    Those of several tariffs stand apart. None where there is not one register of each, or where
+    there are rows of generation and nobody asks for the net.
 
     Parameters
     ----------
     kinds
-        What each row counts.
+        What the rows of a system count, each once.
     options
         Whether the net is asked for.
     strict
         Whether ``power_column`` names a kind of rows, and not a column.
     """
-    texts, codes = coded(kinds)
-    folded = [fold(each) for each in texts.to_pylist()]
+    folded = [fold(each) for each in kinds]
     if strict and options.power_column is not None:
         return None
     if not options.net and set(folded) & set(GENERATION_KINDS):
         return None
-    given, taken = ({*folded} & words for words in (EXPORT_KINDS, IMPORT_KINDS))
-    if len(given) != 1 or len(taken) != 1:
+    given, taken = (_of_one_register(folded, words) for words in (EXPORT_KINDS, IMPORT_KINDS))
+    if not given or not taken:
         return None
-    of_kind = [np.array([each in kind for each in folded], dtype=bool) for kind in (given, taken)]
-    return of_kind[0][codes], of_kind[1][codes]
+
+    def of_kind(kind: str) -> NDArray[np.bool_]:
+        return np.array([each == kind for each in folded], dtype=bool)
+
+    return [of_kind(kind) for kind in given], [of_kind(kind) for kind in taken]
+
+
+def _of_one_register(folded: Sequence[str], words: frozenset[str]) -> list[str]:
+    """Return the kind of rows that words name, or those of all its tariffs; none of several."""
+    kinds = [each for each in dict.fromkeys(folded) if without_tariff(each) in words]
+    whole = [each for each in kinds if each in words]
+    if whole:
+        return whole if len(whole) == 1 else []
+    return kinds if len({without_tariff(each) for each in kinds}) == 1 else []
 
 
 def find_day_columns(

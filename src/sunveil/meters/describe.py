@@ -21,7 +21,7 @@ from sunveil.meters.jsonfile import read_json
 from sunveil.meters.negatives import TURNED
 from sunveil.meters.nem12 import is_nem12
 from sunveil.meters.numbers import decimal_mark
-from sunveil.meters.options import AUTO, MeterOptions, Register
+from sunveil.meters.options import ADDED, AUTO, MeterOptions, Register
 from sunveil.meters.quality import drop_missing
 from sunveil.meters.read import iter_systems, settle
 from sunveil.meters.record import Record
@@ -152,13 +152,13 @@ def _described(
     propose("system_column", _name(table.columns, roles.system), HEADER)
     if not wide:
         named = said is not None and said.power == roles.power
-        flows = roles.imported is not None
+        flows = bool(roles.imported)
         propose(
             "export_column" if flows else "power_column",
-            _name(table.columns, roles.power[0]),
+            _names(table.columns, roles.power),
             HEADER if named else READINGS,
         )
-        propose("import_column", _name(table.columns, roles.imported), HEADER)
+        propose("import_column", _names(table.columns, roles.imported), HEADER)
         propose("net", roles.net or None, HEADER)
     if head is not None:
         propose("skip_rows", head.above, HEADER)
@@ -168,22 +168,26 @@ def _described(
         # a comma between cells leaves the point
         clear = stated or (head.separator, mark) == (",", ".")
         propose("decimal", stated or mark, HEADER if clear else READINGS)
-    propose("time_format", found.time_format, STAMPS)
     propose("timezone", found.options.timezone, HEADER)
-    propose("label", None if found.options.label == AUTO else found.options.label, HEADER)
-    raws = [raw for raw in found.systems() if isinstance(raw, RawSystem)]
+    read = [(raw, own) for raw, own in found.systems() if isinstance(raw, RawSystem)]
+    raws = [raw for raw, _ in read]
+    # what the stamps of some systems say and those of others do not is nothing of the file
+    for field in ("time_format", "label"):
+        ways = {getattr(own, field) for _, own in read} - {AUTO}
+        origin = HEADER if field == "label" else STAMPS
+        propose(field, ways.pop() if len(ways) == 1 else None, origin)
     if raws:
-        propose("power_unit", raws[0].unit, HEADER if found.unit is not None else READINGS)
+        propose("power_unit", raws[0].unit, HEADER if found.unit[0] is not None else READINGS)
         stamps = np.concatenate([raw.stamps.wall for raw in raws]).view("M8[us]").astype("M8[s]")
         propose("first", str(stamps.min()), STAMPS)
         propose("last", str(stamps.max()), STAMPS)
         if all(np.isfinite(raw.stamps.offset).all() for raw in raws):
             origins.setdefault("timezone", STAMPS)
-    record = next((each for raw in raws if (each := _record(raw, found.options))), None)
+    record = next((each for raw, own in read if (each := _record(raw, own))), None)
     if record is not None:
         propose("interval_minutes", record.interval_minutes, STAMPS)
         if record.net and not roles.net:
-            propose("net", True, HEADER if found.imported is not None else READINGS)
+            propose("net", True, HEADER if raws[0].imported is not None else READINGS)
         propose("negate", (TURNED in record.notes) or None, READINGS)
         if found.options.register == AUTO:
             propose("register", _register(raws[0], found.options), READINGS)
@@ -214,6 +218,14 @@ def _register(raw: RawSystem, options: MeterOptions) -> Register:
     seconds = raw.stamps.wall[order] // 1_000_000
     readings = RawReadings(seconds, raw.values[order], raw.rows[order], raw.where)
     return find_register(drop_missing(readings), options, raw.unit)
+
+
+def _names(columns: tuple[TableColumn, ...], places: tuple[int, ...]) -> str | None:
+    """Return the names of columns that are added up, as options take them; None without any."""
+    names = [name for at in places if (name := _name(columns, at)) is not None]
+    if len(names) > 1 and any(ADDED in name for name in names):
+        names = [str(at + 1) for at in places]
+    return ADDED.join(names) or None
 
 
 def _name(columns: tuple[TableColumn, ...], place: int | None) -> str | None:

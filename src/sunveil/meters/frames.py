@@ -154,7 +154,7 @@ def systems_of_frame(frame: pd.DataFrame, options: MeterOptions) -> list[Record 
         frame = frame.rename_axis("time").reset_index()
     table = pa.table({str(name): _as_arrow(frame[name]) for name in frame.columns})
     found = read_table(cells_of_table(table, options, where=where, stem="system"), options)
-    return [settle(raw, found.options, name=raw.system_id) for raw in found.systems()]
+    return [settle(raw, own, name=raw.system_id) for raw, own in found.systems()]
 
 
 def _is_wide(frame: pd.DataFrame, options: MeterOptions) -> bool:

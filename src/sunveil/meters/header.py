@@ -11,7 +11,7 @@ from itertools import pairwise, takewhile
 from sunveil.errors import MeterError, ask
 from sunveil.meters import vocabulary
 from sunveil.meters.dates import is_clock, is_stamp
-from sunveil.meters.options import COLUMN_FIELDS, MeterOptions
+from sunveil.meters.options import ADDED, COLUMN_FIELDS, MeterOptions
 from sunveil.meters.textcells import SEPARATORS, cut
 from sunveil.meters.units import is_unit, unit_in_name
 
@@ -417,6 +417,6 @@ def _unnamed(
             f"{where} has no header: name its columns in a first line such as time,power_kw, or"
             f" number them from 1 with {ask('time_column')} and {ask('power_column')}"
         )
-    named = [getattr(options, name) or "" for name in COLUMN_FIELDS]
+    named = [each for name in COLUMN_FIELDS for each in (getattr(options, name) or "").split(ADDED)]
     places = [int(each) for each in named if each.isdecimal() and len(each) < 6]
     return (TableColumn(""),) * max(places, default=1)

@@ -13,6 +13,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pyarrow as pa
+
 from sunveil.errors import MeterError
 from sunveil.meters.cells import RoleCells
 from sunveil.meters.columns import ColumnRoles, find_roles
@@ -289,7 +291,7 @@ def _lists(found: Any, depth: int) -> Iterator[Sequence[Any]]:
             yield from _lists(each, depth + 1)
 
 
-_PLACES = ("date", "system", "kind", "unit", "imported")
+_PLACES = ("date", "system", "kind", "unit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +312,20 @@ class _Group:
         self.rows[number] = row
         if self.roles.system is not None:
             self.systems[row[self.roles.system]] += 1
+
+    def cells(self, content: Content, said: dict[str, str], *, named: bool) -> RoleCells:
+        """Return its rows as a table, which names no system where the others do."""
+        numbers = sorted(self.rows)
+        found = cells_of_rows(
+            self.columns,
+            self.roles,
+            [self.rows[at] for at in numbers],
+            numbers=[at + 1 for at in numbers],
+            content=content,
+            said=said,
+        )
+        nothing = pa.nulls(len(numbers), pa.string())
+        return replace(found, system=nothing) if named and found.system is None else found
 
     def rows_like(self, found: Mapping[str, Any]) -> int:
         """Return how many rows there are of the system of an object that lacks a reading."""
@@ -352,33 +368,28 @@ def _tables_of_objects(
         if max(counts):
             group = list(groups.values())[counts.index(max(counts))]
             group.add(at, objects[at], [group.keys[place] for place in _places(group.roles)])
+    # objects without a system are another's remains, unless most are: then the file is one system
+    balance = sum(
+        len(each.rows) if each.roles.system is not None else -len(each.rows)
+        for each in groups.values()
+    )
     tables = sorted(groups.values(), key=lambda each: len(each.rows), reverse=True)
-    return [
-        cells_of_rows(
-            each.columns,
-            each.roles,
-            [each.rows[at] for at in sorted(each.rows)],
-            numbers=[at + 1 for at in sorted(each.rows)],
-            content=content,
-            said=said,
-        )
-        for each in tables
-    ]
+    return [each.cells(content, said, named=balance > 0) for each in tables]
 
 
 def _places(roles: ColumnRoles) -> list[int]:
     """Return the columns that hold what is read, in one order for all tables."""
     named = (getattr(roles, name) for name in _PLACES)
-    return [roles.time, *roles.power, *(at for at in named if at is not None)]
+    return [roles.time, *roles.counted, *(at for at in named if at is not None)]
 
 
 def _meaning(columns: Sequence[TableColumn], roles: ColumnRoles) -> Hashable:
     """Return what names of columns say, whatever the columns are called."""
     there: dict[str, Any] = {name: None if getattr(roles, name) is None else 0 for name in _PLACES}
-    counted = (roles.power[0], *(() if roles.imported is None else (roles.imported,)))
+    there["power"], there["imported"] = (0,) * len(roles.power), (0,) * len(roles.imported)
     return (
-        replace(roles, time=0, power=(0,) * len(roles.power), **there),
-        tuple(find_unit(columns[at].label)[0] for at in counted),
+        replace(roles, time=0, **there),
+        tuple(find_unit(columns[at].label)[0] for at in roles.counted),
         bool({"utc", "gmt"} & set(columns[roles.time].folded.split())),
     )
 

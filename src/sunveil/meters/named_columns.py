@@ -8,6 +8,7 @@ from sunveil.errors import MeterError, ask
 from sunveil.meters import vocabulary
 from sunveil.meters.header import TableColumn, fold
 from sunveil.meters.numbers import is_blank
+from sunveil.meters.options import ADDED
 
 
 def find_position(columns: Sequence[TableColumn], name: str, option: str, where: str) -> int:
@@ -35,6 +36,16 @@ def find_position(columns: Sequence[TableColumn], name: str, option: str, where:
     raise MeterError(
         f"{where} has no column {name!r} ({ask(option)}): it has {list_columns(columns)}"
     )
+
+
+def find_positions(
+    columns: Sequence[TableColumn], names: str, option: str, where: str
+) -> tuple[int, ...]:
+    """Return the places of the columns that an option names: one, or several that are added up."""
+    if names in [column.name for column in columns]:
+        return (find_position(columns, names, option, where),)
+    places = tuple(find_position(columns, each, option, where) for each in names.split(ADDED))
+    return tuple(dict.fromkeys(places))
 
 
 def list_columns(columns: Sequence[TableColumn]) -> str:

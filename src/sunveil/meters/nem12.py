@@ -17,7 +17,7 @@ from sunveil.meters.assemble import RawSystem, matched
 from sunveil.meters.clock import Stamps
 from sunveil.meters.contents import Content
 from sunveil.meters.numbers import parse_number
-from sunveil.meters.options import MeterOptions, Unit
+from sunveil.meters.options import ADDED, MeterOptions, Unit
 from sunveil.meters.record import Label
 from sunveil.meters.refusals import RefusedSystem
 from sunveil.meters.textcells import cut, iter_lines
@@ -88,7 +88,7 @@ def _channels(lines: Iterator[str]) -> Iterator[_Channel]:
             open_channel = None
             if len(cells) < 9:
                 continue
-            minutes = int(cells[8]) if cells[8] in ("5", "15", "30") else 0
+            minutes = int(cells[8]) if cells[8].lstrip("0") in ("5", "15", "30") else 0
             open_channel = _Channel(
                 cells[1], cells[4].upper() or cells[3].upper(), cells[7], minutes
             )
@@ -178,13 +178,16 @@ def _registers(
         "power_column": options.power_column or options.export_column,
         "import_column": options.import_column,
     }
-    for option, name in named.items():
-        if name is not None and name.upper() not in suffixes:
+    asked = {
+        option: [] if names is None else names.upper().split(ADDED)
+        for option, names in named.items()
+    }
+    for option, name in [(option, name) for option, names in asked.items() for name in names]:
+        if name not in suffixes:
             raise MeterError(
-                f"{where} has no register {name.upper()!r} ({ask(option)}): it has"
-                f" {', '.join(suffixes)}"
+                f"{where} has no register {name!r} ({ask(option)}): it has {', '.join(suffixes)}"
             )
-    wanted, taken = ([] if name is None else [name.upper()] for name in named.values())
+    wanted, taken = asked.values()
     if wanted:
         return wanted, taken
     made = [suffix for suffix in suffixes if suffix.startswith("B")]

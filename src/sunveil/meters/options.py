@@ -18,6 +18,9 @@ from sunveil.meters.record import Cleaning, Label
 
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{1,2})(?::?(\d{2}))?", re.IGNORECASE)
 AUTO = "auto"
+# Between the names of columns that are added up.
+ADDED = " + "
+ADDED_FIELDS = ("power_column", "import_column", "export_column")
 COLUMN_FIELDS = (
     "time_column",
     "power_column",
@@ -89,11 +92,12 @@ class MeterOptions:
     ----------
     time_column, power_column, system_column
         Names of the columns, or their places counted from 1; found by their usual names when left
-        out.
+        out. Several columns of readings are added up: a list, or ``"Export T1 + Export T2"``.
     import_column, export_column
         For a net meter that counts both ways apart: the columns of what was taken from the grid and
-        of what was given to it. Naming either says that it is a net meter; naming the second alone,
-        that it counts nothing else.
+        of what was given to it; several of either are added up, and those of tariffs by themselves.
+        Naming either says that it is a net meter; naming the second alone, that it counts nothing
+        else.
     date_column
         The column of dates, where ``time_column`` holds the time of day alone.
     skip_rows
@@ -178,6 +182,11 @@ class MeterOptions:
             _, name = parse_timezone(given)
             # a zone of zoneinfo or pytz is kept by its name, a text as it was written
             object.__setattr__(self, "timezone", given if isinstance(given, str) else name)
+        for name in ADDED_FIELDS:
+            given = getattr(self, name)
+            if isinstance(given, list | tuple):
+                whole_names = [text(name, each, give="columns' names") for each in given]
+                object.__setattr__(self, name, ADDED.join(whole_names) or None)
         self._check_types()
         if self.power_unit != AUTO:
             object.__setattr__(self, "power_unit", parse_unit(self.power_unit))

@@ -349,14 +349,17 @@ def _raws(content: Content, options: MeterOptions) -> Iterator[RawRead]:
 def _systems(tables: Sequence[RoleCells], options: MeterOptions) -> Iterator[RawRead]:
     """Yield the systems of a file's tables; one that cannot be read raises where no other can."""
     problem: MeterError | None = None
-    read = 0
+    found: list[RawRead] = []
     for table in tables:
         try:
-            found = read_table(table, options)
+            found += read_table(table, options).systems()
         except MeterError as error:
             problem = problem or error
-            continue
-        read += 1
-        yield from ((raw, found.options) for raw in found.systems())
-    if problem is not None and not read:
+    if problem is not None and not found:
         raise problem
+    read = {raw.system_id for raw, _ in found if isinstance(raw, RawSystem)}
+    for raw, own in found:
+        # a refusal of some of its rows is none of the system
+        if isinstance(raw, RawSystem) or raw.system_id not in read:
+            read.add(raw.system_id)
+            yield raw, own

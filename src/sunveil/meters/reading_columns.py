@@ -10,7 +10,7 @@ from sunveil.errors import MeterError, ask
 from sunveil.meters import vocabulary
 from sunveil.meters.header import TableColumn, fold
 from sunveil.meters.named_columns import (
-    find_position,
+    find_positions,
     first_named,
     list_columns,
     list_numbered,
@@ -23,8 +23,10 @@ from sunveil.meters.units import unit_in_name
 
 def find_readings(
     columns: Sequence[TableColumn], options: MeterOptions, taken: set[int | None], where: str
-) -> tuple[int, int | None, bool]:
-    """Return the column of readings, that of what was taken from the grid, and whether it is net.
+) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+    """Return the columns of readings, those of what was taken from the grid, and whether it is net.
+
+    Several of either are added up.
 
     Parameters
     ----------
@@ -38,40 +40,60 @@ def find_readings(
         The name of the table, for messages.
     """
     if options.power_column is not None:
-        place = find_position(columns, options.power_column, "power_column", where)
-        return place, None, options.net
+        places = find_positions(columns, options.power_column, "power_column", where)
+        return places, (), options.net
     if options.export_column is not None or options.import_column is not None:
         return *_named_flows(columns, options, taken, where), True
     exports, imports = find_flows(columns, taken)
     flows = {*exports, *imports}
-    if len(exports) == 1 and (options.net or not _other_generation(columns, taken | flows)):
-        if len(imports) > 1:
+    given, drawn = (_tariffs(columns, places) for places in (exports, imports))
+    if given and (options.net or not _other_generation(columns, taken | flows)):
+        if imports and not drawn:
             raise MeterError(
                 f"{where} has several columns of what is taken from the grid: name one with"
                 f" {ask('import_column')}, one of {list_columns([columns[at] for at in imports])}"
             )
-        return exports[0], imports[0] if imports else None, True
+        return given, drawn, True
     if options.net:
-        return _find_net(columns, taken, where), None, True
-    return _find_power(columns, taken, where), None, False
+        return (_find_net(columns, taken, where),), (), True
+    return (_find_power(columns, taken, where),), (), False
+
+
+def _tariffs(columns: Sequence[TableColumn], places: Sequence[int]) -> tuple[int, ...]:
+    """Return one column, or those of all tariffs of one register; none of any others.
+
+    A column of all tariffs together goes before those of each.
+    """
+    if len(places) < 2:
+        return tuple(places)
+    names = [re.sub(r"\b([km] ?)?wh?\b", "", fold(columns[at].label)).strip() for at in places]
+    common = [vocabulary.without_tariff(each) for each in names]
+    of_all = [
+        at for at, name in zip(places, names, strict=True) if vocabulary.ALL_TARIFFS.search(name)
+    ]
+    if len(of_all) == 1:
+        return tuple(of_all)
+    told = all(rest != name for name, rest in zip(names, common, strict=True))
+    alike = len(set(common)) == 1 and len(set(names)) == len(names)
+    return tuple(places) if alike and told else ()
 
 
 def _named_flows(
     columns: Sequence[TableColumn], options: MeterOptions, taken: set[int | None], where: str
-) -> tuple[int, int | None]:
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the columns of what was given to the grid and taken from it, of which one is named."""
-    imported = None
+    imported: tuple[int, ...] = ()
     if options.import_column is not None:
-        imported = find_position(columns, options.import_column, "import_column", where)
+        imported = find_positions(columns, options.import_column, "import_column", where)
     if options.export_column is not None:
-        return find_position(columns, options.export_column, "export_column", where), imported
-    exports, _ = find_flows(columns, taken | {imported})
-    if len(exports) != 1:
+        return find_positions(columns, options.export_column, "export_column", where), imported
+    exports = _tariffs(columns, find_flows(columns, taken | {*imported})[0])
+    if not exports:
         raise MeterError(
             f"{where} has no one column that is known as what is given to the grid: name it with"
             f" {ask('export_column')}, one of {list_columns(columns)}"
         )
-    return exports[0], imported
+    return exports, imported
 
 
 def find_flows(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sunveil.arguments import check_fields
+from sunveil.errors import in_words
 
 # The kind of a refusal that speaks of a whole file, not of one system.
 UNREAD = "unread"
@@ -23,3 +24,4 @@ class RefusedSystem:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        object.__setattr__(self, "reason", in_words(self.reason))

@@ -41,10 +41,6 @@ _ORIGINS = {
 }
 # Rules rather than facts about a file: not proposed unless somebody chose them.
 _RULES = ("negate", "net", "duplicates")
-# Fields that came later: left out of a digest unless declared, so that older digests hold.
-_LATER = ("export_column", "import_column", "net")
-# Fields that had another name when digests began, which digests keep.
-_FIRST_NAMES = {"power_unit": "unit"}
 # Fields that schema files had once, and what is done instead.
 _GONE = {
     "allow_net": "remove its line, and declare a net meter with net: true",
@@ -95,6 +91,7 @@ def _whole(text: str) -> int:
 
 
 _COLUMN = "a column's name, or its place counted from 1"
+_COLUMNS = f'{_COLUMN}; several that are added up as "Export T1 + Export T2"'
 _TIME = 'a time such as "2024-01-01T00:00"'
 # In the order in which a proposal has them.
 SCHEMA_FIELDS: dict[str, SchemaField] = {
@@ -125,12 +122,12 @@ SCHEMA_FIELDS: dict[str, SchemaField] = {
     "first": SchemaField("The first stamp; rows before it are left out.", _TIME, str, True),
     "last": SchemaField("The last stamp; rows after it are left out.", _TIME, str, True),
     "system_column": SchemaField("The column of systems.", _COLUMN, str, True),
-    "power_column": SchemaField("The column of readings.", _COLUMN, str, True),
+    "power_column": SchemaField("The column of readings.", _COLUMNS, str, True),
     "export_column": SchemaField(
-        "The column of what is given to the grid, of a net meter.", _COLUMN, str, True
+        "The column of what is given to the grid, of a net meter.", _COLUMNS, str, True
     ),
     "import_column": SchemaField(
-        "The column of what is taken from the grid, of a net meter.", _COLUMN, str, True
+        "The column of what is taken from the grid, of a net meter.", _COLUMNS, str, True
     ),
     "power_unit": SchemaField("What readings count.", "W, kW, MW, Wh, kWh, MWh or auto"),
     "register": SchemaField(
@@ -211,11 +208,7 @@ def schema_digest(options: MeterOptions) -> str:
     It is the SHA-256 of these fields as JSON with sorted keys. Declarations are public; what a
     file's own header says beside them is not in it.
     """
-    said = {
-        _FIRST_NAMES.get(name, name): value
-        for name in SCHEMA_FIELDS
-        if (value := getattr(options, name)) != getattr(_DEFAULTS, name) or name not in _LATER
-    }
+    said = {name: getattr(options, name) for name in SCHEMA_FIELDS}
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 

@@ -161,7 +161,7 @@ def cells_of_rows(
         system=column(roles.system),
         kind=column(roles.kind),
         unit=column(roles.unit),
-        imported=column(roles.imported),
+        imported=tuple(each for each in map(column, roles.imported) if each is not None),
         separator="" if said is None else None,
         said=said or {},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from sunveil.errors import MeterError, ask
 from sunveil.keys import keys_of
-from sunveil.meters.assemble import RawSystem, matched
+from sunveil.meters.assemble import RawSystem, added_up, matched
 from sunveil.meters.cells import RoleCells, RowReadings
 from sunveil.meters.clock import Stamps
-from sunveil.meters.dates import NO_TIME, read_stamps
-from sunveil.meters.days import rows_of_flows, rows_of_one_kind
+from sunveil.meters.dates import NO_TIME, WrittenStamps
+from sunveil.meters.days import kind_of_rows, kinds_of_flows
 from sunveil.meters.named_columns import suggest_systems
 from sunveil.meters.numbers import (
     POINT,
@@ -43,10 +43,13 @@ _NETTED = "It is what was given to the grid less what was taken from it."
 # So many rows show whether there are several for each time.
 _SEVERAL = 48
 
+# The different texts of a column, and the number of each row's.
+_Coded = tuple[pa.StringArray, NDArray[np.int64]]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableReadings:
-    """A table whose stamps and cells have been read: private.
+    """A table whose cells have been read: private.
 
     Parameters
     ----------
@@ -54,104 +57,122 @@ class TableReadings:
         Its cells.
     readings
         Its readings, row by row.
-    names
-        Its systems, None where the whole table is one.
+    stamps
+        Its stamps, row by row.
     unit
-        The unit that is declared or in the header; None where each system's cells must say it.
+        The unit that is declared or in the header, and what was assumed of it; None where each
+        system's cells must say it.
     options
         The options that hold: the curator's, and what the file says of itself.
-    time_format
-        How its stamps are written, where they are texts.
     notes
         What was assumed.
-    imported
-        The rows of what was taken from the grid, where the others are what was given to it.
-    units
-        The different texts in a column of units, and the number of each row's text.
+    kinds, units
+        The different texts in the columns of kinds and of units, and the number of each row's text.
     """
 
     table: RoleCells
     readings: RowReadings
-    names: list[str] | None
-    unit: Unit | None
+    stamps: _RowStamps
+    unit: tuple[Unit | None, tuple[str, ...]]
     options: MeterOptions
-    time_format: str | None
     notes: tuple[str, ...]
-    imported: TableReadings | None = None
-    units: tuple[pa.StringArray, NDArray[np.int64]] | None = None
+    kinds: _Coded | None = None
+    units: _Coded | None = None
 
     def __repr__(self) -> str:
         return f"TableReadings({self.table.where}, private)"
 
-    def systems(self) -> Iterator[RawSystem | RefusedSystem]:
-        """Yield its systems, in the order of their names."""
-        if self.imported is None:
-            yield from self._systems()
-            return
-        taken = {each.system_id: each for each in self.imported.systems()}
-        for given in self._systems():
-            yield _netted(given, taken.get(given.system_id))
+    def systems(self) -> Iterator[tuple[RawSystem | RefusedSystem, MeterOptions]]:
+        """Yield its systems, in the order of their names, each with the options that hold for it.
 
-    def _systems(self) -> Iterator[RawSystem | RefusedSystem]:
-        readings, where = self.readings, self.table.where
-        if self.names is None:
-            yield _system(self, None, self.table.stem)
+        No row of one has a say in how those of another are read.
+        """
+        table = self.table
+        nothing = MeterError(
+            f"{table.where} has no times that can be read in its column of times; say how they are"
+            f" written with {ask('time_format')}"
+        )
+        if table.system is None:
+            found = _read_rows(self, np.arange(len(table.rows)), table.stem, where=table.where)
+            if found is None:
+                raise nothing
+            yield found
             return
-        assert readings.codes is not None
-        order = np.argsort(readings.codes, kind="stable")
-        if self.options.declared_only:
-            # what has no stamp is no row, and names no system either
-            order = order[readings.wall[order] != NO_TIME]
-        edges = np.searchsorted(readings.codes[order], np.arange(len(self.names) + 1))
-        for code, name in sorted(enumerate(self.names), key=lambda each: each[1]):
+        names, codes = _names(table.system)
+        order = np.argsort(codes, kind="stable")
+        edges = np.searchsorted(codes[order], np.arange(len(names) + 1))
+        none = True
+        for code, name in sorted(enumerate(names), key=lambda each: each[1]):
             part = order[edges[code] : edges[code + 1]]
-            if len(part) <= _REMAINS and (readings.wall[part] == NO_TIME).all():
-                continue  # remains of a torn line, whose name is some other cell
-            if name != "" and len(part):
-                yield _system(self, part, name)
-            elif (readings.wall[part] != NO_TIME).any():
-                reason = (
-                    f"{where} has rows that name no system: write a text or a whole number into its"
-                    " column of systems"
-                )
-                yield RefusedSystem("", "unknown", reason)
+            try:
+                where = f"{table.where}, system {name},"
+                found = _read_rows(self, part, name, where=where) if len(part) else None
+            except MeterError as error:
+                found = RefusedSystem(name, "meter", str(error)), self.options
+            if found is not None:
+                none = False
+                yield found
+        if none:
+            raise nothing
 
 
 def read_table(table: RoleCells, options: MeterOptions) -> TableReadings:
     """Return the stamps and numbers of a table, each cell read by itself."""
     if not len(table.rows):
         raise MeterError(f"{table.where} has a header but no readings")
-    if table.kind is not None:
-        wide = table.roles.minutes is not None
-        if (flows := rows_of_flows(table.kind, options, strict=wide)) is not None:
-            given, taken = (read_table(_of_flow(table, rows), options) for rows in flows)
-            return replace(given, imported=taken, notes=(*given.notes, _NETTED))
-        table = table.keep(rows_of_one_kind(table.kind, options, where=table.where, strict=wide))
-    stamps, label, form = _stamps(table, options)
-    if table.short is not None:  # without a stamp, the remains of a cell with a line break
-        kept = ~table.short | (stamps.wall != NO_TIME)
-        table, stamps = table.keep(kept), stamps.keep(kept)
-    if not (stamps.wall != NO_TIME).any():
-        raise MeterError(
-            f"{table.where} has no times that can be read in its column of times; say how they are"
-            f" written with {ask('time_format')}"
-        )
-    _refuse_homes_without_names(table, stamps)
-    options = _with_said(options, table, label)
-    names, readings = _readings(table, options, stamps)
-    unit, notes = _unit(table, options)
-    if table.roles.imported is not None:
-        notes = (*notes, _NETTED)
+    options = _with_said(options, table)
+    notes: tuple[str, ...] = ()
+    if table.roles.imported:
+        notes = (_NETTED,)
     elif table.roles.net and not options.net:
-        notes = (*notes, "Its column is what was given to the grid: taken for a net meter.")
-    units = None if table.unit is None else coded(table.unit)
-    return TableReadings(table, readings, names, unit, options, form, notes, units=units)
+        notes = ("Its column is what was given to the grid: taken for a net meter.",)
+    by_row = not options.declared_only and options.known_unit is None and "unit" not in table.said
+    return TableReadings(
+        table,
+        _readings(table, options),
+        _RowStamps.of_table(table, options),
+        _unit(table, options),
+        options,
+        notes,
+        None if table.kind is None else coded(table.kind),
+        coded(table.unit) if table.unit is not None and by_row else None,
+    )
 
 
-def _of_flow(table: RoleCells, rows: NDArray[np.bool_]) -> RoleCells:
-    """Return the rows of a table that count one way, as a net meter's."""
-    kept = table.keep(rows)
-    return replace(kept, kind=None, roles=replace(kept.roles, kind=None))
+def _read_rows(
+    found: TableReadings, part: Rows, name: str, *, where: str
+) -> tuple[RawSystem | RefusedSystem, MeterOptions] | None:
+    """Return the system that some rows are of, None where they are none."""
+    if found.kinds is None:
+        return _system(found, part, name, where=where)
+    texts, codes = found.kinds
+    own, codes = np.unique(codes[part], return_inverse=True)
+    kinds = texts.take(pa.array(own)).to_pylist()
+    strict = found.table.roles.minutes is not None
+    flows = kinds_of_flows(kinds, found.options, strict=strict)
+    if flows is None:
+        kind = kind_of_rows(kinds, found.options, where=where, strict=strict)
+        return _system(found, part[kind[codes]], name, where=where)
+    given, taken = (
+        _of_tariffs([_system(found, part[kind[codes]], name, where=where) for kind in way])
+        for way in flows
+    )
+    if given is None:
+        return taken
+    return _netted(given[0], None if taken is None else taken[0]), given[1]
+
+
+def _of_tariffs(
+    tariffs: Sequence[tuple[RawSystem | RefusedSystem, MeterOptions] | None],
+) -> tuple[RawSystem | RefusedSystem, MeterOptions] | None:
+    """Return a system of the rows of all its tariffs."""
+    found = [each for each in tariffs if each is not None]
+    if not found:
+        return None
+    raws = [each for each, _ in found if isinstance(each, RawSystem)]
+    if len(raws) < len(found):
+        return next(each for each in found if isinstance(each[0], RefusedSystem))
+    return (added_up(raws) if len(raws) > 1 else raws[0]), found[0][1]
 
 
 def _netted(
@@ -166,18 +187,19 @@ def _netted(
         reason = f"{given.where} has no rows of what is taken from the grid; add them"
         return RefusedSystem(given.system_id, "meter", reason)
     try:
-        return replace(given, net=True, imported=matched(given, taken))
+        notes = (*given.notes, _NETTED)
+        return replace(given, net=True, imported=matched(given, taken), notes=notes)
     except MeterError as error:
         return RefusedSystem(given.system_id, "meter", str(error))
 
 
-def _refuse_homes_without_names(table: RoleCells, stamps: Stamps) -> None:
+def _refuse_homes_without_names(table: RoleCells, wall: NDArray[np.int64]) -> None:
     """Refuse a table with many rows for each time, where a column may name several systems."""
-    if table.system is not None or len(stamps.wall) < _SEVERAL:
+    if table.system is not None or len(wall) < _SEVERAL:
         return
-    if 2 * len(np.unique(stamps.wall)) > len(stamps.wall):
+    if 2 * len(np.unique(wall)) > len(wall):
         return
-    taken = {table.roles.time, table.roles.date, table.roles.imported, *table.roles.power}
+    taken = {table.roles.time, table.roles.date, *table.roles.counted}
     others = [each for at, each in enumerate(table.columns) if at not in taken]
     if listed := suggest_systems(others):
         raise MeterError(
@@ -186,12 +208,12 @@ def _refuse_homes_without_names(table: RoleCells, stamps: Stamps) -> None:
         )
 
 
-def _with_said(options: MeterOptions, table: RoleCells, label: Label | None) -> MeterOptions:
+def _with_said(options: MeterOptions, table: RoleCells) -> MeterOptions:
     """Return the options with what the header and the file say, where the curator does not."""
     changes: dict[str, object] = {}
-    label = table.roles.label or label
-    if options.label == AUTO and ("label" in table.said or label is not None):
-        changes["label"] = table.said.get("label") or label
+    label = table.said.get("label") or table.roles.label
+    if options.label == AUTO and label is not None:
+        changes["label"] = label
     if options.decimal == AUTO and "decimal" in table.said:
         changes["decimal"] = table.said["decimal"]
     if options.timezone is None:
@@ -203,21 +225,62 @@ def _with_said(options: MeterOptions, table: RoleCells, label: Label | None) -> 
     return options.changed(changes)
 
 
-def _stamps(table: RoleCells, options: MeterOptions) -> tuple[Stamps, Label | None, str | None]:
-    """Return the stamps of the rows, which instant they turn out to name, and their format."""
-    time = table.time
-    if pa.types.is_timestamp(time.type) or pa.types.is_date(time.type):
-        zoned = getattr(time.type, "tz", None) is not None
-        wall = _micros(time)
-        offset = np.full(len(wall), 0.0 if zoned else np.nan)
-        return Stamps(wall, offset, table.zone if zoned else None), None, None
-    label = None
-    if table.date is not None:
-        time, label = _joined(table.date, time)
-    texts, code = coded(time)
-    read = read_stamps(texts, options.time_format, where=table.where)
-    label = Label.START if read.ranged else label
-    return Stamps(read.wall[code], read.offset[code], None), label, read.form
+@dataclass(frozen=True, slots=True, eq=False)
+class _RowStamps:
+    """The stamps of a table, row by row, as far as they can be read without choosing a way.
+
+    Parameters
+    ----------
+    zone
+        The clock that the file states beside its instants.
+    wall
+        What the clock showed, where the file has types.
+    texts, codes
+        The different texts, and the number of each row's, where it has none.
+    first, last
+        Rows with an hour 0, or 24, of its own beside the date.
+    """
+
+    zone: str | None = None
+    wall: NDArray[np.int64] | None = None
+    texts: WrittenStamps | None = None
+    codes: NDArray[np.int64] | None = None
+    first: NDArray[np.bool_] | None = None
+    last: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of_table(cls, table: RoleCells, options: MeterOptions) -> _RowStamps:
+        """Return the stamps of a table."""
+        time, first, last = table.time, None, None
+        if _is_typed(time):
+            zoned = getattr(time.type, "tz", None) is not None
+            return cls(table.zone or "UTC" if zoned else None, _micros(time))
+        if table.date is not None:
+            time, first, last = _joined(table.date, time)
+        texts, codes = coded(time)
+        return cls(None, None, WrittenStamps(texts, options.time_format), codes, first, last)
+
+    def of(self, part: Rows, options: MeterOptions, *, where: str) -> tuple[Stamps, MeterOptions]:
+        """Return the stamps of some rows, and the options with what these stamps say."""
+        if self.wall is not None:
+            offset = np.full(len(part), np.nan if self.zone is None else 0.0)
+            return Stamps(self.wall[part], offset, self.zone), options
+        assert self.texts is not None
+        assert self.codes is not None
+        own, codes = np.unique(self.codes[part], return_inverse=True)
+        read = self.texts.read(own, where=where)
+        label = Label.START if read.ranged else None
+        if self.first is not None and self.last is not None:
+            ending = self.last[part].any() and not self.first[part].any()
+            label = label or (Label.END if ending else None)
+        said = {"time_format": read.form}
+        if options.label == AUTO and label is not None:
+            said["label"] = label
+        return Stamps(read.wall[codes], read.offset[codes], None), options.changed(said)
+
+
+def _is_typed(time: pa.Array) -> bool:
+    return bool(pa.types.is_timestamp(time.type) or pa.types.is_date(time.type))
 
 
 # What one count of each unit is. [µs]
@@ -236,45 +299,37 @@ def _micros(time: pa.Array) -> NDArray[np.int64]:
     return np.where((found < -most) | (found > most), NO_TIME, found * _UNITS[unit])
 
 
-def _joined(date: pa.Array, time: pa.Array) -> tuple[pa.Array, Label | None]:
-    """Return dates and times of day as one text, and the label that hours from 1 to 24 say."""
+def _joined(
+    date: pa.Array, time: pa.Array
+) -> tuple[pa.Array, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return dates and times of day as one text, and which rows have the hours 0 and 24."""
     clock = pc.utf8_trim_whitespace(decoded(time))
     day = pc.utf8_trim_whitespace(decoded(date))
     # A spreadsheet's date comes with a midnight of its own.
     day = pc.replace_substring_regex(day, r"[ T]00:00(:00)?$", "")
     clock = pc.replace_substring_regex(clock, r"^(\d{1,2})(\d\d)(\.0)?$", r"\1:\2")
-    hours = pc.match_substring_regex(clock, r"^\d{1,2}(\.0)?$")
-    last = bool(pc.any(pc.match_substring_regex(clock, r"^24(\.0)?$")).as_py())
-    first = bool(pc.any(pc.match_substring_regex(clock, r"^0?0(\.0)?$")).as_py())
+    first, last = (
+        np.asarray(pc.match_substring_regex(clock, rf"^{hour}(\.0)?$")) for hour in ("0?0", "24")
+    )
     clock = pc.replace_substring_regex(clock, r"^(\d{1,2})(\.0)?$", r"\1:00")
-    ending = bool(pc.any(hours).as_py()) and last and not first
     joined = pc.binary_join_element_wise(day, clock, " ")
     missing = pc.or_(pc.equal(day, ""), pc.equal(clock, ""))
-    return pc.if_else(missing, "", joined), Label.END if ending else None
+    return pc.if_else(missing, "", joined), first, last
 
 
-def _readings(
-    table: RoleCells, options: MeterOptions, stamps: Stamps
-) -> tuple[list[str] | None, RowReadings]:
-    names, codes = None, None
-    if table.system is not None:
-        names, codes = _names(table.system)
-    cells = pa.concat_arrays(table.power) if len(table.power) > 1 else table.power[0]
+def _readings(table: RoleCells, options: MeterOptions) -> RowReadings:
     blank = _is_blank_stamp(table)
 
-    def read(column: pa.Array) -> RowReadings:
+    def read(column: pa.Array, *added: pa.Array) -> RowReadings:
         numbers, commas, evidence = _numbers(column, table.separator, options)
-        wall, offset = stamps.wall, stamps.offset
         return RowReadings(
-            table.rows, wall, offset, numbers, commas, evidence, codes, blank, table.torn
+            table.rows, numbers, commas, evidence, blank, table.torn, added=tuple(map(read, added))
         )
 
-    found = read(cells)
     if table.roles.minutes is not None:
-        found = found.by_interval(table.roles.minutes)
-    if table.imported is not None:
-        found = replace(found, imported=read(table.imported))
-    return names, found
+        return read(pa.concat_arrays(table.power))
+    found = read(*table.power)
+    return replace(found, imported=read(*table.imported)) if table.imported else found
 
 
 def _names(cells: pa.Array) -> tuple[list[str], NDArray[np.int64]]:
@@ -289,7 +344,7 @@ def _names(cells: pa.Array) -> tuple[list[str], NDArray[np.int64]]:
 
 def _is_blank_stamp(table: RoleCells) -> NDArray[np.bool_]:
     """Return which rows have no stamp at all, or words where it should be."""
-    if pa.types.is_timestamp(table.time.type) or pa.types.is_date(table.time.type):
+    if _is_typed(table.time):
         return np.asarray(pc.is_null(table.time))
     texts, codes = coded(table.time if table.date is None else table.date)
     return ~np.asarray(pc.match_substring_regex(texts, r"\d"))[codes]
@@ -320,135 +375,144 @@ def _numbers(
 
 
 def _unit(table: RoleCells, options: MeterOptions) -> tuple[Unit | None, tuple[str, ...]]:
-    """Return the unit that is declared, in the header or beside the table, None without any."""
+    """Return the unit that is declared, in the header or beside the table, and what was assumed."""
     if options.known_unit is not None:
         return options.known_unit, ()
     if "unit" in table.said:
         return unit_in_name(table.said["unit"]), ()
     if {"consumption category", "generator capacity"} <= {each.folded for each in table.columns}:
         return Unit.KWH, ()  # Ausgrid's solar homes
-    if table.unit is not None and not options.declared_only:
-        stated = units_in(*map(str, coded(table.unit)[0].to_pylist()))
-        if stated:  # by several each system has its own
-            return (stated.pop() if len(stated) == 1 else None), ()
-    labels = {table.columns[at].label for at in table.roles.power}
-    if len({unit_in_name(label) for label in labels}) > 1:
-        return None, ()
-    if table.roles.imported is not None:
+    roles = table.roles
+    if roles.minutes is None and len(roles.counted) > 1:
         return _unit_of_flows(table), ()
+    if len({unit_in_name(table.columns[at].label) for at in roles.power}) > 1:
+        return None, ()
     return find_unit(table.columns[table.roles.power[0]].label)
 
 
 def _unit_of_flows(table: RoleCells) -> Unit | None:
-    """Return the unit of what was given to the grid and of what was taken from it."""
-    assert table.roles.imported is not None
-    places = (table.roles.power[0], table.roles.imported)
-    units = units_in(*(table.columns[at].label for at in places))
+    """Return the unit of columns that are added up, or taken from each other."""
+    units = units_in(*(table.columns[at].label for at in table.roles.counted))
     if len(units) > 1:
         raise MeterError(
-            f"{table.where} counts what is given to the grid in another unit than what is taken"
-            " from it: bring both columns to one unit"
+            f"{table.where} has columns of different units to add up or to take from each other,"
+            " one of them in another unit than the first: bring them to one unit"
         )
     return units.pop() if units else None
 
 
-def _unit_in_column(
-    units: tuple[pa.StringArray, NDArray[np.int64]] | None, some: Rows | slice
-) -> Unit | None:
-    """Return the unit that the column of units states for a system, where it is one."""
-    if units is None:
-        return None
-    texts, codes = units
-    found = units_in(*map(str, texts.take(pa.array(np.unique(codes[some]))).to_pylist()))
-    return found.pop() if len(found) == 1 else None
+def _stated_units(found: TableReadings, part: Rows) -> set[Unit | None]:
+    """Return the units that a column of units states for a system."""
+    if found.units is None:
+        return set()
+    texts, codes = found.units
+    return units_in(*map(str, texts.take(pa.array(np.unique(codes[part]))).to_pylist()))
 
 
-def _own_unit(numbers: CellNumbers, some: Rows | slice) -> Unit | None:
+def _own_unit(numbers: CellNumbers) -> Unit | None:
     """Return the unit that most cells of a system carry themselves."""
-    values, told = numbers.values[some], numbers.with_unit[some]
-    bright = ~np.isnan(values) & (values != 0)
+    told = numbers.with_unit
+    bright = ~np.isnan(numbers.values) & (numbers.values != 0)
     if 2 * told.sum() <= bright.sum() or not told.any():
         return None
-    return Unit.KWH if numbers.energy[some][told].mean() > 0.5 else Unit.KW
+    return Unit.KWH if numbers.energy[told].mean() > 0.5 else Unit.KW
 
 
-def _system(found: TableReadings, part: Rows | None, name: str) -> RawSystem | RefusedSystem:
-    """Return one system of a table, or why its rows cannot be used."""
-    table, readings, options = found.table, found.readings, found.options
-    some: Rows | slice = slice(None) if part is None else part
-    where = table.where if part is None else f"{table.where}, system {name},"
-    unit = found.unit
+def _system(
+    found: TableReadings, part: Rows, name: str, *, where: str
+) -> tuple[RawSystem | RefusedSystem, MeterOptions] | None:
+    """Return the system of some rows, or why they cannot be used; None where they are no rows."""
+    table = found.table
+    stamps, options = found.stamps.of(part, found.options, where=where)
+    lost = stamps.wall == NO_TIME
+    remains = lost & (options.declared_only or (table.short is not None and table.short[part]))
+    part, stamps, lost = part[~remains], stamps.keep(~remains), lost[~remains]
+    if table.system is None:
+        if lost.all():
+            return None
+        _refuse_homes_without_names(table, stamps.wall)
+    elif not len(part) or (lost.all() and (len(part) <= _REMAINS or not name)):
+        return None  # remains of a torn line, whose name is some other cell
+    if not name:
+        reason = (
+            f"{table.where} has rows that name no system: write a text or a whole number into its"
+            " column of systems"
+        )
+        return RefusedSystem("", "unknown", reason), options
+    wide = table.roles.minutes
+    own = found.readings.of(part, len(wide or (0,)))
+    if wide is not None:
+        stamps = stamps.of_days(wide)
+    (unit, notes), known = found.unit, stamps.wall != NO_TIME
+    if stated := _stated_units(found, part):
+        unit, notes = (stated.pop() if len(stated) == 1 else None), ()
     if unit is None and not options.declared_only:
-        unit = _unit_in_column(found.units, some) or _own_unit(readings.numbers, some)
+        unit = _own_unit(own.numbers)
     if unit is None:
-        column = "" if table.roles.minutes else table.columns[table.roles.power[0]].shown
-        return RefusedSystem(name, "meter", str(missing_unit(table.where, column)))
-    rows, wall = readings.rows[some], readings.wall[some]
-    values, told = _values(readings, some, unit)
+        column = "" if wide else table.columns[table.roles.power[0]].shown
+        return RefusedSystem(name, "meter", str(missing_unit(table.where, column))), options
+    notes = (*notes, *found.notes)
+    values, told = _values(own, unit)
     imported = None
-    if readings.imported is not None:
-        imported, more = _values(readings.imported, some, unit)
+    if own.imported is not None:
+        imported, more = _values(own.imported, unit)
         told += more
-    known = wall != NO_TIME
-    notes = found.notes
     if not options.declared_only:
-        problem = _problem(readings, some, rows, known, where=where)
+        problem = _problem(own, known, where=where)
         if problem is not None:
-            return RefusedSystem(name, "meter", problem)
+            return RefusedSystem(name, "meter", problem), options
         if told:
             notes = (*notes, f"{count(told, 'cell')} without a number, left out.")
-        lost = int((~known & ~np.isnan(values)).sum())
-        if lost:
-            notes = (*notes, f"{count(lost, 'row')} without a time, left out.")
-    stamps = Stamps(
-        wall[known], readings.offset[some][known], table.zone, table.roles.minutes is not None
-    )
-    return RawSystem(
+        if timeless := int((~known & ~np.isnan(values)).sum()):
+            notes = (*notes, f"{count(timeless, 'row')} without a time, left out.")
+    raw = RawSystem(
         name,
         where,
-        rows[known],
-        stamps,
+        own.rows[known],
+        stamps.keep(known),
         values[known],
         unit,
         notes,
         net=table.roles.net,
         imported=None if imported is None else imported[known],
     )
+    return raw, options
 
 
-def _values(
-    readings: RowReadings, some: Rows | slice, unit: Unit
-) -> tuple[NDArray[np.float64], int]:
+def _values(readings: RowReadings, unit: Unit) -> tuple[NDArray[np.float64], int]:
     """Return the readings of a system in its table's unit, and how many cells are no numbers."""
     numbers = readings.numbers
-    values, text = numbers.values[some], numbers.text[some]
+    values = numbers.values
     # every system's own cells tell its decimal mark
-    if readings.evidence is not None and decimal_mark(readings.evidence[some]) == ",":
+    if readings.evidence is not None and decimal_mark(readings.evidence) == ",":
         assert readings.commas is not None
-        values = readings.commas[some]
-    own = numbers.with_unit[some]
+        values = readings.commas
+    own = numbers.with_unit
     if own.any():
-        fits = own & (numbers.energy[some] == unit.is_energy)
+        fits = own & (numbers.energy == unit.is_energy)
         with np.errstate(over="ignore"):
             converted = np.where(fits, values / unit.kilo, np.nan)
         values = np.where(own, converted, values)
     if readings.torn is not None:
-        values = np.where(readings.torn[some], np.nan, values)
-    return values, int(text.sum())
+        values = np.where(readings.torn, np.nan, values)
+    without = int(numbers.text.sum())
+    for each in readings.added:
+        more, lost = _values(each, unit)
+        values, without = values + more, without + lost
+    return values, without
 
 
-def _problem(
-    readings: RowReadings, some: Rows | slice, rows: Rows, known: NDArray[np.bool_], *, where: str
-) -> str | None:
+def _problem(readings: RowReadings, known: NDArray[np.bool_], *, where: str) -> str | None:
     """Return what is wrong with the lines and stamps of a system, for an inference."""
-    if readings.torn is not None and (torn := readings.torn[some]).mean() > _FEW:
+    rows = readings.rows
+    if readings.torn is not None and readings.torn.mean() > _FEW:
         return (
-            f"{where} has more cells than its header at {name_rows(rows[torn])}: numbers with the"
-            f" separator in them must stand in quotes, or name it with {ask('separator')}"
+            f"{where} has more cells than its header at {name_rows(rows[readings.torn])}: numbers"
+            f" with the separator in them must stand in quotes, or name it with {ask('separator')}"
         )
     if not known.any():
         return f"{where} has no times that can be read; say how with {ask('time_format')}"
-    blank = readings.blank_stamp[some]
+    blank = readings.blank_stamp
     ends = np.flatnonzero(known)[[0, -1]]
     inside = np.arange(len(known))
     around = (inside < ends[0]) | (inside > ends[1])
@@ -461,8 +525,7 @@ def _problem(
             f"{where} has times that cannot be read at {name_rows(rows[wrong])};"
             f" say how they are written with {ask('time_format')}"
         )
-    values = readings.numbers.values[some]
-    lost = blank & ~np.isnan(values) & (~around | (not few))
+    lost = blank & ~np.isnan(readings.numbers.values) & (~around | (not few))
     if lost.mean() > _FEW:
         return f"{where} has readings without a time at {name_rows(rows[lost])}; remove them"
     return None

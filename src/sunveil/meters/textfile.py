@@ -65,14 +65,14 @@ def _refuse_open_decimal(head: TableHead, options: MeterOptions, where: str) -> 
 
 def _refuse_parted_flows(roles: ColumnRoles, where: str) -> None:
     """Refuse a release whose stamps stand between readings: a spoilt one would take them along."""
-    if roles.imported is None:
+    if roles.minutes is not None or len(roles.counted) == 1:
         return
-    first, last = sorted((roles.power[0], roles.imported))
+    first, last = min(roles.counted), max(roles.counted)
     others = (roles.time, roles.date, roles.system)
     if any(at is not None and first < at < last for at in others):
         raise MeterError(
             f"{where} has its times or systems between the columns of what is given to the grid and"
-            " what is taken from it: put these two side by side"
+            " what is taken from it: put these side by side"
         )
 
 
@@ -84,8 +84,8 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
         "kind": roles.kind,
         "unit": roles.unit,
     }
-    # a line of a whole day is torn as a whole, and so are the two columns of a net meter
-    read = [*roles.power, *(() if roles.imported is None else (roles.imported,))]
+    # a line of a whole day is torn as a whole, and so are the columns of a net meter
+    read = roles.counted
     # without a header nothing but a line itself says how many cells it has
     width = len(head.columns) if head.named else _ANY_WIDTH
     private = (min(read), max(read)) if head.named else None
@@ -118,7 +118,7 @@ def _streamed(content: Content, head: TableHead, roles: ColumnRoles) -> RoleCell
         roles,
         np.concatenate(rows),
         power=tuple(whole[: len(roles.power)]),
-        imported=None if roles.imported is None else whole[-1],
+        imported=tuple(whole[len(roles.power) :]),
         torn=np.concatenate(torn),
         short=np.concatenate(short),
         separator=head.separator,

@@ -61,24 +61,44 @@ CONSUMPTION_KINDS = frozenset(
 # What a net meter that counts both ways apart calls them; the first that one column has wins. A
 # utility delivers to its customers and receives from them; OBIS numbers both ways.
 EXPORTS = (
-    re.compile(r"\b(exports?|exported|feed in|feedin|fed in|to grid|2 (8|29|7) 0)\b"),
-    re.compile(r"\b(netzeinspeisung|einspeisung|eingespeist|teruglevering|received|returned)\b"),
+    re.compile(r"\b(exports?|exported|feed in|feedin|fed in|to grid|2 (8 [0-4]|(29|7) 0))\b"),
+    re.compile(
+        r"\b(netzeinspeisung|einspeisung|eingespeist|teruglevering|teruggeleverd|injectie|injection"
+        r"|received|returned)\b"
+    ),
 )
 IMPORTS = (
-    re.compile(r"\b(imports?|imported|from grid|purchased|1 (8|29|7) 0)\b"),
-    re.compile(r"\b(netzbezug|bezug|bezogen|delivered|afname|grid consumption)\b"),
-    re.compile(r"\b(consumed|consumption|usage|used|verbrauch)\b"),
+    re.compile(r"\b(imports?|imported|from grid|purchased|1 (8 [0-4]|(29|7) 0))\b"),
+    re.compile(
+        r"\b(netzbezug|bezug|bezogen|delivered|afname|afgenomen|levering|geleverd|prelevement"
+        r"|grid consumption)\b"
+    ),
+    re.compile(r"\b(consumed|consumption|usage|used|verbrauch|verbruik)\b"),
 )
+# What the register of one tariff has in its name beside what all have: OBIS numbers tariffs, the
+# Netherlands and Belgium say low and normal, day and night.
+OBIS_TARIFF = re.compile(r"\b([12] 8) [1-4]\b")
+TARIFF = re.compile(
+    r"\b((t|tarif|tariff|tarief|rate) ?[1-4]|(laag|normaal|hoog|dal|dag|nacht|piek)(tarief)?|low"
+    r"|high|normal|day|night|off peak|offpeak|peak|jour|nuit|tag|[1-4]$)(?!\w)"
+)
+ALL_TARIFFS = re.compile(r"\b([12] 8 0|totals?|totaal|gesamt|summe|sum)\b")
 # Columns of times that say which way their readings flow, as Southern California Edison's do.
 FLOWING_TIMES = re.compile(r"\b(delivered|received|consumption)\b")
 # One column of what flows at the grid, both ways in one.
 NETS = re.compile(r"\b(net|netto|grid|mains|saldo|residual)\b")
 # Rows of either, where a column says what each row counts.
 EXPORT_KINDS = frozenset(
-    _listed("export, exported, feed in, to grid, received, einspeisung, 2 8 0")
+    _listed(
+        "export, exported, feed in, to grid, received, einspeisung, teruglevering, injectie,"
+        " injection, 2 8, 2 8 0"
+    )
 )
 IMPORT_KINDS = frozenset(
-    _listed("import, imported, from grid, delivered, consumption, usage, use, bezug, 1 8 0")
+    _listed(
+        "import, imported, from grid, delivered, consumption, usage, use, bezug, levering, afname,"
+        " prelevement, 1 8, 1 8 0"
+    )
 )
 # What may tell several homes apart under another name, for the advice.
 IDENTIFYING = re.compile(r"\b(id|home|house|meter|customer|account|unit|device|serial|name|no)\b")
@@ -101,7 +121,7 @@ OTHERS = re.compile(
     r"|frequency|reactive|quality|flag|status|devices|reporting|apparent|use|usage|dc|row)\b"
 )
 COUNTERS = re.compile(
-    r"\b([12] 8 0|counter|cumulative|lifetime|odometer|register|zahlerstand|meter reading"
+    r"\b([12] 8 [0-4]|counter|cumulative|lifetime|odometer|register|zahlerstand|meter reading"
     r"|total yield|gesamtertrag|kumuliert\w*|cumulated|accumulated|tot wh out)\b"
 )
 DAILY_COUNTERS = re.compile(
@@ -112,3 +132,8 @@ DIFFERENCES = re.compile(r"\b(differ\w*|delta|interval)\b")
 DERIVED = re.compile(r"\b(net|max|min|peak|day)\b")
 ENDING = re.compile(r"\b(ending|end|ends|end at|he|ende|to|bis|fin)\b")
 STARTING = re.compile(r"\b(start|starting|begin\w*|from|von|anfang|beginn|debut|inicio)\b")
+
+
+def without_tariff(folded: str) -> str:
+    """Return the name of a register without what tells its tariff from others."""
+    return " ".join(TARIFF.sub("", OBIS_TARIFF.sub(r"\1", folded)).split())

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sunveil.arguments import check_path
+from sunveil.arguments import all_named, check_path
 from sunveil.errors import ParameterError, SourceError
 from sunveil.power.mixture import FleetMixture, lay_planes, named_groups
 from sunveil.power.row_laws import FEW_LOST, RowErrors
 from sunveil.power.rows import lossy_mixture, moved_rows, window_mixture
 from sunveil.power.synthetic import synthetic_mixture
 from sunveil.power.tables import TableFleet, bins_of, table_mixture
-from sunveil.publish.clip import LARGEST_KW
 from sunveil.publish.counts import MARGINS
 from sunveil.publish.folder import frame_of_table
 from sunveil.publish.measured import NAME as NOISY_COUNTS
@@ -28,7 +27,6 @@ from sunveil.site import Array
 
 PLANE = ("surface_azimuth", "surface_tilt", "dc_capacity_kw")
 PACKAGE = "datapackage.json"
-_CAPACITIES = (0.5, 2000.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +40,7 @@ class PublishedFleet:
     about
         What each is, by name.
     public
-        The public choices it was made with, where it says them.
+        The public choices it was made with.
     """
 
     tables: Mapping[str, pd.DataFrame]
@@ -130,9 +128,9 @@ def mixture_of(found: PublishedFleet, *, draws: int, rng: np.random.Generator) -
         counts = found.tables.get(NOISY_COUNTS)
         if counts is None:
             raise ParameterError(
-                f"the publication has no table {NOISY_COUNTS} beside its synthetic systems, as in"
-                " older versions; publish it again, which costs nothing, or give the rows as a"
-                " file of planes, which are then taken as they are"
+                f"the publication has no table {NOISY_COUNTS} beside its synthetic systems;"
+                " publish it again, which costs nothing, or give the rows as a file of planes,"
+                " which are then taken as they are"
             )
         return synthetic_mixture(counts, found.public, draws=draws, rng=rng)
     if "systems" in found.tables and "errors" in found.tables:
@@ -149,13 +147,15 @@ def table_fleet(found: PublishedFleet) -> TableFleet:
     """Return the tables of a fleet with their key and bins."""
     tables = {name: table for name, table in found.tables.items() if name in {*MARGINS, "totals"}}
     first = next(iter(tables.values())).columns[0]
+    with all_named("the publication", "its folder as it was published"):
+        largest = float(found.public["largest_kw"])
     known = {"systems", "sector", "tilt_band", "capacity_class"}
     return TableFleet(
         tables=tables,
         about=found.about,
         key=None if first in known else str(first),
         bins=bins_of(tables),
-        largest_kw=float(found.public.get("largest_kw", LARGEST_KW)),
+        largest_kw=largest,
     )
 
 
@@ -181,8 +181,8 @@ def _system_mixture(found: PublishedFleet, *, draws: int, rng: np.random.Generat
     azimuth, tilt, capacity = _planes_of(found)
     if law.lost <= FEW_LOST:
         return moved_rows(azimuth, tilt, capacity, law, draws=draws, rng=rng)
-    choices = found.public.get("choices", {})
-    low, high = choices.get("capacities_kw", _CAPACITIES)
+    with all_named("the publication", "its folder as it was published"):
+        low, high = found.public["choices"]["capacities_kw"]
     azimuth, tilt, capacity = (table[name].to_numpy(np.float64) for name in PLANE)
     return lossy_mixture(azimuth, tilt, capacity, law, capacities_kw=(float(low), float(high)),
                          draws=draws, rng=rng)  # fmt: skip

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sunveil.arguments import all_named
 from sunveil.errors import ParameterError
 from sunveil.power.mixture import FleetMixture, cell_weights
 from sunveil.power.posterior import Observation, draw_cells
 from sunveil.power.priors import CellGrid, cell_prior
 from sunveil.publish.bins import Bins
 from sunveil.publish.measured import AXES
-from sunveil.publish.synthetic import BINS
 from sunveil.site import Array
 
 
@@ -42,9 +42,11 @@ def synthetic_mixture(
     rng
         Source of randomness.
     """
-    bins = _bins(public)
+    with all_named("the publication", "its folder as it was published"):
+        told, many = public["bins"], float(public["systems"])
+        edges = tuple(told["tilt_edges"]), tuple(told["capacity_edges_kw"])
+        bins = Bins(told["sectors"], *edges)
     prior = cell_prior(CellGrid.of(bins), largest_kw=bins.capacity_edges_kw[-1])
-    many = float(public["systems"])
     observed = Observation(
         _matrix(counts, bins),
         counts["noisy"].to_numpy(np.float64),
@@ -63,13 +65,6 @@ def synthetic_mixture(
             " were sampled from a model of these and say no more.",
         ),
     )
-
-
-def _bins(public: Mapping[str, Any]) -> Bins:
-    told = public.get("bins")
-    if not told:
-        return BINS
-    return Bins(told["sectors"], tuple(told["tilt_edges"]), tuple(told["capacity_edges_kw"]))
 
 
 def _matrix(counts: pd.DataFrame, bins: Bins) -> Array:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 
-# The last four are the wide forms that some spreadsheets take for the first.
-FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"
-# The same for DuckDB, which writes tables.
+# How formulas begin, for DuckDB, which writes tables; the last four are the wide forms that some
+# spreadsheets take for the first.
 PATTERN = r"^'*[=+\-@\t\r\n＝＋－＠]"
 SAID = (
     "Texts that a spreadsheet would take for a formula (they begin with =, +, -, @, a tab or a line"

@@ -33,7 +33,7 @@ class PublicationLoss:
 def household_loss(publication: Publication, account: PublicationAccount | None) -> PublicationLoss:
     """Return what a publication costs a household, or a system where no household is known of.
 
-    A household with several meters in it loses as many ε. The ledger has charged for them.
+    A household with several meters in it loses as many ε, and δ. The ledger has charged for them.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def household_loss(publication: Publication, account: PublicationAccount | None)
         return PublicationLoss(unit, found)
     found = {"epsilon": guarantee.epsilon * meters}
     if guarantee.delta > 0.0:
-        found["delta"] = guarantee.delta
+        found["delta"] = guarantee.delta * meters
     return PublicationLoss(unit, found)
 
 

@@ -152,7 +152,7 @@ def composition(publication: Publication, account: PublicationAccount | None) ->
         return f"{within} Over all releases of a household's records, ε is added up."
     return (
         f"{within} Over all releases of a household's records, ρ of zero-concentrated DP is added"
-        f" up, and turned into ε at δ by the {account.promise.conversion} conversion."
+        f" up, and turned into ε at δ by the tight conversion."
     )
 
 

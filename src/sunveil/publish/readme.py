@@ -73,13 +73,17 @@ def readme(
 def _protected(publication: Publication, account: PublicationAccount | None) -> str:
     guarantee, loss = publication.guarantee, household_loss(publication, account)
     delta = loss.parameters.get("delta")
-    failing = "" if delta is None else f", but with a probability of {delta:g}"
+    factor = f"{math.exp(loss.parameters['epsilon']):.3g} times"
+    kept = f"nothing here would be more than {factor} as likely or as unlikely to be published"
+    if delta is not None:
+        kept = (
+            f"every set of possible publications would be at most {factor} as likely as it is, plus"
+            f" {delta:g}, and the other way round"
+        )
     lines = [
         f"The unit of protection is **{loss.unit}**.",
         statement(publication),
-        "If it were replaced by any other, nothing here would be more than"
-        f" {math.exp(loss.parameters['epsilon']):.3g} times as likely or as unlikely to be"
-        f" published{failing}.",
+        f"If it were replaced by any other, {kept}.",
     ]
     if not isinstance(guarantee.unit, System):
         lines.append(

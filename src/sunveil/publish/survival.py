@@ -84,36 +84,6 @@ def survival(table: PublishedTable, marginals: list[Marginal], bins: Bins) -> Pu
     )
 
 
-def private_survival(rows: FleetRows, table: PublishedTable, bins: Bins) -> dict[str, float]:
-    """Return how far a synthetic table is from the fleet itself: for the curator alone.
-
-    Distances are shares of systems that would have to move to another bin; differences of
-    correlations are those of the binned values.
-
-    Parameters
-    ----------
-    rows
-        The fleet: private.
-    table
-        The synthetic systems.
-    bins
-        The public bins.
-
-    Privacy
-    -------
-    None: it looks at the rows, and must not be published.
-    """
-    real, made = cells_of(rows, bins), places_of_table(table, bins)
-    found = {}
-    for axes in (*SINGLES, *PAIRS):
-        one, other = tally(real, axes, bins), tally(made, axes, bins)
-        found[" x ".join(NAMES[axis] for axis in axes)] = _distance(one, other)
-        if len(axes) == 2:
-            for name, scores in _scores(axes, bins):
-                found[name] = _correlation(other, *scores) - _correlation(one, *scores)
-    return found
-
-
 _REPORT = (
     Column("kind", "string", "distance, or correlation."),
     Column("of", "string", "Which columns."),

@@ -90,7 +90,7 @@ def about_system(
 ) -> str:
     """Return what is public of a system, as text: its name, its place, its weather and its days.
 
-    Ledgers hold digests of these texts, so that they are written as version 0.1 wrote them.
+    Ledgers hold digests of these texts: another wording is another question.
 
     Parameters
     ----------
@@ -197,8 +197,7 @@ def systems_publication(
     Parameters
     ----------
     rows
-        As :func:`row_of` made them, with planes and tracker or without; those that version 0.1
-        kept have errors at their ends, which are left away.
+        As :func:`row_of` made them, with planes and tracker or without.
     question
         What was charged for them.
     terms
@@ -262,8 +261,7 @@ def systems_tables(rows: Sequence[Sequence[Any]]) -> tuple[PublishedTable, ...]:
         " to expect stand in the table errors."
     )
     if not any(map(_tells_planes, rows)):
-        plain = tuple(tuple(row[: len(COLUMNS)]) for row in rows)
-        return (PublishedTable("systems", about, COLUMNS, plain),)
+        return (PublishedTable("systems", about, COLUMNS, tuple(map(tuple, rows))),)
     planes = PublishedTable(
         name="planes",
         about="The planes of the systems, one row each; trackers have none, and those rows of the"
@@ -279,8 +277,8 @@ def systems_tables(rows: Sequence[Sequence[Any]]) -> tuple[PublishedTable, ...]:
 
 
 def _tells_planes(row: Sequence[Any]) -> bool:
-    """Return whether a row has planes and a tracker: where version 0.1 put errors, they are not."""
-    return len(row) > len(COLUMNS) and isinstance(row[len(COLUMNS)], list)
+    """Return whether a row has planes and a tracker."""
+    return len(row) > len(COLUMNS)
 
 
 def _mount(row: Sequence[Any]) -> tuple[Any, ...]:

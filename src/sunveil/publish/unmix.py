@@ -202,11 +202,6 @@ def window_of(public: Mapping[str, Any]) -> Window:
             Axis(math.floor(90.0 / tilt) + 1, tilt),
             Axis(math.ceil(math.log(high / low) / capacity) + 1, capacity),
         )
-        if "window_widths" in public:
-            raise ParameterError(
-                "these systems were released by the window of version 0.1, which had another shape;"
-                " estimate their fleet with that version"
-            )
         return Window(float(public["epsilon"]), axes, int(public["window_candidates"]))
     except (KeyError, TypeError):
         raise ParameterError(

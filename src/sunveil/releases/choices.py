@@ -273,8 +273,7 @@ class Choices:
     def to_dict(self) -> dict[str, Any]:
         """Return the choices as plain JSON types.
 
-        What version 0.1 did not know of is left out where it is not used, so that the same
-        choices are the same question to a ledger.
+        What is not used is left out, so that the same choices are the same question to a ledger.
         """
         found: dict[str, Any] = {
             "planes_step_degrees": self.step,

@@ -39,6 +39,10 @@ from sunveil.weather import Weather, WeatherCache, clearsky
 SHORTEST = 15.0
 # Readings are held to this and to zero, each alone, so that their sums are finite. [kW]
 LARGEST = 1e15
+# A civil day begins at most this long before and after mean solar midnight: in Alaska by daylight
+# saving time and in the west of China, and in the east of Brazil and of Poland, with room. A
+# quarter of an hour of the first is for stamps that are taken for their intervals' middle. [s]
+MIDNIGHT_BEFORE, MIDNIGHT_AFTER = 12_600, 3_600
 
 
 def time_grid_of(record: Record, *, longitude: float) -> TimeGrid:
@@ -79,11 +83,12 @@ class Frame:
     mounts
         What candidates stand on: single planes, and pairs and trackers where they are candidates.
     lit
-        Which intervals are in daylight, by the declared clock.
+        Which intervals are in daylight, by the declared clock; none about midnight.
     days
         Where each solar day begins among the lit intervals, and where the last ends.
     dark
-        In which intervals the sun is well below the horizon, so that a net meter sees load alone.
+        In which intervals the sun is well below the horizon, so that a net meter sees load alone;
+        none about midnight.
     profiles
         Logarithm of every mount's profile in the lit intervals, for every clock under every haze.
     """
@@ -351,7 +356,19 @@ def _lit(
     """Return which intervals have daylight in their middle, and weather; and which are dark."""
     middles = time_grid.times + np.timedelta64(round(time_grid.step / 2.0), "s")
     sun = sun_at(clear, middles)
-    lit: NDArray[np.bool_] = (sun[:, 2] > LOWEST) & covered(weather, middles)
+    by_day = ~_about_midnight(time_grid, weather.site.longitude)
+    lit: NDArray[np.bool_] = (sun[:, 2] > LOWEST) & covered(weather, middles) & by_day
     if not lit.any():
         raise MeterError("the readings and the weather have no daylight in common")
-    return lit, np.asarray(sun[:, 2] < -LOWEST)
+    return lit, np.asarray((sun[:, 2] < -LOWEST) & by_day)
+
+
+def _about_midnight(time_grid: TimeGrid, longitude: float) -> NDArray[np.bool_]:
+    """Return which intervals a civil day may begin or end in, or one before or after.
+
+    They count for nothing, so that a civil day is part of one solar day alone. One more after it,
+    since stamps that are taken for the start of their interval may be its end.
+    """
+    since = (time_grid.starts + round(longitude * 240.0)) % DAY
+    step = time_grid.step
+    return (since < MIDNIGHT_AFTER + step) | (since + step > DAY - MIDNIGHT_BEFORE)

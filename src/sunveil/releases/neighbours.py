@@ -18,9 +18,17 @@ from numpy.typing import NDArray
 from sunveil.meters.record import Cleaning, Record
 from sunveil.privacy.units import Days, Readings, Unit
 from sunveil.releases.choices import Choices
-from sunveil.releases.frame import SHORTEST, Frame, make_frame, time_grid_of
+from sunveil.releases.frame import (
+    MIDNIGHT_AFTER,
+    MIDNIGHT_BEFORE,
+    SHORTEST,
+    Frame,
+    make_frame,
+    time_grid_of,
+)
 from sunveil.releases.mounts import MountChoices
 from sunveil.releases.score import count_score
+from sunveil.releases.worth import HOUR
 from sunveil.scores import Capacities
 from sunveil.simulate import CITIES, draw_systems, simulate_power, simulate_sky
 from sunveil.site import Array
@@ -248,11 +256,23 @@ def _replaced(setting: Setting, unit: Unit, single: NDArray[np.intp], rng: Rng) 
         # the first and the last day more often, since the frame ends there
         weights = np.ones(count // _per_day(setting))
         weights[[0, -1]] = 4.0
-        chosen = rng.choice(len(weights), unit.k, replace=False, p=weights / weights.sum())
-        mask.reshape(-1, _per_day(setting))[chosen] = True
+        for day in rng.choice(len(weights), unit.k, replace=False, p=weights / weights.sum()):
+            mask |= civil_day(setting, int(day), rng)
     else:
         mask[:] = True
     return mask
+
+
+def civil_day(setting: Setting, day: int, rng: Rng) -> Mask:
+    """Return the readings of a day by some clock, of 23, 24 or 25 hours."""
+    turn = round(setting.frame.weather.site.longitude * 240.0)
+    since = setting.times.astype("datetime64[s]").astype(np.int64) + turn
+    # what is stamped at the end of its interval may be taken for the start
+    earliest, latest = -MIDNIGHT_BEFORE, MIDNIGHT_AFTER + round(setting.interval_minutes * 60.0)
+    begin = int(rng.integers(earliest, latest + 1))
+    end = min(max(begin + round(HOUR) * int(rng.integers(-1, 2)), earliest), latest)
+    first = (since[0] // DAY + day) * DAY
+    return np.asarray((since >= first + begin) & (since < first + DAY + end))
 
 
 def _per_day(setting: Setting) -> int:
@@ -289,6 +309,12 @@ def _other(setting: Setting, best: int, rng: Rng) -> Array:
     return setting.fitting(_random_candidate(setting, rng))
 
 
+def _with_nights(setting: Setting, power: Array, rng: Rng) -> Array:
+    """Return readings with one load in all the dark: it may tell the base of another day."""
+    lit = np.repeat(setting.frame.lit, setting.ratio)
+    return np.where(lit, power, -float(rng.lognormal(0.0, 2.0)))
+
+
 # What readings are replaced by, given the best candidate before.
 ALTERNATIVES: tuple[Callable[[Setting, int, Rng], Array], ...] = (
     _other,
@@ -308,4 +334,5 @@ NET_ALTERNATIVES: tuple[Callable[[Setting, int, Rng], Array], ...] = (
     lambda setting, best, rng: _filled(setting, -float(rng.uniform(0.01, 30.0))),
     lambda setting, best, rng: setting.fitting(best) - float(rng.lognormal(0.0, 2.0)),
     lambda setting, best, rng: np.maximum(_other(setting, best, rng), 0.0),
+    lambda setting, best, rng: _with_nights(setting, _other(setting, best, rng), rng),
 )

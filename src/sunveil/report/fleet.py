@@ -76,7 +76,7 @@ def render_fleet_page(summary: dict[str, Any], run: dict[str, Any]) -> str:
         ],
         planes=[
             {"count": count, "share": _share(count, inferred), "meaning": PLANE_MEANINGS[kind]}
-            for kind, count in summary.get("planes", {}).items()
+            for kind, count in summary["planes"].items()
         ],
         flags=[
             {

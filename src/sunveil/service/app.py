@@ -52,7 +52,7 @@ def open_service(settings: ServiceSettings) -> Service:
         store=store,
         broker=broker,
         tokens=TokenCache(store),
-        limits=RateLimits.of(settings),
+        limits=RateLimits.of(settings, store),
         ask_slots=asyncio.Semaphore(settings.asks_at_once),
         on_close=[leadership.close, broker.passed.close],
         leadership=leadership,

@@ -12,11 +12,11 @@ from sunveil.ledger.ledger import Ledger
 from sunveil.service.broker import Broker
 from sunveil.service.leading import AlwaysLeading
 from sunveil.service.network.metrics import Metrics
-from sunveil.service.security.devices import Devices, load_key
 from sunveil.service.security.rates import RateLimit
-from sunveil.service.security.sign_ins import SignInLimits
+from sunveil.service.security.sign_ins import KnownBrowsers, SignInLimits
 from sunveil.service.settings import ServiceSettings
 from sunveil.service.store.base import Store
+from sunveil.service.store.facts import kept_secret
 from sunveil.service.token_cache import TokenCache
 
 
@@ -30,16 +30,17 @@ class RateLimits:
     sign_ins: SignInLimits
 
     @classmethod
-    def of(cls, settings: ServiceSettings) -> RateLimits:
+    def of(cls, settings: ServiceSettings, store: Store) -> RateLimits:
         """Return full buckets of the sizes that the settings give."""
         rates = settings.rates
         failures = RateLimit(rates.login_attempts, rates.login_attempts_burst)
-        devices = Devices(load_key(settings.data / "device.key"))
+        with store.changing() as connection:
+            known = KnownBrowsers(kept_secret(connection, "key of known browsers"))
         return cls(
             RateLimit(rates.reads, rates.reads_burst),
             RateLimit(rates.asks, rates.asks_burst),
             failures,
-            SignInLimits(rates, addresses=failures, devices=devices),
+            SignInLimits(rates, addresses=failures, known=known),
         )
 
 

@@ -14,7 +14,6 @@ from sunveil.errors import Interface, speak
 from sunveil.service.app import create_app, open_service
 from sunveil.service.context import Service
 from sunveil.service.demo import check_demo_folder, make_demo, refuse_demo
-from sunveil.service.getting_ready import GettingReady
 from sunveil.service.network.logs import set_up_logs
 from sunveil.service.network.server import make_server
 from sunveil.service.security.tokens import random_secret
@@ -91,7 +90,7 @@ def _greet(service: Service, bound: socket.socket, *, say: Say) -> None:
 
 
 def run_demo(
-    settings: ServiceSettings, *, bound: socket.socket, getting_ready: GettingReady
+    settings: ServiceSettings, *, bound: socket.socket, say: Say, ready: Callable[[str], object]
 ) -> None:
     """Make a demo, or go on with one, then serve it until interrupted.
 
@@ -101,20 +100,21 @@ def run_demo(
         Where its data are, and its limits.
     bound
         The socket that it listens on.
-    getting_ready
-        What answers there until the demo is ready.
+    say
+        Prints a line.
+    ready
+        Called with the address of the demo, once it is made.
     """
     speak(Interface.SERVICE)
-    say = getting_ready.say
     check_demo_folder(settings)
     app = create_app(settings)
     with closed_on_error(app.state.service):
         made = make_demo(app.state.service, say=say)
-    getting_ready.end()
     base = base_url(bound, settings)
     say(f"Curator: {base}/curator/login  name {made.curator}  password {made.password}")
     say(f"Analyst: {base}/analyst/login  token {made.token}")
     warn_of_listeners(settings, say=say)
+    ready(base)
     serve_on(app, bound)
 
 

@@ -63,7 +63,7 @@ def _begin(request: Request, limits: SignInLimits, account: str) -> Attempt:
 def _remember(request: Request, response: Response, limits: SignInLimits, account: str) -> None:
     response.set_cookie(
         _cookie(request),
-        limits.devices.issue(account.strip().casefold()),
+        limits.known.issue(account.strip().casefold()),
         max_age=DEVICE_SECONDS,
         path="/",
         secure=service_of(request).settings.https,

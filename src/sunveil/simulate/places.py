@@ -20,7 +20,6 @@ from sunveil.errors import ParameterError, SourceError
 from sunveil.simulate.systems import CITIES, EUROPE, US, FleetStatistics
 from sunveil.site import Site
 
-CELL_DEGREES = 0.1
 CELL_SYSTEMS = 100
 COLUMNS = ("latitude", "longitude", "altitude", "timezone", "weight", "name")
 # Cells are told apart by whole tenths of degrees.

@@ -164,8 +164,3 @@ def _turbidity(site: Site, year: int) -> tuple[Array, Array]:
     monthly = monthly_turbidity(site.latitude, site.longitude)
     days = np.concatenate([[-15.5], middles, [firsts[-1] + 15.5]])
     return days, np.concatenate([monthly[-1:], monthly, monthly[:1]])
-
-
-def turbidity_by_day(site: Site, year: int) -> Array:
-    """Return Linke's turbidity at each day of a year, from 0, which is no day, to 366."""
-    return np.asarray(np.interp(np.arange(367.0), *_turbidity(site, year)))

@@ -46,7 +46,7 @@ def full_release(row: ReleaseRow, body: dict[str, Any]) -> dict[str, Any]:
     return {
         **fields,
         **{key: body[key] for key in ("asked", "edition", "guarantee", "mechanism", "public")},
-        "account": body.get("account"),
+        "account": body["account"],
         "tables": tables,
         "files": [f"{fields['url']}/files/{name}" for name in file_names(body)],
     }

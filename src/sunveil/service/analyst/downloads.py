@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+from collections.abc import Mapping
+
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -9,11 +13,12 @@ from starlette.responses import Response
 from sunveil.service.analyst.access import CachedRelease
 from sunveil.service.analyst.answers import file_names
 from sunveil.service.analyst.asking import refusal
-from sunveil.service.analyst.bundle import bundle
 from sunveil.service.broker import QuestionRefused, ReleaseFile
 from sunveil.service.context import service_of
 
 IMMUTABLE = "private, max-age=31536000, immutable"
+# The earliest time that a zip can hold, in place of when it was packed.
+EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 async def send_file(request: Request, release: str, name: str) -> Response:
@@ -46,7 +51,7 @@ async def send_bundle(request: Request, cached: CachedRelease) -> Response:
     files = {name: (await _file(request, row.id, name)).content for name in file_names(cached.body)}
     files["release.json"] = cached.text
     folder = f"{row.dataset}-{row.id[:8]}"
-    packed = await run_in_threadpool(bundle, files, folder=folder)
+    packed = await run_in_threadpool(_packed, files, folder=folder)
     return _attached(packed, f"{folder}.zip", "application/zip")
 
 
@@ -72,3 +77,15 @@ def _attached(content: bytes, name: str, media_type: str) -> Response:
         "Content-Disposition": f'attachment; filename="{name}"',
     }
     return Response(content, media_type=media_type, headers=headers)
+
+
+def _packed(files: Mapping[str, bytes], *, folder: str) -> bytes:
+    """Return files in a folder of a zip: the same bytes for the same files."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(f"{folder}/{name}", EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            packed.writestr(entry, files[name])
+    return made.getvalue()

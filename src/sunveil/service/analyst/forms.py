@@ -105,14 +105,6 @@ def sent_question(text: str, *, kind: str) -> Question:
     return found
 
 
-def known_question(asked: Any) -> Question | None:
-    """Return a stored question, or None where an earlier version asked what is no longer asked."""
-    try:
-        return QUESTIONS.validate_python(asked)
-    except ValidationError:
-        return None
-
-
 def broken_form() -> Problem:
     """Return the problem of a confirmation that is not as it was sent."""
     return Problem(

@@ -13,7 +13,7 @@ from sunveil.service.analyst.answers import file_names
 from sunveil.service.analyst.api import FileName, Id
 from sunveil.service.analyst.downloads import send_bundle, send_file, send_json
 from sunveil.service.analyst.figures import figures_of
-from sunveil.service.analyst.forms import form_query, known_question, question_words
+from sunveil.service.analyst.forms import QUESTIONS, form_query, question_words
 from sunveil.service.analyst.words import cut_sentences
 from sunveil.service.pages import render
 from sunveil.service.routing import analyst_router
@@ -35,14 +35,14 @@ async def release(request: Request, release: Id) -> Response:
 
 def _page(request: Request, found: CachedRelease) -> Response:
     row, body = found.row, found.body
-    asked = known_question(body["asked"])
+    asked = QUESTIONS.validate_python(body["asked"])
     return render(
         request,
         "analyst/release.html",
         row=row,
         body=body,
-        words=[("Privacy loss ε", f"{row.epsilon:g}")] if asked is None else question_words(asked),
-        query="" if asked is None else form_query(asked),
+        words=question_words(asked),
+        query=form_query(asked),
         cut_words=cut_sentences(body["tables"]),
         tables=_short_first([_without_lists(each) for each in body["tables"]]),
         figures=figures_of(body),

@@ -80,13 +80,20 @@ def promise_sentences(promise: Promise) -> list[str]:
         readings = "any one reading" if unit.k == 1 else f"any {unit.k} readings"
         whom = f"What one household’s meter has recorded in {readings}"
     factor = float(f"{math.exp(promise.epsilon):.3g}")
-    said = [
+    changes = (
         f"{whom} changes the probability of anything that is published here by a factor of at most"
-        f" {factor:,.7g} (ε = {promise.epsilon:g}), over all answers together.",
+        f" {factor:,.7g} (ε = {promise.epsilon:g}), over all answers together."
+    )
+    if promise.delta:
+        changes = (
+            f"{whom} changes the probability of any set of answers, all answers together, to at"
+            f" most {factor:,.7g} times (ε = {promise.epsilon:g}) what it would be otherwise, plus"
+            f" {promise.delta:g}."
+        )
+    said = [
+        changes,
         "Once this much is spent, no further question is answered: the promise is never raised.",
     ]
-    if promise.delta:
-        said.append(f"The factor may be larger with a probability of at most {promise.delta:g}.")
     if promise.conditional:
         said.append(
             "For these methods it depends on an assumption about the data:"

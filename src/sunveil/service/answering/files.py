@@ -39,9 +39,8 @@ def files_of(row: ReleaseRow, body: dict[str, Any]) -> dict[str, bytes]:
     day = datetime.datetime.fromisoformat(row.made).date()
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "files"
-        written = write_publication(
-            target, publication_of(body), account=_account_of(body), published=day
-        )
+        account = PublicationAccount.from_dict(body["account"])
+        written = write_publication(target, publication_of(body), account=account, published=day)
         files = {path.name: path.read_bytes() for path in written}
     return files | {f"{each['name']}.json": table_json(row.id, each) for each in body["tables"]}
 
@@ -67,9 +66,3 @@ def table_json(release: str, table: dict[str, Any]) -> bytes:
         "rows": [dict(zip(names, row, strict=True)) for row in table["rows"]],
     }
     return json.dumps(fields, ensure_ascii=False, allow_nan=False).encode()
-
-
-def _account_of(body: dict[str, Any]) -> PublicationAccount | None:
-    """Return what the ledger said when a release was made; releases of version 0.1 kept none."""
-    stated = body.get("account")
-    return None if stated is None else PublicationAccount.from_dict(stated)

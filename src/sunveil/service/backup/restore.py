@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from sunveil.errors import LedgerConflict, SunveilError
 from sunveil.files import write_whole
@@ -29,9 +29,9 @@ from sunveil.ledger.verify import Verdict
 from sunveil.service.backup.dumps import chain_ends, check_empty, kind_of, load_database
 from sunveil.service.backup.write import DATABASE, FOLDER, FORMAT, MANIFEST
 from sunveil.service.settings import ServiceSettings
-from sunveil.service.store.base import Store
+from sunveil.service.store.base import Store, now
 from sunveil.service.store.datasets import all_served
-from sunveil.service.store.revoking import revoke_everything
+from sunveil.service.store.schema import links, secrets, sessions, tokens
 from sunveil.service.store.schema import served as served_table
 
 DAMAGED = "this file is no backup of a service, or it was damaged; take another one"
@@ -179,7 +179,7 @@ def _begin_again(
     settings: ServiceSettings, manifest: dict[str, Any], known: Mapping[str, HighWaterMark]
 ) -> Restored:
     """Set marks, log everybody out, and let paths be those of the new folder."""
-    Ledger(settings.where).close()  # takes the steps that an older database lacks
+    Ledger(settings.where).close()  # refuses one of another version
     _set_marks(settings.where)
     store = Store(settings.where)
     try:
@@ -194,6 +194,17 @@ def _begin_again(
     with Ledger(settings.where) as ledger:
         verdicts = tuple(ledger.verify(name, mark=known.get(name)) for name in ledger.names())
     return Restored(manifest["made"], verdicts, missing)
+
+
+def revoke_everything(connection: Connection) -> None:
+    """Revoke every token, end every session, and forget the set-up link and links of accounts.
+
+    Whatever opens the service beside a password belongs here.
+    """
+    connection.execute(update(tokens).where(tokens.c.revoked.is_(None)).values(revoked=now()))
+    connection.execute(delete(sessions))
+    connection.execute(delete(secrets))
+    connection.execute(delete(links))
 
 
 def _set_marks(where: str) -> None:

@@ -27,8 +27,7 @@ _TRACKER = ", ".join(
     ["backtrack BOOLEAN", "backtrack_probability DOUBLE"]
     + [f"{name}{end} DOUBLE" for name in _OF_TRACKERS for end in _ENDS]
 )
-# The columns that pages rely on: all there is before an inference has finished its first part, and
-# empty where a table of an earlier version lacks them.
+# The columns that pages rely on: all there is before an inference has finished its first part.
 NO_ESTIMATES = (
     "SELECT '' AS system_id, 0.0 AS surface_azimuth, 0.0 AS surface_tilt, 0.0 AS dc_capacity_kw,"
     " 0.0 AS plane_error_degrees, 0.0 AS agreement, CAST([] AS VARCHAR[]) AS flags,"
@@ -65,8 +64,13 @@ def open_views(folder: Path) -> Iterator[DuckDBPyConnection]:
 
 
 def _view(database: DuckDBPyConnection, name: str, parts: Sequence[Path], *, empty: str) -> None:
+    """Make a view of files, which fails where they lack a column that pages rely on."""
     listed = ", ".join(_quoted(path) for path in parts)
-    source = f" UNION ALL BY NAME SELECT * FROM read_parquet([{listed}], union_by_name=true)"
+    columns = ", ".join(row[0] for row in database.execute(f"DESCRIBE {empty}").fetchall())
+    source = (
+        f" UNION ALL BY NAME SELECT {columns}, * EXCLUDE ({columns})"
+        f" FROM read_parquet([{listed}], union_by_name=true)"
+    )
     database.execute(
         f"CREATE VIEW {name} AS SELECT * FROM ({empty}) WHERE false" + (source if parts else "")
     )

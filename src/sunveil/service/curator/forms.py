@@ -18,7 +18,6 @@ from sunveil.service.problems import Problem
 from sunveil.service.store.datasets import Served, find_promised, find_served
 
 ShortText = Annotated[str, Form(max_length=200)]
-LongText = Annotated[str, Form(max_length=4000)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def describe_entry(entry: Entry) -> EntryText:
         facts = entry.facts()
         at, who, what = str(facts["at"]), *_words(entry.kind, facts)
         charged = entry.kind == "charge"
-        cost = from_nano(int(facts["cost"]) * int(facts.get("meters", 1))) if charged else None
+        cost = from_nano(int(facts["cost"]) * int(facts["meters"])) if charged else None
         question = str(facts["question"]) if charged else None
         account = actor_of(facts)
     except (KeyError, TypeError, ValueError):

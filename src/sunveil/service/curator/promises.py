@@ -217,9 +217,18 @@ def promise_sentences(promise: Promise) -> list[str]:
             if unit.k == 1
             else f"The values of any {unit.k} readings of a household"
         )
-    sentences = [
+    changes = (
         f"{kept} changes the probability of any answer, and of all answers together, by at most a"
-        f" factor of {_times(promise.epsilon)}.",
+        f" factor of {_times(promise.epsilon)}."
+    )
+    if promise.delta > 0.0:
+        changes = (
+            f"{kept} changes the probability of any set of answers, all answers together, to at"
+            f" most {_times(promise.epsilon)} times what it would be otherwise, plus"
+            f" {promise.delta:g}. In exchange, many small questions cost less together."
+        )
+    sentences = [
+        changes,
         "This holds for ever and against anybody, whatever else they know, for households with"
         f" {_most_meters(promise.meters)}; all meters of a household are protected as one.",
     ]
@@ -229,11 +238,6 @@ def promise_sentences(promise: Promise) -> list[str]:
         sentences.append(
             "It does not hide how a household's panels face and how large they are: that shows in"
             " all of its readings. Protect the whole record to hide it."
-        )
-    if promise.delta > 0.0:
-        sentences.append(
-            f"With a probability of at most {promise.delta:g} it may be more. In exchange, many"
-            " small questions cost less together."
         )
     if promise.conditional:
         sentences.append(

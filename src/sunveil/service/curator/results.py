@@ -46,7 +46,7 @@ class FleetSummary:
     flags
         How many systems have each flag.
     qualities
-        How many systems are of each quality; of none in tables of version 0.1.
+        How many systems are of each quality.
     capacity_kw
         All capacities together. [kW]
     plane_error
@@ -119,7 +119,7 @@ class FleetResults:
                 " GROUP BY flag ORDER BY count(*) DESC, flag"
             ).fetchall()
             qualities = database.execute(
-                "SELECT quality, count(*) FROM estimates WHERE quality IS NOT NULL GROUP BY quality"
+                "SELECT quality, count(*) FROM estimates GROUP BY quality"
             ).fetchall()
             refused = _one(database.execute("SELECT count(*) FROM refused"))
             listed = _one(database.execute("SELECT count(*) FROM refused WHERE in_systems"))

@@ -15,10 +15,12 @@ sign in as long as they know their passwords.
 from __future__ import annotations
 
 import asyncio
+import hmac
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 
-from sunveil.service.security.devices import Devices
 from sunveil.service.security.rates import RateLimit
 from sunveil.service.settings import Rates
 
@@ -52,6 +54,30 @@ class Attempt:
             limit.give_back(key)
 
 
+class KnownBrowsers:
+    """Cookies of browsers that an account has signed in with before. They open nothing.
+
+    A cookie is a random name and its signature for one account.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key.encode()
+
+    def issue(self, account: str) -> str:
+        """Return a new cookie for a browser that an account has signed in with."""
+        name = secrets.token_hex(16)
+        return f"{name}.{self._sign(account, name)}"
+
+    def name_of(self, cookie: str, account: str) -> str | None:
+        """Return the name of a browser, if its cookie is this account's; else None."""
+        name, _, signed = cookie.partition(".")
+        fits = hmac.compare_digest(signed.encode(), self._sign(account, name).encode())
+        return name if fits else None
+
+    def _sign(self, account: str, name: str) -> str:
+        return hmac.new(self._key, f"{account}\0{name}".encode(), sha256).hexdigest()
+
+
 class SignInLimits:
     """How often sign-ins may fail.
 
@@ -61,12 +87,12 @@ class SignInLimits:
         How often, by each limit.
     addresses
         The limit by address, which tokens that are not known count against as well.
-    devices
+    known
         Tells browsers that an account has signed in with before.
     """
 
-    def __init__(self, rates: Rates, *, addresses: RateLimit, devices: Devices) -> None:
-        self.devices = devices
+    def __init__(self, rates: Rates, *, addresses: RateLimit, known: KnownBrowsers) -> None:
+        self.known = known
         self.checks = asyncio.Semaphore(CHECKS_AT_ONCE)
         self._addresses = addresses
         self._accounts = RateLimit(rates.account_failures, rates.account_failures_burst)
@@ -87,7 +113,7 @@ class SignInLimits:
             The cookie that tells a browser that is known; empty if there is none.
         """
         name = account.strip().casefold()
-        browser = self.devices.known(cookie, name) if name and cookie else None
+        browser = self.known.name_of(cookie, name) if name and cookie else None
         if browser is not None:
             return _take([("browser", self._browsers, browser)])
         wanted = [("address", self._addresses, address), ("all", self._all, "all")]

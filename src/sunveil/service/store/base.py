@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 from sunveil.ledger.database import open_engine, reading, translated_errors
-from sunveil.service.store.opening import prepare
+from sunveil.service.store.schema import SERVICE_TABLES
 
 
 class Store:
@@ -26,7 +26,7 @@ class Store:
     def __init__(self, where: str) -> None:
         self.engine: Engine = open_engine(where)
         try:
-            prepare(self.engine)
+            SERVICE_TABLES.open(self.engine)
         except BaseException:
             self.close()
             raise

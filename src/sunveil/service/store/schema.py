@@ -16,10 +16,14 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from sunveil.ledger.opening import TableSet
+
 metadata = MetaData()
 
-# Where alembic keeps which step the service's tables are at.
-VERSION_TABLE = "sunveil_service"
+# One row, the version of the other tables.
+version_table = Table(
+    "sunveil_service", metadata, Column("version", Integer, primary_key=True, autoincrement=False)
+)
 
 # Who may sign in. A local account has a password once its holder has set one; one of single
 # sign-on is known by issuer and subject, whatever its name is. An account is disabled and never
@@ -79,7 +83,6 @@ sessions = Table(
 )
 
 # An analyst may hold several tokens; each is known by its public half and a digest of the other.
-# Those of versions without scope and expiry may ask, and never expire.
 tokens = Table(
     "service_tokens",
     metadata,
@@ -89,7 +92,7 @@ tokens = Table(
     Column("made", String(40), nullable=False),
     Column("revoked", String(40)),
     Column("scope", String(10), nullable=False, default="ask"),
-    Column("expires", BigInteger),
+    Column("expires", BigInteger, nullable=False),
     Column("account", String(16)),
     Column("label", String(100), nullable=False, default=""),
     Index("service_tokens_by_analyst", "analyst"),
@@ -160,3 +163,5 @@ releases = Table(
     UniqueConstraint("dataset", "question", name="one_release_per_question"),
     Index("releases_by_dataset", "dataset", "made"),
 )
+
+SERVICE_TABLES = TableSet("the service's tables in", metadata, version_table, 1)

@@ -42,7 +42,7 @@ class TokenRow:
     scope
         ``read`` or ``ask``: what it was made for, and what its account still allows.
     expires
-        When it expires; None for one of a version without expiry. [s since 1970]
+        When it expires. [s since 1970]
     account
         Name of the account that issued it for itself; None where a curator did.
     account_id
@@ -57,9 +57,9 @@ class TokenRow:
     analyst: str
     digest: str = field(repr=False)
     made: str
+    expires: int
     revoked: str | None = None
     scope: str = ASK
-    expires: int | None = None
     account: str | None = None
     account_id: str | None = None
     label: str = ""
@@ -67,15 +67,13 @@ class TokenRow:
 
     @property
     def expiry(self) -> str:
-        """The day on which it expires, in UTC; empty for never."""
-        if self.expires is None:
-            return ""
+        """The day on which it expires, in UTC."""
         return datetime.fromtimestamp(self.expires, UTC).date().isoformat()
 
     @property
     def expired(self) -> bool:
         """Whether it has expired by now."""
-        return self.expires is not None and self.expires <= time.time()
+        return self.expires <= time.time()
 
     @property
     def works(self) -> bool:

@@ -1,1 +1,0 @@
-"""The ledger's schema, step by step."""

@@ -1,1 +1,0 @@
-"""The service's schema, step by step."""

@@ -1,0 +1,181 @@
+"""Registers of two tariffs are added up, whatever the file and whoever names them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sunveil.cli import main
+from sunveil.errors import MeterError, SunveilError
+from sunveil.meters import MeterOptions, from_pandas, read_meters, records_from_frame
+from sunveil.meters.describe import describe_source
+from sunveil.meters.options import Register
+
+TIMES = pd.date_range("2024-06-01", periods=96, freq="h", tz="UTC")
+HOUR = np.asarray(TIMES.hour)
+LOW = (HOUR < 7) | (HOUR >= 20)
+SUN = np.maximum(np.sin((HOUR - 6) / 12 * np.pi), 0.0) * 3.0
+EXPORT = [np.where(LOW, 0.0, SUN), np.where(LOW, SUN, 0.0)]
+IMPORT = [np.where(LOW, 0.0, 0.3), np.where(LOW, 0.2, 0.0)]
+NET = sum(EXPORT) - sum(IMPORT)
+NAMED = {"export_column": ["b kWh", "c kWh"], "import_column": ["d kWh", "e kWh"]}
+WRITERS: dict[str, Callable[[pd.DataFrame, Path], object]] = {
+    "csv": lambda table, path: table.to_csv(path, index=False),
+    "xlsx": lambda table, path: table.assign(time=table["time"].dt.tz_localize(None)).to_excel(
+        path, index=False
+    ),
+    "json": lambda table, path: path.write_text(
+        json.dumps(table.assign(time=table["time"].astype(str)).to_dict("records"))
+    ),
+    "parquet": lambda table, path: table.to_parquet(path),
+}
+
+
+def table(names: str, *columns: np.ndarray) -> pd.DataFrame:
+    columns = columns or (*EXPORT, *IMPORT)
+    return pd.DataFrame({"time": TIMES, **dict(zip(names.split(", "), columns, strict=True))})
+
+
+def read(path: Path, **options: object) -> np.ndarray:
+    (record,) = read_meters(path, label="start", cleaning="each", timezone="UTC", **options)
+    assert record.net
+    return record.power_kw
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_columns_that_are_named_are_added_up_in_every_format(kind, tmp_path):
+    WRITERS[kind](table("b kWh, c kWh, d kWh, e kWh"), path := tmp_path / f"a.{kind}")
+    np.testing.assert_allclose(read(path, **NAMED), NET, atol=1e-9)
+    joined = {name: " + ".join(each) for name, each in NAMED.items()}
+    np.testing.assert_allclose(read(path, **joined), NET, atol=1e-9)
+    np.testing.assert_allclose(
+        read(path, export_column="2 + 3", import_column=("4", "5")), NET, atol=1e-9
+    )
+    (tmp_path / "schema.yaml").write_text(
+        "".join(f'{name}: "{each}"\n' for name, each in joined.items())
+    )
+    np.testing.assert_allclose(read(path, schema=tmp_path / "schema.yaml"), NET, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "Export T1 kWh, Export T2 kWh, Import T1 kWh, Import T2 kWh",
+        "Teruglevering normaal (kWh), Teruglevering laag (kWh), Levering normaal (kWh),"
+        " Levering laag (kWh)",
+        "Injectie dag kWh, Injectie nacht kWh, Afname dag kWh, Afname nacht kWh",
+        "export day kWh, export night kWh, import day kWh, import night kWh",
+        "returned_1_kwh, returned_2_kwh, delivered_1_kwh, delivered_2_kwh",
+        "Returned 1 (kWh), Returned 2 (kWh), Delivered 1 (kWh), Delivered 2 (kWh)",
+        "Einspeisung Tarif 1 kWh, Einspeisung Tarif 2 kWh, Bezug Tarif 1 kWh, Bezug Tarif 2 kWh",
+    ],
+)
+def test_tariffs_are_added_up_by_themselves(names, tmp_path):
+    frame = table(", ".join(each.strip() for each in names.split(",")))
+    frame.to_csv(path := tmp_path / "a.csv", index=False)
+    np.testing.assert_allclose(read(path), NET, atol=1e-9)
+    (record,) = records_from_frame(
+        frame, MeterOptions(label="start", cleaning="each", timezone="UTC")
+    )
+    np.testing.assert_allclose(record.power_kw, NET, atol=1e-9)
+
+
+def test_counters_of_tariffs_are_added_up_by_their_obis_numbers(tmp_path):
+    names = "1-0:2.8.1 (kWh), 1-0:2.8.2 (kWh), 1-0:1.8.1 (kWh), 1-0:1.8.2 (kWh)"
+    counts = [100.0 + np.cumsum(each) for each in (*EXPORT, *IMPORT)]
+    table(names, *counts).to_csv(path := tmp_path / "a.csv", index=False)
+    (record,) = read_meters(path, cleaning="each", timezone="UTC")
+    assert record.differenced
+    np.testing.assert_allclose(record.power_kw, NET[1:], atol=1e-9)
+    found = describe_source(path)
+    assert found.options.export_column == "1-0:2.8.1 (kWh) + 1-0:2.8.2 (kWh)"
+    assert found.options.register == Register.CUMULATIVE
+
+
+def test_a_column_of_all_tariffs_goes_before_those_of_each(tmp_path):
+    names = "Export T1 kWh, Export T2 kWh, Export total kWh, Import total kWh"
+    frame = table(names, *EXPORT, sum(EXPORT), sum(IMPORT))
+    frame.to_csv(path := tmp_path / "a.csv", index=False)
+    np.testing.assert_allclose(read(path), NET, atol=1e-9)
+
+
+def test_a_cell_without_a_number_leaves_its_sum_out(tmp_path):
+    frame = table("Export T1 kWh, Export T2 kWh, Import T1 kWh, Import T2 kWh")
+    frame.loc[30, "Export T2 kWh"] = np.nan
+    frame.to_csv(path := tmp_path / "a.csv", index=False)
+    (record,) = read_meters(path, label="start", cleaning="each", timezone="UTC")
+    np.testing.assert_allclose(record.power_kw, np.delete(NET, 30), atol=1e-9)
+
+
+def test_columns_that_may_be_anything_are_not_added_up(tmp_path):
+    frame = table("export kWh, export b kWh, import a kWh, import b kWh")
+    frame.to_csv(path := tmp_path / "a.csv", index=False)
+    with pytest.raises(SunveilError, match="power_column="):
+        read_meters(path, cleaning="each", timezone="UTC")
+    units = table("Export T1 kWh, Export T2 Wh, Import T1 kWh, Import T2 kWh")
+    units.to_csv(path, index=False)
+    with pytest.raises(MeterError, match="different units"):
+        read_meters(path, cleaning="each", timezone="UTC")
+
+
+def test_a_command_adds_up_what_it_is_given_several_times(tmp_path, capsys):
+    table("b kWh, c kWh, d kWh, e kWh").to_csv(path := tmp_path / "a.csv", index=False)
+    names = ["--export-column", "b kWh", "--export-column", "c kWh", "--import-column", "d kWh"]
+    code = main(["schema", str(path), *names, "--import-column", "e kWh", "--timezone", "UTC"])
+    said = capsys.readouterr().out
+    assert code == 0, said
+    assert 'export_column: "b kWh + c kWh"' in said
+    assert 'import_column: "d kWh + e kWh"' in said
+
+
+def test_generation_of_two_roofs_is_added_up(tmp_path):
+    frame = table("east kW, west kW", *EXPORT)
+    frame.to_csv(path := tmp_path / "a.csv", index=False)
+    (record,) = read_meters(path, power_column=["east kW", "west kW"], timezone="UTC")
+    np.testing.assert_allclose(record.power_kw, sum(EXPORT), atol=1e-9)
+    assert not record.net
+    assert from_pandas(frame.set_index("time")["east kW"]).power_kw.max() < 3.1
+
+
+def rows_of(kinds: str, *columns: np.ndarray, kept: str = "all") -> pd.DataFrame:
+    """Return a table with a row for each tariff and time, or for the tariff that holds alone."""
+    parts = [
+        pd.DataFrame({"time": TIMES, "Register": kind, "Volume kWh": values}).loc[
+            np.full(len(TIMES), True) if kept == "all" else ((number % 2 == 1) == LOW)
+        ]
+        for number, (kind, values) in enumerate(zip(kinds.split(", "), columns, strict=True))
+    ]
+    return pd.concat(parts).sort_values("time", kind="stable")
+
+
+@pytest.mark.parametrize("kept", ["all", "alone"])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        "Injectie Dag, Injectie Nacht, Afname Dag, Afname Nacht",
+        "2.8.1, 2.8.2, 1.8.1, 1.8.2",
+        "Export T1, Export T2, Import T1, Import T2",
+    ],
+)
+def test_rows_of_tariffs_are_added_up(tmp_path, kinds, kept):
+    frame = rows_of(kinds, *EXPORT, *IMPORT, kept=kept)
+    frame.to_csv(path := tmp_path / "a.csv", index=False)
+    np.testing.assert_allclose(read(path), NET, atol=1e-9)
+    two = pd.concat([frame.assign(system_id="a"), frame.assign(system_id="b")])
+    two.to_csv(path, index=False)
+    records = list(read_meters(path, label="start", cleaning="each", timezone="UTC"))
+    assert [each.system_id for each in records] == ["a", "b"]
+    for record in records:
+        np.testing.assert_allclose(record.power_kw, NET, atol=1e-9)
+
+
+def test_a_tariff_that_is_missing_among_others_leaves_its_sum_out(tmp_path):
+    frame = rows_of("Export T1, Export T2, Import T1, Import T2", *EXPORT, *IMPORT)
+    lost = (frame["time"] == TIMES[30]) & (frame["Register"] == "Export T1")
+    frame[~lost].to_csv(path := tmp_path / "a.csv", index=False)
+    np.testing.assert_allclose(read(path), np.delete(NET, 30), atol=1e-9)
