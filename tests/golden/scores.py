@@ -85,7 +85,8 @@ def _fleet(fleet: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
             )
         rows = said.json()
         for number, (row, facts) in enumerate(zip(rows, seen, strict=True)):
-            own = {"answer": _answer(row), **({} if number else {"public": row["public"]})}
+            # rows are in the order of their random ids, scores in that of draws
+            own = {} if number else {"public": row["public"]}
             yield f"{name} {number:03d} {protect} fleet", {**facts, **own}
 
 
@@ -104,8 +105,8 @@ def _singles(fleet: Path, name: str, *, net: bool) -> Iterator[tuple[str, dict[s
                     label="start",
                     power_unit="kW",
                 )
-            answer = _answer(drawn.to_dict())
-            yield f"{name} {place['system_id']} {protect} single", {**seen[0], "answer": answer}
+            key = f"{name} {place['system_id']} {protect} single"
+            yield key, {**seen[0], "answer": _answer(drawn.to_dict())}
 
 
 def _registers(fleet: Path) -> Iterator[tuple[str, dict[str, Any]]]:

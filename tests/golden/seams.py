@@ -105,10 +105,10 @@ def scores_drawn_from() -> Iterator[list[dict[str, Any]]]:
         real = mechanism.draw
 
         def draw(self: Any, score: Any) -> Any:
-            found.append(
-                {"mechanism": type(self).__name__, "epsilon": self.epsilon, **facts(self, score)}
-            )
-            return real(self, score)
+            drawn = real(self, score)
+            own = {"mechanism": type(self).__name__, "epsilon": self.epsilon}
+            found.append({**own, "drawn": str(drawn), **facts(self, score)})
+            return drawn
 
         return patch.object(mechanism, "draw", draw)
 
