@@ -1,5 +1,5 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand.
-.PHONY: demo serve test check docs package reproduce audit lowest bench fuzz clean
+.PHONY: demo serve test check docs package reproduce audit lowest bench fuzz golden clean
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -66,6 +66,12 @@ bench: $(PEERS)/.stamp
 # 100,000 spoilt files and arguments; FUZZ="--only SEED" repeats one
 fuzz: .venv/.stamp-test
 	PYTHONPATH=tests/meters $(BIN)/python -m fuzzing $(FUZZ)
+
+# golden files are recorded; GOLDEN="compare ledger" compares one, and GOLDEN=--help says more
+golden: export OPENBLAS_NUM_THREADS = 1
+golden: export OMP_NUM_THREADS = 1
+golden: .venv/.stamp-test
+	PYTHONPATH=tests $(BIN)/python -m golden $(or $(GOLDEN),record)
 
 clean:
 	rm -rf .venv $(LOWEST) $(PEERS) docs/_build docs/gallery demo build dist

@@ -20,7 +20,6 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 from benchmarks import planes_beside, planes_systems  # noqa: E402
-from benchmarks.golden_systems import mean_plane  # noqa: E402
 from benchmarks.planes_scores import (  # noqa: E402
     called,
     gain_of_two,
@@ -40,6 +39,7 @@ from benchmarks.planes_systems import (  # noqa: E402
     sums_of_homes,
 )
 from benchmarks.releases import put  # noqa: E402
+from benchmarks.stressed_systems import mean_plane  # noqa: E402
 from sunveil.estimate import Estimate, Flag  # noqa: E402
 
 # Homes of one street face alike: closer azimuths are one plane for all purposes, and planes whose

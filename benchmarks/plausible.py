@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.plausible --cache DIR`` infers 25 series of each of eight kinds that are no
 generation, 70 systems each at three wrong places, and against them every real series and each of
-its years and winters, and the golden file's simulated systems and winters of some of them. It
+its years and winters, and 360 stressed simulated systems and winters of some of them. It
 prints how many of each were refused, for which reason, and how many were inferred.
 """
 
@@ -21,8 +21,8 @@ import pandas as pd
 
 import sunveil
 from benchmarks import real
-from benchmarks.golden import Cases, simulated_cases
 from benchmarks.not_generation import KINDS, SEED, Generator, make
+from benchmarks.stressed_systems import Cases, simulated_cases
 from sunveil.engine.plausible import WORDS, Doubt
 from sunveil.errors import ParameterError, SunveilError, in_words
 from sunveil.estimate import Flag
@@ -30,7 +30,7 @@ from sunveil.site import Site
 
 # Systems at each wrong place, and days of a winter.
 WRONG_PLACES, WINTER_DAYS = 70, 60
-# Records of the golden file that are shorter than a season say little of a latitude.
+# Stressed systems whose records are shorter than a season say little of a latitude.
 SHORT = ("45 days", "summer only")
 # Its systems that others are made beside.
 WHOLE = ("none", "6% noise", "clipping", "gaps and snow", "soiling and wear")
@@ -71,7 +71,7 @@ class Trial:
 
 
 def simulated_trials(cases: Cases) -> Iterator[Trial]:
-    """Yield the golden file's systems, winters, wrong places, and what is made beside them."""
+    """Yield the stressed systems, winters, wrong places, and what is made beside them."""
     readings = {
         name: own.set_index("time")["power_kw"]
         for name, own in cases.readings().groupby("system_id")

@@ -1,16 +1,13 @@
 from __future__ import annotations
 
 import os
-import shutil
-import socket
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
 import psycopg
 import pytest
+from postgres_server import PROGRAMS, postgres_server
 
 from sunveil.ledger.ledger import Ledger
 
@@ -27,38 +24,10 @@ def marks_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """Start a PostgreSQL server from Debian's package, and return its URL."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    if not found and "CI" not in os.environ:
+    if not any(PROGRAMS.glob("*/bin")) and "CI" not in os.environ:
         pytest.skip("there is no PostgreSQL here: apt-get install postgresql")
-    tools = found[-1]
-    # short, since a socket's path must be
-    folder = Path(tempfile.mkdtemp(prefix="pg", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
-    as_owner: list[str] = []
-    if os.geteuid() == 0:  # the server refuses to run as root
-        shutil.chown(folder, "postgres", "postgres")
-        as_owner = ["runuser", "-u", "postgres", "--"]
-
-    def run(tool: str, *arguments: str) -> None:
-        subprocess.run(
-            [*as_owner, str(tools / tool), "-D", str(folder / "data"), *arguments],
-            check=True,
-            cwd=folder,
-            stdout=subprocess.DEVNULL,
-        )
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    try:
-        run("initdb", "-U", "postgres", "-A", "trust", "--no-sync")
-        # the machine does not lose its power in a test
-        settings = f"-p {port} -c listen_addresses=127.0.0.1 -c fsync=off -k {folder}"
-        run("pg_ctl", "-w", "-l", str(folder / "log"), "-o", settings, "start")
-        yield f"postgresql://postgres@127.0.0.1:{port}"
-    finally:
-        if (folder / "data" / "postmaster.pid").exists():
-            run("pg_ctl", "stop", "-m", "immediate")
-        shutil.rmtree(folder)
+    with postgres_server(os.environ.get("PYTEST_DEBUG_TEMPROOT")) as url:
+        yield url
 
 
 @pytest.fixture

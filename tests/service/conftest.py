@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from playwright.sync_api import Browser, sync_playwright
 from service_makers import Running, add_dataset, quick_settings, running
 
 # The ledger's tests start a PostgreSQL server; it is the same here.
+sys.path.append(str(Path(__file__).parents[1] / "ledger"))
 _SPEC = importlib.util.spec_from_file_location(
     "ledger_conftest", Path(__file__).parents[1] / "ledger" / "conftest.py"
 )

@@ -1,15 +1,16 @@
-"""The 360 simulated systems of the golden file: what each is, and its readings.
+"""360 simulated systems, each with one thing that makes it hard, and their readings on disk.
 
-The same numbers give the same systems for as long as the simulator stays as it is; what is
-compared with recorded results is checked against the truth recorded beside them.
+The same numbers give the same systems for as long as the simulator stays as it is.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,8 @@ from sunveil.simulate import (
 from sunveil.site import Plane, Site
 
 SEED, YEAR = 15_360, 2019
+TRUTH = ("system_id", "group", "stress", "latitude", "longitude", "altitude", "interval_minutes")
+TRUTH += ("azimuth", "tilt", "dc_kw", "clock_minutes", "clock_saving")
 COUNTS = {"fixed": 160, "clocks": 60, "horizon": 50, "east-west": 50, "trackers": 40}
 # No cycle below is a multiple of 7 long, so every stress meets every interval.
 INTERVALS = (60, 60, 30, 60, 60, 15, 60)
@@ -70,8 +73,68 @@ CLOCKS = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GoldenSystem:
-    """One system of the golden file, with its readings.
+class Cases:
+    """Systems with their truth and their readings on disk.
+
+    Parameters
+    ----------
+    truth
+        One row per system, with the columns of ``TRUTH``.
+    folder
+        Holds ``readings``, long Parquet files of one interval each.
+    label
+        How the stamps are declared.
+    """
+
+    truth: pd.DataFrame
+    folder: Path
+    label: str
+
+    def readings(self) -> pd.DataFrame:
+        """Return the readings of these systems as one long frame."""
+        paths = sorted((self.folder / "readings").glob("*.parquet"))
+        every = pd.concat(pd.read_parquet(path) for path in paths)
+        return every[every["system_id"].isin(self.truth["system_id"])]
+
+
+def simulated_cases(cache: Path) -> Cases:
+    """Return the simulated systems, made on first use and kept from there on."""
+    folder = cache / "simulated"
+    if not (folder / "truth.csv").exists():
+        print("simulating 360 systems", file=sys.stderr, flush=True)
+        rows, series = [], {}
+        for one in stressed_systems():
+            name, site, plane = one.truth.system_id, one.truth.site, one.plane
+            series[name] = (one.power, one.interval_minutes)
+            facing = (plane.surface_azimuth, plane.surface_tilt) if plane else (np.nan, np.nan)
+            row = (name, one.group, one.stress, site.latitude, site.longitude, site.altitude)
+            row += (one.interval_minutes, *facing, one.truth.dc_capacity_kw)
+            rows.append((*row, one.clock_minutes, one.clock_saving))
+        _write(folder, rows, series)
+    return Cases(_read_truth(folder / "truth.csv"), folder, "start")
+
+
+def _write(folder: Path, rows: list[tuple], series: dict[str, tuple[pd.Series, int]]) -> None:
+    (folder / "readings").mkdir(parents=True, exist_ok=True)
+    for minutes in sorted({minutes for _, minutes in series.values()}):
+        parts = [
+            pd.DataFrame({"system_id": name, "time": power.index, "power_kw": power.to_numpy()})
+            for name, (power, each) in series.items()
+            if each == minutes
+        ]
+        pd.concat(parts).to_parquet(folder / "readings" / f"{minutes}-minutes.parquet", index=False)
+    truth = pd.DataFrame(rows, columns=list(TRUTH))
+    # last, so that a folder with it is whole
+    truth.round({"azimuth": 3, "tilt": 3, "dc_kw": 4}).to_csv(folder / "truth.csv", index=False)
+
+
+def _read_truth(path: Path) -> pd.DataFrame:
+    return pd.read_csv(path, dtype={"stress": "str"}).fillna({"stress": ""})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StressedSystem:
+    """One system, with its readings.
 
     Parameters
     ----------
@@ -103,9 +166,9 @@ class GoldenSystem:
         return None if self.truth.tracker else mean_plane(self.truth.planes)
 
 
-def golden_systems() -> Iterator[GoldenSystem]:
+def stressed_systems() -> Iterator[StressedSystem]:
     """Yield the systems, group by group."""
-    makers: dict[str, Callable[[SystemTruth, int, int], GoldenSystem]] = {
+    makers: dict[str, Callable[[SystemTruth, int, int], StressedSystem]] = {
         "fixed": _fixed,
         "clocks": _clock,
         "horizon": _horizon,
@@ -166,7 +229,7 @@ def _moved_south(truth: SystemTruth, site: Site, timezone: str) -> SystemTruth:
     return replace(truth, site=site, timezone=timezone, planes=((plane, 1.0),))
 
 
-def _fixed(truth: SystemTruth, number: int, minutes: int) -> GoldenSystem:
+def _fixed(truth: SystemTruth, number: int, minutes: int) -> StressedSystem:
     stress = STRESSES[number % len(STRESSES)]
     rng = _random(truth)
     if stress == "clipping":
@@ -188,10 +251,10 @@ def _fixed(truth: SystemTruth, number: int, minutes: int) -> GoldenSystem:
         per_day = 24 * 60 // minutes
         start = int(rng.integers(365 - days)) * per_day
         power = power.iloc[start : start + days * per_day]
-    return GoldenSystem(truth, "fixed", stress, minutes, power)
+    return StressedSystem(truth, "fixed", stress, minutes, power)
 
 
-def _clock(truth: SystemTruth, number: int, minutes: int) -> GoldenSystem:
+def _clock(truth: SystemTruth, number: int, minutes: int) -> StressedSystem:
     stress = CLOCKS[number % len(CLOCKS)]
     # another instant of its interval can be told only where half an hour is half of it
     minutes = 60 if stress.startswith("stamps") else minutes
@@ -217,7 +280,7 @@ def _clock(truth: SystemTruth, number: int, minutes: int) -> GoldenSystem:
         "stamps at the end": float(minutes),
         "stamps in the middle": minutes / 2.0,
     }.get(stress, 0.0)
-    return GoldenSystem(truth, "clocks", stress, minutes, fast_clock(power, ahead), ahead, saving)
+    return StressedSystem(truth, "clocks", stress, minutes, fast_clock(power, ahead), ahead, saving)
 
 
 def _saving_taken_out_twice(power: pd.Series, timezone: str) -> pd.Series:
@@ -232,27 +295,27 @@ def _standard_minutes(timezone: str) -> float:
     return min(moment.utcoffset().total_seconds() for moment in moments) / 60.0
 
 
-def _horizon(truth: SystemTruth, number: int, minutes: int) -> GoldenSystem:
+def _horizon(truth: SystemTruth, number: int, minutes: int) -> StressedSystem:
     elevation = 10.0 + 25.0 * number / (COUNTS["horizon"] - 1)
     west = western_horizon(elevation)
     side = "west" if number % 2 == 0 else "east"
     horizon: Horizon = west if side == "west" else lambda azimuth: west(360.0 - azimuth)
     power = _power(truth, minutes, horizon=horizon)
-    return GoldenSystem(truth, "horizon", f"{elevation:.0f}° in the {side}", minutes, power)
+    return StressedSystem(truth, "horizon", f"{elevation:.0f}° in the {side}", minutes, power)
 
 
-def _pair(truth: SystemTruth, number: int, minutes: int) -> GoldenSystem:
+def _pair(truth: SystemTruth, number: int, minutes: int) -> StressedSystem:
     rng = _random(truth)
     azimuth = float(rng.choice([90.0, 270.0]) + rng.normal(0.0, 15.0))
     plane = Plane(azimuth, float(rng.uniform(12.0, 40.0)))
     share = float(rng.uniform(0.35, 0.65))
     pair = east_west(replace(truth, planes=((plane, 1.0),)), share=share)
     stress = f"tilt {plane.surface_tilt:.0f}°, {max(share, 1.0 - share):.0%} on one side"
-    return GoldenSystem(pair, "east-west", stress, minutes, _power(pair, minutes))
+    return StressedSystem(pair, "east-west", stress, minutes, _power(pair, minutes))
 
 
-def _tracker(truth: SystemTruth, number: int, minutes: int) -> GoldenSystem:
+def _tracker(truth: SystemTruth, number: int, minutes: int) -> StressedSystem:
     backtrack = number % 2 == 0
     turning = tracking(truth, Tracker(dual_axis=False, backtrack=backtrack))
     stress = "one axis, backtracking" if backtrack else "one axis"
-    return GoldenSystem(turning, "trackers", stress, minutes, _power(turning, minutes))
+    return StressedSystem(turning, "trackers", stress, minutes, _power(turning, minutes))

@@ -1,0 +1,1 @@
+"""Golden files: what Sunveil answers, recorded and compared. ``python -m golden --help``."""
