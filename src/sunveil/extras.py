@@ -18,6 +18,7 @@ EXTRAS = {
     "synthetic": ("jax", "mbi"),
     "service": (
         "authlib",
+        "cachetools",
         "fastapi",
         "jinja2",
         "joserfc",

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sunveil.errors import ParameterError
+from sunveil.errors import ParameterError, SourceError
 from sunveil.fleet.fleet_planes import (
     MOUNTS,
     FleetPlanes,
@@ -141,7 +141,7 @@ def test_tables_of_earlier_versions_have_one_plane_or_say_that_it_is_not_one(tmp
     assert standing(read_fleet(path)) == ["one plane", "unknown", "unknown"]
 
 
-def test_parts_of_several_versions_stand_beside_each_other(tmp_path):
+def test_a_folder_with_a_part_of_another_version_is_refused(tmp_path):
     told = {"planes": PAIR, "flags": ["two_planes"]}
     parts = [system("a"), {**system("b"), "flags": []}, {**system("c"), **told}]
     (tmp_path / "estimates").mkdir()
@@ -152,7 +152,8 @@ def test_parts_of_several_versions_stand_beside_each_other(tmp_path):
     pq.write_table(refused, tmp_path / "refused.parquet")
     for name in (RUN, SUMMARY):
         (tmp_path / name).write_text("{}")
-    assert standing(read_fleet(tmp_path)) == ["one plane", "one plane", "two planes", "unknown"]
+    with pytest.raises(SourceError, match="another version of Sunveil wrote"):
+        read_fleet(tmp_path)
 
 
 @pytest.mark.parametrize(

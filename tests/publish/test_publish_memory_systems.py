@@ -106,24 +106,6 @@ def test_nothing_in_a_row_depends_on_the_record_but_the_draw(publish, records, m
         assert len(errors.rows) == 3
 
 
-def test_rows_that_the_first_version_kept_are_published_without_their_errors(publish, ledger):
-    question_of = module.systems_question
-    asked = []
-
-    def watch(*args, **options):
-        asked.append(question_of(*args, **options))
-        return asked[-1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "systems_question", watch)
-        publish(act=plan_systems)
-    old = [["a", 180.0, 25.0, 5.0, 1.9, 1.6, 3.9], ["b", 190.0, 30.0, 4.0, 1.9, 1.6, 3.9]]
-    ledger.ask("d", asked[0], lambda: old)
-    table, errors = publish().tables
-    assert table.rows == (("a", 180.0, 25.0, 5.0), ("b", 190.0, 30.0, 4.0))
-    assert len(errors.rows) == 3
-
-
 def test_all_systems_are_charged_once_before_the_first_is_drawn(publish, ledger, monkeypatch):
     seen = []
     real = module.draw_release
