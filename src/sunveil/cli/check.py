@@ -155,8 +155,8 @@ def _grouped(checked: Checked) -> list[str]:
             said: Sequence[str] = [each.reason]
         else:
             said = [*(f"look: {doubt}" for doubt in each.doubts), *each.notes]
-        for sentence in said:
-            about.setdefault(sentence, []).append(each.system_id)
+        for remark in said:
+            about.setdefault(remark, []).append(each.system_id)
     return [
         printable(f"{_listed(names)}: {sentence.rstrip('.')}.") for sentence, names in about.items()
     ]

@@ -169,8 +169,8 @@ def _say(result: FleetResult, out: Path, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_done(result, out, summary)))
     total = result.inferred + result.refused
-    for sentence in summary["unread_files"][:5]:
-        click.echo(f"sunveil: left out: {sentence}", err=True)
+    for reason in summary["unread_files"][:5]:
+        click.echo(f"sunveil: left out: {reason}", err=True)
     kinds = summary["refused_by_kind"]
     if not result.inferred and not READINGS_KINDS & set(kinds):
         counted = ", ".join(f"{count} {kind}" for kind, count in kinds.items())

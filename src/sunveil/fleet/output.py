@@ -79,8 +79,8 @@ def estimates_table(fitted: Sequence[Fitted], systems: SystemTable) -> pa.Table:
     numbers = numbers[order]
     rows = pa.array(numbers)
     columns: dict[str, Any] = {"system_id": systems.ids.take(rows)}
-    for name, field in _NUMBERS.items():
-        values = _joined([getattr(each.fit, field) for each in fitted], np.float64)[order]
+    for name, key in _NUMBERS.items():
+        values = _joined([getattr(each.fit, key) for each in fitted], np.float64)[order]
         columns[name] = number_column(name, values)
     skylines = [row for each in fitted for row in _skylines(each.fit.skyline)]
     columns["skyline"] = pa.array([skylines[place] for place in order], pa.list_(pa.float64()))

@@ -156,9 +156,9 @@ def simulated_systems(
     """
     sky = simulate_sky(site, SIMULATED_YEAR, seed=seed, step_minutes=SKY_MINUTES)
     found: list[KnownSystem] = []
-    for number, drawn in enumerate(draw_systems(systems, seed=seed)):
+    for place, drawn in enumerate(draw_systems(systems, seed=seed)):
         truth = replace(drawn, site=site)
-        power = simulate_power(truth, sky, seed=seed + number)
+        power = simulate_power(truth, sky, seed=seed + place)
         record = from_pandas(
             power, system_id=truth.system_id, label="start", cleaning="each", power_unit="kW"
         )
