@@ -6,12 +6,17 @@ It also runs the scripts of ``examples/`` and makes the gallery of them, in ``do
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 
 from sunveil import __version__
+
+# the gallery draws figures of the paper with the reproduction beside the package
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 project = "Sunveil"
 author = copyright = "the Sunveil contributors"
