@@ -389,6 +389,18 @@ def test_a_member_of_an_archive_stands_alone(cleaning, tmp_path):
     assert {kind: how for kind, how in found.items() if how} == {}
 
 
+@CLEANINGS
+def test_an_archive_whose_first_member_has_a_damaged_head_keeps_the_others(cleaning, tmp_path):
+    path = tmp_path / "homes.zip"
+    data = packed({f"{name}.csv": csv_of(power) for name, power in HOMES.items()})
+    path.write_bytes(data)
+    quiet = read(path, cleaning)
+    path.write_bytes(b"\x00\x01\x02\x03" + data[4:])
+    found = read(path, cleaning)
+    others = [name for name in quiet if name != "a"]
+    assert {name: found[name] for name in others} == {name: quiet[name] for name in others}
+
+
 @pytest.mark.parametrize("keep", [0.5, 0.99])
 def test_an_archive_without_its_directory_is_refused_in_a_sentence(keep, tmp_path):
     data = packed({f"{name}.csv": csv_of(power) for name, power in HOMES.items()})
@@ -800,6 +812,28 @@ def feed_file(path, change=None) -> None:
 
 def swapped(old: str, new: str, count: int = 1):
     return lambda text: text.replace(old, new, count)
+
+
+@pytest.mark.parametrize("wrong", ["&foo;", "&", "<", "\x01"])
+def test_a_reading_of_a_feed_that_is_damaged_is_missing_at_its_time(wrong, tmp_path):
+    def of_b(change):
+        feed_file(tmp_path / "feed.xml", change)
+        found = iter_systems(tmp_path / "feed.xml", MeterOptions(cleaning="each"))
+        return [each for each in found if isinstance(each, Record)][1]
+
+    whole, damaged = of_b(None), of_b(swapped("<value>", "<value>" + wrong))
+    assert damaged.rows_span == whole.rows_span
+    assert np.array_equal(damaged.times, whole.times[1:])
+    assert np.array_equal(damaged.power_kw, whole.power_kw[1:])
+
+
+def test_a_key_that_one_object_has_notes_nothing_of_a_release(tmp_path):
+    hours = list(HOMES["a"].items())
+    rows = [{"time": str(stamp), "power_kw": float(value)} for stamp, value in hours]
+    rows[3]["unit"] = "kW"
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    (record,) = iter_systems(tmp_path / "a.json", MeterOptions(cleaning="each"))
+    assert record.notes == ()
 
 
 FEED_CHANGES = {

@@ -159,7 +159,7 @@ def to_record(raw: RawSystem, options: MeterOptions) -> Record:
     each = options.declared_only
     # Where a missing reading is as private as any other, all stamps decide spacing, grid and
     # duplicates: what is blank stays in its place until these are settled.
-    readings = _sorted(blank_each(readings) if each else drop_missing(readings))
+    readings = _sorted(blank_each(readings) if each else drop_missing(readings), noted=not each)
     if options.interval_minutes is None:
         interval = find_interval(readings)
     else:
@@ -243,12 +243,14 @@ def _within_span(raw: RawSystem, options: MeterOptions) -> RawSystem:
     return raw.keep(kept)
 
 
-def _sorted(readings: RawReadings) -> RawReadings:
+def _sorted(readings: RawReadings, *, noted: bool) -> RawReadings:
     back = np.diff(readings.seconds) < 0
     if not back.any():
         return readings
     order = np.argsort(readings.seconds, kind="stable")
-    return readings.keep(order, "The rows were not in the order of time and were sorted.")
+    # of a JSON file a reading may decide in which table of its system it comes
+    notes = ("The rows were not in the order of time and were sorted.",) if noted else ()
+    return readings.keep(order, *notes)
 
 
 def _to_kw(readings: RawReadings, unit: Unit, *, interval: int, negate: bool) -> RawReadings:

@@ -104,7 +104,11 @@ class Content:
         """What its first bytes say that it is."""
         with self.open() as file:
             try:
-                return _kind(file)
+                kind = _kind(file)
+                # its first bytes are those of its first member, which may be damaged
+                if kind in (FileKind.TEXT, FileKind.BINARY) and self.name.lower().endswith(".zip"):
+                    return FileKind.ARCHIVE if zipfile.is_zipfile(file) else kind
+                return kind
             except OSError as error:
                 raise unreadable(self.name, error) from None
 

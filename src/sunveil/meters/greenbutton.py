@@ -162,7 +162,7 @@ def _parsed(data: bytes) -> Element:
 
 
 def _without_damaged(data: bytes) -> bytes:
-    """Return a feed without readings, and entries, that are not well-formed: each alone."""
+    """Return a feed without values, and entries, that are not well-formed: each alone."""
     head, entries, _ = _cut(data, b"entry")
     whole = [_is_whole(head, entry) for entry in entries]
     if not any(whole):
@@ -171,7 +171,7 @@ def _without_damaged(data: bytes) -> bytes:
     for entry, sound in zip(entries, whole, strict=True):
         if not sound:
             begin, readings, end = _cut(entry, b"IntervalReading")
-            readings = [each for each in readings if _is_whole(head + begin, each)]
+            readings = [each if _is_whole(head + begin, each) else _at(each) for each in readings]
             entry = b"".join([begin, *readings, end])
         if not _is_whole(head, entry):
             # which usage point it is of stays known
@@ -183,6 +183,16 @@ def _without_damaged(data: bytes) -> bytes:
     open_tags = _open_tags(head) or []
     closed = "".join(f"</{tag}>" for tag in reversed(open_tags))
     return b"".join([head, *kept, closed.encode()])
+
+
+def _at(reading: bytes) -> bytes:
+    """Return a damaged reading with its time alone: its value is then missing."""
+    name = re.match(rb"<([\w:]+)", reading)
+    period = re.search(rb"<((?:\w+:)?timePeriod)\b[^<>]*>.*?</\1\s*>", reading, re.DOTALL)
+    if name is None or period is None:
+        return b""
+    whole = b"<%b>%b</%b>" % (name[1], period[0], name[1])
+    return whole if _open_tags(b"<feed>" + re.sub(rb"\w+:", b"", whole)) == ["feed"] else b""
 
 
 def _cut(data: bytes, tag: bytes) -> tuple[bytes, list[bytes], bytes]:
