@@ -105,10 +105,10 @@ class Content:
         with self.open() as file:
             try:
                 kind = _kind(file)
-                # its first bytes are those of its first member, which may be damaged
-                if kind in (FileKind.TEXT, FileKind.BINARY) and self.name.lower().endswith(".zip"):
-                    return FileKind.ARCHIVE if zipfile.is_zipfile(file) else kind
-                return kind
+                # an archive begins with its first member, which may be damaged
+                unknown = kind in (FileKind.TEXT, FileKind.BINARY)
+                named = unknown and self.name.lower().endswith(".zip")
+                return FileKind.ARCHIVE if named and zipfile.is_zipfile(file) else kind
             except OSError as error:
                 raise unreadable(self.name, error) from None
 
